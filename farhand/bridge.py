@@ -1,0 +1,301 @@
+"""Bridges: a law between two stations, in one process or across a link."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.coupling import Coupling, Effort, Side
+from farhand.coupling.engagement import Engagement
+from farhand.link.endpoint import Endpoint
+from farhand.safety import Trip
+from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
+from farhand.station import Station
+from farhand.telemetry import Telemetry
+
+Array = np.ndarray
+
+
+class PortEnergy:
+    """Energy that one side has put into a coupling and taken from it, per axis.
+
+    Attributes:
+        given: put in, [J] ×6.
+        net: put in minus taken out, [J] ×6.
+    """
+
+    def __init__(self) -> None:
+        self.given, self.net = np.zeros(6), np.zeros(6)
+        self._step, self._positive = np.zeros(6), np.zeros(6)
+
+    def add(self, wrench_on_arm: Array, twist: Array, dt: float) -> None:
+        """Account for ``dt`` [s] of the coupling pushing with a wrench on an arm that moves."""
+        step = self._step
+        np.multiply(wrench_on_arm, twist, out=step)
+        step *= -dt
+        self.net += step
+        np.maximum(step, 0.0, out=self._positive)
+        self.given += self._positive
+
+    @property
+    def total(self) -> float:
+        """Net over all axes, [J]."""
+        return float(self.net.sum())
+
+
+class End:
+    """One station's end of a bridge: what the law asks of it, faded by the engagement, and the energy that goes through."""
+
+    def __init__(self, station: Station) -> None:
+        self.station = station
+        self.contribution = station.join()
+        self.energy = PortEnergy()
+        self.asked = np.zeros(6)
+
+    def take(self, effort: Effort) -> bool:
+        """Remember what the law asks for, unless it is not a number."""
+        wrench = effort.wrench
+        if not float(wrench.dot(wrench)) < math.inf:
+            return False
+        self.asked[:] = wrench
+        return True
+
+    def apply(self, gain: float, dt: float) -> None:
+        """Hand the faded wrench to the station and account for its energy."""
+        contribution = self.contribution
+        np.multiply(self.asked, gain, out=contribution.wrench)
+        contribution.gain = gain
+        self.energy.add(contribution.wrench, self.station.arm.twist, dt)
+
+
+class Bridge:
+    """A law between two stations in one process: evaluated once, both efforts used.
+
+    Releasing fades out the last efforts without evaluating the law again, so nothing a law says after a fault can be felt.
+
+    Args:
+        law: the coupling.
+        a: the leader's station.
+        b: the follower's.
+        period_ns: time between evaluations, [ns].
+    """
+
+    def __init__(self, law: Coupling, a: Station, b: Station, period_ns: int = 1_000_000) -> None:
+        self.law, self.period_ns = law, period_ns
+        self.a, self.b = End(a), End(b)
+        self.engagement = Engagement()
+        self.trips: list[Trip] = []
+        self._last_ns = 0
+
+    @property
+    def laws(self) -> list[Coupling]:
+        """The law's instances."""
+        return [self.law]
+
+    @property
+    def stations(self) -> tuple[Station, Station]:
+        """Both stations, leader first."""
+        return self.a.station, self.b.station
+
+    def record(self, telemetry: Telemetry) -> None:
+        """Declare this bridge's channels."""
+        self._stream = telemetry.stream("coupling", 1e9 / self.period_ns)
+        self._error = self._stream.channel("error", 6, "m, rad", ("x", "y", "z", "rx", "ry", "rz"))
+        self._gain = self._stream.channel("engagement", 1, "-")
+        self._energy = self._stream.channel("port_energy", 2, "J", ("leader", "follower"))
+        self._age = self._stream.channel("age", 2, "s", ("at_leader", "at_follower"))
+
+    def engage(self, now_ns: int) -> str:
+        """Couple the two sides as they stand; refused while a station is tripped."""
+        for station in self.stations:
+            if station.guard.trip is not None:
+                return f"refused: {station.name} is tripped ({station.guard.trip.reason}); reset first"
+        self.law.engage(self.a.station.side, self.b.station.side)
+        self.engagement.engage()
+        return "done"
+
+    def release(self, now_ns: int) -> str:
+        """Fade the coupling out."""
+        self.engagement.release()
+        return "done"
+
+    def step(self, now_ns: int) -> None:
+        """Evaluate the law and hand out the efforts."""
+        dt = (now_ns - self._last_ns) * 1e-9
+        self._last_ns = now_ns
+        a, b = self.a, self.b
+        if a.station.guard.trip is not None or b.station.guard.trip is not None:
+            self.engagement.release()
+        if self.engagement.wanted:
+            on_a, on_b = self.law.step(a.station.side, b.station.side, dt)
+            if not (a.take(on_a) and b.take(on_b)):
+                b.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
+                self.engagement.release()
+        gain = self.engagement.step(dt)
+        a.apply(gain, dt)
+        b.apply(gain, dt)
+        self._publish(now_ns)
+
+    def _publish(self, now_ns: int) -> None:
+        self._error[:] = self.law.error
+        self._gain[0] = self.engagement.gain
+        self._energy[0], self._energy[1] = self.a.energy.total, self.b.energy.total
+        self._age[0], self._age[1] = self.b.station.side.age, self.a.station.side.age
+        self._stream.commit(now_ns)
+
+
+class LinkEnd(End):
+    """One station's end of a bridge across a link: its own instance of the law on its own side and the last packet's.
+
+    The leader's end decides: it captures the offsets at engagement and sends them with the engagement's number; the follower's end takes
+    over a number it has not seen. An end that hears nothing for too long parts, says so, and stays apart until a new number comes.
+
+    Args:
+        station: the local station.
+        law: this end's own instance.
+        endpoint: this end of the link.
+        remote_arm: model of the other side, for laws that need one.
+        silence: longest time without a packet, [s].
+    """
+
+    def __init__(self, station: Station, law: Coupling, endpoint: Endpoint, remote_arm: Arm | None, silence: float = 0.2) -> None:
+        super().__init__(station)
+        self.law, self.endpoint, self.silence = law, endpoint, silence
+        self.leads = station.role == "leader"
+        self.engagement = Engagement()
+        self.remote = Side("follower" if self.leads else "leader", remote_arm)
+        self.trip: Trip | None = None
+        self.pending = False
+
+    def receive(self, now_ns: int) -> None:
+        """Take in what has arrived, and notice silence."""
+        endpoint = self.endpoint
+        if endpoint.receive(now_ns):
+            self._read_packet()
+        silent_ns = endpoint.silence_ns(now_ns)
+        if silent_ns is None:
+            return
+        self.remote.age = (endpoint.age_ns(now_ns) or 0) * 1e-9
+        silent = silent_ns > self.silence * 1e9
+        if silent and self.trip is None:
+            reason = f"nothing heard from the {self.remote.role} for {silent_ns * 1e-9:.3f} s (limit {self.silence:g} s)"
+            self.trip = Trip(now_ns, "link", reason)
+        if self.trip is not None or self.station.guard.trip is not None:
+            self.engagement.release()
+        if self.leads:
+            self._lead(silent)
+        else:
+            self._follow()
+
+    def step(self, now_ns: int, dt: float) -> None:
+        """Evaluate this end's law, apply its own half, and send this side's state."""
+        if self.engagement.wanted:
+            local, remote = self.station.side, self.remote
+            on_a, on_b = self.law.step(local, remote, dt) if self.leads else self.law.step(remote, local, dt)
+            if not self.take(on_a if self.leads else on_b):
+                self.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
+                self.engagement.release()
+        self.apply(self.engagement.step(dt), dt)
+        self._write_packet()
+        self.endpoint.send(now_ns)
+
+    def _lead(self, silent: bool) -> None:
+        """Couple when asked and able; part when the follower has taken over this engagement and left it."""
+        incoming, engagement = self.endpoint.incoming, self.engagement
+        if incoming.engagement_id == engagement.number and not incoming.engaged:
+            engagement.release()
+        if self.pending and not silent and self.station.guard.trip is None and not incoming.tripped:
+            self.pending, self.trip = False, None
+            self.law.engage(self.station.side, self.remote)
+            engagement.engage()
+
+    def _follow(self) -> None:
+        """Do as the leader's packet says; an engagement number seen before does not count again."""
+        incoming, engagement = self.endpoint.incoming, self.engagement
+        if not incoming.engaged:
+            engagement.release()
+        elif incoming.engagement_id != engagement.number and self.station.guard.trip is None:
+            self.law.mapping.offset_position = incoming.offset_position.copy()
+            self.law.mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
+            engagement.engage(incoming.engagement_id)
+            self.trip = None
+
+    def _read_packet(self) -> None:
+        packet, remote = self.endpoint.incoming, self.remote
+        if remote.arm is not None:
+            remote.arm.update(packet.q, packet.v)
+        else:
+            remote.position[:] = packet.tool_position
+            remote.rotation[:] = rotation_from_quaternion(packet.tool_quaternion)
+            remote.twist[:] = packet.tool_twist
+        remote.wrench = packet.measured_wrench
+
+    def _write_packet(self) -> None:
+        packet, arm, mapping = self.endpoint.outgoing, self.station.arm, self.law.mapping
+        packet.q, packet.v = arm.q, arm.v
+        packet.tool_position, packet.tool_twist = arm.position, arm.twist
+        packet.tool_quaternion = quaternion_from_rotation(arm.rotation)
+        packet.measured_wrench = self.station.side.wrench
+        packet.commanded_wrench = self.contribution.wrench
+        packet.engaged, packet.engagement_id = self.engagement.wanted, self.engagement.number
+        packet.tripped = self.station.guard.trip is not None
+        packet.offset_position = mapping.offset_position
+        packet.offset_quaternion = quaternion_from_rotation(mapping.offset_rotation)
+        packet.port_energy_in = self.energy.given
+        packet.port_energy_out = self.energy.given - self.energy.net
+
+
+class LinkedBridge:
+    """A law between two stations across a link, both ends in one process: what two machines do, in virtual time.
+
+    Args:
+        a: the leader's end.
+        b: the follower's end.
+        period_ns: time between evaluations and packets, [ns].
+    """
+
+    def __init__(self, a: LinkEnd, b: LinkEnd, period_ns: int = 1_000_000) -> None:
+        self.a, self.b, self.period_ns = a, b, period_ns
+        self._last_ns = 0
+
+    laws = property(lambda self: [self.a.law, self.b.law], doc="The law's instances, one per end.")
+    stations = Bridge.stations
+    record = Bridge.record
+
+    @property
+    def trips(self) -> list[Trip]:
+        """Trips of the link itself, of either end."""
+        return [end.trip for end in (self.a, self.b) if end.trip is not None]
+
+    def engage(self, now_ns: int) -> str:
+        """Ask the leader's end to couple as soon as it can."""
+        for station in self.stations:
+            if station.guard.trip is not None:
+                return f"refused: {station.name} is tripped ({station.guard.trip.reason}); reset first"
+        self.a.pending = True
+        return "done"
+
+    def release(self, now_ns: int) -> str:
+        """Ask the leader's end to part; the follower's end does so when it hears of it."""
+        self.a.pending = False
+        self.a.engagement.release()
+        return "done"
+
+    def step(self, now_ns: int) -> None:
+        """Both ends take in what arrived, then evaluate, apply and send."""
+        dt = (now_ns - self._last_ns) * 1e-9
+        self._last_ns = now_ns
+        self.a.receive(now_ns)
+        self.b.receive(now_ns)
+        self.a.step(now_ns, dt)
+        self.b.step(now_ns, dt)
+        self._publish(now_ns)
+
+    def _publish(self, now_ns: int) -> None:
+        self._error[:] = self.b.law.error
+        self._gain[0] = self.b.engagement.gain
+        self._energy[0], self._energy[1] = self.a.energy.total, self.b.energy.total
+        self._age[0], self._age[1] = self.a.remote.age, self.b.remote.age
+        self._stream.commit(now_ns)

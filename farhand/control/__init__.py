@@ -1,0 +1,1 @@
+"""Local control: what turns an effort or a reference into what a plant accepts, and the paths references follow."""

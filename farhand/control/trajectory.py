@@ -1,0 +1,104 @@
+"""Rest-to-rest paths: minimum-jerk moves one after the other, in translation and in rotation about a fixed axis."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.errors import BadValue
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Move:
+    """One minimum-jerk move.
+
+    Attributes:
+        start: when it begins, [s].
+        duration: how long it takes, [s].
+        translation: by how far it moves, [m], world axes.
+        rotation: axis times angle it turns by, [rad], world axes.
+        label: a word for reports, such as ``"+z"``.
+    """
+
+    start: float
+    duration: float
+    translation: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rotation: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    label: str = ""
+
+    @property
+    def end(self) -> float:
+        """When it ends, [s]."""
+        return self.start + self.duration
+
+
+class Path:
+    r"""Displacement from a start pose as a function of time, made of moves that begin and end at rest.
+
+    Within a move of duration :math:`T`, with :math:`s = (t - t_0)/T`, the travelled fraction is the quintic
+    :math:`10 s^3 - 15 s^4 + 6 s^5`, whose speed and acceleration vanish at both ends (minimum jerk). Rotations are about
+    the move's own axis, after the rotations of all earlier moves.
+
+    Attributes:
+        translation: displacement at the last :meth:`at`, [m].
+        velocity: its rate, [m/s].
+        rotation: rotation matrix from the start orientation at the last :meth:`at`, world axes.
+        angular_velocity: its rate, [rad/s].
+    """
+
+    def __init__(self, moves: Iterable[Move] = ()) -> None:
+        self.moves = tuple(sorted(moves, key=lambda move: move.start))
+        for earlier, later in zip(self.moves, self.moves[1:], strict=False):
+            if later.start < earlier.end - 1e-12:
+                raise BadValue(f"move {later.label!r} starts at {later.start:g} s, before {earlier.label!r} ends at {earlier.end:g} s")
+        if any(move.duration <= 0.0 for move in self.moves):
+            raise BadValue("every move needs a duration above 0 s")
+        self._starts = [move.start for move in self.moves]
+        self._before = [np.zeros(3)]
+        self._turned = [np.eye(3)]
+        for move in self.moves:
+            self._before.append(self._before[-1] + np.array(move.translation))
+            self._turned.append(_turn(move.rotation, 1.0) @ self._turned[-1])
+        self.translation, self.velocity = np.zeros(3), np.zeros(3)
+        self.rotation, self.angular_velocity = np.eye(3), np.zeros(3)
+
+    @property
+    def duration(self) -> float:
+        """End of the last move, [s]."""
+        return self.moves[-1].end if self.moves else 0.0
+
+    def at(self, t: float) -> None:
+        """Evaluate the displacement and its rate at time ``t`` [s] into the attributes."""
+        index = bisect_right(self._starts, t) - 1
+        if index < 0 or t >= self.moves[index].end:
+            self.translation[:] = self._before[index + 1]
+            self.rotation[:] = self._turned[index + 1]
+            self.velocity[:] = 0.0
+            self.angular_velocity[:] = 0.0
+            return
+        move = self.moves[index]
+        s = (t - move.start) / move.duration
+        fraction = s * s * s * (10.0 + s * (6.0 * s - 15.0))
+        rate = 30.0 * s * s * (1.0 - s) * (1.0 - s) / move.duration
+        before = self._before[index]
+        for axis in range(3):
+            self.translation[axis] = before[axis] + fraction * move.translation[axis]
+            self.velocity[axis] = rate * move.translation[axis]
+            self.angular_velocity[axis] = rate * move.rotation[axis]
+        if any(move.rotation):
+            self.rotation[:] = _turn(move.rotation, fraction) @ self._turned[index]
+
+
+def _turn(vector: Iterable[float], fraction: float) -> Array:
+    """Rotation matrix by ``fraction`` of the rotation vector [rad], Rodrigues' formula."""
+    x, y, z = (component * fraction for component in vector)
+    angle = (x * x + y * y + z * z) ** 0.5
+    if angle < 1e-12:
+        return np.eye(3)
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]) / angle
+    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)

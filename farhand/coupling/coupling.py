@@ -1,0 +1,76 @@
+"""Coupling: the bilateral law. Both sides in, one effort per side out, once per tick."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import pinocchio as pin
+
+from farhand.coupling.side import Effort, Side
+from farhand.errors import Mismatch
+from farhand.mapping import WorkspaceMapping
+
+Array = np.ndarray
+
+NEEDS = {
+    "follower-wrench": "a measured contact wrench of the follower",
+    "leader-wrench": "a measured wrench of the hand on the leader",
+    "models": "a dynamic model of both sides",
+}
+"""What a law may need, and how it is said."""
+
+PROPERTIES = frozenset({"reciprocal", "symmetric", "velocity-force-port"})
+"""What a law may promise. Reciprocal: the two efforts are equal and opposite up to the mapping. Symmetric: exchanging the sides
+exchanges the efforts. Velocity–force port: each effort depends on the other side through its motion alone."""
+
+
+@dataclass
+class Coupling(ABC):
+    """A bilateral law between side a (the leader) and side b (the follower).
+
+    A law keeps no hidden state beyond its parameters unless it says so, so that the same law can be evaluated on two machines. It
+    never sees whether it is engaged: efforts are faded in and out around it.
+
+    Attributes:
+        name: on the command line.
+        needs: keys of :data:`NEEDS`.
+        properties: members of :data:`PROPERTIES`.
+        mapping: from the leader's workspace to the follower's.
+        error: how far the follower's tool is from the mapped leader's at the last step, e = [p_t − p_b; log(R_t R_bᵀ)], [m], [rad].
+        rate: twist of the mapped leader's tool minus the follower's, [m/s] and [rad/s].
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]] = frozenset()
+    properties: ClassVar[frozenset[str]] = frozenset()
+
+    mapping: WorkspaceMapping = field(default_factory=WorkspaceMapping)
+
+    def __post_init__(self) -> None:
+        """Prepare the work arrays."""
+        self.error, self.rate = np.zeros(6), np.zeros(6)
+
+    @abstractmethod
+    def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
+        """Efforts for both sides from both sides' states; ``dt`` is the time since the last call, [s]."""
+
+    def engage(self, a: Side, b: Side) -> None:
+        """Make the present poses of both sides the ones that belong together."""
+        self.mapping.capture(a.position, a.rotation, b.position, b.rotation)
+
+    def measure(self, a: Side, b: Side) -> None:
+        """Compute ``error`` and ``rate``; every law's step begins with it."""
+        mapping, error = self.mapping, self.error
+        mapping.forward(a.position, a.rotation, a.twist)
+        np.subtract(mapping.position, b.position, out=error[:3])
+        error[3:] = pin.log3(mapping.rotation.dot(b.rotation.T))
+        np.subtract(mapping.twist, b.twist, out=self.rate)
+
+    def require(self, available: frozenset[str] | set[str]) -> None:
+        """Refuse, by name, to run where something the law needs is missing."""
+        missing = sorted(self.needs - available)
+        if missing:
+            raise Mismatch(f"law {self.name!r} needs {' and '.join(NEEDS[need] for need in missing)}, which this rig does not have")

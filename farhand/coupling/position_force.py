@@ -1,0 +1,58 @@
+"""Position–force coupling: the follower is pulled to the leader, the hand feels the force the follower's sensor measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from farhand.coupling.coupling import Coupling
+from farhand.coupling.side import Effort, Side
+from farhand.coupling.spring import Spring
+from farhand.parameters import parameter
+
+
+@dataclass
+class PositionForce(Coupling):
+    r"""Position forward, measured force back.
+
+    .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = \mathrm{back}(h_b) - B\,\dot x_a
+
+    :math:`h_b` is the contact wrench measured at the follower. In free motion the hand feels only the leader and the damping B;
+    in contact it feels what the follower touches, at full strength. It shakes when the environment is much stiffer than the
+    hand, and sooner over a delayed link: the loop gain is the environment's stiffness over the impedance of hand and leader.
+    Without a measurement the hand feels nothing but the damping.
+
+    Attributes:
+        spring: K and D.
+        leader_damping: B for translation, [N·s/m].
+        leader_rotational_damping: B for rotation, [N·m·s/rad].
+    """
+
+    name = "position-force"
+    needs = frozenset({"follower-wrench"})
+    spring: Spring = field(default_factory=lambda: Spring(stiffness=2000.0, damping=100.0))
+    leader_damping: float = parameter(20.0, "N·s/m", "damping felt at the leader", 0.0, 1e4)
+    leader_rotational_damping: float = parameter(0.5, "N·m·s/rad", "rotational damping felt at the leader", 0.0, 1e3)
+
+    def __post_init__(self) -> None:
+        """Prepare the work arrays."""
+        super().__post_init__()
+        self._felt, self._drag = np.zeros(6), np.zeros(6)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Stack the gains."""
+        self._B = np.repeat([self.leader_damping, self.leader_rotational_damping], 3)
+
+    def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
+        """Spring on the follower, measured wrench and damping on the leader."""
+        self.measure(a, b)
+        wrench_b = self.spring.pull(self.error, self.rate)
+        if b.wrench is None:
+            self._felt[:] = 0.0
+        else:
+            self.mapping.back(b.wrench, out=self._felt)
+        np.multiply(self._B, a.twist, out=self._drag)
+        self._felt -= self._drag
+        return a.effort(self._felt), b.effort(wrench_b)

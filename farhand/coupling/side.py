@@ -1,0 +1,58 @@
+"""Side: one end of a coupling as a law sees it, and the effort a law answers with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.arm import Arm
+
+Array = np.ndarray
+
+
+class Effort:
+    """What a law asks of one side.
+
+    Attributes:
+        wrench: on the arm at its tool point, world axes, [N] and [N·m].
+    """
+
+    __slots__ = ("wrench",)
+
+    def __init__(self) -> None:
+        self.wrench = np.zeros(6)
+
+
+class Side:
+    """One end of a coupling: pose, twist, conditioned wrench and, where it is known, the model.
+
+    A local side looks at the station's own :class:`Arm`; a remote one is filled from the last packet.
+
+    Attributes:
+        role: ``"leader"`` or ``"follower"``.
+        arm: dynamics at this state, None for a remote side whose model is not known.
+        position: tool in world, [m].
+        rotation: rotation matrix of the tool in world.
+        twist: tool twist in world axes, [m/s] and [rad/s].
+        wrench: conditioned contact wrench on the arm, [N] and [N·m]; None when there is no measurement.
+        age: how old all this is, [s].
+    """
+
+    __slots__ = ("_effort", "age", "arm", "position", "role", "rotation", "twist", "wrench")
+
+    def __init__(self, role: str, arm: Arm | None = None) -> None:
+        self.role, self.arm = role, arm
+        if arm is None:
+            self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
+        else:
+            self.position, self.rotation, self.twist = arm.position, arm.rotation, arm.twist
+        self.wrench: Array | None = None
+        self.age = 0.0
+        self._effort = Effort()
+
+    def effort(self, wrench: Array | None = None) -> Effort:
+        """The effort of this side, set to ``wrench`` (zero by default); the same object is reused every tick."""
+        if wrench is None:
+            self._effort.wrench[:] = 0.0
+        else:
+            self._effort.wrench[:] = wrench
+        return self._effort

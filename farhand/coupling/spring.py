@@ -1,0 +1,49 @@
+"""The virtual spring-damper from the follower's tool to the mapped pose of the leader's: a part that several laws share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.parameters import parameter
+
+Array = np.ndarray
+
+
+@dataclass
+class Spring:
+    r"""Wrench on the follower that pulls it to the mapped leader pose.
+
+    .. math:: w = K\,e + D\,\dot e, \qquad e = [\,p_t - p_b;\ \log(R_t R_b^\top)\,], \quad \dot e := \dot x_t - \dot x_b
+
+    Attributes:
+        stiffness: K for translation, [N/m].
+        damping: D for translation, [N·s/m].
+        rotational_stiffness: K for rotation, [N·m/rad].
+        rotational_damping: D for rotation, [N·m·s/rad].
+        wrench: w at the last :meth:`pull`, [N] and [N·m].
+    """
+
+    stiffness: float = parameter(1000.0, "N/m", "stiffness", 0.0, 1e5)
+    damping: float = parameter(70.0, "N·s/m", "damping", 0.0, 1e4)
+    rotational_stiffness: float = parameter(20.0, "N·m/rad", "rotational stiffness", 0.0, 1e4)
+    rotational_damping: float = parameter(1.2, "N·m·s/rad", "rotational damping", 0.0, 1e3)
+
+    def __post_init__(self) -> None:
+        """Prepare the work arrays."""
+        self.wrench, self._damped = np.zeros(6), np.zeros(6)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Stack the gains."""
+        self._K = np.repeat([self.stiffness, self.rotational_stiffness], 3)
+        self._D = np.repeat([self.damping, self.rotational_damping], 3)
+
+    def pull(self, error: Array, rate: Array) -> Array:
+        """The wrench on the follower for an error and its rate; the array is reused."""
+        wrench = self.wrench
+        np.multiply(self._K, error, out=wrench)
+        np.multiply(self._D, rate, out=self._damped)
+        wrench += self._damped
+        return wrench

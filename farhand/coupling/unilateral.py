@@ -1,0 +1,30 @@
+"""Unilateral coupling: the follower does as the leader does, and the hand feels nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from farhand.coupling.coupling import Coupling
+from farhand.coupling.side import Effort, Side
+from farhand.coupling.spring import Spring
+
+
+@dataclass
+class Unilateral(Coupling):
+    r"""A spring pulls the follower to the leader; nothing comes back.
+
+    .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = 0
+
+    Needs no sensor and is stable over any delay. The hand does not feel contact.
+
+    Attributes:
+        spring: K and D.
+    """
+
+    name = "unilateral"
+    spring: Spring = field(default_factory=lambda: Spring(stiffness=2000.0, damping=100.0))
+
+    def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
+        """Pull the follower; leave the leader alone."""
+        self.measure(a, b)
+        return a.effort(), b.effort(self.spring.pull(self.error, self.rate))

@@ -1,0 +1,173 @@
+"""One side's end of a link: stamps what goes out, keeps the newest of what comes in, and counts the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from farhand.errors import LinkError
+from farhand.link.channel import Channel
+from farhand.link.packet import Packet
+
+WINDOW = 1024  # how far back a late packet is told from a duplicate [packets]
+_ALL_SEEN = (1 << WINDOW) - 1
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What an endpoint has received so far.
+
+    Attributes:
+        received: packets newer than all before them.
+        lost: packets missing from the sequence; one that arrives less than ``WINDOW`` packets late is taken off again.
+        late: packets that arrived after a newer one.
+        duplicates: packets that had arrived before.
+        malformed: packets refused.
+        last_refusal: why the last of those was refused; None if none was.
+        age_sum_ns: sum of the ages at arrival of the received packets, [ns].
+        age_max_ns: the largest of them, None before the first packet, [ns].
+    """
+
+    received: int = 0
+    lost: int = 0
+    late: int = 0
+    duplicates: int = 0
+    malformed: int = 0
+    last_refusal: str | None = None
+    age_sum_ns: int = 0
+    age_max_ns: int | None = None
+
+    @property
+    def age_mean_ns(self) -> float | None:
+        """Mean age at arrival, None before the first packet, [ns]."""
+        return self.age_sum_ns / self.received if self.received else None
+
+
+class Endpoint:
+    """One side's end of a link.
+
+    Ages compare the two sides' clocks, so they mean something only where these are shared: in one process, in virtual
+    time, or synchronised. Silence and round trip use this side's clock alone.
+
+    Attributes:
+        outgoing: the packet to fill before :meth:`send`.
+        incoming: the newest packet received; without meaning before the first.
+        statistics: what has been received so far.
+        round_trip_ns: from sending a packet to receiving an answer, less the time the peer held it, as told by the
+            newest packet; includes the wait for the next :meth:`receive` on both sides; None until known, [ns].
+    """
+
+    def __init__(self, outgoing: Packet, incoming: Packet, outbound: Channel, inbound: Channel) -> None:
+        """Make an endpoint that has sent and received nothing.
+
+        Args:
+            outgoing: packet in the layout this side sends.
+            incoming: packet in the layout the other side sends.
+            outbound: channel to the other side.
+            inbound: channel from the other side.
+        """
+        self.outgoing = outgoing
+        self.incoming = incoming
+        self.statistics = Statistics()
+        self.round_trip_ns: int | None = None
+        self._outbound = outbound
+        self._inbound = inbound
+        self._arrival_ns: int | None = None
+        self._first = -1
+        self._newest = -1
+        self._seen = 0  # bit k: the packet k before the newest has arrived
+
+    def send(self, now_ns: int) -> None:
+        """Stamp the outgoing packet with its number, the time and the echo, and send it.
+
+        Args:
+            now_ns: the time now, by this side's clock, [ns].
+        """
+        packet = self.outgoing
+        packet.sequence += 1
+        packet.time_ns = now_ns
+        if self._arrival_ns is None:
+            packet.echo_valid = False
+            packet.echo_time_ns = packet.echo_age_ns = 0
+        else:
+            packet.echo_valid = True
+            packet.echo_time_ns = self.incoming.time_ns
+            packet.echo_age_ns = now_ns - self._arrival_ns
+        self._outbound.send(now_ns, packet.to_bytes())
+
+    def receive(self, now_ns: int) -> bool:
+        """Take everything that has arrived and keep the newest.
+
+        Args:
+            now_ns: the time now, by this side's clock, [ns].
+
+        Returns:
+            Whether ``incoming`` is newer than before.
+        """
+        before = self._newest
+        for data in self._inbound.receive(now_ns):
+            try:
+                sequence = self.incoming.load(data, newer_than=self._newest)
+            except LinkError as error:
+                self.statistics.malformed += 1
+                self.statistics.last_refusal = str(error)
+                continue
+            if sequence > self._newest:
+                self._take(sequence, now_ns)
+            else:
+                self._count_old(self._newest - sequence)
+        return self._newest > before
+
+    def _take(self, sequence: int, now_ns: int) -> None:
+        statistics, packet = self.statistics, self.incoming
+        if self._arrival_ns is None:
+            self._first = sequence
+        else:
+            statistics.lost += sequence - self._newest - 1
+        step = sequence - self._newest
+        self._seen = (self._seen << step | 1) & _ALL_SEEN if step < WINDOW else 1
+        self._newest = sequence
+        self._arrival_ns = now_ns
+        age_ns = now_ns - packet.time_ns
+        statistics.received += 1
+        statistics.age_sum_ns += age_ns
+        if statistics.age_max_ns is None or age_ns > statistics.age_max_ns:
+            statistics.age_max_ns = age_ns
+        round_trip_ns = now_ns - packet.echo_time_ns - packet.echo_age_ns
+        if packet.echo_valid and round_trip_ns >= 0:
+            self.round_trip_ns = round_trip_ns
+
+    def _count_old(self, behind: int) -> None:
+        if self._seen >> behind & 1:
+            self.statistics.duplicates += 1
+            return
+        self.statistics.late += 1
+        if behind < WINDOW:
+            self._seen |= 1 << behind
+            if self._newest - behind > self._first:
+                self.statistics.lost -= 1
+
+    def age_ns(self, now_ns: int) -> int | None:
+        """Time since the newest packet was sent, if both sides share a clock; None before the first packet, [ns]."""
+        return None if self._arrival_ns is None else now_ns - self.incoming.time_ns
+
+    def silence_ns(self, now_ns: int) -> int | None:
+        """Time since a newer packet last arrived; None before the first packet, [ns]."""
+        return None if self._arrival_ns is None else now_ns - self._arrival_ns
+
+
+def connect(packet_a: Packet, packet_b: Packet, forward: Channel, backward: Channel) -> tuple[Endpoint, Endpoint]:
+    """The two ends of a link inside one process.
+
+    Args:
+        packet_a: what side a sends; its layout is what side b expects.
+        packet_b: what side b sends; its layout is what side a expects.
+        forward: channel from a to b.
+        backward: channel from b to a.
+
+    Returns:
+        The endpoints of side a and side b.
+    """
+    return (
+        Endpoint(packet_a, packet_b.blank(), outbound=forward, inbound=backward),
+        Endpoint(packet_b, packet_a.blank(), outbound=backward, inbound=forward),
+    )

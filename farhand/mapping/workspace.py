@@ -1,0 +1,82 @@
+"""Workspace mapping: turn, scale and shift the leader's motion into the follower's workspace, and forces back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.parameters import parameter
+from farhand.spatial import rotation_from_vector
+
+Array = np.ndarray
+
+
+@dataclass
+class WorkspaceMapping:
+    r"""Where the follower's tool should be for a pose of the leader's, and what a follower's wrench is for the hand.
+
+    .. math::
+        p_t = s\,A\,p_a + \Delta p, \quad R_t = A\,R_a\,\Delta R, \quad \dot p_t = s\,A\,\dot p_a, \quad \omega_t = A\,\omega_a
+
+        f_a = s_f\,s\,A^\top f_b, \qquad \tau_a = s_f\,A^\top \tau_b
+
+    The way back is the power dual of the way forward times the declared force scale, so with :math:`s_f = 1` no power is made or
+    lost: :math:`f_b\cdot\dot p_t + \tau_b\cdot\omega_t = f_a\cdot\dot p_a + \tau_a\cdot\omega_a`. The offsets
+    :math:`\Delta p, \Delta R` are captured at engagement, so that the target starts where the follower is.
+
+    Attributes:
+        motion_scale: s, metres of the follower per metre of the leader, [-].
+        force_scale: s_f, how strongly the hand feels, [-].
+        axes: rotation vector of A, from the leader's workspace axes to the follower's, [rad].
+        offset_position: Δp, [m].
+        offset_rotation: ΔR.
+        position: p_t at the last :meth:`forward`, [m].
+        rotation: R_t at the last :meth:`forward`.
+        twist: at the last :meth:`forward`, [m/s] and [rad/s].
+    """
+
+    motion_scale: float = parameter(1.0, "-", "follower metres per leader metre", 0.01, 100.0)
+    force_scale: float = parameter(1.0, "-", "how strongly the hand feels", 0.0, 100.0)
+    axes: Array = parameter((0.0, 0.0, 0.0), "rad", "rotation vector from leader axes to follower axes", -6.3, 6.3)
+
+    def __post_init__(self) -> None:
+        """Start with zero offsets."""
+        self.offset_position, self.offset_rotation = np.zeros(3), np.eye(3)
+        self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
+        self._turned = np.eye(3)
+        self._captured: tuple[Array, Array] | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Recompute what depends on the parameters; the target stays where it is (a live change of scale makes no jump)."""
+        self._A = rotation_from_vector(self.axes)
+        if self._captured is not None:
+            p_a, R_a = self._captured
+            self.offset_position = self.position - self.motion_scale * (self._A @ p_a)
+            self.offset_rotation = (self._A @ R_a).T @ self.rotation
+
+    def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
+        """Choose the offsets so that the leader's pose a maps onto the follower's pose b."""
+        self.offset_position = p_b - self.motion_scale * (self._A @ p_a)
+        self.offset_rotation = (self._A @ R_a).T @ R_b
+
+    def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
+        """Map the leader's pose and twist to the follower's target pose and twist, into the attributes."""
+        A, scale = self._A, self.motion_scale
+        self._captured = (p_a, R_a)
+        A.dot(p_a, out=self.position)
+        self.position *= scale
+        self.position += self.offset_position
+        A.dot(R_a, out=self._turned)
+        self._turned.dot(self.offset_rotation, out=self.rotation)
+        A.dot(twist_a[:3], out=self.twist[:3])
+        self.twist[:3] *= scale
+        A.dot(twist_a[3:], out=self.twist[3:])
+
+    def back(self, wrench_b: Array, out: Array) -> None:
+        """Map a wrench in the follower's workspace to the leader's, [N] and [N·m]."""
+        wrench_b[:3].dot(self._A, out=out[:3])
+        wrench_b[3:].dot(self._A, out=out[3:])
+        out[:3] *= self.motion_scale
+        out *= self.force_scale

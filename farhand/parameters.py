@@ -1,0 +1,132 @@
+"""Parameters: numbers of a part that a user may set by path, each with unit, range and meaning.
+
+A part is a dataclass whose settable fields are made with :func:`parameter`. ``--set wall.stiffness=3000``, the console and a
+test all go through :func:`assign`, so a value is checked in one place and refused with the same words everywhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from farhand.errors import BadValue, OutOfRange, UnknownName
+
+
+def parameter(default: Any, unit: str, doc: str, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()) -> Any:
+    """Declare a settable dataclass field.
+
+    Args:
+        default: initial value: float, int, bool, str, or a tuple for a vector (becomes a float64 array).
+        unit: SI unit, ``"-"`` for none.
+        doc: what it is, in a few words.
+        low: smallest allowed value (of every component).
+        high: largest allowed value (of every component).
+        choices: allowed words, for a string.
+    """
+    metadata = {"unit": unit, "doc": doc, "low": low, "high": high, "choices": choices}
+    if isinstance(default, tuple):
+        return dataclasses.field(default_factory=lambda: np.array(default, dtype=float), metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def assign(root: object, path: str, value: object) -> object:
+    """Set the parameter at ``path`` below ``root`` after checking it, and return the value stored.
+
+    Args:
+        root: a part, or a mapping from names to parts.
+        path: names joined by dots, such as ``"wall.stiffness"``.
+        value: a value, or its text; a vector also takes one number for all components, or ``"1,2,3"``.
+
+    A part that derives other numbers from its parameters has a method ``refresh()``, which is called afterwards.
+    """
+    owner, name = _find(root, path)
+    field = next(f for f in dataclasses.fields(owner) if f.name == name)  # type: ignore[arg-type]
+    checked = _checked(path, value, getattr(owner, name), field.metadata)
+    setattr(owner, name, checked)
+    if hasattr(owner, "refresh"):
+        owner.refresh()
+    return checked
+
+
+def describe(root: object, prefix: str = "") -> Iterator[tuple[str, object, str, str]]:
+    """Walk all parameters below ``root`` as (path, value, unit, meaning)."""
+    for name, child in _children(root):
+        path = f"{prefix}{name}"
+        metadata = _metadata(root, name)
+        if metadata is not None:
+            yield path, child, metadata["unit"], metadata["doc"]
+        elif dataclasses.is_dataclass(child) or isinstance(child, Mapping):
+            yield from describe(child, f"{path}.")
+
+
+def _children(root: object) -> list[tuple[str, Any]]:
+    if isinstance(root, Mapping):
+        return list(root.items())
+    if dataclasses.is_dataclass(root):
+        return [(f.name, getattr(root, f.name)) for f in dataclasses.fields(root)]
+    return []
+
+
+def _metadata(owner: object, name: str) -> Mapping[str, Any] | None:
+    if not dataclasses.is_dataclass(owner):
+        return None
+    return next((f.metadata for f in dataclasses.fields(owner) if f.name == name and "unit" in f.metadata), None)
+
+
+def _find(root: object, path: str) -> tuple[object, str]:
+    """Owner and field name of the parameter at ``path``; the error lists every path there is."""
+    *parents, name = path.split(".")
+    owner: object = root
+    for parent in parents:
+        owner = dict(_children(owner)).get(parent)
+    if _metadata(owner, name) is None:
+        raise UnknownName("parameter", path, [p for p, *_ in describe(root)])
+    return owner, name
+
+
+def _checked(path: str, value: object, current: object, metadata: Mapping[str, Any]) -> object:
+    """``value`` converted to the type of ``current`` and found inside its range."""
+    if isinstance(current, str):
+        if metadata["choices"] and value not in metadata["choices"]:
+            raise UnknownName(path, str(value), metadata["choices"])
+        return str(value)
+    if isinstance(current, bool):
+        return _boolean(path, value)
+    numbers = _numbers(path, value, 1 if np.isscalar(current) else np.size(current))  # type: ignore[arg-type]
+    low, high = metadata["low"], metadata["high"]
+    for number in numbers:
+        if not low <= number <= high:
+            raise OutOfRange(path, f"{number:g}", low, high, metadata["unit"])
+    if not np.isscalar(current):
+        return np.array(numbers).reshape(np.shape(current))  # type: ignore[arg-type]
+    if isinstance(current, int) and not numbers[0].is_integer():
+        raise BadValue(f"{path} = {value} must be a whole number")
+    return int(numbers[0]) if isinstance(current, int) else numbers[0]
+
+
+def _boolean(path: str, value: object) -> bool:
+    words = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False, "yes": True, "no": False}
+    word = str(value).lower()
+    if word not in words:
+        raise BadValue(f"{path} = {value} must be true or false")
+    return words[word]
+
+
+def _numbers(path: str, value: object, size: int) -> list[float]:
+    """``value`` as ``size`` finite floats; one number fills them all."""
+    try:
+        parts = value.replace(";", ",").split(",") if isinstance(value, str) else np.ravel(value).tolist()  # type: ignore[arg-type]
+        numbers = [float(part) for part in parts]
+    except (TypeError, ValueError):
+        raise BadValue(f"{path} = {value} is not a number" if size == 1 else f"{path} = {value} is not {size} numbers") from None
+    if len(numbers) == 1:
+        numbers = numbers * size
+    if len(numbers) != size:
+        raise BadValue(f"{path} takes 1 or {size} numbers, got {len(numbers)}")
+    if not all(math.isfinite(number) for number in numbers):
+        raise BadValue(f"{path} = {value} must be finite")
+    return numbers

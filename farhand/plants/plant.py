@@ -1,0 +1,84 @@
+"""Plant: the interface of everything that moves, simulated or real."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+Array = np.ndarray
+
+
+class Sample:
+    """The latest a plant knows of itself. Arrays are reused by the next read, so copy what must last.
+
+    Attributes:
+        time_ns: device time of the sample, [ns].
+        q: configuration in Pinocchio's order, [rad] or [m].
+        v: velocity in Pinocchio's order, [rad/s] or [m/s].
+        wrench: raw wrench of the tool sensor, applied by hand or environment on the arm, world axes at the tool point, [N] and
+            [N·m]; None when there is no measurement, which is not the same as zero.
+    """
+
+    __slots__ = ("_wrench", "has_wrench", "q", "time_ns", "v")
+
+    def __init__(self, nq: int, nv: int) -> None:
+        self.time_ns = 0
+        self.q, self.v = np.zeros(nq), np.zeros(nv)
+        self._wrench = np.zeros(6)
+        self.has_wrench = False
+
+    @property
+    def wrench(self) -> Array | None:
+        """The measured wrench, or None."""
+        return self._wrench if self.has_wrench else None
+
+    def set_wrench(self, wrench: Array | None) -> None:
+        """Store a measured wrench, or that there is none."""
+        self.has_wrench = wrench is not None
+        if wrench is not None:
+            self._wrench[:] = wrench
+
+    def copy(self) -> Sample:
+        """A sample of its own, with the same content."""
+        copy = Sample(len(self.q), len(self.v))
+        copy.time_ns, copy.q[:], copy.v[:] = self.time_ns, self.q, self.v
+        copy.set_wrench(self.wrench)
+        return copy
+
+
+class Command:
+    """What a plant is told to do until the next command. Subclasses are the modes a plant may accept."""
+
+    name: ClassVar[str]
+
+    def __init__(self, size: int) -> None:
+        self.value = np.zeros(size)
+
+
+class JointTorque(Command):
+    """Torque per joint, gravity not included by the plant, [N·m] (or [N] for a slide)."""
+
+    name = "joint torque"
+
+
+class Plant(Protocol):
+    """Something that moves and can be commanded.
+
+    Attributes:
+        name: of this plant in the rig.
+        accepts: the command types :meth:`write` takes.
+        actuated: which velocities the plant can push on.
+        period_ns: how often the device makes a new sample, [ns].
+    """
+
+    name: str
+    accepts: frozenset[type[Command]]
+    actuated: Array
+    period_ns: int
+
+    def read(self, now_ns: int) -> Sample:
+        """The latest sample; never blocks."""
+
+    def write(self, command: Command, now_ns: int) -> None:
+        """Take a command; never blocks."""

@@ -1,0 +1,134 @@
+"""Simulated plant: a port of the World, as perfect or as imperfect as asked."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.parameters import parameter
+from farhand.plants.plant import Command, JointTorque, Sample
+from farhand.robots import Robot, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
+from farhand.world.world import World
+
+Array = np.ndarray
+
+
+@dataclass
+class Imperfections:
+    """What makes a simulated plant as bad as a real one. Each is its own switch; zero (or off) is perfect.
+
+    Attributes:
+        encoder_step: position is known in steps of this size, [rad] or [m].
+        velocity_from_position: velocity is the difference of measured positions, low-passed with this cut-off, [Hz].
+        actuator_lag: time constant of the torque's first-order lag, [s].
+        actuator_limit: fraction of the robot's torque limits that the actuators can give, 0 for no limit, [-].
+        torque_offset: constant error on every joint torque, [N·m].
+        force_noise: standard deviation of the wrench sensor's force, [N].
+        torque_noise: standard deviation of the wrench sensor's torque, [N·m].
+        sensor_delay: samples are this many reads old, [-].
+        wrench_sensor: whether the tool has a wrench sensor at all.
+    """
+
+    encoder_step: float = parameter(0.0, "rad", "encoder step", 0.0, 0.1)
+    velocity_from_position: float = parameter(0.0, "Hz", "cut-off of velocity made from positions; 0: true velocity", 0.0, 1e4)
+    actuator_lag: float = parameter(0.0, "s", "time constant of the actuators", 0.0, 1.0)
+    actuator_limit: float = parameter(1.0, "-", "fraction of the torque limits; 0: none", 0.0, 10.0)
+    torque_offset: float = parameter(0.0, "N·m", "constant error of every joint torque", -50.0, 50.0)
+    force_noise: float = parameter(0.0, "N", "standard deviation of measured force", 0.0, 50.0)
+    torque_noise: float = parameter(0.0, "N·m", "standard deviation of measured torque", 0.0, 10.0)
+    sensor_delay: int = parameter(0, "-", "age of samples in reads", 0, 1000)
+    wrench_sensor: bool = parameter(True, "-", "whether the tool has a wrench sensor")
+
+
+class SimulatedPlant:
+    """A robot of the World behind the plant interface. It alone converts between MuJoCo's and Pinocchio's conventions.
+
+    Args:
+        world: the world the robot stands in.
+        name: the robot's name there.
+        imperfections: what is wrong with it.
+        rng: source of the sensor noise.
+    """
+
+    accepts: frozenset[type[Command]] = frozenset({JointTorque})
+
+    def __init__(self, world: World, name: str, imperfections: Imperfections | None = None, rng: np.random.Generator | None = None) -> None:
+        robot: Robot = world.placed[name].robot
+        self.name, self.world, self.port = name, world, world.ports[name]
+        self.imperfections = imperfections or Imperfections()
+        self.actuated = robot.actuated
+        self.period_ns = world.step_ns
+        self._model = robot.compile()
+        self._plain = self._model.nq == self._model.nv
+        self._limit = np.where(np.isfinite(robot.limits.torque), robot.limits.torque, np.inf)
+        self._rng = rng or np.random.default_rng(0)
+        self._sample = Sample(self._model.nq, self._model.nv)
+        self._past: deque[Sample] = deque()
+        self._position_before: Array | None = None
+        self._velocity = np.zeros(self._model.nv)
+        self._lagged = np.zeros(self._model.nv)
+        self._read_ns = -1
+        self._written_ns = 0
+
+    def read(self, now_ns: int) -> Sample:
+        """The latest sample, with the imperfections that are switched on."""
+        self.world.advance(now_ns)
+        if self.world.now_ns == self._read_ns:
+            return self._past[0] if self._past else self._sample
+        sample, port, faults = self._sample, self.port, self.imperfections
+        sample.time_ns = self._read_ns = self.world.now_ns
+        if self._plain:
+            sample.q[:] = port.q
+            sample.v[:] = port.v
+        else:
+            sample.q[:] = q_to_pinocchio(self._model, port.q)
+            sample.v[:] = v_to_pinocchio(self._model, port.q, port.v)
+        sample.set_wrench(port.wrench if faults.wrench_sensor else None)
+        if faults.encoder_step or faults.velocity_from_position:
+            self._degrade_motion(sample)
+        if faults.force_noise or faults.torque_noise:
+            self._degrade_wrench(sample)
+        return self._delayed(sample) if faults.sensor_delay else sample
+
+    def write(self, command: Command, now_ns: int) -> None:
+        """Set the joint torques that act from now on."""
+        faults, torque = self.imperfections, self.port.torque
+        wanted = command.value if self._plain else v_from_pinocchio(self._model, self.port.q, command.value)
+        if faults.actuator_lag:
+            self._lagged += (1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)) * (wanted - self._lagged)
+            wanted = self._lagged
+        self._written_ns = now_ns
+        np.add(wanted, faults.torque_offset, out=torque)
+        torque *= self.actuated
+        if faults.actuator_limit:
+            limit = self._limit if faults.actuator_limit == 1.0 else self._limit * faults.actuator_limit
+            np.minimum(torque, limit, out=torque)
+            np.maximum(torque, -limit, out=torque)
+
+    def _degrade_motion(self, sample: Sample) -> None:
+        faults = self.imperfections
+        if faults.encoder_step:
+            sample.q[:] = np.round(sample.q / faults.encoder_step) * faults.encoder_step
+        if not faults.velocity_from_position:
+            return
+        dt = self.period_ns * 1e-9
+        if self._position_before is not None and self._plain:
+            share = 1.0 - np.exp(-2.0 * np.pi * faults.velocity_from_position * dt)
+            self._velocity += share * ((sample.q - self._position_before) / dt - self._velocity)
+        self._position_before = sample.q.copy()
+        sample.v[:] = self._velocity
+
+    def _degrade_wrench(self, sample: Sample) -> None:
+        noise = self._rng.standard_normal(6)
+        if sample.wrench is not None:
+            sample.wrench[:3] += self.imperfections.force_noise * noise[:3]
+            sample.wrench[3:] += self.imperfections.torque_noise * noise[3:]
+
+    def _delayed(self, sample: Sample) -> Sample:
+        """The sample of ``sensor_delay`` reads ago (the oldest there is, at the start)."""
+        self._past.append(sample.copy())
+        while len(self._past) > self.imperfections.sensor_delay + 1:
+            self._past.popleft()
+        return self._past[0]

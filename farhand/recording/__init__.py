@@ -1,0 +1,1 @@
+"""Recordings: MCAP files written outside the tick, and read back."""

@@ -1,0 +1,147 @@
+"""The ``robot.toml`` beside a model: limits, home, postures, rates, tool, variants and the source of each value."""
+
+from __future__ import annotations
+
+import tomllib
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from farhand.errors import BadValue, FileError, ModelError, UnknownName
+from farhand.robots.model_file import TOOL, one_line
+
+_KEYS = {"description", "variant", "home", "actuated", "postures", "limits", "rates", "tool", "sources", "variants"}
+_OVERRIDES = {
+    "bodies": {"pos": 3, "quat_xyzw": 4, "mass": 1, "ipos": 3, "fullinertia": 6},
+    "joints": {"pos": 3, "axis": 3, "range": 2, "ref": 1, "armature": 1, "frictionloss": 1},
+    "sites": {"pos": 3, "quat_xyzw": 4},
+    "geoms": {"pos": 3, "quat_xyzw": 4, "size": 3, "fromto": 6},
+}
+_FINDERS = {"bodies": "body", "joints": "joint", "sites": "site", "geoms": "geom"}
+
+
+def find_description(model_path: Path) -> Path | None:
+    """The toml that belongs to a model file: the same stem first, then ``robot.toml`` in the same folder."""
+    candidates = (model_path.with_suffix(".toml"), model_path.with_name("robot.toml"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def read_description(path: Path | None, variant: str | None, robot: str) -> dict[str, Any]:
+    """Read a ``robot.toml`` and merge one variant into it.
+
+    Args:
+        path: the file, or None for a model without one.
+        variant: which parameter set; None is the one that the model file itself holds.
+        robot: name for error messages.
+
+    Returns:
+        The merged table. ``variant`` is the name of the set ("" when there is only one), ``variants`` all their names.
+    """
+    table = _load(path) if path else {}
+    where = str(path or robot)
+    known_keys(table, _KEYS, where)
+    variants = section(table.get("variants", {}), f"{where}: variants")
+    base = str(table.get("variant", ""))
+    chosen = base if variant is None else variant
+    names = (base, *variants)
+    if chosen not in names:
+        raise UnknownName(f"variant of {robot}", chosen, [name for name in names if name])
+    override = section(variants.get(chosen, {}), f"{where}: variants.{chosen}")
+    known_keys(override, (_KEYS - {"variant", "variants"}) | _OVERRIDES.keys(), f"{where}: variants.{chosen}")
+    for key, value in override.items():
+        both_tables = isinstance(value, dict) and isinstance(table.get(key), dict)
+        table[key] = {**table[key], **value} if both_tables else value
+    return {**table, "variant": chosen, "variants": names}
+
+
+def apply_overrides(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
+    """Write a variant's ``bodies``, ``joints``, ``sites`` and ``geoms`` into a spec, in place."""
+    for kind, sizes in _OVERRIDES.items():
+        for name, values in section(table.get(kind, {}), f"{where}: {kind}").items():
+            element = getattr(spec, _FINDERS[kind])(name)
+            if element is None:
+                raise UnknownName(_FINDERS[kind], name, [item.name for item in getattr(spec, kind) if item.name])
+            known_keys(section(values, f"{where}: {kind}.{name}"), set(sizes), f"{where}: {kind}.{name}")
+            for key, value in values.items():
+                numbers = vector(value, sizes[key], f"{where}: {kind}.{name}.{key}")
+                _assign(element, key, numbers)
+
+
+def place_tool(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
+    """Put the ``tool`` site where the toml's ``tool = {body, pos, quat_xyzw}`` says, in place of any the model has."""
+    known_keys(section(table, f"{where}: tool"), {"body", "pos", "quat_xyzw"}, f"{where}: tool")
+    body = spec.body(str(table.get("body", "")))
+    if body is None:
+        raise UnknownName("body", str(table.get("body", "")), [item.name for item in spec.bodies])
+    position = vector(table.get("pos", [0, 0, 0]), 3, f"{where}: tool.pos")
+    quaternion = vector(table.get("quat_xyzw", [0, 0, 0, 1]), 4, f"{where}: tool.quat_xyzw")
+    existing = spec.site(TOOL)
+    if existing is not None:
+        spec.delete(existing)
+    body.add_site(name=TOOL, pos=position, quat=quaternion[[3, 0, 1, 2]])
+
+
+def vector(value: Any, size: int, what: str, infinite: bool = False) -> NDArray[np.float64]:
+    """Numbers as an array of the given size.
+
+    Args:
+        value: a list of numbers; a single number is taken as a list of one.
+        size: how many there must be.
+        what: name for error messages.
+        infinite: whether ±inf is allowed.
+
+    Raises:
+        BadValue: other types, another length, NaN, or infinity where it is not allowed.
+    """
+    items = value if isinstance(value, list) else [value]
+    if any(isinstance(item, bool) or not isinstance(item, Real) for item in items):
+        raise BadValue(f"{what} must be {size} numbers, not {value!r}")
+    numbers = np.array(items, dtype=float)
+    if numbers.size != size:
+        raise BadValue(f"{what} must have {size} values, not {numbers.size}")
+    if np.isnan(numbers).any() or not (infinite or np.isfinite(numbers).all()):
+        raise BadValue(f"{what} must be {'numbers' if infinite else 'finite'}, not {value!r}")
+    return numbers
+
+
+def strings(value: Any, what: str) -> dict[str, str]:
+    """A table of strings."""
+    table = section(value, what)
+    for key, text in table.items():
+        if not isinstance(text, str):
+            raise BadValue(f"{what}.{key} must be a string, not {text!r}")
+    return table
+
+
+def _assign(element: Any, key: str, numbers: NDArray[np.float64]) -> None:
+    if key == "quat_xyzw":
+        element.quat = numbers[[3, 0, 1, 2]]
+    else:
+        setattr(element, key, float(numbers[0]) if np.ndim(getattr(element, key)) == 0 else numbers)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: {one_line(error)}") from None
+
+
+def section(value: Any, what: str) -> dict[str, Any]:
+    """A toml table, or :class:`BadValue`."""
+    if not isinstance(value, dict):
+        raise BadValue(f"{what} must be a table, not {value!r}")
+    return value
+
+
+def known_keys(table: dict[str, Any], known: set[str], where: str) -> None:
+    """Refuse a key that means nothing, such as a misspelt one."""
+    for key in table:
+        if key not in known:
+            raise UnknownName(f"key in {where}", key, known)

@@ -1,0 +1,139 @@
+"""Changes to a robot's model: ``robot.edited(scale_mass(0.25), add_payload(1.0, (0, 0, 0.05)))``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from farhand.errors import BadValue, ModelError, OutOfRange
+from farhand.robots.model_file import TOOL, compile_spec
+
+Edit = Callable[[mujoco.MjSpec], None]
+
+
+def scale_mass(factor: float) -> Edit:
+    """Multiply masses, inertias, armature, joint damping and dry friction, so that M(q) scales exactly.
+
+    Inertias that the file leaves to its geoms are made explicit first.
+
+    Args:
+        factor: > 0, [-].
+    """
+    if not (np.isfinite(factor) and factor > 0):
+        raise OutOfRange("mass factor", factor, 0.0, np.inf)
+
+    def edit(spec: mujoco.MjSpec) -> None:
+        model, body_ids, _ = _compiled(spec)
+        for body, index in zip(spec.bodies, body_ids, strict=True):
+            if model.body_mass[index] > 0:
+                _set_inertia(body, model, index, factor)
+        spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+        spec.compiler.settotalmass = -1
+        spec.compiler.boundmass = spec.compiler.boundinertia = 0
+        for joint in spec.joints:
+            joint.armature *= factor
+            joint.frictionloss *= factor
+            joint.damping = np.array(joint.damping) * factor
+
+    return edit
+
+
+def set_armature(values: ArrayLike) -> Edit:
+    """Set the reflected rotor inertia.
+
+    Args:
+        values: one number for all joints or one per joint, ≥ 0, [kg·m² or kg].
+    """
+    return _set_joints("armature", values)
+
+
+def set_damping(values: ArrayLike) -> Edit:
+    """Set the viscous joint friction.
+
+    Args:
+        values: one number for all joints or one per joint, ≥ 0, [N·m·s/rad or N·s/m].
+    """
+    return _set_joints("damping", values)
+
+
+def set_frictionloss(values: ArrayLike) -> Edit:
+    """Set the dry joint friction.
+
+    Args:
+        values: one number for all joints or one per joint, ≥ 0, [N·m or N].
+    """
+    return _set_joints("frictionloss", values)
+
+
+def add_payload(mass: float, com: ArrayLike) -> Edit:
+    """Fix a point mass to the body that carries the tool site.
+
+    Args:
+        mass: > 0, [kg].
+        com: its position in the tool frame, [m].
+    """
+    if not (np.isfinite(mass) and mass > 0):
+        raise OutOfRange("payload mass", mass, 0.0, np.inf, "kg")
+    position = _numbers(com, "payload com")
+    if position.shape != (3,):
+        raise BadValue(f"payload com must have 3 values, not {position.size}")
+
+    def edit(spec: mujoco.MjSpec) -> None:
+        site = spec.site(TOOL)
+        if site is None:
+            raise ModelError(f"no site named {TOOL!r} to fix the payload to")
+        model, _, _ = _compiled(spec)
+        index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, TOOL)
+        taken = sum(body.name.startswith("payload") for body in spec.bodies)
+        body = site.parent.add_body(
+            name=f"payload{taken or ''}", pos=model.site_pos[index], quat=model.site_quat[index]
+        )
+        body.mass, body.ipos, body.inertia, body.explicitinertial = mass, position, np.zeros(3), True
+
+    return edit
+
+
+def _set_joints(attribute: str, values: ArrayLike) -> Edit:
+    numbers = _numbers(values, attribute)
+    if (numbers < 0).any():
+        raise OutOfRange(attribute, numbers.min(), 0.0, np.inf)
+
+    def edit(spec: mujoco.MjSpec) -> None:
+        _, _, joint_ids = _compiled(spec)
+        if numbers.ndim > 1 or (numbers.ndim == 1 and numbers.size != len(joint_ids)):
+            raise BadValue(f"{attribute} must be one number or {len(joint_ids)}, one per joint, not {numbers.size}")
+        per_joint = np.broadcast_to(numbers, len(joint_ids))
+        for joint, index in zip(spec.joints, joint_ids, strict=True):
+            value = float(per_joint[index])
+            setattr(joint, attribute, [value, 0.0, 0.0] if attribute == "damping" else value)
+
+    return edit
+
+
+def _compiled(spec: mujoco.MjSpec) -> tuple[mujoco.MjModel, list[int], list[int]]:
+    """The compiled spec, with the index in it of each of the spec's bodies and joints."""
+    copy = spec.copy()
+    model = compile_spec(copy, spec.modelname or "robot")
+    return model, [body.id for body in copy.bodies], [joint.id for joint in copy.joints]
+
+
+def _set_inertia(body: mujoco.MjsBody, model: mujoco.MjModel, index: int, factor: float) -> None:
+    body.explicitinertial = True
+    body.fullinertia = np.full(6, np.nan)
+    body.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+    body.mass = float(model.body_mass[index]) * factor
+    body.ipos, body.iquat = model.body_ipos[index], model.body_iquat[index]
+    body.inertia = model.body_inertia[index] * factor
+
+
+def _numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    try:
+        numbers = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise BadValue(f"{what} must be numbers, not {values!r}") from None
+    if not np.isfinite(numbers).all():
+        raise BadValue(f"{what} must be finite, not {values!r}")
+    return numbers

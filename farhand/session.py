@@ -1,0 +1,174 @@
+"""Session: stations and the bridges between them, ticked at their own rates on one clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from farhand.bridge import Bridge, LinkedBridge
+from farhand.clock import Clock, VirtualClock
+from farhand.commands import Commands, Logged, Request
+from farhand.errors import FarhandError
+from farhand.parameters import assign
+from farhand.safety import Trip
+from farhand.station import Station
+from farhand.telemetry import Telemetry
+
+TICKS_TIMED = 1 << 16
+
+
+class Advancing(Protocol):
+    """Simulated physics that the session carries along."""
+
+    def advance(self, to_ns: int) -> None:
+        """Move on to ``to_ns``."""
+
+
+@dataclass
+class Part:
+    """Something the session calls at its own rate.
+
+    Attributes:
+        run: what to call, with the time in [ns].
+        period_ns: how often, [ns].
+        next_ns: when next, [ns].
+        calls: how often it was called.
+    """
+
+    run: Callable[[int], None]
+    period_ns: int
+    next_ns: int = 0
+    calls: int = 0
+
+
+@dataclass(frozen=True)
+class TripRecord:
+    """A trip, and where it happened."""
+
+    where: str
+    trip: Trip
+
+
+class Session:
+    """N stations and the bridges between them. In each tick data goes once round the ring: sense, couple, act.
+
+    Args:
+        stations: what senses and acts.
+        bridges: the couplings between them.
+        worlds: simulated physics, advanced before every tick.
+        telemetry: where every signal goes.
+        clock: virtual by default.
+        commands: the way in.
+        parameters: what ``set`` may change, by name.
+    """
+
+    def __init__(
+        self,
+        stations: Iterable[Station],
+        bridges: Iterable[Bridge | LinkedBridge] = (),
+        worlds: Iterable[Advancing] = (),
+        telemetry: Telemetry | None = None,
+        clock: Clock | None = None,
+        commands: Commands | None = None,
+        parameters: dict[str, Any] | None = None,
+        description: dict[str, Any] | None = None,
+    ) -> None:
+        self.stations, self.bridges, self.worlds = list(stations), list(bridges), list(worlds)
+        self.clock: Clock = clock or VirtualClock()
+        self.commands = commands or Commands()
+        self.parameters = parameters or {}
+        self.telemetry = telemetry or Telemetry()
+        self.now_ns, self.ticks, self.overruns = 0, 0, 0
+        self.trips: list[TripRecord] = []
+        self.tick_ns = np.zeros(TICKS_TIMED, dtype=np.int64)
+        self._stopping = False
+        for item in (*self.stations, *self.bridges):
+            item.record(self.telemetry)
+        self.telemetry.freeze(description)
+        self.parts = [Part(station.sense, station.period_ns) for station in self.stations]
+        self.parts += [Part(bridge.step, bridge.period_ns) for bridge in self.bridges]
+        self.parts += [Part(station.act, station.period_ns) for station in self.stations]
+
+    def run(self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5) -> None:
+        """Run on for ``seconds``, calling ``between`` outside the ticks about every ``every`` seconds of the clock's time."""
+        end_ns = self.now_ns + round(seconds * 1e9)
+        pause_ns = self.now_ns + round(every * 1e9)
+        self.clock.start()
+        origin_ns = self.now_ns
+        while not self._stopping and (due_ns := min(part.next_ns for part in self.parts)) < end_ns:
+            self.now_ns = due_ns
+            self.clock.wait_until(due_ns - origin_ns)
+            for world in self.worlds:
+                world.advance(due_ns)
+            began = time.perf_counter_ns()
+            self._tick(due_ns)
+            self.tick_ns[self.ticks % TICKS_TIMED] = time.perf_counter_ns() - began
+            self.ticks += 1
+            if between is not None and due_ns >= pause_ns:
+                between()
+                pause_ns += round(every * 1e9)
+        self.now_ns = end_ns
+        if between is not None:
+            between()
+
+    def finish(self) -> None:
+        """Make :meth:`run` return after the present tick."""
+        self._stopping = True
+
+    def close(self) -> None:
+        """Give the telemetry ring back."""
+        self.telemetry.close()
+
+    def _tick(self, now_ns: int) -> None:
+        for request in self.commands.due(now_ns):
+            self._apply(request, now_ns)
+        for part in self.parts:
+            if part.next_ns <= now_ns:
+                part.run(now_ns)
+                part.next_ns += part.period_ns
+                part.calls += 1
+        self._notice_trips()
+
+    def _apply(self, request: Request, now_ns: int) -> None:
+        """Carry out one command and log it; a refusal is logged with its reason and changes nothing."""
+        try:
+            outcome = self._carry_out(request, now_ns)
+        except FarhandError as error:
+            outcome = f"refused: {error}"
+        self.commands.log.append(Logged(self.ticks, now_ns, request, outcome))
+        self.telemetry.event(now_ns, f"{request}: {outcome}")
+
+    def _carry_out(self, request: Request, now_ns: int) -> str:
+        if request.name == "set":
+            return f"now {assign(self.parameters, request.path, request.value)}"
+        if request.name == "stop":
+            for station in self.stations:
+                station.guard.stop(now_ns, "stop", "the operator stopped the session")
+            return "done"
+        if request.name == "reset":
+            for station in self.stations:
+                station.guard.reset()
+            return "done"
+        couple = request.name in ("engage", "declutch")
+        outcomes = [bridge.engage(now_ns) if couple else bridge.release(now_ns) for bridge in self.bridges]
+        return next((outcome for outcome in outcomes if outcome != "done"), "done")
+
+    def _notice_trips(self) -> None:
+        """Log each trip once, when it first shows."""
+        for station in self.stations:
+            trip = station.guard.trip
+            if trip is not None:
+                self._log_trip(station.name, trip)
+        for bridge in self.bridges:
+            for trip in bridge.trips:
+                self._log_trip("link", trip)
+
+    def _log_trip(self, where: str, trip: Trip) -> None:
+        if any(known.trip is trip for known in self.trips):
+            return
+        self.trips.append(TripRecord(where, trip))
+        self.telemetry.event(trip.time_ns, f"{where} tripped: {trip.reason}")

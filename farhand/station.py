@@ -1,0 +1,135 @@
+"""Station: a plant with its sensing, its model, its control and its guard. One half of the ring."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.control.still import Still
+from farhand.coupling import Side
+from farhand.errors import Mismatch
+from farhand.plants import JointTorque, Plant
+from farhand.safety import Guard
+from farhand.telemetry import Telemetry
+
+Array = np.ndarray
+
+MODES = ("free", "hold", "coupled", "tripped")
+"""What a station is doing, as recorded: the index into this."""
+
+
+class Contribution:
+    """What one coupling asks of a station: a wrench already faded, and how far it is engaged.
+
+    Attributes:
+        wrench: on the arm at the tool, world axes, [N] and [N·m].
+        gain: engagement, 0 to 1, [-].
+    """
+
+    __slots__ = ("gain", "wrench")
+
+    def __init__(self) -> None:
+        self.wrench, self.gain = np.zeros(6), 0.0
+
+
+class Station:
+    """Reads a plant, keeps its model up to date, turns the wrench that couplings ask for into joint torque, and guards both.
+
+    The torque is Jᵀw + g(q), the gravity of the station's own model. Where no coupling is engaged, a station at rest either
+    holds still or is free to be moved; a tripped one always holds still.
+
+    Args:
+        name: of the station in the rig.
+        role: ``"leader"`` or ``"follower"``.
+        plant: what moves.
+        arm: the controller's model of it, a different object from the plant's own.
+        guard: its limits.
+        rest: ``"hold"`` or ``"free"`` when not coupled.
+        period_ns: time between ticks, [ns].
+    """
+
+    def __init__(self, name: str, role: str, plant: Plant, arm: Arm, guard: Guard, rest: str = "hold", period_ns: int = 1_000_000) -> None:
+        if JointTorque not in plant.accepts:
+            accepted = ", ".join(sorted(command.name for command in plant.accepts))
+            raise Mismatch(f"station {name!r} commands joint torque, but its plant accepts {accepted}")
+        self.name, self.role, self.plant, self.arm, self.guard = name, role, plant, arm, guard
+        self.rest, self.period_ns = rest, period_ns
+        self.side = Side(role, arm)
+        self.still = Still()
+        self.valid = False
+        self.holding = False
+        self.wrench = np.zeros(6)
+        self._contributions: list[Contribution] = []
+        self._effort, self._torque = np.zeros(6), np.zeros(arm.nv)
+        self._command = JointTorque(arm.nv)
+
+    def join(self) -> Contribution:
+        """Where one more coupling writes what it asks for."""
+        contribution = Contribution()
+        self._contributions.append(contribution)
+        return contribution
+
+    def record(self, telemetry: Telemetry) -> None:
+        """Declare this station's channels."""
+        self._stream = stream = telemetry.stream(self.name, 1e9 / self.period_ns)
+        nq, nv, axes = self.arm.nq, self.arm.nv, ("fx", "fy", "fz", "tx", "ty", "tz")
+        self._q = stream.channel("q", nq, "rad")
+        self._v = stream.channel("v", nv, "rad/s")
+        self._position = stream.channel("position_tool_in_world", 3, "m", ("x", "y", "z"))
+        self._twist = stream.channel("twist_tool_in_world", 6, "m/s, rad/s", ("vx", "vy", "vz", "wx", "wy", "wz"))
+        self._measured = stream.channel("wrench_measured_in_world", 6, "N, N·m", axes)
+        self._asked = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
+        self._sent = stream.channel("torque_commanded", nv, "N·m")
+        self._mode = stream.channel("mode", 1, "index")
+
+    def sense(self, now_ns: int) -> None:
+        """Read the plant; an unfit sample leaves the model at the last good state."""
+        sample = self.plant.read(now_ns)
+        self.valid = self.guard.check(sample, now_ns)
+        if self.valid:
+            self.arm.update(sample.q, sample.v)
+            self.guard.check_motion(self.arm, now_ns)
+            self.side.age = (now_ns - sample.time_ns) * 1e-9
+        self.side.wrench = sample.wrench if self.valid else None
+
+    def act(self, now_ns: int) -> None:
+        """Command the plant and publish this tick."""
+        arm, torque, effort = self.arm, self._torque, self._effort
+        effort[:] = 0.0
+        gain = 0.0
+        for contribution in self._contributions:
+            effort += contribution.wrench
+            gain = max(gain, contribution.gain)
+        np.dot(effort, arm.J, out=torque)
+        torque += arm.gravity
+        tripped = self.guard.trip is not None
+        if gain < 1.0 and (tripped or self.rest == "hold"):
+            torque += (1.0 - gain) * self._hold()
+        else:
+            self.holding = False
+        if not self.guard.limit(torque, now_ns):
+            torque[:] = arm.gravity  # the last good gravity torque is the stillest thing that can be said
+        self._command.value[:] = torque
+        self.plant.write(self._command, now_ns)
+        self._publish(now_ns, 3 if tripped else 1 if self.holding else 2 if gain > 0.0 else 0)
+
+    def _hold(self) -> Array:
+        """Torque without gravity that stops the arm and keeps it; with no valid sample, of the arm as it is predicted to stop."""
+        if not self.holding:
+            self.still.begin(self.arm)
+            self.holding = True
+        if not self.valid:
+            self.arm.update(self.still.q, self.still.v)
+        return self.still.step(self.arm, self.period_ns * 1e-9)
+
+    def _publish(self, now_ns: int, mode: int) -> None:
+        arm = self.arm
+        self._q[:] = arm.q
+        self._v[:] = arm.v
+        self._position[:] = arm.position
+        self._twist[:] = arm.twist
+        self._measured[:] = np.nan if self.side.wrench is None else self.side.wrench
+        self._asked[:] = self._effort
+        self._sent[:] = self._torque
+        self._mode[0] = mode
+        self._stream.commit(now_ns)

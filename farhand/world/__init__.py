@@ -1,0 +1,9 @@
+"""The simulated physics: robots in one MuJoCo model, and the hands, walls and springs that touch their tools."""
+
+from farhand.world.hands import ForceHand, ForcePulse, ImpedanceHand
+from farhand.world.springs import GroundSpring, ToolSpring
+from farhand.world.touch import Tie, Tool, Touch
+from farhand.world.walls import Wall
+from farhand.world.world import Placed, World
+
+__all__ = ["ForceHand", "ForcePulse", "GroundSpring", "ImpedanceHand", "Placed", "Tie", "Tool", "ToolSpring", "Touch", "Wall", "World"]

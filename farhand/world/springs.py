@@ -1,0 +1,90 @@
+"""Springs: from a tool to a fixed pose, and between two tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.parameters import parameter
+from farhand.spatial import rotation_vector
+from farhand.world.touch import Tool
+
+Array = np.ndarray
+
+
+@dataclass
+class GroundSpring:
+    r"""A linear spring and damper from the tool point to a fixed point: :math:`f = k\,(x_0 - p) - d\,\dot p`.
+
+    Attributes:
+        anchor: x_0, [m].
+        stiffness: k, [N/m].
+        damping: d, [N·s/m].
+    """
+
+    anchor: Array = parameter((0.0, 0.0, 0.0), "m", "fixed end")
+    stiffness: float = parameter(500.0, "N/m", "stiffness", 0.0, 1e6)
+    damping: float = parameter(0.0, "N·s/m", "damping", 0.0, 1e4)
+
+    def __post_init__(self) -> None:
+        """Start unstretched."""
+        self.stretch = np.zeros(3)
+
+    def push(self, tool: Tool, t: float, wrench: Array) -> None:
+        """Pull the tool towards the anchor."""
+        np.subtract(self.anchor, tool.position, out=self.stretch)
+        wrench[:3] = self.stiffness * self.stretch - self.damping * tool.twist[:3]
+        wrench[3:] = 0.0
+
+    @property
+    def stored(self) -> float:
+        """½ k |x_0 − p|², [J]."""
+        return 0.5 * self.stiffness * float(self.stretch @ self.stretch)
+
+
+@dataclass
+class ToolSpring:
+    r"""A linear and torsional spring-damper between two tools, equal and opposite on both.
+
+    .. math:: f_a = k\,(p_b - p_a - \ell) + d\,(\dot p_b - \dot p_a), \quad
+              \tau_a = k_r\,\log(R_b (R_a \Delta R)^\top) + d_r\,(\omega_b - \omega_a)
+
+    :math:`\Delta R = R_a^\top R_b` is the rest orientation, that of the first push. With this order the torques are the exact
+    gradient of the stored energy on both sides, so the spring returns what went in.
+
+    Attributes:
+        length: ℓ, rest vector from a to b, [m], world axes.
+        stiffness: k, [N/m].
+        damping: d, [N·s/m].
+        rotational_stiffness: k_r, [N·m/rad].
+        rotational_damping: d_r, [N·m·s/rad].
+    """
+
+    length: Array = parameter((0.0, 0.0, 0.0), "m", "rest vector from a to b")
+    stiffness: float = parameter(500.0, "N/m", "stiffness", 0.0, 1e6)
+    damping: float = parameter(0.0, "N·s/m", "damping", 0.0, 1e4)
+    rotational_stiffness: float = parameter(0.0, "N·m/rad", "torsional stiffness", 0.0, 1e4)
+    rotational_damping: float = parameter(0.0, "N·m·s/rad", "torsional damping", 0.0, 1e3)
+
+    def __post_init__(self) -> None:
+        """Start unstretched; the rest orientation is that of the first push."""
+        self.stretch, self.twisted = np.zeros(3), np.zeros(3)
+        self._rest: Array | None = None
+
+    def push(self, a: Tool, b: Tool, t: float, wrench_a: Array, wrench_b: Array) -> None:
+        """Pull the tools together."""
+        if self._rest is None:
+            self._rest = a.rotation.T @ b.rotation
+        self.stretch = b.position - a.position - self.length
+        self.twisted = rotation_vector(b.rotation @ (a.rotation @ self._rest).T)
+        rate = b.twist - a.twist
+        wrench_a[:3] = self.stiffness * self.stretch + self.damping * rate[:3]
+        wrench_a[3:] = self.rotational_stiffness * self.twisted + self.rotational_damping * rate[3:]
+        np.negative(wrench_a, out=wrench_b)
+
+    @property
+    def stored(self) -> float:
+        """½ k |stretch|² + ½ k_r |twist|², [J]."""
+        linear = self.stiffness * float(self.stretch @ self.stretch)
+        return 0.5 * (linear + self.rotational_stiffness * float(self.twisted @ self.twisted))
