@@ -1,4 +1,4 @@
-"""Arm: a robot's kinematics and dynamics at one state, computed once per tick and shared by everything that needs them."""
+"""Arm: a robot's kinematics and dynamics at one state, computed once per tick and shared by all who need them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _WORLD_ALIGNED = pin.LOCAL_WORLD_ALIGNED
 
 
 class Arm:
-    r"""All terms of :math:`M(q)\dot v + c(q, v) + g(q) + D v = \tau + J^\top w` at the state of the last :meth:`update`.
+    r"""All terms of :math:`M(q)\dot v + c(q, v) + g(q) + D v = \tau + J^\top w` at the last :meth:`update`.
 
-    Pinocchio is underneath: configurations and velocities are in its order, with body-frame velocity for a floating base.
-    The arrays are live: they are overwritten by the next update, so copy what must last.
+    Pinocchio is underneath: configurations and velocities are in its order, with body-frame velocity for a floating
+    base. The arrays are live: they are overwritten by the next update, so copy what must last.
 
     Attributes:
         q: configuration, [rad] or [m].
@@ -29,18 +29,21 @@ class Arm:
         position: tool in world, [m].
         rotation: rotation matrix of the tool in world.
         twist: tool twist in world axes at the tool point, [m/s] and [rad/s].
-        viscous: joint viscous friction the model knows of (the diagonal of D), [N·m·s/rad]; Pinocchio's dynamics leave it out.
+        viscous: joint viscous friction the model knows of (the diagonal of D), [N·m·s/rad]; Pinocchio's dynamics leave
+            it out.
     """
 
     def __init__(self, model: pin.Model, tool: str = "tool", viscous: Array | float = 0.0) -> None:
-        if not model.existFrame(tool):
-            raise ModelError(f"model {model.name!r} has no frame {tool!r}; it has {', '.join(f.name for f in model.frames)}")
+        if not model.existFrame(tool, pin.FrameType.OP_FRAME):
+            raise ModelError(
+                f"model {model.name!r} has no frame {tool!r}; it has {', '.join(f.name for f in model.frames)}"
+            )
         self.model = model
         self.data = model.createData()
         self.tool = tool
         self.nq, self.nv = model.nq, model.nv
         self.viscous = np.broadcast_to(np.asarray(viscous, dtype=float), (self.nv,)).copy()
-        self._frame = model.getFrameId(tool)
+        self._frame = model.getFrameId(tool, pin.FrameType.OP_FRAME)
         self.q = pin.neutral(model)
         self.v = np.zeros(self.nv)
         self.twist = np.zeros(6)
@@ -52,7 +55,13 @@ class Arm:
         self.update(self.q, self.v)
 
     @classmethod
-    def of(cls, robot: Robot, placement: Placement | None = None, gravity: float = 9.81, viscous: Array | float | None = None) -> Arm:
+    def of(
+        cls,
+        robot: Robot,
+        placement: Placement | None = None,
+        gravity: float = 9.81,
+        viscous: Array | float | None = None,
+    ) -> Arm:
         """Arm of a robot standing at ``placement`` in the world.
 
         Args:

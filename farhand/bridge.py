@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -46,10 +47,15 @@ class PortEnergy:
 
 
 class End:
-    """One station's end of a bridge: what the law asks of it, faded by the engagement, and the energy that goes through."""
+    """One station's end of a bridge: what the law asks of it, faded by the engagement, and the energy that passes.
 
-    def __init__(self, station: Station) -> None:
-        self.station = station
+    Args:
+        station: the local station.
+        remote: the other side, as this end knows it.
+    """
+
+    def __init__(self, station: Station, remote: Side) -> None:
+        self.station, self.remote = station, remote
         self.contribution = station.join()
         self.energy = PortEnergy()
         self.asked = np.zeros(6)
@@ -70,34 +76,29 @@ class End:
         self.energy.add(contribution.wrench, self.station.arm.twist, dt)
 
 
-class Bridge:
-    """A law between two stations in one process: evaluated once, both efforts used.
-
-    Releasing fades out the last efforts without evaluating the law again, so nothing a law says after a fault can be felt.
+class Bridge(ABC):
+    """A law between two stations: what bridges in one process and across a link have in common.
 
     Args:
-        law: the coupling.
-        a: the leader's station.
-        b: the follower's.
+        a: the leader's end.
+        b: the follower's end.
         period_ns: time between evaluations, [ns].
     """
 
-    def __init__(self, law: Coupling, a: Station, b: Station, period_ns: int = 1_000_000) -> None:
-        self.law, self.period_ns = law, period_ns
-        self.a, self.b = End(a), End(b)
-        self.engagement = Engagement()
-        self.trips: list[Trip] = []
+    def __init__(self, a: End, b: End, period_ns: int) -> None:
+        self.a, self.b, self.period_ns = a, b, period_ns
+        self.stations = (a.station, b.station)
         self._last_ns = 0
 
     @property
+    @abstractmethod
     def laws(self) -> list[Coupling]:
-        """The law's instances."""
-        return [self.law]
+        """The law's instances: one, or one per end of a link."""
 
     @property
-    def stations(self) -> tuple[Station, Station]:
-        """Both stations, leader first."""
-        return self.a.station, self.b.station
+    def trips(self) -> list[Trip]:
+        """Trips of the bridge itself, beside those of its stations."""
+        return []
 
     def record(self, telemetry: Telemetry) -> None:
         """Declare this bridge's channels."""
@@ -107,50 +108,86 @@ class Bridge:
         self._energy = self._stream.channel("port_energy", 2, "J", ("leader", "follower"))
         self._age = self._stream.channel("age", 2, "s", ("at_leader", "at_follower"))
 
-    def engage(self, now_ns: int) -> str:
-        """Couple the two sides as they stand; refused while a station is tripped."""
+    def engage(self) -> str:
+        """Couple the two sides as they stand; refused, with the reason, while a station is tripped."""
         for station in self.stations:
             if station.guard.trip is not None:
                 return f"refused: {station.name} is tripped ({station.guard.trip.reason}); reset first"
-        self.law.engage(self.a.station.side, self.b.station.side)
-        self.engagement.engage()
+        self._engage()
         return "done"
 
-    def release(self, now_ns: int) -> str:
+    @abstractmethod
+    def release(self) -> None:
         """Fade the coupling out."""
-        self.engagement.release()
-        return "done"
+
+    @abstractmethod
+    def _engage(self) -> None: ...
+
+    @abstractmethod
+    def _evaluate(self, now_ns: int, dt: float) -> None: ...
 
     def step(self, now_ns: int) -> None:
-        """Evaluate the law and hand out the efforts."""
+        """Evaluate the law, hand out the efforts and publish."""
         dt = (now_ns - self._last_ns) * 1e-9
         self._last_ns = now_ns
-        a, b = self.a, self.b
+        self._evaluate(now_ns, dt)
+        self._error[:] = self.laws[-1].error
+        self._gain[0] = self.b.contribution.gain
+        self._energy[0], self._energy[1] = self.a.energy.total, self.b.energy.total
+        self._age[0], self._age[1] = self.a.remote.age, self.b.remote.age
+        self._stream.commit(now_ns)
+
+
+class DirectBridge(Bridge):
+    """A law between two stations in one process: evaluated once, both efforts used.
+
+    Releasing fades out the last efforts without evaluating the law again, so nothing a law says after a fault is felt.
+
+    Args:
+        law: the coupling.
+        a: the leader's station.
+        b: the follower's.
+        period_ns: time between evaluations, [ns].
+    """
+
+    def __init__(self, law: Coupling, a: Station, b: Station, period_ns: int = 1_000_000) -> None:
+        super().__init__(End(a, b.side), End(b, a.side), period_ns)
+        self.law, self.engagement = law, Engagement()
+        self._laws = [law]
+
+    @property
+    def laws(self) -> list[Coupling]:
+        """The one law."""
+        return self._laws
+
+    def _engage(self) -> None:
+        self.law.engage(self.a.station.side, self.b.station.side)
+        self.engagement.engage()
+
+    def release(self) -> None:
+        """Fade the coupling out."""
+        self.engagement.release()
+
+    def _evaluate(self, now_ns: int, dt: float) -> None:
+        a, b, engagement = self.a, self.b, self.engagement
         if a.station.guard.trip is not None or b.station.guard.trip is not None:
-            self.engagement.release()
-        if self.engagement.wanted:
+            engagement.release()
+        if engagement.wanted:
             on_a, on_b = self.law.step(a.station.side, b.station.side, dt)
             if not (a.take(on_a) and b.take(on_b)):
                 b.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
-                self.engagement.release()
-        gain = self.engagement.step(dt)
+                engagement.release()
+        gain = engagement.step(dt)
         a.apply(gain, dt)
         b.apply(gain, dt)
-        self._publish(now_ns)
-
-    def _publish(self, now_ns: int) -> None:
-        self._error[:] = self.law.error
-        self._gain[0] = self.engagement.gain
-        self._energy[0], self._energy[1] = self.a.energy.total, self.b.energy.total
-        self._age[0], self._age[1] = self.b.station.side.age, self.a.station.side.age
-        self._stream.commit(now_ns)
 
 
 class LinkEnd(End):
     """One station's end of a bridge across a link: its own instance of the law on its own side and the last packet's.
 
-    The leader's end decides: it captures the offsets at engagement and sends them with the engagement's number; the follower's end takes
-    over a number it has not seen. An end that hears nothing for too long parts, says so, and stays apart until a new number comes.
+    The leader's end decides: it captures the offsets at engagement and sends them with the engagement's number; the
+    follower's end takes over a number it has not seen. An end that hears nothing for too long parts, says so, and
+    stays apart until a new number comes.
 
     Args:
         station: the local station.
@@ -160,12 +197,13 @@ class LinkEnd(End):
         silence: longest time without a packet, [s].
     """
 
-    def __init__(self, station: Station, law: Coupling, endpoint: Endpoint, remote_arm: Arm | None, silence: float = 0.2) -> None:
-        super().__init__(station)
-        self.law, self.endpoint, self.silence = law, endpoint, silence
+    def __init__(
+        self, station: Station, law: Coupling, endpoint: Endpoint, remote_arm: Arm | None, silence: float = 0.2
+    ) -> None:
         self.leads = station.role == "leader"
+        super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
+        self.law, self.endpoint, self.silence = law, endpoint, silence
         self.engagement = Engagement()
-        self.remote = Side("follower" if self.leads else "leader", remote_arm)
         self.trip: Trip | None = None
         self.pending = False
 
@@ -180,7 +218,9 @@ class LinkEnd(End):
         self.remote.age = (endpoint.age_ns(now_ns) or 0) * 1e-9
         silent = silent_ns > self.silence * 1e9
         if silent and self.trip is None:
-            reason = f"nothing heard from the {self.remote.role} for {silent_ns * 1e-9:.3f} s (limit {self.silence:g} s)"
+            reason = (
+                f"nothing heard from the {self.remote.role} for {silent_ns * 1e-9:.3f} s (limit {self.silence:g} s)"
+            )
             self.trip = Trip(now_ns, "link", reason)
         if self.trip is not None or self.station.guard.trip is not None:
             self.engagement.release()
@@ -247,7 +287,7 @@ class LinkEnd(End):
         packet.port_energy_out = self.energy.given - self.energy.net
 
 
-class LinkedBridge:
+class LinkedBridge(Bridge):
     """A law between two stations across a link, both ends in one process: what two machines do, in virtual time.
 
     Args:
@@ -256,46 +296,33 @@ class LinkedBridge:
         period_ns: time between evaluations and packets, [ns].
     """
 
-    def __init__(self, a: LinkEnd, b: LinkEnd, period_ns: int = 1_000_000) -> None:
-        self.a, self.b, self.period_ns = a, b, period_ns
-        self._last_ns = 0
+    a: LinkEnd
+    b: LinkEnd
 
-    laws = property(lambda self: [self.a.law, self.b.law], doc="The law's instances, one per end.")
-    stations = Bridge.stations
-    record = Bridge.record
+    def __init__(self, a: LinkEnd, b: LinkEnd, period_ns: int = 1_000_000) -> None:
+        super().__init__(a, b, period_ns)
+        self._laws = [a.law, b.law]
+
+    @property
+    def laws(self) -> list[Coupling]:
+        """One law per end, the follower's last."""
+        return self._laws
 
     @property
     def trips(self) -> list[Trip]:
-        """Trips of the link itself, of either end."""
+        """Trips of the link, of either end."""
         return [end.trip for end in (self.a, self.b) if end.trip is not None]
 
-    def engage(self, now_ns: int) -> str:
-        """Ask the leader's end to couple as soon as it can."""
-        for station in self.stations:
-            if station.guard.trip is not None:
-                return f"refused: {station.name} is tripped ({station.guard.trip.reason}); reset first"
-        self.a.pending = True
-        return "done"
+    def _engage(self) -> None:
+        self.a.pending = True  # as soon as the leader's end has heard from the follower's
 
-    def release(self, now_ns: int) -> str:
+    def release(self) -> None:
         """Ask the leader's end to part; the follower's end does so when it hears of it."""
         self.a.pending = False
         self.a.engagement.release()
-        return "done"
 
-    def step(self, now_ns: int) -> None:
-        """Both ends take in what arrived, then evaluate, apply and send."""
-        dt = (now_ns - self._last_ns) * 1e-9
-        self._last_ns = now_ns
+    def _evaluate(self, now_ns: int, dt: float) -> None:
         self.a.receive(now_ns)
         self.b.receive(now_ns)
         self.a.step(now_ns, dt)
         self.b.step(now_ns, dt)
-        self._publish(now_ns)
-
-    def _publish(self, now_ns: int) -> None:
-        self._error[:] = self.b.law.error
-        self._gain[0] = self.b.engagement.gain
-        self._energy[0], self._energy[1] = self.a.energy.total, self.b.energy.total
-        self._age[0], self._age[1] = self.a.remote.age, self.b.remote.age
-        self._stream.commit(now_ns)

@@ -1,4 +1,4 @@
-"""Clocks: what the session waits for between ticks. Virtual time waits for nothing; wall time sleeps to an absolute deadline."""
+"""Clocks: what a session waits for between ticks. Virtual time waits for nothing, wall time for a deadline."""
 
 from __future__ import annotations
 

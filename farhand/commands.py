@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from farhand.errors import BadValue, UnknownName
 
 NAMES = ("engage", "release", "clutch", "declutch", "stop", "reset", "set")
-"""What can be asked: couple, part, part for re-positioning and couple again, stop everything, clear trips, change a parameter."""
+"""What can be asked: couple, part, part to re-position and couple again, stop all, clear trips, set a parameter."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,9 @@ class Commands:
         try:
             at_ns = round(float(when) * 1e9)
         except (ValueError, OverflowError):
-            raise BadValue(f"command {text!r} is not of the form SECONDS:NAME, such as 7:engage or '3:set wall.stiffness=800'") from None
+            raise BadValue(
+                f"command {text!r} is not of the form SECONDS:NAME, such as 7:engage or '3:set wall.stiffness=800'"
+            ) from None
         self.post(name, path.strip(), value.strip(), at_ns)
 
     def due(self, now_ns: int) -> list[Request]:

@@ -1,4 +1,4 @@
-"""Every error Farhand raises on purpose. A message names the value, the limit and the valid alternatives, on one line."""
+"""Every error Farhand raises on purpose: one line that names the value, the limit and the valid alternatives."""
 
 from __future__ import annotations
 

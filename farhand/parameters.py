@@ -1,7 +1,7 @@
 """Parameters: numbers of a part that a user may set by path, each with unit, range and meaning.
 
-A part is a dataclass whose settable fields are made with :func:`parameter`. ``--set wall.stiffness=3000``, the console and a
-test all go through :func:`assign`, so a value is checked in one place and refused with the same words everywhere.
+A part is a dataclass whose settable fields are made with :func:`parameter`. ``--set wall.stiffness=3000``, the console
+and a test all go through :func:`assign`, so a value is checked in one place and refused with the same words everywhere.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from farhand.errors import BadValue, OutOfRange, UnknownName
+from farhand.errors import BadValue, FarhandError, OutOfRange, UnknownName
 
 
-def parameter(default: Any, unit: str, doc: str, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()) -> Any:
+def parameter(
+    default: Any, unit: str, doc: str, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()
+) -> Any:
     """Declare a settable dataclass field.
 
     Args:
@@ -41,14 +43,21 @@ def assign(root: object, path: str, value: object) -> object:
         path: names joined by dots, such as ``"wall.stiffness"``.
         value: a value, or its text; a vector also takes one number for all components, or ``"1,2,3"``.
 
-    A part that derives other numbers from its parameters has a method ``refresh()``, which is called afterwards.
+    A part that derives other numbers from its parameters has a method ``refresh()``, which is called afterwards. A
+    tuple of parts stands for the same part in several places (a law at both ends of a link): all are set.
     """
-    owner, name = _find(root, path)
-    field = next(f for f in dataclasses.fields(owner) if f.name == name)  # type: ignore[arg-type]
-    checked = _checked(path, value, getattr(owner, name), field.metadata)
-    setattr(owner, name, checked)
-    if hasattr(owner, "refresh"):
-        owner.refresh()
+    owners, name = _find(root, path)
+    for owner in owners:
+        metadata = _metadata(owner, name)
+        assert metadata is not None  # _find looked
+        before = getattr(owner, name)
+        checked = _checked(path, value, before, metadata)
+        setattr(owner, name, checked)
+        try:
+            _refresh(owner)
+        except FarhandError:
+            setattr(owner, name, before)  # values that do not go together change nothing
+            raise
     return checked
 
 
@@ -59,11 +68,18 @@ def describe(root: object, prefix: str = "") -> Iterator[tuple[str, object, str,
         metadata = _metadata(root, name)
         if metadata is not None:
             yield path, child, metadata["unit"], metadata["doc"]
-        elif dataclasses.is_dataclass(child) or isinstance(child, Mapping):
+        elif dataclasses.is_dataclass(child) or isinstance(child, Mapping | tuple):
             yield from describe(child, f"{path}.")
 
 
+def _refresh(owner: object) -> None:
+    if hasattr(owner, "refresh"):
+        owner.refresh()
+
+
 def _children(root: object) -> list[tuple[str, Any]]:
+    if isinstance(root, tuple):
+        return _children(root[0])
     if isinstance(root, Mapping):
         return list(root.items())
     if dataclasses.is_dataclass(root):
@@ -72,23 +88,26 @@ def _children(root: object) -> list[tuple[str, Any]]:
 
 
 def _metadata(owner: object, name: str) -> Mapping[str, Any] | None:
+    if isinstance(owner, tuple):
+        return _metadata(owner[0], name)
     if not dataclasses.is_dataclass(owner):
         return None
     return next((f.metadata for f in dataclasses.fields(owner) if f.name == name and "unit" in f.metadata), None)
 
 
-def _find(root: object, path: str) -> tuple[object, str]:
-    """Owner and field name of the parameter at ``path``; the error lists every path there is."""
+def _find(root: object, path: str) -> tuple[list[object], str]:
+    """Owners and field name of the parameter at ``path``; the error lists every path there is."""
     *parents, name = path.split(".")
-    owner: object = root
+    owners: list[object] = [root]
     for parent in parents:
-        owner = dict(_children(owner)).get(parent)
-    if _metadata(owner, name) is None:
+        found = [dict(_children(owner)).get(parent) for owner in owners]
+        owners = [part for item in found for part in (item if isinstance(item, tuple) else (item,))]
+    if not owners or any(_metadata(owner, name) is None for owner in owners):
         raise UnknownName("parameter", path, [p for p, *_ in describe(root)])
-    return owner, name
+    return owners, name
 
 
-def _checked(path: str, value: object, current: object, metadata: Mapping[str, Any]) -> object:
+def _checked(path: str, value: object, current: Any, metadata: Mapping[str, Any]) -> object:
     """``value`` converted to the type of ``current`` and found inside its range."""
     if isinstance(current, str):
         if metadata["choices"] and value not in metadata["choices"]:
@@ -96,13 +115,13 @@ def _checked(path: str, value: object, current: object, metadata: Mapping[str, A
         return str(value)
     if isinstance(current, bool):
         return _boolean(path, value)
-    numbers = _numbers(path, value, 1 if np.isscalar(current) else np.size(current))  # type: ignore[arg-type]
+    numbers = _numbers(path, value, 1 if np.isscalar(current) else np.size(current))
     low, high = metadata["low"], metadata["high"]
     for number in numbers:
         if not low <= number <= high:
             raise OutOfRange(path, f"{number:g}", low, high, metadata["unit"])
     if not np.isscalar(current):
-        return np.array(numbers).reshape(np.shape(current))  # type: ignore[arg-type]
+        return np.array(numbers).reshape(np.shape(current))
     if isinstance(current, int) and not numbers[0].is_integer():
         raise BadValue(f"{path} = {value} must be a whole number")
     return int(numbers[0]) if isinstance(current, int) else numbers[0]
@@ -116,13 +135,15 @@ def _boolean(path: str, value: object) -> bool:
     return words[word]
 
 
-def _numbers(path: str, value: object, size: int) -> list[float]:
+def _numbers(path: str, value: Any, size: int) -> list[float]:
     """``value`` as ``size`` finite floats; one number fills them all."""
     try:
-        parts = value.replace(";", ",").split(",") if isinstance(value, str) else np.ravel(value).tolist()  # type: ignore[arg-type]
+        parts = value.replace(";", ",").split(",") if isinstance(value, str) else np.ravel(value).tolist()
         numbers = [float(part) for part in parts]
     except (TypeError, ValueError):
-        raise BadValue(f"{path} = {value} is not a number" if size == 1 else f"{path} = {value} is not {size} numbers") from None
+        raise BadValue(
+            f"{path} = {value} is not a number" if size == 1 else f"{path} = {value} is not {size} numbers"
+        ) from None
     if len(numbers) == 1:
         numbers = numbers * size
     if len(numbers) != size:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from farhand.bridge import Bridge, LinkedBridge
+from farhand.bridge import Bridge
 from farhand.clock import Clock, VirtualClock
 from farhand.commands import Commands, Logged, Request
 from farhand.errors import FarhandError
@@ -69,7 +69,7 @@ class Session:
     def __init__(
         self,
         stations: Iterable[Station],
-        bridges: Iterable[Bridge | LinkedBridge] = (),
+        bridges: Iterable[Bridge] = (),
         worlds: Iterable[Advancing] = (),
         telemetry: Telemetry | None = None,
         clock: Clock | None = None,
@@ -86,15 +86,17 @@ class Session:
         self.trips: list[TripRecord] = []
         self.tick_ns = np.zeros(TICKS_TIMED, dtype=np.int64)
         self._stopping = False
-        for item in (*self.stations, *self.bridges):
-            item.record(self.telemetry)
+        for station in self.stations:
+            station.record(self.telemetry)
+        for bridge in self.bridges:
+            bridge.record(self.telemetry)
         self.telemetry.freeze(description)
         self.parts = [Part(station.sense, station.period_ns) for station in self.stations]
         self.parts += [Part(bridge.step, bridge.period_ns) for bridge in self.bridges]
         self.parts += [Part(station.act, station.period_ns) for station in self.stations]
 
     def run(self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5) -> None:
-        """Run on for ``seconds``, calling ``between`` outside the ticks about every ``every`` seconds of the clock's time."""
+        """Run on for ``seconds``, calling ``between`` outside the ticks every ``every`` seconds or so."""
         end_ns = self.now_ns + round(seconds * 1e9)
         pause_ns = self.now_ns + round(every * 1e9)
         self.clock.start()
@@ -153,9 +155,12 @@ class Session:
             for station in self.stations:
                 station.guard.reset()
             return "done"
-        couple = request.name in ("engage", "declutch")
-        outcomes = [bridge.engage(now_ns) if couple else bridge.release(now_ns) for bridge in self.bridges]
-        return next((outcome for outcome in outcomes if outcome != "done"), "done")
+        if request.name in ("engage", "declutch"):
+            outcomes = [bridge.engage() for bridge in self.bridges]
+            return next((outcome for outcome in outcomes if outcome != "done"), "done")
+        for bridge in self.bridges:
+            bridge.release()
+        return "done"
 
     def _notice_trips(self) -> None:
         """Log each trip once, when it first shows."""

@@ -33,10 +33,10 @@ class Contribution:
 
 
 class Station:
-    """Reads a plant, keeps its model up to date, turns the wrench that couplings ask for into joint torque, and guards both.
+    """Reads a plant, keeps its model up to date, turns what couplings ask for into joint torque, and guards both.
 
-    The torque is Jᵀw + g(q), the gravity of the station's own model. Where no coupling is engaged, a station at rest either
-    holds still or is free to be moved; a tripped one always holds still.
+    The torque is Jᵀw + g(q), the gravity of the station's own model. Where no coupling is engaged, a station at rest
+    either holds still or is free to be moved; a tripped one always holds still.
 
     Args:
         name: of the station in the rig.
@@ -48,7 +48,9 @@ class Station:
         period_ns: time between ticks, [ns].
     """
 
-    def __init__(self, name: str, role: str, plant: Plant, arm: Arm, guard: Guard, rest: str = "hold", period_ns: int = 1_000_000) -> None:
+    def __init__(
+        self, name: str, role: str, plant: Plant, arm: Arm, guard: Guard, rest: str = "hold", period_ns: int = 1_000_000
+    ) -> None:
         if JointTorque not in plant.accepts:
             accepted = ", ".join(sorted(command.name for command in plant.accepts))
             raise Mismatch(f"station {name!r} commands joint torque, but its plant accepts {accepted}")
@@ -114,7 +116,7 @@ class Station:
         self._publish(now_ns, 3 if tripped else 1 if self.holding else 2 if gain > 0.0 else 0)
 
     def _hold(self) -> Array:
-        """Torque without gravity that stops the arm and keeps it; with no valid sample, of the arm as it is predicted to stop."""
+        """Torque without gravity that stops the arm and keeps it; without a valid sample, as predicted by the model."""
         if not self.holding:
             self.still.begin(self.arm)
             self.holding = True

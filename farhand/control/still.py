@@ -16,8 +16,8 @@ Array = np.ndarray
 class Still:
     r"""Slow every joint down at a bounded rate to rest, then hold the posture.
 
-    The reference starts at the arm's state and its velocity goes to zero no faster than ``deceleration``; the arm follows it by
-    computed torque,
+    The reference starts at the arm's state and its velocity goes to zero no faster than ``deceleration``; the arm
+    follows it by computed torque,
 
     .. math:: \tau = M\,\bigl(\dot v_r + 2\zeta\omega\,(v_r - v) + \omega^2 (q_r - q)\bigr) + c, \qquad \zeta = 1,
 

@@ -41,8 +41,8 @@ class Path:
     r"""Displacement from a start pose as a function of time, made of moves that begin and end at rest.
 
     Within a move of duration :math:`T`, with :math:`s = (t - t_0)/T`, the travelled fraction is the quintic
-    :math:`10 s^3 - 15 s^4 + 6 s^5`, whose speed and acceleration vanish at both ends (minimum jerk). Rotations are about
-    the move's own axis, after the rotations of all earlier moves.
+    :math:`10 s^3 - 15 s^4 + 6 s^5`, whose speed and acceleration vanish at both ends (minimum jerk). Rotations are
+    about the move's own axis, after the rotations of all earlier moves.
 
     Attributes:
         translation: displacement at the last :meth:`at`, [m].
@@ -55,7 +55,10 @@ class Path:
         self.moves = tuple(sorted(moves, key=lambda move: move.start))
         for earlier, later in zip(self.moves, self.moves[1:], strict=False):
             if later.start < earlier.end - 1e-12:
-                raise BadValue(f"move {later.label!r} starts at {later.start:g} s, before {earlier.label!r} ends at {earlier.end:g} s")
+                raise BadValue(
+                    f"move {later.label!r} starts at {later.start:g} s, "
+                    f"before {earlier.label!r} ends at {earlier.end:g} s"
+                )
         if any(move.duration <= 0.0 for move in self.moves):
             raise BadValue("every move needs a duration above 0 s")
         self._starts = [move.start for move in self.moves]

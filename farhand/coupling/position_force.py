@@ -1,4 +1,4 @@
-"""Position–force coupling: the follower is pulled to the leader, the hand feels the force the follower's sensor measures."""
+"""Position–force coupling: the follower is pulled to the leader, the hand feels what the follower measures."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class PositionForce(Coupling):
 
     .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = \mathrm{back}(h_b) - B\,\dot x_a
 
-    :math:`h_b` is the contact wrench measured at the follower. In free motion the hand feels only the leader and the damping B;
-    in contact it feels what the follower touches, at full strength. It shakes when the environment is much stiffer than the
-    hand, and sooner over a delayed link: the loop gain is the environment's stiffness over the impedance of hand and leader.
-    Without a measurement the hand feels nothing but the damping.
+    :math:`h_b` is the contact wrench measured at the follower. In free motion the hand feels only the leader and the
+    damping B; in contact it feels what the follower touches, at full strength. It shakes when the environment is much
+    stiffer than the hand, and sooner over a delayed link: the loop gain is the environment's stiffness over the
+    impedance of hand and leader. Without a measurement the hand feels nothing but the damping.
 
     Attributes:
         spring: K and D.

@@ -1,4 +1,4 @@
-"""The virtual spring-damper from the follower's tool to the mapped pose of the leader's: a part that several laws share."""
+"""The virtual spring-damper from the follower's tool to the mapped leader's: a part that several laws share."""
 
 from __future__ import annotations
 

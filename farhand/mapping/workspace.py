@@ -17,11 +17,14 @@ class WorkspaceMapping:
     r"""Where the follower's tool should be for a pose of the leader's, and what a follower's wrench is for the hand.
 
     .. math::
-        p_t = s\,A\,p_a + \Delta p, \quad R_t = A\,R_a\,\Delta R, \quad \dot p_t = s\,A\,\dot p_a, \quad \omega_t = A\,\omega_a
+        p_t = s\,A\,p_a + \Delta p, \qquad R_t = A\,R_a\,\Delta R
+
+        \dot p_t = s\,A\,\dot p_a, \qquad \omega_t = A\,\omega_a
 
         f_a = s_f\,s\,A^\top f_b, \qquad \tau_a = s_f\,A^\top \tau_b
 
-    The way back is the power dual of the way forward times the declared force scale, so with :math:`s_f = 1` no power is made or
+    The way back is the power dual of the way forward times the declared force scale, so with :math:`s_f = 1` no power
+    is made or
     lost: :math:`f_b\cdot\dot p_t + \tau_b\cdot\omega_t = f_a\cdot\dot p_a + \tau_a\cdot\omega_a`. The offsets
     :math:`\Delta p, \Delta R` are captured at engagement, so that the target starts where the follower is.
 
@@ -49,7 +52,7 @@ class WorkspaceMapping:
         self.refresh()
 
     def refresh(self) -> None:
-        """Recompute what depends on the parameters; the target stays where it is (a live change of scale makes no jump)."""
+        """Recompute what depends on the parameters; the target stays, so a live change of scale makes no jump."""
         self._A = rotation_from_vector(self.axes)
         if self._captured is not None:
             p_a, R_a = self._captured

@@ -24,7 +24,12 @@ class FaultyPlant:
         if fault not in FAULTS:
             raise UnknownName("fault", fault, FAULTS)
         self._plant, self._fault, self._from_ns, self._to_ns = plant, fault, from_ns, to_ns
-        self.name, self.accepts, self.actuated, self.period_ns = plant.name, plant.accepts, plant.actuated, plant.period_ns
+        self.name, self.accepts, self.actuated, self.period_ns = (
+            plant.name,
+            plant.accepts,
+            plant.actuated,
+            plant.period_ns,
+        )
         self._last = Sample(0, 0)
 
     def read(self, now_ns: int) -> Sample:
@@ -49,4 +54,3 @@ class FaultyPlant:
     def write(self, command: Command, now_ns: int) -> None:
         """Pass the command on."""
         self._plant.write(command, now_ns)
-

@@ -16,7 +16,8 @@ class Sample:
         time_ns: device time of the sample, [ns].
         q: configuration in Pinocchio's order, [rad] or [m].
         v: velocity in Pinocchio's order, [rad/s] or [m/s].
-        wrench: raw wrench of the tool sensor, applied by hand or environment on the arm, world axes at the tool point, [N] and
+        wrench: raw wrench of the tool sensor, applied by hand or environment on the arm, world axes at the tool point,
+            [N] and
             [N·m]; None when there is no measurement, which is not the same as zero.
     """
 

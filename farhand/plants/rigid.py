@@ -20,8 +20,8 @@ INTEGRATORS = ("zoh", "semi-implicit", "rk4")
 class RigidPlant:
     r"""An arm that obeys :math:`M\dot v = \tau - c - g - D v + J^\top w`, advanced in fixed steps h.
 
-    ``zoh`` holds the acceleration over a step, :math:`q' = q + h v + \tfrac12 h^2 a,\ v' = v + h a`; ``semi-implicit`` uses the new
-    velocity, :math:`q' = q + h v'`; ``rk4`` is the classical fourth order with touches evaluated at every stage.
+    ``zoh`` holds the acceleration over a step, :math:`q' = q + h v + \tfrac12 h^2 a,\ v' = v + h a`; ``semi-implicit``
+    uses the new velocity, :math:`q' = q + h v'`; ``rk4`` is the classical fourth order with touches evaluated at every stage.
 
     Args:
         name: of this plant.
@@ -46,7 +46,11 @@ class RigidPlant:
         self._pushed = np.zeros(6)
         self._tool = Tool(arm.position, arm.rotation, arm.twist)
         self._sample = Sample(arm.nq, arm.nv)
-        self._step: Callable[[float], None] = {"zoh": self._zoh, "semi-implicit": self._semi_implicit, "rk4": self._rk4}[integrator]
+        self._step: Callable[[float], None] = {
+            "zoh": self._zoh,
+            "semi-implicit": self._semi_implicit,
+            "rk4": self._rk4,
+        }[integrator]
         self._sense(0.0)
 
     def touch(self, touch: Touch) -> None:

@@ -32,7 +32,9 @@ class Imperfections:
     """
 
     encoder_step: float = parameter(0.0, "rad", "encoder step", 0.0, 0.1)
-    velocity_from_position: float = parameter(0.0, "Hz", "cut-off of velocity made from positions; 0: true velocity", 0.0, 1e4)
+    velocity_from_position: float = parameter(
+        0.0, "Hz", "cut-off of velocity made from positions; 0: true velocity", 0.0, 1e4
+    )
     actuator_lag: float = parameter(0.0, "s", "time constant of the actuators", 0.0, 1.0)
     actuator_limit: float = parameter(1.0, "-", "fraction of the torque limits; 0: none", 0.0, 10.0)
     torque_offset: float = parameter(0.0, "N·m", "constant error of every joint torque", -50.0, 50.0)
@@ -54,7 +56,13 @@ class SimulatedPlant:
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
 
-    def __init__(self, world: World, name: str, imperfections: Imperfections | None = None, rng: np.random.Generator | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        imperfections: Imperfections | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
         robot: Robot = world.placed[name].robot
         self.name, self.world, self.port = name, world, world.ports[name]
         self.imperfections = imperfections or Imperfections()
@@ -68,6 +76,7 @@ class SimulatedPlant:
         self._past: deque[Sample] = deque()
         self._position_before: Array | None = None
         self._velocity = np.zeros(self._model.nv)
+        self._noise: list[Array] = []
         self._lagged = np.zeros(self._model.nv)
         self._read_ns = -1
         self._written_ns = 0
@@ -97,7 +106,9 @@ class SimulatedPlant:
         faults, torque = self.imperfections, self.port.torque
         wanted = command.value if self._plain else v_from_pinocchio(self._model, self.port.q, command.value)
         if faults.actuator_lag:
-            self._lagged += (1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)) * (wanted - self._lagged)
+            self._lagged += (1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)) * (
+                wanted - self._lagged
+            )
             wanted = self._lagged
         self._written_ns = now_ns
         np.add(wanted, faults.torque_offset, out=torque)
@@ -121,10 +132,13 @@ class SimulatedPlant:
         sample.v[:] = self._velocity
 
     def _degrade_wrench(self, sample: Sample) -> None:
-        noise = self._rng.standard_normal(6)
+        if not self._noise:  # drawn in blocks: one call for many ticks
+            self._noise = list(self._rng.standard_normal((512, 6)))
+        noise = self._noise.pop()
+        noise[:3] *= self.imperfections.force_noise
+        noise[3:] *= self.imperfections.torque_noise
         if sample.wrench is not None:
-            sample.wrench[:3] += self.imperfections.force_noise * noise[:3]
-            sample.wrench[3:] += self.imperfections.torque_noise * noise[3:]
+            np.add(sample.wrench, noise, out=sample.wrench)
 
     def _delayed(self, sample: Sample) -> Sample:
         """The sample of ``sensor_delay`` reads ago (the oldest there is, at the start)."""

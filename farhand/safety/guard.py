@@ -34,8 +34,8 @@ class Trip:
 class Guard:
     """Limits on what a plant measures and on what it is told. The first breach latches.
 
-    Torques beyond the limit are cut, not tripped on: a saturated arm still holds. The cheap test comes first: a vector whose norm is
-    below the smallest limit cannot break any.
+    Torques beyond the limit are cut, not tripped on: a saturated arm still holds. The cheap test comes first: a vector
+    whose norm is below the smallest limit cannot break any.
 
     Attributes:
         speed: fraction of the robot's joint speed limits, [-].
@@ -106,14 +106,20 @@ class Guard:
         if self._limits is not None:
             if v.dot(v) > self._slowest_squared and (np.abs(v) > self._velocity).any():
                 joint = int(np.argmax(np.abs(v) / self._velocity))
-                self._trip(now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} rad/s (limit {self._velocity[joint]:.2f})")
+                self._trip(
+                    now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} rad/s (limit {self._velocity[joint]:.2f})"
+                )
             if len(arm.q) == len(self._centre):
                 off = (arm.q - self._centre) * self._scale
                 if off.dot(off) > 1.0 and (np.abs(off) > 1.0).any():
                     joint = int(np.argmax(np.abs(off)))
                     half = 1.0 / self._scale[joint]
                     low, high = self._centre[joint] - half, self._centre[joint] + half
-                    self._trip(now_ns, "position", f"joint {joint + 1} at {arm.q[joint]:.3f} rad (limits {low:.3f} to {high:.3f})")
+                    self._trip(
+                        now_ns,
+                        "position",
+                        f"joint {joint + 1} at {arm.q[joint]:.3f} rad (limits {low:.3f} to {high:.3f})",
+                    )
         for axis, value, low, high in zip("xyz", arm.position.tolist(), self._low, self._high, strict=True):
             if not low <= value <= high:
                 self._trip(now_ns, "workspace", f"tool at {axis} = {value:.3f} m (limits {low:g} to {high:g})")

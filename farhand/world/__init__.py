@@ -6,4 +6,16 @@ from farhand.world.touch import Tie, Tool, Touch
 from farhand.world.walls import Wall
 from farhand.world.world import Placed, World
 
-__all__ = ["ForceHand", "ForcePulse", "GroundSpring", "ImpedanceHand", "Placed", "Tie", "Tool", "ToolSpring", "Touch", "Wall", "World"]
+__all__ = [
+    "ForceHand",
+    "ForcePulse",
+    "GroundSpring",
+    "ImpedanceHand",
+    "Placed",
+    "Tie",
+    "Tool",
+    "ToolSpring",
+    "Touch",
+    "Wall",
+    "World",
+]

@@ -1,4 +1,4 @@
-"""Hands: what moves a tool. One holds it with a spring about a scripted or dragged pose, one pushes with a given force."""
+"""Hands: what moves a tool. One holds it with a spring about a scripted pose, one pushes with a given force."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class ImpedanceHand:
     .. math:: f = K (x_r - p) + D (\dot x_r - \dot p), \qquad
               \tau = K_r \log(R_r R^\top) + D_r (\omega_r - \omega)
 
-    The path is a displacement from where the tool was at the first push. A drag from the console is a further displacement.
-    Opening the hand makes both springs vanish.
+    The path is a displacement from where the tool was at the first push. A drag from the console is a further
+    displacement. Opening the hand makes both springs vanish.
 
     Attributes:
         stiffness: K, [N/m].

@@ -50,8 +50,8 @@ class ToolSpring:
     .. math:: f_a = k\,(p_b - p_a - \ell) + d\,(\dot p_b - \dot p_a), \quad
               \tau_a = k_r\,\log(R_b (R_a \Delta R)^\top) + d_r\,(\omega_b - \omega_a)
 
-    :math:`\Delta R = R_a^\top R_b` is the rest orientation, that of the first push. With this order the torques are the exact
-    gradient of the stored energy on both sides, so the spring returns what went in.
+    :math:`\Delta R = R_a^\top R_b` is the rest orientation, that of the first push. With this order the torques are the
+    exact gradient of the stored energy on both sides, so the spring returns what went in.
 
     Attributes:
         length: ℓ, rest vector from a to b, [m], world axes.

@@ -1,4 +1,4 @@
-"""World: several robots in one MuJoCo model, with whatever touches their tools, advanced in exact steps of virtual time."""
+"""World: several robots in one MuJoCo model, with whatever touches their tools, in exact steps of virtual time."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class Port:
         self.touches: list[tuple[str, Touch | None, Array]] = []
         self.work: dict[str, float] = {"actuator": 0.0, "damping": 0.0}
         self._damping = model.dof_damping[v_slice]
-        self._constrained = bool((model.dof_frictionloss[v_slice] > 0).any() or model.jnt_limited.any() or model.ngeom > 0)
+        self._constrained = bool(
+            (model.dof_frictionloss[v_slice] > 0).any() or model.jnt_limited.any() or model.ngeom > 0
+        )
         if self._constrained:
             self.work["constraint"] = 0.0
         self._v_before = np.zeros(self.nv)
@@ -99,8 +101,8 @@ class Port:
 class World:
     """One MuJoCo model assembled from robots, and the hands, walls and springs around them.
 
-    The state, tool poses and wrenches that a plant reads at time t all belong to t: :meth:`advance` integrates with the forces
-    of the step's start, then evaluates kinematics and touches anew at its end.
+    The state, tool poses and wrenches that a plant reads at time t all belong to t: :meth:`advance` integrates with
+    the forces of the step's start, then evaluates kinematics and touches anew at its end.
 
     Args:
         placed: the robots by name; names become prefixes in the model.
@@ -152,7 +154,7 @@ class World:
         return float(self.data.energy.sum())
 
     def energy_residual(self) -> float:
-        """Mechanical energy gained minus all work done on the robots since the start: zero but for integration error, [J]."""
+        """Mechanical energy gained minus all work done on the robots: zero but for integration error, [J]."""
         given = sum(sum(port.work.values()) for port in self.ports.values())
         return self.mechanical_energy() - self._initial_energy - given
 
@@ -205,7 +207,9 @@ def _compose(placed: Mapping[str, Placed], step: float, gravity: float) -> mujoc
     spec.option.timestep = step
     spec.option.gravity = [0.0, 0.0, -gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a diverged state must be seen, not silently reset
+    spec.option.disableflags = (
+        mujoco.mjtDisableBit.mjDSBL_AUTORESET
+    )  # a diverged state must be seen, not silently reset
     for name, item in placed.items():
         x, y, z, w = item.placement.quaternion
         frame = spec.worldbody.add_frame(pos=list(item.placement.position), quat=[w, x, y, z])

@@ -15,7 +15,7 @@ from farhand.robots import Robot, load_robot, robot_names
 from farhand.robots.edits import add_payload, scale_mass, set_armature, set_damping, set_frictionloss
 
 GEOM_INERTIA = """<mujoco><compiler inertiafromgeom="true" settotalmass="5"/><worldbody>
-    <body name="a"><inertial pos="0 0 0" mass="9" diaginertia="1 1 1"/>
+    <body name="a"><inertial pos="0 0 0" euler="20 30 40" mass="9" diaginertia="1 1 1"/>
         <joint axis="0 1 0" damping="2" frictionloss="3"/>
         <geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0" euler="10 20 30"/>
         <body name="b" pos="0 0 1"><joint axis="1 0 0"/><geom type="capsule" size="0.1 0.2" euler="0 50 0"/>
@@ -57,7 +57,7 @@ def test_a_quarter_of_the_mass_is_a_quarter_of_the_mass_matrix(name: str) -> Non
 
 
 def test_scaling_also_reaches_inertias_that_come_from_geoms(geom_robot: Robot) -> None:
-    """Neither ``inertiafromgeom`` nor ``settotalmass`` undoes the scaling, alone or attached to a world."""
+    """Neither ``inertiafromgeom``, ``settotalmass`` nor an overruled ``<inertial>`` undoes it, alone or in a world."""
     q = np.array([0.3, -0.4])
     light = geom_robot.edited(scale_mass(0.25))
     np.testing.assert_allclose(mass_matrix(light, q), 0.25 * mass_matrix(geom_robot, q), rtol=1e-12)

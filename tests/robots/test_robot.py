@@ -169,6 +169,7 @@ def test_a_urdf_keeps_its_fixed_links_and_all_its_limits(tmp_path: Path) -> None
     model = robot.compile()
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
+    np.testing.assert_allclose(data.body("tip").xpos, [0, 0, -1], atol=1e-12)
     np.testing.assert_allclose(data.site("tool").xpos, [0, 0, -1], atol=1e-12)
     limits = robot.limits
     assert [limits.lower[0], limits.upper[0], limits.torque[0], limits.velocity[0]] == [-1, 2, 5, 3]

@@ -1,0 +1,1 @@
+"""Analysis: what a run says about tracking, force, energy and time."""

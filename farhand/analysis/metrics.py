@@ -1,0 +1,140 @@
+"""Metrics: the numbers a run is judged by, gathered exactly over every record however long the run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from farhand.analysis.history import History
+from farhand.bridge import LinkedBridge
+from farhand.session import Session
+from farhand.world import World
+
+Array = np.ndarray
+
+FINAL = 0.5
+"""Length of the window at the end of a run over which final values are averaged, [s]."""
+
+
+class Running:
+    """Largest value and root mean square of a stream of numbers."""
+
+    def __init__(self) -> None:
+        self.largest, self._squares, self._count = 0.0, 0.0, 0
+
+    def add(self, values: Array) -> None:
+        """Take more values; those that are not numbers are left out."""
+        values = values[np.isfinite(values)]
+        if len(values):
+            self.largest = max(self.largest, float(values.max()))
+            self._squares += float(values @ values)
+            self._count += len(values)
+
+    @property
+    def rms(self) -> float:
+        """Root mean square."""
+        return math.sqrt(self._squares / self._count) if self._count else 0.0
+
+
+class Metrics:
+    """Tracking, force, energy and link numbers of a run with a leader and a follower.
+
+    Args:
+        session: what runs.
+        world: its simulated physics.
+    """
+
+    def __init__(self, session: Session, world: World) -> None:
+        self.session, self.world = session, world
+        self.history = History(session.telemetry.path)
+        names = ("position", "rotation", "hand", "contact", "age", "speed")
+        self._running = {name: Running() for name in names}
+
+    def pull(self) -> None:
+        """Take in everything recorded since the last call; call between ticks."""
+        new = self.history.pull()
+        columns = self.history.reader.columns
+        _, coupling = new["coupling"]
+        engaged = coupling[:, columns("coupling")["engagement"]][:, 0] > 0.0
+        error = coupling[engaged][:, columns("coupling")["error"]]
+        self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
+        self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
+        self._running["age"].add(coupling[:, columns("coupling")["age"]].max(axis=1, initial=0.0))
+        for name, station in (("hand", "leader"), ("contact", "follower")):
+            wrench = new[station][1][:, columns(station)["wrench_measured_in_world"]]
+            self._running[name].add(np.linalg.norm(wrench[:, :3], axis=1))
+        self._running["speed"].add(np.linalg.norm(new["follower"][1][:, columns("follower")["v"]], axis=1))
+
+    def final(self, stream: str, channel: str) -> Array:
+        """Mean of a channel over the last :data:`FINAL` seconds."""
+        times, values = self.history.times(stream), self.history.signal(stream, channel)
+        return values[times >= times[-1] - FINAL].mean(axis=0)
+
+    def result(self) -> dict[str, dict[str, object]]:
+        """Every metric as ``{name: {value, unit}}``; the same run in virtual time gives the same numbers to the bit."""
+        found: dict[str, tuple[float | None, str]] = {}
+        running = self._running
+        found["tracking_error_max"] = (running["position"].largest, "m")
+        found["tracking_error_rms"] = (running["position"].rms, "m")
+        found["rotation_error_max"] = (running["rotation"].largest, "rad")
+        found["hand_force_max"] = (running["hand"].largest, "N")
+        found["contact_force_max"] = (running["contact"].largest, "N")
+        hand = float(np.linalg.norm(self.final("leader", "wrench_measured_in_world")[:3]))
+        contact = float(np.linalg.norm(self.final("follower", "wrench_measured_in_world")[:3]))
+        found["hand_force_final"] = (hand, "N")
+        found["contact_force_final"] = (contact, "N")
+        found["reflection_in_contact"] = (self._reflection(), "-")
+        found["follower_speed_max"] = (running["speed"].largest, "rad/s")
+        found["follower_speed_final"] = (float(np.linalg.norm(self.final("follower", "v"))), "rad/s")
+        found |= self._energy() | self._link()
+        found["torque_cut_ticks"] = (float(sum(station.guard.clipped for station in self.session.stations)), "-")
+        return {name: {"value": _plain(value), "unit": unit} for name, (value, unit) in found.items()}
+
+    def _reflection(self) -> float | None:
+        """Force at the hand over force at the contact, where the follower presses steadily; None when it never does."""
+        hand = self.history.signal("leader", "wrench_measured_in_world")[:, :3]
+        contact = self.history.signal("follower", "wrench_measured_in_world")[:, :3]
+        speed = np.linalg.norm(self.history.signal("follower", "twist_tool_in_world")[:, :3], axis=1)
+        leading = np.linalg.norm(self.history.signal("leader", "twist_tool_in_world")[:, :3], axis=1)
+        pressed = np.linalg.norm(contact, axis=1)
+        steady = (pressed > 5.0) & (speed < 2e-3) & (leading < 2e-3)
+        if not steady.any():
+            return None
+        return float(np.median(np.linalg.norm(hand[steady], axis=1) / pressed[steady]))
+
+    def _energy(self) -> dict[str, tuple[float | None, str]]:
+        bridge = self.session.bridges[0]
+        exchanged = self.world.energy_exchanged()
+        work = {
+            f"energy_{name}_on_{robot}": (value, "J")
+            for robot, port in self.world.ports.items()
+            for name, value in port.work.items()
+        }
+        residual = self.world.energy_residual()
+        into = bridge.a.energy.total + bridge.b.energy.total
+        return {
+            **work,
+            "energy_into_coupling": (into, "J"),
+            "energy_balance_error": (abs(residual) / exchanged if exchanged else 0.0, "-"),
+        }
+
+    def _link(self) -> dict[str, tuple[float | None, str]]:
+        bridge = self.session.bridges[0]
+        if not isinstance(bridge, LinkedBridge):
+            return {}
+        statistics = [end.endpoint.statistics for end in (bridge.a, bridge.b)]
+        received, lost = sum(s.received for s in statistics), sum(s.lost for s in statistics)
+        trip_ns = bridge.a.endpoint.round_trip_ns
+        return {
+            "link_age_mean": (sum(s.age_sum_ns for s in statistics) * 1e-9 / received if received else None, "s"),
+            "link_age_max": (self._running["age"].largest, "s"),
+            "link_loss": (lost / (received + lost) if received else None, "-"),
+            "link_late": (float(sum(s.late for s in statistics)), "-"),
+            "link_round_trip": (trip_ns * 1e-9 if trip_ns is not None else None, "s"),
+        }
+
+
+def _plain(value: float | None) -> float | None:
+    """A number JSON can hold; not-a-number becomes None."""
+    return None if value is None or not math.isfinite(value) else float(value)

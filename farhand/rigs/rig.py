@@ -1,0 +1,166 @@
+"""What every rig is: a session ready to run, with a scenario, parameters by path, and what to draw."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from farhand.analysis.metrics import Metrics
+from farhand.clock import Clock
+from farhand.control.trajectory import Move
+from farhand.errors import FarhandError, UnknownName
+from farhand.parameters import assign, describe
+from farhand.session import Session
+from farhand.world import World
+
+RIGS = {"dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall"}
+"""Every rig by name, with one line on what it is; ``farhand.rigs.<name>`` builds it."""
+
+LAYERS = ("none",)
+"""Layers around a law that this version has."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What happens during a run.
+
+    Attributes:
+        name: on the command line.
+        title: one line.
+        seconds: how long it takes by default, [s].
+        moves: what the hand does.
+        settings: parameter paths and values that belong to it.
+        commands: (time [s], command name) to post.
+    """
+
+    name: str
+    title: str
+    seconds: float
+    moves: tuple[Move, ...] = ()
+    settings: dict[str, object] = field(default_factory=dict)
+    commands: tuple[tuple[float, str], ...] = ((0.0, "engage"),)
+
+
+@dataclass
+class Options:
+    """What a user may choose when building a rig.
+
+    Attributes:
+        law: name of the coupling law; the rig's own choice by default.
+        layer: passivity layer around the law.
+        scenario: name of the scenario; the rig's own choice by default.
+        seed: of every random number in the run.
+        delay: round-trip delay of the link, [ms].
+        jitter: deviation of one packet's delay, [ms].
+        loss: share of packets lost, [-].
+        settings: parameter paths and values, applied in order.
+        clock: virtual by default.
+    """
+
+    law: str | None = None
+    layer: str = "none"
+    scenario: str | None = None
+    seed: int = 0
+    delay: float = 0.0
+    jitter: float = 0.0
+    loss: float = 0.0
+    settings: list[tuple[str, object]] = field(default_factory=list)
+    clock: Clock | None = None
+
+
+@dataclass
+class Rig:
+    """A system ready to run.
+
+    Attributes:
+        name: of the rig.
+        law: name of its coupling law.
+        options: what it was built from.
+        scenario: what will happen.
+        session: what runs.
+        world: the simulated physics.
+        metrics: what is measured on the way.
+        construction: parameters that shape the parts; fixed once built.
+    """
+
+    name: str
+    law: str
+    options: Options
+    scenario: Scenario
+    session: Session
+    world: World
+    metrics: Metrics
+    construction: object
+
+    def parameters(self) -> list[tuple[str, object, str, str]]:
+        """Every parameter as (path, value, unit, meaning)."""
+        return [*describe({"rig": self.construction}), *describe(self.session.parameters)]
+
+    def close(self) -> None:
+        """Give back what the rig holds."""
+        self.session.close()
+
+
+def rig_names() -> list[str]:
+    """The rigs there are."""
+    return list(RIGS)
+
+
+def rig_title(name: str) -> str:
+    """One line on what a rig is."""
+    return RIGS[name]
+
+
+def build_rig(name: str, options: Options | None = None) -> Rig:
+    """Assemble a rig.
+
+    Args:
+        name: one of :func:`rig_names`.
+        options: the user's choices.
+    """
+    if name not in RIGS:
+        raise UnknownName("rig", name, RIGS)
+    options = options or Options()
+    if options.layer not in LAYERS:
+        raise UnknownName("layer", options.layer, LAYERS)
+    build: Callable[[Options], Rig] = importlib.import_module(f"farhand.rigs.{name.replace('-', '_')}").build
+    return build(options)
+
+
+def choose(scenarios: dict[str, Scenario], options: Options, default: str) -> Scenario:
+    """The scenario a user asked for, or the default."""
+    name = options.scenario or default
+    if name not in scenarios:
+        raise UnknownName("scenario", name, scenarios)
+    return scenarios[name]
+
+
+def split_settings(options: Options, scenario: Scenario) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
+    """Settings of the scenario, then of the user, as those that shape the parts (``rig.…``) and those of the parts."""
+    everything = [*scenario.settings.items(), *options.settings]
+    shaping = [(path, value) for path, value in everything if path.startswith("rig.")]
+    return shaping, [(path, value) for path, value in everything if not path.startswith("rig.")]
+
+
+def configure(construction: Any, settings: list[tuple[str, object]]) -> None:
+    """Apply the settings that shape the parts."""
+    for path, value in settings:
+        assign({"rig": construction}, path, value)
+
+
+def configure_parts(session: Session, construction: Any, settings: list[tuple[str, object]]) -> None:
+    """Apply the settings of the parts; an unknown path is answered with every path of the rig."""
+    for path, value in settings:
+        try:
+            assign(session.parameters, path, value)
+        except UnknownName as error:
+            if "unknown parameter" not in str(error):
+                raise
+            session.close()
+            known = [p for p, *_ in (*describe({"rig": construction}), *describe(session.parameters))]
+            raise UnknownName("parameter", path, known) from None
+        except FarhandError:
+            session.close()
+            raise
