@@ -20,7 +20,7 @@ Array = np.ndarray
 
 
 class PortEnergy:
-    """Energy that one side has put into a coupling and taken from it, per axis.
+    """Energy that one side has put into a coupling and taken from it, per axis, as packets carry it.
 
     Attributes:
         given: put in, [J] ×6.
@@ -40,11 +40,6 @@ class PortEnergy:
         np.maximum(step, 0.0, out=self._positive)
         self.given += self._positive
 
-    @property
-    def total(self) -> float:
-        """Net over all axes, [J]."""
-        return float(self.net.sum())
-
 
 class End:
     """One station's end of a bridge: what the law asks of it, faded by the engagement, and the energy that passes.
@@ -57,7 +52,7 @@ class End:
     def __init__(self, station: Station, remote: Side) -> None:
         self.station, self.remote = station, remote
         self.contribution = station.join()
-        self.energy = PortEnergy()
+        self.energy = 0.0  # put into the coupling by this side, net [J]
         self.asked = np.zeros(6)
 
     def take(self, effort: Effort) -> bool:
@@ -73,7 +68,7 @@ class End:
         contribution = self.contribution
         np.multiply(self.asked, gain, out=contribution.wrench)
         contribution.gain = gain
-        self.energy.add(contribution.wrench, self.station.arm.twist, dt)
+        self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
 
 
 class Bridge(ABC):
@@ -133,7 +128,7 @@ class Bridge(ABC):
         self._evaluate(now_ns, dt)
         self._error[:] = self.laws[-1].error
         self._gain[0] = self.b.contribution.gain
-        self._energy[0], self._energy[1] = self.a.energy.total, self.b.energy.total
+        self._energy[0], self._energy[1] = self.a.energy, self.b.energy
         self._age[0], self._age[1] = self.a.remote.age, self.b.remote.age
         self._stream.commit(now_ns)
 
@@ -204,6 +199,7 @@ class LinkEnd(End):
         super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
         self.law, self.endpoint, self.silence = law, endpoint, silence
         self.engagement = Engagement()
+        self.port = PortEnergy()
         self.trip: Trip | None = None
         self.pending = False
 
@@ -238,6 +234,7 @@ class LinkEnd(End):
                 self.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
                 self.engagement.release()
         self.apply(self.engagement.step(dt), dt)
+        self.port.add(self.contribution.wrench, self.station.arm.twist, dt)
         self._write_packet()
         self.endpoint.send(now_ns)
 
@@ -283,8 +280,8 @@ class LinkEnd(End):
         packet.tripped = self.station.guard.trip is not None
         packet.offset_position = mapping.offset_position
         packet.offset_quaternion = quaternion_from_rotation(mapping.offset_rotation)
-        packet.port_energy_in = self.energy.given
-        packet.port_energy_out = self.energy.given - self.energy.net
+        packet.port_energy_in = self.port.given
+        packet.port_energy_out = self.port.given - self.port.net
 
 
 class LinkedBridge(Bridge):

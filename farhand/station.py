@@ -62,7 +62,6 @@ class Station:
         self.holding = False
         self.wrench = np.zeros(6)
         self._contributions: list[Contribution] = []
-        self._effort, self._torque = np.zeros(6), np.zeros(arm.nv)
         self._command = JointTorque(arm.nv)
 
     def join(self) -> Contribution:
@@ -80,8 +79,9 @@ class Station:
         self._position = stream.channel("position_tool_in_world", 3, "m", ("x", "y", "z"))
         self._twist = stream.channel("twist_tool_in_world", 6, "m/s, rad/s", ("vx", "vy", "vz", "wx", "wy", "wz"))
         self._measured = stream.channel("wrench_measured_in_world", 6, "N, N·m", axes)
-        self._asked = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
-        self._sent = stream.channel("torque_commanded", nv, "N·m")
+        self._effort = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
+        self._torque = stream.channel("torque_commanded", nv, "N·m")
+        self._command.value = self._torque  # computed in place where it is published and commanded
         self._mode = stream.channel("mode", 1, "index")
 
     def sense(self, now_ns: int) -> None:
@@ -99,9 +99,10 @@ class Station:
         arm, torque, effort = self.arm, self._torque, self._effort
         effort[:] = 0.0
         gain = 0.0
-        for contribution in self._contributions:
-            effort += contribution.wrench
-            gain = max(gain, contribution.gain)
+        if self.valid:  # without a state, nothing asked for can be done safely: only the stop is left
+            for contribution in self._contributions:
+                effort += contribution.wrench
+                gain = max(gain, contribution.gain)
         np.dot(effort, arm.J, out=torque)
         torque += arm.gravity
         tripped = self.guard.trip is not None
@@ -111,7 +112,6 @@ class Station:
             self.holding = False
         if not self.guard.limit(torque, now_ns):
             torque[:] = arm.gravity  # the last good gravity torque is the stillest thing that can be said
-        self._command.value[:] = torque
         self.plant.write(self._command, now_ns)
         self._publish(now_ns, 3 if tripped else 1 if self.holding else 2 if gain > 0.0 else 0)
 
@@ -131,7 +131,5 @@ class Station:
         self._position[:] = arm.position
         self._twist[:] = arm.twist
         self._measured[:] = np.nan if self.side.wrench is None else self.side.wrench
-        self._asked[:] = self._effort
-        self._sent[:] = self._torque
         self._mode[0] = mode
         self._stream.commit(now_ns)

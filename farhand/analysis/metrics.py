@@ -112,7 +112,7 @@ class Metrics:
             for name, value in port.work.items()
         }
         residual = self.world.energy_residual()
-        into = bridge.a.energy.total + bridge.b.energy.total
+        into = bridge.a.energy + bridge.b.energy
         return {
             **work,
             "energy_into_coupling": (into, "J"),

@@ -46,9 +46,8 @@ class Path:
 
     Attributes:
         translation: displacement at the last :meth:`at`, [m].
-        velocity: its rate, [m/s].
         rotation: rotation matrix from the start orientation at the last :meth:`at`, world axes.
-        angular_velocity: its rate, [rad/s].
+        twist: rate of both, world axes, [m/s] and [rad/s].
     """
 
     def __init__(self, moves: Iterable[Move] = ()) -> None:
@@ -62,13 +61,14 @@ class Path:
         if any(move.duration <= 0.0 for move in self.moves):
             raise BadValue("every move needs a duration above 0 s")
         self._starts = [move.start for move in self.moves]
+        self._steps = [np.array([*move.translation, *move.rotation]) for move in self.moves]
         self._before = [np.zeros(3)]
         self._turned = [np.eye(3)]
-        for move in self.moves:
-            self._before.append(self._before[-1] + np.array(move.translation))
+        for move, step in zip(self.moves, self._steps, strict=True):
+            self._before.append(self._before[-1] + step[:3])
             self._turned.append(_turn(move.rotation, 1.0) @ self._turned[-1])
-        self.translation, self.velocity = np.zeros(3), np.zeros(3)
-        self.rotation, self.angular_velocity = np.eye(3), np.zeros(3)
+        self.translation, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
+        self._resting: int | None = None
 
     @property
     def duration(self) -> float:
@@ -79,22 +79,23 @@ class Path:
         """Evaluate the displacement and its rate at time ``t`` [s] into the attributes."""
         index = bisect_right(self._starts, t) - 1
         if index < 0 or t >= self.moves[index].end:
-            self.translation[:] = self._before[index + 1]
-            self.rotation[:] = self._turned[index + 1]
-            self.velocity[:] = 0.0
-            self.angular_velocity[:] = 0.0
+            self._rest(index + 1)
             return
-        move = self.moves[index]
+        self._resting = None
+        move, step = self.moves[index], self._steps[index]
         s = (t - move.start) / move.duration
         fraction = s * s * s * (10.0 + s * (6.0 * s - 15.0))
-        rate = 30.0 * s * s * (1.0 - s) * (1.0 - s) / move.duration
-        before = self._before[index]
-        for axis in range(3):
-            self.translation[axis] = before[axis] + fraction * move.translation[axis]
-            self.velocity[axis] = rate * move.translation[axis]
-            self.angular_velocity[axis] = rate * move.rotation[axis]
+        np.multiply(step[:3], fraction, out=self.translation)
+        self.translation += self._before[index]
+        np.multiply(step, 30.0 * s * s * (1.0 - s) * (1.0 - s) / move.duration, out=self.twist)
         if any(move.rotation):
             self.rotation[:] = _turn(move.rotation, fraction) @ self._turned[index]
+
+    def _rest(self, index: int) -> None:
+        """Stand where the first ``index`` moves lead to."""
+        if index != self._resting:
+            self._resting = index
+            self.translation[:], self.rotation[:], self.twist[:] = self._before[index], self._turned[index], 0.0
 
 
 def _turn(vector: Iterable[float], fraction: float) -> Array:

@@ -54,6 +54,7 @@ class WorkspaceMapping:
     def refresh(self) -> None:
         """Recompute what depends on the parameters; the target stays, so a live change of scale makes no jump."""
         self._A = rotation_from_vector(self.axes)
+        self._plain = self.motion_scale == 1.0 and not self.axes.any()
         if self._captured is not None:
             p_a, R_a = self._captured
             self.offset_position = self.position - self.motion_scale * (self._A @ p_a)
@@ -68,6 +69,11 @@ class WorkspaceMapping:
         """Map the leader's pose and twist to the follower's target pose and twist, into the attributes."""
         A, scale = self._A, self.motion_scale
         self._captured = (p_a, R_a)
+        if self._plain:  # neither turned nor scaled: a third of the work
+            np.add(p_a, self.offset_position, out=self.position)
+            R_a.dot(self.offset_rotation, out=self.rotation)
+            self.twist[:] = twist_a
+            return
         A.dot(p_a, out=self.position)
         self.position *= scale
         self.position += self.offset_position
@@ -79,6 +85,9 @@ class WorkspaceMapping:
 
     def back(self, wrench_b: Array, out: Array) -> None:
         """Map a wrench in the follower's workspace to the leader's, [N] and [N·m]."""
+        if self._plain:
+            np.multiply(wrench_b, self.force_scale, out=out)
+            return
         wrench_b[:3].dot(self._A, out=out[:3])
         wrench_b[3:].dot(self._A, out=out[3:])
         out[:3] *= self.motion_scale

@@ -21,7 +21,8 @@ class RigidPlant:
     r"""An arm that obeys :math:`M\dot v = \tau - c - g - D v + J^\top w`, advanced in fixed steps h.
 
     ``zoh`` holds the acceleration over a step, :math:`q' = q + h v + \tfrac12 h^2 a,\ v' = v + h a`; ``semi-implicit``
-    uses the new velocity, :math:`q' = q + h v'`; ``rk4`` is the classical fourth order with touches evaluated at every stage.
+    uses the new velocity, :math:`q' = q + h v'`; ``rk4`` is the classical fourth order, with touches
+    evaluated at every stage.
 
     Args:
         name: of this plant.

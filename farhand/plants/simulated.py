@@ -70,7 +70,9 @@ class SimulatedPlant:
         self.period_ns = world.step_ns
         self._model = robot.compile()
         self._plain = self._model.nq == self._model.nv
-        self._limit = np.where(np.isfinite(robot.limits.torque), robot.limits.torque, np.inf)
+        self._all_actuated = bool(robot.actuated.all())
+        self._limit, self._inverse_limit = robot.limits.torque, 1.0 / robot.limits.torque
+        self._share = np.zeros(self._model.nv)
         self._rng = rng or np.random.default_rng(0)
         self._sample = Sample(self._model.nq, self._model.nv)
         self._past: deque[Sample] = deque()
@@ -111,10 +113,18 @@ class SimulatedPlant:
             )
             wanted = self._lagged
         self._written_ns = now_ns
-        np.add(wanted, faults.torque_offset, out=torque)
-        torque *= self.actuated
+        torque[:] = wanted
+        if faults.torque_offset:
+            torque += faults.torque_offset
+        if not self._all_actuated:
+            torque *= self.actuated
         if faults.actuator_limit:
-            limit = self._limit if faults.actuator_limit == 1.0 else self._limit * faults.actuator_limit
+            self._saturate(torque, faults.actuator_limit)
+
+    def _saturate(self, torque: Array, fraction: float) -> None:
+        share = np.multiply(torque, self._inverse_limit, out=self._share)
+        if share.dot(share) > fraction * fraction:  # a norm below the limit needs no closer look
+            limit = self._limit * fraction
             np.minimum(torque, limit, out=torque)
             np.maximum(torque, -limit, out=torque)
 

@@ -79,7 +79,8 @@ class Guard:
         self._scale = np.where(self._bounded, 2.0 / np.maximum(upper - lower, 1e-9), 0.0)
         self._velocity = limits.velocity * self.speed
         self._slowest_squared = float(self._velocity.min()) ** 2
-        self._torque = limits.torque
+        self._torque, self._inverse_torque = limits.torque, 1.0 / limits.torque
+        self._off = np.zeros(len(self._centre))
 
     def check(self, sample: Sample, now_ns: int) -> bool:
         """Whether the sample is fit for use. NaN or a stale sample is not; either trips."""
@@ -102,27 +103,20 @@ class Guard:
 
     def check_motion(self, arm: Arm, now_ns: int) -> None:
         """Trip on joint limits, joint speed or workspace at the arm's state."""
-        v = arm.v
         if self._limits is not None:
+            v, off = arm.v, self._off
             if v.dot(v) > self._slowest_squared and (np.abs(v) > self._velocity).any():
-                joint = int(np.argmax(np.abs(v) / self._velocity))
-                self._trip(
-                    now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} rad/s (limit {self._velocity[joint]:.2f})"
-                )
-            if len(arm.q) == len(self._centre):
-                off = (arm.q - self._centre) * self._scale
+                self._trip_speed(v, now_ns)
+            if len(arm.q) == len(off):  # joints with quaternions have no position limits
+                np.subtract(arm.q, self._centre, out=off)
+                off *= self._scale
                 if off.dot(off) > 1.0 and (np.abs(off) > 1.0).any():
-                    joint = int(np.argmax(np.abs(off)))
-                    half = 1.0 / self._scale[joint]
-                    low, high = self._centre[joint] - half, self._centre[joint] + half
-                    self._trip(
-                        now_ns,
-                        "position",
-                        f"joint {joint + 1} at {arm.q[joint]:.3f} rad (limits {low:.3f} to {high:.3f})",
-                    )
-        for axis, value, low, high in zip("xyz", arm.position.tolist(), self._low, self._high, strict=True):
-            if not low <= value <= high:
-                self._trip(now_ns, "workspace", f"tool at {axis} = {value:.3f} m (limits {low:g} to {high:g})")
+                    self._trip_position(arm.q, now_ns)
+        x, y, z = arm.position.tolist()
+        low, high = self._low, self._high
+        if not (low[0] <= x <= high[0] and low[1] <= y <= high[1] and low[2] <= z <= high[2]):
+            where = f"({x:.3f}, {y:.3f}, {z:.3f}) m"
+            self._trip(now_ns, "workspace", f"tool at {where}, outside the box from {low} to {high}")
 
     def limit(self, torque: Array, now_ns: int) -> bool:
         """Cut the torques to the robot's limits in place; False, and a trip, if they are not numbers."""
@@ -130,11 +124,11 @@ class Guard:
             self._trip(now_ns, "invalid", "a commanded torque is not a number")
             return False
         if self._limits is not None:
-            limit = self._torque
-            if (np.abs(torque) > limit).any():
+            share = np.multiply(torque, self._inverse_torque, out=self._off)
+            if share.dot(share) > 1.0 and (np.abs(share) > 1.0).any():
                 self.clipped += 1
-                np.minimum(torque, limit, out=torque)
-                np.maximum(torque, -limit, out=torque)
+                np.minimum(torque, self._torque, out=torque)
+                np.maximum(torque, -self._torque, out=torque)
         return True
 
     def stop(self, now_ns: int, kind: str, reason: str) -> None:
@@ -148,6 +142,16 @@ class Guard:
     def _trip(self, now_ns: int, kind: str, reason: str) -> None:
         if self.trip is None:
             self.trip = Trip(now_ns, kind, reason)
+
+    def _trip_speed(self, v: Array, now_ns: int) -> None:
+        joint = int(np.argmax(np.abs(v) / self._velocity))
+        self._trip(now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} rad/s (limit {self._velocity[joint]:.2f})")
+
+    def _trip_position(self, q: Array, now_ns: int) -> None:
+        joint = int(np.argmax(np.abs(self._off)))
+        centre, half = self._centre[joint], 1.0 / self._scale[joint]
+        limits = f"limits {centre - half:.3f} to {centre + half:.3f}"
+        self._trip(now_ns, "position", f"joint {joint + 1} at {q[joint]:.3f} rad ({limits})")
 
     def _trip_wrench(self, force: float, moment: float, now_ns: int) -> None:
         if not force + moment < math.inf:

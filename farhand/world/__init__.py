@@ -4,7 +4,7 @@ from farhand.world.hands import ForceHand, ForcePulse, ImpedanceHand
 from farhand.world.springs import GroundSpring, ToolSpring
 from farhand.world.touch import Tie, Tool, Touch
 from farhand.world.walls import Wall
-from farhand.world.world import Placed, World
+from farhand.world.world import Placed, Port, World
 
 __all__ = [
     "ForceHand",
@@ -12,6 +12,7 @@ __all__ = [
     "GroundSpring",
     "ImpedanceHand",
     "Placed",
+    "Port",
     "Tie",
     "Tool",
     "ToolSpring",

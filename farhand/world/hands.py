@@ -45,32 +45,40 @@ class ImpedanceHand:
 
     def __post_init__(self) -> None:
         """Start with nothing held."""
-        self._position: Array | None = None
-        self._rotation = np.eye(3)
-        self._stretch = np.zeros(3)
-        self._turn = np.zeros(3)
+        self._held = False
+        self._position, self._rotation = np.zeros(3), np.eye(3)
+        self._error, self._rate = np.zeros(6), np.zeros(6)
+        self._stretch, self._turn = self._error[:3], self._error[3:]
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Stack the gains."""
+        self._K = np.repeat([self.stiffness, self.rotational_stiffness], 3)
+        self._D = np.repeat([self.damping, self.rotational_damping], 3)
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Pull the tool towards the path."""
-        if self._position is None:
-            self._position, self._rotation = tool.position.copy(), tool.rotation.copy()
+        if not self._held:
+            self._held = True
+            self._position[:], self._rotation[:] = tool.position, tool.rotation
         if self.open:
-            wrench[:] = self._stretch[:] = self._turn[:] = 0.0
+            wrench[:] = self._error[:] = 0.0
             return
-        path, stretch, twist = self.path, self._stretch, tool.twist
+        path, stretch, rate = self.path, self._stretch, self._rate
         path.at(t)
         np.add(self._position, path.translation, out=stretch)
         stretch += self.drag
         stretch -= tool.position
-        self._turn = turn = rotation_vector(path.rotation.dot(self._rotation).dot(tool.rotation.T))
-        wrench[:3] = self.stiffness * stretch + self.damping * (path.velocity - twist[:3])
-        wrench[3:] = self.rotational_stiffness * turn + self.rotational_damping * (path.angular_velocity - twist[3:])
+        self._turn[:] = rotation_vector(path.rotation.dot(self._rotation).dot(tool.rotation.T))
+        np.subtract(path.twist, tool.twist, out=rate)
+        rate *= self._D
+        np.multiply(self._K, self._error, out=wrench)
+        wrench += rate
 
     @property
     def stored(self) -> float:
         """Energy in both springs at the last push, [J]."""
-        linear = self.stiffness * float(self._stretch @ self._stretch)
-        return 0.5 * (linear + self.rotational_stiffness * float(self._turn @ self._turn))
+        return 0.5 * float((self._K * self._error) @ self._error)
 
 
 @dataclass(frozen=True)

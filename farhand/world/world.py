@@ -39,7 +39,8 @@ class Port:
         torque: joint torque that acts during the next step, [N·m]; write it.
         tool: state of the tool.
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
-        work: energy given to the robot so far by ``"actuator"`` and by each touch by name, [J].
+        work: energy given to the robot so far by ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction)
+            and each touch by name, [J].
     """
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, tool: str, q_slice: slice, v_slice: slice) -> None:
@@ -54,15 +55,10 @@ class Port:
         self.J = self.jacobian_world[:, v_slice]
         self.wrench = np.zeros(6)
         self.touches: list[tuple[str, Touch | None, Array]] = []
-        self.work: dict[str, float] = {"actuator": 0.0, "damping": 0.0}
+        self.work: dict[str, float] = {"actuator": 0.0, "damping": 0.0, "constraint": 0.0}
         self._damping = model.dof_damping[v_slice]
-        self._constrained = bool(
-            (model.dof_frictionloss[v_slice] > 0).any() or model.jnt_limited.any() or model.ngeom > 0
-        )
-        if self._constrained:
-            self.work["constraint"] = 0.0
         self._v_before = np.zeros(self.nv)
-        self._travelled, self._twist = np.zeros(self.nv), np.zeros(6)
+        self._travelled, self._drag, self._twist = np.zeros(self.nv), np.zeros(self.nv), np.zeros(6)
 
     def apply(self) -> None:
         """Hand the actuators' torques and those of all touches to the engine."""
@@ -70,15 +66,16 @@ class Port:
         np.dot(self.wrench, self.J, out=self.applied)
         self.applied += self.torque
 
-    def account(self, h: float) -> None:
+    def account(self, h: float, constrained: bool) -> None:
         """Add the work of the step just made: torque times mean velocity, exact for constant inertia."""
         travelled, work = self._travelled, self.work
         np.add(self._v_before, self.v, out=travelled)
         travelled *= 0.5 * h
         self.J.dot(travelled, out=self._twist)
         work["actuator"] += float(self.torque.dot(travelled))
-        work["damping"] -= float((self._damping * self.v).dot(travelled))  # the engine takes damping at the step's end
-        if self._constrained:
+        np.multiply(self._damping, self.v, out=self._drag)  # the engine takes damping at the step's end
+        work["damping"] -= float(self._drag.dot(travelled))
+        if constrained:
             work["constraint"] += float(self.constraint.dot(travelled))
         for name, _, wrench in self.touches:
             work[name] += float(wrench.dot(self._twist))
@@ -93,6 +90,9 @@ class Port:
 
     def total(self) -> None:
         """Sum the touches."""
+        if len(self.touches) == 1:
+            self.wrench[:] = self.touches[0][2]
+            return
         self.wrench[:] = 0.0
         for _, _, wrench in self.touches:
             self.wrench += wrench
@@ -183,8 +183,9 @@ class World:
             port.apply()
         mujoco.mj_step2(self.model, self.data)
         self.now_ns += self.step_ns
+        constrained = self.data.nefc > 0
         for port in ports:
-            port.account(self._h)
+            port.account(self._h, constrained)
         self._sense()
 
     def _sense(self) -> None:

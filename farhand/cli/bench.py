@@ -1,0 +1,48 @@
+"""``farhand bench``: the benchmarks, each as a ratio to its floor and to its peers in the same run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from farhand.cli.output import JsonPath, check_file, counting, stdout, write_json
+
+Name = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="One benchmark, such as tick/dual-arm; all by default.")
+]
+
+
+def bench(name: Name = None, json: JsonPath = None) -> None:
+    """Measure how fast this machine runs Farhand.
+
+    Each value stands beside its floor, the cost of the bare library calls that it needs, and beside other software
+    that does the same, all measured in the same run.
+
+    Example: [bold]farhand bench tick/dual-arm --json bench.json[/bold]
+    """
+    check_file(json)
+    from farhand import bench as benchmarks
+
+    with counting("measuring") as progress:
+        results = benchmarks.run(name, progress)
+    write_json(json, results)
+    stdout().print(_table(results))
+
+
+def _table(results: list[dict[str, Any]]) -> object:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for header in ("benchmark", "value", "floor", "× floor", "peers"):
+        table.add_column(header, justify="left" if header in ("benchmark", "peers") else "right")
+    for row in results:
+        peers = ", ".join(f"{peer} {_number(value)}" for peer, value in (row["peers"] or {}).items())
+        floor, ratio = _number(row["floor"]), _number(row["ratio_to_floor"])
+        table.add_row(row["name"], f"{_number(row['value'])} {row['unit']}", floor, ratio, peers)
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

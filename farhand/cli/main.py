@@ -1,0 +1,68 @@
+"""The ``farhand`` command: its subcommands, and what a user sees when something goes wrong."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import TyperException
+
+import farhand
+from farhand.cli.bench import bench
+from farhand.cli.list import list_names
+from farhand.cli.reproduce import reproduce
+from farhand.cli.run import run
+from farhand.errors import FarhandError
+
+app = typer.Typer(
+    name="farhand",
+    help="Bilateral teleoperation: a leader moves, a follower does the same, and touch comes back.\n\n"
+    "Start with [bold]farhand run dual-arm[/bold] and open the address it prints.",
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("run")(run)
+app.command("list")(list_names)
+app.command("reproduce")(reproduce)
+app.command("bench")(bench)
+
+
+@app.callback()
+def _common(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
+) -> None:
+    if version:
+        print(farhand.__version__)
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Bad input ends with one line on stderr and code 2. Only an error of Farhand's own shows a traceback (code 1).
+
+    Args:
+        arguments: the words after ``farhand``; those of this process by default.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without µ gets a question mark, not a traceback
+    try:
+        code = app(args=arguments, prog_name="farhand", standalone_mode=False)
+    except (FarhandError, TyperException) as error:
+        return _refuse(error)
+    except typer.Abort:
+        return 130
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(error: FarhandError | TyperException) -> int:
+    message = error.format_message() if isinstance(error, TyperException) else str(error)
+    line = " ".join(message.split())
+    if line:
+        print(f"farhand: {line}", file=sys.stderr)
+    return 2

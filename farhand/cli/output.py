@@ -1,0 +1,122 @@
+"""What commands share: files checked before the work and written whole after it, tables, and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farhand.errors import FileError, OutOfRange
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="Write the results to this file.")]
+ReportFolder = Annotated[
+    Path | None, typer.Option("--report", metavar="DIR", help="Write a page with plots, DIR/index.html.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of every random number.")]
+
+SHORTEST = 2.0
+"""Work that takes less shows no progress bar, [s]."""
+
+
+def stdout() -> Console:
+    """Where results go."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False)
+
+
+def within(what: str, value: float, low: float, high: float, unit: str = "") -> float:
+    """``value``, if it is a number in the range; used where a flag is no parameter of a part."""
+    if not low <= value <= high:
+        raise OutOfRange(what, f"{value:g}", low, high, unit)
+    return value
+
+
+def check_file(path: Path | None) -> None:
+    """Refuse, before the work, a file that could not be written after it; changes nothing."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise FileError(f"cannot write {path}: it is a folder")
+    _check_below(path, path.parent)
+
+
+def check_folder(folder: Path | None) -> None:
+    """Refuse, before the work, a folder that could not be made or written after it; changes nothing."""
+    if folder is not None:
+        _check_below(folder, folder)
+
+
+def _check_below(path: Path, folder: Path) -> None:
+    """Try the nearest folder that exists; permission bits alone say too little (root, read-only file systems)."""
+    existing = next(parent for parent in (folder, *folder.parents, Path.cwd()) if parent.exists())
+    if not existing.is_dir():
+        raise FileError(f"cannot write {path}: {existing} is not a folder")
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def write_json(path: Path | None, content: object) -> None:
+    """Write a whole JSON file or nothing: the same content gives the same bytes."""
+    if path is None:
+        return
+    from farhand.experiments.page import write_text
+
+    write_text(path, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+class Bar:
+    """A progress bar on stderr that shows only on a terminal, and only when the work looks longer than two seconds."""
+
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+
+        self._title, self._began = title, time.monotonic()
+        self._console = Console(stderr=True)
+        self._progress: Progress | None = None
+
+    def update(self, share: float, title: str | None = None) -> None:
+        """Show that this share of the work is done, 0 to 1, and what comes next."""
+        if not self._console.is_terminal:
+            return
+        spent = time.monotonic() - self._began
+        if self._progress is None and spent > 0.2 and spent > SHORTEST * share:
+            self._begin()
+        if self._progress is not None:
+            self._progress.update(self._task, completed=share, description=title or self._title)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._progress is not None:
+            self._progress.stop()
+
+    def _begin(self) -> None:
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+        self._progress = Progress(*columns, console=self._console, transient=True)
+        self._task = self._progress.add_task(self._title, total=1.0)
+        self._progress.start()
+
+
+@contextmanager
+def counting(title: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar for work in countable pieces: gives a function to call with (done, in total, the next one's name)."""
+    bar = Bar(title)
+    try:
+        yield lambda done, total, name: bar.update(done / max(total, 1), f"{title} {name}")
+    finally:
+        bar.close()

@@ -1,0 +1,143 @@
+"""``farhand reproduce``: the published results, measured again and judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farhand.cli.output import (
+    JsonPath,
+    ReportFolder,
+    Seed,
+    check_file,
+    check_folder,
+    counting,
+    stdout,
+    write_json,
+)
+from farhand.errors import BadValue
+
+if TYPE_CHECKING:
+    from farhand.experiments.harness import Entry
+    from farhand.experiments.mutation import MutationResult
+
+COLOURS = {"pass": "green", "corrected": "yellow", "differs": "red"}
+
+Selection = Annotated[
+    str | None,
+    typer.Argument(metavar="[RIG[/EXPERIMENT]]", help="What to reproduce, such as dual-arm or dual-arm/D-30."),
+]
+Mutations = Annotated[
+    bool, typer.Option("--mutations", help="Break parts on purpose and see whether the experiments notice.")
+]
+
+
+def reproduce(
+    selection: Selection = None,
+    report: ReportFolder = None,
+    json: JsonPath = None,
+    mutations: Mutations = False,
+    seed: Seed = 0,
+) -> int:
+    """Reproduce published results and say which hold: pass, corrected (with the erratum) or differs (with the cause).
+
+    The exit code is 0 whatever the verdicts are. With --mutations it is 1 if a broken part went unnoticed.
+
+    Example: [bold]farhand reproduce dual-arm --report report --json results.json[/bold]
+    """
+    check_file(json)
+    check_folder(report)
+    if mutations:
+        if report is not None:
+            raise BadValue("--mutations writes no report; leave out --report")
+        return _check_mutations(selection, json)
+    from farhand.experiments import harness, page
+
+    with counting("reproducing") as progress:
+        entries = harness.run(selection, progress, seed=seed)
+    write_json(json, [entry.to_json() for entry in entries])
+    _show(entries)
+    if report is not None:
+        stdout().print(f"report: {page.report(entries, report)}", soft_wrap=True)
+    return 0
+
+
+def _show(entries: list[Entry]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for header in ("id", "title", "measured", "criterion", "verdict"):
+        table.add_column(header, justify="right" if header == "measured" else "left", no_wrap=header == "id")
+    for entry in entries:
+        title = Text(entry.title)
+        if entry.verdict != "pass":
+            title.append(f"\n{entry.note}", style="dim")
+        verdict = Text(entry.verdict, style=COLOURS[entry.verdict])
+        table.add_row(Text(f"{entry.group}/{entry.id}"), title, _value(entry), Text(entry.criterion), verdict)
+    console = stdout()
+    if entries:
+        console.print(table)
+    counts = Counter(entry.verdict for entry in entries)
+    console.print(", ".join(f"[{COLOURS[v]}]{counts[v]} {v}[/]" for v in COLOURS if counts[v]) or "no experiments yet")
+
+
+def _value(entry: Entry) -> str:
+    value = entry.value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g} {entry.unit}".rstrip()
+    return "–" if value is None else f"{value} {entry.unit}".rstrip()
+
+
+def _check_mutations(selection: str | None, json: JsonPath) -> int:
+    from farhand.experiments import harness, mutation
+
+    if selection is not None and "/" in selection:
+        raise BadValue(f"--mutations checks a whole rig: give {selection.partition('/')[0]}, not {selection}")
+    results: dict[str, list[MutationResult]] = {}
+    for group in harness.groups() if selection is None else [selection]:
+        with counting(f"breaking {group}") as progress:
+            results[group] = mutation.check(group, progress)
+    rows = [
+        {
+            "rig": group,
+            "name": result.name,
+            "breaks": result.breaks,
+            "watched": list(result.ids),
+            "caught": result.flipped,
+            "before": dict(result.before),
+            "after": dict(result.after),
+        }
+        for group, checked in results.items()
+        for result in checked
+    ]
+    write_json(json, rows)
+    _show_mutations(results)
+    return 0 if all(result.flipped for checked in results.values() for result in checked) else 1
+
+
+def _show_mutations(results: dict[str, list[MutationResult]]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for header in ("mutation", "what it breaks", "watched by", "outcome"):
+        table.add_column(header)
+    for group, checked in results.items():
+        for result in checked:
+            deaf = [id for id in result.ids if result.before[id] == "differs" or result.after[id] != "differs"]
+            outcome = (
+                Text("caught", "green") if result.flipped else Text(f"missed by {', '.join(deaf) or 'all'}", "red")
+            )
+            table.add_row(Text(f"{group}/{result.name}"), Text(result.breaks), Text(", ".join(result.ids)), outcome)
+    caught = [result.flipped for checked in results.values() for result in checked]
+    console = stdout()
+    if caught:
+        console.print(table)
+    console.print(f"{sum(caught)} of {len(caught)} broken parts caught")

@@ -1,0 +1,198 @@
+"""``farhand run``: the main job. A rig runs, on the console page or headless, and leaves its numbers behind."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from farhand.cli.output import JsonPath, ReportFolder, Seed, check_file, check_folder, stdout, within, write_json
+from farhand.errors import BadValue, UnknownName
+
+if TYPE_CHECKING:
+    from farhand.cli.running import Outcome
+    from farhand.rigs import Rig
+
+LONGEST = 1e6  # [s]
+SHORTEST = 1e-3  # [s]
+
+RigName = Annotated[str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")]
+Law = Annotated[str | None, typer.Option(metavar="L", help="Coupling law; the rig's own by default.")]
+Layer = Annotated[str, typer.Option(metavar="NAME", help="Passivity layer around the law.")]
+ScenarioName = Annotated[str | None, typer.Option("--scenario", metavar="NAME", help="What the hand does.")]
+Seconds = Annotated[
+    float | None, typer.Option(metavar="S", help="How long; by default the scenario headless, else until Ctrl-C.")
+]
+Headless = Annotated[bool, typer.Option("--headless", help="No page, as fast as the computer can.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where the page listens.")]
+Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 takes a free one.")]
+ClockName = Annotated[
+    Literal["virtual", "wall"] | None, typer.Option("--clock", help="virtual when headless, else wall.")
+]
+RecordPath = Annotated[
+    Path | None, typer.Option("--record", metavar="F.mcap", help="Record every signal at its own rate.")
+]
+Delay = Annotated[float, typer.Option(metavar="MS", help="Round-trip delay of the link, in ms.")]
+Jitter = Annotated[float, typer.Option(metavar="MS", help="Deviation of one packet's delay, in ms.")]
+Loss = Annotated[float, typer.Option(metavar="P", help="Share of packets lost, 0 to 1.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Set a parameter; see --parameters.")
+]
+Posts = Annotated[
+    list[str] | None, typer.Option("--at", metavar="SECONDS:COMMAND", help="Give a command then, such as 7:stop.")
+]
+ListParameters = Annotated[bool, typer.Option("--parameters", help="List every parameter with its value and exit.")]
+
+
+def run(
+    rig: RigName,
+    law: Law = None,
+    layer: Layer = "none",
+    scenario: ScenarioName = None,
+    seconds: Seconds = None,
+    headless: Headless = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    clock: ClockName = None,
+    record: RecordPath = None,
+    delay: Delay = 0.0,
+    jitter: Jitter = 0.0,
+    loss: Loss = 0.0,
+    settings: Settings = None,
+    at: Posts = None,
+    seed: Seed = 0,
+    json: JsonPath = None,
+    report: ReportFolder = None,
+    parameters: ListParameters = False,
+) -> int:
+    """Run a rig and print how well it did.
+
+    Without --headless it runs in real time, serves a page to watch and steer it on, and goes on until Ctrl-C.
+
+    Example: [bold]farhand run dual-arm --law position-force --delay 40 --headless --report report[/bold]
+    """
+    if clock == "virtual" and not headless:
+        raise BadValue("--clock virtual needs --headless: the page shows a run in real time")
+    within("--seconds", SHORTEST if seconds is None else seconds, SHORTEST, LONGEST, "s")
+    within("--delay", delay, 0.0, 10_000.0, "ms")
+    within("--jitter", jitter, 0.0, 5_000.0, "ms")
+    within("--loss", loss, 0.0, 1.0)
+    _check_files(json, report, record)
+    from farhand.clock import VirtualClock, WallClock
+    from farhand.rigs import Options, build_rig
+
+    virtual = headless and clock != "wall"
+    options = Options(law, layer, scenario, seed, delay, jitter, loss, [_setting(text) for text in settings or ()])
+    options.clock = VirtualClock() if virtual else WallClock()
+    built = build_rig(rig, options)
+    try:
+        if parameters:
+            return _list_parameters(built, json)
+        length = seconds if seconds is not None else built.scenario.seconds if headless else None
+        _post(built, at or [], length)
+        outcome = _run(built, length, record, None if headless else (host, port))
+        return _conclude(built, outcome, json, report, record)
+    finally:
+        built.close()
+
+
+def _check_files(json: Path | None, report: Path | None, record: Path | None) -> None:
+    check_file(json)
+    check_folder(report)
+    check_file(record)
+    if record is not None:
+        from farhand.recording.recorder import check_destination
+
+        check_destination(record)
+
+
+def _setting(text: str) -> tuple[str, object]:
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise BadValue(f"--set {text!r} is not of the form PATH=VALUE, such as wall.stiffness=3000")
+    return path.strip(), value.strip()
+
+
+def _post(rig: Rig, texts: list[str], length: float | None) -> None:
+    """Post the commands of ``--at`` after checking what can be checked before the run."""
+    from farhand.parameters import describe
+
+    for text in texts:
+        rig.session.commands.post_text(text)
+        when, _, what = text.partition(":")
+        if not 0.0 <= float(when) < (length or LONGEST):
+            raise BadValue(f"--at {text!r} is not within the run, which goes from 0 to {length or LONGEST:g} s")
+        name, _, rest = what.strip().partition(" ")
+        if name == "set":
+            path, _ = _setting(rest)
+            known = [known for known, *_ in describe(rig.session.parameters)]
+            if path not in known:
+                raise UnknownName("parameter", path, known)
+
+
+def _list_parameters(rig: Rig, json: Path | None) -> int:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = rig.parameters()
+    write_json(
+        json, [{"path": path, "value": _plain(value), "unit": unit, "meaning": doc} for path, value, unit, doc in rows]
+    )
+    table = Table(box=box.SIMPLE_HEAD)
+    for header in ("parameter", "value", "unit", "meaning"):
+        table.add_column(header, no_wrap=header == "parameter")
+    for path, value, unit, doc in rows:
+        table.add_row(Text(path, "cyan"), Text(_text(value)), unit, doc)
+    stdout().print(table)
+    return 0
+
+
+def _plain(value: object) -> object:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _text(value: object) -> str:
+    """The value as ``--set`` takes it."""
+    plain = _plain(value)
+    if isinstance(plain, list):
+        return ",".join(f"{number:g}" for number in plain)
+    return f"{plain:g}" if isinstance(plain, float) else str(plain).lower() if isinstance(plain, bool) else str(plain)
+
+
+def _run(rig: Rig, length: float | None, record: Path | None, page_at: tuple[str, int] | None) -> Outcome:
+    from farhand.cli.running import drive, page_for
+
+    if page_at is None:
+        return drive(rig, length, record)
+    page = page_for(rig, *page_at)
+    try:
+        until = "Ctrl-C ends it" if length is None else f"it ends after {length:g} s or with Ctrl-C"
+        stdout().print(f"{rig.name} runs at [bold]{page.address}[/bold] ({until})", soft_wrap=True)
+        return drive(rig, length, record, page)
+    finally:
+        page.close()
+
+
+def _conclude(rig: Rig, outcome: Outcome, json: Path | None, report: Path | None, record: Path | None) -> int:
+    """Write the files, print the summary, and give the exit code."""
+    from farhand.cli.summary import result_of, show
+
+    result = result_of(rig, outcome)
+    write_json(json, result)
+    show(rig, result, outcome)
+    console = stdout()
+    if record is not None:
+        console.print(f"recording: {record}", soft_wrap=True)
+    if report is not None:
+        from farhand.cli.runreport import write_report
+
+        console.print(f"report: {write_report(rig, result, report)}", soft_wrap=True)
+    invalid = next((trip for trip in result["trips"] if trip["kind"] == "invalid"), None)
+    if invalid is not None:
+        line = f"{invalid['where']} stopped at {invalid['time']:g} s: {invalid['reason']}"
+        print(f"farhand: {line}", file=sys.stderr)
+        return 2
+    return 0

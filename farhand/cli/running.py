@@ -1,0 +1,219 @@
+"""What happens around the ticks of a run: metrics, recording, progress, the page, and an orderly end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from farhand.cli.output import Bar
+from farhand.errors import FileError
+from farhand.recording.recorder import Recorder, part_of, record_from, record_process
+from farhand.rigs import Rig
+from farhand.session import Session
+from farhand.telemetry import Reader
+
+FOREVER = 1e9  # [s]
+PULL_PERIOD = 0.5  # [s], between two looks at the telemetry
+PAGE_PERIOD = 0.02  # [s], between two looks at the page's clicks
+PATIENCE = 60.0  # [s], for the recorder's process to start or to finish
+
+
+class Page(Protocol):
+    """The console page, as far as a run needs it."""
+
+    address: str
+
+    def poll(self) -> object:
+        """Hand the clicks made since the last call to the session's commands."""
+
+    def close(self) -> None:
+        """Stop serving."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run went.
+
+    Attributes:
+        seconds: how long it ran, in its own time, [s].
+        wall: how long that took, [s].
+        interrupted: whether Ctrl-C or a signal ended it.
+    """
+
+    seconds: float
+    wall: float
+    interrupted: bool
+
+
+class Recording(Protocol):
+    """Something that moves telemetry to a file while a run goes on."""
+
+    def pump(self) -> None:
+        """Write what is new."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+class NoRecording:
+    """Nothing is recorded."""
+
+    def pump(self) -> None:
+        """Write nothing."""
+
+    def close(self) -> None:
+        """Nothing to finish."""
+
+
+class RecordingBetweenTicks:
+    """Recording in virtual time, which stands still while the file is written: nothing can be lost."""
+
+    def __init__(self, ring: Path, path: Path) -> None:
+        self._reader = Reader(ring)
+        self._recorder = Recorder(path, self._reader.header)
+
+    def pump(self) -> None:
+        """Write what is new."""
+        record_from(self._reader, self._recorder)
+
+    def close(self) -> None:
+        """Write the rest and finish the file."""
+        self.pump()
+        self._recorder.close()
+
+
+class RecordingProcess:
+    """Recording in wall time, in a process of its own so that the ticks never wait for the disk."""
+
+    def __init__(self, ring: Path, path: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._path, self._stop = path, context.Event()
+        self._process = context.Process(target=record_process, args=(ring, path, self._stop), daemon=False)
+        with _ignoring_interrupts():  # inherited: Ctrl-C ends the run, and the run ends the recording
+            self._process.start()
+        deadline = time.monotonic() + PATIENCE
+        while not part_of(path).exists():
+            if not self._process.is_alive() or time.monotonic() > deadline:
+                self._process.kill()
+                raise FileError(f"cannot record to {path}: the recorder did not start")
+            time.sleep(0.01)
+
+    def pump(self) -> None:
+        """The other process does it."""
+
+    def close(self) -> None:
+        """Let the other process write the rest and finish."""
+        self._stop.set()
+        self._process.join(PATIENCE)
+        if self._process.exitcode != 0:
+            self._process.kill()
+            raise FileError(f"the recording {self._path} is incomplete; {part_of(self._path)} has what there is")
+
+
+def page_for(rig: Rig, host: str, port: int) -> Page:
+    """Serve the console page of a rig."""
+    from farhand.console.scene import scene_of
+    from farhand.console.serve import serve
+
+    return serve(rig.session.telemetry.path, scene_of(rig), host, port, rig.session.commands)
+
+
+def drive(rig: Rig, length: float | None, record: Path | None = None, page: Page | None = None) -> Outcome:
+    """Run a rig to its end and take in everything it says.
+
+    Args:
+        rig: ready to run.
+        length: how long, [s]; until it is interrupted if not given.
+        record: where the recording goes.
+        page: whose clicks to pass on.
+    """
+    session = rig.session
+    with ExitStack() as stack:
+        recording = _recording(session, record)
+        stack.callback(recording.close)
+        bar = Bar(f"running {rig.name}")
+        stack.callback(bar.close)
+        between = Between(rig, length, recording, bar, page)
+        interrupted = stack.enter_context(_stopping_on_signals(session))
+        began = time.perf_counter()
+        session.run(length or FOREVER, between, PULL_PERIOD if page is None else PAGE_PERIOD)
+        wall = time.perf_counter() - began
+        between.pull()
+    return Outcome(_time_of(session) * 1e-9, wall, bool(interrupted))
+
+
+class Between:
+    """Called by the session between two ticks; looks at the page every time, at the telemetry more rarely."""
+
+    def __init__(self, rig: Rig, length: float | None, recording: Recording, bar: Bar, page: Page | None) -> None:
+        self._rig, self._length, self._recording, self._bar, self._page = rig, length, recording, bar, page
+        self._due_ns = 0
+
+    def __call__(self) -> None:
+        """Do what is due."""
+        if self._page is not None:
+            self._page.poll()
+        now_ns = _time_of(self._rig.session)
+        if now_ns >= self._due_ns:
+            self._due_ns = now_ns + round(PULL_PERIOD * 1e9)
+            self.pull()
+            if self._length is not None:
+                self._bar.update(now_ns * 1e-9 / self._length)
+
+    def pull(self) -> None:
+        """Take in what the telemetry has."""
+        self._rig.metrics.pull()
+        self._recording.pump()
+
+
+def _time_of(session: Session) -> int:
+    """How far the session has got, [ns]: to its next tick, or to its end where that comes first."""
+    return min(session.now_ns, *(part.next_ns for part in session.parts))
+
+
+def _recording(session: Session, path: Path | None) -> Recording:
+    if path is None:
+        return NoRecording()
+    kind: Any = RecordingBetweenTicks if session.clock.name == "virtual" else RecordingProcess
+    return kind(session.telemetry.path, path)
+
+
+@contextmanager
+def _stopping_on_signals(session: Session) -> Iterator[list[int]]:
+    """Ctrl-C and SIGTERM make the session return after the present tick; a second Ctrl-C is not caught."""
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        session.finish()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,152 @@
+"""A run in numbers: as JSON for programs and as a few lines for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from farhand.cli.output import stdout
+from farhand.cli.running import Outcome
+from farhand.rigs import Rig
+
+Result = dict[str, Any]
+
+
+def result_of(rig: Rig, outcome: Outcome) -> Result:
+    """Everything a run is judged by. In virtual time nothing in it depends on the computer."""
+    session, options = rig.session, rig.options
+    result: Result = {
+        "rig": rig.name,
+        "law": rig.law,
+        "layer": options.layer,
+        "scenario": rig.scenario.name,
+        "seed": options.seed,
+        "seconds": outcome.seconds,
+        "trips": [
+            {"where": r.where, "time": r.trip.time_ns * 1e-9, "kind": r.trip.kind, "reason": r.trip.reason}
+            for r in session.trips
+        ],
+        "metrics": rig.metrics.result(),
+        "rates": _rates(rig, outcome.seconds),
+        "commands": [
+            {"time": c.time_ns * 1e-9, "tick": c.tick, "command": str(c.request), "outcome": c.outcome}
+            for c in session.commands.log
+        ],
+    }
+    if session.clock.name == "wall":
+        result["timing"] = {name: {"value": value, "unit": unit} for name, value, unit in _timing(rig, outcome)}
+    return result
+
+
+def _rates(rig: Rig, seconds: float) -> dict[str, float]:
+    """How often each part really ran, [Hz]; a station senses and acts at one rate."""
+    session = rig.session
+    names = [station.name for station in session.stations]
+    names += ["coupling" if len(session.bridges) == 1 else f"coupling_{i + 1}" for i in range(len(session.bridges))]
+    return {name: part.calls / seconds for name, part in zip(names, session.parts, strict=False)}
+
+
+def _timing(rig: Rig, outcome: Outcome) -> list[tuple[str, float, str]]:
+    session = rig.session
+    took = session.tick_ns[: session.ticks] * 1e-9
+    return [
+        ("wall", outcome.wall, "s"),
+        ("tick_median", float(np.median(took)), "s"),
+        ("tick_p99", float(np.percentile(took, 99)), "s"),
+        ("tick_max", float(took.max()), "s"),
+    ]
+
+
+def headline(result: Result) -> str:
+    """The run in one sentence."""
+    metrics = Numbers(result)
+    if result["trips"]:
+        trip = result["trips"][0]
+        return f"{trip['where'].capitalize()} stopped at {trip['time']:.2f} s: {trip['reason']}"
+    behind = f"The follower stays within {number(1e3 * (metrics['tracking_error_max'] or 0.0))} mm of the leader"
+    felt, contact = metrics["reflection_in_contact"], metrics["contact_force_max"] or 0.0
+    if felt is not None:
+        return f"{behind}, and the hand feels {number(100 * felt)} % of the contact force"
+    return f"{behind} and touches nothing" if contact < 1.0 else f"{behind} and touches with up to {number(contact)} N"
+
+
+class Numbers:
+    """Metrics of a result by name; None where a run has none."""
+
+    def __init__(self, result: Result) -> None:
+        self._metrics = result["metrics"]
+
+    def __getitem__(self, name: str) -> float | None:
+        return self._metrics.get(name, {}).get("value")
+
+
+def number(value: float | None) -> str:
+    """Three digits, without an exponent where a person would not write one."""
+    if value is None:
+        return "–"
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.1g}" if digits > 6 else f"{value:.{digits}f}"
+
+
+def lines(result: Result) -> Iterator[tuple[str, str]]:
+    """What a person wants to know, as (topic, words)."""
+    m = Numbers(result)
+    error = [number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")]  # [mm]
+    turned = number(math.degrees(m["rotation_error_max"] or 0.0))
+    yield "tracking", f"up to {error[0]} mm and {turned}°, {error[1]} mm rms"
+    felt = m["reflection_in_contact"]
+    share = f"; {number(100 * felt)} % felt in contact" if felt is not None else ""
+    hand, contact = number(m["hand_force_max"]), number(m["contact_force_max"])
+    yield "force", f"up to {hand} N at the hand, {contact} N at the contact{share}"
+    yield "energy", _energy_words(result, m)
+    if m["link_age_mean"] is not None:
+        age, oldest, trip = (1e3 * (m[name] or 0.0) for name in ("link_age_mean", "link_age_max", "link_round_trip"))
+        lost = number(100 * (m["link_loss"] or 0.0))
+        yield "link", f"{number(age)} ms old, {number(oldest)} ms at most; round trip {number(trip)} ms; {lost} % lost"
+
+
+def _energy_words(result: Result, m: Numbers) -> str:
+    given = sum(v["value"] or 0.0 for name, v in result["metrics"].items() if name.startswith("energy_hand_on_"))
+    words = f"{number(given)} J from the hand, {number(m['energy_into_coupling'])} J into the coupling"
+    error = m["energy_balance_error"]
+    if error is None:
+        return words
+    return f"{words}; balance {'< 0.01' if error < 1e-4 else number(100 * error)} % off"
+
+
+def show(rig: Rig, result: Result, outcome: Outcome) -> None:
+    """Print a run for a person."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = stdout()
+    title = Text(f"{result['rig']} · {result['law']} · {result['scenario']}", "bold")
+    title.append(f"   {_pace(rig, outcome)}", "not bold dim")
+    console.print(title)
+    table = Table.grid(padding=(0, 2))
+    for topic, words in lines(result):
+        table.add_row(Text(f"  {topic}", "cyan"), Text(words))
+    timing = {name: 1e6 * value for name, value, _ in _timing(rig, outcome)}
+    table.add_row(
+        Text("  tick", "cyan"), Text(f"{number(timing['tick_median'])} µs median, {number(timing['tick_p99'])} µs p99")
+    )
+    console.print(table)
+    for trip in result["trips"]:
+        console.print(Text(f"{trip['where']} stopped at {trip['time']:.3f} s: {trip['reason']}", "bold red"))
+    for command in result["commands"]:
+        if command["outcome"].startswith("refused"):
+            console.print(Text(f"{command['command']} at {command['time']:g} s was {command['outcome']}", "yellow"))
+    if rig.metrics.history.lost:
+        console.print(Text(f"{rig.metrics.history.lost} telemetry records came too fast for the metrics", "yellow"))
+
+
+def _pace(rig: Rig, outcome: Outcome) -> str:
+    ran = f"{outcome.seconds:g} s{' until interrupted' if outcome.interrupted else ''}"
+    if rig.session.clock.name == "wall":
+        return f"{ran} in real time"
+    return f"{ran} in {number(outcome.wall)} s, {number(outcome.seconds / outcome.wall)} × real time"

@@ -1,0 +1,258 @@
+"""Scene: what to draw of a rig, as plain values that travel to another process and fit into JSON."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypedDict
+
+import mujoco
+import numpy as np
+
+from farhand.rigs.rig import rig_title
+from farhand.world import GroundSpring, Wall
+
+if TYPE_CHECKING:
+    from farhand.rigs import Rig
+    from farhand.world import World
+    from farhand.world.world import Port
+
+Array = np.ndarray
+
+WALL_SIZE = 0.8
+"""Edge of the square drawn for a wall, which itself has no edges, [m]."""
+
+HIDDEN_GROUP = 3
+"""Geoms of this group and above are for collision, not for the eye."""
+
+_DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)  # the engine's own: a geom that still has it takes its material's colour
+
+
+class Geom(TypedDict):
+    """One shape, fixed to a body.
+
+    Attributes:
+        type: ``sphere``, ``capsule``, ``ellipsoid``, ``cylinder``, ``box``, ``plane`` or ``mesh``.
+        size: as MuJoCo has it: radii and half-lengths, [m].
+        rgba: colour, 0 to 1.
+        body: index in the model.
+        position: in the body, [m].
+        quaternion_wxyz: in the body.
+        mesh: index in the model, -1 for none.
+    """
+
+    type: str
+    size: list[float]
+    rgba: list[float]
+    body: int
+    position: list[float]
+    quaternion_wxyz: list[float]
+    mesh: int
+
+
+class Body(TypedDict):
+    """One body of a robot.
+
+    Attributes:
+        name: without the robot's prefix.
+        index: in the model.
+        parent: index of its parent, 0 for the world.
+    """
+
+    name: str
+    index: int
+    parent: int
+
+
+class RobotScene(TypedDict):
+    """One robot.
+
+    Attributes:
+        name: in the rig.
+        role: ``leader`` or ``follower``.
+        position: of its base in the world, [m].
+        quaternion_xyzw: of its base in the world.
+        stream: of the telemetry ring, with its state.
+        channel: of that stream, with its configuration in Pinocchio's convention.
+        q: first and last-but-one index of its part of the model's configuration.
+        tool_site: index of its tool in the model.
+        bodies: parents before children.
+        geoms: its shapes.
+    """
+
+    name: str
+    role: str
+    position: list[float]
+    quaternion_xyzw: list[float]
+    stream: str
+    channel: str
+    q: list[int]
+    tool_site: int
+    bodies: list[Body]
+    geoms: list[Geom]
+
+
+class Thing(TypedDict, total=False):
+    """Something around the robots.
+
+    Attributes:
+        kind: ``wall`` (point, normal, size), ``spring`` (robot to anchor or to other) or ``hand`` (at robot's tool).
+        name: in the rig.
+        robot: whose tool it touches.
+        other: the robot at the far end of a spring.
+        point: middle of what is drawn of a wall, [m].
+        normal: of a wall, outward, unit length.
+        size: edge of what is drawn, [m].
+        anchor: fixed end of a spring, [m].
+    """
+
+    kind: str
+    name: str
+    robot: str
+    other: str
+    point: list[float]
+    normal: list[float]
+    size: float
+    anchor: list[float]
+
+
+class Scene(TypedDict):
+    """Everything a viewer needs beside the telemetry ring.
+
+    Attributes:
+        rig: name of the rig.
+        title: one line on the rig.
+        law: name of the coupling law.
+        scenario: one line on what happens.
+        model: the compiled MuJoCo model of all robots, MJB in base64.
+        posture: configuration at the start, in MuJoCo's convention, [rad] or [m].
+        robots: in the order of the model.
+        fixed: shapes that stand in the world itself.
+        things: walls, springs and hands.
+        coupling: stream with tracking error and engagement.
+    """
+
+    rig: str
+    title: str
+    law: str
+    scenario: str
+    model: str
+    posture: list[float]
+    robots: list[RobotScene]
+    fixed: list[Geom]
+    things: list[Thing]
+    coupling: str
+
+
+def scene_of(rig: Rig) -> Scene:
+    """Describe what to draw of a rig, from its compiled model, so that any robot works."""
+    world = rig.world
+    geoms = list(_geoms(world.model))
+    return {
+        "rig": rig.name,
+        "title": rig_title(rig.name),
+        "law": rig.law,
+        "scenario": rig.scenario.title,
+        "model": _packed(world.model),
+        "posture": world.data.qpos.tolist(),
+        "robots": list(_robots(rig, geoms)),
+        "fixed": [geom for geom in geoms if geom["body"] == 0],
+        "things": [thing for name, port in world.ports.items() for thing in _things(world, name, port)],
+        "coupling": "coupling",
+    }
+
+
+def model_of(scene: Scene) -> mujoco.MjModel:
+    """The model in a scene, for a viewer's own kinematics."""
+    return mujoco.MjModel.from_binary_path("scene.mjb", {"scene.mjb": base64.b64decode(scene["model"])})
+
+
+def _packed(model: mujoco.MjModel) -> str:
+    buffer = np.zeros(mujoco.mj_sizeModel(model), dtype=np.uint8)
+    mujoco.mj_saveModel(model, None, buffer)
+    return base64.b64encode(buffer.tobytes()).decode()
+
+
+def _geoms(model: mujoco.MjModel) -> Iterator[Geom]:
+    """The visible shapes of a model."""
+    for index in range(model.ngeom):
+        rgba = model.geom_rgba[index]
+        material = int(model.geom_matid[index])
+        if material >= 0 and np.allclose(rgba, _DEFAULT_RGBA):
+            rgba = model.mat_rgba[material]
+        if model.geom_group[index] >= HIDDEN_GROUP or rgba[3] == 0.0:
+            continue
+        kind = mujoco.mjtGeom(int(model.geom_type[index])).name.removeprefix("mjGEOM_").lower()
+        yield {
+            "type": kind,
+            "size": model.geom_size[index].tolist(),
+            "rgba": rgba.tolist(),
+            "body": int(model.geom_bodyid[index]),
+            "position": model.geom_pos[index].tolist(),
+            "quaternion_wxyz": model.geom_quat[index].tolist(),
+            "mesh": int(model.geom_dataid[index]) if kind == "mesh" else -1,
+        }
+
+
+def _robots(rig: Rig, geoms: list[Geom]) -> Iterator[RobotScene]:
+    """Robots lie in the model one after the other, in the order they were attached, after the world's own body."""
+    model, first_body, first_q = rig.world.model, 1, 0
+    roles = {station.name: station.role for station in rig.session.stations}
+    for name, item in rig.world.placed.items():
+        port = rig.world.ports[name]
+        indices = range(first_body, first_body + item.robot.compile().nbody - 1)
+        yield {
+            "name": name,
+            "role": roles.get(name, name),
+            "position": list(item.placement.position),
+            "quaternion_xyzw": list(item.placement.quaternion),
+            "stream": name,
+            "channel": "q",
+            "q": [first_q, first_q + len(port.q)],
+            "tool_site": int(port.site),
+            "bodies": [_body(model, index, name) for index in indices],
+            "geoms": [geom for geom in geoms if geom["body"] in indices],
+        }
+        first_body, first_q = indices.stop, first_q + len(port.q)
+
+
+def _body(model: mujoco.MjModel, index: int, robot: str) -> Body:
+    name = model.body(index).name.removeprefix(f"{robot}/") or f"body_{index}"
+    return {"name": name, "index": index, "parent": int(model.body_parentid[index])}
+
+
+def _things(world: World, robot: str, port: Port) -> Iterator[Thing]:
+    """What touches one robot's tool; a spring between two tools is told by the first of them."""
+    for name, touch, _ in port.touches:
+        if isinstance(touch, Wall):
+            if touch.present:
+                yield _wall(name, robot, touch, port.tool.position)
+        elif isinstance(touch, GroundSpring):
+            yield {"kind": "spring", "name": name, "robot": robot, "anchor": touch.anchor.tolist()}
+        elif touch is None:
+            other = _other_end(world, robot, name)
+            if list(world.ports).index(robot) < list(world.ports).index(other):
+                yield {"kind": "spring", "name": name, "robot": robot, "other": other}
+        else:
+            yield {"kind": "hand", "name": name, "robot": robot}
+
+
+def _other_end(world: World, robot: str, name: str) -> str:
+    ends = [r for r, port in world.ports.items() if any(n == name and touch is None for n, touch, _ in port.touches)]
+    return next((end for end in ends if end != robot), robot)
+
+
+def _wall(name: str, robot: str, wall: Wall, tool: Array) -> Thing:
+    """The part of the plane that the tool faces, standing on the floor if it would reach through it."""
+    normal = wall.normal / np.linalg.norm(wall.normal)
+    point = tool + normal * float(normal @ (wall.point - tool))
+    if abs(normal[2]) < 0.1:
+        point[2] = max(point[2], 0.5 * WALL_SIZE)
+    return {
+        "kind": "wall",
+        "name": name,
+        "robot": robot,
+        "point": point.tolist(),
+        "normal": normal.tolist(),
+        "size": WALL_SIZE,
+    }
