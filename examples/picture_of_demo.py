@@ -17,7 +17,7 @@ import numpy as np
 
 from farhand.rigs import Rig, build_rig
 
-WIDTH, HEIGHT = 1600, 760  # [pixels]
+WIDTH, HEIGHT = 1600, 700  # [pixels]
 PRESSED = 9.0  # when the follower presses on the wall in the scenario "wall", [s]
 LEADER, FOLLOWER, WALL = "#2f6db3", "#d9772b", "#5b8a5b"
 ARROW = 0.004  # length of a force arrow, [m/N]
@@ -48,11 +48,12 @@ def photograph(rig: Rig) -> np.ndarray:
     view.global_.offwidth, view.global_.offheight = WIDTH, HEIGHT
     view.headlight.ambient[:], view.headlight.diffuse[:] = 0.45, 0.55
     camera = mujoco.MjvCamera()
-    camera.lookat, camera.distance, camera.azimuth, camera.elevation = [0.22, 0.62, 0.36], 1.75, 128.0, -20.0
+    camera.lookat, camera.distance, camera.azimuth, camera.elevation = [0.24, 0.62, 0.33], 1.6, 128.0, -20.0
     with mujoco.Renderer(world.model, HEIGHT, WIDTH) as renderer:
         renderer.update_scene(world.data, camera)
         scene, box = renderer.scene, mujoco.mjtGeom.mjGEOM_BOX
-        add(scene, box, [20.0, 20.0, 0.005], [0.0, 0.0, -0.005], [1.0, 1.0, 1.0, 1.0])
+        add(scene, box, [20.0, 20.0, 0.005], [0.0, 0.0, -0.005], [0.98, 0.98, 0.98, 1.0])
+        scene.geoms[scene.ngeom - 1].emission = 0.35
         for position in ([-12.0, 0.0, 0.0], [0.0, -12.0, 0.0], [0.0, 12.0, 0.0], [12.0, 0.0, 0.0]):
             thin = [0.1 if value else 20.0 for value in position[:2]]
             add(scene, box, [*thin, 20.0], position, [1.0, 1.0, 1.0, 1.0])
@@ -66,7 +67,7 @@ def photograph(rig: Rig) -> np.ndarray:
 
 def draw(rig: Rig, photo: np.ndarray, path: Path) -> None:
     """The photograph above, positions and forces over time below."""
-    figure = plt.figure(figsize=(11, 8.2), layout="constrained")
+    figure = plt.figure(figsize=(11, 7.8), layout="constrained")
     rows = figure.subplot_mosaic([["photo", "photo"], ["position", "force"]], height_ratios=[2.0, 1.0])
     rows["photo"].imshow(photo)
     rows["photo"].axis("off")

@@ -97,6 +97,7 @@ class Bridge(ABC):
 
     def record(self, telemetry: Telemetry) -> None:
         """Declare this bridge's channels."""
+        self._law_error = self.laws[-1].error
         self._stream = telemetry.stream("coupling", 1e9 / self.period_ns)
         self._error = self._stream.channel("error", 6, "m, rad", ("x", "y", "z", "rx", "ry", "rz"))
         self._gain = self._stream.channel("engagement", 1, "-")
@@ -126,7 +127,7 @@ class Bridge(ABC):
         dt = (now_ns - self._last_ns) * 1e-9
         self._last_ns = now_ns
         self._evaluate(now_ns, dt)
-        self._error[:] = self.laws[-1].error
+        self._error[:] = self._law_error
         self._gain[0] = self.b.contribution.gain
         self._energy[0], self._energy[1] = self.a.energy, self.b.energy
         self._age[0], self._age[1] = self.a.remote.age, self.b.remote.age

@@ -20,7 +20,7 @@ LAYERS = (
     ("ring", "clock", "commands", "telemetry", "station", "bridge", "session"),
     ("recording", "analysis", "learning"),
     ("rigs",),
-    ("experiments", "console"),
+    ("experiments", "console", "bench"),
     ("cli", "__main__"),
 )
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -22,10 +22,10 @@ def bench(name: Name = None, json: JsonPath = None) -> None:
     Example: [bold]farhand bench tick/dual-arm --json bench.json[/bold]
     """
     check_file(json)
-    from farhand import bench as benchmarks
+    from farhand.bench import run as measure
 
     with counting("measuring") as progress:
-        results = benchmarks.run(name, progress)
+        results = measure(name, progress)
     write_json(json, results)
     stdout().print(_table(results))
 

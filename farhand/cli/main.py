@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 import farhand
@@ -14,10 +16,23 @@ from farhand.cli.bench import bench
 from farhand.cli.list import list_names
 from farhand.cli.reproduce import reproduce
 from farhand.cli.run import run
-from farhand.errors import FarhandError
+from farhand.errors import FarhandError, UnknownName
+
+
+class Commands(TyperGroup):
+    """The subcommands; an unknown one is answered with those there are."""
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+        """The subcommand of that name."""
+        command = super().get_command(ctx, cmd_name)  # type: ignore[arg-type]
+        if command is None:
+            raise UnknownName("command", cmd_name, self.commands)
+        return command
+
 
 app = typer.Typer(
     name="farhand",
+    cls=Commands,
     help="Bilateral teleoperation: a leader moves, a follower does the same, and touch comes back.\n\n"
     "Start with [bold]farhand run dual-arm[/bold] and open the address it prints.",
     rich_markup_mode="rich",
@@ -31,13 +46,19 @@ app.command("reproduce")(reproduce)
 app.command("bench")(bench)
 
 
-@app.callback()
-def _common(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(farhand.__version__)
         raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None: ...
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,10 +20,10 @@ from farhand.cli.output import (
 from farhand.errors import BadValue
 
 if TYPE_CHECKING:
-    from farhand.experiments.harness import Entry
+    from farhand.experiments.harness import Entry, Verdict
     from farhand.experiments.mutation import MutationResult
 
-COLOURS = {"pass": "green", "corrected": "yellow", "differs": "red"}
+COLOURS: dict[Verdict, str] = {"pass": "green", "corrected": "yellow", "differs": "red"}
 
 Selection = Annotated[
     str | None,

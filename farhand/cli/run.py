@@ -108,10 +108,10 @@ def _check_files(json: Path | None, report: Path | None, record: Path | None) ->
         check_destination(record)
 
 
-def _setting(text: str) -> tuple[str, object]:
+def _setting(text: str, flag: str = "--set") -> tuple[str, object]:
     path, equals, value = text.partition("=")
     if not equals or not path.strip():
-        raise BadValue(f"--set {text!r} is not of the form PATH=VALUE, such as wall.stiffness=3000")
+        raise BadValue(f"{flag} {text!r} is not of the form PATH=VALUE, such as wall.stiffness=3000")
     return path.strip(), value.strip()
 
 
@@ -120,13 +120,15 @@ def _post(rig: Rig, texts: list[str], length: float | None) -> None:
     from farhand.parameters import describe
 
     for text in texts:
+        when, colon, what = text.partition(":")
+        if not colon:
+            raise BadValue(f"--at {text!r} is not of the form SECONDS:COMMAND, such as 7:stop")
         rig.session.commands.post_text(text)
-        when, _, what = text.partition(":")
         if not 0.0 <= float(when) < (length or LONGEST):
             raise BadValue(f"--at {text!r} is not within the run, which goes from 0 to {length or LONGEST:g} s")
         name, _, rest = what.strip().partition(" ")
         if name == "set":
-            path, _ = _setting(rest)
+            path, _ = _setting(rest, f"--at {when}:set")
             known = [known for known, *_ in describe(rig.session.parameters)]
             if path not in known:
                 raise UnknownName("parameter", path, known)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEADER, FOLLOWER, NEUTRAL, TRIP = "#1f6fb4", "#d9730d", "#39424e", "#b3261e"
+ABOVE = ("data", "axes fraction")
+CHARACTERS = 130
+"""Characters of a label that fit side by side across a plot."""
+
 MOST_POINTS = 4000
 """Points per line; more cannot be told apart on the page."""
 
@@ -83,43 +88,52 @@ def figure_of(drawing: Drawing, rig: Rig, result: Result) -> Figure:
     figure.suptitle(drawing.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
     end = result["seconds"]
     for ax in axes:
-        _mark(ax, rig, result, labelled=ax is axes[0])
+        _shade(ax, rig, end, labelled=ax is axes[0])
+        _mark(ax, result, labelled=ax is axes[0])
         ax.set_xlim(0.0, end)
         ax.grid(True, color="#e3e6ea", linewidth=0.6)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, frameon=False, fontsize=9)
     axes[-1].set_xlabel("time [s]")
     figure.align_ylabels(axes)
     return figure
 
 
-def _mark(ax: Axes, rig: Rig, result: Result, labelled: bool) -> None:
+def _shade(ax: Axes, rig: Rig, end: float, labelled: bool) -> None:
+    """The scenario's moves as grey bands, with their labels above the uppermost axes."""
     for move in rig.scenario.moves:
-        if move.start < result["seconds"]:
-            ax.axvspan(move.start, move.end, color="#eef1f4", zorder=0)
-            middle = 0.5 * (move.start + min(move.end, result["seconds"]))
-            if labelled:
-                words = move.label.replace(", ", "\n").replace(" with ", "\nwith ").replace(" and ", "\nand ")
-                ax.annotate(
-                    words,
-                    (middle, 1.02),
-                    xycoords=("data", "axes fraction"),
-                    ha="center",
-                    va="bottom",
-                    fontsize=8,
-                    color="#5b6472",
-                )
+        if move.start >= end:
+            continue
+        ax.axvspan(move.start, min(move.end, end), color="#eef1f4", zorder=0)
+        if labelled:
+            width = max(6, round(CHARACTERS * move.duration / end))
+            at = 0.5 * (move.start + min(move.end, end)), 1.02
+            words = textwrap.fill(move.label, width, break_long_words=False)
+            ax.annotate(words, at, xycoords=ABOVE, ha="center", va="bottom", fontsize=8, color="#5b6472")
+
+
+def _mark(ax: Axes, result: Result, labelled: bool) -> None:
+    """Commands and trips as vertical lines; those that come together share one."""
+    marks: dict[float, list[str]] = {}
     for command in result["commands"]:
         if command["time"] > 0.0:
-            ax.axvline(command["time"], color=NEUTRAL, linestyle=":", linewidth=1.0, label=command["command"])
+            marks.setdefault(round(command["time"], 2), []).append(command["command"])
+    tripped = {round(trip["time"], 2) for trip in result["trips"]}
     for trip in result["trips"]:
-        ax.axvline(trip["time"], color=TRIP, linestyle="--", linewidth=1.2, label=f"{trip['where']} tripped")
+        marks.setdefault(round(trip["time"], 2), []).append(f"{trip['where']} trips")
+    for time, words in marks.items():
+        colour = TRIP if time in tripped else NEUTRAL
+        ax.axvline(time, color=colour, linestyle="--" if time in tripped else ":", linewidth=1.2)
+        if labelled:
+            text: dict[str, Any] = {"rotation": 90, "ha": "right", "va": "top", "fontsize": 7.5, "color": colour}
+            text["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
+            ax.annotate(", ".join(words), (time, 0.98), xycoords=ABOVE, **text)
 
 
 def _drawings(rig: Rig, result: Result) -> Iterator[Drawing]:
     history, m = rig.metrics.history, Numbers(result)
     behind = number(1e3 * (m["tracking_error_max"] or 0.0))
-    yield Drawing(f"Where the tools go: the follower stays within {behind} mm", lambda ax: _positions(ax, history), 3)
+    yield Drawing(f"Where the tools go: the follower is at most {behind} mm off", lambda ax: _positions(ax, history), 3)
     rms = number(1e3 * (m["tracking_error_rms"] or 0.0))
     yield Drawing(f"Tracking error: {behind} mm at most, {rms} mm rms", lambda ax: _error(ax[0], history))
     yield Drawing(_force_title(m), lambda ax: _forces(ax[0], history))
@@ -141,6 +155,8 @@ def _force_title(m: Numbers) -> str:
 
 def _energy_title(history: History) -> str:
     total = history.signal("coupling", "port_energy").sum(axis=1)
+    if not total.any():
+        return "No energy goes through the coupling"
     lowest = float(total.min())
     if lowest < -0.01:
         at = history.times("coupling")[int(np.argmin(total))]

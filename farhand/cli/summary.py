@@ -66,7 +66,7 @@ def headline(result: Result) -> str:
     if result["trips"]:
         trip = result["trips"][0]
         return f"{trip['where'].capitalize()} stopped at {trip['time']:.2f} s: {trip['reason']}"
-    behind = f"The follower stays within {number(1e3 * (metrics['tracking_error_max'] or 0.0))} mm of the leader"
+    behind = f"The follower is at most {number(1e3 * (metrics['tracking_error_max'] or 0.0))} mm off"
     felt, contact = metrics["reflection_in_contact"], metrics["contact_force_max"] or 0.0
     if felt is not None:
         return f"{behind}, and the hand feels {number(100 * felt)} % of the contact force"
@@ -87,6 +87,7 @@ def number(value: float | None) -> str:
     """Three digits, without an exponent where a person would not write one."""
     if value is None:
         return "–"
+    value = float(f"{value:.3g}")
     if value == 0.0 or not math.isfinite(value):
         return f"{value:g}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))

@@ -18,13 +18,13 @@ Array = np.ndarray
 METRES_PER_NEWTON = 0.25 / 100.0
 SMALLEST_FORCE = 0.5  # [N], less is not drawn
 LONGEST_ARROW = 1.0  # [m], a crash must not send an arrow through the roof
-HEAD_LENGTH, HEAD_RADIUS, SHAFT_RADIUS = 0.05, 0.018, 0.007  # [m]
+HEAD_LENGTH, HEAD_RADIUS, SHAFT_RADIUS = 0.06, 0.025, 0.010  # [m]
 
 FLOOR = (246, 247, 249)
-WALL_COLOUR, WALL_OPACITY = (220, 70, 60), 0.35
+WALL_COLOUR, WALL_OPACITY = (220, 70, 60), 0.25
 SPRING_COLOUR = (120, 90, 160)
 FIELD_OF_VIEW = np.radians(38.0)
-VIEW_DIRECTION = np.array([0.75, -0.45, 0.42])  # from the middle of the scene to the camera
+VIEW_DIRECTION = np.array([0.72, -0.56, 0.36])  # from the middle of the scene to the camera
 
 
 @dataclass
@@ -109,16 +109,16 @@ class Drawing:
         )
 
     def _look(self) -> None:
-        """Aim the camera at the middle of all bodies, from far enough to see them all."""
-        robots = [body["index"] for robot in self._scene["robots"] for body in robot["bodies"]]
-        points = np.array([*self._kinematics.body_position[robots], *self._kinematics.tool_position.values()])
+        """Aim the camera at the middle of everything, from far enough to see it all."""
+        walls = [thing["point"] for thing in self._scene["things"] if thing["kind"] == "wall"]
+        points = np.array([*self._kinematics.body_position[1:], *self._kinematics.tool_position.values(), *walls])
         middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
         radius = max(0.25, float(np.linalg.norm(points - middle, axis=1).max()))
         camera = self._server.initial_camera
         camera.fov = FIELD_OF_VIEW
         camera.look_at = middle
         away = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
-        camera.position = middle + away * 1.15 * radius / np.tan(0.5 * FIELD_OF_VIEW)
+        camera.position = middle + away * 1.3 * radius / np.tan(0.5 * FIELD_OF_VIEW)
 
     def _add_robot(self, robot: RobotScene) -> None:
         scene, name, root = self._server.scene, robot["name"], f"/robots/{robot['name']}"

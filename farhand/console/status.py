@@ -17,7 +17,7 @@ Array = np.ndarray
 
 EVENTS_SHOWN = 6
 
-ARROW_COLOURS = {"leader": (235, 120, 20), "follower": (25, 110, 200)}
+ARROW_COLOURS = {"leader": (225, 85, 0), "follower": (0, 90, 200)}
 """Of the force arrow, and of the same force in the panel, by role; red, green, blue."""
 
 OTHER_COLOUR = (110, 110, 120)

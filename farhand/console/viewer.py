@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import multiprocessing
 import os
@@ -21,7 +22,8 @@ from farhand.console.status import Reading, panel
 from farhand.errors import FarhandError
 from farhand.telemetry import Reader
 
-PERIOD = 1.0 / 30.0  # [s], between two pictures
+PERIOD = 1.0 / 30.0  # [s], between two frames
+SHORTEST_REST = 0.005  # [s], even when behind
 FRAMES_PER_STATUS = 3
 NICENESS = 5
 
@@ -88,13 +90,15 @@ def _add_panel(server: viser.ViserServer, scene: Scene, requests: Requests) -> v
 def _follow(reader: Reader, scene: Scene, drawing: Drawing, status: viser.GuiHtmlHandle) -> None:
     """Draw at a steady rate for as long as the parent lives."""
     parent = multiprocessing.parent_process()
-    reading, frame, shown = Reading(), 0, ""
-    due = time.monotonic()
-    while parent is None or parent.is_alive():
+    reading, drawn_ns, due = Reading(), None, time.monotonic()
+    for frame in itertools.count():
+        if parent is not None and not parent.is_alive():
+            return
         reading.refresh(reader, scene)
-        drawing.update(reading)
-        if frame % FRAMES_PER_STATUS == 0 and (text := panel(reading, scene)) != shown:
-            status.content = shown = text
-        frame += 1
-        due = max(due + PERIOD, time.monotonic())
-        time.sleep(due - time.monotonic() if due > time.monotonic() else PERIOD)
+        if reading.time_ns != drawn_ns:
+            drawing.update(reading)
+            drawn_ns = reading.time_ns
+        if frame % FRAMES_PER_STATUS == 0:
+            status.content = panel(reading, scene)
+        due = max(due + PERIOD, time.monotonic() + SHORTEST_REST)
+        time.sleep(due - time.monotonic())

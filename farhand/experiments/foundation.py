@@ -1,4 +1,4 @@
-"""The foundation's own physics: rest, energy, contact, delay, outage, bad numbers. Not from a publication: from mechanics."""
+"""The foundation's own physics: rest, energy, contact, delay, outage, bad numbers. The judge is mechanics."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def _engine_difference(name: str) -> float:
     return worst
 
 
-def _force_plot(result: Run):  # type: ignore[no-untyped-def]
+def _force_plot(result: Run):
     from matplotlib.figure import Figure as Canvas
 
     figure = Canvas(figsize=(7, 3.2), layout="constrained")
@@ -294,7 +294,7 @@ def _force_plot(result: Run):  # type: ignore[no-untyped-def]
     return figure
 
 
-def _outage_plot(result: Run):  # type: ignore[no-untyped-def]
+def _outage_plot(result: Run):
     from matplotlib.figure import Figure as Canvas
 
     figure = Canvas(figsize=(7, 3.2), layout="constrained")
@@ -314,15 +314,15 @@ def _outage_plot(result: Run):  # type: ignore[no-untyped-def]
 
 
 @contextlib.contextmanager
-def _attribute(target: type, name: str, change) -> Iterator[None]:  # type: ignore[no-untyped-def]
+def _attribute(target: type, name: str, change) -> Iterator[None]:
     """Replace a method by ``change(original)``."""
     with patched(target, name, change(getattr(target, name))):
         yield
 
 
-def _felt(factor: float):  # type: ignore[no-untyped-def]
-    def wrong(step):  # type: ignore[no-untyped-def]
-        def broken(self, a, b, dt):  # type: ignore[no-untyped-def]
+def _felt(factor: float):
+    def wrong(step):
+        def broken(self, a, b, dt):
             on_a, on_b = step(self, a, b, dt)
             on_a.wrench *= factor
             return on_a, on_b
@@ -332,7 +332,7 @@ def _felt(factor: float):  # type: ignore[no-untyped-def]
     return wrong
 
 
-def _no_gravity(act):  # type: ignore[no-untyped-def]
+def _no_gravity(act):
     def broken(self: Station, now_ns: int) -> None:
         act(self, now_ns)
         self._torque -= 0.01 * self.arm.gravity
@@ -341,7 +341,7 @@ def _no_gravity(act):  # type: ignore[no-untyped-def]
     return broken
 
 
-def _end_velocity(account):  # type: ignore[no-untyped-def]
+def _end_velocity(account):
     def broken(self: Port, h: float, constrained: bool) -> None:
         self._v_before[:] = -0.9 * self.v
         account(self, h, constrained)
@@ -349,7 +349,7 @@ def _end_velocity(account):  # type: ignore[no-untyped-def]
     return broken
 
 
-def _deaf(receive):  # type: ignore[no-untyped-def]
+def _deaf(receive):
     def broken(self: LinkEnd, now_ns: int) -> None:
         self.silence = 1e9
         receive(self, now_ns)
@@ -357,7 +357,7 @@ def _deaf(receive):  # type: ignore[no-untyped-def]
     return broken
 
 
-def _stuck_offsets(capture):  # type: ignore[no-untyped-def]
+def _stuck_offsets(capture):
     def broken(self: WorkspaceMapping, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
         if not self.offset_position.any():
             capture(self, p_a, R_a, p_b, R_b)
@@ -365,8 +365,8 @@ def _stuck_offsets(capture):  # type: ignore[no-untyped-def]
     return broken
 
 
-def _sticky_wall(push):  # type: ignore[no-untyped-def]
-    def broken(self: Wall, tool, t, wrench):  # type: ignore[no-untyped-def]
+def _sticky_wall(push):
+    def broken(self: Wall, tool, t, wrench):
         push(self, tool, t, wrench)
         if tool.twist[0] < 0.0:
             wrench *= 0.8
@@ -374,8 +374,8 @@ def _sticky_wall(push):  # type: ignore[no-untyped-def]
     return broken
 
 
-def _no_armature(of):  # type: ignore[no-untyped-def]
-    def broken(robot, *rest, **named):  # type: ignore[no-untyped-def]
+def _no_armature(of):
+    def broken(robot, *rest, **named):
         arm = of(robot, *rest, **named)
         arm.model.armature = 0.5 * arm.model.armature
         return arm
@@ -383,23 +383,23 @@ def _no_armature(of):  # type: ignore[no-untyped-def]
     return broken
 
 
-def _blind(check):  # type: ignore[no-untyped-def]
-    def broken(self: Guard, sample, now_ns):  # type: ignore[no-untyped-def]
+def _blind(check):
+    def broken(self: Guard, sample, now_ns):
         np.nan_to_num(sample.q, copy=False)
         return check(self, sample, now_ns)
 
     return broken
 
 
-def _instant(send):  # type: ignore[no-untyped-def]
+def _instant(send):
     def broken(self: EmulatedNetwork, now_ns: int, data: bytes) -> None:
         send(self, now_ns - self.delay_ns, data)
 
     return broken
 
 
-def _unseeded(degrade):  # type: ignore[no-untyped-def]
-    def broken(self: SimulatedPlant, sample):  # type: ignore[no-untyped-def]
+def _unseeded(degrade):
+    def broken(self: SimulatedPlant, sample):
         self._rng = np.random.default_rng()
         degrade(self, sample)
 

@@ -43,6 +43,14 @@ class Imperfections:
     sensor_delay: int = parameter(0, "-", "age of samples in reads", 0, 1000)
     wrench_sensor: bool = parameter(True, "-", "whether the tool has a wrench sensor")
 
+    def __post_init__(self) -> None:
+        """Prepare the derived numbers."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Stack the standard deviations of the wrench, [N] and [N·m]."""
+        self.wrench_sigma = np.repeat([self.force_noise, self.torque_noise], 3)
+
 
 class SimulatedPlant:
     """A robot of the World behind the plant interface. It alone converts between MuJoCo's and Pinocchio's conventions.
@@ -145,10 +153,10 @@ class SimulatedPlant:
         if not self._noise:  # drawn in blocks: one call for many ticks
             self._noise = list(self._rng.standard_normal((512, 6)))
         noise = self._noise.pop()
-        noise[:3] *= self.imperfections.force_noise
-        noise[3:] *= self.imperfections.torque_noise
-        if sample.wrench is not None:
-            np.add(sample.wrench, noise, out=sample.wrench)
+        wrench = sample.wrench
+        if wrench is not None:
+            noise *= self.imperfections.wrench_sigma
+            wrench += noise
 
     def _delayed(self, sample: Sample) -> Sample:
         """The sample of ``sensor_delay`` reads ago (the oldest there is, at the start)."""

@@ -120,15 +120,17 @@ class Guard:
 
     def limit(self, torque: Array, now_ns: int) -> bool:
         """Cut the torques to the robot's limits in place; False, and a trip, if they are not numbers."""
+        if self._limits is not None:
+            share = np.multiply(torque, self._inverse_torque, out=self._off)
+            if share.dot(share) <= 1.0:  # false for NaN too
+                return True
         if not float(torque.dot(torque)) < math.inf:
             self._trip(now_ns, "invalid", "a commanded torque is not a number")
             return False
-        if self._limits is not None:
-            share = np.multiply(torque, self._inverse_torque, out=self._off)
-            if share.dot(share) > 1.0 and (np.abs(share) > 1.0).any():
-                self.clipped += 1
-                np.minimum(torque, self._torque, out=torque)
-                np.maximum(torque, -self._torque, out=torque)
+        if self._limits is not None and (np.abs(torque) > self._torque).any():
+            self.clipped += 1
+            np.minimum(torque, self._torque, out=torque)
+            np.maximum(torque, -self._torque, out=torque)
         return True
 
     def stop(self, now_ns: int, kind: str, reason: str) -> None:

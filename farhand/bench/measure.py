@@ -1,0 +1,115 @@
+"""Measuring: medians of interleaved batches, so that a busy machine slows a thing, its floor and its peer alike."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from farhand.errors import UnknownName
+
+SUITES = ("farhand.bench.tick", "farhand.bench.parts")
+BATCHES = 15
+
+Work = Callable[[], None]
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Something to be timed.
+
+    Attributes:
+        name: such as ``"tick/dual-arm"``.
+        prepare: makes what is timed: (the thing, its floor or None, its peers by name); each is called many times.
+        calls: calls per batch; a batch's time divided by this is one reading.
+        unit: of the result, ``"µs"`` or ``"s"``.
+        per_call: how many units of work one call does, [-].
+    """
+
+    name: str
+    prepare: Callable[[], tuple[Work, Work | None, dict[str, Work]]]
+    calls: int = 500
+    unit: str = "µs"
+    per_call: float = 1.0
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+def suite() -> dict[str, Benchmark]:
+    """Every benchmark by name."""
+    found = [benchmark for module in SUITES for benchmark in importlib.import_module(module).BENCHMARKS]
+    return {benchmark.name: benchmark for benchmark in found}
+
+
+def names() -> list[str]:
+    """The benchmarks there are."""
+    return list(suite())
+
+
+def run(selection: str | None = None, progress: Progress | None = None) -> list[dict[str, Any]]:
+    """Time the benchmarks whose name is, or begins with, ``selection``; all of them by default.
+
+    Returns:
+        One ``{name, value, unit, floor, ratio_to_floor, peers}`` per benchmark; None where there is no floor.
+    """
+    known = suite()
+    wanted = selection or ""
+    chosen = [b for name, b in known.items() if not wanted or name == wanted or name.startswith(f"{wanted}/")]
+    if not chosen:
+        raise UnknownName("benchmark", wanted, known)
+    results = []
+    for index, benchmark in enumerate(chosen):
+        if progress is not None:
+            progress(index, len(chosen), benchmark.name)
+        results.append(measure(benchmark))
+    if progress is not None:
+        progress(len(chosen), len(chosen), "")
+    return results
+
+
+def measure(benchmark: Benchmark) -> dict[str, Any]:
+    """Medians over interleaved batches of the thing, its floor and its peers."""
+    thing, floor, peers = benchmark.prepare()
+    works: dict[str, Work] = {
+        "": thing,
+        **({"floor": floor} if floor else {}),
+        **{f"peer {k}": w for k, w in peers.items()},
+    }
+    readings: dict[str, list[float]] = {name: [] for name in works}
+    scale = (1e6 if benchmark.unit == "µs" else 1.0) / benchmark.per_call
+    gc.collect()
+    gc.disable()
+    try:
+        for batch in range(BATCHES + 1):
+            for name, work in works.items():
+                seconds = _batch(work, benchmark.calls)
+                if batch:  # the first warms caches
+                    readings[name].append(seconds * scale)
+    finally:
+        gc.enable()
+    value = median(readings[""])
+    bare = median(readings["floor"]) if floor else None
+    return {
+        "name": benchmark.name,
+        "value": _round(value),
+        "unit": benchmark.unit,
+        "floor": _round(bare) if bare else None,
+        "ratio_to_floor": _round(value / bare) if bare else None,
+        "peers": {name: _round(median(readings[f"peer {name}"])) for name in peers},
+    }
+
+
+def _batch(work: Work, calls: int) -> float:
+    """Seconds per call."""
+    began = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - began) / calls
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -1,0 +1,53 @@
+"""Parts of the tick on their own: a law, a link crossing, a telemetry record."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from farhand.bench.measure import Benchmark, Work
+from farhand.coupling import LAWS
+from farhand.link.channel import MemoryChannel
+from farhand.link.endpoint import connect
+from farhand.link.packet import Packet
+from farhand.rigs import Options, build_rig
+from farhand.telemetry import Telemetry
+
+
+def _law(name: str) -> tuple[Work, Work | None, dict[str, Work]]:
+    rig = build_rig("dual-arm", Options(law=name))
+    rig.session.run(1.0)
+    a, b = (station.side for station in rig.session.stations)
+    law = rig.session.bridges[0].laws[0]
+    return lambda: law.step(a, b, 1e-3) and None, None, {}
+
+
+def _telemetry() -> tuple[Work, Work | None, dict[str, Work]]:
+    telemetry = Telemetry()
+    stream = telemetry.stream("hundred", 1000.0)
+    values, numbers, copy = stream.channel("x", 100, "-"), np.ones(100), np.zeros(100)
+    telemetry.freeze()
+
+    def record() -> None:
+        values[:] = numbers
+        stream.commit(0)
+
+    return record, lambda: np.copyto(copy, numbers), {}
+
+
+def _crossing() -> tuple[Work, Work | None, dict[str, Work]]:
+    a, b = connect(Packet(6, 6), Packet(6, 6), MemoryChannel(), MemoryChannel())
+
+    def cross() -> None:
+        a.send(0)
+        b.receive(0)
+
+    return cross, None, {}
+
+
+BENCHMARKS = [
+    *(Benchmark(f"law/{name}", partial(_law, name)) for name in LAWS),
+    Benchmark("telemetry/100-channels", _telemetry, calls=2000),
+    Benchmark("link/crossing", _crossing),
+]

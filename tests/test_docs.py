@@ -1,0 +1,125 @@
+"""What the documentation says is so: its code runs, its links lead somewhere, and the README names what there is."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import farhand.coupling
+from farhand.coupling import LAWS
+from farhand.rigs import rig_names
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+GUIDES = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
+
+
+def page_name(page: Path) -> str:
+    """A page as pytest shows it."""
+    return str(page.relative_to(ROOT))
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as code hosts make them."""
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#+ +(.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def links(page: Path) -> list[str]:
+    """Links and images of a page that stay inside the project."""
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    found = [a or b for a, b in LINK.findall(text)]
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=page_name)
+def test_the_code_of_a_guide_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    """A reader who copies every block in order, into an empty folder, gets to the end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(farhand.coupling, "LAWS", dict(LAWS))  # laws that a guide registers stay in the guide
+    text = page.read_text(encoding="utf-8")
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start(1))
+        code = compile("\n" * line + block[1], str(page), "exec", dont_inherit=True)
+        exec(code, namespace)
+
+
+def test_every_guide_ends_by_checking_what_it_promised():
+    """The last thing a guide's code does is an assertion, so a guide cannot pass by doing nothing."""
+    assert {page.stem for page in GUIDES} >= {"write-your-own-law", "bring-your-own-robot"}
+    for page in GUIDES:
+        last = BLOCK.findall(page.read_text(encoding="utf-8"))[-1]
+        assert re.search(r"^assert |assert_allclose", last, re.MULTILINE), f"{page.name} ends without an assertion"
+
+
+def run_example(name: str, *arguments: str, cwd: Path) -> str:
+    """Output of an example, run as a user would."""
+    command = [sys.executable, str(ROOT / "examples" / name), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_example_without_a_rig_feels_the_wall_at_the_hand(tmp_path):
+    """Four seconds in, the follower presses on the wall, and the hand holds against the same force."""
+    lines = run_example("two_arms.py", "--seconds", "4", cwd=tmp_path).splitlines()
+    assert "trips: none" in lines
+    _, hand, wall, _ = next(re.findall(r"-?[\d.]+", line) for line in lines if line.startswith("3.5 s"))
+    assert float(wall) < -50.0
+    assert float(hand) == pytest.approx(-float(wall), rel=0.01)
+
+
+def test_the_picture_of_the_readme_can_be_drawn_again(tmp_path):
+    """The committed picture comes from a program, not from a lost afternoon."""
+    pytest.importorskip("OpenGL", reason="off-screen rendering needs PyOpenGL")
+    probe = "import mujoco; mujoco.GLContext(8, 8).free()"
+    environment = {**os.environ, "MUJOCO_GL": "egl"}
+    if subprocess.run([sys.executable, "-c", probe], env=environment, capture_output=True).returncode:
+        pytest.skip("this machine has no off-screen OpenGL")
+    os.environ.setdefault("MUJOCO_GL", "egl")
+    run_example("picture_of_demo.py", "demo.png", cwd=tmp_path)
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_link_and_picture_leads_somewhere(page):
+    """Relative links name files that exist, and headings that are in them."""
+    missing = []
+    for link in links(page):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in headings(target)):
+            missing.append(link)
+    assert missing == []
+
+
+def test_the_readme_names_both_commands_on_its_first_screen():
+    """A newcomer sees how to run it before scrolling."""
+    first_screen = "\n".join(README.splitlines()[:45])
+    assert "make demo" in first_screen
+    assert "make test" in first_screen
+
+
+def test_the_readme_names_every_rig_and_every_law():
+    """What can be run is said where people look first."""
+    assert [name for name in (*rig_names(), *LAWS) if f"`{name}`" not in README] == []
+
+
+def test_the_documents_name_no_private_paths():
+    """Nobody else has these folders."""
+    for page in PAGES:
+        assert not re.search(r"/work/|/tmp/|/root/|/home/", page.read_text(encoding="utf-8")), page
