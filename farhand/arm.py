@@ -20,6 +20,7 @@ class Arm:
     base. The arrays are live: they are overwritten by the next update, so copy what must last.
 
     Attributes:
+        motion: q and v in one array.
         q: configuration, [rad] or [m].
         v: velocity, [rad/s] or [m/s].
         M: mass matrix with rotor inertia, nv × nv, [kg·m²].
@@ -44,8 +45,8 @@ class Arm:
         self.nq, self.nv = model.nq, model.nv
         self.viscous = np.broadcast_to(np.asarray(viscous, dtype=float), (self.nv,)).copy()
         self._frame = model.getFrameId(tool, pin.FrameType.OP_FRAME)
-        self.q = pin.neutral(model)
-        self.v = np.zeros(self.nv)
+        self.motion = np.concatenate([pin.neutral(model), np.zeros(self.nv)])
+        self.q, self.v = self.motion[: self.nq], self.motion[self.nq :]
         self.twist = np.zeros(6)
         data = self.data  # attribute reads cost 0.3 µs each; these views stay valid for the life of `data`
         self.M, self.gravity, self.bias = data.M, data.g, data.nle
@@ -76,15 +77,19 @@ class Arm:
 
     def update(self, q: Array, v: Array) -> None:
         """Compute all terms at configuration ``q`` and velocity ``v``."""
-        model, data = self.model, self.data
         self.q[:] = q
         self.v[:] = v
+        self.compute()
+
+    def compute(self) -> None:
+        """Compute all terms at the state that ``motion`` holds."""
+        model, data = self.model, self.data
         pin.computeAllTerms(model, data, self.q, self.v)
         pin.updateFramePlacement(model, data, self._frame)
         self.J = pin.getFrameJacobian(model, data, self._frame, _WORLD_ALIGNED)
         if self.nv == 1:  # Pinocchio hands back a one-column Jacobian as a vector
             self.J = self.J.reshape(6, 1)
-        self.J.dot(self.v, out=self.twist)
+        self.J.dot(self.v, self.twist)
 
     @property
     def drift(self) -> Array:

@@ -11,7 +11,7 @@ from farhand.arm import Arm
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
 from farhand.link.endpoint import Endpoint
-from farhand.safety import Trip
+from farhand.safety import Trip, Watchdog
 from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
 from farhand.station import Station
 from farhand.telemetry import Telemetry
@@ -66,7 +66,7 @@ class End:
     def apply(self, gain: float, dt: float) -> None:
         """Hand the faded wrench to the station and account for its energy."""
         contribution = self.contribution
-        np.multiply(self.asked, gain, out=contribution.wrench)
+        np.multiply(self.asked, gain, contribution.wrench)
         contribution.gain = gain
         self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
 
@@ -149,7 +149,7 @@ class DirectBridge(Bridge):
     def __init__(self, law: Coupling, a: Station, b: Station, period_ns: int = 1_000_000) -> None:
         super().__init__(End(a, b.side), End(b, a.side), period_ns)
         self.law, self.engagement = law, Engagement()
-        self._laws = [law]
+        self._laws, self._pending = [law], False
 
     @property
     def laws(self) -> list[Coupling]:
@@ -157,17 +157,21 @@ class DirectBridge(Bridge):
         return self._laws
 
     def _engage(self) -> None:
-        self.law.engage(self.a.station.side, self.b.station.side)
-        self.engagement.engage()
+        self._pending = True  # until both sides have been sensed in this tick
 
     def release(self) -> None:
         """Fade the coupling out."""
+        self._pending = False
         self.engagement.release()
 
     def _evaluate(self, now_ns: int, dt: float) -> None:
         a, b, engagement = self.a, self.b, self.engagement
         if a.station.guard.trip is not None or b.station.guard.trip is not None:
-            engagement.release()
+            self.release()
+        if self._pending:
+            self._pending = False
+            self.law.engage(a.station.side, b.station.side)
+            engagement.engage()
         if engagement.wanted:
             on_a, on_b = self.law.step(a.station.side, b.station.side, dt)
             if not (a.take(on_a) and b.take(on_b)):
@@ -190,15 +194,20 @@ class LinkEnd(End):
         law: this end's own instance.
         endpoint: this end of the link.
         remote_arm: model of the other side, for laws that need one.
-        silence: longest time without a packet, [s].
+        watchdog: how long the other side may be silent.
     """
 
     def __init__(
-        self, station: Station, law: Coupling, endpoint: Endpoint, remote_arm: Arm | None, silence: float = 0.2
+        self,
+        station: Station,
+        law: Coupling,
+        endpoint: Endpoint,
+        remote_arm: Arm | None = None,
+        watchdog: Watchdog | None = None,
     ) -> None:
         self.leads = station.role == "leader"
         super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
-        self.law, self.endpoint, self.silence = law, endpoint, silence
+        self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
         self.engagement = Engagement()
         self.port = PortEnergy()
         self.trip: Trip | None = None
@@ -213,7 +222,7 @@ class LinkEnd(End):
         if silent_ns is None:
             return
         self.remote.age = (endpoint.age_ns(now_ns) or 0) * 1e-9
-        silent = silent_ns > self.silence * 1e9
+        silent = self.watchdog.bites(silent_ns)
         if silent and self.trip is None:
             reason = (
                 f"nothing heard from the {self.remote.role} for {silent_ns * 1e-9:.3f} s (limit {self.silence:g} s)"

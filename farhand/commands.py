@@ -69,11 +69,11 @@ class Commands:
 
     def post_text(self, text: str) -> None:
         """Ask for a command written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``, such as ``"7:engage"``."""
-        when, _, what = text.partition(":")
+        when, colon, what = text.partition(":")
         name, _, rest = what.strip().partition(" ")
         path, _, value = rest.partition("=")
         try:
-            at_ns = round(float(when) * 1e9)
+            at_ns = round(float(when if colon else "") * 1e9)
         except (ValueError, OverflowError):
             raise BadValue(
                 f"command {text!r} is not of the form SECONDS:NAME, such as 7:engage or '3:set wall.stiffness=800'"

@@ -61,6 +61,12 @@ def assign(root: object, path: str, value: object) -> object:
     return checked
 
 
+def validate(part: object, name: str) -> None:
+    """Check every parameter of a part that was made with values of the caller's, under the name it goes by."""
+    for path, value, _, _ in list(describe({name: part})):
+        assign({name: part}, path, value)
+
+
 def describe(root: object, prefix: str = "") -> Iterator[tuple[str, object, str, str]]:
     """Walk all parameters below ``root`` as (path, value, unit, meaning)."""
     for name, child in _children(root):

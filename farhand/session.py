@@ -64,6 +64,15 @@ class Session:
         clock: virtual by default.
         commands: the way in.
         parameters: what ``set`` may change, by name.
+        description: what a reader of the telemetry should know of the run.
+
+    Attributes:
+        now_ns: time of the last tick, [ns].
+        ticks: how many there were.
+        overruns: ticks that began more than a period late (wall clock only).
+        tick_ns: how long the last ticks took, [ns], as a ring.
+        late_ns: how late they began, [ns], as a ring.
+        trips: every trip so far.
     """
 
     def __init__(
@@ -84,7 +93,7 @@ class Session:
         self.telemetry = telemetry or Telemetry()
         self.now_ns, self.ticks, self.overruns = 0, 0, 0
         self.trips: list[TripRecord] = []
-        self.tick_ns = np.zeros(TICKS_TIMED, dtype=np.int64)
+        self.tick_ns, self.late_ns = np.zeros(TICKS_TIMED, np.int64), np.zeros(TICKS_TIMED, np.int64)
         self._stopping = False
         for station in self.stations:
             station.record(self.telemetry)
@@ -109,11 +118,14 @@ class Session:
             began = time.perf_counter_ns()
             self._tick(due_ns)
             self.tick_ns[self.ticks % TICKS_TIMED] = time.perf_counter_ns() - began
+            self.late_ns[self.ticks % TICKS_TIMED] = self.clock.late_ns
+            self.overruns += self.clock.late_ns > self.parts[0].period_ns
             self.ticks += 1
             if between is not None and due_ns >= pause_ns:
                 between()
                 pause_ns += round(every * 1e9)
-        self.now_ns = end_ns
+        if not self._stopping:
+            self.now_ns = end_ns
         if between is not None:
             between()
 

@@ -36,6 +36,46 @@ def rotation_from_vector(vector: Array) -> Array:
     return pin.exp3(np.asarray(vector, dtype=float))
 
 
+ORIENTATION_ERRORS = {
+    "rotvec": "θ k: the angle itself, exact for any angle",
+    "eps": "sin(θ/2) k: the quaternion's vector part; half the gain near zero",
+    "two-eps": "2 sin(θ/2) k: the same gain as θ k near zero, bounded by 2",
+    "printed": "2 ε / sin(η/2), as printed in the published law (errata E-03): twice the gain, without bound near π",
+}
+"""Orientation errors of a rotation by θ about the unit vector k, with η = cos(θ/2) and ε = sin(θ/2) k."""
+
+
+def orientation_error(vector: Array, kind: str) -> Array:
+    """One of :data:`ORIENTATION_ERRORS` from the rotation vector θ k [rad]."""
+    angle = float(np.linalg.norm(vector))
+    half = 0.5 * np.sinc(0.5 * angle / np.pi)  # sin(θ/2)/θ, also at zero
+    if kind == "rotvec":
+        return vector
+    if kind == "printed":
+        return vector * (2.0 * half / np.sin(0.5 * np.cos(0.5 * angle)))
+    return vector * (2.0 * half if kind == "two-eps" else half)
+
+
+def orientation_potential(vector: Array, kind: str) -> float:
+    r"""The potential U of an orientation error, with :math:`\dot U = e_o^\top \tilde\omega`, [rad²]."""
+    angle = float(np.linalg.norm(vector))
+    if kind == "rotvec":
+        return 0.5 * angle * angle
+    return (2.0 if kind == "two-eps" else 1.0) * (2.0 - 2.0 * np.cos(0.5 * angle))
+
+
+def damped_inverse(matrix: Array, damping: float) -> Array:
+    """Aᵀ (A Aᵀ + ρ² I)⁻¹: singular values σ become σ/(σ² + ρ²), never more than 1/(2ρ)."""
+    squared = matrix @ matrix.T + damping * damping * np.eye(len(matrix))
+    return matrix.T @ np.linalg.inv(squared)
+
+
+def euler_xyz(rotation: Array) -> Array:
+    """Intrinsic XYZ Euler angles (α, β, γ) [rad] with R = Rx(α) Ry(β) Rz(γ); for display, singular at β = ±90°."""
+    beta = np.arcsin(np.clip(rotation[0, 2], -1.0, 1.0))
+    return np.array([np.arctan2(-rotation[1, 2], rotation[2, 2]), beta, np.arctan2(-rotation[0, 1], rotation[0, 0])])
+
+
 def adjoint(rotation: Array, position: Array) -> Array:
     """Ad_T of the pose T = (R, p) of frame b in frame s: twists change frame as V_s = Ad_T V_b."""
     ad = np.zeros((6, 6))

@@ -8,9 +8,10 @@ from farhand.arm import Arm
 from farhand.control.still import Still
 from farhand.coupling import Side
 from farhand.errors import Mismatch
-from farhand.plants import JointTorque, Plant
+from farhand.plants import JointTorque, Plant, SimulatedPlant
 from farhand.safety import Guard
 from farhand.telemetry import Telemetry
+from farhand.world import World
 
 Array = np.ndarray
 
@@ -64,6 +65,23 @@ class Station:
         self._contributions: list[Contribution] = []
         self._command = JointTorque(arm.nv)
 
+    @classmethod
+    def of(cls, world: World, name: str, role: str, rest: str = "hold", gravity: float = 9.81) -> Station:
+        """A station for a robot of a simulated world, with that robot's own model, limits and step.
+
+        Args:
+            world: where the robot stands.
+            name: the robot's name there, and the station's.
+            role: ``"leader"`` or ``"follower"``.
+            rest: ``"hold"`` or ``"free"`` when not coupled.
+            gravity: downward acceleration the controller compensates, [m/s²].
+        """
+        placed = world.placed[name]
+        guard = Guard()
+        guard.watch(placed.robot.limits)
+        arm = Arm.of(placed.robot, placed.placement, gravity)
+        return cls(name, role, SimulatedPlant(world, name), arm, guard, rest, world.step_ns)
+
     def join(self) -> Contribution:
         """Where one more coupling writes what it asks for."""
         contribution = Contribution()
@@ -89,8 +107,9 @@ class Station:
         sample = self.plant.read(now_ns)
         self.valid = self.guard.check(sample, now_ns)
         if self.valid:
-            self.arm.update(sample.q, sample.v)
-            self.guard.check_motion(self.arm, now_ns)
+            self.arm.motion[:] = sample.motion
+            self.arm.compute()
+            self.guard.check_tool(self.arm.position, now_ns)
             self.side.age = (now_ns - sample.time_ns) * 1e-9
         self.side.wrench = sample.wrench if self.valid else None
 
@@ -103,7 +122,7 @@ class Station:
             for contribution in self._contributions:
                 effort += contribution.wrench
                 gain = max(gain, contribution.gain)
-        np.dot(effort, arm.J, out=torque)
+        effort.dot(arm.J, torque)
         torque += arm.gravity
         tripped = self.guard.trip is not None
         if gain < 1.0 and (tripped or self.rest == "hold"):

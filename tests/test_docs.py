@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import farhand.coupling
+from farhand.cli.main import main
 from farhand.coupling import LAWS
 from farhand.rigs import rig_names
 
@@ -21,6 +23,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+SHOWN = re.findall(r"^farhand [^#\n]*", README, re.MULTILINE)
+QUICK = ("--headless", "--parameters", "farhand list")  # the others serve a page, or take minutes
+COMMANDS = [command.strip() for command in SHOWN if any(word in command for word in QUICK)]
 
 GUIDES = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 
@@ -83,14 +89,13 @@ def test_the_example_without_a_rig_feels_the_wall_at_the_hand(tmp_path):
     assert float(hand) == pytest.approx(-float(wall), rel=0.01)
 
 
-def test_the_picture_of_the_readme_can_be_drawn_again(tmp_path):
+def test_the_picture_of_the_readme_can_be_drawn_again(tmp_path, monkeypatch):
     """The committed picture comes from a program, not from a lost afternoon."""
     pytest.importorskip("OpenGL", reason="off-screen rendering needs PyOpenGL")
     probe = "import mujoco; mujoco.GLContext(8, 8).free()"
-    environment = {**os.environ, "MUJOCO_GL": "egl"}
-    if subprocess.run([sys.executable, "-c", probe], env=environment, capture_output=True).returncode:
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    if subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode:
         pytest.skip("this machine has no off-screen OpenGL")
-    os.environ.setdefault("MUJOCO_GL", "egl")
     run_example("picture_of_demo.py", "demo.png", cwd=tmp_path)
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
 
@@ -117,6 +122,26 @@ def test_the_readme_names_both_commands_on_its_first_screen():
 def test_the_readme_names_every_rig_and_every_law():
     """What can be run is said where people look first."""
     assert [name for name in (*rig_names(), *LAWS) if f"`{name}`" not in README] == []
+
+
+def test_the_design_gives_every_part_its_place():
+    """The account of the architecture is kept true: what is in the package is in the layers, and nothing else is."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\d+\. .*$", text.partition("## Layers")[2].partition("## ")[0], re.MULTILINE)
+    named = {name for line in lines for name in re.findall(r"`(\w+)`", line)}
+    parts = [path for path in (ROOT / "farhand").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    assert named == {part.stem for part in parts if not part.stem.startswith("__")}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_readme_do_what_they_are_shown_for(command, tmp_path, monkeypatch, capsys):
+    """Whoever types what the README shows, sees no error and no trip but the one asked for."""
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)[1:]) == 0
+    shown = capsys.readouterr()
+    assert shown.out
+    assert "stopped" not in shown.out or ":stop" in command
+    assert "farhand:" not in shown.err
 
 
 def test_the_documents_name_no_private_paths():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +14,46 @@ MOST_ROWS = 50_000
 """Rows kept per stream; beyond this every second one is dropped, again and again."""
 
 
-@dataclass
 class Kept:
-    """Rows of one stream.
+    """Rows of one stream, thinned out as they grow too many.
+
+    Args:
+        width: numbers per row.
 
     Attributes:
-        times: when, [s].
-        rows: all channels side by side.
         stride: every how-many-th record is kept.
     """
 
-    times: Array
-    rows: Array
-    stride: int = 1
-    seen: int = field(default=0, repr=False)
+    def __init__(self, width: int) -> None:
+        self.stride = 1
+        self._seen = 0
+        self._count = 0
+        self._times, self._rows = np.zeros(1024), np.zeros((1024, width))
+
+    @property
+    def times(self) -> Array:
+        """When, [s]."""
+        return self._times[: self._count]
+
+    @property
+    def rows(self) -> Array:
+        """All channels side by side."""
+        return self._rows[: self._count]
+
+    def add(self, times: Array, rows: Array) -> None:
+        """Keep every ``stride``-th of the new records; beyond :data:`MOST_ROWS`, drop every second one."""
+        wanted = np.arange(-self._seen % self.stride, len(times), self.stride)
+        self._seen += len(times)
+        end = self._count + len(wanted)
+        while end > len(self._times):  # doubled, so that adding stays cheap however long the run
+            self._times = np.concatenate([self._times, np.zeros_like(self._times)])
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        self._times[self._count : end], self._rows[self._count : end] = times[wanted], rows[wanted]
+        self._count = end
+        while self._count > MOST_ROWS:
+            half = (self._count + 1) // 2
+            self._times[:half], self._rows[:half] = self.times[::2].copy(), self.rows[::2].copy()
+            self._count, self.stride = half, self.stride * 2
 
 
 class History:
@@ -45,7 +70,7 @@ class History:
         self._kept: dict[str, Kept] = {}
         for name, stream in self.reader.header["streams"].items():
             width = sum(channel["size"] for channel in stream["channels"])
-            self._kept[name] = Kept(np.zeros(0), np.zeros((0, width)))
+            self._kept[name] = Kept(width)
 
     def pull(self) -> dict[str, tuple[Array, Array]]:
         """Take what is new, and return it as (times [s], rows) per stream."""
@@ -54,7 +79,7 @@ class History:
             times_ns, rows, lost = self.reader.drain(name)
             self.lost += lost
             new[name] = (times_ns * 1e-9, rows)
-            self._keep(name, *new[name])
+            self._kept[name].add(*new[name])
         self.events += self.reader.events()
         return new
 
@@ -65,12 +90,3 @@ class History:
     def signal(self, stream: str, channel: str) -> Array:
         """Kept values of a channel, one row per record."""
         return self._kept[stream].rows[:, self.reader.columns(stream)[channel]]
-
-    def _keep(self, name: str, times: Array, rows: Array) -> None:
-        kept = self._kept[name]
-        wanted = (np.arange(kept.seen, kept.seen + len(times)) % kept.stride) == 0
-        kept.seen += len(times)
-        kept.times = np.concatenate([kept.times, times[wanted]])
-        kept.rows = np.concatenate([kept.rows, rows[wanted]])
-        while len(kept.times) > MOST_ROWS:
-            kept.times, kept.rows, kept.stride = kept.times[::2], kept.rows[::2], kept.stride * 2

@@ -98,7 +98,9 @@ class Metrics:
         speed = np.linalg.norm(self.history.signal("follower", "twist_tool_in_world")[:, :3], axis=1)
         leading = np.linalg.norm(self.history.signal("leader", "twist_tool_in_world")[:, :3], axis=1)
         pressed = np.linalg.norm(contact, axis=1)
-        steady = (pressed > 5.0) & (speed < 2e-3) & (leading < 2e-3)
+        times = self.history.times("coupling")
+        engaged = np.interp(self.history.times("follower"), times, self.history.signal("coupling", "engagement")[:, 0])
+        steady = (pressed > 5.0) & (speed < 2e-3) & (leading < 2e-3) & (engaged == 1.0)
         if not steady.any():
             return None
         return float(np.median(np.linalg.norm(hand[steady], axis=1) / pressed[steady]))

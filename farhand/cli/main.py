@@ -22,9 +22,9 @@ from farhand.errors import FarhandError, UnknownName
 class Commands(TyperGroup):
     """The subcommands; an unknown one is answered with those there are."""
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The subcommand of that name."""
-        command = super().get_command(ctx, cmd_name)  # type: ignore[arg-type]
+        command = super().get_command(ctx, cmd_name)
         if command is None:
             raise UnknownName("command", cmd_name, self.commands)
         return command

@@ -70,8 +70,11 @@ def _show(entries: list[Entry]) -> None:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD)
-    for header in ("id", "title", "measured", "criterion", "verdict"):
-        table.add_column(header, justify="right" if header == "measured" else "left", no_wrap=header == "id")
+    table.add_column("id", no_wrap=True)
+    table.add_column("title", min_width=22)
+    table.add_column("measured", justify="right", no_wrap=True)
+    table.add_column("criterion")
+    table.add_column("verdict", no_wrap=True)
     for entry in entries:
         title = Text(entry.title)
         if entry.verdict != "pass":
@@ -86,12 +89,12 @@ def _show(entries: list[Entry]) -> None:
 
 
 def _value(entry: Entry) -> str:
-    value = entry.value
+    value, unit = entry.value, entry.unit.removeprefix("-")
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g} {entry.unit}".rstrip()
-    return "–" if value is None else f"{value} {entry.unit}".rstrip()
+        return f"{value:.4g} {unit}".rstrip()
+    return "–" if value is None else f"{value} {unit}".rstrip()
 
 
 def _check_mutations(selection: str | None, json: JsonPath) -> int:

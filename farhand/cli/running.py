@@ -147,7 +147,7 @@ def drive(rig: Rig, length: float | None, record: Path | None = None, page: Page
         session.run(length or FOREVER, between, PULL_PERIOD if page is None else PAGE_PERIOD)
         wall = time.perf_counter() - began
         between.pull()
-    return Outcome(_time_of(session) * 1e-9, wall, bool(interrupted))
+    return Outcome(_time_of(session) / 1e9, wall, bool(interrupted))
 
 
 class Between:

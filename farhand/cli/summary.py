@@ -26,13 +26,13 @@ def result_of(rig: Rig, outcome: Outcome) -> Result:
         "seed": options.seed,
         "seconds": outcome.seconds,
         "trips": [
-            {"where": r.where, "time": r.trip.time_ns * 1e-9, "kind": r.trip.kind, "reason": r.trip.reason}
+            {"where": r.where, "time": r.trip.time_ns / 1e9, "kind": r.trip.kind, "reason": r.trip.reason}
             for r in session.trips
         ],
         "metrics": rig.metrics.result(),
         "rates": _rates(rig, outcome.seconds),
         "commands": [
-            {"time": c.time_ns * 1e-9, "tick": c.tick, "command": str(c.request), "outcome": c.outcome}
+            {"time": c.time_ns / 1e9, "tick": c.tick, "command": str(c.request), "outcome": c.outcome}
             for c in session.commands.log
         ],
     }
@@ -101,7 +101,7 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
     turned = number(math.degrees(m["rotation_error_max"] or 0.0))
     yield "tracking", f"up to {error[0]} mm and {turned}°, {error[1]} mm rms"
     felt = m["reflection_in_contact"]
-    share = f"; {number(100 * felt)} % felt in contact" if felt is not None else ""
+    share = f"; {number(100 * felt)} % of it felt" if felt is not None else ""
     hand, contact = number(m["hand_force_max"]), number(m["contact_force_max"])
     yield "force", f"up to {hand} N at the hand, {contact} N at the contact{share}"
     yield "energy", _energy_words(result, m)
@@ -117,7 +117,7 @@ def _energy_words(result: Result, m: Numbers) -> str:
     error = m["energy_balance_error"]
     if error is None:
         return words
-    return f"{words}; balance {'< 0.01' if error < 1e-4 else number(100 * error)} % off"
+    return f"{words}; balances to {'0.01' if error < 1e-4 else number(100 * error)} %"
 
 
 def show(rig: Rig, result: Result, outcome: Outcome) -> None:
@@ -137,17 +137,29 @@ def show(rig: Rig, result: Result, outcome: Outcome) -> None:
         Text("  tick", "cyan"), Text(f"{number(timing['tick_median'])} µs median, {number(timing['tick_p99'])} µs p99")
     )
     console.print(table)
+    for words, style in _warnings(rig, result):
+        console.print(Text(words, style), soft_wrap=True)
+
+
+def _warnings(rig: Rig, result: Result) -> Iterator[tuple[str, str]]:
+    """What a person should not overlook, each with its colour."""
     for trip in result["trips"]:
-        console.print(Text(f"{trip['where']} stopped at {trip['time']:.3f} s: {trip['reason']}", "bold red"))
+        yield f"{trip['where']} stopped at {trip['time']:.3f} s: {trip['reason']}", "bold red"
     for command in result["commands"]:
         if command["outcome"].startswith("refused"):
-            console.print(Text(f"{command['command']} at {command['time']:g} s was {command['outcome']}", "yellow"))
+            yield f"{command['command']} at {command['time']:g} s was {command['outcome']}", "yellow"
     if rig.metrics.history.lost:
-        console.print(Text(f"{rig.metrics.history.lost} telemetry records came too fast for the metrics", "yellow"))
+        yield f"{rig.metrics.history.lost} telemetry records came too fast for the metrics", "yellow"
 
 
 def _pace(rig: Rig, outcome: Outcome) -> str:
     ran = f"{outcome.seconds:g} s{' until interrupted' if outcome.interrupted else ''}"
     if rig.session.clock.name == "wall":
-        return f"{ran} in real time"
+        behind = outcome.wall - outcome.seconds
+        slow = (
+            f", {number(behind)} s behind: this computer is too slow or too busy"
+            if behind > 0.01 * outcome.wall
+            else ""
+        )
+        return f"{ran} in real time{slow}"
     return f"{ran} in {number(outcome.wall)} s, {number(outcome.seconds / outcome.wall)} × real time"

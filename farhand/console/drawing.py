@@ -118,7 +118,7 @@ class Drawing:
         camera.fov = FIELD_OF_VIEW
         camera.look_at = middle
         away = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
-        camera.position = middle + away * 1.3 * radius / np.tan(0.5 * FIELD_OF_VIEW)
+        camera.position = middle + away * 1.25 * radius / np.tan(0.5 * FIELD_OF_VIEW)
 
     def _add_robot(self, robot: RobotScene) -> None:
         scene, name, root = self._server.scene, robot["name"], f"/robots/{robot['name']}"

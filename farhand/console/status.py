@@ -90,8 +90,9 @@ def newtons(force: Array) -> str:
 
 def panel(reading: Reading, scene: Scene) -> str:
     """The status as HTML."""
+    title = html.escape(scene["scenario"])
     if reading.time_ns is None:
-        return _PANEL.format(rows=_row("waiting", "for the first record"), events="")
+        return _PANEL.format(title=title, rows=_row("waiting", "for the first record"), events="")
     rows = [
         _row("time", f"{reading.time_ns * 1e-9:.1f} s" + (" · the run has ended" if reading.ended else "")),
         _row("coupling", _coupling(reading)),
@@ -105,7 +106,7 @@ def panel(reading: Reading, scene: Scene) -> str:
         mode = reading.mode[robot["name"]]
         rows.append(_row(robot["name"], f"<b style='color:#d22'>{mode}</b>" if mode == "tripped" else mode))
     events = "".join(f"<div>{t_ns * 1e-9:.1f} s — {html.escape(text)}</div>" for t_ns, text in reading.events)
-    return _PANEL.format(rows="".join(rows), events=events)
+    return _PANEL.format(title=title, rows="".join(rows), events=events)
 
 
 def _coupling(reading: Reading) -> str:
@@ -124,6 +125,8 @@ def _row(label: str, value: str, colour: tuple[int, int, int] | None = None) -> 
 
 
 _PANEL = (
-    "<div style='padding:2px 14px 8px;font-size:13px'><table style='width:100%;border-collapse:collapse'>{rows}</table>"
+    "<div style='padding:2px 14px 8px;font-size:13px'>"
+    "<div style='margin-bottom:8px;font-size:12px;line-height:1.4;opacity:0.65'>{title}</div>"
+    "<table style='width:100%;border-collapse:collapse'>{rows}</table>"
     "<div style='margin-top:8px;font-size:12px;line-height:1.5;opacity:0.8'>{events}</div></div>"
 )

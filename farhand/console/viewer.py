@@ -59,10 +59,10 @@ def view(ring_path: Path, scene: Scene, host: str, port: int, outgoing: Connecti
         outgoing.send(str(error))
         return
     server = viser.ViserServer(host, port, label=f"Farhand · {scene['rig']}", verbose=False)
-    outgoing.send(server.get_port())
     drawing = Drawing(server, scene)
     status = _add_panel(server, scene, Requests(outgoing))
-    _follow(reader, scene, drawing, status)
+    outgoing.send(server.get_port())
+    _follow(server, reader, scene, drawing, status)
 
 
 def _behave() -> None:
@@ -79,26 +79,28 @@ def _add_panel(server: viser.ViserServer, scene: Scene, requests: Requests) -> v
     gui = server.gui
     gui.configure_theme(control_layout="collapsible", control_width="medium", show_logo=False, show_share_button=False)
     gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
-    status = gui.add_html("")
-    stop = gui.add_button("Stop", color="red", hint="Both arms hold still; the run goes on until it is reset or ended")
+    stop = gui.add_button("Stop", color="red")  # first, so that nothing above it can grow and move it
     stop.on_click(lambda _: requests.send("stop"))
-    others = gui.add_button_group("", ("Engage", "Release", "Reset"), hint="Couple, part, clear trips")
+    others = gui.add_button_group("", ("Engage", "Release", "Reset"))
     others.on_click(lambda _: requests.send(others.value.lower()))
-    return status
+    return gui.add_html("")
 
 
-def _follow(reader: Reader, scene: Scene, drawing: Drawing, status: viser.GuiHtmlHandle) -> None:
-    """Draw at a steady rate for as long as the parent lives."""
+def _follow(
+    server: viser.ViserServer, reader: Reader, scene: Scene, drawing: Drawing, status: viser.GuiHtmlHandle
+) -> None:
+    """Draw at a steady rate for as long as the parent lives, while somebody is looking."""
     parent = multiprocessing.parent_process()
     reading, drawn_ns, due = Reading(), None, time.monotonic()
     for frame in itertools.count():
         if parent is not None and not parent.is_alive():
             return
         reading.refresh(reader, scene)
-        if reading.time_ns != drawn_ns:
+        watched = bool(server.get_clients())
+        if watched and reading.time_ns != drawn_ns:
             drawing.update(reading)
             drawn_ns = reading.time_ns
-        if frame % FRAMES_PER_STATUS == 0:
+        if watched and frame % FRAMES_PER_STATUS == 0:
             status.content = panel(reading, scene)
         due = max(due + PERIOD, time.monotonic() + SHORTEST_REST)
         time.sleep(due - time.monotonic())

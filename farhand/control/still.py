@@ -19,10 +19,10 @@ class Still:
     The reference starts at the arm's state and its velocity goes to zero no faster than ``deceleration``; the arm
     follows it by computed torque,
 
-    .. math:: \tau = M\,\bigl(\dot v_r + 2\zeta\omega\,(v_r - v) + \omega^2 (q_r - q)\bigr) + c + D\,v_r, \qquad \zeta = 1,
+    .. math:: \tau = M\,\bigl(\dot v_r + 2\omega\,(v_r - v) + \omega^2 (q_r - q)\bigr) + c + D\,v_r,
 
-    which starts at zero error, so there is no jump. Gravity is added by whoever adds it always. Fed with its own reference
-    in place of a measurement, it is the model's prediction of how to stop: the best that is left without a sensor.
+    which starts at zero error, so there is no jump. Gravity is added by whoever adds it always. Fed with its own
+    reference in place of a measurement, it is the model's prediction of how to stop: the best left without a sensor.
 
     Attributes:
         deceleration: bound on every joint's slowing down, [rad/s²].

@@ -53,6 +53,7 @@ class Coupling(ABC):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         self.error, self.rate = np.zeros(6), np.zeros(6)
+        self._translation, self._rotation = self.error[:3], self.error[3:]
 
     @abstractmethod
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
@@ -64,11 +65,11 @@ class Coupling(ABC):
 
     def measure(self, a: Side, b: Side) -> None:
         """Compute ``error`` and ``rate``; every law's step begins with it."""
-        mapping, error = self.mapping, self.error
+        mapping = self.mapping
         mapping.forward(a.position, a.rotation, a.twist)
-        np.subtract(mapping.position, b.position, out=error[:3])
-        error[3:] = pin.log3(mapping.rotation.dot(b.rotation.T))
-        np.subtract(mapping.twist, b.twist, out=self.rate)
+        np.subtract(mapping.position, b.position, self._translation)
+        self._rotation[:] = pin.log3(mapping.rotation.dot(b.rotation.T))
+        np.subtract(mapping.twist, b.twist, self.rate)
 
     def require(self, available: frozenset[str] | set[str]) -> None:
         """Refuse, by name, to run where something the law needs is missing."""

@@ -41,7 +41,7 @@ Verdict = Literal["pass", "corrected", "differs"]
 Progress = Callable[[int, int, str], None]
 """Called with the ids done, the ids in total and the id that comes next (``""`` at the end)."""
 
-SUPPORT_MODULES = frozenset({"harness", "mutation", "page"})
+SUPPORT_MODULES = frozenset({"harness", "mutation", "page", "trial"})
 SIGNIFICANT_DIGITS = 6
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from farhand.errors import BadValue
 from farhand.link.channel import Duplex
 from farhand.link.network import DISTRIBUTIONS, Conditions, EmulatedNetwork
-from farhand.parameters import parameter
+from farhand.parameters import parameter, validate
 
 
 @dataclass
@@ -41,7 +41,7 @@ class EmulatedLink:
         streams = (self.rng or np.random.default_rng(0)).spawn(2)
         self.networks = tuple(EmulatedNetwork(stream, Conditions()) for stream in streams)
         self.channels = Duplex(*self.networks)
-        self.refresh()
+        validate(self, "link")
 
     def refresh(self) -> None:
         """Hand the settings to both directions; packets under way keep theirs."""

@@ -70,8 +70,8 @@ class WorkspaceMapping:
         A, scale = self._A, self.motion_scale
         self._captured = (p_a, R_a)
         if self._plain:  # neither turned nor scaled: a third of the work
-            np.add(p_a, self.offset_position, out=self.position)
-            R_a.dot(self.offset_rotation, out=self.rotation)
+            np.add(p_a, self.offset_position, self.position)
+            R_a.dot(self.offset_rotation, self.rotation)
             self.twist[:] = twist_a
             return
         A.dot(p_a, out=self.position)

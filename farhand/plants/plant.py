@@ -19,14 +19,16 @@ class Sample:
         wrench: raw wrench of the tool sensor, applied by hand or environment on the arm, world axes at the tool point,
             [N] and
             [N·m]; None when there is no measurement, which is not the same as zero.
+        values: q, v and wrench in one array (the wrench zero where there is none), for checks and copies in one go.
     """
 
-    __slots__ = ("_wrench", "has_wrench", "q", "time_ns", "v")
+    __slots__ = ("_wrench", "has_wrench", "motion", "q", "time_ns", "v", "values")
 
     def __init__(self, nq: int, nv: int) -> None:
         self.time_ns = 0
-        self.q, self.v = np.zeros(nq), np.zeros(nv)
-        self._wrench = np.zeros(6)
+        self.values = np.zeros(nq + nv + 6)
+        self.motion = self.values[: nq + nv]
+        self.q, self.v, self._wrench = self.values[:nq], self.values[nq : nq + nv], self.values[nq + nv :]
         self.has_wrench = False
 
     @property
@@ -37,14 +39,12 @@ class Sample:
     def set_wrench(self, wrench: Array | None) -> None:
         """Store a measured wrench, or that there is none."""
         self.has_wrench = wrench is not None
-        if wrench is not None:
-            self._wrench[:] = wrench
+        self._wrench[:] = 0.0 if wrench is None else wrench
 
     def copy(self) -> Sample:
         """A sample of its own, with the same content."""
         copy = Sample(len(self.q), len(self.v))
-        copy.time_ns, copy.q[:], copy.v[:] = self.time_ns, self.q, self.v
-        copy.set_wrench(self.wrench)
+        copy.time_ns, copy.values[:], copy.has_wrench = self.time_ns, self.values, self.has_wrench
         return copy
 
 

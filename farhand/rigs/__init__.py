@@ -1,5 +1,5 @@
 """Rigs: complete systems, assembled from parts, that start with one command."""
 
-from farhand.rigs.rig import Options, Rig, Scenario, build_rig, rig_names, rig_title
+from farhand.rigs.rig import Options, Rig, Scenario, build_rig, rig_names, rig_title, scenarios_of
 
-__all__ = ["Options", "Rig", "Scenario", "build_rig", "rig_names", "rig_title"]
+__all__ = ["Options", "Rig", "Scenario", "build_rig", "rig_names", "rig_title", "scenarios_of"]

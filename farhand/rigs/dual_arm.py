@@ -24,7 +24,7 @@ from farhand.plants import Imperfections, SimulatedPlant
 from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import scale_mass, set_armature, set_damping, set_frictionloss
-from farhand.safety import Guard
+from farhand.safety import Guard, Watchdog
 from farhand.session import Session
 from farhand.station import Station
 from farhand.world import ImpedanceHand, Placed, Wall, World
@@ -150,14 +150,21 @@ def build(options: Options) -> Rig:
             assign({"link": link}, path, value)
     law().require({"leader-wrench", "follower-wrench", "models"})
     bridge: Bridge
+    watchdog = Watchdog()
     if link.perfect:
         bridge = DirectBridge(law(), stations["leader"], stations["follower"], period_ns)
     else:
         models = {n: Arm.of(robots[n], placements[n], shape.gravity) if "models" in law.needs else None for n in robots}
         others = {"leader": models["follower"], "follower": models["leader"]}
-        bridge = _linked(law, stations, others, link, shape)
+        bridge = _linked(law, stations, others, link, watchdog, shape)
 
-    parameters: dict[str, Any] = {"law": tuple(bridge.laws), "hand": hand, "wall": wall, "link": link}
+    parameters: dict[str, Any] = {
+        "law": tuple(bridge.laws),
+        "hand": hand,
+        "wall": wall,
+        "link": link,
+        "watchdog": watchdog,
+    }
     for name, station in stations.items():
         parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, "still": station.still}
     session = Session(
@@ -184,13 +191,18 @@ def _station(
 
 
 def _linked(
-    law: type[Coupling], stations: dict[str, Station], others: dict[str, Arm | None], link: EmulatedLink, shape: DualArm
+    law: type[Coupling],
+    stations: dict[str, Station],
+    others: dict[str, Arm | None],
+    link: EmulatedLink,
+    watchdog: Watchdog,
+    shape: DualArm,
 ) -> LinkedBridge:
     """A bridge of two ends with the emulated link between them; ``others`` are their models of the other side."""
     leader, follower = stations["leader"], stations["follower"]
     same = model_hash("dual-arm", law.name, shape.parameter_set, shape.mass_scale)
     packets = [Packet(station.arm.nq, station.arm.nv, same) for station in (leader, follower)]
     to_leader, to_follower = connect(packets[0], packets[1], *link.channels)
-    a = LinkEnd(leader, law(), to_leader, others["leader"])
-    b = LinkEnd(follower, law(), to_follower, others["follower"])
+    a = LinkEnd(leader, law(), to_leader, others["leader"], watchdog)
+    b = LinkEnd(follower, law(), to_follower, others["follower"], watchdog)
     return LinkedBridge(a, b, leader.period_ns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +112,11 @@ def rig_title(name: str) -> str:
     return RIGS[name]
 
 
+def scenarios_of(name: str) -> dict[str, Scenario]:
+    """The scenarios of a rig by name."""
+    return _module(name).SCENARIOS
+
+
 def build_rig(name: str, options: Options | None = None) -> Rig:
     """Assemble a rig.
 
@@ -120,13 +124,17 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
         name: one of :func:`rig_names`.
         options: the user's choices.
     """
-    if name not in RIGS:
-        raise UnknownName("rig", name, RIGS)
+    module = _module(name)
     options = options or Options()
     if options.layer not in LAYERS:
         raise UnknownName("layer", options.layer, LAYERS)
-    build: Callable[[Options], Rig] = importlib.import_module(f"farhand.rigs.{name.replace('-', '_')}").build
-    return build(options)
+    return module.build(options)
+
+
+def _module(name: str) -> Any:
+    if name not in RIGS:
+        raise UnknownName("rig", name, RIGS)
+    return importlib.import_module(f"farhand.rigs.{name.replace('-', '_')}")
 
 
 def choose(scenarios: dict[str, Scenario], options: Options, default: str) -> Scenario:

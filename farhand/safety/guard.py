@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.arm import Arm
 from farhand.parameters import parameter
 from farhand.plants.plant import Sample
 from farhand.robots import Limits
@@ -73,46 +72,42 @@ class Guard:
         if self._limits is None:
             return
         limits = self._limits
-        self._bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-        lower, upper = limits.lower + self.margin, limits.upper - self.margin
-        self._centre = np.where(self._bounded, 0.5 * (lower + upper), 0.0)
-        self._scale = np.where(self._bounded, 2.0 / np.maximum(upper - lower, 1e-9), 0.0)
+        bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+        lower = np.where(bounded, limits.lower + self.margin, -np.inf)
+        upper = np.where(bounded, limits.upper - self.margin, np.inf)
+        self._position = (lower, upper)
         self._velocity = limits.velocity * self.speed
-        self._slowest_squared = float(self._velocity.min()) ** 2
         self._torque, self._inverse_torque = limits.torque, 1.0 / limits.torque
-        self._off = np.zeros(len(self._centre))
+        self._share = np.zeros(len(self._torque))
+        middle = np.where(bounded, 0.5 * (limits.lower + limits.upper), 0.0)
+        with np.errstate(divide="ignore"):
+            wrench = np.repeat([1.0 / np.float64(self.force), 1.0 / np.float64(self.moment)], 3)
+            reach = np.where(bounded, 2.0 / np.maximum(upper - lower, 1e-9), 0.0)
+        self._centre = np.concatenate([middle, np.zeros(len(middle) + 6)])
+        self._scale = np.concatenate([reach, 1.0 / self._velocity, wrench])
+        self._off = np.zeros(len(self._scale))
 
     def check(self, sample: Sample, now_ns: int) -> bool:
-        """Whether the sample is fit for use. NaN or a stale sample is not; either trips."""
-        size = float(sample.q.dot(sample.q) + sample.v.dot(sample.v))
-        if not size < math.inf:
-            self._trip(now_ns, "invalid", f"{_bad(sample)} is not a number")
-            return False
+        """Whether the sample is fit for use: not if it is stale or holds NaN. Any broken limit trips.
+
+        All values are scaled by their limits first: if the sum of squares is at most 1, no limit is broken and nothing
+        is NaN, and one product has told so. Only then is it worth looking closer.
+        """
         if now_ns - sample.time_ns > self._stale_ns:
             age = (now_ns - sample.time_ns) * 1e-9
             self._trip(now_ns, "stale", f"the plant's last sample is {age:.3f} s old (limit {self.stale:g} s)")
             return False
-        wrench = sample.wrench
-        if wrench is not None:
-            fx, fy, fz, mx, my, mz = wrench.tolist()
-            force, moment = fx * fx + fy * fy + fz * fz, mx * mx + my * my + mz * mz
-            if not (force <= self.force * self.force and moment <= self.moment * self.moment):
-                self._trip_wrench(math.sqrt(force), math.sqrt(moment), now_ns)
-                return force + moment < math.inf
-        return True
+        if self._limits is not None and len(sample.values) == len(self._off):
+            off = self._off
+            np.subtract(sample.values, self._centre, off)
+            off *= self._scale
+            if off.dot(off) <= 1.0:
+                return True
+        return self._look_closer(sample, now_ns)
 
-    def check_motion(self, arm: Arm, now_ns: int) -> None:
-        """Trip on joint limits, joint speed or workspace at the arm's state."""
-        if self._limits is not None:
-            v, off = arm.v, self._off
-            if v.dot(v) > self._slowest_squared and (np.abs(v) > self._velocity).any():
-                self._trip_speed(v, now_ns)
-            if len(arm.q) == len(off):  # joints with quaternions have no position limits
-                np.subtract(arm.q, self._centre, out=off)
-                off *= self._scale
-                if off.dot(off) > 1.0 and (np.abs(off) > 1.0).any():
-                    self._trip_position(arm.q, now_ns)
-        x, y, z = arm.position.tolist()
+    def check_tool(self, position: Array, now_ns: int) -> None:
+        """Trip when the tool leaves the workspace; position in world, [m]."""
+        x, y, z = position.tolist()
         low, high = self._low, self._high
         if not (low[0] <= x <= high[0] and low[1] <= y <= high[1] and low[2] <= z <= high[2]):
             where = f"({x:.3f}, {y:.3f}, {z:.3f}) m"
@@ -121,7 +116,7 @@ class Guard:
     def limit(self, torque: Array, now_ns: int) -> bool:
         """Cut the torques to the robot's limits in place; False, and a trip, if they are not numbers."""
         if self._limits is not None:
-            share = np.multiply(torque, self._inverse_torque, out=self._off)
+            share = np.multiply(torque, self._inverse_torque, self._share)
             if share.dot(share) <= 1.0:  # false for NaN too
                 return True
         if not float(torque.dot(torque)) < math.inf:
@@ -145,28 +140,36 @@ class Guard:
         if self.trip is None:
             self.trip = Trip(now_ns, kind, reason)
 
-    def _trip_speed(self, v: Array, now_ns: int) -> None:
-        joint = int(np.argmax(np.abs(v) / self._velocity))
-        self._trip(now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} rad/s (limit {self._velocity[joint]:.2f})")
+    def _look_closer(self, sample: Sample, now_ns: int) -> bool:
+        if not np.isfinite(sample.values).all():
+            self._trip(now_ns, "invalid", f"{_bad(sample)} is not a number")
+            return False
+        if self._limits is not None:
+            self._look_at_joints(sample.q, sample.v, now_ns)
+        if sample.wrench is not None:
+            force, moment = (float(np.linalg.norm(part)) for part in (sample.wrench[:3], sample.wrench[3:]))
+            if force > self.force:
+                self._trip(now_ns, "force", f"contact force {force:.1f} N (limit {self.force:g} N)")
+            if moment > self.moment:
+                self._trip(now_ns, "force", f"contact torque {moment:.2f} N·m (limit {self.moment:g} N·m)")
+        return True
 
-    def _trip_position(self, q: Array, now_ns: int) -> None:
-        joint = int(np.argmax(np.abs(self._off)))
-        centre, half = self._centre[joint], 1.0 / self._scale[joint]
-        limits = f"limits {centre - half:.3f} to {centre + half:.3f}"
-        self._trip(now_ns, "position", f"joint {joint + 1} at {q[joint]:.3f} rad ({limits})")
-
-    def _trip_wrench(self, force: float, moment: float, now_ns: int) -> None:
-        if not force + moment < math.inf:
-            self._trip(now_ns, "invalid", "the measured wrench is not a number")
-        elif force > self.force:
-            self._trip(now_ns, "force", f"contact force {force:.1f} N (limit {self.force:g} N)")
-        else:
-            self._trip(now_ns, "force", f"contact torque {moment:.2f} N·m (limit {self.moment:g} N·m)")
+    def _look_at_joints(self, q: Array, v: Array, now_ns: int) -> None:
+        fast = np.abs(v) > self._velocity
+        if fast.any():
+            joint = int(np.argmax(fast))
+            limit = self._velocity[joint]
+            self._trip(now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} rad/s (limit {limit:.2f} rad/s)")
+        lower, upper = self._position
+        if len(q) == len(lower) and (outside := (q < lower) | (q > upper)).any():  # quaternions have no limits
+            joint = int(np.argmax(outside))
+            limits = f"limits {lower[joint]:.3f} to {upper[joint]:.3f} rad"
+            self._trip(now_ns, "position", f"joint {joint + 1} at {q[joint]:.3f} rad ({limits})")
 
 
 def _bad(sample: Sample) -> str:
     """Which joint value is not finite, in words."""
-    for word, values in (("position", sample.q), ("velocity", sample.v)):
+    for word, values in (("position", sample.q), ("velocity", sample.v), ("wrench", sample.values[-6:])):
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             return f"measured {word} {wrong[0] + 1}"

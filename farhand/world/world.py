@@ -63,7 +63,7 @@ class Port:
     def apply(self) -> None:
         """Hand the actuators' torques and those of all touches to the engine."""
         self._v_before[:] = self.v
-        np.dot(self.wrench, self.J, out=self.applied)
+        self.wrench.dot(self.J, self.applied)
         self.applied += self.torque
 
     def account(self, h: float, constrained: bool) -> None:

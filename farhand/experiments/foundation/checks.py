@@ -2,84 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import mujoco
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.bridge import LinkEnd
-from farhand.coupling.position_force import PositionForce
 from farhand.coupling.position_position import PositionPosition
 from farhand.experiments.harness import Figure, Finding, experiment, shared
-from farhand.experiments.mutation import Mutation, patched
-from farhand.link.network import EmulatedNetwork
-from farhand.mapping import WorkspaceMapping
-from farhand.plants.faulty import FaultyPlant
-from farhand.plants.simulated import SimulatedPlant
-from farhand.rigs import Options, Rig, build_rig
+from farhand.experiments.trial import Run, dual_arm, run, spoiled
+from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot, robot_names
-from farhand.safety import Guard
-from farhand.station import Station
 from farhand.world.walls import Wall
-from farhand.world.world import Port
 
 Array = np.ndarray
 
 GROUP = "foundation"
 MECHANICS = "rigid-body mechanics"
-QUIET = [(f"{side}.plant.{noise}", 0.0) for side in ("leader", "follower") for noise in ("force_noise", "torque_noise")]
-
-
-@dataclass
-class Run:
-    """What is left of a run: its signals by stream and channel, its metrics and its rig (closed)."""
-
-    rig: Rig
-    metrics: dict[str, dict[str, object]]
-
-    def value(self, name: str) -> float:
-        """A metric's number."""
-        return float(self.metrics[name]["value"])  # type: ignore[arg-type]
-
-    def times(self, stream: str) -> Array:
-        """Times of a stream, [s]."""
-        return self.rig.metrics.history.times(stream)
-
-    def signal(self, stream: str, channel: str) -> Array:
-        """A channel's values, one row per record."""
-        return self.rig.metrics.history.signal(stream, channel)
-
-
-def run(options: Options, seconds: float, *commands: str, spoil: tuple[str, str, float] | None = None) -> Run:
-    """Run the dual-arm rig; ``spoil`` is (station, fault, from when [s])."""
-    rig = build_rig("dual-arm", options)
-    if spoil is not None:
-        station = next(s for s in rig.session.stations if s.name == spoil[0])
-        station.plant = FaultyPlant(station.plant, spoil[1], round(spoil[2] * 1e9))
-    for command in commands:
-        rig.session.commands.post_text(command)
-    rig.session.run(seconds, rig.metrics.pull)
-    result = Run(rig, rig.metrics.result())
-    rig.close()
-    return result
 
 
 @shared
 def pressing(law: str, delay: float = 0.0) -> Run:
     """The hand pushes the follower into the wall and stays."""
-    return run(Options(law=law, scenario="press", delay=delay, settings=[*QUIET]), 8.0)
+    return run(dual_arm(law, "press", delay=delay))
 
 
 @shared
 def outage() -> Run:
     """The link is cut for 1 s while the follower moves; the operator engages again 2 s after it is back."""
-    cut = [("link.outage_start", 1.2), ("link.outage_length", 1.0)]
-    return run(
-        Options(law="position-position", scenario="free", delay=20.0, settings=[*QUIET, *cut]), 6.0, "4.2:engage"
-    )
+    cut = ("link.outage_start", 1.2), ("link.outage_length", 1.0)
+    return run(dual_arm("position-position", "free", *cut, delay=20.0), 6.0, "4.2:engage")
 
 
 @experiment(
@@ -87,7 +37,7 @@ def outage() -> Run:
 )
 def rest() -> Finding:
     """Nobody touches the arms; gravity is on and compensated by the model."""
-    result = run(Options(law="position-force", scenario="rest"), 60.0)
+    result = run(dual_arm("position-force", "rest"), 60.0)
     moved = max(float(np.abs(q - q[0]).max()) for q in (result.signal(s, "q") for s in ("leader", "follower")))
     return Finding(moved, moved <= 1e-6)
 
@@ -202,9 +152,7 @@ def engines_agree() -> Finding:
 )
 def nan_holds() -> Finding:
     """The follower's position becomes NaN in mid-move; the follower's true speed 1 s later."""
-    result = run(
-        Options(law="position-force", scenario="free", settings=[*QUIET]), 2.2, spoil=("follower", "nan-position", 1.2)
-    )
+    result = run(spoiled(dual_arm("position-force", "free"), "follower", "nan-position", 1.2), 2.2)
     speed = float(np.abs(result.rig.world.ports["follower"].v).max())
     tripped = [record.trip.kind for record in result.rig.session.trips]
     return Finding(speed, speed <= 1e-2 and tripped == ["invalid"], f"trips: {', '.join(tripped) or 'none'}")
@@ -229,7 +177,7 @@ def determinism() -> Finding:
 )
 def delay_is_true() -> Finding:
     """Forty milliseconds of round trip are twenty each way."""
-    age = run(Options(law="unilateral", scenario="free", delay=40.0), 2.0).value("link_age_mean")
+    age = run(dual_arm("unilateral", "free", delay=40.0), 2.0).value("link_age_mean")
     return Finding(age, abs(age - 0.020) <= 0.001)
 
 
@@ -243,7 +191,7 @@ def delay_is_true() -> Finding:
 )
 def elastic_wall() -> Finding:
     """Work of the wall over a whole contact, in and out, against the most it ever held."""
-    result = run(Options(law="position-force", scenario="wall", settings=[*QUIET]), 14.0)
+    result = run(dual_arm("position-force", "wall"), 14.0)
     wall: Wall = result.rig.session.parameters["wall"]
     peak = 0.5 * result.value("contact_force_max") ** 2 / wall.stiffness
     kept = abs(result.value("energy_wall_on_follower"))
@@ -259,7 +207,7 @@ def _pushed(result: Run, station: str) -> float:
 
 def _noisy(seed: int) -> Array:
     options = Options(law="position-force", scenario="free", seed=seed, delay=20.0, jitter=5.0, loss=0.05)
-    return run(options, 1.0).signal("follower", "q")
+    return run(build_rig("dual-arm", options), 1.0).signal("follower", "q")
 
 
 def _engine_difference(name: str) -> float:
@@ -311,139 +259,3 @@ def _outage_plot(result: Run):
     )
     axes.legend()
     return figure
-
-
-@contextlib.contextmanager
-def _attribute(target: type, name: str, change) -> Iterator[None]:
-    """Replace a method by ``change(original)``."""
-    with patched(target, name, change(getattr(target, name))):
-        yield
-
-
-def _felt(factor: float):
-    def wrong(step):
-        def broken(self, a, b, dt):
-            on_a, on_b = step(self, a, b, dt)
-            on_a.wrench *= factor
-            return on_a, on_b
-
-        return broken
-
-    return wrong
-
-
-def _no_gravity(act):
-    def broken(self: Station, now_ns: int) -> None:
-        act(self, now_ns)
-        self._torque -= 0.01 * self.arm.gravity
-        self.plant.write(self._command, now_ns)
-
-    return broken
-
-
-def _end_velocity(account):
-    def broken(self: Port, h: float, constrained: bool) -> None:
-        self._v_before[:] = -0.9 * self.v
-        account(self, h, constrained)
-
-    return broken
-
-
-def _deaf(receive):
-    def broken(self: LinkEnd, now_ns: int) -> None:
-        self.silence = 1e9
-        receive(self, now_ns)
-
-    return broken
-
-
-def _stuck_offsets(capture):
-    def broken(self: WorkspaceMapping, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
-        if not self.offset_position.any():
-            capture(self, p_a, R_a, p_b, R_b)
-
-    return broken
-
-
-def _sticky_wall(push):
-    def broken(self: Wall, tool, t, wrench):
-        push(self, tool, t, wrench)
-        if tool.twist[0] < 0.0:
-            wrench *= 0.8
-
-    return broken
-
-
-def _no_armature(of):
-    def broken(robot, *rest, **named):
-        arm = of(robot, *rest, **named)
-        arm.model.armature = 0.5 * arm.model.armature
-        return arm
-
-    return broken
-
-
-def _blind(check):
-    def broken(self: Guard, sample, now_ns):
-        np.nan_to_num(sample.q, copy=False)
-        return check(self, sample, now_ns)
-
-    return broken
-
-
-def _instant(send):
-    def broken(self: EmulatedNetwork, now_ns: int, data: bytes) -> None:
-        send(self, now_ns - self.delay_ns, data)
-
-    return broken
-
-
-def _unseeded(degrade):
-    def broken(self: SimulatedPlant, sample):
-        self._rng = np.random.default_rng()
-        degrade(self, sample)
-
-    return broken
-
-
-MUTATIONS = [
-    Mutation(
-        "gravity",
-        "the controller compensates 99 % of gravity",
-        ("P-01",),
-        lambda: _attribute(Station, "act", _no_gravity),
-    ),
-    Mutation(
-        "ledger",
-        "work is counted with the wrong velocity",
-        ("P-02", "P-03"),
-        lambda: _attribute(Port, "account", _end_velocity),
-    ),
-    Mutation(
-        "weak reflection", "the hand feels 95 %", ("P-04",), lambda: _attribute(PositionForce, "step", _felt(0.95))
-    ),
-    Mutation(
-        "reaction",
-        "the leader is pulled with 99 %",
-        ("P-05", "P-06"),
-        lambda: _attribute(PositionPosition, "step", _felt(0.97)),
-    ),
-    Mutation("watchdog", "silence is never noticed", ("P-07",), lambda: _attribute(LinkEnd, "receive", _deaf)),
-    Mutation(
-        "offsets",
-        "offsets are captured only once",
-        ("P-08",),
-        lambda: _attribute(WorkspaceMapping, "capture", _stuck_offsets),
-    ),
-    Mutation(
-        "armature", "Pinocchio has half the rotor inertia", ("P-09",), lambda: patched(Arm, "of", _no_armature(Arm.of))
-    ),
-    Mutation("nan check", "NaN is read as zero", ("P-10",), lambda: _attribute(Guard, "check", _blind)),
-    Mutation(
-        "seed", "noise ignores the seed", ("P-11",), lambda: _attribute(SimulatedPlant, "_degrade_wrench", _unseeded)
-    ),
-    Mutation("network", "packets arrive at once", ("P-12",), lambda: _attribute(EmulatedNetwork, "send", _instant)),
-    Mutation(
-        "wall", "the wall keeps a fifth on the way out", ("P-13",), lambda: _attribute(Wall, "push", _sticky_wall)
-    ),
-]

@@ -1,0 +1,164 @@
+"""Virtual constraints: the two tools are tied as if by a rigid rod, by a force computed from both models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dposv
+
+from farhand.arm import Arm
+from farhand.coupling.coupling import Coupling
+from farhand.coupling.side import Effort, Side
+from farhand.errors import BadValue
+from farhand.parameters import parameter
+from farhand.spatial import ORIENTATION_ERRORS, orientation_error
+
+Array = np.ndarray
+
+
+class ArmTerms:
+    r"""One arm's share of the law, from that arm's data alone.
+
+    .. math:: \Gamma_i = J_i B_i^{-1} J_i^\top, \qquad
+        A_i = J_i B_i^{-1}\,(c_i - J_i^\top h_i - \tau_i + \mu_i \odot \dot q_i) - \dot J_i \dot q_i
+
+    One Cholesky solve serves both: the right-hand side is the last column beside :math:`J_i^\top`.
+
+    Attributes:
+        product: J B⁻¹ [Jᵀ | b], 6 × 7; its first six columns are Γ_i.
+        A: the acceleration the constraint would have to undo, [m/s²] and [rad/s²].
+    """
+
+    def __init__(self, nv: int) -> None:
+        self._rhs = np.zeros((nv, 7), order="F")
+        self._JT, self._b = self._rhs[:, :6], self._rhs[:, 6]
+        self._term = np.zeros(nv)
+        self.product, self.A = np.zeros((6, 7)), np.zeros(6)
+        self.gamma, self._response = self.product[:, :6], self.product[:, 6]
+
+    def update(self, arm: Arm, wrench: Array | None, external_torque: Array | None) -> None:
+        """Compute both from the arm's present terms and what is known to push on it."""
+        b, term, J = self._b, self._term, arm.J
+        self._JT[:] = J.T
+        np.subtract(arm.bias, arm.gravity, b)
+        b += np.multiply(arm.viscous, arm.v, term)
+        if wrench is not None:
+            b -= wrench.dot(J, term)
+        if external_torque is not None:
+            b -= external_torque
+        _, solved, _ = dposv(arm.M, self._rhs)
+        J.dot(solved, self.product)
+        np.subtract(self._response, arm.drift, self.A)
+
+
+@dataclass
+class VirtualConstraints(Coupling):
+    r"""Keep the relative pose of the tools constant by the force that a rigid connection would exert.
+
+    .. math::
+        \Gamma u = A_2 - A_1 - K_d\,\dot y - K_p\,e, \qquad \tau_1 = -J_1^\top u, \quad \tau_2 = +J_2^\top u
+
+    with :math:`\Gamma = \Gamma_1 + \Gamma_2`, :math:`\dot y = J_2\dot q_2 - J_1\dot q_1`,
+    :math:`e = [p_2 - p_1 - \Delta p;\; e_o]` and :math:`R_e = R_2 (R_1 \Delta R)^\top`. With exact models and
+    wrenches the error obeys :math:`\ddot y + K_d \dot y + K_p e = 0`: the same second-order curve on all six axes,
+    whatever the posture, and the hand feels both arms as one body. Γ is inverted with damping,
+    :math:`\Gamma(\Gamma^2 + \rho^2 I)^{-1}`, so a pose in which both arms lose the same direction gives finite forces.
+
+    Needs both models. Wrenches are used where measured; without them the tie is a spring of stiffness
+    :math:`\Gamma^{-1} K_p`, an order of magnitude softer than it looks. What it does badly: model errors and delay
+    enter directly, and it stiffens contact, so a slow loop shakes on a hard wall.
+
+    Attributes:
+        proportional: diagonal of K_p, [1/s²].
+        derivative: diagonal of K_d, [1/s].
+        damping: ρ, [1/kg] and [1/(kg·m²)].
+        orientation: which orientation error e_o, see :func:`farhand.spatial.orientation_error`.
+        leader_wrench: whether the leader's measured wrench is used.
+        follower_wrench: whether the follower's measured wrench is used.
+        kernel: ``numpy``, or ``numba`` for the same numbers in half the time after a second of start-up.
+        multiplier: u at the last step, [N] and [N·m].
+    """
+
+    name = "virtual-constraints"
+    needs = frozenset({"models"})
+    properties = frozenset({"reciprocal", "symmetric"})
+
+    proportional: Array = parameter((110.87,) * 6, "1/s²", "diagonal of K_p", 0.0, 1e5)
+    derivative: Array = parameter((16.85,) * 6, "1/s", "diagonal of K_d", 0.0, 1e4)
+    damping: float = parameter(0.01, "1/kg", "damping ρ of the inverse of Γ", 0.0, 1.0)
+    orientation: str = parameter("rotvec", "-", "orientation error", choices=tuple(ORIENTATION_ERRORS))
+    leader_wrench: bool = parameter(True, "-", "use the leader's measured wrench")
+    follower_wrench: bool = parameter(True, "-", "use the follower's measured wrench")
+    kernel: str = parameter("numpy", "-", "plain or compiled linear algebra", choices=("numpy", "numba"))
+
+    def __post_init__(self) -> None:
+        """Prepare the work arrays."""
+        super().__post_init__()
+        self.multiplier, self._rhs, self._term = np.zeros(6), np.zeros(6), np.zeros(6)
+        self._gamma, self._squared = np.zeros((6, 6)), np.zeros((6, 6), order="F")
+        self._felt = np.zeros(6)
+        self._terms: tuple[ArmTerms, ArmTerms] | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Prepare what depends on the parameters; a turned or scaled workspace is not this law's."""
+        self._rho = self.damping * self.damping * np.eye(6)
+        self._compiled = None
+        if self.kernel == "numba":
+            from farhand.coupling.constraint_kernel import constraint_force
+
+            self._compiled = constraint_force
+        if self.mapping.motion_scale != 1.0 or self.mapping.axes.any() or self.mapping.force_scale != 1.0:
+            raise BadValue("law 'virtual-constraints' ties the tools one to one: mapping scales must be 1 and axes 0")
+
+    def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
+        """The constraint force: u on the follower, −u on the leader."""
+        assert a.arm is not None and b.arm is not None  # "models" is among the needs
+        self.measure(a, b)
+        if self.orientation != "rotvec":
+            self.error[3:] = orientation_error(self.error[3:], self.orientation)
+        wrench_a = a.wrench if self.leader_wrench else None
+        wrench_b = b.wrench if self.follower_wrench else None
+        if self._compiled is not None and self.damping > 0.0:
+            gains = (self.proportional, self.derivative, self.damping)
+            arms = _flat(a.arm, wrench_a, a.external_torque), _flat(b.arm, wrench_b, b.external_torque)
+            self._compiled(*arms, self.error, self.rate, *gains, self.multiplier)
+        else:
+            self._evaluate(a, b, wrench_a, wrench_b)
+        np.negative(self.multiplier, self._felt)
+        return a.effort(self._felt), b.effort(self.multiplier)
+
+    def _evaluate(self, a: Side, b: Side, wrench_a: Array | None, wrench_b: Array | None) -> None:
+        """The multiplier, in NumPy."""
+        assert a.arm is not None and b.arm is not None
+        if self._terms is None:
+            self._terms = ArmTerms(a.arm.nv), ArmTerms(b.arm.nv)
+        one, two = self._terms
+        one.update(a.arm, wrench_a, a.external_torque)
+        two.update(b.arm, wrench_b, b.external_torque)
+        rhs, term = self._rhs, self._term
+        np.subtract(two.A, one.A, rhs)
+        rhs += np.multiply(self.derivative, self.rate, term)  # rate = −ẏ
+        rhs += np.multiply(self.proportional, self.error, term)  # error = −e
+        np.add(one.gamma, two.gamma, self._gamma)
+        self._solve(rhs)
+
+    def _solve(self, rhs: Array) -> None:
+        """Γ (Γ² + ρ² I)⁻¹ rhs; without damping Γ⁻¹ rhs, which grows without bound in a common singularity."""
+        gamma, squared = self._gamma, self._squared
+        if self.damping == 0.0:
+            self.multiplier[:] = np.linalg.solve(gamma, rhs)
+            return
+        gamma.dot(gamma, squared.T)  # symmetric, so its transpose is itself
+        squared += self._rho
+        _, solved, _ = dposv(squared, rhs)
+        gamma.dot(solved, self.multiplier)
+
+
+def _flat(arm: Arm, wrench: Array | None, external_torque: Array | None) -> tuple[Array, ...]:
+    """An arm's terms as the compiled kernel takes them, with all that is known to push on the joints as one torque."""
+    known = np.zeros(arm.nv) if wrench is None else wrench.dot(arm.J)
+    if external_torque is not None:
+        known += external_torque
+    return arm.M, arm.J, arm.bias, arm.gravity, arm.viscous, arm.v, known, arm.drift

@@ -1,0 +1,68 @@
+"""The command line, called in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+import farhand.experiments
+from farhand.cli.main import main
+from farhand.experiments import harness, mutation, page  # noqa: F401  (found before the toy rig hides them)
+
+TOY = """
+from farhand.experiments.harness import Finding, experiment
+from farhand.experiments.mutation import Mutation, patched
+import sys
+
+fields = dict(group="toy", unit="mm", criterion="< 1 mm", source="a thesis")
+GAIN, IDLE = 0.5, 0.0
+
+@experiment("T-1", "A small error", **fields)
+def small() -> Finding:
+    return Finding(GAIN, ok=GAIN < 1.0)
+
+@experiment("T-2", "A large error", **fields)
+def large() -> Finding:
+    return Finding(2.0, ok=False, note="the cause")
+
+this = sys.modules[__name__]
+MUTATIONS = [Mutation("gain", "the gain is ten times too high", ("T-1",), lambda: patched(this, "GAIN", 5.0))]
+DEAF = Mutation("idle", "a part nobody watches", ("T-1",), lambda: patched(this, "IDLE", 1.0))
+"""
+
+
+@dataclass
+class Said:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def farhand_command(capsys) -> Callable[..., Said]:
+    """Call ``farhand`` with these words."""
+
+    def call(*words: object) -> Said:
+        code = main([str(word) for word in words])
+        return Said(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def toy_rig(tmp_path, monkeypatch) -> None:
+    """A rig ``toy`` with one experiment that passes and one that does not, and nothing else."""
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (folder / "toy.py").write_text(TOY)
+    monkeypatch.setattr(farhand.experiments, "__path__", [str(folder)])
+    monkeypatch.setattr(harness, "_registry", {})
+    monkeypatch.setattr(harness, "_caches", [])
+    monkeypatch.delitem(sys.modules, "farhand.experiments.toy", raising=False)
+    yield
+    sys.modules.pop("farhand.experiments.toy", None)

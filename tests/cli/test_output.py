@@ -1,0 +1,77 @@
+"""Files are checked before the work and written whole; progress shows only where somebody looks."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from farhand.cli import output
+from farhand.errors import FileError, OutOfRange
+
+
+def test_a_folder_that_does_not_exist_yet_is_fine(tmp_path):
+    """It will be made when there is something to write; the check makes nothing."""
+    output.check_file(tmp_path / "a" / "b.json")
+    output.check_folder(tmp_path / "c" / "d")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_relative_path_is_checked_where_it_will_be_written(tmp_path, monkeypatch):
+    """``--json s.json`` means the present folder."""
+    monkeypatch.chdir(tmp_path)
+    output.check_file(output.Path("s.json"))
+    output.write_json(output.Path("s.json"), {"a": 1})
+    assert (tmp_path / "s.json").read_text() == '{\n  "a": 1\n}\n'
+
+
+def test_a_file_in_the_way_of_a_folder_is_refused(tmp_path):
+    """The message names the file that is no folder."""
+    (tmp_path / "file").write_text("precious")
+    for check in (output.check_folder, output.check_file):
+        with pytest.raises(FileError, match="file is not a folder"):
+            check(tmp_path / "file" / "below")
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_a_folder_in_the_way_of_a_file_is_refused(tmp_path):
+    """A result file cannot replace a folder."""
+    with pytest.raises(FileError, match="it is a folder"):
+        output.check_file(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_refused(tmp_path):
+    """Before the run, not after it."""
+    tmp_path.chmod(0o500)
+    with pytest.raises(FileError, match="ermission"):
+        output.check_file(tmp_path / "s.json")
+    tmp_path.chmod(0o700)
+
+
+@pytest.mark.parametrize("value", [-1.0, 2.0, float("nan"), float("inf")])
+def test_a_number_outside_its_range_is_refused(value):
+    """NaN is outside every range."""
+    with pytest.raises(OutOfRange, match=r"--loss = .* \[0, 1\]"):
+        output.within("--loss", value, 0.0, 1.0)
+
+
+def test_progress_is_silent_without_a_terminal(capsys, monkeypatch):
+    """A log file stays free of bars."""
+    monkeypatch.setattr(output, "SHORTEST", 0.0)
+    with output.counting("working") as progress:
+        progress(0, 2, "one")
+        progress(2, 2, "")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_on_a_terminal_names_what_comes_next(capsys, monkeypatch):
+    """The bar goes to stderr, so that results can still be piped."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    bar = output.Bar("working")
+    bar._began -= 10.0  # the work has been going on for a while
+    bar.update(0.25, "working one")
+    bar.close()
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "working one" in said.err

@@ -1,0 +1,241 @@
+"""``farhand run``: one seed, one result; bad input is refused before the run; every run ends in order."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from farhand.plants import SimulatedPlant
+from farhand.recording.loader import load
+
+SHORT = ("run", "dual-arm", "--headless", "--scenario", "free", "--seconds", "0.6")
+
+
+@pytest.fixture
+def result(farhand_command, tmp_path):
+    """Run with these words and return the JSON."""
+
+    def run(*words: object):
+        said = farhand_command(*words, "--json", tmp_path / "result.json")
+        assert said.code == 0, said.err
+        return json.loads((tmp_path / "result.json").read_text())
+
+    return run
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(farhand_command, tmp_path):
+    """Virtual time: nothing of the computer is in the result, all of the noise is."""
+    noisy = (*SHORT, "--set", "follower.plant.force_noise=0.5", "--delay", "10", "--jitter", "2", "--loss", "0.1")
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        assert farhand_command(*noisy, "--seed", seed, "--json", tmp_path / name).code == 0
+    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
+    assert a == b
+    assert json.loads(a)["metrics"] != json.loads(c)["metrics"]
+
+
+def test_the_result_has_every_promised_field(result):
+    """Programs rely on the names."""
+    found = result(*SHORT, "--law", "position-position", "--seed", "3", "--at", "0.3:stop", "--at", "0.5:engage")
+    assert set(found) == {
+        *("rig", "law", "layer", "seed", "seconds", "scenario", "trips", "metrics", "rates", "commands")
+    }
+    assert (found["rig"], found["law"], found["layer"]) == ("dual-arm", "position-position", "none")
+    assert (found["seed"], found["seconds"], found["scenario"]) == (3, 0.6, "free")
+    assert found["rates"] == {"leader": 1000.0, "follower": 1000.0, "coupling": 1000.0}
+    assert all(set(metric) == {"value", "unit"} for metric in found["metrics"].values())
+    assert [(t["where"], t["time"], t["kind"]) for t in found["trips"]] == [
+        ("leader", 0.3, "stop"),
+        ("follower", 0.3, "stop"),
+    ]
+    commands = [(c["time"], c["tick"], c["command"]) for c in found["commands"]]
+    assert commands == [(0.0, 0, "engage"), (0.3, 300, "stop"), (0.5, 500, "engage")]
+    assert found["commands"][2]["outcome"].startswith("refused: leader is tripped")
+
+
+def test_flags_reach_the_parts_they_name(result):
+    """A delay is felt as the age of what arrives, and a parameter as a change of its force."""
+    found = result(*SHORT, "--delay", "20")
+    assert found["metrics"]["link_round_trip"] == {"value": pytest.approx(0.020, abs=0.002), "unit": "s"}
+    stiff, soft = (result(*SHORT, "--set", f"hand.stiffness={k}")["metrics"] for k in (3000, 300))
+    assert stiff["hand_force_max"]["value"] > soft["hand_force_max"]["value"]
+
+
+def test_the_summary_speaks_to_a_person(farhand_command):
+    """Millimetres, newtons and microseconds; what stopped the run in plain words; nothing on stderr."""
+    said = farhand_command(*SHORT, "--delay", "20", "--at", "0.3:stop", "--at", "0.4:engage")
+    assert (said.code, said.err) == (0, "")
+    assert "dual-arm · position-force · free" in said.out and "× real time" in said.out
+    assert all(unit in said.out for unit in (" mm", " N at the hand", " J from the hand", " ms old", " µs median"))
+    assert "leader stopped at 0.300 s: the operator stopped the session" in said.out
+    assert "engage at 0.4 s was refused" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--law", "magic"], "unknown law 'magic'; available: none"),
+        (["--layer", "onion"], "unknown layer 'onion'; available: none"),
+        (["--scenario", "party"], "available: free, press, rest, wall"),
+        (["--set", "wall.stifness=3"], "did you mean 'wall.stiffness'?"),
+        (["--set", "wall.stiffness"], "PATH=VALUE"),
+        (["--set", "wall.stiffness=-1"], "wall.stiffness = -1 is outside [0, "),
+        (["--set", "wall.stiffness=hard"], "hard is not a number"),
+        (["--set", "wall.stiffness=nan"], "must be finite"),
+        (["--at", "7"], "SECONDS:COMMAND"),
+        (["--at", "soon:stop"], "SECONDS:NAME"),
+        (["--at", "0.1:dance"], "unknown command 'dance'"),
+        (["--at", "9:stop"], "not within the run, which goes from 0 to 0.6 s"),
+        (["--at", "-1:stop"], "not within the run"),
+        (["--at", "0.1:set wall.stiffness"], "PATH=VALUE"),
+        (["--at", "0.1:set wall.softness=3"], "unknown parameter 'wall.softness'"),
+        (["--seconds", "-1"], "--seconds = -1 is outside [0.001, 1e+06] s"),
+        (["--seconds", "nan"], "--seconds = nan"),
+        (["--seconds", "inf"], "--seconds = inf"),
+        (["--delay", "-3"], "--delay = -3 is outside [0, 10000] ms"),
+        (["--jitter", "nan"], "--jitter = nan"),
+        (["--loss", "2"], "--loss = 2 is outside [0, 1]"),
+        (["--delay", "10", "--jitter", "50"], "one-way delay of 5 ms"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(farhand_command, words, hint):
+    """The line names the value, and the limit or the alternatives."""
+    said = farhand_command(*SHORT, *words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("farhand: ") and said.err.count("\n") == 1
+    assert hint in said.err
+
+
+def test_virtual_time_on_the_page_is_refused(farhand_command):
+    """A person watches in real time."""
+    said = farhand_command("run", "dual-arm", "--clock", "virtual")
+    assert said.code == 2 and "--headless" in said.err
+
+
+@pytest.mark.parametrize("flag", ["--json", "--report", "--record"])
+def test_an_unwritable_destination_is_found_before_the_run(farhand_command, tmp_path, monkeypatch, flag):
+    """Nothing is built, and what stands in the way stays as it was."""
+    monkeypatch.setattr("farhand.rigs.build_rig", lambda *_: pytest.fail("it was built"))
+    (tmp_path / "file").write_text("precious")
+    said = farhand_command(*SHORT, flag, tmp_path / "file" / "x")
+    assert said.code == 2 and said.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_a_refused_run_leaves_an_earlier_result_as_it_was(farhand_command, tmp_path):
+    """Files change only when there is something to put into them."""
+    (tmp_path / "old.json").write_text("precious")
+    assert farhand_command(*SHORT, "--law", "magic", "--json", tmp_path / "old.json").code == 2
+    assert (tmp_path / "old.json").read_text() == "precious"
+
+
+def test_not_a_number_from_a_plant_gives_code_2_and_everything_is_written(farhand_command, tmp_path, monkeypatch):
+    """The run goes on to its end with the arms held still, and one line says what happened."""
+    honest = SimulatedPlant.read
+
+    def read(plant, now_ns):
+        sample = honest(plant, now_ns)
+        if plant.name == "follower" and now_ns >= 300_000_000:
+            sample.q[0] = math.nan
+        return sample
+
+    monkeypatch.setattr(SimulatedPlant, "read", read)
+    files = ("--json", tmp_path / "n.json", "--record", tmp_path / "n.mcap", "--report", tmp_path / "report")
+    said = farhand_command(*SHORT, *files)
+    assert said.code == 2
+    assert said.err == "farhand: follower stopped at 0.3 s: measured position 1 is not a number\n"
+    assert json.loads((tmp_path / "n.json").read_text())["trips"][0]["kind"] == "invalid"
+    assert len(load(tmp_path / "n.mcap").streams["follower"].times_ns) == 600
+    assert "measured position 1 is not a number" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_a_recording_in_virtual_time_has_every_tick(farhand_command, tmp_path):
+    """Longer than the telemetry ring, so that only a recorder that keeps up can do it."""
+    words = ("run", "dual-arm", "--headless", "--scenario", "rest", "--seconds", "9", "--at", "5:release")
+    assert farhand_command(*words, "--record", tmp_path / "r.mcap").code == 0
+    recording = load(tmp_path / "r.mcap")
+    assert recording.metadata["rig"] == "dual-arm"
+    for stream in recording.streams.values():
+        np.testing.assert_array_equal(stream.times_ns, np.arange(9000) * 1_000_000)
+    assert (5_000_000_000, "release: done") in recording.events
+
+
+def test_the_parameters_are_listed_with_unit_and_meaning(farhand_command, tmp_path):
+    """Every path that ``--set`` takes, with the value it has now."""
+    said = farhand_command(*SHORT, "--parameters", "--set", "wall.stiffness=1234", "--json", tmp_path / "p.json")
+    assert said.code == 0
+    rows = {row["path"]: row for row in json.loads((tmp_path / "p.json").read_text())}
+    assert (rows["wall.stiffness"]["value"], rows["wall.stiffness"]["unit"]) == (1234.0, "N/m")
+    assert rows["rig.parameter_set"]["value"] == "cb" and len(rows["rig.viscous"]["value"]) == 6
+    assert "wall.stiffness" in said.out and "1234" in said.out
+
+
+class ToyPage:
+    """A page whose operator presses stop at once."""
+
+    address = "http://127.0.0.1:1"
+
+    def __init__(self, commands) -> None:
+        self.commands, self.polls, self.closed = commands, 0, False
+
+    def poll(self) -> int:
+        if self.polls == 0:
+            self.commands.post("stop")
+        self.polls += 1
+        return 0
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_the_page_is_served_polled_and_closed(farhand_command, tmp_path, monkeypatch):
+    """A click on the page reaches the session within a few ticks."""
+    pages: list[ToyPage] = []
+
+    def serve(ring_path, scene, host, port, commands):
+        assert ring_path.exists() and scene and (host, port) == ("127.0.0.1", 1)
+        pages.append(ToyPage(commands))
+        return pages[0]
+
+    monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve", serve)
+    said = farhand_command("run", "dual-arm", "--port", "1", "--seconds", "0.5", "--json", tmp_path / "r.json")
+    assert said.code == 0
+    assert "dual-arm runs at http://127.0.0.1:1" in said.out
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert set(found["timing"]) == {"wall", "tick_median", "tick_p99", "tick_max"}
+    assert found["trips"][0]["time"] < 0.1
+    assert pages[0].polls > 10 and pages[0].closed
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_in_order(tmp_path, end):
+    """Ctrl-C in a terminal reaches the whole process group; result and recording are complete all the same."""
+    words = ("run", "dual-arm", "--headless", "--clock", "wall", "--seconds", "600")
+    files = ("--json", str(tmp_path / "r.json"), "--record", str(tmp_path / "r.mcap"))
+    command = [sys.executable, "-m", "farhand", *words, *files]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        while not (tmp_path / "r.mcap.part").exists():
+            assert run.poll() is None, run.stderr.read()
+            time.sleep(0.05)
+        time.sleep(1.0)
+        os.killpg(run.pid, end)
+        out, err = run.communicate(timeout=30)
+    finally:
+        run.kill()
+    assert (run.returncode, err) == (0, "")
+    assert "until interrupted" in out
+    seconds = json.loads((tmp_path / "r.json").read_text())["seconds"]
+    assert 0.2 < seconds < 10.0
+    times_ns = load(tmp_path / "r.mcap").streams["leader"].times_ns
+    assert len(times_ns) == round(1000 * seconds)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.json", "r.mcap"]

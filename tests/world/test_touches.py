@@ -1,0 +1,212 @@
+"""Hands, walls and springs: force laws, and forces that are gradients of what is stored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from farhand.control.trajectory import Move, Path
+from farhand.errors import BadValue
+from farhand.parameters import assign
+from farhand.robots import load_robot
+from farhand.spatial import rotation_from_vector
+from farhand.world import ForceHand, ForcePulse, GroundSpring, ImpedanceHand, Placed, Tool, ToolSpring, Wall, World
+
+numbers = st.floats(-0.5, 0.5, allow_nan=False)
+vectors = arrays(float, 3, elements=numbers)
+screws = arrays(float, 6, elements=numbers)
+
+
+def tool_at(position, turn=(0.0, 0.0, 0.0), twist=(0.0,) * 6) -> Tool:
+    """A tool at a pose, moving."""
+    return Tool(np.array(position, dtype=float), rotation_from_vector(np.array(turn)), np.array(twist, dtype=float))
+
+
+def push(touch, tool: Tool, t: float = 0.0) -> np.ndarray:
+    """The wrench of a touch."""
+    wrench = np.full(6, np.nan)
+    touch.push(tool, t, wrench)
+    return wrench
+
+
+def moved(tool: Tool, step: np.ndarray) -> Tool:
+    """The tool displaced by a small twist in world axes."""
+    return Tool(tool.position + step[:3], rotation_from_vector(step[3:]) @ tool.rotation, tool.twist)
+
+
+def gradient(stored, h: float = 1e-6) -> np.ndarray:
+    """Minus the derivative of ``stored(step)`` along six small twists."""
+    return np.array([-(stored(h * axis) - stored(-h * axis)) / (2 * h) for axis in np.eye(6)])
+
+
+@given(vectors, vectors, st.floats(0.0, 1e4))
+def test_the_force_of_a_ground_spring_is_the_gradient_of_its_energy(position, anchor, stiffness):
+    """What goes in comes out."""
+    spring, tool = GroundSpring(anchor=anchor, stiffness=stiffness), tool_at(position)
+
+    def stored(step):
+        push(spring, moved(tool, step))
+        return spring.stored
+
+    expected = gradient(stored)
+    np.testing.assert_allclose(push(spring, tool), expected, atol=1e-5 * (1 + stiffness))
+
+
+@settings(max_examples=60)
+@given(vectors, vectors, vectors, vectors, vectors, vectors, st.sampled_from([0, 1]))
+def test_the_wrenches_of_a_tool_spring_are_the_gradients_of_its_energy(p_a, turn_a, p_b, turn_b, rest_a, rest_b, side):
+    """On both tools, force and torque, whatever the rest orientation."""
+    spring = ToolSpring(length=np.array([0.1, 0.0, -0.1]), stiffness=300.0, rotational_stiffness=20.0)
+    w = np.zeros(6), np.zeros(6)
+    spring.push(tool_at(np.zeros(3), rest_a), tool_at(np.zeros(3), rest_b), 0.0, *w)
+    tools = [tool_at(p_a, turn_a), tool_at(p_b, turn_b)]
+
+    def stored(step):
+        ends = list(tools)
+        ends[side] = moved(tools[side], step)
+        spring.push(*ends, 0.0, np.zeros(6), np.zeros(6))
+        return spring.stored
+
+    expected = gradient(stored)
+    spring.push(*tools, 0.0, *w)
+    np.testing.assert_allclose(w[side], expected, atol=1e-4)
+
+
+@given(vectors, vectors, screws, screws)
+def test_a_tool_spring_pushes_both_tools_equally_and_its_damper_only_takes(p_a, p_b, twist_a, twist_b):
+    """Action is reaction; with the springs off the power is never positive."""
+    spring = ToolSpring(stiffness=0.0, damping=40.0, rotational_damping=2.0)
+    w_a, w_b = np.zeros(6), np.zeros(6)
+    spring.push(tool_at(p_a, twist=twist_a), tool_at(p_b, twist=twist_b), 0.0, w_a, w_b)
+    np.testing.assert_array_equal(w_a, -w_b)
+    assert w_a @ twist_a + w_b @ twist_b <= 1e-12
+
+
+def test_a_tool_spring_starts_unwound():
+    """The rest orientation is that of the first push."""
+    spring = ToolSpring(stiffness=0.0, rotational_stiffness=10.0)
+    w_a, w_b = np.zeros(6), np.zeros(6)
+    spring.push(tool_at((0, 0, 0), (0.3, 0, 0)), tool_at((0, 0, 0), (0, 0.9, 0.2)), 0.0, w_a, w_b)
+    np.testing.assert_allclose(w_a, 0.0, atol=1e-12)
+
+
+@given(vectors, screws, vectors, st.floats(0.0, 1e4), st.floats(0.0, 500.0))
+def test_a_wall_never_pulls_and_pushes_only_along_its_normal(position, twist, normal, stiffness, damping):
+    """Inside or outside, coming or going."""
+    if np.linalg.norm(normal) < 1e-3:
+        return
+    wall = Wall(point=np.array([0.1, 0.0, 0.0]), normal=normal, stiffness=stiffness, damping=damping)
+    wrench = push(wall, tool_at(position, twist=twist))
+    unit = normal / np.linalg.norm(normal)
+    force = wrench[:3] @ unit
+    assert force >= 0.0
+    np.testing.assert_allclose(wrench[:3], force * unit, atol=1e-9 * (1 + force))
+    np.testing.assert_array_equal(wrench[3:], 0.0)
+    if unit @ (wall.point - position) < -1e-12:
+        assert force == 0.0
+
+
+@given(st.floats(0.0, 0.05), st.floats(-1.0, 1.0))
+def test_a_wall_pushes_with_stiffness_times_depth_plus_damping_times_rate(depth, speed):
+    """k δ + d δ̇, cut at zero."""
+    wall = Wall(point=np.zeros(3), normal=np.array([0.0, 0.0, 1.0]), stiffness=2000.0, damping=30.0)
+    wrench = push(wall, tool_at((0.3, -0.2, -depth), twist=(0.1, 0.2, -speed, 0, 0, 0)))
+    expected = max(0.0, 2000.0 * depth + 30.0 * speed) if depth > 0.0 else 0.0
+    assert wrench[2] == pytest.approx(expected, abs=1e-9)
+    assert wall.force == pytest.approx(expected, abs=1e-9)
+    assert wall.stored == pytest.approx(1000.0 * depth**2, abs=1e-12)
+
+
+def test_an_elastic_wall_gives_back_all_the_energy_it_took():
+    """A point thrown at a wall without damping comes back as fast as it went; with damping slower."""
+    speeds = []
+    for damping in (0.0, 3.0):
+        world = World({"ball": Placed(load_robot("point3"))}, step_ns=20_000, gravity=0.0)
+        world.touch("ball", "wall", Wall(point=np.array([0.03, 0.0, 0.0]), stiffness=2000.0, damping=damping))
+        world.ports["ball"].v[0] = 1.0
+        world.advance(20_000)
+        world.advance(90_000_000)
+        assert world.ports["ball"].tool.position[0] < 0.03
+        speeds.append(-world.ports["ball"].v[0])
+    assert speeds[0] == pytest.approx(1.0, rel=2e-3)
+    assert 0.5 < speeds[1] < 0.95
+
+
+def test_a_wall_can_be_taken_away_and_changed_live():
+    """Absent walls do not push; a new stiffness acts at the next push."""
+    wall, tool = Wall(point=np.zeros(3), normal=np.array([-1.0, 0.0, 0.0])), tool_at((0.01, 0, 0))
+    assert push(wall, tool)[0] == pytest.approx(-60.0)
+    assign(wall, "stiffness", 1000.0)
+    assert push(wall, tool)[0] == pytest.approx(-10.0)
+    assign(wall, "point", "0.005,0,0")
+    assert push(wall, tool)[0] == pytest.approx(-5.0)
+    assign(wall, "present", False)
+    np.testing.assert_array_equal(push(wall, tool), 0.0)
+    assert (wall.force, wall.stored) == (0.0, 0.0)
+
+
+def test_a_wall_without_a_normal_is_refused():
+    """A plane needs a direction; a wall that silently vanishes would be worse than an error."""
+    with pytest.raises(BadValue):
+        assign(Wall(), "normal", "0,0,0")
+
+
+@given(vectors, vectors)
+def test_the_force_of_a_hand_at_rest_is_the_gradient_of_its_energy(shift, turn):
+    """Linear and rotational spring about the pose where it took hold."""
+    hand, tool = ImpedanceHand(), tool_at((0.2, 0.1, 0.4), (0.1, 0.2, 0.3))
+    push(hand, tool)
+    away = moved(tool, np.concatenate([shift, turn]))
+
+    def stored(step):
+        push(hand, moved(away, step))
+        return hand.stored
+
+    expected = gradient(stored)
+    np.testing.assert_allclose(push(hand, away), expected, atol=1e-3)
+
+
+def test_a_hand_pulls_towards_its_path_and_its_drag():
+    """Stiffness times what is missing, damping times the difference of speeds."""
+    hand, tool = ImpedanceHand(path=Path([Move(0.0, 2.0, (0.2, 0.0, 0.0))])), tool_at((0.5, 0.5, 0.5))
+    np.testing.assert_allclose(push(hand, tool, -1.0), 0.0, atol=1e-9)
+    halfway = push(hand, tool, 1.0)
+    assert halfway[0] == pytest.approx(1000.0 * 0.1 + 100.0 * 1.875 * 0.2 / 2.0)
+    after = push(hand, tool, 5.0)
+    assert after[0] == pytest.approx(1000.0 * 0.2)
+    assign(hand, "drag", "0,0.01,0")
+    np.testing.assert_allclose(push(hand, tool, 5.0)[:3], (200.0, 10.0, 0.0), atol=1e-9)
+    assign(hand, "stiffness", 100.0)
+    np.testing.assert_allclose(push(hand, tool, 5.0)[:3], (20.0, 1.0, 0.0), atol=1e-9)
+
+
+def test_an_open_hand_holds_nothing():
+    """Neither force nor stored energy; closing it again takes hold of the same path."""
+    hand, tool = ImpedanceHand(), tool_at((0.0, 0.0, 0.0))
+    push(hand, tool)
+    away = tool_at((0.1, 0.0, 0.0), twist=(1, 1, 1, 1, 1, 1))
+    assign(hand, "open", True)
+    np.testing.assert_array_equal(push(hand, away), 0.0)
+    assert hand.stored == 0.0
+    assign(hand, "open", False)
+    assert push(hand, tool_at((0.1, 0.0, 0.0)))[0] == pytest.approx(-100.0)
+
+
+def test_a_force_hand_pushes_half_sines_whatever_the_tool_does():
+    """Zero outside, the peak halfway, and overlapping pulses add."""
+    hand = ForceHand(pulses=[ForcePulse(1.0, 0.4, (10, 0, 0, 0, 0, 1)), ForcePulse(0.0, 0.2, (0, 5, 0, 0, 0, 0))])
+    for t, expected in ((0.1, (0, 5, 0, 0, 0, 0)), (0.5, (0,) * 6), (1.2, (10, 0, 0, 0, 0, 1)), (1.4, (0,) * 6)):
+        for tool in (tool_at((0, 0, 0)), tool_at((1, 2, 3), (1, 0, 0), (1, 1, 1, 1, 1, 1))):
+            np.testing.assert_allclose(push(hand, tool, t), expected, atol=1e-12)
+    assign(hand, "scale", -2.0)
+    assert push(hand, tool_at((0, 0, 0)), 1.2)[0] == pytest.approx(-20.0)
+    assert hand.stored == 0.0
+
+
+def test_a_pulse_that_takes_no_time_is_refused():
+    """It would divide by zero in the tick."""
+    with pytest.raises(BadValue):
+        push(ForceHand(pulses=[ForcePulse(1.0, 0.0, (10, 0, 0, 0, 0, 1))]), tool_at((0, 0, 0)), 1.0)
