@@ -224,10 +224,8 @@ class LinkEnd(End):
         self.remote.age = (endpoint.age_ns(now_ns) or 0) * 1e-9
         silent = self.watchdog.bites(silent_ns)
         if silent and self.trip is None:
-            reason = (
-                f"nothing heard from the {self.remote.role} for {silent_ns * 1e-9:.3f} s (limit {self.silence:g} s)"
-            )
-            self.trip = Trip(now_ns, "link", reason)
+            heard = f"nothing heard from the {self.remote.role} for {silent_ns * 1e-9:.3f} s"
+            self.trip = Trip(now_ns, "link", f"{heard} (limit {self.watchdog.silence:g} s)")
         if self.trip is not None or self.station.guard.trip is not None:
             self.engagement.release()
         if self.leads:

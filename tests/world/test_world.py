@@ -64,11 +64,15 @@ def _kinetic(world: World, name: str, placement: Placement) -> float:
 
 
 def test_the_account_closes_for_damped_joints():
-    """What viscous friction takes is counted, and it only takes."""
-    world = two_arms(robot=UR5E.edited(set_damping(3.0)))
-    world.advance(SECOND // 2)
-    closes(world)
-    assert all(port.work["damping"] < -0.1 for port in world.ports.values())
+    """What viscous friction takes is counted, it only takes, and what is missing is integration error: it goes with h."""
+    residuals = []
+    for step_ns in (400_000, 200_000):
+        world = two_arms(step_ns, robot=UR5E.edited(set_damping(3.0)))
+        world.advance(SECOND // 2)
+        closes(world)
+        residuals.append(world.energy_residual())
+        assert all(port.work["damping"] < -0.1 for port in world.ports.values())
+    assert residuals[0] / residuals[1] == pytest.approx(2.0, rel=0.1)
 
 
 def test_the_account_closes_for_a_hand_and_a_wall():
@@ -91,7 +95,7 @@ def test_the_account_closes_for_a_hand_and_a_wall():
 
 def test_the_account_closes_for_a_tie_between_two_arms():
     """A loaded spring and damper between the tools: what one arm gets is what the spring, or the other arm, gave."""
-    world = two_arms(gravity=0.0)
+    world = two_arms(500_000, gravity=0.0)
     rest = world.ports["right"].tool.position - world.ports["left"].tool.position
     tie = ToolSpring(
         length=rest + [0.05, -0.03, 0.04], stiffness=400.0, rotational_stiffness=5.0, damping=5.0, rotational_damping=0.1
@@ -164,7 +168,7 @@ def test_mujoco_and_pinocchio_move_the_same_arm_the_same_way(with_hand):
         world.advance(300_000_000)
         errors.append(np.abs(world.ports["arm"].q - plant.q).max())
     assert np.abs(plant.q - Q_A).max() > 0.05
-    assert errors[0] < 5e-3
+    assert errors[0] < 1e-2
     assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.15)
     assert errors[1] / errors[2] == pytest.approx(2.0, rel=0.15)
 

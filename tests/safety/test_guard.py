@@ -1,0 +1,268 @@
+"""Guard: each limit trips with its own kind and a reason that names value and limit, and the first trip stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.arm import Arm
+from farhand.parameters import assign
+from farhand.plants import Sample
+from farhand.robots import Limits, load_robot
+from farhand.safety import Guard
+
+UR5E = load_robot("ur5e")
+MS = 1_000_000
+GOOD_Q = np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.2])
+
+
+@pytest.fixture
+def guard() -> Guard:
+    """A guard of a UR5e."""
+    guard = Guard()
+    guard.watch(UR5E.limits)
+    return guard
+
+
+@pytest.fixture(scope="module")
+def arm() -> Arm:
+    """Its model."""
+    return Arm.of(UR5E)
+
+
+def sample_of(q=GOOD_Q, v=0.0, wrench=(0.0,) * 6, time_ns: int = 0) -> Sample:
+    """A sample."""
+    sample = Sample(6, 6)
+    sample.q[:], sample.v[:], sample.time_ns = q, v, time_ns
+    sample.set_wrench(None if wrench is None else np.array(wrench, dtype=float))
+    return sample
+
+
+def with_one(array, index: int, value: float) -> np.ndarray:
+    """A copy with one component replaced."""
+    copy = np.array(np.broadcast_to(array, 6), dtype=float)
+    copy[index] = value
+    return copy
+
+
+def test_a_healthy_sample_passes(guard, arm):
+    """At rest, in the middle of everything."""
+    assert guard.check(sample_of(), 0)
+    arm.update(GOOD_Q, np.zeros(6))
+    guard.check_motion(arm, 0)
+    assert guard.limit(np.zeros(6), 0)
+    assert guard.trip is None
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("what", ["position", "velocity"])
+def test_a_state_that_is_not_a_number_trips_and_says_which(guard, bad, index, what):
+    """NaN or infinite, any joint."""
+    q, v = (with_one(GOOD_Q, index, bad), 0.0) if what == "position" else (GOOD_Q, with_one(0.0, index, bad))
+    assert not guard.check(sample_of(q, v), 7)
+    assert (guard.trip.kind, guard.trip.time_ns) == ("invalid", 7)
+    assert f"measured {what} {index + 1} is not a number" in guard.trip.reason
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("index", range(6))
+def test_a_wrench_that_is_not_a_number_trips(guard, bad, index):
+    """Force or torque."""
+    guard.check(sample_of(wrench=with_one(0.0, index, bad)), 0)
+    assert guard.trip.kind == "invalid"
+    assert "measured wrench is not a number" in guard.trip.reason
+
+
+def test_no_wrench_is_no_fault(guard):
+    """A plant without a sensor is not broken."""
+    assert guard.check(sample_of(wrench=None), 0)
+    assert guard.trip is None
+
+
+@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_joint_that_is_too_fast_trips(guard, arm, index, sign):
+    """The reason names the joint, its speed and the limit; just below nothing happens."""
+    arm.update(GOOD_Q, with_one(0.0, index, sign * 3.13))
+    guard.check_motion(arm, 0)
+    assert guard.trip is None
+    arm.update(GOOD_Q, with_one(0.0, index, sign * 3.2))
+    guard.check_motion(arm, 0)
+    assert guard.trip.kind == "speed"
+    assert f"joint {index + 1} at {sign * 3.2:.2f} rad/s (limit 3.14)" in guard.trip.reason
+
+
+def test_many_joints_below_their_limits_together_do_not_trip(guard, arm):
+    """Limits are per joint, whatever the norm."""
+    arm.update(GOOD_Q, np.full(6, 3.1))
+    guard.check_motion(arm, 0)
+    arm.update(np.full(6, 3.1), np.zeros(6))
+    guard.check_motion(arm, 0)
+    assert guard.trip is None
+
+
+def test_the_speed_limit_is_a_fraction_that_can_be_set(guard, arm):
+    """Half the fraction, half the limit."""
+    assign(guard, "speed", 0.5)
+    arm.update(GOOD_Q, with_one(0.0, 2, 1.6))
+    guard.check_motion(arm, 0)
+    assert guard.trip.kind == "speed"
+    assert "(limit 1.57)" in guard.trip.reason
+
+
+@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_joint_beyond_its_range_trips(guard, arm, index, sign):
+    """The reason names the joint, where it is and its limits."""
+    limit = UR5E.limits.upper[index] if sign > 0 else UR5E.limits.lower[index]
+    arm.update(with_one(0.0, index, limit - sign * 0.01), np.zeros(6))
+    guard.check_motion(arm, 0)
+    assert guard.trip is None
+    arm.update(with_one(0.0, index, limit + sign * 0.01), np.zeros(6))
+    guard.check_motion(arm, 0)
+    assert guard.trip.kind == "position"
+    assert f"joint {index + 1} at {limit + sign * 0.01:.3f} rad" in guard.trip.reason
+    assert f"{UR5E.limits.lower[index]:.3f} to {UR5E.limits.upper[index]:.3f}" in guard.trip.reason
+
+
+def test_a_margin_narrows_the_range(guard, arm):
+    """Distance kept from the stops."""
+    assign(guard, "margin", 0.5)
+    arm.update(with_one(0.0, 0, UR5E.limits.upper[0] - 0.4), np.zeros(6))
+    guard.check_motion(arm, 0)
+    assert guard.trip.kind == "position"
+
+
+def test_a_joint_with_a_limit_on_one_side_only_trips_there(arm):
+    """A range may be open above and closed below."""
+    guard = Guard()
+    lower, upper = np.full(6, -np.inf), np.full(6, np.inf)
+    lower[1] = -1.0
+    guard.watch(Limits(lower, upper, np.full(6, np.inf), np.full(6, np.inf)))
+    arm.update(with_one(0.0, 1, -1.5), np.zeros(6))
+    guard.check_motion(arm, 0)
+    assert guard.trip is not None
+    assert guard.trip.kind == "position"
+
+
+def test_a_robot_without_limits_never_trips_on_them(arm):
+    """Infinite limits are no limits, for torque too."""
+    guard, infinite = Guard(), np.full(6, np.inf)
+    guard.watch(Limits(-infinite, infinite, infinite, infinite))
+    arm.update(np.full(6, 50.0), np.full(6, 50.0))
+    guard.check_motion(arm, 0)
+    torque = np.full(6, 1e6)
+    assert guard.limit(torque, 0)
+    np.testing.assert_array_equal(torque, 1e6)
+    assert guard.trip is None
+
+
+def test_a_force_beyond_its_limit_trips(guard):
+    """The norm counts, not the component; the sample is still fit for use."""
+    assert guard.check(sample_of(wrench=(200, 200, 0, 0, 0, 0)), 0)
+    assert guard.trip is None
+    assert guard.check(sample_of(wrench=(200, 200, 150, 0, 0, 0)), 3)
+    assert guard.trip.kind == "force"
+    assert "contact force 320.2 N (limit 300 N)" in guard.trip.reason
+
+
+def test_a_contact_torque_beyond_its_limit_trips(guard):
+    """Force and torque have limits of their own."""
+    assert guard.check(sample_of(wrench=(0, 0, 0, 0, 0, -61.5)), 0)
+    assert guard.trip.kind == "force"
+    assert "contact torque 61.50 N·m (limit 60 N·m)" in guard.trip.reason
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_a_tool_outside_its_workspace_trips(guard, arm, axis):
+    """On any side of the box; the reason tells where the tool is and where it may be."""
+    arm.update(GOOD_Q, np.zeros(6))
+    x = arm.position[axis]
+    for name, value in (("low", x + 0.01), ("high", x - 0.01)):
+        corner = np.full(3, -5.0 if name == "low" else 5.0)
+        corner[axis] = value
+        guard.reset()
+        assign(guard, "low", -5.0)
+        assign(guard, "high", 5.0)
+        assign(guard, name, corner)
+        guard.check_motion(arm, 0)
+        assert guard.trip.kind == "workspace"
+        assert f"{x:.3f}" in guard.trip.reason
+        assert f"{value:.3f}"[:4] in guard.trip.reason
+
+
+def test_a_stale_sample_trips(guard):
+    """Older than the limit is too old; exactly at it is not."""
+    assert guard.check(sample_of(time_ns=0), 100 * MS)
+    assert not guard.check(sample_of(time_ns=0), 150 * MS)
+    assert guard.trip.kind == "stale"
+    assert "0.150 s old (limit 0.1 s)" in guard.trip.reason
+
+
+def test_torques_beyond_the_limits_are_cut_not_tripped_on(guard):
+    """A saturated arm still holds; each joint is cut on its own and the ticks are counted."""
+    torque = np.array([200.0, -200.0, 10.0, 40.0, -5.0, -40.0])
+    assert guard.limit(torque, 0)
+    np.testing.assert_allclose(torque, [150.0, -150.0, 10.0, 28.0, -5.0, -28.0])
+    assert (guard.clipped, guard.trip) == (1, None)
+
+
+def test_torques_within_their_limits_pass_as_they_are(guard):
+    """However large their norm."""
+    torque = np.array([149.0, -149.0, 149.0, 27.0, -27.0, 27.0])
+    wanted = torque.copy()
+    guard.limit(torque, 0)
+    np.testing.assert_array_equal(torque, wanted)
+    assert guard.clipped == 0
+
+
+def test_a_joint_whose_limit_is_zero_gets_nothing():
+    """A passive joint has a torque limit of zero."""
+    guard = Guard()
+    limits = UR5E.limits
+    guard.watch(Limits(limits.lower, limits.upper, limits.velocity, np.array([150.0, 0.0, 150.0, 28.0, 28.0, 28.0])))
+    for torque in (np.array([10.0, 5.0, 0, 0, 0, 0]), np.array([200.0, 0.0, 0, 0, 0, 0])):
+        guard.limit(torque, 0)
+        assert torque[1] == 0.0
+        assert torque[0] <= 150.0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_torque_that_is_not_a_number_is_refused_and_trips(guard, bad):
+    """It must never reach a motor."""
+    assert not guard.limit(with_one(0.0, 3, bad), 9)
+    assert (guard.trip.kind, guard.trip.time_ns) == ("invalid", 9)
+    assert "commanded torque is not a number" in guard.trip.reason
+
+
+def test_the_first_trip_stays_until_reset(guard):
+    """What happened first is what matters; reset clears it, and the next one is then the first."""
+    guard.stop(1, "stop", "the operator stopped the session")
+    guard.check(sample_of(wrench=(1e3, 0, 0, 0, 0, 0)), 2)
+    assert (guard.trip.kind, guard.trip.time_ns) == ("stop", 1)
+    guard.reset()
+    assert guard.trip is None
+    guard.check(sample_of(wrench=(1e3, 0, 0, 0, 0, 0)), 3)
+    assert (guard.trip.kind, guard.trip.time_ns) == ("force", 3)
+
+
+def test_a_limit_set_while_running_counts_from_the_next_check(guard):
+    """Force, stale age and the rest are parameters."""
+    assign(guard, "force", 10.0)
+    assign(guard, "stale", 0.01)
+    guard.check(sample_of(wrench=(11, 0, 0, 0, 0, 0)), 0)
+    assert "limit 10 N" in guard.trip.reason
+    guard.reset()
+    guard.check(sample_of(), 11 * MS)
+    assert guard.trip.kind == "stale"
+
+
+def test_a_guard_of_no_robot_still_checks_what_needs_none(arm):
+    """Numbers, force and workspace."""
+    guard = Guard()
+    arm.update(np.full(6, 3.1), np.full(6, 50.0))
+    guard.check_motion(arm, 0)
+    assert guard.limit(np.full(6, 1e5), 0)
+    assert guard.trip is None
+    assert not guard.limit(np.full(6, np.nan), 0)
