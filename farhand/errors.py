@@ -6,6 +6,10 @@ import difflib
 from collections.abc import Iterable
 
 
+MOST_LISTED = 20
+"""How many alternatives a message lists; of more, the closest."""
+
+
 class FarhandError(Exception):
     """Base of all errors a user can cause or should read. The command line prints it on one line and exits with 2."""
 
@@ -23,6 +27,9 @@ class UnknownName(FarhandError):
         choices = sorted(available)
         near = difflib.get_close_matches(name, choices, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
+        if len(choices) > MOST_LISTED:
+            closest = difflib.get_close_matches(name, choices, n=MOST_LISTED, cutoff=0.0)
+            choices = [*sorted(closest), f"and {len(choices) - MOST_LISTED} more"]
         super().__init__(f"unknown {kind} {name!r}{hint}; available: {', '.join(choices) or 'none'}")
 
 
