@@ -10,7 +10,6 @@ from scipy.linalg.lapack import dposv
 from farhand.arm import Arm
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
-from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.spatial import ORIENTATION_ERRORS, orientation_error
 
@@ -64,6 +63,7 @@ class VirtualConstraints(Coupling):
     wrenches the error obeys :math:`\ddot y + K_d \dot y + K_p e = 0`: the same second-order curve on all six axes,
     whatever the posture, and the hand feels both arms as one body. Γ is inverted with damping,
     :math:`\Gamma(\Gamma^2 + \rho^2 I)^{-1}`, so a pose in which both arms lose the same direction gives finite forces.
+    A scaled or turned workspace enters as :math:`J_1 \to S J_1`, with S from the mapping.
 
     Needs both models. Wrenches are used where measured; without them the tie is a spring of stiffness
     :math:`\Gamma^{-1} K_p`, an order of magnitude softer than it looks. What it does badly: model errors and delay
@@ -102,15 +102,13 @@ class VirtualConstraints(Coupling):
         self.refresh()
 
     def refresh(self) -> None:
-        """Prepare what depends on the parameters; a turned or scaled workspace is not this law's."""
+        """Prepare what depends on the parameters."""
         self._rho = self.damping * self.damping * np.eye(6)
         self._compiled = None
         if self.kernel == "numba":
             from farhand.coupling.constraint_kernel import constraint_force
 
             self._compiled = constraint_force
-        if self.mapping.motion_scale != 1.0 or self.mapping.axes.any() or self.mapping.force_scale != 1.0:
-            raise BadValue("law 'virtual-constraints' ties the tools one to one: mapping scales must be 1 and axes 0")
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """The constraint force: u on the follower, −u on the leader."""
@@ -120,13 +118,14 @@ class VirtualConstraints(Coupling):
             self.error[3:] = orientation_error(self.error[3:], self.orientation)
         wrench_a = a.wrench if self.leader_wrench else None
         wrench_b = b.wrench if self.follower_wrench else None
-        if self._compiled is not None and self.damping > 0.0:
+        if self._compiled is not None and self.damping > 0.0 and self.mapping.plain:
             gains = (self.proportional, self.derivative, self.damping)
             arms = _flat(a.arm, wrench_a, a.external_torque), _flat(b.arm, wrench_b, b.external_torque)
             self._compiled(*arms, self.error, self.rate, *gains, self.multiplier)
         else:
             self._evaluate(a, b, wrench_a, wrench_b)
-        np.negative(self.multiplier, self._felt)
+        self.mapping.back(self.multiplier, self._felt)
+        np.negative(self._felt, self._felt)
         return a.effort(self._felt), b.effort(self.multiplier)
 
     def _evaluate(self, a: Side, b: Side, wrench_a: Array | None, wrench_b: Array | None) -> None:
@@ -137,6 +136,9 @@ class VirtualConstraints(Coupling):
         one, two = self._terms
         one.update(a.arm, wrench_a, a.external_torque)
         two.update(b.arm, wrench_b, b.external_torque)
+        if not self.mapping.plain:
+            S = self.mapping.matrix
+            one.gamma[:], one.A[:] = S @ one.gamma @ S.T, S @ one.A
         rhs, term = self._rhs, self._term
         np.subtract(two.A, one.A, rhs)
         rhs += np.multiply(self.derivative, self.rate, term)  # rate = −ẏ

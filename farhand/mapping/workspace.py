@@ -34,6 +34,7 @@ class WorkspaceMapping:
         axes: rotation vector of A, from the leader's workspace axes to the follower's, [rad].
         offset_position: Δp, [m].
         offset_rotation: ΔR.
+        plain: True when the workspace is neither turned nor scaled.
         position: p_t at the last :meth:`forward`, [m].
         rotation: R_t at the last :meth:`forward`.
         twist: at the last :meth:`forward`, [m/s] and [rad/s].
@@ -54,7 +55,7 @@ class WorkspaceMapping:
     def refresh(self) -> None:
         """Recompute what depends on the parameters; the target stays, so a live change of scale makes no jump."""
         self._A = rotation_from_vector(self.axes)
-        self._plain = self.motion_scale == 1.0 and not self.axes.any()
+        self.plain = self.motion_scale == 1.0 and not self.axes.any()
         if self._captured is not None:
             p_a, R_a = self._captured
             self.offset_position = self.position - self.motion_scale * (self._A @ p_a)
@@ -69,7 +70,7 @@ class WorkspaceMapping:
         """Map the leader's pose and twist to the follower's target pose and twist, into the attributes."""
         A, scale = self._A, self.motion_scale
         self._captured = (p_a, R_a)
-        if self._plain:  # neither turned nor scaled: a third of the work
+        if self.plain:  # neither turned nor scaled: a third of the work
             np.add(p_a, self.offset_position, self.position)
             R_a.dot(self.offset_rotation, self.rotation)
             self.twist[:] = twist_a
@@ -83,9 +84,16 @@ class WorkspaceMapping:
         self.twist[:3] *= scale
         A.dot(twist_a[3:], out=self.twist[3:])
 
+    @property
+    def matrix(self) -> Array:
+        """S with ẋ_t = S ẋ_a: s A for translation, A for rotation, 6 × 6."""
+        matrix = np.zeros((6, 6))
+        matrix[:3, :3], matrix[3:, 3:] = self.motion_scale * self._A, self._A
+        return matrix
+
     def back(self, wrench_b: Array, out: Array) -> None:
         """Map a wrench in the follower's workspace to the leader's, [N] and [N·m]."""
-        if self._plain:
+        if self.plain:
             np.multiply(wrench_b, self.force_scale, out=out)
             return
         wrench_b[:3].dot(self._A, out=out[:3])
