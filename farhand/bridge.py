@@ -95,10 +95,10 @@ class Bridge(ABC):
         """Trips of the bridge itself, beside those of its stations."""
         return []
 
-    def record(self, telemetry: Telemetry) -> None:
-        """Declare this bridge's channels."""
+    def record(self, telemetry: Telemetry, name: str) -> None:
+        """Declare this bridge's channels in a stream of that name."""
         self._law_error = self.laws[-1].error
-        self._stream = telemetry.stream("coupling", 1e9 / self.period_ns)
+        self._stream = telemetry.stream(name, 1e9 / self.period_ns)
         self._error = self._stream.channel("error", 6, "m, rad", ("x", "y", "z", "rx", "ry", "rz"))
         self._gain = self._stream.channel("engagement", 1, "-")
         self._energy = self._stream.channel("port_energy", 2, "J", ("leader", "follower"))
@@ -157,7 +157,7 @@ class DirectBridge(Bridge):
         return self._laws
 
     def _engage(self) -> None:
-        self._pending = True  # until both sides have been sensed in this tick
+        self._pending = not self.engagement.wanted  # until both sides have been sensed in this tick
 
     def release(self) -> None:
         """Fade the coupling out."""
@@ -168,7 +168,7 @@ class DirectBridge(Bridge):
         a, b, engagement = self.a, self.b, self.engagement
         if a.station.guard.trip is not None or b.station.guard.trip is not None:
             self.release()
-        if self._pending:
+        if self._pending and engagement.gain == 0.0:  # the last efforts must have faded before new ones begin
             self._pending = False
             self.law.engage(a.station.side, b.station.side)
             engagement.engage()
@@ -212,6 +212,8 @@ class LinkEnd(End):
         self.port = PortEnergy()
         self.trip: Trip | None = None
         self.pending = False
+        self._engaged_ns = 0
+        self._leader_offset = np.zeros(3)
 
     def receive(self, now_ns: int) -> None:
         """Take in what has arrived, and notice silence."""
@@ -229,7 +231,7 @@ class LinkEnd(End):
         if self.trip is not None or self.station.guard.trip is not None:
             self.engagement.release()
         if self.leads:
-            self._lead(silent)
+            self._lead(silent, now_ns)
         else:
             self._follow()
 
@@ -246,26 +248,41 @@ class LinkEnd(End):
         self._write_packet()
         self.endpoint.send(now_ns)
 
-    def _lead(self, silent: bool) -> None:
-        """Couple when asked and able; part when the follower has taken over this engagement and left it."""
+    def _lead(self, silent: bool, now_ns: int) -> None:
+        """Couple when asked and able; part when the follower trips, leaves this engagement or does not take it up."""
         incoming, engagement = self.endpoint.incoming, self.engagement
-        if incoming.engagement_id == engagement.number and not incoming.engaged:
+        taken_up = incoming.engagement_id == engagement.number
+        if incoming.tripped or (taken_up and not incoming.engaged):
             engagement.release()
-        if self.pending and not silent and self.station.guard.trip is None and not incoming.tripped:
+        if engagement.wanted and not taken_up and self._overdue(now_ns):
+            self.trip = Trip(now_ns, "link", "the follower did not take up the engagement")
+            engagement.release()
+        if self.pending and silent:
+            self.pending = False  # an old wish must not come true when the link returns
+        if self.pending and engagement.gain == 0.0 and self.station.guard.trip is None and not incoming.tripped:
             self.pending, self.trip = False, None
             self.law.engage(self.station.side, self.remote)
             engagement.engage()
+            self._engaged_ns = now_ns
+
+    def _overdue(self, now_ns: int) -> bool:
+        """Whether the follower has had time to answer the engagement."""
+        return self.watchdog.bites(now_ns - self._engaged_ns - (self.endpoint.round_trip_ns or 0))
 
     def _follow(self) -> None:
         """Do as the leader's packet says; an engagement number seen before does not count again."""
-        incoming, engagement = self.endpoint.incoming, self.engagement
+        incoming, engagement, mapping = self.endpoint.incoming, self.engagement, self.law.mapping
         if not incoming.engaged:
             engagement.release()
-        elif incoming.engagement_id != engagement.number and self.station.guard.trip is None:
-            self.law.mapping.offset_position = incoming.offset_position.copy()
-            self.law.mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
+            return
+        new = incoming.engagement_id != engagement.number
+        if new and self.station.guard.trip is None and engagement.gain == 0.0:
             engagement.engage(incoming.engagement_id)
             self.trip = None
+        if engagement.wanted and (new or not np.array_equal(self._leader_offset, incoming.offset_position)):
+            self._leader_offset[:] = incoming.offset_position  # live changes of the leader's come too
+            mapping.offset_position = incoming.offset_position.copy()
+            mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
 
     def _read_packet(self) -> None:
         packet, remote = self.endpoint.incoming, self.remote
@@ -319,7 +336,7 @@ class LinkedBridge(Bridge):
         return [end.trip for end in (self.a, self.b) if end.trip is not None]
 
     def _engage(self) -> None:
-        self.a.pending = True  # as soon as the leader's end has heard from the follower's
+        self.a.pending = not self.a.engagement.wanted  # until the leader's end has heard from the follower's
 
     def release(self) -> None:
         """Ask the leader's end to part; the follower's end does so when it hears of it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-
 MOST_LISTED = 20
 """How many alternatives a message lists; of more, the closest."""
 

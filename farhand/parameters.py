@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,25 +46,33 @@ def assign(root: object, path: str, value: object) -> object:
     A part that derives other numbers from its parameters has a method ``refresh()``, which is called afterwards. A
     tuple of parts stands for the same part in several places (a law at both ends of a link): all are set.
     """
+    assign_all(root, [(path, value)])
     owners, name = _find(root, path)
-    for owner in owners:
-        metadata = _metadata(owner, name)
-        assert metadata is not None  # _find looked
-        before = getattr(owner, name)
-        checked = _checked(path, value, before, metadata)
-        setattr(owner, name, checked)
-        try:
-            _refresh(owner)
-        except FarhandError:
-            setattr(owner, name, before)  # values that do not go together change nothing
-            raise
-    return checked
+    return getattr(owners[0], name)
+
+
+def assign_all(root: object, settings: Iterable[tuple[str, object]]) -> None:
+    """Set several parameters, then let the parts derive what depends on them; a refusal changes nothing."""
+    changes: list[tuple[object, str, object]] = []
+    for path, value in settings:
+        owners, name = _find(root, path)
+        for owner in owners:
+            metadata = _metadata(owner, name)
+            assert metadata is not None  # _find looked
+            changes.append((owner, name, _checked(path, value, getattr(owner, name), metadata)))
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
+    _set(changes)
+    try:
+        _refresh(changes)
+    except FarhandError:  # values that do not go together
+        _set(before[::-1])
+        _refresh(before)
+        raise
 
 
 def validate(part: object, name: str) -> None:
     """Check every parameter of a part that was made with values of the caller's, under the name it goes by."""
-    for path, value, _, _ in list(describe({name: part})):
-        assign({name: part}, path, value)
+    assign_all({name: part}, [(path, value) for path, value, _, _ in describe({name: part})])
 
 
 def describe(root: object, prefix: str = "") -> Iterator[tuple[str, object, str, str]]:
@@ -78,9 +86,16 @@ def describe(root: object, prefix: str = "") -> Iterator[tuple[str, object, str,
             yield from describe(child, f"{path}.")
 
 
-def _refresh(owner: object) -> None:
-    if hasattr(owner, "refresh"):
-        owner.refresh()
+def _set(changes: list[tuple[object, str, object]]) -> None:
+    for owner, name, value in changes:
+        setattr(owner, name, value)
+
+
+def _refresh(changed: list[tuple[object, str, object]]) -> None:
+    """Let each part that was changed derive its other numbers, once."""
+    for owner in {id(owner): owner for owner, _, _ in changed}.values():
+        if hasattr(owner, "refresh"):
+            owner.refresh()
 
 
 def _children(root: object) -> list[tuple[str, Any]]:

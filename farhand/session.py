@@ -97,8 +97,8 @@ class Session:
         self._stopping = False
         for station in self.stations:
             station.record(self.telemetry)
-        for bridge in self.bridges:
-            bridge.record(self.telemetry)
+        for index, bridge in enumerate(self.bridges):
+            bridge.record(self.telemetry, f"coupling-{index + 1}" if index else "coupling")
         self.telemetry.freeze(description)
         self.parts = [Part(station.sense, station.period_ns) for station in self.stations]
         self.parts += [Part(bridge.step, bridge.period_ns) for bridge in self.bridges]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
+from farhand.control.friction_offset import FrictionOffset
 from farhand.control.still import Still
 from farhand.coupling import Side
 from farhand.errors import Mismatch
-from farhand.plants import JointTorque, Plant, SimulatedPlant
+from farhand.plants import Brake, JointTorque, Plant, SimulatedPlant
 from farhand.safety import Guard
 from farhand.telemetry import Telemetry
 from farhand.world import World
@@ -17,6 +18,9 @@ Array = np.ndarray
 
 MODES = ("free", "hold", "coupled", "tripped")
 """What a station is doing, as recorded: the index into this."""
+
+LET_GO = 0.2
+"""Time over which a station that may move again stops holding still, [s]."""
 
 
 class Contribution:
@@ -47,6 +51,9 @@ class Station:
         guard: its limits.
         rest: ``"hold"`` or ``"free"`` when not coupled.
         period_ns: time between ticks, [ns].
+
+    Attributes:
+        assist: what helps the joints against their friction, or None.
     """
 
     def __init__(
@@ -59,11 +66,14 @@ class Station:
         self.rest, self.period_ns = rest, period_ns
         self.side = Side(role, arm)
         self.still = Still()
+        self.assist: FrictionOffset | None = None
         self.valid = False
         self.holding = False
-        self.wrench = np.zeros(6)
+        self._letting = 0.0
+        self._held, self._last_held = np.zeros(arm.nv), np.zeros(arm.nv)
         self._contributions: list[Contribution] = []
-        self._command = JointTorque(arm.nv)
+        self._command, self._brake = JointTorque(arm.nv), Brake(arm.nv)
+        self._can_brake = Brake in plant.accepts
 
     @classmethod
     def of(cls, world: World, name: str, role: str, rest: str = "hold", gravity: float = 9.81) -> Station:
@@ -99,7 +109,7 @@ class Station:
         self._measured = stream.channel("wrench_measured_in_world", 6, "N, N·m", axes)
         self._effort = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
         self._torque = stream.channel("torque_commanded", nv, "N·m")
-        self._command.value = self._torque  # computed in place where it is published and commanded
+        self._command.value = self._brake.value = self._torque  # computed in place where it is published and commanded
         self._mode = stream.channel("mode", 1, "index")
 
     def sense(self, now_ns: int) -> None:
@@ -111,7 +121,7 @@ class Station:
             self.arm.compute()
             self.guard.check_tool(self.arm.position, now_ns)
             self.side.age = (now_ns - sample.time_ns) * 1e-9
-        self.side.wrench = sample.wrench if self.valid else None
+        self.side.wrench = sample.wrench if self.valid and self.guard.wrench_valid else None
 
     def act(self, now_ns: int) -> None:
         """Command the plant and publish this tick."""
@@ -123,16 +133,28 @@ class Station:
                 effort += contribution.wrench
                 gain = max(gain, contribution.gain)
         effort.dot(arm.J, torque)
+        if self.assist is not None and self.valid:
+            torque += self.assist.torque(arm, torque, self.side.wrench)
         torque += arm.gravity
         tripped = self.guard.trip is not None
         if gain < 1.0 and (tripped or self.rest == "hold"):
-            torque += (1.0 - gain) * self._hold()
+            self._held[:] = (1.0 - gain) * self._hold()
+            torque += self._held
         else:
-            self.holding = False
+            torque += self._let_go()
         if not self.guard.limit(torque, now_ns):
             torque[:] = arm.gravity  # the last good gravity torque is the stillest thing that can be said
-        self.plant.write(self._command, now_ns)
+        self.plant.write(self._command if self.valid or not self._can_brake else self._brake, now_ns)
         self._publish(now_ns, 3 if tripped else 1 if self.holding else 2 if gain > 0.0 else 0)
+
+    def _let_go(self) -> Array:
+        """What is left of holding still: its last torque, faded out, so that letting go is soft."""
+        if self.holding:
+            self.holding, self._letting = False, 1.0
+            self._last_held[:] = self._held
+        self._letting = max(0.0, self._letting - self.period_ns * 1e-9 / LET_GO)
+        np.multiply(self._last_held, self._letting, self._held)
+        return self._held
 
     def _hold(self) -> Array:
         """Torque without gravity that stops the arm and keeps it; without a valid sample, as predicted by the model."""
@@ -140,6 +162,9 @@ class Station:
             self.still.begin(self.arm)
             self.holding = True
         if not self.valid:
+            if self._can_brake:  # the brakes stop the arm; when samples come back, holding starts from there
+                self.holding = False
+                return np.zeros(self.arm.nv)
             self.arm.update(self.still.q, self.still.v)
         return self.still.step(self.arm, self.period_ns * 1e-9)
 

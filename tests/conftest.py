@@ -18,9 +18,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("farhand", deadline=None, derandomize=True)
 settings.load_profile("farhand")
 
-QUIET = [
-    (f"{side}.plant.{noise}", 0.0) for side in ("leader", "follower") for noise in ("force_noise", "torque_noise")
-]
+QUIET = [(f"{side}.plant.{noise}", 0.0) for side in ("leader", "follower") for noise in ("force_noise", "torque_noise")]
 """Settings that silence the dual-arm rig's wrench sensors, so that every change of torque has a cause."""
 
 

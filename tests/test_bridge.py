@@ -7,7 +7,7 @@ import pytest
 
 DT, RAMP = 1e-3, 0.2
 REACH = 0.95  # of a UR5e [m]: no joint has a longer lever
-ONE_WAY = 20_000_000  # [ns]
+BRAKING = 24.0  # [N·m]: what slows the heaviest joint at 8 rad/s²
 
 LINKED = [("link.outage_start", 1e5), ("link.outage_length", 1.0)]
 """Settings of a link that does nothing until long after the test: a linked bridge over a perfect network."""
@@ -16,12 +16,13 @@ LINKED = [("link.outage_start", 1e5), ("link.outage_length", 1.0)]
 def bump(run, station: str, since: float, until: float) -> tuple[float, float]:
     """Largest change of joint torque per tick in a window, and the physical bound on it.
 
-    A wrench that fades by at most 1.5 dt / ramp per tick on a lever of the arm's reach, once for the coupling and once
-    for the hold that takes over, and 0.1 N·m for what gravity and motion change at teleoperation speed.
+    A gain fades by at most 1.5 dt / ramp per tick. It fades the coupling's wrench, on a lever of the arm's reach, and
+    the hold that takes over, which balances that wrench and brakes; gravity and motion add 0.1 N·m at teleoperation
+    speed.
     """
     wrench = run.signal(station, "wrench_commanded_in_world", since, until)
     level = REACH * np.linalg.norm(wrench[:, :3], axis=1).max() + np.linalg.norm(wrench[:, 3:], axis=1).max()
-    return run.largest_step(station, "torque_commanded", since, until), 2 * 1.5 * DT / RAMP * level + 0.1
+    return run.largest_step(station, "torque_commanded", since, until), 1.5 * DT / RAMP * (2 * level + BRAKING) + 0.1
 
 
 def assert_no_bump(run, since: float, until: float) -> None:
@@ -34,7 +35,7 @@ def assert_no_bump(run, since: float, until: float) -> None:
 @pytest.mark.parametrize("law", ["position-position", "position-force", "unilateral", "virtual-constraints"])
 @pytest.mark.parametrize("settings", [[], LINKED], ids=["direct", "linked"])
 def test_unlike_postures_engage_without_a_jump(dual_arm, law, settings):
-    """The follower starts elsewhere, the leader is already away from its start: nothing jumps, and the follower follows."""
+    """The follower starts elsewhere and the leader has already moved: nothing jumps, and the follower follows."""
     postures = [("rig.follower_posture", "q_B"), ("wall.present", False)]
     run = dual_arm(law=law, scenario="free", settings=[*postures, *settings])
     run.post("0.0:release", "1.2:engage").on(1.2)
@@ -43,7 +44,9 @@ def test_unlike_postures_engage_without_a_jump(dual_arm, law, settings):
     assert run.trips == []
     assert_no_bump(run, 0.0, 2.8)
     assert 0.02 < run.follower.arm.position[2] - start[2] < 0.2
-    assert run.metrics["tracking_error_max"] < 0.01
+    error = np.linalg.norm(run.signal("coupling", "error", 1.2)[:, :3], axis=1)
+    assert error.max() < run.tool_speed("leader", 1.2) * RAMP  # it moves on while the coupling fades in
+    assert error[-1] < 2e-3
 
 
 @pytest.mark.parametrize("law", ["position-position", "position-force"])
@@ -57,8 +60,8 @@ def test_parting_and_coupling_under_load_make_no_jump(dual_arm, law, part, coupl
 
 def test_the_follower_stays_while_clutched_and_keeps_its_place_afterwards(dual_arm):
     """The leader moves on alone; coupled again, the follower is where it was and moves with the leader from there."""
-    run = dual_arm(law="position-position", scenario="free").post("1.0:clutch", "1.6:declutch")
-    run.on(1.3)
+    run = dual_arm(law="position-position", scenario="free").post("0.9:clutch", "1.7:declutch")
+    run.on(1.4)
     leader, follower = run.leader.arm.position.copy(), run.follower.arm.position.copy()
     run.on(0.3)
     led, stayed = run.leader.arm.position - leader, run.follower.arm.position - follower
@@ -70,24 +73,21 @@ def test_the_follower_stays_while_clutched_and_keeps_its_place_afterwards(dual_a
     leader = run.leader.arm.position.copy()
     run.on(2.0)
     np.testing.assert_allclose(run.follower.arm.position - clutched, run.leader.arm.position - leader, atol=5e-3)
-    assert_no_bump(run, 0.9, 3.6)
+    assert_no_bump(run, 0.8, 3.7)
 
 
-@pytest.mark.xfail(strict=True, reason="engaging again takes new offsets at full gain: the spring's force vanishes in a tick")
 def test_engaging_what_is_engaged_makes_no_jump(dual_arm):
     """A second engage under load: ignored, refused or faded, but not felt as a blow."""
     run = dual_arm(law="position-force", scenario="press").post("3.5:engage").on(3.8)
     assert_no_bump(run, 3.4, 3.8)
 
 
-@pytest.mark.xfail(strict=True, reason="coupling again before the fade-out is over replaces the fading effort in a tick")
 def test_coupling_again_during_the_fade_makes_no_jump(dual_arm):
     """A quick tap on the clutch under load."""
     run = dual_arm(law="position-force", scenario="press").post("3.5:clutch", "3.55:declutch").on(3.9)
     assert_no_bump(run, 3.4, 3.9)
 
 
-@pytest.mark.xfail(strict=True, reason="a leader that holds after a trip is let go in one tick at reset")
 def test_a_reset_makes_no_jump(dual_arm):
     """The leader held against the hand; reset must not let it snap."""
     run = dual_arm(law="position-position", scenario="free").post("1.0:stop", "2.5:reset").on(2.8)
@@ -95,7 +95,7 @@ def test_a_reset_makes_no_jump(dual_arm):
 
 
 def test_a_linked_bridge_over_a_perfect_network_does_what_a_direct_one_does(dual_arm):
-    """Both ends evaluate the law on packets one tick old: the same motion within 1 mm and the same contact force within 2 %."""
+    """Packets are one tick old: the same motion within 1 mm and the same contact force within 2 %."""
     direct = dual_arm(law="position-position", scenario="press").on(3.5)
     linked = dual_arm(law="position-position", scenario="press", settings=LINKED).on(3.5)
     assert type(linked.bridge) is not type(direct.bridge)
@@ -125,8 +125,13 @@ def outage(run, start: float, length: float, directions=(0, 1)) -> None:
         network.outages = ((round(start * 1e9), round((start + length) * 1e9)),)
 
 
-@pytest.mark.parametrize("law", ["position-position", "position-force", "unilateral"])
-@pytest.mark.parametrize("directions", [(0, 1), (0,), (1,)], ids=["both ways", "to the follower", "to the leader"])
+@pytest.mark.parametrize(
+    ("law", "directions"),
+    [
+        ("unilateral", (0, 1)),
+        *((law, ways) for law in ("position-position", "position-force") for ways in ((0, 1), (0,), (1,))),
+    ],
+)
 def test_an_outage_brings_the_follower_to_rest_and_only_a_command_ends_it(dual_arm, law, directions):
     """1 s without packets while the arms move: rest in a bounded time, a reason, no coming back alone, and no jump."""
     run = dual_arm(law=law, scenario="wall", delay=40.0)
@@ -154,16 +159,14 @@ def test_an_outage_brings_the_follower_to_rest_and_only_a_command_ends_it(dual_a
     assert run.tool_speed("follower", 4.8, 6.0) < 1.2 * hand + 0.01
 
 
-@pytest.mark.xfail(strict=True, reason="the leader's end engages alone and waits for ever for the follower's; its offsets age")
 def test_an_engagement_the_follower_hears_of_late_makes_no_jump(dual_arm):
-    """Asked for while the way to the follower is dead: when it is alive again, the follower must not leap to catch up."""
+    """Asked for while the way to the follower is dead: when it lives again, the follower must not leap."""
     run = dual_arm(law="position-position", scenario="free", delay=40.0)
     outage(run, 0.4, 2.6, directions=(0,))
     run.post("0.8:engage").on(4.0)
     assert run.tool_speed("follower", 2.9, 4.0) < 0.05  # the hand has been at rest since 2.0 s
 
 
-@pytest.mark.xfail(strict=True, reason="the leader's end does not part when the follower trips before hearing of the engagement")
 def test_a_follower_that_trips_while_an_engagement_is_on_its_way_does_not_leap_at_reset(dual_arm):
     """The leader parts when it hears of the trip; reset alone couples nothing."""
     run = dual_arm(law="position-position", scenario="free", delay=200.0).post("0.3:release", "0.6:engage")

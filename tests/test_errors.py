@@ -7,7 +7,9 @@ import pytest
 from farhand import errors
 
 
-@pytest.mark.parametrize("name", ["BadValue", "FileError", "LinkError", "Mismatch", "ModelError", "OutOfRange", "UnknownName"])
+@pytest.mark.parametrize(
+    "name", ["BadValue", "FileError", "LinkError", "Mismatch", "ModelError", "OutOfRange", "UnknownName"]
+)
 def test_every_error_is_a_farhand_error(name):
     """One ``except`` at the command line catches them all."""
     assert issubclass(getattr(errors, name), errors.FarhandError)

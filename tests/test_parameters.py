@@ -80,7 +80,9 @@ def test_a_value_or_its_text_is_stored_in_the_type_of_the_parameter(tree, path, 
     assert type(found) is type(stored)
 
 
-@pytest.mark.parametrize(("value", "stored"), [("0.1,0.2,0.3", (0.1, 0.2, 0.3)), ("1;0;-1", (1, 0, -1)), (0.5, (0.5,) * 3)])
+@pytest.mark.parametrize(
+    ("value", "stored"), [("0.1,0.2,0.3", (0.1, 0.2, 0.3)), ("1;0;-1", (1, 0, -1)), (0.5, (0.5,) * 3)]
+)
 def test_a_vector_takes_its_components_or_one_number_for_all(tree, value, stored):
     """Commas, semicolons, or one number."""
     assign(tree, "law.spring.anchor", value)
@@ -118,7 +120,20 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(tree, path, value, e
     assert tree["law"].spring.refreshed == 0
 
 
-@pytest.mark.parametrize("path", ["law.spring.stifness", "spring", "law", "law.spring", "law.spring.private", "", "law.gain.x", "..", "window.width"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "law.spring.stifness",
+        "spring",
+        "law",
+        "law.spring",
+        "law.spring.private",
+        "",
+        "law.gain.x",
+        "..",
+        "window.width",
+    ],
+)
 def test_an_unknown_path_is_answered_with_every_path_there_is(tree, path):
     """A part, a private field and a derived number are not parameters either."""
     with pytest.raises(UnknownName) as refusal:
@@ -157,7 +172,6 @@ def test_twins_do_not_share_the_array_of_a_vector():
     assert second.anchor[0] == 1.0
 
 
-@pytest.mark.xfail(strict=True, reason="parameters.assign restores only the twin that refuses, not those before it")
 def test_a_refusal_by_one_twin_leaves_both_as_they_were():
     """Either both ends take a value or neither: two ends with different laws would not be one coupling."""
     twins = {"window": (Window(low=0.0, high=5.0), Window(low=0.0, high=1.0))}

@@ -39,7 +39,9 @@ def test_skew_is_the_cross_product(a, b):
 def test_power_does_not_depend_on_the_frame(R, p, twist, wrench):
     """A wrench times a twist is the same number in the child's and in the parent's frame."""
     there = wrench_in_parent(R, p, wrench) @ twist_in_parent(R, p, twist)
-    assert there == pytest.approx(wrench @ twist, abs=1e-12 * (1 + 100 * np.linalg.norm(wrench) * np.linalg.norm(twist)))
+    assert there == pytest.approx(
+        wrench @ twist, abs=1e-12 * (1 + 100 * np.linalg.norm(wrench) * np.linalg.norm(twist))
+    )
 
 
 @given(rotations, vectors, screws, screws)
@@ -90,7 +92,9 @@ def test_the_length_of_a_quaternion_does_not_matter(q, length):
 def test_quaternions_are_x_y_z_w():
     """A quarter turn about z takes x to y."""
     half = np.sqrt(0.5)
-    np.testing.assert_allclose(rotation_from_quaternion(np.array([0, 0, half, half])) @ [1, 0, 0], [0, 1, 0], atol=1e-15)
+    np.testing.assert_allclose(
+        rotation_from_quaternion(np.array([0, 0, half, half])) @ [1, 0, 0], [0, 1, 0], atol=1e-15
+    )
 
 
 @given(vectors.filter(lambda v: np.linalg.norm(v) > 1e-3), st.floats(0.0, np.pi - 1e-6))
@@ -100,7 +104,9 @@ def test_a_rotation_vector_comes_back_from_its_matrix(axis, angle):
     np.testing.assert_allclose(rotation_vector(rotation_from_vector(vector)), vector, atol=1e-6)
 
 
-@given(vectors.filter(lambda v: np.linalg.norm(v) > 1e-3), st.sampled_from([1e-4, 1e-6, 1e-8, 1e-10, 0.0, -1e-8, -1e-4]))
+@given(
+    vectors.filter(lambda v: np.linalg.norm(v) > 1e-3), st.sampled_from([1e-4, 1e-6, 1e-8, 1e-10, 0.0, -1e-8, -1e-4])
+)
 def test_near_half_a_turn_the_rotation_vector_is_still_a_rotation_the_short_way_round(axis, below):
     """At π the axis has two signs; either is right, and the matrix it makes is the one that was given."""
     R = rotation_from_vector((np.pi - below) * axis / np.linalg.norm(axis))

@@ -17,6 +17,10 @@ FINAL = 0.5
 """Length of the window at the end of a run over which final values are averaged, [s]."""
 
 
+LEAST = 1e-6
+"""Energy below which an imbalance is not worth a ratio, [J]."""
+
+
 class Running:
     """Largest value and root mean square of a stream of numbers."""
 
@@ -69,6 +73,8 @@ class Metrics:
     def final(self, stream: str, channel: str) -> Array:
         """Mean of a channel over the last :data:`FINAL` seconds."""
         times, values = self.history.times(stream), self.history.signal(stream, channel)
+        if not len(times):
+            return np.zeros(values.shape[1])
         return values[times >= times[-1] - FINAL].mean(axis=0)
 
     def result(self) -> dict[str, dict[str, object]]:
@@ -118,7 +124,7 @@ class Metrics:
         return {
             **work,
             "energy_into_coupling": (into, "J"),
-            "energy_balance_error": (abs(residual) / exchanged if exchanged else 0.0, "-"),
+            "energy_balance_error": (abs(residual) / max(exchanged, LEAST), "-"),
         }
 
     def _link(self) -> dict[str, tuple[float | None, str]]:

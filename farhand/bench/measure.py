@@ -12,7 +12,7 @@ from typing import Any
 
 from farhand.errors import UnknownName
 
-SUITES = ("farhand.bench.tick", "farhand.bench.parts")
+SUITES = ("farhand.bench.tick", "farhand.bench.parts", "farhand.bench.kinematics")
 BATCHES = 15
 
 Work = Callable[[], None]

@@ -88,8 +88,8 @@ class Path:
         np.multiply(step[:3], fraction, out=self.translation)
         self.translation += self._before[index]
         np.multiply(step, 30.0 * s * s * (1.0 - s) * (1.0 - s) / move.duration, out=self.twist)
-        if any(move.rotation):
-            self.rotation[:] = _turn(move.rotation, fraction) @ self._turned[index]
+        turned = self._turned[index]
+        self.rotation[:] = _turn(move.rotation, fraction) @ turned if any(move.rotation) else turned
 
     def _rest(self, index: int) -> None:
         """Stand where the first ``index`` moves lead to."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,9 @@ from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import Spring
 from farhand.parameters import parameter
+
+FADE = 0.2
+"""Time constant with which a force that is no longer measured fades from the hand, [s]."""
 
 
 @dataclass
@@ -21,7 +25,8 @@ class PositionForce(Coupling):
     :math:`h_b` is the contact wrench measured at the follower. In free motion the hand feels only the leader and the
     damping B; in contact it feels what the follower touches, at full strength. It shakes when the environment is much
     stiffer than the hand, and sooner over a delayed link: the loop gain is the environment's stiffness over the
-    impedance of hand and leader. Without a measurement the hand feels nothing but the damping.
+    impedance of hand and leader. When the
+    measurement is lost, what was last felt fades away and only the damping is left.
 
     Attributes:
         spring: K and D.
@@ -38,7 +43,7 @@ class PositionForce(Coupling):
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         super().__post_init__()
-        self._felt, self._drag = np.zeros(6), np.zeros(6)
+        self._reflected, self._felt, self._drag = np.zeros(6), np.zeros(6), np.zeros(6)
         self.refresh()
 
     def refresh(self) -> None:
@@ -50,9 +55,9 @@ class PositionForce(Coupling):
         self.measure(a, b)
         wrench_b = self.spring.pull(self.error, self.rate)
         if b.wrench is None:
-            self._felt[:] = 0.0
+            self._reflected *= math.exp(-dt / FADE)
         else:
-            self.mapping.back(b.wrench, out=self._felt)
-        np.multiply(self._B, a.twist, out=self._drag)
-        self._felt -= self._drag
+            self.mapping.back(b.wrench, out=self._reflected)
+        np.multiply(self._B, a.twist, self._drag)
+        np.subtract(self._reflected, self._drag, self._felt)
         return a.effort(self._felt), b.effort(wrench_b)

@@ -25,6 +25,7 @@ class EmulatedLink:
         outage_start: when everything begins to be lost, [s].
         outage_length: for how long, [s].
         rng: source of jitter and loss.
+        connected: whether anything is sent through it; if not, its settings cannot be changed.
     """
 
     delay: float = parameter(0.0, "ms", "round-trip delay", 0.0, 10_000.0)
@@ -41,10 +42,13 @@ class EmulatedLink:
         streams = (self.rng or np.random.default_rng(0)).spawn(2)
         self.networks = tuple(EmulatedNetwork(stream, Conditions()) for stream in streams)
         self.channels = Duplex(*self.networks)
+        self.connected = True
         validate(self, "link")
 
     def refresh(self) -> None:
         """Hand the settings to both directions; packets under way keep theirs."""
+        if not self.connected and not self.perfect:
+            raise BadValue("this run has no link to change; start it with --delay, --jitter, --loss or --set link.…")
         start, length = round(self.outage_start * 1e9), round(self.outage_length * 1e9)
         one_way = 0.5 * self.delay
         if self.jitter > one_way:

@@ -63,8 +63,9 @@ class WorkspaceMapping:
 
     def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
         """Choose the offsets so that the leader's pose a maps onto the follower's pose b."""
-        self.offset_position = p_b - self.motion_scale * (self._A @ p_a)
-        self.offset_rotation = (self._A @ R_a).T @ R_b
+        self._captured = (p_a, R_a)
+        self.position[:], self.rotation[:] = p_b, R_b
+        self.refresh()
 
     def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
         """Map the leader's pose and twist to the follower's target pose and twist, into the attributes."""

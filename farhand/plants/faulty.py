@@ -40,6 +40,8 @@ class FaultyPlant:
             return sample
         sample = self._plant.read(now_ns).copy()
         if self._fault == "frozen":
+            if not len(self._last.q):  # nothing good came before
+                self._last = sample
             return self._last
         if self._fault == "nan-position":
             sample.q[0] = math.nan

@@ -63,6 +63,15 @@ class JointTorque(Command):
     name = "joint torque"
 
 
+class Brake(Command):
+    """Stop by the machine's own means, whatever is or is not measured, and stay: brakes where there are any.
+
+    The value is the joint torque the motors keep up meanwhile, such as gravity at the last known configuration, [N·m].
+    """
+
+    name = "brake"
+
+
 class Plant(Protocol):
     """Something that moves and can be commanded.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+import mujoco
 import numpy as np
 
 from farhand.parameters import parameter
-from farhand.plants.plant import Command, JointTorque, Sample
-from farhand.robots import Robot, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
+from farhand.plants.plant import Brake, Command, JointTorque, Sample
+from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
 from farhand.world.world import World
 
 Array = np.ndarray
@@ -62,7 +63,7 @@ class SimulatedPlant:
         rng: source of the sensor noise.
     """
 
-    accepts: frozenset[type[Command]] = frozenset({JointTorque})
+    accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class SimulatedPlant:
         self._rng = rng or np.random.default_rng(0)
         self._sample = Sample(self._model.nq, self._model.nv)
         self._past: deque[Sample] = deque()
-        self._position_before: Array | None = None
+        self._position_before: tuple[int, Array] | None = None
         self._velocity = np.zeros(self._model.nv)
         self._noise: list[Array] = []
         self._lagged = np.zeros(self._model.nv)
@@ -112,7 +113,8 @@ class SimulatedPlant:
         return self._delayed(sample) if faults.sensor_delay else sample
 
     def write(self, command: Command, now_ns: int) -> None:
-        """Set the joint torques that act from now on."""
+        """Set the joint torques that act from now on; the brakes open when anything but :class:`Brake` is asked for."""
+        self.port.brake(isinstance(command, Brake))
         faults, torque = self.imperfections, self.port.torque
         wanted = command.value if self._plain else v_from_pinocchio(self._model, self.port.q, command.value)
         if faults.actuator_lag:
@@ -142,12 +144,22 @@ class SimulatedPlant:
             sample.q[:] = np.round(sample.q / faults.encoder_step) * faults.encoder_step
         if not faults.velocity_from_position:
             return
-        dt = self.period_ns * 1e-9
-        if self._position_before is not None and self._plain:
+        if self._position_before is not None:
+            before_ns, before = self._position_before
+            dt = (sample.time_ns - before_ns) * 1e-9
             share = 1.0 - np.exp(-2.0 * np.pi * faults.velocity_from_position * dt)
-            self._velocity += share * ((sample.q - self._position_before) / dt - self._velocity)
-        self._position_before = sample.q.copy()
+            self._velocity += share * (self._difference(before, sample.q, dt) - self._velocity)
+        self._position_before = (sample.time_ns, sample.q.copy())
         sample.v[:] = self._velocity
+
+    def _difference(self, before: Array, after: Array, dt: float) -> Array:
+        """Velocity that leads from one configuration to another in ``dt`` [s]."""
+        if self._plain:
+            return (after - before) / dt
+        qpos = [q_from_pinocchio(self._model, q) for q in (before, after)]
+        velocity = np.zeros(self._model.nv)
+        mujoco.mj_differentiatePos(self._model, velocity, dt, *qpos)
+        return v_to_pinocchio(self._model, qpos[1], velocity)
 
     def _degrade_wrench(self, sample: Sample) -> None:
         if not self._noise:  # drawn in blocks: one call for many ticks

@@ -1,7 +1,7 @@
-"""The dual-arm rig: two UR5e arms tied tool to tool by a law; a hand moves one, the other may meet a wall.
+"""The dual-arm rig: two arms tied tool to tool by a law; a hand moves one, the follower may meet a wall.
 
 Values: spec 002 (the published system) where it gives them, public Universal Robots data for masses, and assumptions
-    marked so.
+    marked so. What happens is in :mod:`farhand.rigs.dual_arm_scenarios`.
 """
 
 from __future__ import annotations
@@ -14,67 +14,31 @@ import numpy as np
 from farhand.analysis.metrics import Metrics
 from farhand.arm import Arm
 from farhand.bridge import Bridge, DirectBridge, LinkedBridge, LinkEnd
-from farhand.control.trajectory import Move, Path
+from farhand.clock import WallClock
+from farhand.control.friction_offset import FrictionOffset
+from farhand.control.trajectory import Path
 from farhand.coupling import Coupling, law_named
+from farhand.errors import UnknownName
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
 from farhand.link.packet import Packet, model_hash
 from farhand.parameters import assign, parameter
 from farhand.plants import Imperfections, SimulatedPlant
+from farhand.rigs.dual_arm_scenarios import SCENARIOS
 from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import scale_mass, set_armature, set_damping, set_frictionloss
 from farhand.safety import Guard, Watchdog
 from farhand.session import Session
 from farhand.station import Station
-from farhand.world import ImpedanceHand, Placed, Wall, World
+from farhand.world import ForceHand, ImpedanceHand, Placed, Wall, World
+from farhand.world.pushes import JointPush
 
 Array = np.ndarray
 
-DEFAULT_LAW = "position-force"
-
-SCENARIOS = {
-    scenario.name: scenario
-    for scenario in (
-        Scenario(
-            "wall",
-            "the hand lifts the leader, pushes until the follower meets the wall, waits, and comes back",
-            20.0,
-            (
-                Move(0.5, 1.5, (0.0, 0.0, 0.1), label="+z"),
-                Move(2.5, 2.0, (0.0, -0.1, 0.0), label="-y"),
-                Move(5.0, 2.5, (0.42, 0.0, 0.0), label="+x, into the wall"),
-                Move(11.0, 2.5, (-0.42, 0.0, 0.0), label="-x, out of the wall"),
-                Move(14.0, 1.5, (0.0, 0.1, 0.0), (0.0, 0.0, 0.6), label="+y with a turn"),
-                Move(16.0, 1.5, (0.0, 0.0, -0.1), (0.0, 0.0, -0.6), label="-z and turn back"),
-            ),
-        ),
-        Scenario(
-            "press",
-            "the hand pushes straight into the wall and stays there",
-            8.0,
-            (Move(0.5, 2.5, (0.42, 0.0, 0.0), label="+x"),),
-        ),
-        Scenario(
-            "free",
-            "the hand lifts the leader by 0.2 m in free space",
-            5.0,
-            (Move(0.5, 1.5, (0.0, 0.0, 0.2), label="+z"),),
-        ),
-        Scenario(
-            "rest",
-            "nobody touches anything, and the sensors are silent",
-            10.0,
-            settings={
-                "hand.open": True,
-                "leader.plant.force_noise": 0.0,
-                "leader.plant.torque_noise": 0.0,
-                "follower.plant.force_noise": 0.0,
-                "follower.plant.torque_noise": 0.0,
-            },
-        ),
-    )
-}
+DEFAULT_LAW = "virtual-constraints"
+DEFAULT_SCENARIO = "demo"
+ROLES = ("leader", "follower")
 
 
 @dataclass
@@ -85,21 +49,34 @@ class DualArm:
         rate: of plants, law and link, [Hz].
         gravity: downward acceleration, [m/s²].
         distance: between the two bases along y, [m].
-        parameter_set: kinematics of both arms, ``cb`` (used by the published system) or ``ur`` (manufacturer).
-        mass_scale: follower's masses, inertias and friction as a share of the leader's, [-].
+        leader_robot: which robot leads.
+        follower_robot: which robot follows.
+        parameter_set: kinematics of a UR5e, ``cb`` (used by the published system) or ``ur`` (manufacturer).
+        mass_scale: follower's masses, inertias and friction as a share of its robot's, [-].
         armature: rotor inertia per joint of the leader, [kg·m²].
         viscous: viscous friction per joint of the leader, [N·m·s/rad].
         coulomb: Coulomb friction per joint of the leader, unknown to its controller, [N·m].
-        leader_posture: where the leader starts.
+        friction_offset: whether the leader's joints are helped against it.
+        leader_posture: where the leader starts, a posture of its robot or ``home``.
         follower_posture: where the follower starts.
+        follower_offset: added to where the follower starts, [rad].
         model_mass: masses of the follower's plant as a multiple of what its controller believes, [-].
+        model_viscous: viscous friction of the follower's plant beyond what its controller believes, [N·m·s/rad].
+        driven: whose tool the hand holds.
+        hand: ``impedance``, which follows the scenario's moves, or ``force``, which pushes with its pulses.
+        push_torque: exerted by somebody on the leader's links, [N·m].
+        push_start: when, [s].
+        push_duration: for how long, [s].
+        push_known: whether the law is told.
     """
 
     rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 20.0, 10_000.0)
     gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
     distance: float = parameter(0.75, "m", "between the bases, along y", -5.0, 5.0)  # published
-    parameter_set: str = parameter("cb", "-", "kinematics of both arms", choices=("cb", "ur"))  # published
-    mass_scale: float = parameter(0.25, "-", "follower's masses over the leader's", 0.01, 10.0)  # published
+    leader_robot: str = parameter("ur5e", "-", "which robot leads")  # published
+    follower_robot: str = parameter("ur5e", "-", "which robot follows")  # published
+    parameter_set: str = parameter("cb", "-", "kinematics of a UR5e", choices=("cb", "ur"))  # published
+    mass_scale: float = parameter(0.25, "-", "follower's masses over its robot's", 0.01, 10.0)  # published
     armature: float = parameter(0.1, "kg·m²", "rotor inertia per joint", 0.0, 10.0)  # assumed, as in a public model
     viscous: Array = parameter(
         (2.0, 2.0, 2.0, 0.5, 0.5, 0.5), "N·m·s/rad", "viscous friction of the leader", 0.0, 100.0
@@ -107,102 +84,163 @@ class DualArm:
     coulomb: Array = parameter(
         (0.0,) * 6, "N·m", "Coulomb friction of the leader, unknown to its controller", 0.0, 100.0
     )
-    leader_posture: str = parameter("q_A", "-", "where the leader starts", choices=("q_A", "q_B", "q_L", "zero"))
-    follower_posture: str = parameter("q_A", "-", "where the follower starts", choices=("q_A", "q_B", "q_L", "zero"))
+    friction_offset: bool = parameter(False, "-", "help the leader's joints against Coulomb friction")
+    leader_posture: str = parameter("home", "-", "where the leader starts")
+    follower_posture: str = parameter("home", "-", "where the follower starts")
+    follower_offset: Array = parameter((0.0,) * 6, "rad", "added to where the follower starts", -6.3, 6.3)
     model_mass: float = parameter(1.0, "-", "follower plant's masses over what its controller believes", 0.1, 10.0)
+    model_viscous: float = parameter(
+        0.0, "N·m·s/rad", "follower plant's viscous friction unknown to its controller", 0.0, 100.0
+    )
+    driven: str = parameter("leader", "-", "whose tool the hand holds", choices=ROLES)
+    hand: str = parameter("impedance", "-", "what the hand does", choices=("impedance", "force"))
+    push_torque: Array = parameter((0.0,) * 6, "N·m", "exerted on the leader's links", -150.0, 150.0)
+    push_start: float = parameter(1.0, "s", "when the push on the leader's links begins", 0.0, 1e6)
+    push_duration: float = parameter(1.0, "s", "how long it lasts", 0.0, 1e6)
+    push_known: bool = parameter(False, "-", "whether the law is told of it")
+
+
+@dataclass
+class Arms:
+    """Both robots by role: as their controllers believe them, as they are, where they stand and how."""
+
+    believed: dict[str, Robot]
+    true: dict[str, Robot]
+    placements: dict[str, Placement]
+    postures: dict[str, Array]
 
 
 def build(options: Options) -> Rig:
     """Assemble the rig."""
-    scenario = choose(SCENARIOS, options, "wall")
+    scenario = choose(SCENARIOS, options, DEFAULT_SCENARIO)
     shape = DualArm()
     shaping, settings = split_settings(options, scenario)
     configure(shape, shaping)
     rng = np.random.default_rng(options.seed)
     law = law_named(options.law or DEFAULT_LAW)
+    law().require({"leader-wrench", "follower-wrench", "models"})
 
-    believed = load_robot("ur5e", shape.parameter_set).edited(set_armature(shape.armature), set_damping(shape.viscous))
-    robots = {"leader": believed, "follower": believed.edited(scale_mass(shape.mass_scale))}
-    true = {
-        "leader": believed.edited(set_frictionloss(shape.coulomb)) if shape.coulomb.any() else believed,
-        "follower": robots["follower"].edited(scale_mass(shape.model_mass))
-        if shape.model_mass != 1.0
-        else robots["follower"],
-    }
-    placements = {"leader": Placement(), "follower": Placement((0.0, shape.distance, 0.0))}
-    postures = {
-        "leader": believed.postures[shape.leader_posture],
-        "follower": believed.postures[shape.follower_posture],
-    }
-    period_ns = round(1e9 / shape.rate)
-
-    world = World({n: Placed(true[n], placements[n], postures[n]) for n in true}, period_ns, shape.gravity)
-    hand, wall = ImpedanceHand(path=Path(scenario.moves)), Wall()
-    world.touch("leader", "hand", hand)
-    world.touch("follower", "wall", wall)
-
+    arms, period_ns = _arms(shape), round(1e9 / shape.rate)
+    world = World(
+        {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in ROLES}, period_ns, shape.gravity
+    )
+    parameters: dict[str, Any] = {"hand": _hand(shape, scenario), "wall": Wall(), "watchdog": Watchdog()}
+    world.touch(shape.driven, "hand", parameters["hand"])
+    world.touch("follower", "wall", parameters["wall"])
     noise = Imperfections(force_noise=0.1, torque_noise=0.002)  # assumed for the published sensor
-    plants = {n: SimulatedPlant(world, n, replace(noise), rng.spawn(1)[0]) for n in robots}
-    stations = {n: _station(n, plants[n], robots[n], placements[n], shape, period_ns) for n in robots}
-    link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
+    plants = {n: SimulatedPlant(world, n, replace(noise), rng.spawn(1)[0]) for n in ROLES}
+    stations = {n: _station(n, plants[n], arms, shape, period_ns) for n in ROLES}
+    _push(shape, world, stations["leader"])
+    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
     for path, value in settings:
         if path.startswith("link."):
             assign({"link": link}, path, value)
-    law().require({"leader-wrench", "follower-wrench", "models"})
-    bridge: Bridge
-    watchdog = Watchdog()
-    if link.perfect:
-        bridge = DirectBridge(law(), stations["leader"], stations["follower"], period_ns)
-    else:
-        models = {n: Arm.of(robots[n], placements[n], shape.gravity) if "models" in law.needs else None for n in robots}
-        others = {"leader": models["follower"], "follower": models["leader"]}
-        bridge = _linked(law, stations, others, link, watchdog, shape)
-
-    parameters: dict[str, Any] = {
-        "law": tuple(bridge.laws),
-        "hand": hand,
-        "wall": wall,
-        "link": link,
-        "watchdog": watchdog,
-    }
+    bridge = _bridge(law, stations, arms, link, parameters["watchdog"], shape)
+    parameters["law"] = tuple(bridge.laws)
     for name, station in stations.items():
         parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, "still": station.still}
-    session = Session(
-        stations.values(),
-        [bridge],
-        [world],
-        clock=options.clock,
-        parameters=parameters,
-        description={"rig": "dual-arm", "law": law.name, "seed": options.seed, "scenario": scenario.name},
-    )
-    configure_parts(session, shape, settings)
-    for at, command in scenario.commands:
-        session.commands.post(command, at_ns=round(at * 1e9))
+    if stations["leader"].assist is not None:
+        parameters["leader"]["assist"] = stations["leader"].assist
+
+    described = {"rig": "dual-arm", "law": law.name, "seed": options.seed, "scenario": scenario.name}
+    session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
+    compiled = isinstance(options.clock, WallClock) and hasattr(bridge.laws[0], "kernel")
+    configure_parts(session, shape, [("law.kernel", "numba"), *settings] if compiled else settings)
+    if compiled:
+        _warm(bridge)
+    for command in scenario.commands:
+        session.commands.post_text(command)
     return Rig("dual-arm", law.name, options, scenario, session, world, Metrics(session, world), shape)
 
 
-def _station(
-    name: str, plant: SimulatedPlant, robot: Robot, placement: Placement, shape: DualArm, period_ns: int
-) -> Station:
+def _arms(shape: DualArm) -> Arms:
+    """Both robots; what their controllers do not know is only in the true ones."""
+    common = set_armature(shape.armature), set_damping(shape.viscous)
+    variants = {"ur5e": shape.parameter_set}
+    leader, follower = (
+        load_robot(name, variants.get(name)).edited(*common) for name in (shape.leader_robot, shape.follower_robot)
+    )
+    follower = follower.edited(scale_mass(shape.mass_scale))
+    true_follower = follower
+    if shape.model_mass != 1.0:
+        true_follower = true_follower.edited(scale_mass(shape.model_mass))
+    if shape.model_viscous:
+        true_follower = true_follower.edited(set_damping(shape.mass_scale * shape.viscous + shape.model_viscous))
+    true_leader = leader.edited(set_frictionloss(shape.coulomb), _dry) if shape.coulomb.any() else leader
+    postures = {
+        "leader": _posture(leader, shape.leader_posture),
+        "follower": _posture(follower, shape.follower_posture) + shape.follower_offset,
+    }
+    placements = {"leader": Placement(), "follower": Placement((0.0, shape.distance, 0.0))}
+    believed, true = {"leader": leader, "follower": follower}, {"leader": true_leader, "follower": true_follower}
+    return Arms(believed, true, placements, postures)
+
+
+def _posture(robot: Robot, name: str) -> Array:
+    known = {**robot.postures, "home": robot.home}
+    if name not in known:
+        raise UnknownName(f"posture of {robot.name}", name, known)
+    return known[name]
+
+
+def _dry(spec: Any) -> None:
+    """Friction that holds: with the engine's defaults a joint below its dry friction creeps by 0.01 rad/s."""
+    for joint in spec.joints:
+        joint.solref_friction = [0.002, 1.0]
+        joint.solimp_friction = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+
+
+def _hand(shape: DualArm, scenario: Scenario) -> ImpedanceHand | ForceHand:
+    if shape.hand == "force":
+        return ForceHand(pulses=scenario.pulses)
+    return ImpedanceHand(path=Path(scenario.moves))
+
+
+def _push(shape: DualArm, world: World, leader: Station) -> None:
+    """Somebody pushes on the leader's links; the law may be told."""
+    if not shape.push_torque.any():
+        return
+    push = JointPush(shape.push_torque, shape.push_start, shape.push_duration)
+    world.push("leader", push)
+    leader.side.external_torque = push.now if shape.push_known else None
+
+
+def _station(name: str, plant: SimulatedPlant, arms: Arms, shape: DualArm, period_ns: int) -> Station:
+    robot = arms.believed[name]
     guard = Guard(force=400.0, moment=80.0)  # twice what the published sensor could bear
     guard.watch(robot.limits)
-    arm = Arm.of(robot, placement, shape.gravity)
-    return Station(name, name, plant, arm, guard, "free" if name == "leader" else "hold", period_ns)
+    arm = Arm.of(robot, arms.placements[name], shape.gravity)
+    station = Station(name, name, plant, arm, guard, "free" if name == shape.driven else "hold", period_ns)
+    if shape.friction_offset and name == "leader":
+        station.assist = FrictionOffset(coulomb=shape.coulomb)
+    return station
 
 
-def _linked(
+def _bridge(
     law: type[Coupling],
     stations: dict[str, Station],
-    others: dict[str, Arm | None],
+    arms: Arms,
     link: EmulatedLink,
     watchdog: Watchdog,
     shape: DualArm,
-) -> LinkedBridge:
-    """A bridge of two ends with the emulated link between them; ``others`` are their models of the other side."""
+) -> Bridge:
+    """The law between the stations: in one process, or two ends with the emulated link between them."""
     leader, follower = stations["leader"], stations["follower"]
-    same = model_hash("dual-arm", law.name, shape.parameter_set, shape.mass_scale)
+    if link.perfect:
+        return DirectBridge(law(), leader, follower, leader.period_ns)
+    models: dict[str, Arm | None] = {"leader": None, "follower": None}
+    if "models" in law.needs:
+        models = {n: Arm.of(arms.believed[n], arms.placements[n], shape.gravity) for n in ROLES}
+    robots = (shape.leader_robot, shape.follower_robot)
+    same = model_hash("dual-arm", law.name, *robots, shape.parameter_set, shape.mass_scale)
     packets = [Packet(station.arm.nq, station.arm.nv, same) for station in (leader, follower)]
     to_leader, to_follower = connect(packets[0], packets[1], *link.channels)
-    a = LinkEnd(leader, law(), to_leader, others["leader"], watchdog)
-    b = LinkEnd(follower, law(), to_follower, others["follower"], watchdog)
+    a = LinkEnd(leader, law(), to_leader, models["follower"], watchdog)
+    b = LinkEnd(follower, law(), to_follower, models["leader"], watchdog)
     return LinkedBridge(a, b, leader.period_ns)
+
+
+def _warm(bridge: Bridge) -> None:
+    """Evaluate the law once, so that a compiled kernel is ready before the first tick."""
+    for end, law in zip((bridge.a, bridge.b), bridge.laws, strict=False):
+        law.step(end.station.side, end.remote, 0.0)

@@ -12,7 +12,7 @@ from farhand.control.trajectory import Move
 from farhand.errors import FarhandError, UnknownName
 from farhand.parameters import assign, describe
 from farhand.session import Session
-from farhand.world import World
+from farhand.world import ForcePulse, World
 
 RIGS = {"dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall"}
 """Every rig by name, with one line on what it is; ``farhand.rigs.<name>`` builds it."""
@@ -31,7 +31,8 @@ class Scenario:
         seconds: how long it takes by default, [s].
         moves: what the hand does.
         settings: parameter paths and values that belong to it.
-        commands: (time [s], command name) to post.
+        commands: what to post, written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``.
+        pulses: what a hand that pushes with given forces does, where the rig has one.
     """
 
     name: str
@@ -39,7 +40,8 @@ class Scenario:
     seconds: float
     moves: tuple[Move, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
-    commands: tuple[tuple[float, str], ...] = ((0.0, "engage"),)
+    commands: tuple[str, ...] = ("0:engage",)
+    pulses: tuple[ForcePulse, ...] = ()
 
 
 @dataclass

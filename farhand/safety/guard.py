@@ -14,6 +14,10 @@ from farhand.robots import Limits
 Array = np.ndarray
 
 
+UNBOUNDED = 1e6
+"""Stands for the missing limit of a joint that has one on the other side only, [rad]."""
+
+
 @dataclass(frozen=True)
 class Trip:
     """Why a station stopped.
@@ -44,6 +48,9 @@ class Guard:
         low: lower corner of the tool's workspace in world, [m].
         high: upper corner, [m].
         stale: oldest sample accepted, [s].
+        trip: why it tripped, or None.
+        wrench_valid: whether the last sample's wrench held numbers.
+        clipped: ticks in which torques were cut.
     """
 
     speed: float = parameter(1.0, "-", "fraction of the joint speed limits", 0.01, 1.0)
@@ -57,6 +64,7 @@ class Guard:
     def __post_init__(self) -> None:
         """No limits of a robot yet, not tripped."""
         self.trip: Trip | None = None
+        self.wrench_valid = True
         self.clipped = 0
         self.watch(None)
 
@@ -72,23 +80,23 @@ class Guard:
         if self._limits is None:
             return
         limits = self._limits
-        bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-        lower = np.where(bounded, limits.lower + self.margin, -np.inf)
-        upper = np.where(bounded, limits.upper - self.margin, np.inf)
+        lower, upper = limits.lower + self.margin, limits.upper - self.margin
         self._position = (lower, upper)
+        bounded = np.isfinite(lower) | np.isfinite(upper)
+        low, high = np.maximum(lower, -UNBOUNDED), np.minimum(upper, UNBOUNDED)
         self._velocity = limits.velocity * self.speed
-        self._torque, self._inverse_torque = limits.torque, 1.0 / limits.torque
-        self._share = np.zeros(len(self._torque))
-        middle = np.where(bounded, 0.5 * (limits.lower + limits.upper), 0.0)
-        with np.errstate(divide="ignore"):
+        self._torque, self._share = limits.torque, np.zeros(len(limits.torque))
+        middle = np.where(bounded, 0.5 * (low + high), 0.0)
+        reach = np.where(bounded, 2.0 / np.maximum(high - low, 1e-9), 0.0)
+        with np.errstate(divide="ignore"):  # a limit of zero gives infinity, and then nothing but zero passes
+            self._inverse_torque = 1.0 / limits.torque
             wrench = np.repeat([1.0 / np.float64(self.force), 1.0 / np.float64(self.moment)], 3)
-            reach = np.where(bounded, 2.0 / np.maximum(upper - lower, 1e-9), 0.0)
+            self._scale = np.concatenate([reach, 1.0 / self._velocity, wrench])
         self._centre = np.concatenate([middle, np.zeros(len(middle) + 6)])
-        self._scale = np.concatenate([reach, 1.0 / self._velocity, wrench])
         self._off = np.zeros(len(self._scale))
 
     def check(self, sample: Sample, now_ns: int) -> bool:
-        """Whether the sample is fit for use: not if it is stale or holds NaN. Any broken limit trips.
+        """Whether the motion in the sample is fit for use: not if it is stale or holds NaN. Any broken limit trips.
 
         All values are scaled by their limits first: if the sum of squares is at most 1, no limit is broken and nothing
         is NaN, and one product has told so. Only then is it worth looking closer.
@@ -102,6 +110,7 @@ class Guard:
             np.subtract(sample.values, self._centre, off)
             off *= self._scale
             if off.dot(off) <= 1.0:
+                self.wrench_valid = True
                 return True
         return self._look_closer(sample, now_ns)
 
@@ -141,9 +150,10 @@ class Guard:
             self.trip = Trip(now_ns, kind, reason)
 
     def _look_closer(self, sample: Sample, now_ns: int) -> bool:
+        self.wrench_valid = bool(np.isfinite(sample.values[-6:]).all())
         if not np.isfinite(sample.values).all():
             self._trip(now_ns, "invalid", f"{_bad(sample)} is not a number")
-            return False
+            return bool(np.isfinite(sample.motion).all())  # a bad wrench stops the arm, but in closed loop
         if self._limits is not None:
             self._look_at_joints(sample.q, sample.v, now_ns)
         if sample.wrench is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from farhand.control.trajectory import Path
+from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.spatial import rotation_vector
 from farhand.world.touch import Tool
@@ -23,7 +24,7 @@ class ImpedanceHand:
               \tau = K_r \log(R_r R^\top) + D_r (\omega_r - \omega)
 
     The path is a displacement from where the tool was at the first push. A drag from the console is a further
-    displacement. Opening the hand makes both springs vanish.
+    displacement. Opening the hand makes both springs vanish; closing it takes hold of the tool where it then is.
 
     Attributes:
         stiffness: K, [N/m].
@@ -58,14 +59,14 @@ class ImpedanceHand:
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Pull the tool towards the path."""
-        if not self._held:
-            self._held = True
-            self._position[:], self._rotation[:] = tool.position, tool.rotation
         if self.open:
             wrench[:] = self._error[:] = 0.0
+            self._held = False
             return
         path, stretch, rate = self.path, self._stretch, self._rate
         path.at(t)
+        if not self._held:
+            self._hold(tool)
         np.add(self._position, path.translation, out=stretch)
         stretch += self.drag
         stretch -= tool.position
@@ -74,6 +75,13 @@ class ImpedanceHand:
         rate *= self._D
         np.multiply(self._K, self._error, out=wrench)
         wrench += rate
+
+    def _hold(self, tool: Tool) -> None:
+        """Shift and turn the path such that both springs are slack at the tool's present pose."""
+        self._held = True
+        np.subtract(tool.position, self.path.translation, out=self._position)
+        self._position -= self.drag
+        self._rotation[:] = self.path.rotation.T @ tool.rotation
 
     @property
     def stored(self) -> float:
@@ -94,6 +102,11 @@ class ForcePulse:
     start: float
     duration: float
     wrench: tuple[float, float, float, float, float, float]
+
+    def __post_init__(self) -> None:
+        """Refuse a pulse without length."""
+        if not self.duration > 0.0:
+            raise BadValue(f"a force pulse lasts {self.duration:g} s; it needs more than 0 s")
 
 
 @dataclass

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.world.touch import Tool
 
@@ -44,7 +45,10 @@ class Wall:
 
     def refresh(self) -> None:
         """Recompute what depends on the parameters."""
-        unit = self.normal / max(float(np.linalg.norm(self.normal)), 1e-12)
+        length = float(np.linalg.norm(self.normal))
+        if length < 1e-9:
+            raise BadValue("wall.normal = 0,0,0 has no direction; give it a length above 0")
+        unit = self.normal / length
         self._nx, self._ny, self._nz = unit.tolist()
         self._level = float(unit @ self.point)
 

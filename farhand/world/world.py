@@ -10,9 +10,14 @@ import numpy as np
 
 from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
+from farhand.world.pushes import JointPush
 from farhand.world.touch import Tie, Tool, Touch
 
 Array = np.ndarray
+
+
+BRAKE = 0.3
+"""Torque of a joint's brake as a share of its torque limit; assumed, with a limit of 100 N·m where none is known."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,15 @@ class Port:
         torque: joint torque that acts during the next step, [N·m]; write it.
         tool: state of the tool.
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
-        work: energy given to the robot so far by ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction)
-            and each touch by name, [J].
+        push: what pushes on its links, or None.
+        braking: whether the joints' brakes are closed.
+        work: energy given to the robot so far by ``actuator``, ``damping``, ``constraint`` (joint limits, dry
+            friction), ``push`` and each touch by name, [J].
     """
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, tool: str, q_slice: slice, v_slice: slice) -> None:
+    def __init__(
+        self, model: mujoco.MjModel, data: mujoco.MjData, tool: str, q_slice: slice, v_slice: slice, brake: Array
+    ) -> None:
         self.v_slice = v_slice
         self.q, self.v = data.qpos[q_slice], data.qvel[v_slice]
         self.nv = len(self.v)
@@ -55,16 +64,28 @@ class Port:
         self.J = self.jacobian_world[:, v_slice]
         self.wrench = np.zeros(6)
         self.touches: list[tuple[str, Touch | None, Array]] = []
+        self.push: JointPush | None = None
         self.work: dict[str, float] = {"actuator": 0.0, "damping": 0.0, "constraint": 0.0}
         self._damping = model.dof_damping[v_slice]
+        self.braking = False
+        self._friction, self._brake = model.dof_frictionloss[v_slice], brake
+        self._friction_free = self._friction.copy()
         self._v_before = np.zeros(self.nv)
         self._travelled, self._drag, self._twist = np.zeros(self.nv), np.zeros(self.nv), np.zeros(6)
+
+    def brake(self, on: bool) -> None:
+        """Close or open the joints' brakes: dry friction on top of what the joints have."""
+        if on != self.braking:
+            self.braking = on
+            self._friction[:] = self._friction_free + (self._brake if on else 0.0)
 
     def apply(self) -> None:
         """Hand the actuators' torques and those of all touches to the engine."""
         self._v_before[:] = self.v
         self.wrench.dot(self.J, self.applied)
         self.applied += self.torque
+        if self.push is not None:
+            self.applied += self.push.now
 
     def account(self, h: float, constrained: bool) -> None:
         """Add the work of the step just made: torque times mean velocity, exact for constant inertia."""
@@ -77,13 +98,17 @@ class Port:
         work["damping"] -= float(self._drag.dot(travelled))
         if constrained:
             work["constraint"] += float(self.constraint.dot(travelled))
+        if self.push is not None:
+            work["push"] += float(self.push.now.dot(travelled))
         for name, _, wrench in self.touches:
             work[name] += float(wrench.dot(self._twist))
 
     def sense(self, t: float, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Jacobian, tool twist and the wrench of every touch at the present state."""
+        """Jacobian, tool twist and what every touch and push does at the present state."""
         mujoco.mj_jacSite(model, data, self.jacobian_world[:3], self.jacobian_world[3:], self.site)
         self.J.dot(self.v, out=self.tool.twist)
+        if self.push is not None:
+            self.push.at(t)
         for _, touch, wrench in self.touches:
             if touch is not None:
                 touch.push(self.tool, t, wrench)
@@ -128,15 +153,23 @@ class World:
     def touch(self, robot: str, name: str, touch: Touch) -> None:
         """Let ``touch`` (a hand, a wall, a spring to ground) act on the tool of ``robot`` under the given name."""
         port = self._port(robot)
+        _refuse_taken(port, name)
         port.touches.append((name, touch, np.zeros(6)))
         port.work[name] = 0.0
         self._sense()
+
+    def push(self, robot: str, push: JointPush) -> None:
+        """Let ``push`` act on the joints of ``robot``, beside its actuators."""
+        port = self._port(robot)
+        port.push = push
+        port.work["push"] = 0.0
 
     def tie(self, a: str, b: str, name: str, tie: Tie) -> None:
         """Let ``tie`` act between the tools of robots ``a`` and ``b``."""
         port_a, port_b = self._port(a), self._port(b)
         wrenches = np.zeros(6), np.zeros(6)
         for port, wrench in zip((port_a, port_b), wrenches, strict=True):
+            _refuse_taken(port, name)
             port.touches.append((name, None, wrench))
             port.work[name] = 0.0
         self._ties.append((tie, port_a, port_b, *wrenches))
@@ -168,7 +201,9 @@ class World:
         for name, item in self.placed.items():
             alone = item.robot.compile()
             q_slice, v_slice = slice(q, q + alone.nq), slice(v, v + alone.nv)
-            ports[name] = Port(self.model, self.data, f"{name}/{item.robot.tool}", q_slice, v_slice)
+            limit = item.robot.limits.torque
+            brake = BRAKE * np.where(np.isfinite(limit), limit, 100.0)
+            ports[name] = Port(self.model, self.data, f"{name}/{item.robot.tool}", q_slice, v_slice, brake)
             q, v = q_slice.stop, v_slice.stop
         return ports
 
@@ -197,6 +232,11 @@ class World:
             tie.push(a.tool, b.tool, t, wrench_a, wrench_b)
         for port in self._ports:
             port.total()
+
+
+def _refuse_taken(port: Port, name: str) -> None:
+    if name in port.work:
+        raise BadValue(f"the name {name!r} is taken in the robot's energy account, beside {', '.join(port.work)}")
 
 
 def _compose(placed: Mapping[str, Placed], step: float, gravity: float) -> mujoco.MjModel:

@@ -106,7 +106,6 @@ def test_a_move_that_takes_no_time_is_refused(duration):
         Path([Move(0.0, duration)])
 
 
-@pytest.mark.xfail(strict=True, reason="Path.at leaves the rotation of the last call during a move that only translates")
 @settings(max_examples=60)
 @given(st.lists(st.floats(-0.5, 7.0), min_size=2, max_size=6))
 def test_the_displacement_at_a_time_does_not_depend_on_what_was_asked_before(times):

@@ -215,14 +215,6 @@ def test_a_law_with_all_it_needs_is_not_refused(law_type):
     law_type().require(frozenset(NEEDS))
 
 
-@pytest.mark.xfail(strict=True, reason="virtual-constraints checks its mapping when it is made, not when it is set")
-def test_a_law_that_takes_no_scaled_workspace_refuses_one_live_too():
-    """What is refused when building must not slip in while running."""
-    law = law_named("virtual-constraints")()
-    with pytest.raises(BadValue):
-        assign(law, "mapping.motion_scale", 2.0)
-
-
 @by_name(EVERY_LAW)
 def test_two_instances_of_a_law_are_two_laws(law_type, pair):
     """Each end of a link has its own: a parameter or an offset of one is not the other's."""

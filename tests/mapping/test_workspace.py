@@ -98,7 +98,6 @@ def test_after_a_live_change_motion_is_scaled_anew():
     np.testing.assert_allclose(mapping.position - start, [0.3, 0.0, 0.0], atol=1e-12)
 
 
-@pytest.mark.xfail(strict=True, reason="WorkspaceMapping.capture does not set the target that refresh keeps")
 def test_a_change_between_capture_and_the_first_step_makes_no_jump():
     """Engage and a new scale may be asked for in the same tick."""
     mapping = mapping_with()
@@ -109,7 +108,6 @@ def test_a_change_between_capture_and_the_first_step_makes_no_jump():
     np.testing.assert_allclose(mapping.position, p_b, atol=1e-12)
 
 
-@pytest.mark.xfail(strict=True, reason="WorkspaceMapping.capture does not set the target that refresh keeps")
 def test_a_change_after_capturing_anew_keeps_the_new_target():
     """The leader has moved while clutched; the captured target counts, not the one from before the clutch."""
     mapping = mapping_with()

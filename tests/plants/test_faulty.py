@@ -74,7 +74,6 @@ def test_a_faulty_plant_is_a_plant():
     assert (plant.name, plant.accepts, plant.period_ns) == (true.name, true.accepts, true.period_ns)
 
 
-@pytest.mark.xfail(strict=True, reason="FaultyPlant returns an empty sample when frozen before its first read")
 def test_a_plant_frozen_from_the_start_repeats_its_first_sample():
     """A fault at the first tick freezes the state at start, of the right size."""
     plant, _ = faulty("frozen", 0)

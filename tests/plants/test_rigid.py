@@ -19,7 +19,9 @@ V = np.array([0.5, -0.8, 1.0, 0.3, -0.6, 0.9])
 END_NS = 192_000_000
 
 
-def swing(integrator: str, step_ns: int, end_ns: int = END_NS, damping: float = 0.0, spring: bool = False) -> RigidPlant:
+def swing(
+    integrator: str, step_ns: int, end_ns: int = END_NS, damping: float = 0.0, spring: bool = False
+) -> RigidPlant:
     """A moving arm let go."""
     robot = load_robot("ur5e").edited(set_damping(damping))
     plant = RigidPlant("arm", Arm.of(robot), Q, step_ns, integrator)
@@ -95,7 +97,7 @@ def test_a_sample_belongs_to_one_moment():
 
 
 def test_a_floating_body_falls_as_galileo_says(tmp_path):
-    """z = ½ g t², and its spin stays."""
+    """Height is ½ g t², and its spin stays."""
     path = tmp_path / "body.xml"
     path.write_text(
         '<mujoco><worldbody><body name="b" pos="0 0 5"><freejoint/><inertial pos="0 0 0" mass="2"'

@@ -78,7 +78,6 @@ def test_a_velocity_made_from_coarse_positions_is_noisy_and_less_so_with_a_lower
     assert ripple[0] > 3 * ripple[1]
 
 
-@pytest.mark.xfail(strict=True, reason="SimulatedPlant divides by the world's step, not by the time between reads")
 def test_a_velocity_made_from_positions_is_right_at_any_reading_rate():
     """A bus read every fifth step still knows how fast the joint moves."""
     rows = list(swing(plant_with(velocity_from_position=200.0), 300, every=5, level=1.0))
@@ -86,7 +85,6 @@ def test_a_velocity_made_from_positions_is_right_at_any_reading_rate():
     np.testing.assert_allclose(sample.v, v, atol=0.05 * np.abs(v).max())
 
 
-@pytest.mark.xfail(strict=True, reason="SimulatedPlant gives zero velocity made from positions where nq and nv differ")
 def test_a_velocity_made_from_positions_works_for_a_floating_base(tmp_path):
     """Differences on a quaternion are rotations, not zeros."""
     path = tmp_path / "floating.xml"

@@ -126,7 +126,6 @@ def test_a_margin_narrows_the_range(guard):
     assert guard.trip.kind == "position"
 
 
-@pytest.mark.xfail(strict=True, reason="Guard looks only at joints that are bounded on both sides")
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_a_joint_with_a_limit_on_one_side_only_trips_there():
     """A range may be open above and closed below."""

@@ -50,9 +50,7 @@ def test_the_account_closes_for_a_free_swing():
     world = two_arms()
     initial = world.mechanical_energy()
     world.advance(SECOND // 2)
-    kinetic = sum(
-        _kinetic(world, name, placement) for name, placement in (("left", Placement()), ("right", BESIDE))
-    )
+    kinetic = sum(_kinetic(world, name, placement) for name, placement in (("left", Placement()), ("right", BESIDE)))
     assert kinetic > 1.0
     assert abs(world.mechanical_energy() - initial) < 1e-3 * kinetic
 
@@ -64,7 +62,7 @@ def _kinetic(world: World, name: str, placement: Placement) -> float:
 
 
 def test_the_account_closes_for_damped_joints():
-    """What viscous friction takes is counted, it only takes, and what is missing is integration error: it goes with h."""
+    """What viscous friction takes is counted, and it only takes; the rest is integration error, which goes with h."""
     residuals = []
     for step_ns in (400_000, 200_000):
         world = two_arms(step_ns, robot=UR5E.edited(set_damping(3.0)))
@@ -98,7 +96,11 @@ def test_the_account_closes_for_a_tie_between_two_arms():
     world = two_arms(500_000, gravity=0.0)
     rest = world.ports["right"].tool.position - world.ports["left"].tool.position
     tie = ToolSpring(
-        length=rest + [0.05, -0.03, 0.04], stiffness=400.0, rotational_stiffness=5.0, damping=5.0, rotational_damping=0.1
+        length=rest + [0.05, -0.03, 0.04],
+        stiffness=400.0,
+        rotational_stiffness=5.0,
+        damping=5.0,
+        rotational_damping=0.1,
     )
     world.tie("left", "right", "tie", tie)
     loaded = tie.stored

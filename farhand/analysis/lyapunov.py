@@ -1,0 +1,51 @@
+"""Lyapunov monitor: a number that a tie between two tools must never let grow while models and wrenches are exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.coupling import Side
+from farhand.coupling.virtual_constraints import VirtualConstraints
+from farhand.spatial import orientation_potential, rotation_vector
+
+Array = np.ndarray
+
+
+class LyapunovMonitor:
+    r"""Watches what the error dynamics :math:`\ddot y + K_d \dot y + K_p e = 0` must lose.
+
+    .. math::
+        V_p = \tfrac12 \dot e_p^\top K_{tp}^{-1} \dot e_p + \tfrac12 e_p^\top e_p, \qquad
+        V_o = \tfrac12 \tilde\omega^\top K_{op}^{-1} \tilde\omega + U(R_e), \qquad
+        \dot V_o = -\tilde\omega^\top K_{op}^{-1} K_{od}\, \tilde\omega \le 0
+
+    U belongs to the law's choice of orientation error, :math:`\dot U = e_o^\top \tilde\omega`, and is taken from the
+    relative rotation :math:`R_e = R_t R_b^\top`. The argument holds for K_op with equal entries, as θ k and ω̃ then
+    share the gain; it is almost global: at θ = π the error jumps.
+
+    Attributes:
+        translation: V_p at the last sample, [m²].
+        rotation: V_o at the last sample, [rad²].
+        largest: the largest V_o so far, [rad²].
+        rise: the largest increase of V_o from one sample to the next, [rad²].
+    """
+
+    def __init__(self, law: VirtualConstraints) -> None:
+        self._law = law
+        self.translation = self.rotation = self.largest = self.rise = 0.0
+        self._samples = 0
+
+    def sample(self, a: Side, b: Side) -> None:
+        """Evaluate both at the present state of the two sides."""
+        law, mapping = self._law, self._law.mapping
+        mapping.forward(a.position, a.rotation, a.twist)
+        shift, rate = mapping.position - b.position, mapping.twist - b.twist
+        turned = rotation_vector(mapping.rotation @ b.rotation.T)
+        scaled = 0.5 * rate * rate / law.proportional
+        before = self.rotation
+        self.translation = float(scaled[:3].sum() + 0.5 * shift @ shift)
+        self.rotation = float(scaled[3:].sum() + orientation_potential(turned, law.orientation))
+        if self._samples:
+            self.rise = max(self.rise, self.rotation - before)
+        self.largest = max(self.largest, self.rotation)
+        self._samples += 1

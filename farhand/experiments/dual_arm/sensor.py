@@ -1,0 +1,249 @@
+"""The force sensor and its handle, off line: counts, bias, weight and drift, calibration, grip frame."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from farhand.errors import BadValue
+from farhand.experiments.harness import Finding, experiment, generator
+from farhand.experiments.mutation import Mutation, patched
+from farhand.sensing import Conditioner, ForceSensor, Load, Mounting, SensorProfile, calibrate, load_handle, load_sensor
+from farhand.sensing import calibration as calibration_module
+from farhand.sensing import profile as profile_module
+from farhand.spatial import adjoint, skew, twist_in_parent
+
+Array = np.ndarray
+
+GROUP = "dual-arm"
+HEX_E, HANDLE = load_sensor("optoforce-hex-e"), load_handle("dual-arm-handle")
+GRIP = HANDLE.grip_position
+HOURS = 4.0  # after which the seed found a calibration spoilt
+
+
+@experiment(
+    "D-41",
+    "F/T counts to SI",
+    group=GROUP,
+    unit="count",
+    criterion="2000 counts → 200 N; 6500 → 6.5 N·m; quantisation step 0.1 N / 1 mN·m",
+    source="seed L713–745, tables 5.1 and 5.2, (5.1)",
+)
+def counts_to_si() -> Finding:
+    """Full counts through the conditioner, and every level that a slow sweep of the true wrench makes."""
+    full = measured(plain_conditioner(), HEX_E.counts, np.eye(3))
+    published = np.repeat([0.1, 0.001], 3)
+    error = np.abs(full - [200.0, 200.0, 200.0, 10.0, 10.0, 6.5]) / published
+    steps = np.array([_step_of(axis) for axis in range(6)])
+    worst = max(float(error.max()), float(np.abs(steps / published - 1.0).max()))
+    return Finding(worst, worst < 1e-9, f"steps {steps[0]:.4g} N and {steps[5]:.4g} N·m; largest deviation, in counts")
+
+
+@experiment(
+    "D-42",
+    "Weight, bias and drift compensation",
+    group=GROUP,
+    unit="N",
+    criterion="50 random orientations, no contact, 20-sample means: residual < 0.15 N, < 0.005 N·m with noise and "
+    "quantisation; bias from first 100 samples",
+    source="seed L747–753; noise and drift recommended, spec 002 §2.6",
+)
+def compensation() -> Finding:
+    """Ten start-ups with unlike biases; then four hours of drift, and the bias taken anew."""
+    rng = generator("D-42")
+    found = np.array([_start_up(rng) for _ in range(10)])  # start-up × (fresh, 4 h later, anew) × (force, torque)
+    fresh, old, anew = found.max(axis=0)
+    force, torque = np.maximum(fresh, anew)
+    return Finding(
+        force,
+        force < 0.15 and torque < 0.005,
+        f"torque {torque:.4f} N·m; after {HOURS:g} h of drift {old[0]:.2f} N until the bias is taken anew",
+    )
+
+
+@experiment(
+    "D-43",
+    "Sensor calibration by orientation sweep",
+    group=GROUP,
+    unit="%",
+    criterion="recovers m within 2 %, r within 2 mm, bias within 0.1 N",
+    source="seed L753; least squares recommended, spec 002 §3.13",
+)
+def orientation_sweep() -> Finding:
+    """Gravity along ±x, ±y, ±z for 2 s each, first the bare sensor, then with the handle, which is the difference."""
+    rng = generator("D-43")
+    worst = np.array([_sweep(rng) for _ in range(10)]).max(axis=0)
+    mass, com, bias = worst[0] * 100.0, worst[1] * 1e3, worst[2]
+    note = f"com {com:.2f} mm, bias {bias:.3f} N; worst of 10 sweeps, internals and handle"
+    return Finding(mass, mass < 2.0 and com < 2.0 and bias < 0.1, note)
+
+
+@experiment(
+    "D-52",
+    "Handle and grip frame",
+    group=GROUP,
+    unit="N, N·m",
+    criterion="grip transform configurable; wrench about sensor origin independent of grip point",
+    source="seed L685, L1058",
+)
+def grip_frame() -> Finding:
+    """One push told in the frames of twenty grips must read alike; one force at twenty grips must not."""
+    rng = generator("D-52")
+    rotation, mounting = Rotation.random(rng=rng).as_matrix(), Mounting(GRIP, Rotation.random(rng=rng).as_matrix())
+    sensor = ForceSensor(HEX_E.silent(), mounting, HANDLE.load)
+    push = np.array([20.0, -12.0, 15.0, 1.0, -2.0, 0.5])  # in tool axes at the tool point
+    told, forced, arms = [], [], []
+    for _ in range(20):
+        grip = replace(
+            HANDLE, grip_position=rng.uniform(-0.1, 0.1, 3), grip_rotation=Rotation.random(rng=rng).as_matrix()
+        )
+        same = adjoint(grip.grip_rotation, grip.grip_position).T @ push
+        told.append(_reading(sensor, rotation, grip.wrench_in_tool(same)))
+        straight = np.concatenate([grip.grip_rotation.T @ push[:3], np.zeros(3)])
+        forced.append(_reading(sensor, rotation, grip.wrench_in_tool(straight)))
+        arms.append(mounting.rotation.T @ np.cross(grip.grip_position, push[:3]))
+    spread = float(np.ptp(told, axis=0).max())
+    followed = np.ptp(np.array(forced)[:, 3:] - arms, axis=0).max()  # the reading follows r × f, up to rounding
+    ok = spread < 1e-9 and float(followed) < 0.0021 and float(np.ptp(arms, axis=0).max()) > 1.0  # [N·m]
+    return Finding(spread, ok, f"a force at the grip follows r × f within {1e3 * followed:.1f} mN·m (rounding)")
+
+
+def plain_conditioner(mounting: Mounting | None = None) -> Conditioner:
+    """A conditioner without weight, bias and limit."""
+    conditioner = Conditioner(replace(HEX_E, internals=Load()), mounting or Mounting(), gravity=0.0, limit=2.0)
+    conditioner.set_bias(np.zeros(6))
+    return conditioner
+
+
+def measured(conditioner: Conditioner, counts: Array, rotation: Array) -> Array:
+    """What a conditioner makes of a reading that must be usable."""
+    wrench = conditioner.update(counts, rotation)
+    if wrench is None:
+        raise BadValue(f"no measurement: {conditioner.reason}")
+    return wrench.copy()
+
+
+def _step_of(axis: int) -> float:
+    """The largest deviation from one published step between neighbouring levels of a sweep, as a step, [N] or [N·m]."""
+    sensor, conditioner = ForceSensor(HEX_E.silent(), gravity=0.0), plain_conditioner()
+    wrenches = np.zeros((201, 6))
+    wrenches[:, axis] = np.linspace(-0.005, 0.005, 201) * HEX_E.capacity[axis]
+    outputs = [measured(conditioner, row, np.eye(3))[axis] for row in sensor.read(wrenches, np.eye(3))]
+    levels = np.unique(np.round(outputs, 9))
+    steps = np.diff(levels)
+    published = 0.1 if axis < 3 else 0.001
+    return float(steps[np.argmax(np.abs(steps - published))])
+
+
+def _start_up(rng: np.random.Generator) -> list[tuple[float, float]]:
+    """Largest residuals (force, torque) after start-up, four hours later, and with the bias taken anew."""
+    bias = rng.uniform(-1.0, 1.0, 6) * np.repeat([20.0, 0.5], 3)
+    sensor = ForceSensor(HEX_E, Mounting(), HANDLE.load, bias=bias, rng=rng)
+    conditioner = Conditioner(HEX_E, Mounting(), HANDLE.load)
+    _take_bias(sensor, conditioner, rng)
+    found = [_residual(sensor, conditioner, rng)]
+    sensor.rest(HOURS * 3600.0)
+    found.append(_residual(sensor, conditioner, rng))
+    conditioner.tare()
+    _take_bias(sensor, conditioner, rng)
+    return [*found, _residual(sensor, conditioner, rng)]
+
+
+def _take_bias(sensor: ForceSensor, conditioner: Conditioner, rng: np.random.Generator) -> None:
+    rotation = Rotation.random(rng=rng).as_matrix()
+    for counts in sensor.read(np.zeros((100, 6)), rotation):
+        conditioner.update(counts, rotation)
+
+
+def _residual(sensor: ForceSensor, conditioner: Conditioner, rng: np.random.Generator) -> tuple[float, float]:
+    """Largest mean force [N] and torque [N·m] over 50 orientations, two seconds of motion between them."""
+    means = []
+    for rotation in Rotation.random(50, rng=rng).as_matrix():
+        sensor.rest(2.0)
+        readings = sensor.read(np.zeros((20, 6)), rotation)
+        means.append(np.mean([measured(conditioner, counts, rotation) for counts in readings], axis=0))
+    force, torque = (np.linalg.norm(part, axis=1).max() for part in np.split(np.array(means), 2, axis=1))
+    return float(force), float(torque)
+
+
+def _sweep(rng: np.random.Generator) -> tuple[float, float, float]:
+    """Errors of one calibration: largest relative error of a mass, of a centre of mass [m], of the bias [N]."""
+    turns = np.pi / 2.0 * np.array([(0, 0, 0), (2, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)])
+    rotations = Rotation.from_rotvec(turns).as_matrix()
+    bias = rng.uniform(-1.0, 1.0, 6) * np.repeat([20.0, 0.5], 3)
+    fits = []
+    for load in (Load(), HANDLE.load):
+        sensor = ForceSensor(HEX_E, Mounting(), load, bias=bias, rng=rng)
+        readings = [sensor.read(np.zeros((200, 6)), rotation).mean(axis=0) for rotation in rotations]
+        fits.append(calibrate(np.array(readings) * HEX_E.resolution, rotations))
+    bare, full = fits
+    pairs = (bare.load, HEX_E.internals), (full.load - bare.load, HANDLE.load)
+    mass = max(abs(fitted.mass / true.mass - 1.0) for fitted, true in pairs)
+    com = max(float(np.linalg.norm(fitted.com - true.com)) for fitted, true in pairs)
+    return mass, com, max(float(np.linalg.norm(fit.bias_force - bias[:3])) for fit in fits)
+
+
+def _reading(sensor: ForceSensor, rotation: Array, wrench_in_tool: Array) -> Array:
+    """What a sensor reports, [N] and [N·m], of a wrench in tool axes."""
+    in_world = np.concatenate([rotation @ wrench_in_tool[:3], rotation @ wrench_in_tool[3:]])
+    return sensor.read(in_world, rotation) * HEX_E.resolution
+
+
+@contextlib.contextmanager
+def _conditioners(**changed: object) -> Iterator[None]:
+    """Every conditioner made meanwhile has some fields replaced."""
+    prepare = Conditioner.__post_init__
+
+    def broken(self: Conditioner) -> None:
+        for name, value in changed.items():
+            setattr(self, name, value)
+        prepare(self)
+
+    with patched(Conditioner, "__post_init__", broken):
+        yield
+
+
+def _thousandth(self: SensorProfile) -> Array:
+    """Torque capacity divided by 1000 once more, as the published text says (E-21)."""
+    return self.capacity / self.counts / np.repeat([1.0, 1000.0], 3)
+
+
+def _once(self: Conditioner) -> None:
+    if not hasattr(self, "_biased"):
+        self.status, self._biased, self._taken = "bias", False, 0
+
+
+MUTATIONS = [
+    Mutation(
+        "torque counts",
+        "torques are divided by 1000 once more (E-21)",
+        ("D-41",),
+        lambda: patched(SensorProfile, "resolution", property(_thousandth)),
+    ),
+    Mutation("handle's weight", "the handle weighs nothing", ("D-42",), lambda: _conditioners(load=Load())),
+    Mutation(
+        "handle's lever",
+        "the handle's weight is taken to hang from the sensor's origin",
+        ("D-42",),
+        lambda: _conditioners(load=replace(HANDLE.load, com=np.zeros(3))),
+    ),
+    Mutation("short bias", "the bias is a single reading", ("D-42",), lambda: _conditioners(samples=1)),
+    Mutation("no bias anew", "the bias is never taken again", ("D-42",), lambda: patched(Conditioner, "tare", _once)),
+    Mutation(
+        "cross product",
+        "the calibration takes m g × r for r × m g",
+        ("D-43",),
+        lambda: patched(calibration_module, "skew", lambda a: -skew(a)),
+    ),
+    Mutation(
+        "grip as twist",
+        "the grip's wrench changes frame as a twist does",
+        ("D-52",),
+        lambda: patched(profile_module, "wrench_in_parent", twist_in_parent),
+    ),
+]
+"""Parts broken on purpose."""

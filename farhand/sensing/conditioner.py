@@ -1,0 +1,152 @@
+"""Conditioner: raw counts of a force/torque sensor in, wrench of the contact out; or None, and why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from farhand.errors import BadValue
+from farhand.parameters import parameter
+from farhand.sensing.profile import AXES, UNITS, Load, Mounting, SensorProfile
+from farhand.spatial import skew
+
+Array = np.ndarray
+
+
+@dataclass
+class Conditioner:
+    r"""Takes bias and weight off a raw reading and moves it to the tool point.
+
+    .. math::
+        w_{raw} = \mathrm{counts} \cdot \mathrm{capacity} / \mathrm{counts}_{cap}, \qquad
+        w = \sigma\,(w_{raw} - b) - w_g(R_s), \qquad
+        w_g = \begin{bmatrix} m R_s^\top g_0 \\ r \times m R_s^\top g_0 \end{bmatrix}
+
+        f_b = R_{bs} w_f, \quad m_b = R_{bs} w_m + p_{bs} \times f_b, \qquad h = (R_b f_b,\; R_b m_b)
+
+    R_bs, p_bs and σ are the mounting, R_s = R_b R_bs. The weight is that of the internals and of the load. The bias
+    is the mean of the first ``samples`` readings, less the weight, taken at rest with hands off; until then there is no
+    measurement. A reading near an axis's capacity is no measurement either, from the very sample on that shows it: the
+    other axes of a bent sensor are wrong too.
+
+    Attributes:
+        profile: the sensor's data sheet.
+        mounting: where it sits on the tool.
+        load: what is mounted on it beside its own internals, such as a handle.
+        gravity: downward acceleration, [m/s²].
+        samples: readings that the bias is made of, [-].
+        limit: share of the capacity from which a reading does not count, [-]; above 1, every reading counts.
+        status: ``bias`` while the bias is taken, ``ok``, ``saturated`` or ``invalid`` (not a number).
+        bias: b, [N] and [N·m].
+        wrench: on the arm by hand or environment, world axes at the tool point, [N] and [N·m]; the last good one.
+    """
+
+    profile: SensorProfile
+    mounting: Mounting = field(default_factory=Mounting)
+    load: Load = field(default_factory=Load)
+    gravity: float = 9.81
+    samples: int = parameter(100, "-", "readings that the bias is made of", 1, 1_000_000)
+    limit: float = parameter(0.95, "-", "share of the capacity from which a reading does not count", 0.1, 2.0)
+
+    def __post_init__(self) -> None:
+        """Prepare the maps; the bias is still to be taken."""
+        self.wrench, self.raw, self.bias = np.zeros(6), np.zeros(6), np.zeros(6)
+        self._in_tool, self._share, self._sum = np.zeros(6), np.zeros(6), np.zeros(6)
+        self._rows_tool, self._rows = self._in_tool.reshape(2, 3), self.wrench.reshape(2, 3)
+        self._resolution = self.profile.resolution
+        self._to_tool = wrench_map(self.mounting)
+        self._per_down = self._weight_map(self.profile.internals + self.load)
+        self.refresh()
+        self.tare()
+
+    def refresh(self) -> None:
+        """Prepare what depends on the parameters."""
+        self._per_limit = 1.0 / (self.limit * self.profile.capacity)
+
+    def tare(self) -> None:
+        """Take the bias anew from the next readings, hands off."""
+        self.status, self._biased = "bias", False
+        self._taken, self._sum[:] = 0, 0.0
+
+    def set_bias(self, bias: Array) -> None:
+        """Use a bias that is known already, [N] ×3 and [N·m] ×3, sensor axes."""
+        bias = np.asarray(bias, dtype=float)
+        if bias.shape != (6,) or not np.isfinite(bias).all():
+            raise BadValue(f"bias must be 6 finite numbers, not {bias.tolist()}")
+        self.bias[:] = bias
+        self.status, self._biased, self._taken = "ok", True, 0
+
+    def update(self, counts: Array, rotation_tool_in_world: Array) -> Array | None:
+        """The contact wrench, or None when there is no measurement; :attr:`reason` says why.
+
+        Args:
+            counts: raw reading of six axes.
+            rotation_tool_in_world: rotation matrix of the tool from the arm's joints.
+        """
+        raw = np.multiply(counts, self._resolution, self.raw)
+        share = np.multiply(raw, self._per_limit, self._share)
+        if not share.dot(share) < 1.0 and not self._usable(share):  # a norm below the limit needs no closer look
+            return None
+        raw -= self._per_down.dot(rotation_tool_in_world[2])
+        if not self._biased:
+            self._take()
+            return None
+        self.status = "ok"
+        raw -= self.bias
+        self._to_tool.dot(raw, self._in_tool)
+        self._rows_tool.dot(rotation_tool_in_world.T, self._rows)
+        return self.wrench
+
+    @property
+    def reason(self) -> str:
+        """Why there is no measurement, in plain words; empty when there is one."""
+        if self.status == "bias":
+            return f"taking the bias: sample {self._taken} of {self.samples}"
+        if self.status == "saturated":
+            axis = int(np.argmax(np.abs(self._share)))
+            limit = self.limit * self.profile.capacity[axis]
+            return f"saturated: {AXES[axis]} at {self.raw[axis]:.4g} {UNITS[axis]} (limit {limit:.4g} {UNITS[axis]})"
+        if self.status == "invalid":
+            return f"{AXES[int(np.argmax(np.isnan(self._share)))]} is not a number"
+        return ""
+
+    def covariance(self, rotation_tool_in_world: Array) -> Array:
+        """Of :attr:`wrench`, 6 × 6: noise and rounding of one reading and of the bias; drift is not in it."""
+        turn = np.kron(np.eye(2), rotation_tool_in_world) @ self._to_tool
+        averaged = 1.0 / self._taken if self._taken else 0.0  # a bias that was given is taken as exact
+        return (turn * (self.profile.variance * (1.0 + averaged))) @ turn.T
+
+    def _usable(self, share: Array) -> bool:
+        """Whether no axis is at its limit and all are numbers."""
+        if not math.isfinite(float(share.dot(share))):
+            self.status = "invalid"
+            return False
+        if (np.abs(share) < 1.0).all():
+            return True
+        self.status = "saturated"
+        return False
+
+    def _take(self) -> None:
+        """One more reading for the bias; the mean is taken at the last."""
+        self.status = "bias"
+        self._sum += self.raw
+        self._taken += 1
+        if self._taken >= self.samples:
+            np.multiply(self._sum, 1.0 / self._taken, self.bias)
+            self._biased = True
+
+    def _weight_map(self, load: Load) -> Array:
+        """6 × 3: from world z in tool axes (the third row of its rotation) to the weight as the sensor reads it."""
+        pull = -self.gravity * load.mass * self.mounting.rotation.T
+        return self.mounting.sign * np.vstack([pull, skew(load.com) @ pull])
+
+
+def wrench_map(mounting: Mounting) -> Array:
+    """6 × 6: from what the sensor reads to tool axes at the tool point: the dual of the twist's adjoint."""
+    R = mounting.rotation
+    turn = np.zeros((6, 6))
+    turn[:3, :3] = turn[3:, 3:] = R
+    turn[3:, :3] = skew(mounting.position) @ R
+    return mounting.sign * turn

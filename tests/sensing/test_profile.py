@@ -1,0 +1,121 @@
+"""Profiles: the published sensor and handle read as printed, files of one's own are checked, and loads add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.errors import BadValue, FarhandError, FileError, OutOfRange, UnknownName
+from farhand.sensing import Handle, Load, Mounting, load_handle, load_sensor
+from farhand.spatial import rotation_from_vector
+
+GOOD = """
+kind = "sensor"
+capacity = [10.0, 10.0, 20.0, 1.0, 1.0, 2.0]
+counts = [1000, 1000, 1000, 1000, 1000, 1000]
+rate = 500.0
+"""
+
+
+def test_the_published_sensor_has_the_published_axes():
+    """Tables 5.1 and 5.2: 200 N at 2000 counts, 10 N·m at 10000, 6.5 N·m at 6500."""
+    sensor = load_sensor("optoforce-hex-e")
+    np.testing.assert_array_equal(sensor.capacity, [200, 200, 200, 10, 10, 6.5])
+    np.testing.assert_allclose(sensor.resolution, [0.1, 0.1, 0.1, 0.001, 0.001, 0.001], rtol=1e-15)
+    assert sensor.rate == 100.0
+
+
+@pytest.mark.parametrize(("load", "name"), [(load_sensor, "optoforce-hex-e"), (load_handle, "dual-arm-handle")])
+def test_every_number_has_a_source(load, name):
+    """A profile that comes with Farhand says where each of its values is from."""
+    sources = load(name).sources
+    assert {"mass", "com"} < set(sources) and all(sources.values())
+
+
+def test_a_silent_sensor_keeps_everything_but_noise_and_drift():
+    """Its variance is then that of rounding alone: a count squared over twelve."""
+    silent = load_sensor("optoforce-hex-e").silent()
+    np.testing.assert_allclose(silent.variance, silent.resolution**2 / 12.0)
+    assert silent.internals.mass == 0.1
+
+
+def test_a_sensor_of_ones_own_is_read_from_its_file(tmp_path):
+    """What is not given is zero."""
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    sensor = load_sensor(path)
+    assert sensor.name == "mine" and sensor.internals.mass == 0.0 and not sensor.noise.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (("rate = 500.0", ""), BadValue, "lacks 'rate'"),
+        (("rate = 500.0", "rate = 0.0"), OutOfRange, "rate"),
+        (("20.0", "0.0"), OutOfRange, "capacity"),
+        (("20.0", "nan"), BadValue, "capacity"),
+        (("20.0, ", ""), BadValue, "6 values, not 5"),
+        (("rate", "rat"), UnknownName, "rat"),
+        (('"sensor"', '"handle"'), BadValue, "kind"),
+        (("kind", "mass = -1\nkind"), OutOfRange, "mass"),
+        (("kind", "noise = [-1, 0, 0, 0, 0, 0]\nkind"), OutOfRange, "noise"),
+        (("[10.0", "[[10.0"), BadValue, "mine.toml"),
+    ],
+)
+def test_a_bad_file_is_answered_on_one_line(tmp_path, change, error, words):
+    """The message names what is wrong with the file."""
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace(*change))
+    with pytest.raises(error, match=words) as caught:
+        load_sensor(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_sensor_is_answered_with_those_there_are():
+    """Sensors only: a handle is not offered."""
+    with pytest.raises(UnknownName, match="available: optoforce-hex-e$"):
+        load_sensor("hex")
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path):
+    """By its path."""
+    with pytest.raises(FileError, match="cannot read"):
+        load_handle(tmp_path / "none.toml")
+
+
+def test_a_grip_that_is_no_rotation_is_refused(tmp_path):
+    """A quaternion has length 1."""
+    path = tmp_path / "grip.toml"
+    path.write_text('kind = "handle"\ngrip = { quat_xyzw = [0.0, 0.0, 0.0, 2.0] }\n')
+    with pytest.raises(FarhandError, match="length 1"):
+        load_handle(path)
+
+
+def test_two_loads_hang_like_one():
+    """Masses add, and so do the moments of their centres; taking one away gives the other back."""
+    a, b = Load(0.2, np.array([0.0, -0.01, 0.03])), Load(0.1, np.array([0.0, 0.0, 0.01]))
+    both = a + b
+    assert both.mass == pytest.approx(0.3)
+    np.testing.assert_allclose(both.mass * both.com, a.mass * a.com + b.mass * b.com, atol=1e-15)
+    np.testing.assert_allclose((both - a).com, b.com, atol=1e-12)
+    assert not (Load() + Load()).com.any()
+
+
+def test_a_force_at_the_grip_is_a_force_and_a_moment_at_the_tool():
+    """75.5 N across the published grip's lever of 58 mm make 4.4 N·m (errata E-25)."""
+    handle = load_handle("dual-arm-handle")
+    wrench = handle.wrench_in_tool(np.array([75.5, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    np.testing.assert_allclose(wrench, [75.5, 0.0, 0.0, 0.0, 75.5 * 0.05, 75.5 * 0.03])
+    assert np.linalg.norm(wrench[3:]) == pytest.approx(4.402, abs=1e-3)
+
+
+def test_a_turned_grip_turns_the_wrench():
+    """A push along the grip's x, which points along the tool's y, is a push along y."""
+    handle = Handle("turned", Load(), np.zeros(3), rotation_from_vector(np.array([0.0, 0.0, np.pi / 2])))
+    np.testing.assert_allclose(handle.wrench_in_tool(np.eye(6)[0]), np.eye(6)[1], atol=1e-15)
+
+
+def test_a_sign_that_scales_is_refused():
+    """A mounting turns and moves; it does not amplify."""
+    with pytest.raises(BadValue, match=r"\+1 or -1, not 2"):
+        Mounting(sign=2.0)
