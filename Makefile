@@ -6,13 +6,13 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test reproduce bench clean
+.PHONY: help demo test reproduce bench soak clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed ## twenty virtual seconds of the dual-arm rig; the report goes to out/demo
-	@$(BIN)/farhand run dual-arm --headless --seconds 20 --report out/demo
+demo: $(VENV)/.installed ## two arms, nine moves and a wall; the report goes to out/demo
+	@$(BIN)/farhand run dual-arm --headless --report out/demo
 
 test: $(VENV)/.installed-dev ## lint, types and the test suite
 	@$(BIN)/ruff check .
@@ -24,6 +24,9 @@ reproduce: $(VENV)/.installed ## reproduce the published results of all rigs int
 
 bench: $(VENV)/.installed-bench ## the benchmarks, beside their floors and peers
 	@$(BIN)/farhand bench
+
+soak: $(VENV)/.installed ## the wall-clock threads of the dual-arm rig for a minute
+	@$(BIN)/python -c "from farhand.experiments.dual_arm.rates_wall import soak; raise SystemExit(soak(60))"
 
 clean: ## back to a fresh checkout: removes .venv, out and caches
 	@rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -53,7 +53,7 @@ class End:
         self.station, self.remote = station, remote
         self.contribution = station.join()
         self.energy = 0.0  # put into the coupling by this side, net [J]
-        self.asked = np.zeros(6)
+        self.asked, self._faded = np.zeros(6), np.zeros(6)
 
     def take(self, effort: Effort) -> bool:
         """Remember what the law asks for, unless it is not a number."""
@@ -66,8 +66,8 @@ class End:
     def apply(self, gain: float, dt: float) -> None:
         """Hand the faded wrench to the station and account for its energy."""
         contribution = self.contribution
-        np.multiply(self.asked, gain, contribution.wrench)
         contribution.gain = gain
+        contribution.wrench = self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded)
         self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
 
 

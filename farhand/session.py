@@ -124,8 +124,7 @@ class Session:
             if between is not None and due_ns >= pause_ns:
                 between()
                 pause_ns += round(every * 1e9)
-        if not self._stopping:
-            self.now_ns = end_ns
+        self.now_ns = end_ns if not self._stopping else min(part.next_ns for part in self.parts)
         if between is not None:
             between()
 

@@ -126,12 +126,11 @@ class Station:
     def act(self, now_ns: int) -> None:
         """Command the plant and publish this tick."""
         arm, torque, effort = self.arm, self._torque, self._effort
-        effort[:] = 0.0
         gain = 0.0
-        if self.valid:  # without a state, nothing asked for can be done safely: only the stop is left
-            for contribution in self._contributions:
-                effort += contribution.wrench
-                gain = max(gain, contribution.gain)
+        if self.valid:
+            gain = self._gather(effort)
+        else:
+            effort[:] = 0.0  # without a state, nothing asked for can be done safely: only the stop is left
         effort.dot(arm.J, torque)
         if self.assist is not None and self.valid:
             torque += self.assist.torque(arm, torque, self.side.wrench)
@@ -140,12 +139,22 @@ class Station:
         if gain < 1.0 and (tripped or self.rest == "hold"):
             self._held[:] = (1.0 - gain) * self._hold()
             torque += self._held
-        else:
+        elif self.holding or self._letting > 0.0:
             torque += self._let_go()
         if not self.guard.limit(torque, now_ns):
             torque[:] = arm.gravity  # the last good gravity torque is the stillest thing that can be said
         self.plant.write(self._command if self.valid or not self._can_brake else self._brake, now_ns)
         self._publish(now_ns, 3 if tripped else 1 if self.holding else 2 if gain > 0.0 else 0)
+
+    def _gather(self, effort: Array) -> float:
+        """Sum what the couplings ask for into ``effort``, and return how far the station is engaged."""
+        gain = 0.0
+        effort[:] = self._contributions[0].wrench if self._contributions else 0.0
+        for contribution in self._contributions[1:]:
+            effort += contribution.wrench
+        for contribution in self._contributions:
+            gain = max(gain, contribution.gain)
+        return gain
 
     def _let_go(self) -> Array:
         """What is left of holding still: its last torque, faded out, so that letting go is soft."""

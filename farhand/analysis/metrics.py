@@ -47,11 +47,17 @@ class Metrics:
     Args:
         session: what runs.
         world: its simulated physics.
+
+    Attributes:
+        driven: the station whose tool the hand holds.
+        other: the one it drives.
     """
 
     def __init__(self, session: Session, world: World) -> None:
         self.session, self.world = session, world
         self.history = History(session.telemetry.path)
+        held = [name for name, port in world.ports.items() if any(touch == "hand" for touch, _, _ in port.touches)]
+        self.driven, self.other = ("follower", "leader") if held == ["follower"] else ("leader", "follower")
         names = ("position", "rotation", "hand", "contact", "age", "speed")
         self._running = {name: Running() for name in names}
 
@@ -65,7 +71,7 @@ class Metrics:
         self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
         self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
         self._running["age"].add(coupling[:, columns("coupling")["age"]].max(axis=1, initial=0.0))
-        for name, station in (("hand", "leader"), ("contact", "follower")):
+        for name, station in (("hand", self.driven), ("contact", self.other)):
             wrench = new[station][1][:, columns(station)["wrench_measured_in_world"]]
             self._running[name].add(np.linalg.norm(wrench[:, :3], axis=1))
         self._running["speed"].add(np.linalg.norm(new["follower"][1][:, columns("follower")["v"]], axis=1))
@@ -86,8 +92,8 @@ class Metrics:
         found["rotation_error_max"] = (running["rotation"].largest, "rad")
         found["hand_force_max"] = (running["hand"].largest, "N")
         found["contact_force_max"] = (running["contact"].largest, "N")
-        hand = float(np.linalg.norm(self.final("leader", "wrench_measured_in_world")[:3]))
-        contact = float(np.linalg.norm(self.final("follower", "wrench_measured_in_world")[:3]))
+        hand = float(np.linalg.norm(self.final(self.driven, "wrench_measured_in_world")[:3]))
+        contact = float(np.linalg.norm(self.final(self.other, "wrench_measured_in_world")[:3]))
         found["hand_force_final"] = (hand, "N")
         found["contact_force_final"] = (contact, "N")
         found["reflection_in_contact"] = (self._reflection(), "-")
@@ -99,12 +105,14 @@ class Metrics:
 
     def _reflection(self) -> float | None:
         """Force at the hand over force at the contact, where the follower presses steadily; None when it never does."""
-        hand = self.history.signal("leader", "wrench_measured_in_world")[:, :3]
-        contact = self.history.signal("follower", "wrench_measured_in_world")[:, :3]
+        hand = self.history.signal(self.driven, "wrench_measured_in_world")[:, :3]
+        contact = self.history.signal(self.other, "wrench_measured_in_world")[:, :3]
         speed = np.linalg.norm(self.history.signal("follower", "twist_tool_in_world")[:, :3], axis=1)
         leading = np.linalg.norm(self.history.signal("leader", "twist_tool_in_world")[:, :3], axis=1)
         pressed = np.linalg.norm(contact, axis=1)
         times = self.history.times("coupling")
+        if not len(times):
+            return None
         engaged = np.interp(self.history.times("follower"), times, self.history.signal("coupling", "engagement")[:, 0])
         steady = (pressed > 5.0) & (speed < 2e-3) & (leading < 2e-3) & (engaged == 1.0)
         if not steady.any():

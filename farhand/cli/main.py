@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 
 import farhand
 from farhand.cli.bench import bench
+from farhand.cli.ft import ft
 from farhand.cli.list import list_names
 from farhand.cli.reproduce import reproduce
 from farhand.cli.run import run
@@ -44,6 +45,7 @@ app.command("run")(run)
 app.command("list")(list_names)
 app.command("reproduce")(reproduce)
 app.command("bench")(bench)
+app.add_typer(ft, name="ft")
 
 
 def _print_version(wanted: bool) -> None:

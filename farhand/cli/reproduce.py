@@ -65,22 +65,19 @@ def reproduce(
 
 
 def _show(entries: list[Entry]) -> None:
-    from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("id", no_wrap=True)
-    table.add_column("title", min_width=22)
-    table.add_column("measured", justify="right", no_wrap=True)
-    table.add_column("criterion")
+    table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("verdict", no_wrap=True)
+    table.add_column("id", no_wrap=True)
+    table.add_column("what")
     for entry in entries:
-        title = Text(entry.title)
+        line = Text(f"{entry.title}: ")
+        line.append(_value(entry), style="bold").append(f"  ({entry.criterion})", style="dim")
         if entry.verdict != "pass":
-            title.append(f"\n{entry.note}", style="dim")
-        verdict = Text(entry.verdict, style=COLOURS[entry.verdict])
-        table.add_row(Text(f"{entry.group}/{entry.id}"), title, _value(entry), Text(entry.criterion), verdict)
+            line.append(f"\n{entry.note}", style=COLOURS[entry.verdict])
+        table.add_row(Text(entry.verdict, style=COLOURS[entry.verdict]), Text(f"{entry.group}/{entry.id}"), line)
     console = stdout()
     if entries:
         console.print(table)

@@ -28,7 +28,7 @@ class FrictionOffset:
         share: α, [-].
         speed: v_0, [rad/s].
         threshold: τ_0, [N·m].
-        feels_hand: whether h counts at rest; without it the offset is the published one.
+        feels_hand: whether h counts at rest; without it the command alone does.
     """
 
     coulomb: Array = parameter((0.0,) * 6, "N·m", "dry friction to help against", 0.0, 100.0)

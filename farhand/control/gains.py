@@ -125,8 +125,9 @@ class Gains:
 
 def _response(z: float, phase: Array) -> Array:
     """Free response from 1 at rest after ω_n t = ``phase``."""
-    w = np.sqrt(complex(1.0 - z * z)) or 1e-9
-    return (np.exp(-z * phase) * (np.cos(w * phase) + z / w * np.sin(w * phase))).real
+    apart = np.sqrt(complex(z * z - 1.0)) or 1e-4  # equal poles are the limit of unequal ones
+    fast, slow = -z - apart, -z + apart
+    return ((slow * np.exp(fast * phase) - fast * np.exp(slow * phase)) / (slow - fast)).real
 
 
 @cache

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.errors import BadValue
+from farhand.spatial import rotation_from_vector
 
 Array = np.ndarray
 
@@ -64,9 +65,9 @@ class Path:
         self._steps = [np.array([*move.translation, *move.rotation]) for move in self.moves]
         self._before = [np.zeros(3)]
         self._turned = [np.eye(3)]
-        for move, step in zip(self.moves, self._steps, strict=True):
+        for step in self._steps:
             self._before.append(self._before[-1] + step[:3])
-            self._turned.append(_turn(move.rotation, 1.0) @ self._turned[-1])
+            self._turned.append(rotation_from_vector(step[3:]) @ self._turned[-1])
         self.translation, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
         self._resting: int | None = None
 
@@ -89,20 +90,10 @@ class Path:
         self.translation += self._before[index]
         np.multiply(step, 30.0 * s * s * (1.0 - s) * (1.0 - s) / move.duration, out=self.twist)
         turned = self._turned[index]
-        self.rotation[:] = _turn(move.rotation, fraction) @ turned if any(move.rotation) else turned
+        self.rotation[:] = rotation_from_vector(fraction * step[3:]).dot(turned) if any(move.rotation) else turned
 
     def _rest(self, index: int) -> None:
         """Stand where the first ``index`` moves lead to."""
         if index != self._resting:
             self._resting = index
             self.translation[:], self.rotation[:], self.twist[:] = self._before[index], self._turned[index], 0.0
-
-
-def _turn(vector: Iterable[float], fraction: float) -> Array:
-    """Rotation matrix by ``fraction`` of the rotation vector [rad], Rodrigues' formula."""
-    x, y, z = (component * fraction for component in vector)
-    angle = (x * x + y * y + z * z) ** 0.5
-    if angle < 1e-12:
-        return np.eye(3)
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]) / angle
-    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)

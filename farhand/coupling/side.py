@@ -9,6 +9,10 @@ from farhand.arm import Arm
 Array = np.ndarray
 
 
+_NOTHING = np.zeros(6)
+_NOTHING.flags.writeable = False
+
+
 class Effort:
     """What a law asks of one side.
 
@@ -52,9 +56,6 @@ class Side:
         self._effort = Effort()
 
     def effort(self, wrench: Array | None = None) -> Effort:
-        """The effort of this side, set to ``wrench`` (zero by default); the same object is reused every tick."""
-        if wrench is None:
-            self._effort.wrench[:] = 0.0
-        else:
-            self._effort.wrench[:] = wrench
+        """The effort of this side; it refers to ``wrench`` (zero by default) and is reused, so copy what must last."""
+        self._effort.wrench = _NOTHING if wrench is None else wrench
         return self._effort

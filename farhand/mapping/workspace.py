@@ -48,48 +48,53 @@ class WorkspaceMapping:
         """Start with zero offsets."""
         self.offset_position, self.offset_rotation = np.zeros(3), np.eye(3)
         self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
-        self._turned = np.eye(3)
-        self._captured: tuple[Array, Array] | None = None
+        self._A, self._scale = np.eye(3), 1.0
+        self._leader: tuple[Array, Array] | None = None
         self.refresh()
 
     def refresh(self) -> None:
         """Recompute what depends on the parameters; the target stays, so a live change of scale makes no jump."""
-        self._A = rotation_from_vector(self.axes)
-        self.plain = self.motion_scale == 1.0 and not self.axes.any()
-        if self._captured is not None:
-            p_a, R_a = self._captured
-            self.offset_position = self.position - self.motion_scale * (self._A @ p_a)
+        if self._leader is not None:
+            self._map_pose(*self._leader)  # where the target is under the old axes and scale
+        self._A, self._scale = rotation_from_vector(self.axes), self.motion_scale
+        self.plain = self._scale == 1.0 and not self.axes.any()
+        if self._leader is not None:
+            p_a, R_a = self._leader
+            self.offset_position = self.position - self._scale * (self._A @ p_a)
             self.offset_rotation = (self._A @ R_a).T @ self.rotation
 
     def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
-        """Choose the offsets so that the leader's pose a maps onto the follower's pose b."""
-        self._captured = (p_a, R_a)
-        self.position[:], self.rotation[:] = p_b, R_b
-        self.refresh()
+        """Choose the offsets so that the leader's pose a maps onto the follower's pose b.
+
+        The leader's arrays are kept, not copied: they are live, and tell where it is when a parameter changes.
+        """
+        self._leader = (p_a, R_a)
+        self.offset_position = p_b - self._scale * (self._A @ p_a)
+        self.offset_rotation = (self._A @ R_a).T @ R_b
 
     def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
         """Map the leader's pose and twist to the follower's target pose and twist, into the attributes."""
-        A, scale = self._A, self.motion_scale
-        self._captured = (p_a, R_a)
+        self._leader = (p_a, R_a)
         if self.plain:  # neither turned nor scaled: a third of the work
             np.add(p_a, self.offset_position, self.position)
             R_a.dot(self.offset_rotation, self.rotation)
-            self.twist[:] = twist_a
+            self.twist = twist_a
             return
-        A.dot(p_a, out=self.position)
-        self.position *= scale
+        self._map_pose(p_a, R_a)
+        linear = self._scale * self._A.dot(twist_a[:3])
+        self.twist = np.concatenate([linear, self._A.dot(twist_a[3:])])
+
+    def _map_pose(self, p_a: Array, R_a: Array) -> None:
+        self._A.dot(p_a, self.position)
+        self.position *= self._scale
         self.position += self.offset_position
-        A.dot(R_a, out=self._turned)
-        self._turned.dot(self.offset_rotation, out=self.rotation)
-        A.dot(twist_a[:3], out=self.twist[:3])
-        self.twist[:3] *= scale
-        A.dot(twist_a[3:], out=self.twist[3:])
+        self._A.dot(R_a).dot(self.offset_rotation, self.rotation)
 
     @property
     def matrix(self) -> Array:
         """S with ẋ_t = S ẋ_a: s A for translation, A for rotation, 6 × 6."""
         matrix = np.zeros((6, 6))
-        matrix[:3, :3], matrix[3:, 3:] = self.motion_scale * self._A, self._A
+        matrix[:3, :3], matrix[3:, 3:] = self._scale * self._A, self._A
         return matrix
 
     def back(self, wrench_b: Array, out: Array) -> None:
@@ -99,5 +104,5 @@ class WorkspaceMapping:
             return
         wrench_b[:3].dot(self._A, out=out[:3])
         wrench_b[3:].dot(self._A, out=out[3:])
-        out[:3] *= self.motion_scale
+        out[:3] *= self._scale
         out *= self.force_scale

@@ -22,7 +22,7 @@ from farhand.errors import UnknownName
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
 from farhand.link.packet import Packet, model_hash
-from farhand.parameters import assign, parameter
+from farhand.parameters import assign_all, parameter
 from farhand.plants import Imperfections, SimulatedPlant
 from farhand.rigs.dual_arm_scenarios import SCENARIOS
 from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
@@ -132,9 +132,8 @@ def build(options: Options) -> Rig:
     stations = {n: _station(n, plants[n], arms, shape, period_ns) for n in ROLES}
     _push(shape, world, stations["leader"])
     parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
-    for path, value in settings:
-        if path.startswith("link."):
-            assign({"link": link}, path, value)
+    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+    link.connected = not link.perfect
     bridge = _bridge(law, stations, arms, link, parameters["watchdog"], shape)
     parameters["law"] = tuple(bridge.laws)
     for name, station in stations.items():

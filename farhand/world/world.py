@@ -248,9 +248,7 @@ def _compose(placed: Mapping[str, Placed], step: float, gravity: float) -> mujoc
     spec.option.timestep = step
     spec.option.gravity = [0.0, 0.0, -gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.option.disableflags = (
-        mujoco.mjtDisableBit.mjDSBL_AUTORESET
-    )  # a diverged state must be seen, not silently reset
+    spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a diverged state must be seen, not reset
     for name, item in placed.items():
         x, y, z, w = item.placement.quaternion
         frame = spec.worldbody.add_frame(pos=list(item.placement.position), quat=[w, x, y, z])

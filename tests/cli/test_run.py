@@ -73,7 +73,7 @@ def test_the_summary_speaks_to_a_person(farhand_command):
     """Millimetres, newtons and microseconds; what stopped the run in plain words; nothing on stderr."""
     said = farhand_command(*SHORT, "--delay", "20", "--at", "0.3:stop", "--at", "0.4:engage")
     assert (said.code, said.err) == (0, "")
-    assert "dual-arm · position-force · free" in said.out and "× real time" in said.out
+    assert "dual-arm · virtual-constraints · free" in said.out and "× real time" in said.out
     assert all(unit in said.out for unit in (" mm", " N at the hand", " J from the hand", " ms old", " µs median"))
     assert "leader stopped at 0.300 s: the operator stopped the session" in said.out
     assert "engage at 0.4 s was refused" in said.out
@@ -84,7 +84,7 @@ def test_the_summary_speaks_to_a_person(farhand_command):
     [
         (["--law", "magic"], "unknown law 'magic'; available: none"),
         (["--layer", "onion"], "unknown layer 'onion'; available: none"),
-        (["--scenario", "party"], "available: free, press, rest, wall"),
+        (["--scenario", "party"], "available: demo, free, friction, ft-influence"),
         (["--set", "wall.stifness=3"], "did you mean 'wall.stiffness'?"),
         (["--set", "wall.stiffness"], "PATH=VALUE"),
         (["--set", "wall.stiffness=-1"], "wall.stiffness = -1 is outside [0, "),

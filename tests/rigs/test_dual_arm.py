@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from farhand.clock import WallClock
 from farhand.coupling import LAWS
 from farhand.errors import BadValue, FarhandError, OutOfRange, UnknownName
 from farhand.rigs import Options, build_rig, rig_names, rig_title, scenarios_of
@@ -197,3 +198,103 @@ def test_a_link_setting_that_cannot_act_is_not_taken_in_silence(dual_arm):
     """In a rig built without a link a live delay changes nothing, so it must not be answered with "now 40"."""
     run = dual_arm(scenario="free").post("0.01:set link.delay=40").on(0.2)
     assert run.session.commands.log[-1].outcome.startswith("refused") or run.signal("coupling", "age")[-1].max() > 0.01
+
+
+def test_the_demo_makes_the_nine_moves_meets_the_wall_and_is_thrown_back(dual_arm):
+    """Virtual constraints by default: within a millimetre all the way, and the hand feels the wall."""
+    run = dual_arm(quiet=False)
+    run.on(run.rig.scenario.seconds)
+    assert (run.rig.law, run.rig.scenario.name) == ("virtual-constraints", "demo")
+    assert run.rig.scenario.seconds <= 40.0
+    assert run.trips == []
+    assert run.metrics["tracking_error_max"] < 1e-3
+    assert run.metrics["reflection_in_contact"] == pytest.approx(1.0, abs=0.02)
+    opened = next(entry.time_ns * 1e-9 for entry in run.session.commands.log if "hand.open=true" in str(entry.request))
+    for name in ("leader", "follower"):
+        assert run.signal(name, "twist_tool_in_world", opened)[:, 0].min() < -0.2
+
+
+def test_a_hand_that_closes_again_takes_hold_where_the_tool_is(dual_arm):
+    """It lets go in mid-move and closes a second later: no jump in the force on the tool."""
+    run = dual_arm(law="virtual-constraints", scenario="free").post("1.2:set hand.open=true", "3:set hand.open=false")
+    run.on(4.0)
+    force = run.signal("leader", "wrench_measured_in_world")[:, :3]
+    assert np.abs(force[1300:2990]).max() == 0.0
+    assert np.abs(force[3000:]).max() < 5.0
+    assert run.trips == []
+
+
+@pytest.mark.parametrize("driven", ["leader", "follower"])
+@pytest.mark.parametrize("hand", ["impedance", "force"])
+def test_either_arm_may_be_driven_by_either_hand(dual_arm, driven, hand):
+    """The other arm comes along."""
+    settings = [("rig.driven", driven), ("rig.hand", hand), ("rig.follower_posture", "q_B")]
+    run = dual_arm(law="virtual-constraints", scenario="free", settings=settings).on(2.0)
+    for name in ("leader", "follower"):
+        assert np.ptp(run.signal(name, "position_tool_in_world")[:, 2]) > 0.05
+    assert run.metrics["tracking_error_max"] < 1e-3
+    assert run.metrics[f"energy_hand_on_{driven}"] > 0.0
+
+
+def test_the_law_ties_two_arms_of_different_make(dual_arm):
+    """A UR5e leads, an arm with other lengths, masses and wrist follows; and the other way round."""
+    for role in ("leader", "follower"):
+        settings = [(f"rig.{role}_robot", "elbow6")]
+        run = dual_arm(law="virtual-constraints", scenario="free", settings=settings).on(3.0)
+        assert run.trips == []
+        assert run.metrics["tracking_error_max"] < 1e-3
+        assert np.ptp(run.signal("follower", "position_tool_in_world")[:, 2]) > 0.15
+
+
+def test_a_push_on_a_link_is_felt_less_by_a_law_that_is_told(dual_arm):
+    """5 N·m on the leader's joint 2."""
+    errors = []
+    for known in (True, False):
+        settings = [("rig.push_torque", "0,5,0,0,0,0"), ("rig.push_start", 0.5), ("rig.push_known", known)]
+        run = dual_arm(law="virtual-constraints", scenario="rest", settings=settings).on(1.5)
+        errors.append(run.metrics["tracking_error_max"])
+        assert run.metrics["energy_push_on_leader"] > 0.0
+        assert run.metrics["energy_balance_error"] < 1e-3
+    assert errors[0] < 1e-3 < errors[1]
+
+
+def test_dry_friction_holds_a_joint_until_it_is_overcome(dual_arm):
+    """A pull below the friction moves the tool by less than 0.01 mm in two seconds."""
+    settings = [("rig.hand", "force"), ("rig.coulomb", 10.0), ("hand.scale", 0.3)]
+    run = dual_arm(law="none", scenario="free", settings=settings).on(2.0)
+    assert np.abs(run.signal("leader", "wrench_measured_in_world")[:, 2]).max() > 2.0
+    moved = run.signal("leader", "position_tool_in_world")
+    assert np.abs(moved - moved[0]).max() < 1e-5
+
+
+def test_the_friction_offset_eases_the_start(dual_arm):
+    """The same slow pull takes less than half the force while the tool begins to move."""
+    forces = []
+    for helped in (False, True):
+        settings = [("rig.friction_offset", helped)]
+        run = dual_arm(law="virtual-constraints", scenario="friction", settings=settings).on(2.5)
+        x = run.signal("leader", "position_tool_in_world")[:, 0]
+        forces.append(run.signal("leader", "wrench_measured_in_world")[np.argmax(x - x[0] > 1e-3), 0])
+    assert forces[1] < 0.6 * forces[0]
+    assert "leader.assist.share" in [path for path, *_ in run.rig.parameters()]
+
+
+def test_in_wall_time_the_law_is_compiled_before_the_first_tick():
+    """Unless the user says otherwise; other laws have nothing to compile."""
+    kernels = {}
+    for name, options in {
+        "wall": Options(clock=WallClock()),
+        "chosen": Options(clock=WallClock(), settings=[("law.kernel", "numpy")]),
+        "virtual": Options(),
+    }.items():
+        rig = build_rig("dual-arm", options)
+        kernels[name] = rig.session.bridges[0].laws[0].kernel
+        rig.close()
+    assert kernels == {"wall": "numba", "chosen": "numpy", "virtual": "numpy"}
+    build_rig("dual-arm", Options(law="position-force", clock=WallClock(), delay=20.0)).close()
+
+
+def test_an_unknown_posture_is_answered_with_those_of_the_robot():
+    """By robot."""
+    with pytest.raises(UnknownName, match="posture of elbow6 'q_A'.*home, ready, zero"):
+        build_rig("dual-arm", Options(settings=[("rig.follower_robot", "elbow6"), ("rig.follower_posture", "q_A")]))

@@ -53,7 +53,7 @@ def calibrated() -> Finding:
     stiff = float(force(slow_pull(*STIFF_HAND), "leader")[2000:5000, 0].mean())
     note = (
         f"virtual work at q_A {predicted:.1f} N, a hand ten times stiffer needs {stiff:.1f} N on the way; the law does "
-        f"not know the friction, so the measured hand force misleads it: ‖e_p‖ {on:.0f} mm with F/T, {off:.1e} mm without"
+        f"not know the friction, so the hand force misleads it: ‖e_p‖ {on:.0f} mm with F/T, {off:.1e} mm without"
     )
     plot = Figure("Dry friction and its offset", _friction_plot)
     return Finding(needed, abs(needed - 26.0) <= 3.0 and abs(predicted - 26.0) < 0.1, note, figures=(plot,))
@@ -73,7 +73,7 @@ def friction_offset() -> Finding:
     reduced = 100.0 * (1.0 - helped / bare)
     crept = _creep()
     note = (
-        f"{bare:.1f} N without, {helped:.1f} N with it; led by the command alone, as published, {literal:.1f} N "
+        f"{bare:.1f} N without, {helped:.1f} N with it; led by the command alone {literal:.1f} N "
         f"({100.0 * (1.0 - literal / bare):.0f} %), see docs/errata.md D-50; hands off, 3 s with noise: {crept:.1e} rad"
     )
     return Finding(reduced, reduced >= 40.0 and crept < 1e-4, note)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
+from farhand.control.trajectory import Path
 from farhand.experiments.dual_arm.signals import (
     ELSEWHERE,
     GROUP,
@@ -75,7 +76,7 @@ def reach_limit() -> Finding:
     soft, weak = reach(*NO_WRENCH), reach(("leader.plant.actuator_limit", WEAK))
     note = (
         f"leader {travel:.3f} of {PULL:.3f} m, follower {reached:.3f} m (stretched along y {STRETCHED:.3f} m; the tool "
-        f"tilts to reach further), least singular value {least:.4f}, ‖e_p‖ {largest:.2f} mm; without F/T "
+        f"tilts to reach further), least singular value {least:.1e}, ‖e_p‖ {largest:.2f} mm; without F/T "
         f"{_travel(soft)[0]:.3f} m and {_travel(soft)[2]:.0f} N; a leader with {100 * WEAK:.0f} % of its torque is "
         f"overpowered: {_travel(weak)[0]:.3f} m, ‖e_p‖ {position_error(weak).max():.0f} mm"
     )
@@ -105,6 +106,15 @@ def link_push() -> Finding:
     return Finding(known, known < 1.0 < unknown and moved > 10.0 and gone < 1.0, note)
 
 
+def _asked(result: Run, times: Array) -> Array:
+    """Where the hand wants the leader along y, from its start, [m]."""
+    path, asked = Path(result.rig.scenario.moves), []
+    for t in times:
+        path.at(float(t))
+        asked.append(path.translation[1])
+    return np.array(asked)
+
+
 def _reach_plot(measured: Run, blind: Run):
     figure, axes = canvas("At the end of the follower's reach the hand meets a wall that nobody programmed", 3, 6.0)
     for result, label in ((measured, "with F/T"), (blind, "without F/T")):
@@ -112,8 +122,7 @@ def _reach_plot(measured: Run, blind: Run):
         axes[0].plot(result.times("leader"), track - track[0], label=f"leader, {label}")
         axes[1].plot(result.times("leader"), force(result, "leader")[:, 1], label=label)
     t = measured.times("leader")
-    reference = np.interp(t, [0.5, 2.5, 4.0, 6.0], [0.0, PULL, PULL, 0.0])
-    axes[0].plot(t, reference, "k:", label="asked for (ends of the moves)")
+    axes[0].plot(t, _asked(measured, t), "k:", label="asked for")
     axes[2].plot(measured.times("follower")[::10], _least_singular_value(measured), label="follower, with F/T")
     axes[0].set_ylabel("travel along y [m]")
     axes[1].set_ylabel("hand force [N]")

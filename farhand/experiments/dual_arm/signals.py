@@ -95,4 +95,5 @@ def shade(axes: Axes, rig: Rig) -> None:
     top = axes.get_ylim()[1]
     for move in rig.scenario.moves:
         axes.axvspan(move.start, move.end, color="0.93", zorder=0)
-        axes.text(move.start, top, move.label, fontsize=6, rotation=30, va="bottom")
+        turned = 25 if len(move.label) > 3 else 0
+        axes.text(move.start, top, f" {move.label}", fontsize=7, rotation=turned, va="bottom")

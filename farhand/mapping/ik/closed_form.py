@@ -1,0 +1,280 @@
+"""Closed-form inverse kinematics: every branch of three families of arms, from the axes of the chain itself. Compiled.
+
+Which family an arm belongs to follows from its geometry, so a changed length, tool or mounting needs no new formula:
+
+- ``wrist``: six hinges, the last three through one point, the second and third parallel (Powerball, most industrial
+  arms); 8 branches.
+- ``parallel``: six hinges, the second to fourth parallel, the last two through one point (UR); 8 branches.
+- ``elbow``: seven hinges, three through the shoulder and three through the wrist (iiwa); 8 branches for each elbow
+  angle ψ, measured about the line from shoulder to wrist from where the elbow is highest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from farhand.mapping.ik.chain import Chain
+from farhand.mapping.ik.subproblems import (
+    Array,
+    angle_onto,
+    angles_at_distance,
+    angles_at_height,
+    back,
+    dot,
+    three_rotations,
+    times,
+    turn,
+)
+
+NONE, WRIST, PARALLEL, ELBOW = 0, 1, 2, 3
+FAMILIES = ("none", "wrist", "parallel", "elbow")
+BRANCHES = 8
+_CLOSE = 1e-9  # [m] and [-]
+
+
+def family_of(chain: Chain) -> tuple[int, Array]:
+    """The family of a chain and its points, each moved along its axis to where the closed form wants it.
+
+    Returns:
+        The family (:data:`NONE` if there is no closed form) and n × 3 points, [m].
+    """
+    points, h = chain.points.copy(), chain.axes
+    if not chain.hinge.all() or chain.n not in (6, 7):
+        return NONE, points
+    if chain.n == 7:
+        shoulder, wrist = _meeting(chain, (0, 1, 2)), _meeting(chain, (4, 5, 6))
+        if shoulder is None or wrist is None:
+            return NONE, points
+        points[:3], points[4:] = shoulder, wrist
+        return ELBOW, points
+    wrist = _meeting(chain, (3, 4, 5))
+    if wrist is not None and _parallel(h[1], h[2]) and not _parallel(h[0], h[1]):
+        points[3:] = wrist
+        return WRIST, points
+    last = _meeting(chain, (4, 5))
+    if last is not None and _parallel(h[1], h[2]) and _parallel(h[1], h[3]) and not _parallel(h[0], h[1]):
+        points[4:] = last
+        return PARALLEL, points
+    return NONE, points
+
+
+def _parallel(a: Array, b: Array) -> bool:
+    return abs(float(a @ b)) > 1.0 - _CLOSE
+
+
+def _meeting(chain: Chain, joints: tuple[int, ...]) -> Array | None:
+    """The point where these axes meet, or None."""
+    across = [np.eye(3) - np.outer(chain.axes[j], chain.axes[j]) for j in joints]
+    rows = np.concatenate(across)
+    wanted = np.concatenate([A @ chain.points[j] for A, j in zip(across, joints, strict=True)])
+    point = np.linalg.lstsq(rows, wanted, rcond=None)[0]
+    return point if np.abs(rows @ point - wanted).max() < _CLOSE else None
+
+
+@njit(cache=True)
+def branches(family, h, points, tool_p, tool_R, position, rotation, psi, out):
+    """Every branch for one pose.
+
+    Args:
+        family: one of :data:`FAMILIES` by index.
+        h: axes at zero joints, n × 3.
+        points: on them, from :func:`family_of`, [m].
+        tool_p: tool at zero joints, [m].
+        tool_R: tool at zero joints.
+        position: wanted, [m].
+        rotation: wanted.
+        psi: elbow angle, for the family ``elbow`` only, [rad].
+        out: 8 × n, joint angles in (−2π, 2π], [rad]. A row that meets the pose only in the sense of least squares is
+            there too.
+
+    Returns:
+        Bit k is set if row k is exact.
+    """
+    R = rotation @ np.ascontiguousarray(tool_R.T)  # turn of the last joint's frame since zero
+    last = len(h) - 1
+    centre = np.empty(3)
+    times(R, tool_p - points[last], centre)
+    for i in range(3):
+        centre[i] = position[i] - centre[i]  # where the last joint's point is
+    if family == WRIST:
+        return _wrist(h, points, centre, R, out)
+    if family == PARALLEL:
+        return _parallel_arm(h, points, centre, R, out)
+    return _elbow(h, points, centre, R, psi, out)
+
+
+@njit(cache=True)
+def _wrist(h, points, centre, R, out):
+    offset, target, inner, shifted = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    columns, angles = np.empty((3, 3)), np.empty((2, 3))
+    offset[:] = centre - points[0]
+    p12, p23, p34 = points[1] - points[0], points[2] - points[1], points[3] - points[2]
+    lateral = dot(h[1], points[3] - points[0])
+    one, two, ok1 = angles_at_height(h[0], h[1], offset, lateral)  # h1ᵀ rotated onto the arm's plane
+    exact, row = 0, 0
+    for shoulder in range(2):
+        q1 = one if shoulder == 0 else two
+        turn(h[0], -q1, offset, target)
+        target -= p12
+        bend, unbend, ok3 = angles_at_distance(h[2], p34, -p23, np.sqrt(dot(target, target)))
+        for elbow in range(2):
+            q3 = bend if elbow == 0 else unbend
+            turn(h[2], q3, p34, inner)
+            inner += p23
+            q2 = angle_onto(h[1], inner, target)
+            for i in range(3):
+                for j in range(3):
+                    shifted[j] = R[j, i]
+                turn(h[0], -q1, shifted, shifted)
+                turn(h[1], -q2, shifted, shifted)
+                turn(h[2], -q3, shifted, shifted)
+                for j in range(3):
+                    columns[j, i] = shifted[j]
+            ok5 = three_rotations(h[3], h[4], h[5], columns, angles)
+            for wrist in range(2):
+                out[row, 0], out[row, 1], out[row, 2] = q1, q2, q3
+                out[row, 3], out[row, 4], out[row, 5] = angles[wrist, 0], angles[wrist, 1], angles[wrist, 2]
+                if ok1 and ok3 and ok5:
+                    exact |= 1 << row
+                row += 1
+    return exact
+
+
+@njit(cache=True)
+def _parallel_arm(h, points, centre, R, out):
+    offset, arm, approach, inner, start = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    offset[:] = centre - points[0]
+    p12, p23, p34, p45 = points[1] - points[0], points[2] - points[1], points[3] - points[2], points[4] - points[3]
+    s3, s4 = dot(h[1], h[2]), dot(h[1], h[3])
+    one, two, ok1 = angles_at_height(h[0], h[1], offset, dot(h[1], points[4] - points[0]))
+    exact, row = 0, 0
+    for shoulder in range(2):
+        q1 = one if shoulder == 0 else two
+        turn(h[0], -q1, offset, arm)
+        arm -= p12
+        times(R, h[5], approach)
+        turn(h[0], -q1, approach, approach)
+        flip, unflip, ok5 = angles_at_height(h[4], h[5], h[1], dot(h[1], approach))
+        turn(h[0], q1, h[1], inner)
+        back(R, inner, start)  # the parallel direction as the last joint sees it
+        for wrist in range(2):
+            q5 = flip if wrist == 0 else unflip
+            turn(h[4], q5, h[5], inner)
+            total = angle_onto(h[1], inner, approach)  # q2 + q3 + q4
+            turn(h[4], -q5, h[1], inner)
+            q6 = -angle_onto(h[5], inner, start)
+            turn(h[1], total, p45, inner)
+            target = arm - inner
+            bend, unbend, ok3 = angles_at_distance(h[2], p34, -p23, np.sqrt(dot(target, target)))
+            for elbow in range(2):
+                q3 = bend if elbow == 0 else unbend
+                turn(h[2], q3, p34, inner)
+                inner += p23
+                q2 = angle_onto(h[1], inner, target)
+                out[row, 0], out[row, 1], out[row, 2] = q1, q2, q3
+                out[row, 3], out[row, 4], out[row, 5] = s4 * (total - q2 - s3 * q3), q5, q6
+                if ok1 and ok3 and ok5:
+                    exact |= 1 << row
+                row += 1
+    return exact
+
+
+@njit(cache=True)
+def _elbow(h, points, centre, R, psi, out):
+    reach, v, column = np.empty(3), np.empty(3), np.empty(3)
+    shoulder, left, angles, last = np.empty((3, 3)), np.empty((3, 3)), np.empty((2, 3)), np.empty((2, 3))
+    reach[:] = centre - points[0]
+    distance = np.sqrt(dot(reach, reach))
+    upper, fore = points[3] - points[0], points[4] - points[3]
+    bend, unbend, ok4 = angles_at_distance(h[3], fore, -upper, distance)
+    exact, row = 0, 0
+    for elbow in range(2):
+        q4 = bend if elbow == 0 else unbend
+        turn(h[3], q4, fore, v)
+        v += upper
+        _swivel(v, upper, h[3], reach, psi, shoulder)
+        ok2 = three_rotations(h[0], h[1], h[2], shoulder, angles)
+        for i in range(3):
+            for j in range(3):
+                column[j] = shoulder[0, j] * R[0, i] + shoulder[1, j] * R[1, i] + shoulder[2, j] * R[2, i]
+            turn(h[3], -q4, column, column)
+            for j in range(3):
+                left[j, i] = column[j]
+        ok6 = three_rotations(h[4], h[5], h[6], left, last)
+        for first in range(2):
+            for wrist in range(2):
+                for i in range(3):
+                    out[row, i], out[row, 4 + i] = angles[first, i], last[wrist, i]
+                out[row, 3] = q4
+                if ok4 and ok2 and ok6:
+                    exact |= 1 << row
+                row += 1
+    return exact
+
+
+@njit(cache=True)
+def _swivel(v, upper, axis, reach, psi, out):
+    """A rotation that takes v along ``reach`` and the elbow ``psi`` away from its highest place, into ``out``."""
+    here, there = np.empty((3, 3)), np.empty((3, 3))
+    side, up = upper.copy(), np.zeros(3)
+    if abs(dot(v, side)) > (1.0 - 1e-12) * np.sqrt(dot(v, v) * dot(side, side)):
+        side[0] = axis[1] * v[2] - axis[2] * v[1]  # the arm is straight: take the side to which it would bend
+        side[1] = axis[2] * v[0] - axis[0] * v[2]
+        side[2] = axis[0] * v[1] - axis[1] * v[0]
+    if reach[0] * reach[0] + reach[1] * reach[1] < 1e-16:
+        up[0] = 1.0  # the wrist is straight above the shoulder: no place is highest
+    else:
+        up[2] = 1.0
+    _triad(v, side, here)
+    _triad(reach, up, there)
+    for i in range(1, 3):
+        turn(there[0], psi, there[i], there[i])
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = there[0, i] * here[0, j] + there[1, i] * here[1, j] + there[2, i] * here[2, j]
+
+
+@njit(cache=True)
+def _triad(first, second, out):
+    """Rows: first, the part of second across it, and their cross product, all of length one."""
+    scale = 1.0 / max(np.sqrt(dot(first, first)), 1e-12)
+    for i in range(3):
+        out[0, i] = scale * first[i]
+    along = dot(out[0], second)
+    for i in range(3):
+        out[1, i] = second[i] - along * out[0, i]
+    scale = 1.0 / max(np.sqrt(dot(out[1], out[1])), 1e-12)
+    for i in range(3):
+        out[1, i] *= scale
+    out[2, 0] = out[0, 1] * out[1, 2] - out[0, 2] * out[1, 1]
+    out[2, 1] = out[0, 2] * out[1, 0] - out[0, 0] * out[1, 2]
+    out[2, 2] = out[0, 0] * out[1, 1] - out[0, 1] * out[1, 0]
+
+
+class ClosedForm:
+    """Every branch of an arm that has a closed form.
+
+    Args:
+        chain: the arm.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self.family, self.points = family_of(chain)
+        self.chain = chain
+
+    def solve(self, position: Array, rotation: Array, elbow_angle: float = 0.0) -> Array:
+        """The exact branches, k × n with k ≤ 8, limits or not, each angle in (−π, π], [rad].
+
+        Args:
+            position: of the tool in the base, [m].
+            rotation: of the tool in the base.
+            elbow_angle: ψ of a seven-joint arm, [rad].
+        """
+        chain, out = self.chain, np.empty((BRANCHES, self.chain.n))
+        exact = branches(
+            self.family, chain.axes, self.points, chain.tool_position, chain.tool_rotation,
+            np.ascontiguousarray(position), np.ascontiguousarray(rotation), elbow_angle, out,
+        )  # fmt: skip
+        kept = out[[row for row in range(BRANCHES) if exact >> row & 1]]
+        return -np.remainder(np.pi - kept, 2.0 * np.pi) + np.pi

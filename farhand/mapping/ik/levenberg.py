@@ -1,0 +1,76 @@
+"""Levenberg–Marquardt inverse kinematics, as published: damped steps that only ever reduce the error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.mapping.ik.chain import Array, Model, Pose, split
+from farhand.mapping.ik.solution import Solution, solution_of
+from farhand.robots import Robot
+
+WEIGHTS = (1.0, 1.0, 1.0, 0.01, 0.01, 0.01)
+"""Diagonal of W, [1] and [m/rad]: a radian counts as a centimetre."""
+
+
+class Levenberg:
+    r"""Blend Gauss–Newton with gradient descent.
+
+    .. math:: \Delta q = (J^\top W^2 J + \lambda I)^{-1} J^\top W^2 e
+
+    A step is taken only if it reduces :math:`|We|`; λ then shrinks with the gain ratio, otherwise it grows. Without a
+    solution the closest pose comes back. It knows no limits. For :class:`~farhand.mapping.ik.solver.Solver` to be
+    compared with.
+
+    Args:
+        robot: a single chain.
+        tolerance: ε; solved when \|We\| < ε, so 1e-5 allows 1e-3 rad, [m].
+        iterations: most steps, taken or not.
+        damping: λ at the start.
+        weights: diagonal of W.
+        stall: relative decrease of the cost below which a step counts as stalled; 0 never stops early.
+        stalled_steps: how many of them in a row stop it.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        tolerance: float = 1e-5,
+        iterations: int = 500,
+        damping: float = 10.0,
+        weights: tuple[float, ...] = WEIGHTS,
+        stall: float = 1e-5,
+        stalled_steps: int = 5,
+    ) -> None:
+        self.model = Model(robot)
+        self.tolerance, self.iterations, self.damping = tolerance, iterations, damping
+        self.weights = np.array(weights)
+        self.stall, self.stalled_steps = stall, stalled_steps
+
+    def solve(self, pose: Array | Pose, q_start: Array) -> Solution:
+        """Solve from ``q_start``; status ``solved``, ``limited`` (met, but outside the limits) or ``unreachable``."""
+        target, q = split(pose), np.array(q_start, dtype=float)
+        identity = np.eye(len(q))
+        error = self.model.error(target, q)
+        weighted = self.weights * error
+        J = self.weights[:, None] * self.model.jacobian(q)
+        cost, damping, growth, stalled, done = float(weighted @ weighted), self.damping, 2.0, 0, 0
+        while done < self.iterations and cost >= self.tolerance**2 and stalled < self.stalled_steps:
+            done += 1
+            gradient = J.T @ weighted
+            step = np.linalg.solve(J.T @ J + damping * identity, gradient)
+            if step @ step < 1e-30:
+                break
+            candidate = self.model.error(target, q + step)
+            left = float(((self.weights * candidate) ** 2).sum())
+            ratio = (cost - left) / float(step @ (damping * step + gradient))
+            if ratio <= 0.0:
+                damping, growth = damping * growth, 2.0 * growth
+                continue
+            short = damping > 0.01 * self.damping  # the first steps are short because of λ, not for want of progress
+            stalled = stalled + 1 if not short and cost - left < self.stall * cost else 0
+            q, error, cost = q + step, candidate, left
+            damping, growth = damping * max(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3), 2.0
+            weighted = self.weights * error
+            J = self.weights[:, None] * self.model.jacobian(q)
+        met = cost < self.tolerance**2
+        return solution_of(self.model, q, error, done, met=met, otherwise="unreachable")

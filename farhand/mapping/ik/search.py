@@ -1,0 +1,369 @@
+"""One search for one pose: warm start, closed form, restarts, closest pose. Compiled; :mod:`solver` is its front."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from farhand.mapping.ik.closed_form import BRANCHES, ELBOW, NONE, branches
+from farhand.mapping.ik.kernel import descend, pose_error
+from farhand.mapping.ik.subproblems import angle_onto, dot, turn
+
+SOLVED, LIMITED, UNREACHABLE, JUMP, INVALID = 0, 1, 2, 3, 4
+CODES = ("solved", "limited", "unreachable", "jump", "invalid")
+
+NEAR = 0.5  # a warm start that ends within this of where it began is taken at once, [rad]
+QUICK = 15  # steps of a warm start
+WITHIN = (0.3, 1.0)  # a pose farther from the start than this goes to the closed form at once, [m] and [rad]
+RESTARTS, STEPS = 60, 60
+ELSEWHERE = 8  # further starts of the search for the closest pose
+SWEEP = 48  # elbow angles that are tried
+ENOUGH = 6  # of them, once one fits, before the nearest to a warm start is taken
+LENGTH = 0.3  # of a radian against a metre while a solution is looked for, [m/rad]
+CLOSEST = 0.01  # the same for the closest pose: position first, as published, [m/rad]
+OTHER_SIDE = 1e6  # more than any squared distance, [rad²]
+GOLDEN = 0.6180339887498949
+
+
+@njit(cache=True)
+def search(arm, settings, position, rotation, start, warm, q):
+    """Find joints for a pose.
+
+    Args:
+        arm: ((steps, hinge, lower, upper), family, axes, points, tool position, tool rotation).
+        settings: (position tolerance [m], rotation tolerance [rad], largest step [rad], elbow: 1 above, −1 below, 0).
+        position: wanted, [m].
+        rotation: wanted.
+        start: where the joints are; home for a cold start, [rad or m].
+        warm: whether the answer should be near ``start``.
+        q: result, [rad or m].
+
+    Returns:
+        Code of the status, position error [m], rotation error [rad], steps of the numerical part.
+    """
+    chain, family = arm[0], arm[1]
+    lower, upper = chain[2], chain[3]
+    n = len(q)
+    tolerance = (settings[0], settings[1])
+    valid = _valid(position, rotation)
+    for i in range(n):
+        valid = valid and math.isfinite(start[i])
+        q[i] = min(max(start[i], lower[i]), upper[i]) if math.isfinite(start[i]) else min(max(0.0, lower[i]), upper[i])
+    if not valid:
+        return INVALID, np.inf, np.inf, 0
+    begin, done = q.copy(), 0
+    if family == NONE or (warm and _close(arm, position, rotation, q)):
+        linear, angular, done = descend(chain, position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance)
+        near = family == NONE or _distance(q, begin) < NEAR
+        if _met(linear, angular, tolerance) and near and _preferred(arm, settings[3], q):
+            return _judge(arm, settings, position, rotation, begin, warm, q, SOLVED, linear, angular, done)
+    if family == NONE:
+        code, linear, angular, more = _restart(chain, position, rotation, tolerance, begin, q)
+    else:
+        code, linear, angular, more = _by_branches(arm, settings, position, rotation, begin, warm, q)
+    return _judge(arm, settings, position, rotation, begin, warm, q, code, linear, angular, done + more)
+
+
+@njit(cache=True)
+def _valid(position, rotation):
+    """Whether these are numbers, and a rotation to 1e-3."""
+    for i in range(3):
+        if not math.isfinite(position[i]):
+            return False
+        for j in range(3):
+            product = rotation[i, 0] * rotation[j, 0] + rotation[i, 1] * rotation[j, 1] + rotation[i, 2] * rotation[j, 2]
+            if not abs(product - (1.0 if i == j else 0.0)) < 1e-3:
+                return False
+    a, b, c = rotation[0], rotation[1], rotation[2]
+    volume = a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0])
+    return volume > 0.0
+
+
+@njit(cache=True)
+def _close(arm, position, rotation, q):
+    """Whether the pose is near enough for a descent from ``q`` to be worth a try."""
+    n = len(q)
+    axes, levers, e = np.empty((n, 3)), np.empty((n, 3)), np.empty(6)
+    linear, angular = pose_error(arm[0][0], arm[0][1], q, position, rotation, axes, levers, e)
+    return linear < WITHIN[0] and angular < WITHIN[1]
+
+
+@njit(cache=True)
+def _met(linear, angular, tolerance):
+    return linear <= tolerance[0] and angular <= tolerance[1]
+
+
+@njit(cache=True)
+def _distance(a, b):
+    largest = 0.0
+    for i in range(len(a)):
+        largest = max(largest, abs(a[i] - b[i]))
+    return largest
+
+
+@njit(cache=True)
+def _judge(arm, settings, position, rotation, begin, warm, q, code, linear, angular, done):
+    """Hold the start, and say so, where the answer is too far from it."""
+    if not warm or _distance(q, begin) <= settings[2]:
+        return code, linear, angular, done
+    n = len(q)
+    for i in range(n):
+        q[i] = begin[i]
+    axes, levers, e = np.empty((n, 3)), np.empty((n, 3)), np.empty(6)
+    linear, angular = pose_error(arm[0][0], arm[0][1], q, position, rotation, axes, levers, e)
+    return JUMP, linear, angular, done
+
+
+@njit(cache=True)
+def elbow_height(arm, q):
+    """How far the elbow is above the line from shoulder to wrist, [m]; 0 for an arm without one."""
+    _, family, h, points, _, _ = arm
+    if family == NONE:
+        return 0.0
+    shoulder, elbow, wrist = (0, 3, 4) if family == ELBOW else (1, 2, 3)
+    fore, upper = points[wrist] - points[elbow], points[elbow] - points[shoulder]
+    for i in range(elbow, shoulder - 1, -1):
+        turn(h[i], q[i], fore, fore)
+        if i < elbow:
+            turn(h[i], q[i], upper, upper)
+    for i in range(shoulder - 1, -1, -1):
+        turn(h[i], q[i], fore, fore)
+        turn(h[i], q[i], upper, upper)
+    line = upper + fore
+    return upper[2] - dot(upper, line) / max(dot(line, line), 1e-12) * line[2]
+
+
+@njit(cache=True)
+def elbow_angle(arm, q):
+    """ψ of a seven-joint arm: the elbow about the line from shoulder to wrist, from its highest place, [rad]."""
+    _, _, h, points, _, _ = arm
+    upper, fore, up = points[3] - points[0], points[4] - points[3], np.zeros(3)
+    turn(h[3], q[3], fore, fore)
+    for i in range(2, -1, -1):
+        turn(h[i], q[i], fore, fore)
+        turn(h[i], q[i], upper, upper)
+    line = upper + fore
+    line /= max(math.sqrt(dot(line, line)), 1e-12)
+    up[2] = 1.0
+    return angle_onto(line, up, upper)
+
+
+@njit(cache=True)
+def _preferred(arm, side, q):
+    return side == 0.0 or side * elbow_height(arm, q) > -1e-6
+
+
+@njit(cache=True)
+def _fit(row, begin, lower, upper, hinge):
+    """Shift hinges by whole turns to the place nearest ``begin`` inside the limits; returns the largest violation."""
+    worst = 0.0
+    for i in range(len(row)):
+        if hinge[i]:
+            row[i] -= 2.0 * math.pi * round((row[i] - begin[i]) / (2.0 * math.pi))
+            if row[i] > upper[i] and row[i] - 2.0 * math.pi >= lower[i] - (row[i] - upper[i]):
+                row[i] -= 2.0 * math.pi
+            elif row[i] < lower[i] and row[i] + 2.0 * math.pi <= upper[i] + (lower[i] - row[i]):
+                row[i] += 2.0 * math.pi
+        worst = max(worst, row[i] - upper[i], lower[i] - row[i])
+    return worst
+
+
+@njit(cache=True)
+def _by_branches(arm, settings, position, rotation, begin, warm, q):
+    """The best branch inside the limits, else the closest pose."""
+    chain, family = arm[0], arm[1]
+    steps, hinge, lower, upper = chain
+    n = len(q)
+    tolerance = (settings[0], settings[1])
+    rows, best = np.empty((BRANCHES, n)), np.empty(n)
+    count = SWEEP if family == ELBOW else 1
+    score, violation, reachable, angle = np.inf, np.inf, False, 0.0
+    centre = elbow_angle(arm, begin) if warm and family == ELBOW else 0.0
+    for k in range(count):
+        psi = centre + (k + 1) // 2 * (2.0 * math.pi / SWEEP) * (1.0 if k % 2 == 0 else -1.0)
+        exact = branches(family, arm[2], arm[3], arm[4], arm[5], position, rotation, psi, rows)
+        reachable = reachable or exact != 0
+        for row in range(BRANCHES):
+            if not exact >> row & 1:
+                continue
+            outside = _fit(rows[row], begin, lower, upper, hinge)
+            if outside > 1e-9:
+                if score == np.inf and outside < violation:
+                    violation, angle = outside, psi
+                    q[:] = rows[row]
+                continue
+            far = _score(arm, settings[3], rows[row], begin)
+            if far < score:
+                score = far
+                best[:] = rows[row]
+        if (score < OTHER_SIDE or (score < np.inf and k > SWEEP // 2)) and (not warm or k >= ENOUGH):
+            break
+    if score == np.inf and family == ELBOW and reachable and violation < 1.0:
+        score = _between(arm, position, rotation, begin, angle, rows, best)
+    if score < np.inf:
+        return _polish(chain, position, rotation, tolerance, best, q)
+    return _closest(arm, position, rotation, tolerance, begin, reachable, rows, q)
+
+
+@njit(cache=True)
+def _score(arm, side, row, begin):
+    """Squared distance from the start, and a large number on top where the elbow is on the other side."""
+    total = 0.0 if _preferred(arm, side, row) else OTHER_SIDE
+    for i in range(len(row)):
+        total += (row[i] - begin[i]) ** 2
+    return total
+
+
+@njit(cache=True)
+def _polish(chain, position, rotation, tolerance, best, q):
+    """Closed forms are exact to about 1e-9; near a singularity a step or two may be missing."""
+    steps, hinge, lower, upper = chain
+    for i in range(len(q)):
+        q[i] = min(max(best[i], lower[i]), upper[i])
+    linear, angular, done = descend(chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance)
+    return SOLVED if _met(linear, angular, tolerance) else LIMITED, linear, angular, done
+
+
+@njit(cache=True)
+def _least_violation(arm, position, rotation, begin, psi, rows, best):
+    """How far outside its limits the best branch at one elbow angle is; that branch goes into ``best``."""
+    least = np.inf
+    exact = branches(arm[1], arm[2], arm[3], arm[4], arm[5], position, rotation, psi, rows)
+    for row in range(BRANCHES):
+        if exact >> row & 1:
+            outside = _fit(rows[row], begin, arm[0][2], arm[0][3], arm[0][1])
+            if outside < least:
+                least = outside
+                best[:] = rows[row]
+    return least
+
+
+@njit(cache=True)
+def _between(arm, position, rotation, begin, psi, rows, best):
+    """Look between the elbow angles of the sweep, around the one that came closest; 0 if a branch fits, else inf."""
+    low, high = psi - 2.0 * math.pi / SWEEP, psi + 2.0 * math.pi / SWEEP
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_a = _least_violation(arm, position, rotation, begin, a, rows, best)
+    at_b = np.inf if at_a <= 0.0 else _least_violation(arm, position, rotation, begin, b, rows, best)
+    for _ in range(25):
+        if min(at_a, at_b) <= 0.0:
+            return 0.0
+        if at_a < at_b:
+            high, b, at_b = b, a, at_a
+            a = high - GOLDEN * (high - low)
+            at_a = _least_violation(arm, position, rotation, begin, a, rows, best)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + GOLDEN * (high - low)
+            at_b = _least_violation(arm, position, rotation, begin, b, rows, best)
+    return np.inf
+
+
+@njit(cache=True)
+def _spread(index, base):
+    """Van der Corput's sequence: numbers in (0, 1) that fill it evenly."""
+    result, fraction = 0.0, 1.0 / base
+    while index > 0:
+        result += fraction * (index % base)
+        index //= base
+        fraction /= base
+    return result
+
+
+@njit(cache=True)
+def _somewhere(index, lower, upper, begin, q):
+    """The restart of that number: Halton's sequence over the joint ranges, within a turn of the start."""
+    primes = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+    for i in range(len(q)):
+        low, high = max(lower[i], begin[i] - math.pi), min(upper[i], begin[i] + math.pi)
+        q[i] = low + (high - low) * _spread(index + 1, primes[i % 12])
+
+
+@njit(cache=True)
+def _restart(chain, position, rotation, tolerance, begin, q):
+    """Descend from many places; without success the closest pose, and whether it would be met without limits."""
+    steps, hinge, lower, upper = chain
+    best, least, done = q.copy(), np.inf, 0
+    for index in range(RESTARTS):
+        if index > 0:
+            _somewhere(index, lower, upper, begin, q)
+        linear, angular, more = descend(chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance)
+        done += more
+        if _met(linear, angular, tolerance):
+            return SOLVED, linear, angular, done
+        if linear + CLOSEST * angular < least:
+            least = linear + CLOSEST * angular
+            best[:] = q
+    free = (steps, hinge, np.full(len(q), -np.inf), np.full(len(q), np.inf))
+    code = UNREACHABLE
+    for index in range(RESTARTS // 4):
+        _somewhere(index, lower, upper, begin, q)
+        linear, angular, more = descend(free, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance)
+        if _met(linear, angular, tolerance):
+            code = LIMITED
+            break
+    q[:] = best
+    linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance)
+    return code, linear, angular, done + more
+
+
+@njit(cache=True)
+def _closest(arm, position, rotation, tolerance, begin, reachable, rows, q):
+    """Descend from every branch of least squares, brought inside the limits; the closest pose wins."""
+    chain, family = arm[0], arm[1]
+    lower, upper, hinge = chain[2], chain[3], chain[1]
+    n = len(q)
+    trial, best = np.empty(n), begin.copy()
+    least, linear, angular, done = np.inf, np.inf, np.inf, 0
+    branches(family, arm[2], arm[3], arm[4], arm[5], position, rotation, 0.0, rows)
+    for k in range(BRANCHES + 1 + ELSEWHERE):
+        if k < BRANCHES:
+            _fit(rows[k], begin, lower, upper, hinge)
+            trial[:] = rows[k]
+        elif k == BRANCHES:
+            trial[:] = begin
+        else:
+            _somewhere(k, lower, upper, begin, trial)
+        for i in range(n):
+            trial[i] = min(max(trial[i], lower[i]), upper[i])
+        if reachable:  # a continuum at a singularity, or a gap between two elbow angles, may still hold a solution
+            far, turned, more = descend(chain, position, rotation, trial, LENGTH, STEPS, 1e-3, 5, tolerance)
+            done += more
+            if _met(far, turned, tolerance):
+                q[:] = trial
+                return SOLVED, far, turned, done
+        far, turned, more = descend(chain, position, rotation, trial, CLOSEST, 100, 1e-4, 5, tolerance)
+        done = max(done, more)
+        cost = far * far + (CLOSEST * turned) ** 2
+        if cost < least:
+            least, linear, angular = cost, far, turned
+            best[:] = trial
+    q[:] = best
+    linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance)
+    return LIMITED if reachable else UNREACHABLE, linear, angular, max(done, more)
+
+
+@njit(cache=True)
+def branch_of(arm, q):
+    """Which branch the joints are on, as three signs in bits: shoulder, elbow, wrist; −1 without a closed form."""
+    _, family, h, points, _, _ = arm
+    if family == NONE:
+        return -1
+    if family == ELBOW:
+        return (q[1] > 0.0) | (q[3] > 0.0) << 1 | (q[5] > 0.0) << 2
+    fore, upper = points[3] - points[2], points[2] - points[1]
+    turn(h[2], q[2], fore, fore)
+    line = upper + fore
+    across = np.empty(3)
+    across[0] = h[1, 1] * h[0, 2] - h[1, 2] * h[0, 1]
+    across[1] = h[1, 2] * h[0, 0] - h[1, 0] * h[0, 2]
+    across[2] = h[1, 0] * h[0, 1] - h[1, 1] * h[0, 0]
+    side = np.empty(3)
+    side[0] = upper[1] * fore[2] - upper[2] * fore[1]
+    side[1] = upper[2] * fore[0] - upper[0] * fore[2]
+    side[2] = upper[0] * fore[1] - upper[1] * fore[0]
+    turn(h[1], q[1], line, line)
+    wrist = math.sin(q[4])
+    return (dot(across, line) > 0.0) | (dot(h[1], side) > 0.0) << 1 | (wrist > 0.0) << 2

@@ -1,0 +1,99 @@
+"""The recommended inverse kinematics: a numerical warm start, a closed form where the arm has one, and honest answers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.errors import BadValue, OutOfRange, UnknownName
+from farhand.mapping.ik.chain import Array, Chain, Pose, split
+from farhand.mapping.ik.solution import Solution
+from farhand.robots import Robot
+
+ELBOWS = {"above": 1.0, "below": -1.0, "any": 0.0}
+
+
+class Solver:
+    r"""Joints for a pose of the tool, inside the joint limits.
+
+    From a start, a few Levenberg–Marquardt steps inside the limits come first: they follow the tool with the smallest
+    joint motion and pass through singularities. If they do not get there, or only by a large motion, every branch of
+    the closed form is looked at and the one nearest the start is taken (without a closed form: restarts from evenly
+    spread places). If no branch fits, the closest pose inside the limits comes back with a status that says so;
+    closest in :math:`|p_d - p|^2 + (0.01\,\mathrm{m}\cdot\theta)^2`, so position counts first.
+
+    The first solver of a process takes a second to load the compiled code; the first ever takes a few more to compile.
+
+    Args:
+        robot: a single chain of hinges and slides.
+        tolerance_position: when a pose counts as met, [m].
+        tolerance_rotation: when a pose counts as met, [rad].
+        step_max: largest motion of any joint away from a given start; a pose that needs more is answered with ``jump``
+            and the start. Infinite by default, [rad or m].
+        elbow: ``"above"``, ``"below"`` or ``"any"``: on which side of the line from shoulder to wrist the elbow should
+            be, wherever a branch inside the limits allows it.
+
+    Raises:
+        FarhandError: the robot is no single chain, or an argument makes no sense.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        tolerance_position: float = 1e-6,
+        tolerance_rotation: float = 1e-6,
+        step_max: float = np.inf,
+        elbow: str = "any",
+    ) -> None:
+        from farhand.mapping.ik import search
+        from farhand.mapping.ik.closed_form import FAMILIES, family_of
+
+        for what, value in (("position", tolerance_position), ("rotation", tolerance_rotation), ("step", step_max)):
+            if not value > 0.0:
+                raise OutOfRange(f"{what} tolerance" if what != "step" else "step_max", value, 0.0, np.inf)
+        if elbow not in ELBOWS:
+            raise UnknownName("elbow", elbow, ELBOWS)
+        self.chain = Chain.of(robot)
+        chain = self.chain
+        family, points = family_of(chain)
+        self.family = FAMILIES[family]
+        if elbow != "any" and self.family == "none":
+            raise BadValue(f"{robot.name} has no closed form, so its elbow is not known; use elbow 'any'")
+        limited = (chain.steps, chain.hinge, chain.lower, chain.upper)
+        self._arm = (limited, family, chain.axes, points, chain.tool_position, chain.tool_rotation)
+        self._settings = (float(tolerance_position), float(tolerance_rotation), float(step_max), ELBOWS[elbow])
+        self._search, self._codes, self._search_module = search.search, search.CODES, search
+
+    def solve(self, pose: Array | Pose, q_start: Array | None = None) -> Solution:
+        """Joints for one pose.
+
+        Args:
+            pose: of the tool in the base, 4 × 4 or a :class:`~farhand.mapping.ik.chain.Pose`, [m].
+            q_start: where the joints are now, [rad or m]; without it the answer is near home but need not be.
+
+        Returns:
+            Always finite joints inside the limits; they meet the pose only if the status is ``solved``.
+
+        Raises:
+            BadValue: a pose or a start of the wrong shape.
+        """
+        target = split(pose)
+        warm = q_start is not None
+        start = np.ascontiguousarray(q_start, dtype=float) if warm else self.chain.home
+        if start.shape != self.chain.home.shape:
+            raise BadValue(f"q_start must have {self.chain.n} values, not {start.size}")
+        q = np.empty(self.chain.n)
+        code, position, rotation, steps = self._search(
+            self._arm, self._settings, target.position, target.rotation, start, warm, q
+        )
+        return Solution(q, self._codes[code], position, rotation, steps)
+
+    def branch(self, q: Array) -> int:
+        """Which branch of the closed form the joints are on: bit 0 shoulder, bit 1 elbow, bit 2 wrist; −1 without one.
+
+        A change from one pose to the next is a flip: the arm went through a singularity.
+        """
+        return int(self._search_module.branch_of(self._arm, np.ascontiguousarray(q, dtype=float)))
+
+    def elbow_height(self, q: Array) -> float:
+        """How far the elbow is above the line from shoulder to wrist, [m]; 0 for an arm without a closed form."""
+        return float(self._search_module.elbow_height(self._arm, np.ascontiguousarray(q, dtype=float)))

@@ -1,0 +1,63 @@
+"""Momentum observer: external joint torque and tool wrench of an arm without a force sensor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from farhand.arm import Arm
+from farhand.errors import BadValue
+from farhand.spatial import damped_inverse
+
+Array = np.ndarray
+
+
+class MomentumObserver:
+    r"""Estimates the torque that the world exerts on an arm, from its momentum.
+
+    .. math:: p = M v, \qquad r = K_o \Big(p - p_0 - \int (\tau + C^\top v - g - D v + r)\,dt\Big)
+
+    r follows the external torque through a low-pass of rate K_o per joint; no acceleration is needed. Friction that the
+    model does not know comes out as external torque.
+
+    Args:
+        arm: updated to the measured state before each :meth:`update`.
+        gain: K_o, one number or one per joint, [1/s].
+
+    Attributes:
+        torque: r, external joint torque, [N·m].
+    """
+
+    def __init__(self, arm: Arm, gain: Array | float = 50.0) -> None:
+        self.gain = np.broadcast_to(np.asarray(gain, dtype=float), (arm.nv,)).copy()
+        if not (np.isfinite(self.gain) & (self.gain > 0.0)).all():
+            raise BadValue(f"the observer's gain must be positive, not {self.gain.tolist()}")
+        self.arm = arm
+        self.torque = np.zeros(arm.nv)
+        self._sum: Array | None = None
+
+    def reset(self) -> None:
+        """Begin anew at the next update, without external torque."""
+        self.torque[:] = 0.0
+        self._sum = None
+
+    def update(self, torque: Array, dt: float) -> Array:
+        """External torque after a step, [N·m].
+
+        Args:
+            torque: that the motors applied during the step, [N·m].
+            dt: length of the step, [s].
+        """
+        arm = self.arm
+        momentum = arm.M @ arm.v
+        if self._sum is None:
+            self._sum = momentum.copy()
+            return self.torque
+        pin.computeCoriolisMatrix(arm.model, arm.data, arm.q, arm.v)
+        self._sum += dt * (torque + arm.data.C.T @ arm.v - arm.gravity - arm.viscous * arm.v + self.torque)
+        np.multiply(self.gain, momentum - self._sum, out=self.torque)
+        return self.torque
+
+    def wrench(self, damping: float = 1e-3) -> Array:
+        """Wrench on the tool point in world axes that explains the torque, [N] and [N·m]; damped near singularities."""
+        return damped_inverse(self.arm.J.T, damping) @ self.torque

@@ -1,0 +1,114 @@
+"""Heat: how a sensor warms up, what a glued-on thermometer says about it, and the line of the bias over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.errors import BadValue
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Line:
+    r"""A straight line by least squares, with how well it fits.
+
+    Attributes:
+        slope: per °C.
+        intercept: at 0 °C.
+        r_squared: :math:`R^2 = 1 - \sum (y - f)^2 / \sum (y - \bar y)^2`, [-].
+        error: standard error of the estimate :math:`\sqrt{\sum (y - f)^2 / N}`, in the unit of y.
+    """
+
+    slope: float
+    intercept: float
+    r_squared: float
+    error: float
+
+
+def fit_line(x: Array, y: Array) -> Line:
+    """Ordinary least squares in closed form.
+
+    Raises:
+        BadValue: fewer than two different x.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    dx, dy = x - x.mean(), y - y.mean()
+    spread = float(dx @ dx)
+    if len(x) < 2 or not spread > 0.0:
+        raise BadValue("a line needs at least two different temperatures")
+    slope = float(dx @ dy) / spread
+    left = dy - slope * dx
+    total = float(dy @ dy)
+    square = float(left @ left)
+    fit = 1.0 - square / total if total > 0.0 else 1.0
+    return Line(slope, float(y.mean() - slope * x.mean()), fit, float(np.sqrt(square / len(x))))
+
+
+def common_slope(x: Array, y: Array, run: Array) -> float:
+    """One slope for several runs, each with an intercept of its own (analysis of covariance).
+
+    Args:
+        x: temperatures, [°C].
+        y: biases.
+        run: which run each pair belongs to.
+    """
+    x, y, run = np.asarray(x, dtype=float), np.asarray(y, dtype=float), np.asarray(run)
+    _, member = np.unique(run, return_inverse=True)
+    count = np.bincount(member)
+    dx = x - (np.bincount(member, x) / count)[member]
+    dy = y - (np.bincount(member, y) / count)[member]
+    if not dx @ dx > 0.0:
+        raise BadValue("a slope needs at least two different temperatures in a run")
+    return float(dx @ dy) / float(dx @ dx)
+
+
+@dataclass(frozen=True)
+class Warming:
+    """A first-order rise from ambient temperature.
+
+    Attributes:
+        ambient: at the start, [°C].
+        final: at the end, [°C].
+        time_constant: [s].
+    """
+
+    ambient: float = 21.0
+    final: float = 45.0
+    time_constant: float = 3600.0
+
+    def at(self, time: Array) -> Array:
+        """Temperature after so many seconds, [°C]."""
+        return self.final + (self.ambient - self.final) * np.exp(-np.asarray(time) / self.time_constant)
+
+
+@dataclass(frozen=True)
+class Thermometer:
+    """A digital thermometer on a slow bus: steps, an offset, a conversion time, and flicker at the transitions.
+
+    Attributes:
+        resolution: one step, [°C].
+        conversion: a new value comes at most this often, [s].
+        flicker: standard deviation before rounding, [°C]; it makes the output jump where a value lies between steps.
+        offset: constant error, [°C].
+        low: of the range, [°C].
+        high: of the range, [°C].
+    """
+
+    resolution: float = 0.0625
+    conversion: float = 0.75
+    flicker: float = 0.008
+    offset: float = 0.0
+    low: float = -55.0
+    high: float = 125.0
+
+    def stream(self, time: Array, temperature: Array, rng: np.random.Generator) -> Array:
+        """What is read at these times, [°C]; between conversions the last value is repeated."""
+        time, temperature = np.asarray(time, dtype=float), np.asarray(temperature, dtype=float)
+        slot = np.floor((time - time[0]) / self.conversion + 1e-9).astype(int)
+        _, first, member = np.unique(slot, return_index=True, return_inverse=True)
+        taken = temperature[first] + self.offset + self.flicker * rng.standard_normal(len(first))
+        steps = np.rint(np.clip(taken, self.low, self.high) / self.resolution)
+        return (steps * self.resolution)[member]

@@ -1,0 +1,273 @@
+"""Tool: what hangs on a sensor and what the sensor reads without it, kept in a file per tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farhand.errors import BadValue, FileError, Mismatch
+from farhand.sensing.files import write_whole
+from farhand.sensing.profile import AXES, Load
+from farhand.spatial import skew
+
+Array = np.ndarray
+
+ORDER = ("mass", "com", "bias_force", "bias_torque")
+"""Order of the covariance: 1 + 3 + 3 + 3 numbers."""
+
+_ORDER_IN_FILE = ["mass", *(f"com.{axis}" for axis in "xyz"), *(f"bias.{axis}" for axis in AXES)]
+
+
+@dataclass(frozen=True)
+class Thermal:
+    r"""How the bias goes with temperature: :math:`B(T) = B(T_0) + a\,(T - T_0)`.
+
+    Attributes:
+        reference: T₀, [°C].
+        slope: a, six numbers, [N/°C] and [N·m/°C].
+        deviation: standard deviations of ``slope``.
+    """
+
+    reference: float
+    slope: Array
+    deviation: Array
+
+    def shift(self, temperature: Array) -> Array:
+        """Change of the bias against that at the reference, n × 6 for n temperatures [°C]."""
+        return np.multiply.outer(np.asarray(temperature) - self.reference, self.slope)
+
+
+@dataclass(frozen=True)
+class Tool:
+    r"""Mass, centre of mass and bias of a sensor with its tool, with what is known about their errors.
+
+    .. math:: f = R_z(\psi)^\top m\,g + b_f, \quad \tau = r \times R_z(\psi)^\top m\,g + b_\tau, \quad
+              g = R^\top (0, 0, -g_0)
+
+    Attributes:
+        mass: m, [kg]; negative if the sensor reports the reaction, so that the same equation holds.
+        com: r, centre of mass in the sensor frame, [m].
+        bias_force: b_f at the thermal reference, [N].
+        bias_torque: b_τ, [N·m].
+        covariance: of mass, com, bias_force and bias_torque in this order, 10 × 10.
+        freedom: degrees of freedom behind the covariance, [-].
+        noise: standard deviation of one reading, six numbers, [N] and [N·m].
+        gravity: g₀, [m/s²].
+        yaw: ψ, from the axes of the given orientation to the sensor's about their common z, [rad].
+        yaw_deviation: its standard deviation, 0 where the yaw was not fitted, [rad].
+        thermal: the bias's line over temperature, where fitted.
+        tool_id: which tool this is.
+        sensor_id: which sensor.
+    """
+
+    mass: float
+    com: Array
+    bias_force: Array
+    bias_torque: Array
+    covariance: Array
+    freedom: float = 1e9
+    noise: Array = field(default_factory=lambda: np.zeros(6))
+    gravity: float = 9.81
+    yaw: float = 0.0
+    yaw_deviation: float = 0.0
+    thermal: Thermal | None = None
+    tool_id: str = ""
+    sensor_id: str = ""
+
+    @property
+    def load(self) -> Load:
+        """Mass and centre of mass together, the mass as a positive number."""
+        return Load(abs(self.mass), self.com)
+
+    @property
+    def sign(self) -> float:
+        """−1 if the sensor reports the reaction to the weight, else +1."""
+        return -1.0 if self.mass < 0.0 else 1.0
+
+    @property
+    def bias(self) -> Array:
+        """Of all six axes, at the thermal reference, [N] and [N·m]."""
+        return np.concatenate([self.bias_force, self.bias_torque])
+
+    @property
+    def values(self) -> Array:
+        """Ten numbers in the order of the covariance."""
+        return np.concatenate([[self.mass], self.com, self.bias])
+
+    @property
+    def intervals(self) -> Array:
+        """10 × 2: bounds that hold the truth in 95 % of calibrations, from Student's t."""
+        half = quantile(self.freedom) * np.sqrt(np.diag(self.covariance))
+        return np.stack([self.values - half, self.values + half], axis=1)
+
+    def bias_at(self, temperature: Array | None, n: int) -> Array:
+        """N × 6: the bias at these temperatures [°C], or at the reference where there are none."""
+        bias = np.tile(self.bias, (n, 1))
+        if self.thermal is not None and temperature is not None:
+            bias += self.thermal.shift(temperature)
+        return bias
+
+    def pull(self, up: Array) -> Array:
+        """N × 3: gravity in true sensor axes, [m/s²], from the base's z axis in the given ones."""
+        c, s = np.cos(self.yaw), np.sin(self.yaw)
+        return -self.gravity * (np.asarray(up) @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
+
+    def weight(self, up: Array) -> Array:
+        """N × 6: what the tool's weight reads, [N] and [N·m], for the base's z axis in sensor axes, n × 3."""
+        force = self.mass * self.pull(up)
+        return np.concatenate([force, np.cross(self.com, force)], axis=-1)
+
+    def sensitivity(self, up: Array) -> Array:
+        """6 × 10: how the modelled reading changes with mass, com and bias at one orientation."""
+        g = self.pull(up)
+        rows = np.zeros((6, 10))
+        rows[:3, 0], rows[3:, 0] = g, np.cross(self.com, g)
+        rows[3:, 1:4] = -self.mass * skew(g)
+        rows[:, 4:] = np.eye(6)
+        return rows
+
+    def variance(self, up: Array, bias: bool = True) -> Array:
+        """N × 6: variance of the modelled weight (and bias) from the calibration's own uncertainty, [N²], [N²·m²].
+
+        Args:
+            up: n × 3, the base's z axis in sensor axes.
+            bias: whether the bias counts; not if it is tracked.
+        """
+        up = np.atleast_2d(up)
+        change = np.eye(10) if bias else np.diag(np.repeat([1.0, 0.0], [4, 6]))
+        covariance = change @ self.covariance @ change
+        bend = np.array([np.diag(rows @ covariance @ rows.T) for rows in map(self.sensitivity, _basis())])
+        return _blend(up, bend)
+
+    def to_json(self) -> dict[str, Any]:
+        """The file's content."""
+        content: dict[str, Any] = {
+            "mass": self.mass,
+            "com": self.com.tolist(),
+            "bias_force": self.bias_force.tolist(),
+            "bias_torque": self.bias_torque.tolist(),
+            "covariance": self.covariance.tolist(),
+            "covariance_order": _ORDER_IN_FILE,
+            "intervals_95": dict(zip(_ORDER_IN_FILE, self.intervals.tolist(), strict=True)),
+            "freedom": self.freedom,
+            "noise": self.noise.tolist(),
+            "gravity": self.gravity,
+            "sign": int(self.sign),
+            "yaw": self.yaw,
+            "yaw_deviation": self.yaw_deviation,
+            "tool_id": self.tool_id,
+            "sensor_id": self.sensor_id,
+            "thermal": None,
+        }
+        if self.thermal is not None:
+            line = self.thermal
+            content["thermal"] = {
+                "reference": line.reference,
+                "slope": line.slope.tolist(),
+                "deviation": line.deviation.tolist(),
+            }
+        return content
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all; :func:`load_tool` gives back the same numbers to the bit."""
+        write_whole(Path(path), json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def quantile(freedom: float, share: float = 0.95) -> float:
+    """How many standard deviations a two-sided interval reaches, from Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + 0.5 * share))
+
+
+def load_tool(path: str | Path, *, tool_id: str = "", sensor_id: str = "") -> Tool:
+    """Read and check a file of :meth:`Tool.save`.
+
+    Args:
+        path: of the file.
+        tool_id: refuse any other tool, if given.
+        sensor_id: refuse any other sensor, if given.
+
+    Raises:
+        FileError: the file cannot be read.
+        BadValue: it is not a whole calibration.
+        Mismatch: it belongs to another tool or sensor.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise BadValue(f"{path.name} is not a JSON file: {error}") from None
+    if not isinstance(content, dict):
+        raise BadValue(f"{path.name} is not a tool's calibration: it holds no named values")
+    tool = _tool(content, path.name)
+    for kind, wanted, found in (("tool", tool_id, tool.tool_id), ("sensor", sensor_id, tool.sensor_id)):
+        if wanted and wanted != found:
+            raise Mismatch(f"{path.name} belongs to {kind} {found or 'without a name'!r}, not to {wanted!r}")
+    return tool
+
+
+def _tool(content: Mapping[str, Any], where: str) -> Tool:
+    def numbers(key: str, *shape: int, default: object = None, table: Mapping[str, Any] = content) -> Array:
+        value = table.get(key, default)
+        try:
+            array = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            array = np.array(np.nan)
+        if array.shape != shape or not np.isfinite(array).all():
+            size = " × ".join(map(str, shape)) or "one"
+            raise BadValue(f"{where}: {key} must be {size} finite number{'s' if shape else ''}, not {str(value)[:60]}")
+        return array
+
+    words = [content.get(key, "") for key in ("tool_id", "sensor_id")]
+    if not all(isinstance(word, str) for word in words):
+        raise BadValue(f"{where}: tool_id and sensor_id must be words, not {words}")
+    covariance = numbers("covariance", 10, 10)
+    if np.abs(covariance - covariance.T).max() > 1e-6 * np.abs(covariance).max() or (np.diag(covariance) < 0).any():
+        raise BadValue(f"{where}: covariance must be symmetric with a positive diagonal")
+    line, thermal = content.get("thermal"), None
+    if line is not None:
+        if not isinstance(line, dict):
+            raise BadValue(f"{where}: thermal must be a table or null, not {str(line)[:60]}")
+        slope, deviation = (numbers(key, 6, table=line) for key in ("slope", "deviation"))
+        thermal = Thermal(float(numbers("reference", table=line)), slope, deviation)
+    return Tool(
+        float(numbers("mass")),
+        numbers("com", 3),
+        numbers("bias_force", 3),
+        numbers("bias_torque", 3),
+        covariance=covariance,
+        freedom=float(numbers("freedom", default=1e9)),
+        noise=numbers("noise", 6, default=[0.0] * 6),
+        gravity=float(numbers("gravity", default=9.81)),
+        yaw=float(numbers("yaw", default=0.0)),
+        yaw_deviation=float(numbers("yaw_deviation", default=0.0)),
+        thermal=thermal,
+        tool_id=words[0],
+        sensor_id=words[1],
+    )
+
+
+def _basis() -> Array:
+    """Ten up vectors that a quadratic function of up is known by: zero, the axes, their opposites, and the sums."""
+    e = np.eye(3)
+    return np.vstack([np.zeros(3), e, -e, e[0] + e[1], e[0] + e[2], e[1] + e[2]])
+
+
+def _blend(up: Array, at: Array) -> Array:
+    """A quadratic function of up, n × 6, from its values at :func:`_basis`."""
+    zero, plus, minus, sums = at[0], at[1:4], at[4:7], at[7:]
+    linear = 0.5 * (plus - minus)
+    square = 0.5 * (plus + minus) - zero
+    value = zero + up @ linear + (up * up) @ square
+    for row, (i, j) in enumerate(((0, 1), (0, 2), (1, 2))):
+        cross = sums[row] - zero - linear[i] - linear[j] - square[i] - square[j]
+        value += np.multiply.outer(up[:, i] * up[:, j], cross)
+    return value

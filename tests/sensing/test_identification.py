@@ -1,0 +1,196 @@
+"""Identification: the tool comes back from any sensible set of poses, with intervals that hold the truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from farhand.errors import BadValue, UnknownName
+from farhand.sensing import Readings, calibrate, identify
+from tests.sensing.ft_data import NOISE, Truth, random_truth, recording
+
+QUIET = np.zeros(6)
+
+
+def about(axis: str, degrees: np.ndarray) -> Rotation:
+    """Poses turned about one axis of the base."""
+    return Rotation.from_euler(axis, np.reshape(degrees, (-1, 1)), degrees=True)
+
+
+@given(seed=st.integers(0, 2**32 - 1), sign=st.sampled_from([1.0, -1.0]))
+def test_exact_readings_give_the_exact_tool(seed, sign):
+    """Any tool and bias from eight random poses; a sensor of the opposite sign has a negative mass."""
+    rng = np.random.default_rng(seed)
+    truth = random_truth(rng)
+    truth = Truth(sign * truth.mass, truth.com, truth.bias)
+    found = identify(recording(truth, Rotation.random(8, rng=rng), 2, rng, QUIET))
+    np.testing.assert_allclose(found.tool.values, truth.values, atol=1e-8)
+    assert found.tool.sign == sign and found.residual[0] < 1e-9
+
+
+def test_mass_and_centre_of_mass_are_as_good_as_promised():
+    """Twelve poses of 200 readings: mass within 1 % or its interval, centre of mass within 2 mm or its intervals."""
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        truth = random_truth(rng)
+        tool = identify(recording(truth, Rotation.random(12, rng=rng), 200, rng)).tool
+        low, high = tool.intervals.T
+        inside = (low <= truth.values) & (truth.values <= high)
+        assert abs(tool.mass / truth.mass - 1.0) <= 0.01 or inside[0]
+        assert np.abs(tool.com - truth.com).max() <= 0.002 or inside[1:4].all()
+
+
+def test_the_intervals_hold_the_truth_as_often_as_they_say():
+    """All ten numbers of 600 calibrations, with poses of unequal length."""
+    rng = np.random.default_rng(2)
+    inside = []
+    for _ in range(600):
+        truth = random_truth(rng)
+        low, high = identify(recording(truth, Rotation.random(8, rng=rng), 20, rng)).tool.intervals.T
+        inside.append((low <= truth.values) & (truth.values <= high))
+    assert 0.93 <= np.mean(inside) <= 0.97
+
+
+def test_the_intervals_stay_honest_when_poses_scatter_more_than_readings():
+    """A sloppy wrist adds 0.5 N per pose, which no number of readings averages out."""
+    rng = np.random.default_rng(3)
+    inside = []
+    for _ in range(300):
+        truth = random_truth(rng)
+        raw = recording(truth, Rotation.random(12, rng=rng), 30, rng)
+        sloppy = np.repeat(rng.standard_normal((12, 6)) * [0.5, 0.5, 0.5, 0.02, 0.02, 0.02], 30, axis=0)
+        low, high = identify(replace(raw, wrench=raw.wrench + sloppy)).tool.intervals.T
+        inside.append((low <= truth.values) & (truth.values <= high))
+    assert 0.92 <= np.mean(inside) <= 0.975
+
+
+def test_a_pose_held_a_hundred_times_longer_does_not_drown_the_others():
+    """Duplicates: the same pose again and again adds little to what the other poses say."""
+    rng = np.random.default_rng(4)
+    truth, poses = random_truth(rng), Rotation.random(8, rng=rng)
+    counts = [2000, 20, 20, 20, 20, 20, 20, 20]
+    once = recording(truth, poses, 1, rng, QUIET)
+    sloppy = rng.standard_normal((8, 6)) * [0.5, 0.5, 0.5, 0.02, 0.02, 0.02]
+    wrench = np.repeat(once.wrench + sloppy, counts, axis=0)
+    wrench += NOISE * rng.standard_normal(wrench.shape)
+    raw = Readings(0.01 * np.arange(len(wrench)), np.repeat(once.quaternion, counts, axis=0), wrench)
+    error = {w: np.abs(identify(raw, weighting=w).tool.values - truth.values) for w in ("auto", "pose", "sample")}
+    np.testing.assert_allclose(error["auto"], error["pose"], atol=0.05)
+    assert error["auto"][4:7].max() < error["sample"][4:7].max()
+
+
+def test_a_slow_sweep_counts_as_many_poses():
+    """Continuous motion is cut into stretches; the mean of a linear model is exact."""
+    rng = np.random.default_rng(5)
+    truth = random_truth(rng)
+    angle = np.linspace(0.0, 2.0 * np.pi, 4000)
+    sweep = Rotation.from_euler("ZYX", np.stack([0.0 * angle, angle, 2.5 * angle], axis=1))
+    found = identify(recording(truth, sweep, 1, rng))
+    assert len(found.poses) > 100
+    assert found.tool.mass == pytest.approx(truth.mass, rel=0.01)
+    np.testing.assert_allclose(found.tool.noise, NOISE, rtol=0.1)
+
+
+@pytest.mark.parametrize("yaw", [-2.5, -0.3, 0.0, 1.0, 3.0])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_sensors_turn_about_its_axis_is_found(yaw, sign):
+    """The given orientation is the flange's; the sensor sits on it turned by the yaw."""
+    rng = np.random.default_rng(6)
+    truth = random_truth(rng)
+    truth = Truth(sign * truth.mass, truth.com, truth.bias)
+    flange = Rotation.random(12, rng=rng)
+    sensor = flange * Rotation.from_euler("z", yaw)
+    raw = replace(recording(truth, sensor, 200, rng), quaternion=np.repeat(flange.as_quat(), 200, axis=0))
+    found = identify(raw, yaw=True)
+    assert abs(np.angle(np.exp(1j * (found.tool.yaw - yaw)))) <= max(4.0 * found.tool.yaw_deviation, 1e-6)
+    assert found.tool.mass == pytest.approx(truth.mass, rel=0.01)
+    rest = raw.wrench - found.tool.bias - found.tool.weight(raw.up)
+    assert np.abs(rest.mean(axis=0)).max() < 0.05
+
+
+def test_the_thermal_slope_is_found_where_the_temperature_varies():
+    """0.5 N per degree over ten degrees; without variation there is nothing to fit."""
+    rng = np.random.default_rng(7)
+    truth, slope = random_truth(rng), np.array([0.1, -0.05, 0.5, 0.002, 0.0, 0.001])
+    raw = recording(truth, Rotation.random(24, rng=rng), 100, rng)
+    temperature = np.linspace(22.0, 32.0, len(raw))
+    warm = replace(raw, wrench=raw.wrench + np.outer(temperature - 25.0, slope), temperature=temperature)
+    tool = identify(warm).tool
+    assert tool.thermal is not None
+    assert (np.abs(tool.thermal.slope - slope) <= 4.0 * tool.thermal.deviation).all()
+    at_25 = tool.bias + tool.thermal.slope * (25.0 - tool.thermal.reference)
+    np.testing.assert_allclose(at_25[:3], truth.bias[:3], atol=0.1)
+    assert identify(replace(raw, temperature=np.full(len(raw), 25.0))).tool.thermal is None
+    with pytest.raises(BadValue, match="temp"):
+        identify(raw, thermal=True)
+
+
+def test_it_agrees_with_the_calibration_from_means():
+    """One mean per orientation is the special case."""
+    rng = np.random.default_rng(8)
+    raw = recording(random_truth(rng), Rotation.random(12, rng=rng), 50, rng)
+    found = identify(raw, weighting="pose")
+    other = calibrate(found.poses.wrench, raw.rotations[::50])
+    np.testing.assert_allclose(found.tool.values[1:], np.concatenate([other.com, other.bias]), atol=1e-9)
+    np.testing.assert_allclose(np.sqrt(np.diag(found.tool.covariance)), other.deviations, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("poses", "words"),
+    [
+        (about("z", np.arange(0, 360, 30)), "1 pose is too few.*about the vertical"),
+        (about("x", np.array([0, 90])), "2 poses are too few"),
+        (about("x", np.linspace(0, 12, 12)), "too much alike.*axis"),
+    ],
+)
+def test_poses_that_cannot_tell_the_unknowns_apart_are_refused(poses, words):
+    """The message says what to add."""
+    rng = np.random.default_rng(9)
+    with pytest.raises(BadValue, match=words) as refused:
+        identify(recording(random_truth(rng), poses, 50, rng))
+    assert "add a pose with the sensor's" in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_two_poses_visited_again_and_again_are_still_two():
+    """A B A B A B is no set of six."""
+    rng = np.random.default_rng(10)
+    with pytest.raises(BadValue, match="2 poses are too few"):
+        identify(recording(random_truth(rng), about("x", np.array([0, 90] * 5)), 20, rng))
+
+
+@pytest.mark.parametrize(("axis", "named"), [("x", "x"), ("y", "y")])
+def test_coplanar_poses_are_named_with_the_pose_that_is_missing(axis, named):
+    """Turning about one horizontal axis: gravity never leaves a plane."""
+    rng = np.random.default_rng(11)
+    found = identify(recording(random_truth(rng), about(axis, np.arange(0, 360, 30)), 200, rng))
+    assert any("nearly coplanar" in line and f"sensor's {named} axis" in line for line in found.advice)
+
+
+def test_a_good_set_gets_no_advice_and_a_light_tool_with_few_readings_does():
+    """Advice comes only where something can be better."""
+    rng = np.random.default_rng(12)
+    poses = Rotation.random(40, rng=rng)
+    assert identify(recording(random_truth(rng), poses, 200, rng)).advice == ()
+    light = Truth(0.2, np.array([0.0, 0.0, 0.03]), np.zeros(6))
+    advice = " ".join(identify(recording(light, poses[:8], 3, rng)).advice)
+    assert "the mass is known to" in advice and "centre of mass is known to" in advice
+
+
+def test_a_sensor_without_a_load_is_refused():
+    """Noise has no mass."""
+    rng = np.random.default_rng(13)
+    nothing = Truth(0.0, np.zeros(3), np.ones(6))
+    with pytest.raises(BadValue, match="no load"):
+        identify(recording(nothing, Rotation.random(12, rng=rng), 20, rng))
+
+
+def test_an_unknown_weighting_is_answered_with_the_known_ones():
+    """As everywhere."""
+    rng = np.random.default_rng(14)
+    with pytest.raises(UnknownName, match="auto, pose, sample"):
+        identify(recording(random_truth(rng), Rotation.random(8, rng=rng), 2, rng), weighting="best")

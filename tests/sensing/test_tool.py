@@ -1,0 +1,99 @@
+"""Tool: a calibration survives the file to the bit, and a wrong or broken file is refused in one line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from farhand.errors import BadValue, FarhandError, FileError, Mismatch
+from farhand.sensing import Thermal, Tool, identify, load_tool
+from tests.sensing.ft_data import random_truth, recording
+
+
+@pytest.fixture
+def tool() -> Tool:
+    rng = np.random.default_rng(1)
+    raw = recording(random_truth(rng), Rotation.random(12, rng=rng), 20, rng)
+    return identify(raw, tool_id="gripper", sensor_id="wrist").tool
+
+
+def test_save_and_load_give_the_same_numbers_to_the_bit(tool, tmp_path):
+    """Also with a thermal line."""
+    thermal = Thermal(23.5, np.arange(6) / 7.0, np.ones(6) / 3.0)
+    for original in (tool, Tool(**{**vars(tool), "thermal": thermal})):
+        original.save(tmp_path / "tool.json")
+        assert load_tool(tmp_path / "tool.json").to_json() == original.to_json()
+    assert [p.name for p in tmp_path.iterdir()] == ["tool.json"]
+
+
+def test_the_file_has_what_the_format_promises(tool, tmp_path):
+    """Names and shapes that other programs rely on."""
+    tool.save(tmp_path / "tool.json")
+    content = json.loads((tmp_path / "tool.json").read_text())
+    assert isinstance(content["mass"], float)
+    assert [len(content[key]) for key in ("com", "bias_force", "bias_torque", "covariance")] == [3, 3, 3, 10]
+    assert content["tool_id"] == "gripper" and content["sensor_id"] == "wrist" and content["thermal"] is None
+
+
+def test_the_wrong_tool_or_sensor_is_refused(tool, tmp_path):
+    """The message names both."""
+    tool.save(tmp_path / "tool.json")
+    load_tool(tmp_path / "tool.json", tool_id="gripper", sensor_id="wrist")
+    with pytest.raises(Mismatch, match="'gripper', not to 'drill'"):
+        load_tool(tmp_path / "tool.json", tool_id="drill")
+    with pytest.raises(Mismatch, match="sensor 'wrist'"):
+        load_tool(tmp_path / "tool.json", sensor_id="ankle")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"mass": None}, "mass"),
+        ({"mass": float("nan")}, "mass"),
+        ({"com": [1, 2]}, "com must be 3"),
+        ({"covariance": [[0.0] * 10] * 9}, "covariance must be 10 × 10"),
+        ({"covariance": (-np.eye(10)).tolist()}, "covariance"),
+        ({"thermal": 3}, "thermal"),
+        ({"tool_id": 3}, "tool_id"),
+        ({"bias_force": "none"}, "bias_force"),
+    ],
+)
+def test_a_broken_file_is_refused_by_what_is_wrong(tool, tmp_path, change, words):
+    """Checked on load, not where it would hurt."""
+    path = tmp_path / "tool.json"
+    path.write_text(json.dumps({**tool.to_json(), **change}))
+    with pytest.raises(BadValue, match=words):
+        load_tool(path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "3"])
+def test_what_is_no_calibration_is_refused(tmp_path, text):
+    """Any other JSON, or none."""
+    (tmp_path / "tool.json").write_text(text)
+    with pytest.raises(FarhandError):
+        load_tool(tmp_path / "tool.json")
+    with pytest.raises(FileError):
+        load_tool(tmp_path / "absent.json")
+
+
+def test_the_variance_of_the_weight_is_that_of_the_first_order_formula(tool):
+    """The shortcut for many orientations at once against one at a time."""
+    up = Rotation.random(20, rng=np.random.default_rng(2)).as_matrix()[:, 2]
+    slow = [np.diag(tool.sensitivity(u) @ tool.covariance @ tool.sensitivity(u).T) for u in up]
+    np.testing.assert_allclose(tool.variance(up), slow, rtol=1e-6, atol=1e-12)
+
+
+def test_the_sensitivity_is_the_derivative_of_the_reading(tool):
+    """Central differences in all ten numbers."""
+    up = Rotation.random(rng=np.random.default_rng(3)).as_matrix()[2]
+    numeric = np.zeros((6, 10))
+    for k in range(10):
+        for sign in (1.0, -1.0):
+            x = tool.values
+            x[k] += sign * 1e-6
+            moved = Tool(x[0], x[1:4], x[4:7], x[7:], tool.covariance)
+            numeric[:, k] += sign * (moved.weight(up) + moved.bias) / 2e-6
+    np.testing.assert_allclose(tool.sensitivity(up), numeric, atol=1e-6)
