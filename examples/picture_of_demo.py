@@ -18,7 +18,7 @@ import numpy as np
 from farhand.rigs import Rig, build_rig
 
 WIDTH, HEIGHT = 1600, 700  # [pixels]
-PRESSED = 9.0  # when the follower presses on the wall in the scenario "wall", [s]
+PRESSED = 32.5  # [s] into the demo, when the follower presses on the wall
 LEADER, FOLLOWER, WALL = "#2f6db3", "#d9772b", "#5b8a5b"
 ARROW = 0.004  # length of a force arrow, [m/N]
 

@@ -10,6 +10,18 @@ from farhand.plants.plant import Command, Plant, Sample
 FAULTS = ("nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench")
 
 
+def spoil(sample: Sample, fault: str) -> None:
+    """Put a fault other than ``frozen`` into a sample."""
+    if fault == "nan-position":
+        sample.q[0] = math.nan
+    elif fault == "nan-velocity":
+        sample.v[0] = math.nan
+    elif fault == "no-wrench":
+        sample.set_wrench(None)
+    elif sample.wrench is not None:
+        sample.wrench[0] = math.nan
+
+
 class FaultyPlant:
     """A plant whose samples go wrong from ``from_ns`` until ``to_ns``; commands still reach it.
 
@@ -43,14 +55,7 @@ class FaultyPlant:
             if not len(self._last.q):  # nothing good came before
                 self._last = sample
             return self._last
-        if self._fault == "nan-position":
-            sample.q[0] = math.nan
-        elif self._fault == "nan-velocity":
-            sample.v[0] = math.nan
-        elif self._fault == "no-wrench":
-            sample.set_wrench(None)
-        elif sample.wrench is not None:
-            sample.wrench[0] = math.nan
+        spoil(sample, self._fault)
         return sample
 
     def write(self, command: Command, now_ns: int) -> None:

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from farhand.parameters import parameter
+from farhand.plants.faulty import FAULTS, spoil
 from farhand.plants.plant import Brake, Command, JointTorque, Sample
 from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
 from farhand.world.world import World
@@ -30,6 +31,9 @@ class Imperfections:
         torque_noise: standard deviation of the wrench sensor's torque, [N·m].
         sensor_delay: samples are this many reads old, [-].
         wrench_sensor: whether the tool has a wrench sensor at all.
+        fault: what goes wrong with the samples, see :data:`farhand.plants.faulty.FAULTS`.
+        fault_start: when it begins, [s].
+        fault_length: how long it lasts, [s].
     """
 
     encoder_step: float = parameter(0.0, "rad", "encoder step", 0.0, 0.1)
@@ -43,6 +47,9 @@ class Imperfections:
     torque_noise: float = parameter(0.0, "N·m", "standard deviation of measured torque", 0.0, 10.0)
     sensor_delay: int = parameter(0, "-", "age of samples in reads", 0, 1000)
     wrench_sensor: bool = parameter(True, "-", "whether the tool has a wrench sensor")
+    fault: str = parameter("none", "-", "what goes wrong with the samples", choices=("none", *FAULTS))
+    fault_start: float = parameter(0.0, "s", "when the fault begins", 0.0, 1e6)
+    fault_length: float = parameter(1e6, "s", "how long the fault lasts", 0.0, 1e6)
 
     def __post_init__(self) -> None:
         """Prepare the derived numbers."""
@@ -84,6 +91,7 @@ class SimulatedPlant:
         self._share = np.zeros(self._model.nv)
         self._rng = rng or np.random.default_rng(0)
         self._sample = Sample(self._model.nq, self._model.nv)
+        self._frozen: Sample | None = None
         self._past: deque[Sample] = deque()
         self._position_before: tuple[int, Array] | None = None
         self._velocity = np.zeros(self._model.nv)
@@ -96,7 +104,7 @@ class SimulatedPlant:
         """The latest sample, with the imperfections that are switched on."""
         self.world.advance(now_ns)
         if self.world.now_ns == self._read_ns:
-            return self._past[0] if self._past else self._sample
+            return self._frozen or (self._past[0] if self._past else self._sample)
         sample, port, faults = self._sample, self.port, self.imperfections
         sample.time_ns = self._read_ns = self.world.now_ns
         if self._plain:
@@ -110,6 +118,8 @@ class SimulatedPlant:
             self._degrade_motion(sample)
         if faults.force_noise or faults.torque_noise:
             self._degrade_wrench(sample)
+        if faults.fault != "none":
+            return self._spoilt(sample)
         return self._delayed(sample) if faults.sensor_delay else sample
 
     def write(self, command: Command, now_ns: int) -> None:
@@ -137,6 +147,18 @@ class SimulatedPlant:
             limit = self._limit * fraction
             np.minimum(torque, limit, out=torque)
             np.maximum(torque, -limit, out=torque)
+
+    def _spoilt(self, sample: Sample) -> Sample:
+        """The sample with the fault in it while that lasts; a frozen plant repeats its last good sample."""
+        faults = self.imperfections
+        if not 0.0 <= sample.time_ns * 1e-9 - faults.fault_start < faults.fault_length:
+            self._frozen = None
+            return sample
+        if faults.fault == "frozen":
+            self._frozen = self._frozen or sample.copy()
+            return self._frozen
+        spoil(sample, faults.fault)
+        return sample
 
     def _degrade_motion(self, sample: Sample) -> None:
         faults = self.imperfections

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +27,7 @@ class Sinusoids:
     offset: Array
 
     def at(self, x: Array) -> Array:
-        """n × c values without the offset."""
+        """Values without the offset, n × c."""
         return self.amplitude * np.sin(np.asarray(x)[:, None] + self.phase)
 
 
@@ -46,6 +47,63 @@ def fit_sinusoids(x: Array, values: Array) -> Sinusoids:
         raise BadValue(f"{np.ptp(x) if len(x) else 0.0:.3g} rad of sweep are too few for a sinusoid")
     a, b, offset = np.linalg.lstsq(A, values, rcond=None)[0]
     return Sinusoids(np.hypot(a, b), np.arctan2(b, a), offset)
+
+
+@dataclass(frozen=True)
+class Arc:
+    """Stops of a sweep of one joint.
+
+    Attributes:
+        q: stops × joints, [rad].
+        rotations: stops × 3 × 3, sensor axes in the base.
+        angle: elevation of the sensor's z axis, counted on beyond the vertical, [rad].
+        out_of_plane: largest part of the z axis outside the vertical plane, [-].
+    """
+
+    q: Array
+    rotations: Array
+    angle: Array
+    out_of_plane: float
+
+
+def calibration_arc(
+    rotation_of: Callable[[Array], Array],
+    posture: Array,
+    joint: int,
+    limits: Array,
+    span: float = np.deg2rad(140.0),
+    step: float = np.deg2rad(1.0),
+) -> Arc:
+    """Stops for :func:`identify_arc`: one joint moves, and the sensor's z axis stays in a vertical plane.
+
+    Args:
+        rotation_of: sensor axes in the base for a configuration.
+        posture: where the sweep has its middle, with the sensor's z axis horizontal, [rad].
+        joint: which joint moves, from 0.
+        limits: joints × 2, [rad].
+        span: how far to each side, [rad].
+        step: between stops, [rad].
+
+    Raises:
+        BadValue: a limit would be passed, or the z axis would leave the vertical plane.
+    """
+    count = round(span / step)
+    q = np.tile(np.asarray(posture, dtype=float), (2 * count + 1, 1))
+    q[:, joint] += np.linspace(-span, span, 2 * count + 1)
+    low, high = np.asarray(limits, dtype=float).T
+    if not ((q >= low) & (q <= high)).all():
+        reach = np.rad2deg(q[[0, -1], joint])
+        raise BadValue(f"the sweep of joint {joint + 1} from {reach[0]:.4g}° to {reach[1]:.4g}° passes a joint limit")
+    rotations = np.array([rotation_of(row) for row in q])
+    z = rotations[:, :, 2]
+    ahead = z[count] * [1.0, 1.0, 0.0]
+    if not np.linalg.norm(ahead) > 0.99:
+        raise BadValue("the sensor's z axis must be horizontal in the middle of the sweep")
+    ahead /= np.linalg.norm(ahead)
+    out = float(np.abs(z @ np.cross([0.0, 0.0, 1.0], ahead)).max())
+    if not out < 1e-6:
+        raise BadValue(f"the sensor's z axis leaves the vertical plane by {out:.2g} when joint {joint + 1} moves")
+    return Arc(q, rotations, np.unwrap(np.arctan2(z[:, 2], z @ ahead)), out)
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,14 @@ class Compensated:
         deviations: n × 6 standard deviations of it, [N] and [N·m].
         drift: n × 6, the drift that was taken off, [N] and [N·m].
         contact: n, whether a reading counted as contact (all False without tracking).
+        yaw: from the axes of the given orientation to the sensor's, about their common z, [rad].
     """
 
     readings: Readings
     deviations: Array
     drift: Array
     contact: Array
+    yaw: float = 0.0
 
     @property
     def wrench(self) -> Array:
@@ -41,8 +43,9 @@ class Compensated:
 
     def wrench_in_base(self) -> Array:
         """The same in base axes, moments still about the sensor's origin."""
-        rows = np.matmul(self.readings.rotations, self.wrench.reshape(-1, 2, 3).transpose(0, 2, 1))
-        return rows.transpose(0, 2, 1).reshape(-1, 6)
+        c, s = np.cos(self.yaw), np.sin(self.yaw)
+        axes = self.readings.rotations @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        return np.matmul(self.wrench.reshape(-1, 2, 3), axes.transpose(0, 2, 1)).reshape(-1, 6)
 
 
 def compensate(
@@ -71,7 +74,7 @@ def compensate(
         taken, contact, uncertain = _follow(readings.time, rest, tool, progress)
         variance += uncertain
     clean = replace(readings, wrench=rest - taken)
-    return Compensated(clean, np.sqrt(np.maximum(variance, 0.0)), taken, contact)
+    return Compensated(clean, np.sqrt(np.maximum(variance, 0.0)), taken, contact, tool.yaw)
 
 
 def _thermal_variance(tool: Tool, readings: Readings) -> Array | float:

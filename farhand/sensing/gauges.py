@@ -100,7 +100,7 @@ class GaugeSensor:
         rate: float = 500.0,
         rng: np.random.Generator | None = None,
     ) -> Array:
-        """n raw readings, n × 6, [-].
+        """Raw readings, n × 6, [-].
 
         Args:
             rotations: n × 3 × 3, the last joint's axes in the base.

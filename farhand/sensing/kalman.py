@@ -116,7 +116,10 @@ class VectorKalman:
 
 
 def steady_gain(q: float, r: float) -> float:
-    r"""Gain that :class:`ScalarKalman` settles at: :math:`P^- = (Q + \sqrt{Q^2 + 4 Q R})/2`, :math:`K = P^-/(P^- + R)`."""
+    r"""Gain that :class:`ScalarKalman` settles at.
+
+    .. math:: P^- = (Q + \sqrt{Q^2 + 4 Q R}) / 2, \qquad K = P^- / (P^- + R)
+    """
     p = 0.5 * (q + math.sqrt(q * q + 4.0 * q * r))
     return p / (p + r)
 

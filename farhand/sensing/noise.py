@@ -10,7 +10,7 @@ Array = np.ndarray
 
 
 def pink(n: int, rate: float, lowest: float, rng: np.random.Generator, channels: int = 6) -> Array:
-    """n × channels of noise with a 1/f power spectrum above ``lowest``, nothing below it, and unit variance.
+    """Noise, n × channels, with a 1/f power spectrum above ``lowest``, nothing below it, and unit variance.
 
     Args:
         n: samples.
@@ -49,12 +49,12 @@ class NoiseModel:
     hum: float = 0.0
 
     def sigma(self, acceleration: Array) -> Array:
-        """n × 6 standard deviations for n accelerations relative to the largest, [-]."""
+        """Standard deviations, n × 6, for n accelerations relative to the largest, [-]."""
         a = np.clip(np.abs(acceleration), 0.0, 1.0)
         return np.sqrt(self.static**2 + np.multiply.outer(a**2, self.dynamic**2 - self.static**2))
 
     def sample(self, acceleration: Array, rate: float, rng: np.random.Generator) -> Array:
-        """n × 6 samples, [N] and [N·m], for n accelerations at ``rate`` samples per second."""
+        """Samples, n × 6, [N] and [N·m], for n accelerations at ``rate`` samples per second."""
         n = len(acceleration)
         flicker = pink(n, rate, self.lowest, rng)
         shape = flicker

@@ -91,7 +91,7 @@ class Thermometer:
     Attributes:
         resolution: one step, [°C].
         conversion: a new value comes at most this often, [s].
-        flicker: standard deviation before rounding, [°C]; it makes the output jump where a value lies between steps.
+        flicker: largest error before rounding, [°C]; it makes the output jump where a value lies between steps.
         offset: constant error, [°C].
         low: of the range, [°C].
         high: of the range, [°C].
@@ -99,7 +99,7 @@ class Thermometer:
 
     resolution: float = 0.0625
     conversion: float = 0.75
-    flicker: float = 0.008
+    flicker: float = 0.02
     offset: float = 0.0
     low: float = -55.0
     high: float = 125.0
@@ -109,6 +109,6 @@ class Thermometer:
         time, temperature = np.asarray(time, dtype=float), np.asarray(temperature, dtype=float)
         slot = np.floor((time - time[0]) / self.conversion + 1e-9).astype(int)
         _, first, member = np.unique(slot, return_index=True, return_inverse=True)
-        taken = temperature[first] + self.offset + self.flicker * rng.standard_normal(len(first))
+        taken = temperature[first] + self.offset + self.flicker * rng.uniform(-1.0, 1.0, len(first))
         steps = np.rint(np.clip(taken, self.low, self.high) / self.resolution)
         return (steps * self.resolution)[member]

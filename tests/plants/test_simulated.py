@@ -201,3 +201,12 @@ def test_a_free_floating_robot_is_read_in_pinocchios_convention(tmp_path):
     arm.update(sample.q, sample.v)
     np.testing.assert_allclose(arm.twist, plant.port.tool.twist, atol=1e-9)
     np.testing.assert_allclose(arm.position, plant.port.tool.position, atol=1e-9)
+
+
+@pytest.mark.parametrize("fault", ["nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench"])
+def test_a_fault_asked_for_by_parameter_trips_or_degrades_like_one_that_happens(fault, dual_arm):
+    """What a user sets on the command line is the fault the reactions were built for."""
+    settings = [("follower.plant.fault", fault), ("follower.plant.fault_start", 0.3)]
+    run = dual_arm(law="position-force", scenario="free", settings=settings).on(0.8)
+    expected = {"frozen": ["stale"], "no-wrench": []}.get(fault, ["invalid"])
+    assert [trip.trip.kind for trip in run.session.trips] == expected

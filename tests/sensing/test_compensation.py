@@ -111,6 +111,10 @@ def test_the_wrench_in_base_axes_points_away_from_the_obstacle():
     push = np.repeat(np.hstack([poses.inv().apply([10.0, 0.0, 0.0]), np.zeros((20, 3))]), 50, axis=0)
     base = compensate(with_extra(raw, push), tool).wrench_in_base()
     np.testing.assert_allclose(base.mean(axis=0)[:3], [10.0, 0.0, 0.0], atol=0.1)
+    turn = Rotation.from_euler("z", 0.7)  # now the given orientation is that of a flange the sensor sits turned on
+    flange = replace(with_extra(raw, push), quaternion=(Rotation.from_quat(raw.quaternion) * turn.inv()).as_quat())
+    base = compensate(flange, replace(tool, yaw=0.7)).wrench_in_base()
+    np.testing.assert_allclose(base.mean(axis=0)[:3], [10.0, 0.0, 0.0], atol=0.1)
 
 
 def test_an_opposite_sensor_is_compensated_in_its_own_sign():

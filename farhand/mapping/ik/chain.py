@@ -27,8 +27,8 @@ class Chain:
     """A chain of n hinges and slides from the base to the tool.
 
     At zero joints, joint i has the direction ``axes[i]`` through the point ``points[i]``, in base axes. For the kernels
-    the same chain is n + 1 fixed steps: step i leads from the frame of joint i − 1 (the base for i = 0) to that of joint
-    i, whose z is the joint's axis; the last leads to the tool.
+    the same chain is n + 1 fixed steps: step i leads from the frame of joint i − 1 (the base for i = 0) to the frame of
+    joint i, whose z is the joint's axis; the last leads to the tool.
 
     Attributes:
         axes: unit vectors, n × 3.

@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from farhand.mapping.ik.compiled import compiled, inner
 
 Array = np.ndarray
 
 CAUTION = 1.0
 """How strongly a joint near its limit is spared, [-]; found by counting jumps along random paths."""
 
-@njit(cache=True)
+@compiled
 def forward(steps, hinge, q, axes, origins, R, p):
     """Pose of the tool, and each joint's axis and origin, all in base axes.
 
@@ -62,7 +63,7 @@ def forward(steps, hinge, q, axes, origins, R, p):
     p[0], p[1], p[2] = x, y, z
 
 
-@njit(cache=True)
+@inner
 def rotation_log(D, out):
     """Axis times angle of a rotation matrix, exact also near a half turn, [rad]."""
     x, y, z = 0.5 * (D[2, 1] - D[1, 2]), 0.5 * (D[0, 2] - D[2, 0]), 0.5 * (D[1, 0] - D[0, 1])
@@ -85,7 +86,7 @@ def rotation_log(D, out):
         out[i] *= sign * angle / math.sqrt(size)
 
 
-@njit(cache=True)
+@compiled
 def pose_error(steps, hinge, q, target_p, target_R, axes, origins, e):
     """Pose error [p_d − p; log(R_d Rᵀ)] in base axes into ``e``; returns its two sizes, [m] and [rad].
 
@@ -105,7 +106,7 @@ def pose_error(steps, hinge, q, target_p, target_R, axes, origins, e):
     return linear, math.sqrt(e[3] * e[3] + e[4] * e[4] + e[5] * e[5])
 
 
-@njit(cache=True)
+@compiled
 def jacobian(hinge, axes, levers, weight, J):
     """Rows of J are the twists of the tool per joint velocity, the angular part times ``weight`` [m/rad]."""
     for i in range(len(hinge)):
@@ -121,14 +122,14 @@ def jacobian(hinge, axes, levers, weight, J):
                 J[i, j], J[i, 3 + j] = a[j], 0.0
 
 
-@njit(cache=True)
+@inner
 def _caution(q, lower, upper):
     """How much dearer it is to move a joint near a limit: a redundant arm then moves the others instead, [-]."""
     room = 2.0 * min(q - lower, upper - q) / (upper - lower)  # 1 in the middle, 0 at a limit
     return 1.0 + CAUTION / max(room * room, 1e-6) if upper - lower < 1e6 else 1.0
 
 
-@njit(cache=True)
+@inner
 def _step(J, e, weight, damping, q, lower, upper, A, g, dq):
     """Dq = (J Jᵀ + λ I)⁻¹ J e over the joints that are free to move; ``g`` is J e. J has one row per joint."""
     n = len(q)
@@ -158,8 +159,8 @@ def _step(J, e, weight, damping, q, lower, upper, A, g, dq):
         dq[i] /= A[i, i]
 
 
-@njit(cache=True)
-def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, tolerance):
+@compiled
+def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, tolerance, within):
     """Reduce the pose error from ``q`` on, in place and inside the limits, until it is met, stalls or time is up.
 
     Args:
@@ -172,6 +173,7 @@ def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, to
         stall: relative decrease of the cost below which a step counts as stalled.
         stalled_steps: how many of them in a row end the search.
         tolerance: (position [m], rotation [rad]).
+        within: (position [m], rotation [rad]); a start with a larger error is not tried at all.
 
     Returns:
         Position error [m], rotation error [rad], steps.
@@ -181,6 +183,8 @@ def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, to
     axes, levers, J, A = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 6)), np.empty((n, n))
     g, dq, trial, e, e_new = np.empty(n), np.empty(n), np.empty(n), np.empty(6), np.empty(6)
     linear, angular = pose_error(steps, hinge, q, target_p, target_R, axes, levers, e)
+    if linear > within[0] or angular > within[1]:
+        return linear, angular, 0
     cost = linear * linear + weight * weight * angular * angular
     share, growth, stalled, done = 1e-2, 2.0, 0, 0
     fresh = True

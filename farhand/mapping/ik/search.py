@@ -1,23 +1,24 @@
-"""One search for one pose: warm start, closed form, restarts, closest pose. Compiled; :mod:`solver` is its front."""
+"""The stages of the search for one pose: near the start, by branches, by restarts, the closest. Compiled."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numba import njit
 
 from farhand.mapping.ik.closed_form import BRANCHES, ELBOW, NONE, branches
+from farhand.mapping.ik.compiled import compiled, inner
 from farhand.mapping.ik.kernel import descend, pose_error
 from farhand.mapping.ik.subproblems import angle_onto, dot, turn
 
-SOLVED, LIMITED, UNREACHABLE, JUMP, INVALID = 0, 1, 2, 3, 4
+SOLVED, LIMITED, UNREACHABLE, JUMP, INVALID, OPEN = 0, 1, 2, 3, 4, -1
 CODES = ("solved", "limited", "unreachable", "jump", "invalid")
 
 NEAR = 0.5  # a warm start that ends within this of where it began is taken at once, [rad]
 QUICK = 15  # steps of a warm start
 WITHIN = (0.3, 1.0)  # a pose farther from the start than this goes to the closed form at once, [m] and [rad]
 RESTARTS, STEPS = 60, 60
+EVERYWHERE = (np.inf, np.inf)
 ELSEWHERE = 8  # further starts of the search for the closest pose
 SWEEP = 48  # elbow angles that are tried
 ENOUGH = 6  # of them, once one fits, before the nearest to a warm start is taken
@@ -27,9 +28,9 @@ OTHER_SIDE = 1e6  # more than any squared distance, [rad²]
 GOLDEN = 0.6180339887498949
 
 
-@njit(cache=True)
-def search(arm, settings, position, rotation, start, warm, q):
-    """Find joints for a pose.
+@compiled
+def follow(arm, settings, position, rotation, start, warm, q):
+    """Look near the start: the whole search for a pose that moves along with the arm.
 
     Args:
         arm: ((steps, hinge, lower, upper), family, axes, points, tool position, tool rotation).
@@ -41,61 +42,55 @@ def search(arm, settings, position, rotation, start, warm, q):
         q: result, [rad or m].
 
     Returns:
-        Code of the status, position error [m], rotation error [rad], steps of the numerical part.
+        Code of the status, position error [m], rotation error [rad], steps. The code is :data:`OPEN`, and ``q`` the
+        start inside the limits, if the search has to go on elsewhere.
     """
     chain, family = arm[0], arm[1]
     lower, upper = chain[2], chain[3]
     n = len(q)
-    tolerance = (settings[0], settings[1])
-    valid = _valid(position, rotation)
+    valid, start_valid = _valid(position, rotation), True
     for i in range(n):
-        valid = valid and math.isfinite(start[i])
-        q[i] = min(max(start[i], lower[i]), upper[i]) if math.isfinite(start[i]) else min(max(0.0, lower[i]), upper[i])
-    if not valid:
+        start_valid = start_valid and math.isfinite(start[i])
+        q[i] = min(max(start[i] if math.isfinite(start[i]) else 0.0, lower[i]), upper[i])
+    if not (valid and start_valid):
         return INVALID, np.inf, np.inf, 0
-    begin, done = q.copy(), 0
-    if family == NONE or (warm and _close(arm, position, rotation, q)):
-        linear, angular, done = descend(chain, position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance)
-        near = family == NONE or _distance(q, begin) < NEAR
-        if _met(linear, angular, tolerance) and near and _preferred(arm, settings[3], q):
-            return _judge(arm, settings, position, rotation, begin, warm, q, SOLVED, linear, angular, done)
-    if family == NONE:
-        code, linear, angular, more = _restart(chain, position, rotation, tolerance, begin, q)
-    else:
-        code, linear, angular, more = _by_branches(arm, settings, position, rotation, begin, warm, q)
-    return _judge(arm, settings, position, rotation, begin, warm, q, code, linear, angular, done + more)
+    if family != NONE and not warm:
+        return OPEN, np.inf, np.inf, 0
+    begin = q.copy()
+    tolerance = (settings[0], settings[1])
+    within = EVERYWHERE if family == NONE else WITHIN
+    linear, angular, done = descend(chain, position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance, within)
+    away = _distance(q, begin)
+    near = family == NONE or away < NEAR
+    if _met(linear, angular, tolerance) and near and _preferred(arm, settings[3], q):
+        if not warm or away <= settings[2]:
+            return SOLVED, linear, angular, done
+    q[:] = begin
+    return OPEN, linear, angular, done
 
 
-@njit(cache=True)
+@inner
 def _valid(position, rotation):
     """Whether these are numbers, and a rotation to 1e-3."""
     for i in range(3):
         if not math.isfinite(position[i]):
             return False
         for j in range(3):
-            product = rotation[i, 0] * rotation[j, 0] + rotation[i, 1] * rotation[j, 1] + rotation[i, 2] * rotation[j, 2]
-            if not abs(product - (1.0 if i == j else 0.0)) < 1e-3:
+            if not abs(dot(rotation[i], rotation[j]) - (1.0 if i == j else 0.0)) < 1e-3:
                 return False
     a, b, c = rotation[0], rotation[1], rotation[2]
-    volume = a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0])
+    volume = a[0] * (b[1] * c[2] - b[2] * c[1])
+    volume += a[1] * (b[2] * c[0] - b[0] * c[2])
+    volume += a[2] * (b[0] * c[1] - b[1] * c[0])
     return volume > 0.0
 
 
-@njit(cache=True)
-def _close(arm, position, rotation, q):
-    """Whether the pose is near enough for a descent from ``q`` to be worth a try."""
-    n = len(q)
-    axes, levers, e = np.empty((n, 3)), np.empty((n, 3)), np.empty(6)
-    linear, angular = pose_error(arm[0][0], arm[0][1], q, position, rotation, axes, levers, e)
-    return linear < WITHIN[0] and angular < WITHIN[1]
-
-
-@njit(cache=True)
+@inner
 def _met(linear, angular, tolerance):
     return linear <= tolerance[0] and angular <= tolerance[1]
 
 
-@njit(cache=True)
+@inner
 def _distance(a, b):
     largest = 0.0
     for i in range(len(a)):
@@ -103,20 +98,19 @@ def _distance(a, b):
     return largest
 
 
-@njit(cache=True)
-def _judge(arm, settings, position, rotation, begin, warm, q, code, linear, angular, done):
-    """Hold the start, and say so, where the answer is too far from it."""
-    if not warm or _distance(q, begin) <= settings[2]:
-        return code, linear, angular, done
+@compiled
+def hold(arm, position, rotation, begin, step_max, q):
+    """Put the start back where ``q`` is too far from it; returns whether, and its errors, [m] and [rad]."""
+    if _distance(q, begin) <= step_max:
+        return False, 0.0, 0.0
     n = len(q)
-    for i in range(n):
-        q[i] = begin[i]
+    q[:] = begin
     axes, levers, e = np.empty((n, 3)), np.empty((n, 3)), np.empty(6)
     linear, angular = pose_error(arm[0][0], arm[0][1], q, position, rotation, axes, levers, e)
-    return JUMP, linear, angular, done
+    return True, linear, angular
 
 
-@njit(cache=True)
+@compiled
 def elbow_height(arm, q):
     """How far the elbow is above the line from shoulder to wrist, [m]; 0 for an arm without one."""
     _, family, h, points, _, _ = arm
@@ -135,7 +129,7 @@ def elbow_height(arm, q):
     return upper[2] - dot(upper, line) / max(dot(line, line), 1e-12) * line[2]
 
 
-@njit(cache=True)
+@compiled
 def elbow_angle(arm, q):
     """ψ of a seven-joint arm: the elbow about the line from shoulder to wrist, from its highest place, [rad]."""
     _, _, h, points, _, _ = arm
@@ -150,12 +144,12 @@ def elbow_angle(arm, q):
     return angle_onto(line, up, upper)
 
 
-@njit(cache=True)
+@inner
 def _preferred(arm, side, q):
     return side == 0.0 or side * elbow_height(arm, q) > -1e-6
 
 
-@njit(cache=True)
+@inner
 def _fit(row, begin, lower, upper, hinge):
     """Shift hinges by whole turns to the place nearest ``begin`` inside the limits; returns the largest violation."""
     worst = 0.0
@@ -170,13 +164,17 @@ def _fit(row, begin, lower, upper, hinge):
     return worst
 
 
-@njit(cache=True)
-def _by_branches(arm, settings, position, rotation, begin, warm, q):
-    """The best branch inside the limits, else the closest pose."""
+@compiled
+def by_branches(arm, settings, position, rotation, begin, warm, q):
+    """The branch inside the limits that is best for ``begin``.
+
+    Returns:
+        :data:`SOLVED`, with a ``q`` good to about 1e-9; or :data:`LIMITED` or :data:`UNREACHABLE`, if no branch fits,
+        with the elbow angle that came closest to the limits, [rad].
+    """
     chain, family = arm[0], arm[1]
     steps, hinge, lower, upper = chain
     n = len(q)
-    tolerance = (settings[0], settings[1])
     rows, best = np.empty((BRANCHES, n)), np.empty(n)
     count = SWEEP if family == ELBOW else 1
     score, violation, reachable, angle = np.inf, np.inf, False, 0.0
@@ -192,7 +190,6 @@ def _by_branches(arm, settings, position, rotation, begin, warm, q):
             if outside > 1e-9:
                 if score == np.inf and outside < violation:
                     violation, angle = outside, psi
-                    q[:] = rows[row]
                 continue
             far = _score(arm, settings[3], rows[row], begin)
             if far < score:
@@ -200,14 +197,13 @@ def _by_branches(arm, settings, position, rotation, begin, warm, q):
                 best[:] = rows[row]
         if (score < OTHER_SIDE or (score < np.inf and k > SWEEP // 2)) and (not warm or k >= ENOUGH):
             break
-    if score == np.inf and family == ELBOW and reachable and violation < 1.0:
-        score = _between(arm, position, rotation, begin, angle, rows, best)
     if score < np.inf:
-        return _polish(chain, position, rotation, tolerance, best, q)
-    return _closest(arm, position, rotation, tolerance, begin, reachable, rows, q)
+        _inside(best, lower, upper, q)
+        return SOLVED, angle
+    return LIMITED if reachable else UNREACHABLE, angle
 
 
-@njit(cache=True)
+@inner
 def _score(arm, side, row, begin):
     """Squared distance from the start, and a large number on top where the elbow is on the other side."""
     total = 0.0 if _preferred(arm, side, row) else OTHER_SIDE
@@ -216,17 +212,20 @@ def _score(arm, side, row, begin):
     return total
 
 
-@njit(cache=True)
-def _polish(chain, position, rotation, tolerance, best, q):
-    """Closed forms are exact to about 1e-9; near a singularity a step or two may be missing."""
-    steps, hinge, lower, upper = chain
+@inner
+def _inside(best, lower, upper, q):
     for i in range(len(q)):
         q[i] = min(max(best[i], lower[i]), upper[i])
-    linear, angular, done = descend(chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance)
-    return SOLVED if _met(linear, angular, tolerance) else LIMITED, linear, angular, done
 
 
-@njit(cache=True)
+@compiled
+def polish(arm, settings, position, rotation, q):
+    """A short descent from a closed form; returns position error [m], rotation error [rad] and steps."""
+    tolerance = (settings[0], settings[1])
+    return descend(arm[0], position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance, EVERYWHERE)
+
+
+@inner
 def _least_violation(arm, position, rotation, begin, psi, rows, best):
     """How far outside its limits the best branch at one elbow angle is; that branch goes into ``best``."""
     least = np.inf
@@ -240,28 +239,35 @@ def _least_violation(arm, position, rotation, begin, psi, rows, best):
     return least
 
 
-@njit(cache=True)
-def _between(arm, position, rotation, begin, psi, rows, best):
-    """Look between the elbow angles of the sweep, around the one that came closest; 0 if a branch fits, else inf."""
+@compiled
+def between(arm, position, rotation, begin, psi, q):
+    """Look between the elbow angles of the sweep, around the one that came closest; True if a branch fits."""
+    rows, best = np.empty((BRANCHES, len(q))), np.empty(len(q))
     low, high = psi - 2.0 * math.pi / SWEEP, psi + 2.0 * math.pi / SWEEP
-    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_a = _least_violation(arm, position, rotation, begin, a, rows, best)
-    at_b = np.inf if at_a <= 0.0 else _least_violation(arm, position, rotation, begin, b, rows, best)
-    for _ in range(25):
-        if min(at_a, at_b) <= 0.0:
-            return 0.0
-        if at_a < at_b:
-            high, b, at_b = b, a, at_a
-            a = high - GOLDEN * (high - low)
-            at_a = _least_violation(arm, position, rotation, begin, a, rows, best)
+    at_low, at_high, angle, left = np.inf, np.inf, high - GOLDEN * (high - low), True
+    a, b = angle, low + GOLDEN * (high - low)
+    for k in range(27):
+        outside = _least_violation(arm, position, rotation, begin, angle, rows, best)
+        if outside <= 0.0:
+            _inside(best, arm[0][2], arm[0][3], q)
+            return True
+        if left:
+            at_low = outside
         else:
-            low, a, at_a = a, b, at_b
-            b = low + GOLDEN * (high - low)
-            at_b = _least_violation(arm, position, rotation, begin, b, rows, best)
-    return np.inf
+            at_high = outside
+        left = k > 0 and at_low < at_high
+        if k == 0:
+            angle = b
+        elif left:
+            high, b, at_high = b, a, at_low
+            a = angle = high - GOLDEN * (high - low)
+        else:
+            low, a, at_low = a, b, at_high
+            b = angle = low + GOLDEN * (high - low)
+    return False
 
 
-@njit(cache=True)
+@inner
 def _spread(index, base):
     """Van der Corput's sequence: numbers in (0, 1) that fill it evenly."""
     result, fraction = 0.0, 1.0 / base
@@ -272,7 +278,7 @@ def _spread(index, base):
     return result
 
 
-@njit(cache=True)
+@inner
 def _somewhere(index, lower, upper, begin, q):
     """The restart of that number: Halton's sequence over the joint ranges, within a turn of the start."""
     primes = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
@@ -281,15 +287,16 @@ def _somewhere(index, lower, upper, begin, q):
         q[i] = low + (high - low) * _spread(index + 1, primes[i % 12])
 
 
-@njit(cache=True)
-def _restart(chain, position, rotation, tolerance, begin, q):
+@compiled
+def restart(arm, settings, position, rotation, begin, q):
     """Descend from many places; without success the closest pose, and whether it would be met without limits."""
+    chain, tolerance = arm[0], (settings[0], settings[1])
     steps, hinge, lower, upper = chain
     best, least, done = q.copy(), np.inf, 0
     for index in range(RESTARTS):
         if index > 0:
             _somewhere(index, lower, upper, begin, q)
-        linear, angular, more = descend(chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance)
+        linear, angular, more = descend(chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE)
         done += more
         if _met(linear, angular, tolerance):
             return SOLVED, linear, angular, done
@@ -300,22 +307,22 @@ def _restart(chain, position, rotation, tolerance, begin, q):
     code = UNREACHABLE
     for index in range(RESTARTS // 4):
         _somewhere(index, lower, upper, begin, q)
-        linear, angular, more = descend(free, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance)
+        linear, angular, more = descend(free, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE)
         if _met(linear, angular, tolerance):
             code = LIMITED
             break
     q[:] = best
-    linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance)
+    linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE)
     return code, linear, angular, done + more
 
 
-@njit(cache=True)
-def _closest(arm, position, rotation, tolerance, begin, reachable, rows, q):
+@compiled
+def closest(arm, settings, position, rotation, begin, reachable, q):
     """Descend from every branch of least squares, brought inside the limits; the closest pose wins."""
-    chain, family = arm[0], arm[1]
+    chain, family, tolerance = arm[0], arm[1], (settings[0], settings[1])
     lower, upper, hinge = chain[2], chain[3], chain[1]
     n = len(q)
-    trial, best = np.empty(n), begin.copy()
+    rows, trial, best = np.empty((BRANCHES, n)), np.empty(n), begin.copy()
     least, linear, angular, done = np.inf, np.inf, np.inf, 0
     branches(family, arm[2], arm[3], arm[4], arm[5], position, rotation, 0.0, rows)
     for k in range(BRANCHES + 1 + ELSEWHERE):
@@ -329,23 +336,23 @@ def _closest(arm, position, rotation, tolerance, begin, reachable, rows, q):
         for i in range(n):
             trial[i] = min(max(trial[i], lower[i]), upper[i])
         if reachable:  # a continuum at a singularity, or a gap between two elbow angles, may still hold a solution
-            far, turned, more = descend(chain, position, rotation, trial, LENGTH, STEPS, 1e-3, 5, tolerance)
+            far, turned, more = descend(chain, position, rotation, trial, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE)
             done += more
             if _met(far, turned, tolerance):
                 q[:] = trial
                 return SOLVED, far, turned, done
-        far, turned, more = descend(chain, position, rotation, trial, CLOSEST, 100, 1e-4, 5, tolerance)
+        far, turned, more = descend(chain, position, rotation, trial, CLOSEST, 100, 1e-4, 5, tolerance, EVERYWHERE)
         done = max(done, more)
         cost = far * far + (CLOSEST * turned) ** 2
         if cost < least:
             least, linear, angular = cost, far, turned
             best[:] = trial
     q[:] = best
-    linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance)
+    linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE)
     return LIMITED if reachable else UNREACHABLE, linear, angular, max(done, more)
 
 
-@njit(cache=True)
+@compiled
 def branch_of(arm, q):
     """Which branch the joints are on, as three signs in bits: shoulder, elbow, wrist; −1 without a closed form."""
     _, family, h, points, _, _ = arm

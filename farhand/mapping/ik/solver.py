@@ -1,4 +1,4 @@
-"""The recommended inverse kinematics: a numerical warm start, a closed form where the arm has one, and honest answers."""
+"""The recommended inverse kinematics: a warm start, a closed form where the arm has one, and an honest status."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Solver:
         limited = (chain.steps, chain.hinge, chain.lower, chain.upper)
         self._arm = (limited, family, chain.axes, points, chain.tool_position, chain.tool_rotation)
         self._settings = (float(tolerance_position), float(tolerance_rotation), float(step_max), ELBOWS[elbow])
-        self._search, self._codes, self._search_module = search.search, search.CODES, search
+        self._stages, self._codes = search, search.CODES
 
     def solve(self, pose: Array | Pose, q_start: Array | None = None) -> Solution:
         """Joints for one pose.
@@ -82,18 +82,46 @@ class Solver:
         if start.shape != self.chain.home.shape:
             raise BadValue(f"q_start must have {self.chain.n} values, not {start.size}")
         q = np.empty(self.chain.n)
-        code, position, rotation, steps = self._search(
+        code, position, rotation, steps = self._stages.follow(
             self._arm, self._settings, target.position, target.rotation, start, warm, q
         )
+        if code < 0:
+            code, position, rotation, more = self._elsewhere(target, q, warm)
+            steps += more
         return Solution(q, self._codes[code], position, rotation, steps)
+
+    def _elsewhere(self, target: Pose, q: Array, warm: bool) -> tuple[int, float, float, int]:
+        """Go on where the neighbourhood of the start, in ``q``, holds no answer; the answer goes into ``q``."""
+        stages, arm, settings, (p, R) = self._stages, self._arm, self._settings, target
+        begin = q.copy()
+        if self.family == "none":
+            found = stages.restart(arm, settings, p, R, begin, q)
+        else:
+            found = self._by_branches(p, R, begin, warm, q)
+        if warm:
+            held, position, rotation = stages.hold(arm, p, R, begin, settings[2], q)
+            if held:
+                return stages.JUMP, position, rotation, found[3]
+        return found
+
+    def _by_branches(self, p: Array, R: Array, begin: Array, warm: bool, q: Array) -> tuple[int, float, float, int]:
+        stages, arm, settings = self._stages, self._arm, self._settings
+        code, elbow_angle = stages.by_branches(arm, settings, p, R, begin, warm, q)
+        if code == stages.LIMITED and self.family == "elbow":
+            code = stages.SOLVED if stages.between(arm, p, R, begin, elbow_angle, q) else code
+        if code == stages.SOLVED:  # to about 1e-9; near a singularity a step or two may be missing
+            position, rotation, steps = stages.polish(arm, settings, p, R, q)
+            if position <= settings[0] and rotation <= settings[1]:
+                return code, position, rotation, steps
+        return stages.closest(arm, settings, p, R, begin, code != stages.UNREACHABLE, q)
 
     def branch(self, q: Array) -> int:
         """Which branch of the closed form the joints are on: bit 0 shoulder, bit 1 elbow, bit 2 wrist; −1 without one.
 
         A change from one pose to the next is a flip: the arm went through a singularity.
         """
-        return int(self._search_module.branch_of(self._arm, np.ascontiguousarray(q, dtype=float)))
+        return int(self._stages.branch_of(self._arm, np.ascontiguousarray(q, dtype=float)))
 
     def elbow_height(self, q: Array) -> float:
         """How far the elbow is above the line from shoulder to wrist, [m]; 0 for an arm without a closed form."""
-        return float(self._search_module.elbow_height(self._arm, np.ascontiguousarray(q, dtype=float)))
+        return float(self._stages.elbow_height(self._arm, np.ascontiguousarray(q, dtype=float)))

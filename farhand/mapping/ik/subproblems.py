@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from farhand.mapping.ik.compiled import compiled, inner
 
 Array = np.ndarray
 
@@ -17,13 +18,13 @@ SLACK = 1e-9
 """Relative overshoot of a cosine that is put down to rounding: a stretched arm is still reachable, [-]."""
 
 
-@njit(cache=True)
+@inner
 def dot(a: Array, b: Array) -> float:
     """A · b of two vectors of three."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(cache=True)
+@inner
 def turn(k: Array, angle: float, a: Array, out: Array) -> None:
     """Rotate a about the unit vector k, by Rodrigues' formula, into ``out`` (which may be a)."""
     c, s = math.cos(angle), math.sin(angle)
@@ -34,7 +35,7 @@ def turn(k: Array, angle: float, a: Array, out: Array) -> None:
     out[0], out[1], out[2] = x, y, z
 
 
-@njit(cache=True)
+@inner
 def turned(k: Array, angle: float, a: Array) -> Array:
     """A new vector: a rotated about the unit vector k."""
     out = np.empty(3)
@@ -42,21 +43,21 @@ def turned(k: Array, angle: float, a: Array) -> Array:
     return out
 
 
-@njit(cache=True)
+@inner
 def times(R: Array, a: Array, out: Array) -> None:
     """R a into ``out``, which must not be a."""
     for i in range(3):
         out[i] = R[i, 0] * a[0] + R[i, 1] * a[1] + R[i, 2] * a[2]
 
 
-@njit(cache=True)
+@inner
 def back(R: Array, a: Array, out: Array) -> None:
     """Rᵀ a into ``out``, which must not be a."""
     for i in range(3):
         out[i] = R[0, i] * a[0] + R[1, i] * a[1] + R[2, i] * a[2]
 
 
-@njit(cache=True)
+@compiled
 def angle_onto(k: Array, a: Array, b: Array) -> float:
     """Subproblem 1: the angle about k that brings a nearest to b, [rad]."""
     sine = (
@@ -65,7 +66,7 @@ def angle_onto(k: Array, a: Array, b: Array) -> float:
     return math.atan2(sine, dot(a, b) - dot(k, a) * dot(k, b))
 
 
-@njit(cache=True)
+@compiled
 def angles_at_height(k: Array, a: Array, h: Array, height: float) -> tuple[float, float, bool]:
     """Subproblem 4: the two angles about k that give a rotated a the component ``height`` along h, and if exactly."""
     hk, ka = dot(h, k), dot(k, a)
@@ -84,13 +85,13 @@ def angles_at_height(k: Array, a: Array, h: Array, height: float) -> tuple[float
     return middle + half, middle - half, exact
 
 
-@njit(cache=True)
+@compiled
 def angles_at_distance(k: Array, a: Array, b: Array, distance: float) -> tuple[float, float, bool]:
     """Subproblem 3: the two angles about k that put the rotated a at ``distance`` from b, and whether exactly."""
     return angles_at_height(k, a, b, 0.5 * (dot(a, a) + dot(b, b) - distance * distance))
 
 
-@njit(cache=True)
+@compiled
 def three_rotations(h1: Array, h2: Array, h3: Array, R: Array, out: Array) -> bool:
     """The two ways to write R as rotations about three axes; rows of ``out`` are (θ1, θ2, θ3), [rad].
 
@@ -116,7 +117,7 @@ def three_rotations(h1: Array, h2: Array, h3: Array, R: Array, out: Array) -> bo
     return exact
 
 
-@njit(cache=True)
+@inner
 def _rest(h1: Array, h2: Array, h3: Array, first: float, second: float, R: Array) -> float:
     """The angle about h3 that is left when the other two are known."""
     helper = np.zeros(3)

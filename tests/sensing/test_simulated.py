@@ -1,0 +1,183 @@
+"""The simulated sensor and its surroundings: noise, gauges, heat, arcs, inertia and contact have the right physics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.signal import welch
+from scipy.spatial.transform import Rotation
+
+from farhand.errors import BadValue
+from farhand.sensing import (
+    ContactDetector,
+    GaugeSensor,
+    Load,
+    NoiseModel,
+    Thermometer,
+    Warming,
+    common_slope,
+    fit_line,
+    identify_arc,
+    identify_yaw,
+    inertial_wrench,
+)
+from farhand.sensing.arc import fit_sinusoids
+from farhand.sensing.gauges import play
+from farhand.sensing.inertial import motion_of
+from farhand.sensing.noise import pink
+
+STATIC, DYNAMIC = np.array([0.14, 0.13, 0.13, 0.0065, 0.0074, 0.0015]), np.array([2.5, 2.5, 2.6, 0.19, 0.22, 0.034])
+
+
+def test_pink_noise_has_unit_variance_and_falls_with_the_frequency():
+    """Slope −1 above the band's edge, next to nothing below it."""
+    noise = pink(200_000, 500.0, 5.0, np.random.default_rng(1))
+    np.testing.assert_allclose(noise.std(axis=0), 1.0, atol=0.03)
+    frequency, power = welch(noise[:, 0], 500.0, nperseg=4096)
+    band = (frequency > 8.0) & (frequency < 200.0)
+    assert np.polyfit(np.log(frequency[band]), np.log(power[band]), 1)[0] == pytest.approx(-1.0, abs=0.1)
+    assert power[frequency < 3.0].max() < 1e-3 * power[band].max()
+
+
+def test_vibration_grows_with_acceleration_and_hum_is_a_line_at_50_hertz():
+    """At rest the static noise, at full acceleration the dynamic one."""
+    model, rng = NoiseModel(STATIC, DYNAMIC), np.random.default_rng(2)
+    still, moving = (model.sample(np.full(100_000, a), 500.0, rng).std(axis=0) for a in (0.0, 1.0))
+    np.testing.assert_allclose(still, STATIC, rtol=0.04)
+    np.testing.assert_allclose(moving, DYNAMIC, rtol=0.04)
+    humming = NoiseModel(STATIC, DYNAMIC, white=0.5, hum=1.0).sample(np.zeros(50_000), 500.0, rng)
+    frequency, power = welch(humming[:, 0], 500.0, nperseg=2048)
+    assert frequency[np.argmax(power)] == pytest.approx(50.0, abs=0.5)
+
+
+def test_the_matrix_gives_back_what_the_gauges_were_strained_by():
+    """With noise off, exactly; with steps and range, within them."""
+    rng = np.random.default_rng(3)
+    matrix, rotations = rng.standard_normal((6, 6)) + 4.0 * np.eye(6), Rotation.random(50, rng=rng).as_matrix()
+    push = np.array([3.0, -2.0, 5.0, 0.1, 0.2, -0.3])
+    bias = rng.uniform(-30, 30, 6)
+    sensor = GaugeSensor(matrix, Load(1.2, np.array([0.0, 0.01, 0.06])), bias, yaw=0.4)
+    expected = sensor.weight(rotations) + bias
+    expected += np.matmul(push.reshape(2, 3), sensor.axes(rotations)).reshape(-1, 6)
+    np.testing.assert_allclose(sensor.convert(sensor.read(rotations, push)), expected, atol=1e-9)
+    coarse = GaugeSensor(matrix, sensor.load, bias, yaw=0.4, step=0.5, limit=3.0)
+    raw = coarse.read(rotations, push)
+    assert np.abs(raw).max() <= 3.0 and np.abs(raw / 0.5 - np.rint(raw / 0.5)).max() < 1e-9
+    with pytest.raises(BadValue, match="invertible"):
+        GaugeSensor(np.zeros((6, 6)))
+    with pytest.raises(BadValue, match="generator"):
+        GaugeSensor(noise=NoiseModel(STATIC, DYNAMIC)).read(rotations)
+
+
+def test_heat_moves_the_bias_and_hysteresis_remembers_the_way():
+    """A slope per degree; a loop of the width asked for."""
+    still = np.broadcast_to(np.eye(3), (3, 3, 3))
+    sensor = GaugeSensor(slope=np.array([0.1, 0, 1.26, 0, 0, 0]), reference=20.0)
+    warm = sensor.convert(sensor.read(still, temperature=np.array([20.0, 30.0, 45.0])))
+    np.testing.assert_allclose(warm[:, 2], [0.0, 12.6, 31.5], atol=1e-12)
+    there_and_back = np.concatenate([np.linspace(0, 10, 50), np.linspace(10, 0, 50)])[:, None]
+    loop = play(there_and_back, np.array([0.8]))[:, 0]
+    assert loop[25] - loop[-26] == pytest.approx(-0.8, abs=1e-9)
+    assert np.abs(loop - there_and_back[:, 0]).max() <= 0.4 + 1e-12
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_line_through_points_is_that_of_numpy(seed):
+    """And R² is the square of the correlation."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(20, 45, 30)
+    y = rng.normal() * x + rng.normal() + rng.standard_normal(30)
+    line, (slope, intercept) = fit_line(x, y), np.polyfit(x, y, 1)
+    assert line.slope == pytest.approx(slope, abs=1e-9) and line.intercept == pytest.approx(intercept, abs=1e-7)
+    assert line.r_squared == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2, abs=1e-9)
+    assert line.error == pytest.approx(np.sqrt(np.mean((y - slope * x - intercept) ** 2)), rel=1e-6)
+
+
+def test_runs_with_unlike_intercepts_have_one_slope():
+    """A pooled line is misled by runs at unlike temperatures; a slope with one intercept per run is not."""
+    run = np.repeat([0, 1, 2], 50)
+    x = np.concatenate([np.linspace(20, 30, 50), np.linspace(25, 35, 50), np.linspace(30, 40, 50)])
+    y = 1.26 * x + np.array([0.0, -20.0, 15.0])[run]
+    assert common_slope(x, y, run) == pytest.approx(1.26, abs=1e-9)
+    assert abs(fit_line(x, y).slope - 1.26) > 0.1
+    for bad in (lambda: fit_line([20.0, 20.0], [1.0, 2.0]), lambda: common_slope([1.0, 2.0], [0.0, 0.0], [0, 1])):
+        with pytest.raises(BadValue):
+            bad()
+
+
+def test_a_thermometer_speaks_in_steps_and_repeats_itself():
+    """Sixteenths of a degree, a new value every 0.75 s, flicker where a value lies between two steps."""
+    time = np.arange(0.0, 60.0, 0.01)
+    read = Thermometer().stream(time, np.full(len(time), 25.03125), np.random.default_rng(4))
+    assert set(np.unique(read)) == {25.0, 25.0625}
+    assert np.abs(read - 25.03125).max() <= 0.06
+    changes = np.flatnonzero(np.diff(read))
+    assert np.diff(time[changes]).min() >= 0.74
+    assert Warming().at(np.array([0.0, 4 * 3600.0])) == pytest.approx([21.0, 44.56], abs=0.01)
+    assert Thermometer(flicker=0.0).stream([0.0], [300.0], np.random.default_rng(0))[0] == 125.0
+
+
+def test_one_arc_gives_bias_weight_and_lever():
+    """A sweep of 280° through a vertical plane, noise off; too short a sweep is refused."""
+    angle = np.deg2rad(np.arange(-140, 141, 1.0))
+    rotations = Rotation.from_euler("y", (np.pi / 2 - angle)[:, None]).as_matrix()  # elevation of the z axis is the angle
+    np.testing.assert_allclose(np.arcsin(rotations[:, 2, 2]), np.arcsin(np.sin(angle)), atol=1e-9)
+    bias = np.array([12.0, -30.0, 5.0, 0.3, -0.2, 0.1])
+    for yaw in (0.0, 0.8):
+        sensor = GaugeSensor(load=Load(14.0 / 9.81, np.array([0.0, 0.0, 0.06])), bias=bias, yaw=yaw)
+        found = identify_arc(angle, sensor.read(rotations))
+        np.testing.assert_allclose(found.bias, bias, atol=1e-9)
+        assert found.weight == pytest.approx(14.0) and found.lever == pytest.approx(0.06, rel=1e-6)
+        assert found.fit.amplitude[2] == pytest.approx(14.0)
+    with pytest.raises(BadValue, match="too few"):
+        fit_sinusoids(angle[:2], np.zeros((2, 1)))
+
+
+@given(yaw=st.floats(-3.1, 3.1))
+def test_the_yaw_comes_back_from_a_turn_of_the_last_joint(yaw):
+    """Tool horizontal, joint angle zero with its x axis up."""
+    angle = np.linspace(-2.7, 2.7, 60)
+    level = Rotation.from_euler("y", -np.pi / 2)  # x up, z horizontal
+    rotations = (level * Rotation.from_euler("z", angle[:, None])).as_matrix()
+    sensor = GaugeSensor(load=Load(1.0), bias=np.full(6, 3.0), yaw=yaw)
+    found = identify_yaw(angle, sensor.read(rotations)[:, 0])
+    assert np.angle(np.exp(1j * (found - yaw))) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_inertia_of_a_swinging_tool_is_that_of_its_motion():
+    """A point mass on a known path: weight and inertia together are the mass times (g − its acceleration)."""
+    dt, load = 0.001, Load(2.0, np.array([0.02, -0.01, 0.1]))
+    t = np.arange(0.0, 2.0, dt)
+    turn = Rotation.from_euler("ZYX", np.stack([0.5 * np.sin(3 * t), 0.8 * np.cos(2 * t), 0.3 * t], axis=1))
+    rotations = turn.as_matrix()
+    origin = np.stack([0.2 * np.sin(4 * t), 0.1 * np.cos(3 * t), 0.05 * t**2], axis=1)
+    com = origin + turn.apply(load.com)
+    second = (com[2:] - 2 * com[1:-1] + com[:-2]) / dt**2
+    felt = turn[1:-1].inv().apply(load.mass * -second)
+    found = inertial_wrench(load, *motion_of(rotations, origin, dt))[1:-1]
+    np.testing.assert_allclose(found[:, :3], felt, atol=2e-3)
+    np.testing.assert_allclose(found[:, 3:], np.cross(load.com, felt), atol=2e-3)
+
+
+def test_a_spinning_body_needs_its_own_torque():
+    """Two point masses are one body: the wrench of the body with its inertia equals the sum of the two."""
+    ends = [Load(0.5, np.array([0.1, 0.2, 0.0])), Load(0.5, np.array([-0.1, 0.0, 0.3]))]
+    both = ends[0] + ends[1]
+    arms = [end.com - both.com for end in ends]
+    inertia = sum(0.5 * (arm @ arm * np.eye(3) - np.outer(arm, arm)) for arm in arms)
+    motion = np.array([1.0, 2.0, 3.0]), np.array([0.5, -2.0, 1.0]), np.array([4.0, 1.0, -3.0])
+    np.testing.assert_allclose(
+        inertial_wrench(both, *motion, inertia), sum(inertial_wrench(end, *motion) for end in ends), atol=1e-12
+    )
+
+
+def test_contact_begins_above_the_threshold_and_ends_below_the_release():
+    """The scan of many readings is the update of each."""
+    rng = np.random.default_rng(5)
+    forces = np.cumsum(rng.standard_normal((2000, 3)), axis=0) * 0.3
+    one, many = ContactDetector(), ContactDetector()
+    np.testing.assert_array_equal([one.update(f) for f in forces], many.scan(forces))
+    assert one.contact == many.contact
+    assert not ContactDetector().update([0.0, 7.9, 0.0]) and ContactDetector().update([0.0, 8.1, 0.0])
