@@ -54,14 +54,21 @@ class End:
         self.contribution = station.join()
         self.energy = 0.0  # put into the coupling by this side, net [J]
         self.asked, self._faded = np.zeros(6), np.zeros(6)
+        self._pulls = station.controller.pulls
 
     def take(self, effort: Effort) -> bool:
-        """Remember what the law asks for, unless it is not a number."""
+        """Remember what the law asks for, unless it is not a number; a wrench only if the station exerts wrenches."""
         wrench = effort.wrench
         if not float(wrench.dot(wrench)) < math.inf:
             return False
-        self.asked[:] = wrench
+        if self._pulls:
+            self.asked[:] = wrench
+        self.contribution.target = effort.target
         return True
+
+    def part(self) -> None:
+        """Forget where the law wanted the tool: what fades out pulls no further."""
+        self.contribution.target = None
 
     def apply(self, gain: float, dt: float) -> None:
         """Hand the faded wrench to the station and account for its energy."""
@@ -177,6 +184,9 @@ class DirectBridge(Bridge):
             if not (a.take(on_a) and b.take(on_b)):
                 b.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
                 engagement.release()
+        if not engagement.wanted:
+            a.part()
+            b.part()
         gain = engagement.step(dt)
         a.apply(gain, dt)
         b.apply(gain, dt)
@@ -243,6 +253,8 @@ class LinkEnd(End):
             if not self.take(on_a if self.leads else on_b):
                 self.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
                 self.engagement.release()
+        if not self.engagement.wanted:
+            self.part()
         self.apply(self.engagement.step(dt), dt)
         self.port.add(self.contribution.wrench, self.station.arm.twist, dt)
         self._write_packet()

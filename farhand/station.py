@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.friction_offset import FrictionOffset
-from farhand.control.still import Still
+from farhand.control.controller import Asked, Controller, Target
+from farhand.control.torque import TorqueController
 from farhand.coupling import Side
 from farhand.errors import Mismatch
 from farhand.plants import Brake, JointTorque, Plant, SimulatedPlant
@@ -19,29 +21,25 @@ Array = np.ndarray
 MODES = ("free", "hold", "coupled", "tripped")
 """What a station is doing, as recorded: the index into this."""
 
-LET_GO = 0.2
-"""Time over which a station that may move again stops holding still, [s]."""
-
 
 class Contribution:
-    """What one coupling asks of a station: a wrench already faded, and how far it is engaged.
+    """What one coupling asks of a station: a wrench already faded, where the tool should be, how far it is engaged.
 
     Attributes:
         wrench: on the arm at the tool, world axes, [N] and [N·m].
         gain: engagement, 0 to 1, [-].
+        target: pose for the tool while engaged; None when the law names none or the coupling parts.
     """
 
-    __slots__ = ("gain", "wrench")
+    __slots__ = ("gain", "target", "wrench")
 
     def __init__(self) -> None:
         self.wrench, self.gain = np.zeros(6), 0.0
+        self.target: Target | None = None
 
 
 class Station:
-    """Reads a plant, keeps its model up to date, turns what couplings ask for into joint torque, and guards both.
-
-    The torque is Jᵀw + g(q), the gravity of the station's own model. Where no coupling is engaged, a station at rest
-    either holds still or is free to be moved; a tripped one always holds still.
+    """Reads a plant, keeps its model up to date, has a controller do what couplings ask for, and guards all of it.
 
     Args:
         name: of the station in the rig.
@@ -49,31 +47,35 @@ class Station:
         plant: what moves.
         arm: the controller's model of it, a different object from the plant's own.
         guard: its limits.
-        rest: ``"hold"`` or ``"free"`` when not coupled.
+        rest: ``"hold"`` or ``"free"`` when not coupled, for the torque controller made by default.
         period_ns: time between ticks, [ns].
-
-    Attributes:
-        assist: what helps the joints against their friction, or None.
+        controller: what turns efforts or targets into the plant's commands; joint torque by default.
     """
 
     def __init__(
-        self, name: str, role: str, plant: Plant, arm: Arm, guard: Guard, rest: str = "hold", period_ns: int = 1_000_000
+        self,
+        name: str,
+        role: str,
+        plant: Plant,
+        arm: Arm,
+        guard: Guard,
+        rest: str = "hold",
+        period_ns: int = 1_000_000,
+        controller: Controller | None = None,
     ) -> None:
-        if JointTorque not in plant.accepts:
+        self.controller = controller or TorqueController(arm, rest, period_ns, Brake in plant.accepts)
+        commands = self.controller.commands
+        if commands not in plant.accepts:
             accepted = ", ".join(sorted(command.name for command in plant.accepts))
-            raise Mismatch(f"station {name!r} commands joint torque, but its plant accepts {accepted}")
+            raise Mismatch(f"station {name!r} commands {commands.name}, but its plant accepts {accepted}")
         self.name, self.role, self.plant, self.arm, self.guard = name, role, plant, arm, guard
-        self.rest, self.period_ns = rest, period_ns
+        self.period_ns = period_ns
         self.side = Side(role, arm)
-        self.still = Still()
-        self.assist: FrictionOffset | None = None
         self.valid = False
-        self.holding = False
-        self._letting = 0.0
-        self._held, self._last_held = np.zeros(arm.nv), np.zeros(arm.nv)
         self._contributions: list[Contribution] = []
-        self._command, self._brake = JointTorque(arm.nv), Brake(arm.nv)
-        self._can_brake = Brake in plant.accepts
+        self._asked = Asked()
+        self._torque_limited = commands is JointTorque
+        self._can_fail = hasattr(plant, "fault")
 
     @classmethod
     def of(cls, world: World, name: str, role: str, rest: str = "hold", gravity: float = 9.81) -> Station:
@@ -107,9 +109,8 @@ class Station:
         self._position = stream.channel("position_tool_in_world", 3, "m", ("x", "y", "z"))
         self._twist = stream.channel("twist_tool_in_world", 6, "m/s, rad/s", ("vx", "vy", "vz", "wx", "wy", "wz"))
         self._measured = stream.channel("wrench_measured_in_world", 6, "N, N·m", axes)
-        self._effort = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
-        self._torque = stream.channel("torque_commanded", nv, "N·m")
-        self._command.value = self._brake.value = self._torque  # computed in place where it is published and commanded
+        self._asked.effort = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
+        self._commanded = self.controller.record(stream)  # computed in place where it is published and commanded
         self._mode = stream.channel("mode", 1, "index")
 
     def sense(self, now_ns: int) -> None:
@@ -122,60 +123,44 @@ class Station:
             self.guard.check_tool(self.arm.position, now_ns)
             self.side.age = (now_ns - sample.time_ns) * 1e-9
         self.side.wrench = sample.wrench if self.valid and self.guard.wrench_valid else None
+        if self._can_fail and (fault := getattr(self.plant, "fault", None)):
+            self.guard.stop(now_ns, "plant", fault)
 
     def act(self, now_ns: int) -> None:
         """Command the plant and publish this tick."""
-        arm, torque, effort = self.arm, self._torque, self._effort
-        gain = 0.0
+        asked, controller, guard = self._asked, self.controller, self.guard
+        asked.gain, asked.target = 0.0, None
         if self.valid:
-            gain = self._gather(effort)
+            self._gather(asked)
         else:
-            effort[:] = 0.0  # without a state, nothing asked for can be done safely: only the stop is left
-        effort.dot(arm.J, torque)
-        if self.assist is not None and self.valid:
-            torque += self.assist.torque(arm, torque, self.side.wrench)
-        torque += arm.gravity
-        tripped = self.guard.trip is not None
-        if gain < 1.0 and (tripped or self.rest == "hold"):
-            self._held[:] = (1.0 - gain) * self._hold()
-            torque += self._held
-        elif self.holding or self._letting > 0.0:
-            torque += self._let_go()
-        if not self.guard.limit(torque, now_ns):
-            torque[:] = arm.gravity  # the last good gravity torque is the stillest thing that can be said
-        self.plant.write(self._command if self.valid or not self._can_brake else self._brake, now_ns)
-        self._publish(now_ns, 3 if tripped else 1 if self.holding else 2 if gain > 0.0 else 0)
+            asked.effort[:] = 0.0  # without a state, nothing asked for can be done safely: only the stop is left
+        asked.valid, asked.tripped, asked.wrench = self.valid, guard.trip is not None, self.side.wrench
+        command = controller.step(asked, now_ns)
+        if not self._fit(now_ns):
+            controller.give_up()
+        self.plant.write(command, now_ns)
+        self._publish(now_ns, 3 if asked.tripped else 1 if controller.holding else 2 if asked.gain > 0.0 else 0)
 
-    def _gather(self, effort: Array) -> float:
-        """Sum what the couplings ask for into ``effort``, and return how far the station is engaged."""
-        gain = 0.0
-        effort[:] = self._contributions[0].wrench if self._contributions else 0.0
-        for contribution in self._contributions[1:]:
+    def _fit(self, now_ns: int) -> bool:
+        """Whether the command holds numbers; torques are cut to the robot's limits on the way."""
+        value = self._commanded
+        if self._torque_limited:
+            return self.guard.limit(value, now_ns)
+        if float(value.dot(value)) < math.inf:
+            return True
+        self.guard.stop(now_ns, "invalid", f"a commanded {self.controller.commands.name} is not a number")
+        return False
+
+    def _gather(self, asked: Asked) -> None:
+        """Sum what the couplings pull with; the last that names a target is followed, the most engaged one counts."""
+        contributions, effort = self._contributions, asked.effort
+        effort[:] = contributions[0].wrench if contributions else 0.0
+        for contribution in contributions[1:]:
             effort += contribution.wrench
-        for contribution in self._contributions:
-            gain = max(gain, contribution.gain)
-        return gain
-
-    def _let_go(self) -> Array:
-        """What is left of holding still: its last torque, faded out, so that letting go is soft."""
-        if self.holding:
-            self.holding, self._letting = False, 1.0
-            self._last_held[:] = self._held
-        self._letting = max(0.0, self._letting - self.period_ns * 1e-9 / LET_GO)
-        np.multiply(self._last_held, self._letting, self._held)
-        return self._held
-
-    def _hold(self) -> Array:
-        """Torque without gravity that stops the arm and keeps it; without a valid sample, as predicted by the model."""
-        if not self.holding:
-            self.still.begin(self.arm)
-            self.holding = True
-        if not self.valid:
-            if self._can_brake:  # the brakes stop the arm; when samples come back, holding starts from there
-                self.holding = False
-                return np.zeros(self.arm.nv)
-            self.arm.update(self.still.q, self.still.v)
-        return self.still.step(self.arm, self.period_ns * 1e-9)
+        for contribution in contributions:
+            asked.gain = max(asked.gain, contribution.gain)
+            if contribution.target is not None:
+                asked.target = contribution.target
 
     def _publish(self, now_ns: int, mode: int) -> None:
         arm = self.arm

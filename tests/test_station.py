@@ -137,7 +137,7 @@ def test_a_station_whose_model_is_wrong_sags_by_what_it_does_not_know(station_in
     session.close()
     model = Arm.of(UR5E)
     model.update(UR5E.home, np.zeros(6))
-    expected = -np.linalg.solve(model.M, 0.05 * model.gravity) / station.still.bandwidth**2
+    expected = -np.linalg.solve(model.M, 0.05 * model.gravity) / station.controller.still.bandwidth**2
     np.testing.assert_allclose(world.ports["arm"].q - UR5E.home, expected, atol=0.15 * np.abs(expected).max())
 
 

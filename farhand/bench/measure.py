@@ -12,7 +12,7 @@ from typing import Any
 
 from farhand.errors import UnknownName
 
-SUITES = ("farhand.bench.tick", "farhand.bench.parts", "farhand.bench.kinematics")
+SUITES = ("farhand.bench.tick", "farhand.bench.parts", "farhand.bench.kinematics", "farhand.bench.ik")
 BATCHES = 15
 
 Work = Callable[[], None]
@@ -29,6 +29,7 @@ class Benchmark:
         calls: calls per batch; a batch's time divided by this is one reading.
         unit: of the result, ``"µs"`` or ``"s"``.
         per_call: how many units of work one call does, [-].
+        meta: what else there is to say, such as success rates; ``prepare`` may fill it.
     """
 
     name: str
@@ -100,6 +101,7 @@ def measure(benchmark: Benchmark) -> dict[str, Any]:
         "floor": _round(bare) if bare else None,
         "ratio_to_floor": _round(value / bare) if bare else None,
         "peers": {name: _round(median(readings[f"peer {name}"])) for name in peers},
+        **({"meta": benchmark.meta} if benchmark.meta else {}),
     }
 
 

@@ -38,10 +38,17 @@ def _table(results: list[dict[str, Any]]) -> object:
     for header in ("benchmark", "value", "floor", "× floor", "peers"):
         table.add_column(header, justify="left" if header in ("benchmark", "peers") else "right")
     for row in results:
-        peers = ", ".join(f"{peer} {_number(value)}" for peer, value in (row["peers"] or {}).items())
+        peers = ", ".join(f"{peer} {_number(value)}{_share(row, peer)}" for peer, value in (row["peers"] or {}).items())
         floor, ratio = _number(row["floor"]), _number(row["ratio_to_floor"])
-        table.add_row(row["name"], f"{_number(row['value'])} {row['unit']}", floor, ratio, peers)
+        value = f"{_number(row['value'])} {row['unit']}{_share(row, 'farhand')}"
+        table.add_row(row["name"], value, floor, ratio, peers)
     return table
+
+
+def _share(row: dict[str, Any], who: str) -> str:
+    """What part of its problems it solved, where that is not taken for granted."""
+    solved = row.get("meta", {}).get(who, {}).get("solved")
+    return "" if solved is None else f" ({100.0 * solved:.2f} %)"
 
 
 def _number(value: float | None) -> str:

@@ -190,6 +190,7 @@ def calibration_json(found: Identification, readings: Readings) -> dict[str, Any
     return {
         "tool": found.tool.to_json(),
         "readings": len(readings),
+        "left_out": found.left_out,
         "poses": len(found.poses),
         "directions": len(found.poses.distinct),
         "condition": found.condition,
@@ -245,8 +246,9 @@ def calibration_rows(found: Identification) -> list[tuple[str, str]]:
     if tool.thermal is not None:
         slope = tool.thermal
         rows.append(("thermal slope, force", f"{_triple(slope.slope[:3], 2 * slope.deviation[:3])} N/°C"))
+    moving = f"; {found.left_out} readings in motion left out" if found.left_out else ""
     rows += [
-        ("poses", f"{len(found.poses)}, condition number {found.condition:.2f}"),
+        ("poses", f"{len(found.poses)}, condition number {found.condition:.2f}{moving}"),
         ("left over per pose", f"{found.residual[0]:.3g} N, {found.residual[1]:.3g} N·m"),
         ("noise of a reading", f"{tool.noise[:3].mean():.3g} N, {tool.noise[3:].mean():.3g} N·m"),
         ("force", _change(found.before[0], found.after[0], "N")),

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 import farhand
 from farhand.cli.bench import bench
 from farhand.cli.ft import ft
+from farhand.cli.ik import ik
 from farhand.cli.list import list_names
 from farhand.cli.reproduce import reproduce
 from farhand.cli.run import run
@@ -46,6 +47,7 @@ app.command("list")(list_names)
 app.command("reproduce")(reproduce)
 app.command("bench")(bench)
 app.add_typer(ft, name="ft")
+app.command("ik")(ik)
 
 
 def _print_version(wanted: bool) -> None:

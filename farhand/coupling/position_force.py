@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from farhand.control.force_map import ForceMap
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import Spring
@@ -26,12 +27,14 @@ class PositionForce(Coupling):
     damping B; in contact it feels what the follower touches, at full strength. It shakes when the environment is much
     stiffer than the hand, and sooner over a delayed link: the loop gain is the environment's stiffness over the
     impedance of hand and leader. When the
-    measurement is lost, what was last felt fades away and only the damping is left.
+    measurement is lost, what was last felt fades away and only the damping is left. A force map bends what comes back
+    into the range an operator feels and tolerates; it is no longer the power dual of the motion then.
 
     Attributes:
         spring: K and D.
         leader_damping: B for translation, [N·s/m].
         leader_rotational_damping: B for rotation, [N·m·s/rad].
+        force_map: an operator's range of forces, applied in the leader's axes; None for straight reflection.
     """
 
     name = "position-force"
@@ -39,6 +42,7 @@ class PositionForce(Coupling):
     spring: Spring = field(default_factory=lambda: Spring(stiffness=2000.0, damping=100.0))
     leader_damping: float = parameter(20.0, "N·s/m", "damping felt at the leader", 0.0, 1e4)
     leader_rotational_damping: float = parameter(0.5, "N·m·s/rad", "rotational damping felt at the leader", 0.0, 1e3)
+    force_map: ForceMap | None = None
 
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
@@ -58,6 +62,8 @@ class PositionForce(Coupling):
             self._reflected *= math.exp(-dt / FADE)
         else:
             self.mapping.back(b.wrench, out=self._reflected)
+            if self.force_map is not None:
+                self._reflected[:] = self.force_map.forward(self._reflected)
         np.multiply(self._B, a.twist, self._drag)
         np.subtract(self._reflected, self._drag, self._felt)
-        return a.effort(self._felt), b.effort(wrench_b)
+        return a.effort(self._felt), b.effort(wrench_b, self.mapping)

@@ -40,4 +40,4 @@ class PositionPosition(Coupling):
         wrench_b = self.spring.pull(self.error, self.rate)
         self.mapping.back(wrench_b, out=self._felt)
         np.negative(self._felt, out=self._felt)
-        return a.effort(self._felt), b.effort(wrench_b)
+        return a.effort(self._felt), b.effort(wrench_b, self.mapping)

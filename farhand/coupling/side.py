@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
+from farhand.mapping import WorkspaceMapping
 
 Array = np.ndarray
 
@@ -18,12 +19,15 @@ class Effort:
 
     Attributes:
         wrench: on the arm at its tool point, world axes, [N] and [N·m].
+        target: pose and twist the law pulls the tool to, for arms that take positions or velocities; None if it names
+            none.
     """
 
-    __slots__ = ("wrench",)
+    __slots__ = ("target", "wrench")
 
     def __init__(self) -> None:
         self.wrench = np.zeros(6)
+        self.target: WorkspaceMapping | None = None
 
 
 class Side:
@@ -55,7 +59,8 @@ class Side:
         self.age = 0.0
         self._effort = Effort()
 
-    def effort(self, wrench: Array | None = None) -> Effort:
+    def effort(self, wrench: Array | None = None, target: WorkspaceMapping | None = None) -> Effort:
         """The effort of this side; it refers to ``wrench`` (zero by default) and is reused, so copy what must last."""
         self._effort.wrench = _NOTHING if wrench is None else wrench
+        self._effort.target = target
         return self._effort

@@ -27,4 +27,4 @@ class Unilateral(Coupling):
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
         """Pull the follower; leave the leader alone."""
         self.measure(a, b)
-        return a.effort(), b.effort(self.spring.pull(self.error, self.rate))
+        return a.effort(), b.effort(self.spring.pull(self.error, self.rate), self.mapping)

@@ -63,6 +63,12 @@ class JointTorque(Command):
     name = "joint torque"
 
 
+class JointVelocity(Command):
+    """Velocity per joint, kept up by the plant's own servo against weight and contact, [rad/s] (or [m/s])."""
+
+    name = "joint velocity"
+
+
 class Brake(Command):
     """Stop by the machine's own means, whatever is or is not measured, and stay: brakes where there are any.
 

@@ -16,6 +16,7 @@ from farhand.arm import Arm
 from farhand.bridge import Bridge, DirectBridge, LinkedBridge, LinkEnd
 from farhand.clock import WallClock
 from farhand.control.friction_offset import FrictionOffset
+from farhand.control.torque import TorqueController
 from farhand.control.trajectory import Path
 from farhand.coupling import Coupling, law_named
 from farhand.errors import UnknownName
@@ -137,9 +138,7 @@ def build(options: Options) -> Rig:
     bridge = _bridge(law, stations, arms, link, parameters["watchdog"], shape)
     parameters["law"] = tuple(bridge.laws)
     for name, station in stations.items():
-        parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, "still": station.still}
-    if stations["leader"].assist is not None:
-        parameters["leader"]["assist"] = stations["leader"].assist
+        parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, **station.controller.parts}
 
     described = {"rig": "dual-arm", "law": law.name, "seed": options.seed, "scenario": scenario.name}
     session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
@@ -209,10 +208,11 @@ def _station(name: str, plant: SimulatedPlant, arms: Arms, shape: DualArm, perio
     guard = Guard(force=400.0, moment=80.0)  # twice what the published sensor could bear
     guard.watch(robot.limits)
     arm = Arm.of(robot, arms.placements[name], shape.gravity)
-    station = Station(name, name, plant, arm, guard, "free" if name == shape.driven else "hold", period_ns)
-    if shape.friction_offset and name == "leader":
-        station.assist = FrictionOffset(coulomb=shape.coulomb)
-    return station
+    helped = shape.friction_offset and name == "leader"
+    assist = FrictionOffset(coulomb=shape.coulomb) if helped else None
+    rest = "free" if name == shape.driven else "hold"
+    controller = TorqueController(arm, rest, period_ns, can_brake=True, assist=assist)
+    return Station(name, name, plant, arm, guard, rest, period_ns, controller)
 
 
 def _bridge(

@@ -14,7 +14,10 @@ from farhand.parameters import assign, describe
 from farhand.session import Session
 from farhand.world import ForcePulse, World
 
-RIGS = {"dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall"}
+RIGS = {
+    "dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall",
+    "hazardous": "an iiwa 14 guided by a hand leads a Powerball, which takes joint velocities and may meet a wall",
+}
 """Every rig by name, with one line on what it is; ``farhand.rigs.<name>`` builds it."""
 
 LAYERS = ("none",)

@@ -8,7 +8,7 @@ from farhand.sensing.contact import ContactDetector
 from farhand.sensing.drift import DriftTracker
 from farhand.sensing.gauges import GaugeSensor
 from farhand.sensing.identification import Identification, identify
-from farhand.sensing.inertial import inertial_wrench
+from farhand.sensing.inertial import Body, identify_body, inertial_wrench
 from farhand.sensing.kalman import ScalarKalman, VectorKalman
 from farhand.sensing.noise import NoiseModel
 from farhand.sensing.observer import MomentumObserver
@@ -19,6 +19,7 @@ from farhand.sensing.thermal import Line, Thermometer, Warming, common_slope, fi
 from farhand.sensing.tool import Thermal, Tool, load_tool
 
 __all__ = [
+    "Body",
     "ArcResult",
     "Calibration",
     "Compensated",
@@ -49,6 +50,7 @@ __all__ = [
     "fit_line",
     "identify",
     "identify_arc",
+    "identify_body",
     "identify_yaw",
     "inertial_wrench",
     "load_handle",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.errors import BadValue, UnknownName
-from farhand.sensing.poses import Poses, advice_on, check_poses, poses_of
+from farhand.sensing.poses import Poses, advice_on, at_rest, check_poses, poses_of
 from farhand.sensing.readings import Readings
 from farhand.sensing.tool import Thermal, Tool, quantile
 from farhand.spatial import skew
@@ -19,6 +19,9 @@ WEIGHTINGS = ("auto", "pose", "sample")
 
 WARM = 2.0
 """Range of temperatures from which on the thermal slope is fitted, [°C]."""
+
+FAR = 8.0
+"""Robust standard deviations from which on a pose is said not to fit the others."""
 
 _FIXED = 10  # m, m r, b_f, b_τ
 
@@ -34,6 +37,7 @@ class Identification:
         before: root mean square of the readings, force [N] and torque [N·m].
         after: root mean square of what is left of them, likewise, noise of single readings included.
         advice: what to do better, in plain words; empty if nothing.
+        left_out: readings that were not used because the tool moved, [-].
     """
 
     tool: Tool
@@ -42,6 +46,7 @@ class Identification:
     before: tuple[float, float]
     after: tuple[float, float]
     advice: tuple[str, ...]
+    left_out: int = 0
 
     @property
     def condition(self) -> float:
@@ -87,6 +92,8 @@ def identify(
     """
     if weighting not in WEIGHTINGS:
         raise UnknownName("weighting", weighting, WEIGHTINGS)
+    total = len(readings)
+    readings = readings.where(at_rest(readings))
     poses = poses_of(readings)
     check_poses(poses)
     fit = _Fit(poses, gravity, yaw, _fit_thermal(readings, thermal))
@@ -99,8 +106,8 @@ def identify(
     tool = Tool(**{**vars(tool), "noise": noise})
     rest = readings.wrench - tool.bias_at(readings.temperature, len(readings)) - tool.weight(readings.up)
     before, after = _norms(readings.wrench), _norms(rest)
-    advice = (*advice_on(poses), *_advice(tool))
-    return Identification(tool, poses, left, before, after, advice)
+    advice = (*advice_on(poses), *_advice(tool), *_misfits(left * np.sqrt(fit.share), readings, poses))
+    return Identification(tool, poses, left, before, after, advice, total - len(readings))
 
 
 def _fit_thermal(readings: Readings, wanted: bool | None) -> bool:
@@ -267,6 +274,24 @@ def _advice(tool: Tool) -> list[str]:
     if np.linalg.norm(tool.com) > 0.5:
         found.append(f"the centre of mass lies {np.linalg.norm(tool.com):.2g} m away: are the torques in N·m?")
     return found
+
+
+def _misfits(left: Array, readings: Readings, poses: Poses) -> list[str]:
+    """The pose that fits far worse than the others, if there is one: something touched the tool, or it still moved."""
+    if len(left) < 6:
+        return []
+    scale = np.repeat([np.median(np.abs(left[:, :3])), np.median(np.abs(left[:, 3:]))], 3) / 0.6745
+    if not (scale > 1e-9).all():
+        return []
+    off = np.abs(left / scale).max(axis=1)
+    worst = int(np.argmax(off))
+    if off[worst] < FAR:
+        return []
+    when = readings.time[np.argmax(poses.member == worst)]
+    return [
+        f"pose {worst + 1} of {len(left)} (from t = {when:.4g} s) is {off[worst]:.0f} times further off than most: was "
+        "the tool touched, or did it still move? Leave it out and calibrate again"
+    ]
 
 
 def _rms(values: Array) -> float:

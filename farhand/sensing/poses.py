@@ -18,6 +18,12 @@ SAME = np.deg2rad(2.0)
 FEWEST = 3
 """Different directions of gravity below which the centre of mass cannot be found."""
 
+STILL_TIME, STILL_ANGLE = 0.1, np.deg2rad(0.1)
+"""A tool is held still if gravity moves by less than this angle [rad] in this time [s]."""
+
+STILL_SHARE = 0.2
+"""Share of a recording that must be still for the rest to be left out: a sweep also rests where it turns round."""
+
 FLAT = 0.02
 """Variance of the up directions, of 1/3 for an even spread, below which a set counts as nearly coplanar."""
 
@@ -86,6 +92,27 @@ def poses_of(readings: Readings) -> Poses:
 
     temperature = None if readings.temperature is None else mean(readings.temperature)
     return Poses(mean(up), mean(readings.wrench), count, temperature, member)
+
+
+def at_rest(readings: Readings) -> Array:
+    """Which readings to use, n: those during which the tool was held still, if these are enough; all of them otherwise.
+
+    The way from pose to pose is left out then: vibration and inertia spoil it. A reading counts as still if gravity
+    moved by less than :data:`STILL_ANGLE` during the tenth of a second before it or after it.
+    """
+    up, n = readings.up, len(readings)
+    steps = np.diff(readings.time)
+    dt = float(np.median(steps)) if n > 1 else 0.0
+    window = min(max(2, round(STILL_TIME / dt)), n) if dt > 0.0 else 2
+    near = (up[window:] * up[:-window]).sum(axis=1) > np.cos(STILL_ANGLE)
+    still = np.zeros(n, dtype=bool)
+    still[window:] |= near
+    still[: n - window] |= near
+    if still.mean() >= STILL_SHARE:
+        kept = poses_of(readings.where(still))
+        if len(kept.distinct) >= FEWEST and kept.condition <= WORST_CONDITION:
+            return still
+    return np.ones(n, dtype=bool)
 
 
 def _end(up: Array, start: int) -> int:

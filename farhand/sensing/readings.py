@@ -51,6 +51,11 @@ class Readings:
     def __len__(self) -> int:
         return len(self.time)
 
+    def where(self, mask: Array) -> Readings:
+        """Only these readings, without the other columns."""
+        temperature = None if self.temperature is None else self.temperature[mask]
+        return Readings(self.time[mask], self.quaternion[mask], self.wrench[mask], temperature)
+
     @property
     def up(self) -> Array:
         """N × 3: the base's z axis in sensor axes, the third row of the rotation."""

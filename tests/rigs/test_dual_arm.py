@@ -131,7 +131,7 @@ def test_every_parameter_can_be_set_to_what_it_is(dual_arm):
         ("hand.stiffness", 500, lambda run: run.session.parameters["hand"].stiffness == 500.0),
         ("law.spring.stiffness", 700, lambda run: {law.spring.stiffness for law in run.bridge.laws} == {700.0}),
         ("follower.guard.force", 50, lambda run: run.follower.guard.force == 50.0),
-        ("leader.still.bandwidth", 10, lambda run: run.leader.still.bandwidth == 10.0),
+        ("leader.still.bandwidth", 10, lambda run: run.leader.controller.still.bandwidth == 10.0),
         ("rig.mass_scale", 1.0, lambda run: np.allclose(run.leader.arm.M, run.follower.arm.M)),
         ("rig.rate", 500, lambda run: run.world.step_ns == 2_000_000),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.transform import Rotation
+from scipy.spatial.transform import Rotation, Slerp
 
 from farhand.errors import BadValue, UnknownName
 from farhand.sensing import Readings, calibrate, identify
@@ -96,6 +96,23 @@ def test_a_slow_sweep_counts_as_many_poses():
     np.testing.assert_allclose(found.tool.noise, NOISE, rtol=0.1)
 
 
+def test_the_way_from_pose_to_pose_is_left_out():
+    """A recording that goes on while the arm moves, with ten times the noise on the way."""
+    rng = np.random.default_rng(16)
+    truth, poses = random_truth(rng), Rotation.random(10, rng=rng)
+    way = Slerp(np.arange(10), poses)
+    at = np.concatenate([np.concatenate([np.full(150, k), k + np.linspace(0.0, 1.0, 150)]) for k in range(9)])
+    raw = recording(truth, way(at), 1, rng)
+    moving = at % 1.0 > 0.0
+    raw.wrench[moving] += 10.0 * NOISE * rng.standard_normal((int(moving.sum()), 6))
+    found = identify(raw)
+    assert len(found.poses) == 9
+    assert found.left_out == pytest.approx(moving.sum(), abs=60)
+    np.testing.assert_allclose(found.tool.noise, NOISE, rtol=0.2)
+    low, high = found.tool.intervals.T
+    assert ((low <= truth.values) & (truth.values <= high)).mean() >= 0.8
+
+
 @pytest.mark.parametrize("yaw", [-2.5, -0.3, 0.0, 1.0, 3.0])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_sensors_turn_about_its_axis_is_found(yaw, sign):
@@ -179,6 +196,15 @@ def test_a_good_set_gets_no_advice_and_a_light_tool_with_few_readings_does():
     light = Truth(0.2, np.array([0.0, 0.0, 0.03]), np.zeros(6))
     advice = " ".join(identify(recording(light, poses[:8], 3, rng)).advice)
     assert "the mass is known to" in advice and "centre of mass is known to" in advice
+
+
+def test_a_pose_in_which_the_tool_was_touched_is_named():
+    """Three newtons of hand in the fifth of twelve poses; without it, nothing is said."""
+    rng = np.random.default_rng(15)
+    raw = recording(random_truth(rng), Rotation.random(12, rng=rng), 200, rng)
+    assert not any("further off" in line for line in identify(raw).advice)
+    raw.wrench[800:1000, 1] += 3.0
+    assert any("pose 5 of 12 (from t = 8 s)" in line for line in identify(raw).advice)
 
 
 def test_a_sensor_without_a_load_is_refused():

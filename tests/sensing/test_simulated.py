@@ -20,6 +20,7 @@ from farhand.sensing import (
     common_slope,
     fit_line,
     identify_arc,
+    identify_body,
     identify_yaw,
     inertial_wrench,
 )
@@ -122,7 +123,7 @@ def test_a_thermometer_speaks_in_steps_and_repeats_itself():
 def test_one_arc_gives_bias_weight_and_lever():
     """A sweep of 280° through a vertical plane, noise off; too short a sweep is refused."""
     angle = np.deg2rad(np.arange(-140, 141, 1.0))
-    rotations = Rotation.from_euler("y", (np.pi / 2 - angle)[:, None]).as_matrix()  # elevation of the z axis is the angle
+    rotations = Rotation.from_euler("y", (np.pi / 2 - angle)[:, None]).as_matrix()
     np.testing.assert_allclose(np.arcsin(rotations[:, 2, 2]), np.arcsin(np.sin(angle)), atol=1e-9)
     bias = np.array([12.0, -30.0, 5.0, 0.3, -0.2, 0.1])
     for yaw in (0.0, 0.8):
@@ -171,6 +172,27 @@ def test_a_spinning_body_needs_its_own_torque():
     np.testing.assert_allclose(
         inertial_wrench(both, *motion, inertia), sum(inertial_wrench(end, *motion) for end in ends), atol=1e-12
     )
+
+
+def test_mass_and_inertia_come_back_from_motion():
+    """A body shaken about all axes, with noise; a body at rest is refused."""
+    rng = np.random.default_rng(6)
+    load, inertia = Load(1.5, np.array([0.01, -0.02, 0.08])), np.diag([0.010, 0.012, 0.004]) + 0.001
+    bias = np.array([10.0, -20.0, 5.0, 0.3, 0.2, -0.1])
+    up = Rotation.random(3000, rng=rng).as_matrix()[:, 2]
+    motion = tuple(scale * rng.standard_normal((3000, 3)) for scale in (3.0, 2.0, 15.0))
+    weight = -9.81 * load.mass * up
+    wrench = np.hstack([weight, np.cross(load.com, weight)]) + inertial_wrench(load, *motion, inertia) + bias
+    exact = identify_body(wrench, up, motion)
+    assert exact.load.mass == pytest.approx(1.5) and exact.condition < 100.0
+    np.testing.assert_allclose(exact.inertia, inertia, atol=1e-9)
+    np.testing.assert_allclose(exact.bias, bias, atol=1e-9)
+    noisy = identify_body(wrench + rng.standard_normal(wrench.shape) * np.repeat([0.3, 0.01], 3), up, motion)
+    np.testing.assert_allclose(noisy.load.com, load.com, atol=0.001)
+    np.testing.assert_allclose(noisy.inertia, inertia, atol=3e-4)
+    still = (np.zeros((3000, 3)),) * 3
+    with pytest.raises(BadValue, match="does not tell"):
+        identify_body(wrench, up, still)
 
 
 def test_contact_begins_above_the_threshold_and_ends_below_the_release():

@@ -315,8 +315,8 @@ def _small_gamma(self: ArmTerms, arm: Arm, wrench: Array | None, external_torque
 
 def _less_gravity(self: Station, now_ns: int) -> None:
     _act(self, now_ns)
-    self._torque -= 0.01 * self.arm.gravity
-    self.plant.write(self._command, now_ns)
+    self._commanded -= 0.01 * self.arm.gravity
+    self.plant.write(self.controller.command, now_ns)
 
 
 def _euler(self: RigidPlant, h: float) -> None:

@@ -45,8 +45,8 @@ def _felt(factor: float):
 def _no_gravity(act):
     def broken(self: Station, now_ns: int) -> None:
         act(self, now_ns)
-        self._torque -= 0.01 * self.arm.gravity
-        self.plant.write(self._command, now_ns)
+        self._commanded -= 0.01 * self.arm.gravity
+        self.plant.write(self.controller.command, now_ns)
 
     return broken
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.mapping.ik.chain import Chain
-from farhand.mapping.ik.compiled import compiled, inner
+from farhand.mapping.ik.compiled import compiled
 from farhand.mapping.ik.subproblems import (
     Array,
     angle_onto,
@@ -104,7 +104,7 @@ def branches(family, h, points, tool_p, tool_R, position, rotation, psi, out):
     return _elbow(h, points, centre, R, psi, out)
 
 
-@inner
+@compiled
 def _wrist(h, points, centre, R, out):
     offset, target, inner, shifted = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     columns, angles = np.empty((3, 3)), np.empty((2, 3))
@@ -141,7 +141,7 @@ def _wrist(h, points, centre, R, out):
     return exact
 
 
-@inner
+@compiled
 def _parallel_arm(h, points, centre, R, out):
     offset, arm, approach, inner, start = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     offset[:] = centre - points[0]
@@ -180,7 +180,7 @@ def _parallel_arm(h, points, centre, R, out):
     return exact
 
 
-@inner
+@compiled
 def _elbow(h, points, centre, R, psi, out):
     reach, v, column = np.empty(3), np.empty(3), np.empty(3)
     shoulder, left, angles, last = np.empty((3, 3)), np.empty((3, 3)), np.empty((2, 3)), np.empty((2, 3))
@@ -213,7 +213,7 @@ def _elbow(h, points, centre, R, psi, out):
     return exact
 
 
-@inner
+@compiled
 def _swivel(v, upper, axis, reach, psi, out):
     """A rotation that takes v along ``reach`` and the elbow ``psi`` away from its highest place, into ``out``."""
     here, there = np.empty((3, 3)), np.empty((3, 3))
@@ -235,7 +235,7 @@ def _swivel(v, upper, axis, reach, psi, out):
             out[i, j] = there[0, i] * here[0, j] + there[1, i] * here[1, j] + there[2, i] * here[2, j]
 
 
-@inner
+@compiled
 def _triad(first, second, out):
     """Rows: first, the part of second across it, and their cross product, all of length one."""
     scale = 1.0 / max(np.sqrt(dot(first, first)), 1e-12)

@@ -9,12 +9,13 @@ import math
 
 import numpy as np
 
-from farhand.mapping.ik.compiled import compiled, inner
+from farhand.mapping.ik.compiled import compiled
 
 Array = np.ndarray
 
 CAUTION = 1.0
 """How strongly a joint near its limit is spared, [-]; found by counting jumps along random paths."""
+
 
 @compiled
 def forward(steps, hinge, q, axes, origins, R, p):
@@ -63,7 +64,7 @@ def forward(steps, hinge, q, axes, origins, R, p):
     p[0], p[1], p[2] = x, y, z
 
 
-@inner
+@compiled
 def rotation_log(D, out):
     """Axis times angle of a rotation matrix, exact also near a half turn, [rad]."""
     x, y, z = 0.5 * (D[2, 1] - D[1, 2]), 0.5 * (D[0, 2] - D[2, 0]), 0.5 * (D[1, 0] - D[0, 1])
@@ -122,14 +123,14 @@ def jacobian(hinge, axes, levers, weight, J):
                 J[i, j], J[i, 3 + j] = a[j], 0.0
 
 
-@inner
+@compiled
 def _caution(q, lower, upper):
     """How much dearer it is to move a joint near a limit: a redundant arm then moves the others instead, [-]."""
     room = 2.0 * min(q - lower, upper - q) / (upper - lower)  # 1 in the middle, 0 at a limit
     return 1.0 + CAUTION / max(room * room, 1e-6) if upper - lower < 1e6 else 1.0
 
 
-@inner
+@compiled
 def _step(J, e, weight, damping, q, lower, upper, A, g, dq):
     """Dq = (J Jᵀ + λ I)⁻¹ J e over the joints that are free to move; ``g`` is J e. J has one row per joint."""
     n = len(q)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from farhand.mapping.ik.closed_form import BRANCHES, ELBOW, NONE, branches
-from farhand.mapping.ik.compiled import compiled, inner
+from farhand.mapping.ik.compiled import compiled
 from farhand.mapping.ik.kernel import descend, pose_error
 from farhand.mapping.ik.subproblems import angle_onto, dot, turn
 
@@ -69,7 +69,7 @@ def follow(arm, settings, position, rotation, start, warm, q):
     return OPEN, linear, angular, done
 
 
-@inner
+@compiled
 def _valid(position, rotation):
     """Whether these are numbers, and a rotation to 1e-3."""
     for i in range(3):
@@ -85,12 +85,12 @@ def _valid(position, rotation):
     return volume > 0.0
 
 
-@inner
+@compiled
 def _met(linear, angular, tolerance):
     return linear <= tolerance[0] and angular <= tolerance[1]
 
 
-@inner
+@compiled
 def _distance(a, b):
     largest = 0.0
     for i in range(len(a)):
@@ -144,12 +144,12 @@ def elbow_angle(arm, q):
     return angle_onto(line, up, upper)
 
 
-@inner
+@compiled
 def _preferred(arm, side, q):
     return side == 0.0 or side * elbow_height(arm, q) > -1e-6
 
 
-@inner
+@compiled
 def _fit(row, begin, lower, upper, hinge):
     """Shift hinges by whole turns to the place nearest ``begin`` inside the limits; returns the largest violation."""
     worst = 0.0
@@ -203,7 +203,7 @@ def by_branches(arm, settings, position, rotation, begin, warm, q):
     return LIMITED if reachable else UNREACHABLE, angle
 
 
-@inner
+@compiled
 def _score(arm, side, row, begin):
     """Squared distance from the start, and a large number on top where the elbow is on the other side."""
     total = 0.0 if _preferred(arm, side, row) else OTHER_SIDE
@@ -212,7 +212,7 @@ def _score(arm, side, row, begin):
     return total
 
 
-@inner
+@compiled
 def _inside(best, lower, upper, q):
     for i in range(len(q)):
         q[i] = min(max(best[i], lower[i]), upper[i])
@@ -225,7 +225,7 @@ def polish(arm, settings, position, rotation, q):
     return descend(arm[0], position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance, EVERYWHERE)
 
 
-@inner
+@compiled
 def _least_violation(arm, position, rotation, begin, psi, rows, best):
     """How far outside its limits the best branch at one elbow angle is; that branch goes into ``best``."""
     least = np.inf
@@ -267,7 +267,7 @@ def between(arm, position, rotation, begin, psi, q):
     return False
 
 
-@inner
+@compiled
 def _spread(index, base):
     """Van der Corput's sequence: numbers in (0, 1) that fill it evenly."""
     result, fraction = 0.0, 1.0 / base
@@ -278,7 +278,7 @@ def _spread(index, base):
     return result
 
 
-@inner
+@compiled
 def _somewhere(index, lower, upper, begin, q):
     """The restart of that number: Halton's sequence over the joint ranges, within a turn of the start."""
     primes = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
@@ -297,7 +297,7 @@ def restart(arm, settings, position, rotation, begin, q):
         if index > 0:
             _somewhere(index, lower, upper, begin, q)
         linear, angular, more = descend(chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE)
-        done += more
+        done = max(done, more)
         if _met(linear, angular, tolerance):
             return SOLVED, linear, angular, done
         if linear + CLOSEST * angular < least:
@@ -313,7 +313,7 @@ def restart(arm, settings, position, rotation, begin, q):
             break
     q[:] = best
     linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE)
-    return code, linear, angular, done + more
+    return code, linear, angular, max(done, more)
 
 
 @compiled
@@ -337,7 +337,7 @@ def closest(arm, settings, position, rotation, begin, reachable, q):
             trial[i] = min(max(trial[i], lower[i]), upper[i])
         if reachable:  # a continuum at a singularity, or a gap between two elbow angles, may still hold a solution
             far, turned, more = descend(chain, position, rotation, trial, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE)
-            done += more
+            done = max(done, more)
             if _met(far, turned, tolerance):
                 q[:] = trial
                 return SOLVED, far, turned, done

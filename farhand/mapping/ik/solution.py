@@ -27,7 +27,7 @@ class Solution(NamedTuple):
         status: one of :data:`STATUSES`.
         position_error: distance of the tool at ``q`` from the pose, [m].
         rotation_error: angle of the tool at ``q`` from the pose, [rad].
-        iterations: steps of the numerical part; 0 for a closed form alone.
+        iterations: steps of the numerical part, of its longest descent where there were several; 0 for a closed form.
     """
 
     q: Array

@@ -21,7 +21,7 @@ class Solver:
     spread places). If no branch fits, the closest pose inside the limits comes back with a status that says so;
     closest in :math:`|p_d - p|^2 + (0.01\,\mathrm{m}\cdot\theta)^2`, so position counts first.
 
-    The first solver of a process takes a second to load the compiled code; the first ever takes a few more to compile.
+    The first solve of a process takes half a second to load the compiled code; the first ever about twenty to compile.
 
     Args:
         robot: a single chain of hinges and slides.
@@ -87,7 +87,7 @@ class Solver:
         )
         if code < 0:
             code, position, rotation, more = self._elsewhere(target, q, warm)
-            steps += more
+            steps = max(steps, more)
         return Solution(q, self._codes[code], position, rotation, steps)
 
     def _elsewhere(self, target: Pose, q: Array, warm: bool) -> tuple[int, float, float, int]:

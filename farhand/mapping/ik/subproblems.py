@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from farhand.mapping.ik.compiled import compiled, inner
+from farhand.mapping.ik.compiled import compiled
 
 Array = np.ndarray
 
@@ -18,13 +18,13 @@ SLACK = 1e-9
 """Relative overshoot of a cosine that is put down to rounding: a stretched arm is still reachable, [-]."""
 
 
-@inner
+@compiled
 def dot(a: Array, b: Array) -> float:
     """A · b of two vectors of three."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@inner
+@compiled
 def turn(k: Array, angle: float, a: Array, out: Array) -> None:
     """Rotate a about the unit vector k, by Rodrigues' formula, into ``out`` (which may be a)."""
     c, s = math.cos(angle), math.sin(angle)
@@ -35,7 +35,7 @@ def turn(k: Array, angle: float, a: Array, out: Array) -> None:
     out[0], out[1], out[2] = x, y, z
 
 
-@inner
+@compiled
 def turned(k: Array, angle: float, a: Array) -> Array:
     """A new vector: a rotated about the unit vector k."""
     out = np.empty(3)
@@ -43,14 +43,14 @@ def turned(k: Array, angle: float, a: Array) -> Array:
     return out
 
 
-@inner
+@compiled
 def times(R: Array, a: Array, out: Array) -> None:
     """R a into ``out``, which must not be a."""
     for i in range(3):
         out[i] = R[i, 0] * a[0] + R[i, 1] * a[1] + R[i, 2] * a[2]
 
 
-@inner
+@compiled
 def back(R: Array, a: Array, out: Array) -> None:
     """Rᵀ a into ``out``, which must not be a."""
     for i in range(3):
@@ -60,9 +60,7 @@ def back(R: Array, a: Array, out: Array) -> None:
 @compiled
 def angle_onto(k: Array, a: Array, b: Array) -> float:
     """Subproblem 1: the angle about k that brings a nearest to b, [rad]."""
-    sine = (
-        k[0] * (a[1] * b[2] - a[2] * b[1]) + k[1] * (a[2] * b[0] - a[0] * b[2]) + k[2] * (a[0] * b[1] - a[1] * b[0])
-    )
+    sine = k[0] * (a[1] * b[2] - a[2] * b[1]) + k[1] * (a[2] * b[0] - a[0] * b[2]) + k[2] * (a[0] * b[1] - a[1] * b[0])
     return math.atan2(sine, dot(a, b) - dot(k, a) * dot(k, b))
 
 
@@ -71,9 +69,7 @@ def angles_at_height(k: Array, a: Array, h: Array, height: float) -> tuple[float
     """Subproblem 4: the two angles about k that give a rotated a the component ``height`` along h, and if exactly."""
     hk, ka = dot(h, k), dot(k, a)
     A = dot(h, a) - hk * ka
-    B = (
-        h[0] * (k[1] * a[2] - k[2] * a[1]) + h[1] * (k[2] * a[0] - k[0] * a[2]) + h[2] * (k[0] * a[1] - k[1] * a[0])
-    )
+    B = h[0] * (k[1] * a[2] - k[2] * a[1]) + h[1] * (k[2] * a[0] - k[0] * a[2]) + h[2] * (k[0] * a[1] - k[1] * a[0])
     C = height - hk * ka
     reach = math.sqrt(A * A + B * B)
     middle = math.atan2(B, A)
@@ -117,7 +113,7 @@ def three_rotations(h1: Array, h2: Array, h3: Array, R: Array, out: Array) -> bo
     return exact
 
 
-@inner
+@compiled
 def _rest(h1: Array, h2: Array, h3: Array, first: float, second: float, R: Array) -> float:
     """The angle about h3 that is left when the other two are known."""
     helper = np.zeros(3)

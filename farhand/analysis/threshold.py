@@ -1,0 +1,127 @@
+"""Threshold protocol: a force that grows until it is noticed and until it is too much, with virtual operators."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from farhand.control.spring_force import device_axes
+from farhand.errors import BadValue, FileError
+from farhand.parameters import parameter
+
+Array = np.ndarray
+
+PUBLISHED = Path(__file__).parent / "operators.toml"
+
+
+class Operators(NamedTuple):
+    """Thresholds of several people, as stiffness of the virtual spring in device order x, y, z, A, B, C.
+
+    Attributes:
+        names: one per person.
+        least: first noticed, people × 6, [N/m] and [N·m/rad].
+        most: too much, likewise.
+        lengths: of the springs, ×6, [m] and [rad].
+    """
+
+    names: tuple[str, ...]
+    least: Array
+    most: Array
+    lengths: Array
+
+    def limits(self, name: str | None = None) -> tuple[Array, Array]:
+        """Least and most wrench of one person, or their means, in the order of a wrench, [N] and [N·m].
+
+        They are what :meth:`farhand.control.force_map.ForceMap.use` takes.
+        """
+        if name is not None and name not in self.names:
+            raise BadValue(f"no operator {name!r}; there are: {', '.join(self.names)}")
+        rows = slice(None) if name is None else [self.names.index(name)]
+        least, most = (self.lengths * table[rows].mean(axis=0) for table in (self.least, self.most))
+        return device_axes(least), device_axes(most)
+
+
+def load_operators(path: Path = PUBLISHED) -> Operators:
+    """Read the thresholds of several people; the published seven by default.
+
+    Raises:
+        FileError: the file cannot be read or lacks something.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        people = data["operator"]
+        least, most = (np.array([person[key] for person in people], dtype=float) for key in ("least", "most"))
+        lengths = np.repeat([float(data["length"]), float(data["angle"])], 3)
+        names = tuple(str(person["name"]) for person in people)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise FileError(f"cannot read operators from {path.name}: {' '.join(str(error).split())}") from None
+    if least.shape != (len(names), 6) or most.shape != least.shape or not (least < most).all():
+        raise FileError(f"{path.name}: every operator needs 6 least and 6 most values, least below most")
+    return Operators(names, least, most, lengths)
+
+
+class VirtualOperators:
+    """People who press a button some time after a force has passed their threshold.
+
+    Args:
+        truth: their thresholds.
+        rng: source of randomness.
+        delay: mean reaction time of the group, [s].
+        spread: its standard deviation between people, [s].
+        wobble: its standard deviation from press to press, [s].
+    """
+
+    def __init__(
+        self,
+        truth: Operators,
+        rng: np.random.Generator,
+        delay: float = 0.25,
+        spread: float = 0.04,
+        wobble: float = 0.02,
+    ) -> None:
+        self.truth, self._rng, self._wobble = truth, rng, wobble
+        self._delay = np.maximum(rng.normal(delay, spread, (len(truth.names), 1)), 0.1)
+
+    def react(self, onset: Array) -> Array:
+        """When they press, for events at ``onset`` [s], people × anything, [s]."""
+        return onset + np.maximum(self._delay + self._rng.normal(0.0, self._wobble, np.shape(onset)), 0.05)
+
+
+@dataclass
+class ThresholdProtocol:
+    """One axis at a time, the force grows by a small step at a time; the operator tells when, twice.
+
+    A press comes one reaction time after the force was right. The protocol measures each person's reaction time first,
+    with sudden forces, and takes what the force grew by meanwhile off again.
+
+    Attributes:
+        force_step: growth per step, [N].
+        torque_step: growth per step, [N·m].
+        interval: time between steps, [s].
+        rehearsals: sudden forces with which the reaction time is measured.
+    """
+
+    force_step: float = parameter(0.1, "N", "growth of a force per step", 1e-4, 10.0)
+    torque_step: float = parameter(0.02, "N·m", "growth of a torque per step", 1e-5, 10.0)
+    interval: float = parameter(0.1, "s", "time between steps", 1e-3, 10.0)
+    rehearsals: int = parameter(20, "-", "sudden forces to measure reaction times with", 0, 1000)
+
+    def run(self, people: VirtualOperators) -> Operators:
+        """What the protocol finds of these people."""
+        shape = (len(people.truth.names), 6)
+        reaction: Array | float = 0.0
+        if self.rehearsals:
+            reaction = people.react(np.zeros((shape[0], self.rehearsals))).mean(axis=1, keepdims=True)
+        truth = people.truth
+        found = [self._ramp(people, table * truth.lengths, reaction) / truth.lengths for table in truth[1:3]]
+        return Operators(truth.names, found[0], found[1], truth.lengths)
+
+    def _ramp(self, people: VirtualOperators, threshold: Array, reaction: Array | float) -> Array:
+        """Step on show one reaction time before the press, [N] and [N·m]."""
+        step = np.repeat([self.force_step, self.torque_step], 3)
+        onset = np.ceil(threshold / step - 1e-9) * self.interval  # the step that reaches it
+        return np.round((people.react(onset) - reaction) / self.interval) * step

@@ -1,0 +1,196 @@
+"""``farhand ik``: joints for a file of poses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from farhand.cli.output import Bar, JsonPath, check_file, stdout, write_json
+from farhand.errors import BadValue, FileError, UnknownName
+
+if TYPE_CHECKING:
+    from farhand.mapping.ik import Pose, Solution
+    from farhand.robots import Robot
+
+COLUMNS = ("x", "y", "z", "qx", "qy", "qz", "qw")
+RESULTS = ("status", "position_error", "rotation_error", "iterations", "time_us")
+SOLVERS = ("combined", "levenberg", "newton")
+QUATERNION_TOLERANCE = 0.01
+"""How far the length of a quaternion may be from 1: files are often rounded to a few digits."""
+
+RobotName = Annotated[
+    str, typer.Argument(metavar="ROBOT", help="One of farhand list, or the path of an MJCF or URDF file.")
+]
+Poses = Annotated[Path, typer.Argument(metavar="POSES.csv", help="Columns x,y,z,qx,qy,qz,qw: the tool in the base.")]
+Out = Annotated[Path, typer.Option("--out", metavar="Q.csv", help="Where the joints go.")]
+SolverName = Annotated[
+    str, typer.Option("--solver", metavar="NAME", help="combined (recommended), or a published one: levenberg, newton.")
+]
+AsPath = Annotated[bool, typer.Option("--path", help="The poses are one path: start each where the last one ended.")]
+
+
+class Solves(Protocol):
+    """What all solvers have in common."""
+
+    def solve(self, pose: Pose, q_start: Any) -> Solution:
+        """Joints for one pose."""
+        ...
+
+
+def ik(
+    robot: RobotName,
+    poses: Poses,
+    out: Out,
+    solver: SolverName = "combined",
+    path: AsPath = False,
+    json: JsonPath = None,
+) -> None:
+    """Find joints for every pose of the tool in a file.
+
+    The result has one line per pose: q1 … qn [rad or m], status, position_error [m], rotation_error [rad], iterations
+    and time_us. Only joints with the status solved meet their pose inside the limits; the others are the closest found.
+
+    Example: [bold]farhand ik ur5e poses.csv --out joints.csv[/bold]
+    """
+    check_file(out)
+    check_file(json)
+    if solver not in SOLVERS:
+        raise UnknownName("solver", solver, SOLVERS)
+    targets = read_poses(poses)
+    from farhand.robots import load_robot
+
+    arm = load_robot(robot)
+    answers = _solve(_solver(arm, solver), arm, targets, follow=path)
+    from farhand.experiments.page import write_text
+
+    write_text(out, _table(answers, len(arm.home)))
+    found = summary(robot, solver, answers)
+    write_json(json, found)
+    _show(found, out)
+
+
+def read_poses(path: Path) -> list[Pose]:
+    """The poses of a CSV file with a header, in metres, quaternions (x, y, z, w); columns in any order.
+
+    Raises:
+        FileError: the file cannot be read.
+        BadValue: what is in it cannot be used; the message names the line.
+    """
+    import numpy as np
+
+    from farhand.mapping.ik import Pose
+    from farhand.spatial import rotation_from_quaternion
+
+    found = []
+    for line, row in _rows(path):
+        try:
+            numbers = np.array([float(word) for word in row])
+        except ValueError:
+            raise BadValue(f"{path.name} line {line}: {','.join(row)[:80]!r} must be numbers") from None
+        if not np.isfinite(numbers).all():
+            raise BadValue(f"{path.name} line {line}: {','.join(COLUMNS)} must be finite, not {','.join(row)[:80]}")
+        length = float(np.linalg.norm(numbers[3:]))
+        if abs(length - 1.0) > QUATERNION_TOLERANCE:
+            raise BadValue(
+                f"{path.name} line {line}: the quaternion qx,qy,qz,qw has length {length:.4g}, not 1 "
+                f"(tolerance {QUATERNION_TOLERANCE:g})"
+            )
+        found.append(Pose(numbers[:3], rotation_from_quaternion(numbers[3:])))
+    return found
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Line number and the words of :data:`COLUMNS`, for every line that is not blank."""
+    try:
+        table = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise BadValue(f"{path.name} is not a CSV file") from None
+    if not any(table):
+        raise BadValue(f"{path.name} is empty (need the columns {','.join(COLUMNS)})")
+    header = [name.strip() for name in table[0]]
+    missing = [name for name in COLUMNS if name not in header]
+    if missing:
+        raise BadValue(f"{path.name} lacks {','.join(missing)} (header: {','.join(header)[:120]})")
+    rows = [(line, row) for line, row in enumerate(table[1:], start=2) if any(word.strip() for word in row)]
+    if not rows:
+        raise BadValue(f"{path.name} has a header and no poses")
+    for line, row in rows:
+        if len(row) != len(header):
+            raise BadValue(f"{path.name} line {line} has {len(row)} values, not {len(header)}")
+    at = [header.index(name) for name in COLUMNS]
+    return [(line, [row[i] for i in at]) for line, row in rows]
+
+
+def _solver(robot: Robot, name: str) -> Solves:
+    from farhand.mapping.ik import Levenberg, Newton, Solver
+
+    return {"combined": Solver, "levenberg": Levenberg, "newton": Newton}[name](robot)
+
+
+def _solve(solver: Solves, robot: Robot, poses: list[Pose], follow: bool) -> list[tuple[Solution, float]]:
+    """Solutions and their times, [µs]. Published solvers start every pose at zero joints, as published."""
+    import numpy as np
+
+    from farhand.mapping.ik import Pose, Solver
+
+    start = None if isinstance(solver, Solver) else np.clip(0.0 * robot.home, robot.limits.lower, robot.limits.upper)
+    for pose in (poses[0], Pose(np.full(3, 100.0), np.eye(3))):  # load the compiled code, for poses in and out of reach
+        solver.solve(pose, start)
+    bar, answers = Bar("solving"), []
+    try:
+        for index, pose in enumerate(poses):
+            began = time.perf_counter()
+            found = solver.solve(pose, start)
+            answers.append((found, 1e6 * (time.perf_counter() - began)))
+            if follow and found.status == "solved":
+                start = found.q
+            bar.update((index + 1) / len(poses))
+    finally:
+        bar.close()
+    return answers
+
+
+def _table(answers: list[tuple[Solution, float]], joints: int) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(f"q{i + 1}" for i in range(joints)), *RESULTS])
+    for found, took in answers:
+        errors = f"{found.position_error:.6g}", f"{found.rotation_error:.6g}"
+        writer.writerow([*found.q.tolist(), found.status, *errors, found.iterations, f"{took:.1f}"])
+    return text.getvalue()
+
+
+def summary(robot: str, solver: str, answers: list[tuple[Solution, float]]) -> dict[str, Any]:
+    """Counts of each status, the largest errors of what is solved, and the times, [µs]."""
+    import numpy as np
+
+    counts = Counter(found.status for found, _ in answers)
+    solved = [found for found, _ in answers if found.status == "solved"]
+    times = np.array([took for _, took in answers])
+    return {
+        "robot": robot,
+        "solver": solver,
+        "poses": len(answers),
+        "statuses": dict(sorted(counts.items())),
+        "solved": len(solved) / len(answers),
+        "max_position_error": max((found.position_error for found in solved), default=0.0),
+        "max_rotation_error": max((found.rotation_error for found in solved), default=0.0),
+        "median_us": round(float(np.median(times)), 1),
+        "p99_us": round(float(np.percentile(times, 99)), 1),
+    }
+
+
+def _show(found: dict[str, Any], out: Path) -> None:
+    counts = ", ".join(f"{count} {status}" for status, count in found["statuses"].items())
+    stdout().print(
+        f"{found['poses']} poses of {found['robot']}: {counts}; median {found['median_us']:g} µs, "
+        f"99th percentile {found['p99_us']:g} µs; joints in {out}"
+    )

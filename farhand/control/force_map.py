@@ -1,0 +1,127 @@
+"""Force map: what the follower touches, scaled into the range between just felt and still comfortable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.errors import BadValue
+from farhand.parameters import parameter
+
+Array = np.ndarray
+
+
+@dataclass
+class ForceMap:
+    r"""Per axis, a line through three points, and flat beyond the last.
+
+    .. math:: (0, 0) \to (f_1, F_{min}) \to (f_2, F_{max})
+
+    Below f_1 the hand gets less than it can feel, so noise and what compensation leaves behind stay unnoticed; above
+    f_2 it never gets more than it tolerates. Torques have break-points of their own.
+
+    Attributes:
+        force_low: f_1, follower force that is just felt, [N].
+        force_high: f_2, from which the hand feels the most, [N].
+        torque_low: f_1 of the torques, [N·m].
+        torque_high: f_2 of the torques, [N·m].
+        least: F_min, just felt, [N] ×3 then [N·m] ×3 about x, y, z.
+        most: F_max, still comfortable, likewise.
+    """
+
+    force_low: float = parameter(8.0, "N", "follower force that is just felt", 1e-3, 1e4)
+    force_high: float = parameter(50.0, "N", "follower force from which the hand feels the most", 1e-3, 1e4)
+    torque_low: float = parameter(0.8, "N·m", "follower torque that is just felt", 1e-4, 1e3)
+    torque_high: float = parameter(5.0, "N·m", "follower torque from which the hand feels the most", 1e-4, 1e3)
+    least: Array = parameter((8.25, 7.9, 8.9, 1.4, 1.1, 0.5), "N, N·m", "wrench that is just felt", 0.0, 1e3)
+    most: Array = parameter((24.85, 24.3, 25.3, 3.7, 4.6, 1.8), "N, N·m", "wrench still comfortable", 0.0, 1e3)
+
+    def __post_init__(self) -> None:
+        """Derive the break-points."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Recompute what depends on the parameters."""
+        self._low = np.repeat([self.force_low, self.torque_low], 3)
+        self._high = np.repeat([self.force_high, self.torque_high], 3)
+        if not (self._low < self._high).all() or not (self.least <= self.most).all():
+            raise BadValue("a force map needs low < high on its inputs and least <= most on its outputs")
+
+    def forward(self, wrench: Array) -> Array:
+        """Wrench for the hand from one on the follower, in the same axes, [N] and [N·m]; leading axes are kept."""
+        size = np.abs(wrench)
+        below = size / self._low * self.least
+        above = self.least + (size - self._low) / (self._high - self._low) * (self.most - self.least)
+        return np.sign(wrench) * np.minimum(np.where(size < self._low, below, above), self.most)
+
+    def use(self, least: Array, most: Array) -> None:
+        """Take another operator's limits."""
+        before = self.least, self.most
+        self.least, self.most = np.array(least, dtype=float), np.array(most, dtype=float)
+        try:
+            self.refresh()
+        except BadValue:
+            self.least, self.most = before
+            raise
+
+
+@dataclass
+class VibrationCue:
+    r"""A buzz in the handle for contact that is too light to be felt as a force.
+
+    The force is compared with its own recent past: a fast low-pass minus a slow one, so that what gravity compensation
+    leaves behind, which changes slowly, makes no cue. The threshold grows with the noise that the arm's acceleration
+    shakes into the sensor, :math:`\max(f_0,\ n\,\sigma(a))`, and outlasts it a little, as the filtered noise does. In
+    contact the slow one stands still, so the cue lasts as long as the contact; so would one from a lasting shift of the
+    sensor. A light touch during hard acceleration is cued only if the arm calms down before ``slow`` has passed.
+
+    Attributes:
+        onset: f_0, smallest change that counts, [N].
+        sigmas: n, [-].
+        noise_still: σ at rest, [N].
+        noise_shaken: σ at full acceleration, [N].
+        felt: force from which the hand feels it anyway, [N].
+        fast: time constant of the fast low-pass, [s].
+        slow: of the slow one, [s].
+        active: whether the handle buzzes.
+    """
+
+    onset: float = parameter(1.2, "N", "smallest change of force that counts", 0.01, 100.0)
+    sigmas: float = parameter(5.5, "-", "standard deviations of noise that make no cue", 0.0, 100.0)
+    noise_still: float = parameter(0.1374, "N", "noise of the sensor at rest", 0.0, 100.0)
+    noise_shaken: float = parameter(2.5888, "N", "noise of the sensor at full acceleration", 0.0, 1000.0)
+    felt: float = parameter(8.0, "N", "force that is felt without a cue", 0.1, 1000.0)
+    fast: float = parameter(0.010, "s", "time constant of the fast low-pass", 1e-6, 1.0)
+    slow: float = parameter(0.5, "s", "time constant of the slow low-pass", 0.001, 100.0)
+
+    def __post_init__(self) -> None:
+        """No force seen yet."""
+        self.active = self._contact = False
+        self._acceleration = 0.0
+        self._fast: Array | None = None
+        self._slow: Array = np.zeros(3)
+
+    def step(self, force: Array, acceleration: float, dt: float) -> bool:
+        """Whether the handle buzzes.
+
+        Args:
+            force: compensated contact force, not smoothed, [N].
+            acceleration: of the joints relative to their largest, [-].
+            dt: since the last call, [s].
+        """
+        if self._fast is None:
+            self._fast, self._slow = np.array(force), np.array(force)
+        self._fast = self._fast + dt / (dt + self.fast) * (force - self._fast)
+        a = self._acceleration = max(
+            min(abs(acceleration), 1.0), self._acceleration * math.exp(-dt / (3.0 * self.fast))
+        )
+        sigma = math.sqrt(self.noise_still**2 + (self.noise_shaken**2 - self.noise_still**2) * a * a)
+        threshold = max(self.onset, self.sigmas * sigma)
+        change = math.dist(self._fast, self._slow)
+        self._contact = change > (0.5 * threshold if self._contact else threshold)
+        self.active = self._contact and change < self.felt
+        if not self._contact:
+            self._slow = self._slow + dt / (dt + self.slow) * (force - self._slow)
+        return self.active

@@ -1,0 +1,336 @@
+"""The follower's joint control, on velocity-commanded joints with a delay: C-16 to C-20."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from farhand.control.limited_pd import LimitedPD
+from farhand.control.tuning import SweepRow, Ultimate, find_ultimate, sweep, ziegler_nichols
+from farhand.experiments.harness import Figure, Finding, experiment, generator, shared
+from farhand.experiments.hazardous.breaking import changed
+from farhand.experiments.mutation import Mutation
+from farhand.plants.joint_servo import JointServo
+
+Array = np.ndarray
+
+GROUP = "hazardous"
+SECONDS = 90.0  # of task motion, as in the published sweep
+HASTY, CALM = 0.6, 1.2
+"""Shortest move of a task that often asks for more speed than the limits allow, and of one that hardly does, [s]."""
+
+DRIFT = 0.01
+"""What the drives add to every command where a static error is judged, as a share of full speed (assumed), [-]."""
+
+PUBLISHED_PAIRS = ((5.0, 0.0), (10.0, 0.0), (15.0, 0.0), (10.0, 0.1), (10.0, 0.3), (10.0, 0.5), (10.0, 0.75))
+PUBLISHED_SIGMA = (0.146, 0.093, 0.097, 0.096, 0.116, 0.074, 0.128)  # [rad], Table of L651–664
+HOME = np.array([0.0, 0.2, -1.6, 0.0, -1.3, 0.0])  # [rad], elbow above
+
+
+@shared
+def task_motion(shortest: float) -> Array:
+    """Joint references of a pick-and-place task, n × 6, [rad]: minimum-jerk moves of up to 0.5 rad from home, pauses.
+
+    A move lasts from ``shortest`` to 3.3 times as long, [s]. It ends with 3 s at rest.
+    """
+    rng, dt = generator("hazardous-task"), JointServo().period
+    rows: list[Array] = []
+    q = HOME
+    while len(rows) * dt < SECONDS - 3.0:
+        goal = HOME + rng.uniform(-0.5, 0.5, 6)
+        s = np.arange(round(shortest * rng.uniform(1.0, 3.3) / dt)) * dt
+        s = (s / s[-1])[:, None]
+        rows += list(q + s**3 * (10.0 + s * (6.0 * s - 15.0)) * (goal - q))
+        rows += [goal] * round(rng.uniform(0.1, 0.6) / dt)
+        q = goal
+    return np.array(rows + [q] * round(3.0 / dt))
+
+
+class Tracked:
+    """A reference followed by limited PD on delayed joints.
+
+    Attributes:
+        error: reference minus position before every step, n × … × joints, [rad].
+        command: relative velocities sent, likewise, [-].
+        limited: where the step limit held the command back.
+        q: final positions, [rad].
+        tripped: whether any joint shut down.
+    """
+
+    def __init__(self, reference: Array, controller: LimitedPD, servo: JointServo) -> None:
+        errors, commands, limited = [], [], []
+        for wanted in reference:
+            errors.append(wanted - servo.q)
+            commands.append(controller.step(wanted, servo.q, servo.period))
+            limited.append(controller.limited)
+            servo.step(commands[-1])
+        self.error, self.command, self.limited = np.array(errors), np.array(commands), np.array(limited)
+        self.q, self.tripped = servo.q, bool(servo.tripped.any())
+
+
+def _tracked(reference: Array, p: Any, d: Any, drift: float = 0.0) -> Tracked:
+    """Follow with gains p and d; arrays of them follow side by side."""
+    arms = np.shape(p)
+    controller = LimitedPD(p[..., None] if arms else p, d[..., None] if arms else d)
+    servo = JointServo(drift=drift)
+    servo.place(np.broadcast_to(reference[0], (*arms, 6)))
+    return Tracked(reference, controller, servo)
+
+
+@experiment(
+    "C-16",
+    "PD control within velocity and step limits",
+    group=GROUP,
+    unit="mm",
+    criterion="90 s of task motion: no violation of Table 2.3; final static tool error ≤ 5 mm",
+    source="thesis L579–623, Table 2.3; about 5 mm accepted",
+)
+def limited_pd() -> Finding:
+    """Limits are counted in the log, not by the controller; the drives drift, so that there is a static error."""
+    from farhand.arm import Arm
+    from farhand.robots import load_robot
+
+    reference, table = task_motion(HASTY), JointServo()
+    result = _tracked(reference, 10.0, 0.5, DRIFT)
+    steps = np.abs(np.diff(result.command, axis=0, prepend=0.0))
+    broken = int((np.abs(result.command) > table.velocity_limit + 1e-9).sum() + (steps > table.step_limit + 1e-9).sum())
+    arm, tools = Arm.of(load_robot("lwa4p")), []
+    for q in (reference[-1], result.q):
+        arm.update(q, np.zeros(6))
+        tools.append(arm.position.copy())
+    left = 1e3 * float(np.linalg.norm(tools[1] - tools[0]))
+    note = (
+        f"{broken} violations in {6 * len(reference)} commands; the step limit held {result.limited.mean():.1%} of "
+        f"them back; the error is what drives that drift by {DRIFT:.0%} of full speed leave (assumed)"
+    )
+    return Finding(left, broken == 0 and not result.tripped and left <= 5.0 and bool(result.limited.any()), note)
+
+
+@experiment(
+    "C-17",
+    "A broken limit trips the joint and latches",
+    group=GROUP,
+    unit="of 12",
+    criterion="1.1 × the limit trips the joint; the arm needs an explicit restart",
+    source="thesis L615",
+)
+def trip_and_latch() -> Finding:
+    """Every joint, by a step and by a velocity; commands at the limit pass, and nothing moves until the restart."""
+    good = 0
+    for joint in range(6):
+        for kind in ("step", "velocity"):
+            good += _trips(joint, kind)
+    return Finding(good, good == 12, "at exactly the limit no joint trips; a tripped arm ignores 2 s of commands")
+
+
+def _trips(joint: int, kind: str) -> bool:
+    """Whether one joint behaves as described when its step or velocity limit is broken by a tenth."""
+    servo, one = JointServo(), np.eye(6)[joint]
+    ramp = np.arange(0.0, servo.velocity_limit[joint] + 1e-12, servo.step_limit[joint])
+    for u in (*ramp, servo.velocity_limit[joint]):
+        servo.step(u * one)
+    fine = not servo.tripped.any()
+    over = servo.velocity_limit[joint] + min(0.1 * servo.velocity_limit[joint], 0.9 * servo.step_limit[joint])
+    servo.step((over if kind == "velocity" else servo.velocity_limit[joint] - 1.1 * servo.step_limit[joint]) * one)
+    only_it = servo.tripped.tolist() == one.astype(bool).tolist()
+    stopped = servo.q.copy()
+    for _ in range(120):
+        servo.step(np.zeros(6))
+    for _ in range(120):
+        servo.step(0.5 * servo.step_limit * one)
+    latched = bool(servo.off) and np.array_equal(servo.q, stopped)
+    servo.restart()
+    for _ in range(20):
+        servo.step(servo.step_limit * one)
+    return fine and only_it and latched and servo.q[joint] > stopped[joint]
+
+
+def sampled_ultimate(servo: JointServo) -> Ultimate:
+    r"""Closed form for a delay of m whole periods: :math:`K_u = 2\sin(\pi/(4m + 2))/(v_{max}T)`, T_u = (4m + 2) T."""
+    m = round(servo.delay / servo.period)
+    return Ultimate(2.0 * math.sin(math.pi / (4 * m + 2)) / (servo.speed * servo.period), (4 * m + 2) * servo.period)
+
+
+@shared
+def tuned() -> Ultimate:
+    """What the auto-tuner finds on one joint after a kick of 0.1 mrad, small enough that no limit acts."""
+    dt = JointServo().period
+
+    def respond(gains: Array) -> Array:
+        reference = np.zeros((round(12.0 / dt), 6))
+        controller = LimitedPD(gains[:, None], 0.0)
+        servo = JointServo()
+        servo.place(np.full((len(gains), 6), 1e-4))
+        return Tracked(reference, controller, servo).error[:, :, 0]
+
+    return find_ultimate(respond, 5.0, 40.0, dt)
+
+
+@experiment(
+    "C-18",
+    "Ziegler–Nichols auto-tune",
+    group=GROUP,
+    unit="1/rad",
+    criterion="K_u within 5 % of π/(2 (θ_d + T_s/2) v_max) = 23.1; PD gains by Table 2.4",
+    source="thesis L635–645: P = 20, D = 3 (K_u = 25)",
+)
+def auto_tune() -> Finding:
+    """Found by raising P; compared with the approximation and with the exact closed form of the sampled loop."""
+    servo, found = JointServo(), tuned()
+    expected = math.pi / (2.0 * (servo.delay + 0.5 * servo.period) * servo.speed)
+    exact = sampled_ultimate(servo)
+    gains = ziegler_nichols(found, "PD")
+    table = abs(gains.proportional - 0.8 * found.gain) + abs(gains.derivative - gains.proportional * found.period / 8.0)
+    ok = abs(found.gain / expected - 1.0) <= 0.05 and abs(found.gain / exact.gain - 1.0) <= 0.01 and table < 1e-12
+    ok = ok and abs(found.period / exact.period - 1.0) <= 0.02
+    shares = [_tracked(task_motion(HASTY), p, d).limited.mean() for p, d in ((20.0, 3.0), (10.0, 0.5))]
+    note = (
+        f"closed form {exact.gain:.2f} and {exact.period:.3f} s, T_u found {found.period:.3f} s; PD gives "
+        f"P {gains.proportional:.1f}, D {gains.derivative:.2f}; the published (20; 3) is held back by the step limit "
+        f"in {shares[0]:.0%} of all commands, (10; 0.5) in {shares[1]:.1%}"
+    )
+    return Finding(found.gain, ok and shares[0] > 2.0 * shares[1], note)
+
+
+@shared
+def swept(shortest: float) -> list[SweepRow]:
+    """The seven published pairs of gains on one and the same reference."""
+    return sweep(lambda p, d: _tracked(task_motion(shortest), p, d).error, PUBLISHED_PAIRS)
+
+
+@experiment(
+    "C-19",
+    "Sweep of the PD gains",
+    group=GROUP,
+    unit="",
+    criterion="σ_e(P = 5) ≥ 1.3 σ_e(P = 10); σ_e(10; 0.5) ≤ σ_e(10; 0)",
+    source="thesis L651–664: 0.146, 0.093, 0.097, 0.096, 0.116, 0.074, 0.128 rad",
+)
+def gain_sweep() -> Finding:
+    """One fixed reference that the arm can follow; in the published runs a person moved differently each time.
+
+    Where no limit acts, e = q̇_r / (P v_max) and the ratio is 2; where limits always act it is 1 whatever the gains.
+    """
+    rows, hasty = swept(CALM), swept(HASTY)
+    sigma = {(row.proportional, row.derivative): row.sigma_all for row in rows}
+    ratio, gain = sigma[5.0, 0.0] / sigma[10.0, 0.0], 1.0 - sigma[10.0, 0.5] / sigma[10.0, 0.0]
+    listed = ", ".join(f"({p:g}; {d:g}) {value:.3f}" for (p, d), value in sigma.items())
+    note = (
+        f"σ_e in rad: {listed}; D = 0.5 improves it by {gain:.1%} (published 20 %, with unlike references); the ratio "
+        f"is between 1 (limits decide) and 2 (gains decide): on a reference twice as hasty it is "
+        f"{hasty[0].sigma_all / hasty[1].sigma_all:.2f}"
+    )
+    plot = Figure("The published sweep on one reference", lambda: _sweep_plot(rows))
+    return Finding(ratio, ratio >= 1.3 and gain >= 0.0, note, figures=(plot,))
+
+
+def _overshoots(p: float, d: float) -> Array:
+    """Of every joint after a step of 0.3 rad, as a share of the step, [-]."""
+    reference = np.full((round(3.0 / JointServo().period), 6), 0.3)
+    servo = JointServo()
+    result = Tracked(reference, LimitedPD(p, d), servo)
+    return np.maximum(-result.error.min(axis=0), 0.0) / 0.3
+
+
+@experiment(
+    "C-20",
+    "No vibration from overshoot",
+    group=GROUP,
+    unit="%",
+    criterion="0.3 rad step on each joint: overshoot ≤ 1 % at (10; 0.5), ≥ 3 % at (10; 0)",
+    source="thesis L625; prototype 0 % and 3–6 %",
+)
+def overshoot() -> Finding:
+    """The value of D: overshoot of the joints is vibration at the force sensor."""
+    with_d, without = 100.0 * _overshoots(10.0, 0.5), 100.0 * _overshoots(10.0, 0.0)
+    words = [", ".join(f"{value:.1f}" for value in values) for values in (with_d, without)]
+    note = (
+        f"joints 1–6 in %: (10; 0.5) {words[0]}; (10; 0) {words[1]}; (20; 3) up to {100 * _overshoots(20, 3).max():.1f}"
+    )
+    return Finding(float(with_d.max()), bool(with_d.max() <= 1.0 and without.min() >= 3.0), note)
+
+
+def _sweep_plot(rows: list[SweepRow]):
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=(7, 3.2), layout="constrained")
+    axes, x = figure.subplots(), np.arange(len(rows))
+    axes.bar(x - 0.2, [row.sigma_all for row in rows], 0.4, label="one fixed reference")
+    axes.bar(x + 0.2, PUBLISHED_SIGMA, 0.4, label="published, a person each time")
+    axes.set_xticks(x, [f"{row.proportional:g}; {row.derivative:g}" for row in rows])
+    axes.set(xlabel="P; D", ylabel="σ of the joint error [rad]", title="P = 5 is clearly worst; D changes little")
+    axes.legend()
+    return figure
+
+
+def _no_step_limit(step):
+    def broken(self: LimitedPD, wanted, measured, dt):
+        before = self.step_limit
+        self.step_limit = 2.0 * before
+        try:
+            return step(self, wanted, measured, dt)
+        finally:
+            self.step_limit = before
+
+    return broken
+
+
+def _weak(step):
+    def broken(self: LimitedPD, wanted, measured, dt):
+        return step(self, measured + 0.1 * (wanted - measured), measured, dt)
+
+    return broken
+
+
+def _no_derivative(step):
+    def broken(self: LimitedPD, wanted, measured, dt):
+        self._error = None
+        return step(self, wanted, measured, dt)
+
+    return broken
+
+
+def _self_healing(step):
+    def broken(self: JointServo, command):
+        if self.off and not np.any(command):
+            self.restart()
+        return step(self, command)
+
+    return broken
+
+
+def _undelayed(restart):
+    def broken(self: JointServo):
+        restart(self)
+        self._sent = self._sent[:3]
+
+    return broken
+
+
+MUTATIONS = [
+    Mutation(
+        "step limit", "commands may jump twice as far", ("C-16",), lambda: changed(LimitedPD, "step", _no_step_limit)
+    ),
+    Mutation("weak P", "a tenth of the proportional gain", ("C-16", "C-18"), lambda: changed(LimitedPD, "step", _weak)),
+    Mutation(
+        "no latch", "a tripped joint recovers by itself", ("C-17",), lambda: changed(JointServo, "step", _self_healing)
+    ),
+    Mutation("no D", "the error rate is never seen", ("C-20",), lambda: changed(LimitedPD, "step", _no_derivative)),
+    Mutation("short delay", "half the delay", ("C-18", "C-20"), lambda: changed(JointServo, "restart", _undelayed)),
+    Mutation(
+        "stuck gain",
+        "every pair of gains is tracked with P = 10",
+        ("C-19",),
+        lambda: changed(LimitedPD, "__post_init__", _fixed_gain),
+    ),
+]
+
+
+def _fixed_gain(post_init):
+    def broken(self: LimitedPD):
+        post_init(self)
+        self.proportional = 0.0 * np.asarray(self.proportional) + 10.0
+
+    return broken

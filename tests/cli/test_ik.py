@@ -1,0 +1,140 @@
+"""``farhand ik`` on a user's own file: joints out, or one line and nothing touched."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from farhand.mapping.ik import STATUSES, Model, Pose
+from farhand.robots import load_robot
+from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
+
+HEADER = "x,y,z,qx,qy,qz,qw"
+LEVEL = "0.4,0.1,0.3,0,0,0,1"
+
+
+def reachable(robot: str, count: int, seed: int = 1) -> list[list[float]]:
+    model, rng = Model(load_robot(robot)), np.random.default_rng(seed)
+    poses = [model.pose(q) for q in rng.uniform(model.lower, model.upper, (count, len(model.lower)))]
+    return [[*pose.position, *quaternion_from_rotation(pose.rotation)] for pose in poses]
+
+
+def write(path: Path, rows: list[list[float]], header: str = HEADER) -> Path:
+    path.write_text("\n".join([header, *(",".join(map(repr, map(float, row))) for row in rows)]) + "\n")
+    return path
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("robot", ["ur5e", "iiwa14", "lwa4p"])
+def test_the_joints_in_the_file_meet_the_poses_in_the_file(farhand_command, tmp_path, robot):
+    """Read back and checked with the robot's own kinematics, inside its limits."""
+    rows = reachable(robot, 50)
+    out = tmp_path / "q.csv"
+    said = farhand_command("ik", robot, write(tmp_path / "p.csv", rows), "--out", out, "--json", tmp_path / "s.json")
+    assert (said.code, said.err) == (0, "")
+    assert "50 solved" in said.out
+    model, found = Model(load_robot(robot)), read(out)
+    n = len(model.lower)
+    names = [*(f"q{i + 1}" for i in range(n)), "status", "position_error", "rotation_error", "iterations", "time_us"]
+    assert list(found[0]) == names
+    for row, answer in zip(rows, found, strict=True):
+        q = np.array([float(answer[f"q{i + 1}"]) for i in range(n)])
+        error = model.error(Pose(np.array(row[:3]), rotation_from_quaternion(np.array(row[3:]))), q)
+        assert answer["status"] == "solved" and model.within(q)
+        assert np.linalg.norm(error[:3]) < 1e-4 and np.linalg.norm(error[3:]) < 1e-3
+        assert float(answer["time_us"]) > 0
+    summary = json.loads((tmp_path / "s.json").read_text())
+    assert summary["solved"] == 1.0 and summary["statuses"] == {"solved": 50}
+
+
+def test_columns_may_come_in_any_order_with_others_between(farhand_command, tmp_path):
+    """The header says which is which."""
+    plain = write(tmp_path / "a.csv", reachable("lwa4p", 3))
+    mixed = tmp_path / "b.csv"
+    order = ["qw", "note", "z", "y", "x", "qx", "qy", "qz"]
+    lines = [",".join("here" if name == "note" else row[name] for name in order) for row in read(plain)]
+    mixed.write_text("\n".join([",".join(order), *lines]) + "\n\n")
+    for name, source in (("1.csv", plain), ("2.csv", mixed)):
+        assert farhand_command("ik", "lwa4p", source, "--out", tmp_path / name).code == 0
+    one, two = ([{**row, "time_us": ""} for row in read(tmp_path / name)] for name in ("1.csv", "2.csv"))
+    assert one == two
+
+
+def test_a_pose_out_of_reach_is_not_called_solved(farhand_command, tmp_path):
+    """It gets the closest one, and the word for it."""
+    source = write(tmp_path / "p.csv", [[3.0, 0, 0, 0, 0, 0, 1], *reachable("ur5e", 1)])
+    assert farhand_command("ik", "ur5e", source, "--out", tmp_path / "q.csv").code == 0
+    far, near = read(tmp_path / "q.csv")
+    assert (far["status"], near["status"]) == ("unreachable", "solved")
+    assert float(far["position_error"]) > 1.9
+
+
+@pytest.mark.parametrize("solver", ["levenberg", "newton"])
+def test_the_published_solvers_can_be_asked_for(farhand_command, tmp_path, solver):
+    """Their joints may be anywhere, and the status says so."""
+    source = write(tmp_path / "p.csv", reachable("lwa4p", 5))
+    said = farhand_command("ik", "lwa4p", source, "--out", tmp_path / "q.csv", "--solver", solver)
+    assert said.code == 0
+    assert {row["status"] for row in read(tmp_path / "q.csv")} <= STATUSES.keys()
+
+
+def test_a_path_is_followed_on_one_branch(farhand_command, tmp_path):
+    """With ``--path`` the joints move as little as the poses do."""
+    model, home = Model(load_robot("ur5e")), load_robot("ur5e").home
+    poses = [model.pose(home + 0.5 * np.sin(t) * np.array([1, 0.4, -0.4, 0.3, 0.2, 1])) for t in np.linspace(0, 3, 200)]
+    source = write(tmp_path / "p.csv", [[*p.position, *quaternion_from_rotation(p.rotation)] for p in poses])
+    assert farhand_command("ik", "ur5e", source, "--out", tmp_path / "q.csv", "--path").code == 0
+    q = np.array([[float(row[f"q{i}"]) for i in range(1, 7)] for row in read(tmp_path / "q.csv")])
+    assert np.abs(np.diff(q, axis=0)).max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is empty"),
+        (HEADER, "no poses"),
+        (f"x,y,z,qx,qy,qz\n{LEVEL}", "lacks qw"),
+        (f"{HEADER}\n0.4,0.1,nan,0,0,0,1", "line 2: x,y,z,qx,qy,qz,qw must be finite"),
+        (f"{HEADER}\n{LEVEL}\n0.4,0.1,high,0,0,0,1", "line 3: '0.4,0.1,high"),
+        (f"{HEADER}\n0.4,0.1,0.3,0,0,0,2", "length 2, not 1"),
+        (f"{HEADER}\n0.4,0.1,0.3,0,0,0", "line 2 has 6 values, not 7"),
+        (b"\xff\xfe\x00", "not a CSV file"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_line_and_leaves_the_output_alone(farhand_command, tmp_path, content, words):
+    """Nothing is half written."""
+    source, out = tmp_path / "p.csv", tmp_path / "q.csv"
+    source.write_bytes(content if isinstance(content, bytes) else content.encode())
+    out.write_text("old")
+    said = farhand_command("ik", "ur5e", source, "--out", out)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("farhand: ") and said.err.count("\n") == 1
+    assert words in said.err
+    assert out.read_text() == "old"
+
+
+def test_what_does_not_exist_is_named_with_what_does(farhand_command, tmp_path):
+    """A robot, a solver, a file, a folder in the place of a file."""
+    source = write(tmp_path / "p.csv", reachable("ur5e", 1))
+    for words, hint in (
+        (["ik", "ur5", source, "--out", tmp_path / "q.csv"], "did you mean 'ur5e'"),
+        (["ik", "ur5e", source, "--out", tmp_path / "q.csv", "--solver", "magic"], "combined, levenberg, newton"),
+        (["ik", "ur5e", tmp_path / "none.csv", "--out", tmp_path / "q.csv"], "cannot read"),
+        (["ik", "ur5e", source, "--out", tmp_path], "is a folder"),
+    ):
+        said = farhand_command(*words)
+        assert said.code == 2 and hint in said.err and said.err.count("\n") == 1
+    assert not (tmp_path / "q.csv").exists()
+
+
+def test_the_help_has_an_example(farhand_command):
+    """A newcomer copies it and goes on from there."""
+    assert "Example: farhand ik" in farhand_command("ik", "--help").out

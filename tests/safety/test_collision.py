@@ -1,0 +1,68 @@
+"""Collision: only a stuck tool retreats, away from what it hit, and then waits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from farhand.safety.collision import CollisionRetreat, Phase
+
+DT = 0.01
+PUSH = np.array([0.0, 0.0, 80.0])  # a floor, on a tool that presses down
+
+
+def stuck(guard: CollisionRetreat, steps: int, force: np.ndarray = PUSH, speed: float = 0.0, asked: float = 0.1):
+    """The last answer after so many steps in the same place."""
+    for _ in range(steps):
+        goal = guard.step(np.zeros(3), speed, asked, force, DT)
+    return goal
+
+
+@pytest.mark.parametrize("kind", [{"force": 0.7 * PUSH}, {"speed": 0.01}, {"asked": 0.0}])
+def test_a_tool_that_is_not_stuck_stays_in_the_operators_hands(kind):
+    """Pressing lightly, still moving, or not asked to move."""
+    guard = CollisionRetreat()
+    assert stuck(guard, 100, **kind) is None and guard.phase is Phase.CLEAR
+
+
+def test_a_short_blow_is_not_a_collision():
+    """The patience starts anew each time."""
+    guard = CollisionRetreat()
+    for _ in range(10):
+        assert stuck(guard, 4) is None
+        assert stuck(guard, 1, 0.0 * PUSH) is None
+
+
+@given(st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.floats(-1, 1)).filter(lambda d: np.linalg.norm(d) > 0.1))
+def test_the_retreat_goes_out_of_the_obstacle(direction):
+    """Along the force on the tool, at its speed."""
+    force = 80.0 * np.array(direction) / np.linalg.norm(direction)
+    guard = CollisionRetreat()
+    start = stuck(guard, 6, force)
+    after = stuck(guard, 10, force)
+    np.testing.assert_allclose(after - start, 10 * DT * 0.020 * force / 80.0, atol=1e-12)
+
+
+def test_the_distance_counts_from_where_contact_ends_and_then_the_tool_is_held():
+    """An arm that yields has pushed its joints past the surface."""
+    guard = CollisionRetreat()
+    stuck(guard, 6)
+    pressed = stuck(guard, 100).copy()
+    assert guard.phase is Phase.RETREATING
+    free = stuck(guard, 60, 0.0 * PUSH).copy()
+    assert guard.phase is Phase.HOLDING
+    assert free[2] - pressed[2] == pytest.approx(0.010)
+    np.testing.assert_array_equal(stuck(guard, 100), free)
+    assert guard.peak == pytest.approx(80.0)
+
+
+def test_only_engaging_ends_the_hold():
+    """Then the next collision is a new one."""
+    guard = CollisionRetreat()
+    stuck(guard, 6)
+    stuck(guard, 60, 0.0 * PUSH)
+    guard.engage()
+    assert stuck(guard, 4) is None
+    assert stuck(guard, 2) is not None

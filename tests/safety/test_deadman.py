@@ -1,0 +1,71 @@
+"""Dead-man handle: let go it stops softly and holds, gripped it is free."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from farhand.control.impedance import CartesianImpedance
+from farhand.safety.deadman import DeadMan
+
+DT = 1.0 / 350.0
+MOVING = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.5])
+
+
+def step(guard: DeadMan, spring: CartesianImpedance, grip: float, twist: np.ndarray = MOVING, n: int = 1) -> bool:
+    """So many steps at the origin."""
+    for _ in range(n):
+        enabled = guard.step(spring, grip, np.zeros(3), np.eye(3), twist, DT)
+    return enabled
+
+
+def test_nothing_moves_before_the_first_grip():
+    """Held where it stands."""
+    guard, spring = DeadMan(), CartesianImpedance()
+    assert not step(guard, spring, 0.0, np.zeros(6))
+    assert spring.stiffness.tolist() == [5000.0] * 3 + [300.0] * 3
+
+
+def test_the_grip_has_hysteresis():
+    """On above 2 N, off below 1 N; not a number is off."""
+    guard, spring = DeadMan(), CartesianImpedance()
+    answers = [step(guard, spring, grip) for grip in (1.5, 2.5, 1.5, 0.9, 1.5, 3.0, math.nan)]
+    assert answers == [False, True, True, False, False, True, False]
+
+
+def test_at_the_instant_of_release_spring_and_damper_are_slack():
+    """Only the even deceleration of the mass is asked for."""
+    guard, spring = DeadMan(), CartesianImpedance()
+    step(guard, spring, 5.0, n=100)
+    step(guard, spring, 0.0)
+    force = spring.wrench(np.zeros(3), np.eye(3), MOVING)
+    np.testing.assert_allclose(force, -np.repeat([4.0, 0.05], 3) * MOVING / 0.09, atol=1e-9)
+
+
+def test_the_target_comes_to_rest_within_its_time_and_stays():
+    """Half of speed times time away."""
+    guard, spring = DeadMan(), CartesianImpedance()
+    step(guard, spring, 5.0, n=100)
+    step(guard, spring, 0.0, n=round(0.09 / DT) + 2)
+    assert not spring.twist.any() and not spring.feedforward.any()
+    assert spring.position[0] == pytest.approx(0.5 * 0.2 * 0.09)
+    before = spring.position.copy()
+    step(guard, spring, 0.0, n=100)
+    np.testing.assert_array_equal(spring.position, before)
+
+
+def test_a_new_grip_fades_the_hold_and_then_leaves_the_springs_alone():
+    """So that forces can be shown again."""
+    guard, spring = DeadMan(), CartesianImpedance()
+    step(guard, spring, 0.0, np.zeros(6), 50)
+    sizes = []
+    for _ in range(30):
+        assert step(guard, spring, 5.0, np.zeros(6))
+        sizes.append(float(spring.stiffness[0]))
+    assert sizes[0] == 5000.0 and sizes == sorted(sizes, reverse=True) and sizes[-1] == 0.0
+    assert max(-np.diff(sizes)) < 0.1 * 5000.0
+    spring.stiffness = np.full(6, 7.0)
+    step(guard, spring, 5.0)
+    assert spring.stiffness.tolist() == [7.0] * 6
