@@ -164,7 +164,7 @@ class Session:
             return "done"
         if request.name == "reset":
             for station in self.stations:
-                station.guard.reset()
+                station.reset()
             return "done"
         if request.name in ("engage", "declutch"):
             outcomes = [bridge.engage() for bridge in self.bridges]

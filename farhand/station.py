@@ -100,6 +100,12 @@ class Station:
         self._contributions.append(contribution)
         return contribution
 
+    def reset(self) -> None:
+        """Forget the trip, and switch a plant on again that has switched itself off."""
+        self.guard.reset()
+        if self._can_fail and hasattr(self.plant, "restart"):
+            self.plant.restart()
+
     def record(self, telemetry: Telemetry) -> None:
         """Declare this station's channels."""
         self._stream = stream = telemetry.stream(self.name, 1e9 / self.period_ns)

@@ -91,6 +91,9 @@ def test_a_loop_without_limits_makes_the_drives_switch_off_and_the_station_says_
     assert run.trips[0] == ("follower", "plant")
     assert "switched the arm off" in run.session.trips[0].trip.reason
     assert run.tool_speed("follower", 2.5) < 1e-4
+    run.post("3.1:reset").on(0.5)  # switches the drives on again; they stand still until engaged
+    assert run.follower.plant.fault is None and run.follower.guard.trip is None
+    assert run.tool_speed("follower", 3.1) < 1e-4
 
 
 @pytest.mark.parametrize(("scenario", "felt"), [("wall", (0.5, 0.8)), ("sponge", (0.95, 1.1))])
