@@ -53,6 +53,11 @@ class SmoothedPlant:
         """Why the plant switched itself off, or None."""
         return getattr(self._plant, "fault", None)
 
+    def restart(self) -> None:
+        """Switch the plant on again if it has switched itself off."""
+        if hasattr(self._plant, "restart"):
+            self._plant.restart()
+
     def read(self, now_ns: int) -> Sample:
         """The plant's sample with the filtered wrench."""
         raw, sample = self._plant.read(now_ns), self._sample
