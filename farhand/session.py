@@ -103,6 +103,7 @@ class Session:
         self.parts = [Part(station.sense, station.period_ns) for station in self.stations]
         self.parts += [Part(bridge.step, bridge.period_ns) for bridge in self.bridges]
         self.parts += [Part(station.act, station.period_ns) for station in self.stations]
+        self._one_rate = len({part.period_ns for part in self.parts}) == 1
 
     def run(self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5) -> None:
         """Run on for ``seconds``, calling ``between`` outside the ticks every ``every`` seconds or so."""
@@ -110,7 +111,7 @@ class Session:
         pause_ns = self.now_ns + round(every * 1e9)
         self.clock.start()
         origin_ns = self.now_ns
-        while not self._stopping and (due_ns := min(part.next_ns for part in self.parts)) < end_ns:
+        while not self._stopping and (due_ns := self._next_due()) < end_ns:
             self.now_ns = due_ns
             self.clock.wait_until(due_ns - origin_ns)
             for world in self.worlds:
@@ -124,9 +125,13 @@ class Session:
             if between is not None and due_ns >= pause_ns:
                 between()
                 pause_ns += round(every * 1e9)
-        self.now_ns = end_ns if not self._stopping else min(part.next_ns for part in self.parts)
+        self.now_ns = end_ns if not self._stopping else self._next_due()
         if between is not None:
             between()
+
+    def _next_due(self) -> int:
+        """When the next part is due, [ns]; parts of one rate are due together."""
+        return self.parts[0].next_ns if self._one_rate else min(part.next_ns for part in self.parts)
 
     def finish(self) -> None:
         """Make :meth:`run` return after the present tick."""
