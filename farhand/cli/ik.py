@@ -67,7 +67,7 @@ def ik(
 
     arm = load_robot(robot)
     answers = _solve(_solver(arm, solver), arm, targets, follow=path)
-    from farhand.experiments.page import write_text
+    from farhand.files import write_text
 
     write_text(out, _table(answers, len(arm.home)))
     found = summary(robot, solver, answers)

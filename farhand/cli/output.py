@@ -73,7 +73,7 @@ def write_json(path: Path | None, content: object) -> None:
     """Write a whole JSON file or nothing: the same content gives the same bytes."""
     if path is None:
         return
-    from farhand.experiments.page import write_text
+    from farhand.files import write_text
 
     write_text(path, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 

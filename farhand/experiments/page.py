@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from farhand.errors import FileError
 from farhand.experiments.harness import Entry, Figure, Verdict
+from farhand.files import write_text
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -118,23 +116,6 @@ class Page:
         path = Path(folder) / "index.html"
         write_text(path, self.html())
         return path
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a whole text file or nothing: to a temporary name beside it, then renamed.
-
-    Raises:
-        FileError: the folder cannot be made or written; a file that was there stays as it was.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _cell(value: object) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from farhand.errors import BadValue, FileError
-from farhand.sensing.files import write_whole
+from farhand.files import write_text
 from farhand.sensing.profile import AXES
 
 Array = np.ndarray
@@ -118,7 +118,7 @@ def write_readings(path: str | Path, readings: Readings, deviations: Array | Non
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(zip(*(columns[name] for name in header), strict=True))
-    write_whole(Path(path), text.getvalue())
+    write_text(Path(path), text.getvalue())
 
 
 def _rows(path: Path) -> tuple[list[str], list[list[str]]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from farhand.errors import BadValue, FileError, Mismatch
-from farhand.sensing.files import write_whole
+from farhand.files import write_text
 from farhand.sensing.profile import AXES, Load
 from farhand.spatial import skew
 
@@ -175,7 +175,7 @@ class Tool:
 
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all; :func:`load_tool` gives back the same numbers to the bit."""
-        write_whole(Path(path), json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(Path(path), json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def quantile(freedom: float, share: float = 0.95) -> float:

@@ -10,7 +10,8 @@ import pytest
 
 from farhand.errors import FileError
 from farhand.experiments.harness import Entry, Figure
-from farhand.experiments.page import Badge, Page, report, write_text
+from farhand.experiments.page import Badge, Page, report
+from farhand.files import write_text
 
 
 def line_plot():

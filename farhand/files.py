@@ -9,7 +9,7 @@ from pathlib import Path
 from farhand.errors import FileError
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Write a text file to a temporary name beside it and rename it.
 
     Raises:
