@@ -103,12 +103,13 @@ class Session:
         self.parts = [Part(station.sense, station.period_ns) for station in self.stations]
         self.parts += [Part(bridge.step, bridge.period_ns) for bridge in self.bridges]
         self.parts += [Part(station.act, station.period_ns) for station in self.stations]
-        self._one_rate = len({part.period_ns for part in self.parts}) == 1
+        self._in_step = False
 
     def run(self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5) -> None:
         """Run on for ``seconds``, calling ``between`` outside the ticks every ``every`` seconds or so."""
         end_ns = self.now_ns + round(seconds * 1e9)
         pause_ns = self.now_ns + round(every * 1e9)
+        self._in_step = len({(part.period_ns, part.next_ns) for part in self.parts}) == 1
         self.clock.start()
         origin_ns = self.now_ns
         while not self._stopping and (due_ns := self._next_due()) < end_ns:
@@ -130,8 +131,8 @@ class Session:
             between()
 
     def _next_due(self) -> int:
-        """When the next part is due, [ns]; parts of one rate are due together."""
-        return self.parts[0].next_ns if self._one_rate else min(part.next_ns for part in self.parts)
+        """When the next part is due, [ns]; parts of one rate and phase are due together."""
+        return self.parts[0].next_ns if self._in_step else min(part.next_ns for part in self.parts)
 
     def finish(self) -> None:
         """Make :meth:`run` return after the present tick."""
