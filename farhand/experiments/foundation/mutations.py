@@ -133,7 +133,7 @@ MUTATIONS = [
     ),
     Mutation(
         "reaction",
-        "the leader is pulled with 99 %",
+        "the leader is pulled with 97 %",
         ("P-05", "P-06"),
         lambda: _attribute(PositionPosition, "step", _felt(0.97)),
     ),
