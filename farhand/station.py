@@ -50,6 +50,9 @@ class Station:
         rest: ``"hold"`` or ``"free"`` when not coupled, for the torque controller made by default.
         period_ns: time between ticks, [ns].
         controller: what turns efforts or targets into the plant's commands; joint torque by default.
+
+    Attributes:
+        drives: along which of the tool's six axes the plant can exert an effort; elsewhere a passive joint gives way.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Station:
         self.valid = False
         self._contributions: list[Contribution] = []
         self._asked = Asked()
+        self.drives = driven_axes(arm, plant.actuated)
         self._torque_limited = commands is JointTorque
         self._can_fail = hasattr(plant, "fault")
 
@@ -110,8 +114,7 @@ class Station:
         """Declare this station's channels."""
         self._stream = stream = telemetry.stream(self.name, 1e9 / self.period_ns)
         nq, nv, axes = self.arm.nq, self.arm.nv, ("fx", "fy", "fz", "tx", "ty", "tz")
-        self._q = stream.channel("q", nq, "rad")
-        self._v = stream.channel("v", nv, "rad/s")
+        self._motion = stream.block(("q", nq, "rad"), ("v", nv, "rad/s"))
         self._position = stream.channel("position_tool_in_world", 3, "m", ("x", "y", "z"))
         self._twist = stream.channel("twist_tool_in_world", 6, "m/s, rad/s", ("vx", "vy", "vz", "wx", "wy", "wz"))
         self._measured = stream.channel("wrench_measured_in_world", 6, "N, N·m", axes)
@@ -170,10 +173,25 @@ class Station:
 
     def _publish(self, now_ns: int, mode: int) -> None:
         arm = self.arm
-        self._q[:] = arm.q
-        self._v[:] = arm.v
+        self._motion[:] = arm.motion
         self._position[:] = arm.position
         self._twist[:] = arm.twist
         self._measured[:] = np.nan if self.side.wrench is None else self.side.wrench
         self._mode[0] = mode
         self._stream.commit(now_ns)
+
+
+def driven_axes(arm: Arm, actuated: Array) -> Array:
+    """Along which of the tool's axes (x, y, z, then about them) an effort can be exerted, whatever the configuration.
+
+    An axis along which a passive joint gives way is not one of them.
+    """
+    if actuated.all():
+        return np.ones(6, dtype=bool)
+    q, v, rng = arm.q.copy(), arm.v.copy(), np.random.default_rng(0)
+    moved = np.zeros((6, arm.nv))
+    for _ in range(4):
+        arm.update(arm.integrate(q, rng.uniform(-0.5, 0.5, arm.nv)), np.zeros(arm.nv))
+        moved = np.maximum(moved, np.abs(arm.J))
+    arm.update(q, v)
+    return (moved[:, actuated].max(axis=1, initial=0.0) > 1e-9) & (moved[:, ~actuated].max(axis=1) < 1e-9)

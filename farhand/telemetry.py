@@ -70,6 +70,13 @@ class Stream:
         self._channels[name] = {"name": name, "unit": unit, "size": size, "labels": list(labels)}
         return self._staging[start : start + size]
 
+    def block(self, *channels: tuple[str, int, str]) -> NDArray[np.float64]:
+        """Add signals that lie side by side, each as (name, size, unit), and return all of them as one array."""
+        start = 1 + self._width
+        for name, size, unit in channels:
+            self.channel(name, size, unit)
+        return self._staging[start : 1 + self._width]
+
     def commit(self, t_ns: int) -> None:
         """Publish the values now in the channels as one record at ``t_ns`` [ns]; call from one thread only."""
         ring = self._ring

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 LONGEST = 1e6  # [s]
 SHORTEST = 1e-3  # [s]
-LONG = 60.0  # [s] from which a second spent on loading compiled kernels comes back
 
 RigName = Annotated[str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")]
 Law = Annotated[str | None, typer.Option(metavar="L", help="Coupling law; the rig's own by default.")]
@@ -87,7 +86,6 @@ def run(
     virtual = headless and clock != "wall"
     options = Options(law, layer, scenario, seed, delay, jitter, loss, [_setting(text) for text in settings or ()])
     options.clock = VirtualClock() if virtual else WallClock()
-    options.compiled = (seconds or 0.0) >= LONG
     built = build_rig(rig, options)
     try:
         if parameters:

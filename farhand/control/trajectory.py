@@ -49,6 +49,7 @@ class Path:
         translation: displacement at the last :meth:`at`, [m].
         rotation: rotation matrix from the start orientation at the last :meth:`at`, world axes.
         twist: rate of both, world axes, [m/s] and [rad/s].
+        turning: whether the last :meth:`at` changed the rotation.
     """
 
     def __init__(self, moves: Iterable[Move] = ()) -> None:
@@ -69,7 +70,10 @@ class Path:
             self._before.append(self._before[-1] + step[:3])
             self._turned.append(rotation_from_vector(step[3:]) @ self._turned[-1])
         self.translation, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
+        self.turning = True
+        self._turns = [any(move.rotation) for move in self.moves]
         self._resting: int | None = None
+        self._oriented: int | None = None
 
     @property
     def duration(self) -> float:
@@ -89,11 +93,22 @@ class Path:
         np.multiply(step[:3], fraction, out=self.translation)
         self.translation += self._before[index]
         np.multiply(step, 30.0 * s * s * (1.0 - s) * (1.0 - s) / move.duration, out=self.twist)
-        turned = self._turned[index]
-        self.rotation[:] = rotation_from_vector(fraction * step[3:]).dot(turned) if any(move.rotation) else turned
+        if not self._turns[index]:
+            self._face(index)
+            return
+        self.turning, self._oriented = True, None
+        rotation_from_vector(fraction * step[3:]).dot(self._turned[index], self.rotation)
+
+    def _face(self, index: int) -> None:
+        """Take the orientation that the first ``index`` moves lead to, once."""
+        self.turning = index != self._oriented
+        if self.turning:
+            self._oriented = index
+            self.rotation[:] = self._turned[index]
 
     def _rest(self, index: int) -> None:
         """Stand where the first ``index`` moves lead to."""
+        self._face(index)
         if index != self._resting:
             self._resting = index
-            self.translation[:], self.rotation[:], self.twist[:] = self._before[index], self._turned[index], 0.0
+            self.translation[:], self.twist[:] = self._before[index], 0.0

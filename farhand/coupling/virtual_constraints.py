@@ -8,47 +8,13 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from farhand.arm import Arm
+from farhand.coupling.constraint_terms import PairTerms
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 from farhand.parameters import parameter
 from farhand.spatial import ORIENTATION_ERRORS, orientation_error
 
 Array = np.ndarray
-
-
-class ArmTerms:
-    r"""One arm's share of the law, from that arm's data alone.
-
-    .. math:: \Gamma_i = J_i B_i^{-1} J_i^\top, \qquad
-        A_i = J_i B_i^{-1}\,(c_i - J_i^\top h_i - \tau_i + \mu_i \odot \dot q_i) - \dot J_i \dot q_i
-
-    One Cholesky solve serves both: the right-hand side is the last column beside :math:`J_i^\top`.
-
-    Attributes:
-        product: J B⁻¹ [Jᵀ | b], 6 × 7; its first six columns are Γ_i.
-        A: the acceleration the constraint would have to undo, [m/s²] and [rad/s²].
-    """
-
-    def __init__(self, nv: int) -> None:
-        self._rhs = np.zeros((nv, 7), order="F")
-        self._JT, self._b = self._rhs[:, :6], self._rhs[:, 6]
-        self._term = np.zeros(nv)
-        self.product, self.A = np.zeros((6, 7)), np.zeros(6)
-        self.gamma, self._response = self.product[:, :6], self.product[:, 6]
-
-    def update(self, arm: Arm, wrench: Array | None, external_torque: Array | None) -> None:
-        """Compute both from the arm's present terms and what is known to push on it."""
-        b, term, J = self._b, self._term, arm.J
-        self._JT[:] = J.T
-        np.subtract(arm.bias, arm.gravity, b)
-        b += np.multiply(arm.viscous, arm.v, term)
-        if wrench is not None:
-            b -= wrench.dot(J, term)
-        if external_torque is not None:
-            b -= external_torque
-        _, solved, _ = dposv(arm.M, self._rhs)
-        J.dot(solved, self.product)
-        np.subtract(self._response, arm.drift, self.A)
 
 
 @dataclass
@@ -96,14 +62,13 @@ class VirtualConstraints(Coupling):
         """Prepare the work arrays."""
         super().__post_init__()
         self.multiplier, self._rhs, self._term = np.zeros(6), np.zeros(6), np.zeros(6)
-        self._gamma, self._squared = np.zeros((6, 6)), np.zeros((6, 6), order="F")
-        self._felt = np.zeros(6)
-        self._terms: tuple[ArmTerms, ArmTerms] | None = None
+        self._squared, self._felt = np.zeros((6, 6), order="F"), np.zeros(6)
+        self._terms: PairTerms | None = None
         self.refresh()
 
     def refresh(self) -> None:
         """Prepare what depends on the parameters."""
-        self._rho = self.damping * self.damping * np.eye(6)
+        self._rho = np.asfortranarray(self.damping * self.damping * np.eye(6))  # ordered as what it is added to
         self._compiled = None
         if self.kernel == "numba":
             from farhand.coupling.constraint_kernel import constraint_force
@@ -132,26 +97,25 @@ class VirtualConstraints(Coupling):
         """The multiplier, in NumPy."""
         assert a.arm is not None and b.arm is not None
         if self._terms is None:
-            self._terms = ArmTerms(a.arm.nv), ArmTerms(b.arm.nv)
-        one, two = self._terms
-        one.update(a.arm, wrench_a, a.external_torque)
-        two.update(b.arm, wrench_b, b.external_torque)
-        if not self.mapping.plain:
-            S = self.mapping.matrix
-            one.gamma[:], one.A[:] = S @ one.gamma @ S.T, S @ one.A
+            self._terms = PairTerms((a.arm.nv, b.arm.nv))
+        terms, scale = self._terms, None if self.mapping.plain else self.mapping.matrix
+        terms.arms[0].update(a.arm, wrench_a, a.external_torque, scale)
+        terms.arms[1].update(b.arm, wrench_b, b.external_torque)
+        terms.solve()
+        drift = a.arm.drift if scale is None else scale @ a.arm.drift
         rhs, term = self._rhs, self._term
-        np.subtract(two.A, one.A, rhs)
+        np.add(terms.response, drift, rhs)
+        rhs -= b.arm.drift
         rhs += np.multiply(self.derivative, self.rate, term)  # rate = −ẏ
         rhs += np.multiply(self.proportional, self.error, term)  # error = −e
-        np.add(one.gamma, two.gamma, self._gamma)
-        self._solve(rhs)
+        self._solve(terms.gamma, rhs)
 
-    def _solve(self, rhs: Array) -> None:
+    def _solve(self, gamma: Array, rhs: Array) -> None:
         """Γ (Γ² + ρ² I)⁻¹ rhs; without damping Γ⁻¹ rhs, which grows without bound in a common singularity."""
-        gamma, squared = self._gamma, self._squared
         if self.damping == 0.0:
             self.multiplier[:] = np.linalg.solve(gamma, rhs)
             return
+        squared = self._squared
         gamma.dot(gamma, squared.T)  # symmetric, so its transpose is itself
         squared += self._rho
         _, solved, _ = dposv(squared, rhs)

@@ -68,6 +68,9 @@ class SimulatedPlant:
         name: the robot's name there.
         imperfections: what is wrong with it.
         rng: source of the sensor noise.
+
+    Attributes:
+        encoder_scale: each joint's encoder step over the imperfections' one, [-].
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
@@ -83,6 +86,7 @@ class SimulatedPlant:
         self.name, self.world, self.port = name, world, world.ports[name]
         self.imperfections = imperfections or Imperfections()
         self.actuated = robot.actuated
+        self.encoder_scale: Array | float = 1.0
         self.period_ns = world.step_ns
         self._model = robot.compile()
         self._plain = self._model.nq == self._model.nv
@@ -96,6 +100,7 @@ class SimulatedPlant:
         self._position_before: tuple[int, Array] | None = None
         self._velocity = np.zeros(self._model.nv)
         self._noise: list[Array] = []
+        self._sigma: Array | None = None
         self._lagged = np.zeros(self._model.nv)
         self._read_ns = -1
         self._written_ns = 0
@@ -163,7 +168,8 @@ class SimulatedPlant:
     def _degrade_motion(self, sample: Sample) -> None:
         faults = self.imperfections
         if faults.encoder_step:
-            sample.q[:] = np.round(sample.q / faults.encoder_step) * faults.encoder_step
+            step = faults.encoder_step * self.encoder_scale
+            sample.q[:] = np.round(sample.q / step) * step
         if not faults.velocity_from_position:
             return
         if self._position_before is not None:
@@ -184,12 +190,13 @@ class SimulatedPlant:
         return v_to_pinocchio(self._model, qpos[1], velocity)
 
     def _degrade_wrench(self, sample: Sample) -> None:
-        if not self._noise:  # drawn in blocks: one call for many ticks
-            self._noise = list(self._rng.standard_normal((512, 6)))
+        sigma = self.imperfections.wrench_sigma
+        if not self._noise or sigma is not self._sigma:  # drawn in blocks: one call for many ticks
+            self._sigma = sigma
+            self._noise = list(self._rng.standard_normal((512, 6)) * sigma)
         noise = self._noise.pop()
         wrench = sample.wrench
         if wrench is not None:
-            noise *= self.imperfections.wrench_sigma
             wrench += noise
 
     def _delayed(self, sample: Sample) -> Sample:

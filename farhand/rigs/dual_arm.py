@@ -142,7 +142,7 @@ def build(options: Options) -> Rig:
 
     described = {"rig": "dual-arm", "law": law.name, "seed": options.seed, "scenario": scenario.name}
     session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
-    compiled = (options.compiled or isinstance(options.clock, WallClock)) and hasattr(bridge.laws[0], "kernel")
+    compiled = isinstance(options.clock, WallClock) and hasattr(bridge.laws[0], "kernel")
     configure_parts(session, shape, [("law.kernel", "numba"), *settings] if compiled else settings)
     if compiled:
         _warm(bridge)

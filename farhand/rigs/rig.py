@@ -61,7 +61,6 @@ class Options:
         loss: share of packets lost, [-].
         settings: parameter paths and values, applied in order.
         clock: virtual by default.
-        compiled: use compiled kernels where there are any: a second of start-up, then faster.
     """
 
     law: str | None = None
@@ -73,7 +72,6 @@ class Options:
     loss: float = 0.0
     settings: list[tuple[str, object]] = field(default_factory=list)
     clock: Clock | None = None
-    compiled: bool = False
 
 
 @dataclass

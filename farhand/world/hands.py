@@ -48,14 +48,16 @@ class ImpedanceHand:
         """Start with nothing held."""
         self._held = False
         self._position, self._rotation = np.zeros(3), np.eye(3)
+        self._shifted, self._turned = np.zeros(3), np.eye(3)
         self._error, self._rate = np.zeros(6), np.zeros(6)
         self._stretch, self._turn = self._error[:3], self._error[3:]
         self.refresh()
 
     def refresh(self) -> None:
-        """Stack the gains."""
+        """Stack the gains, and where the path starts from."""
         self._K = np.repeat([self.stiffness, self.rotational_stiffness], 3)
         self._D = np.repeat([self.damping, self.rotational_damping], 3)
+        np.add(self._position, self.drag, out=self._shifted)
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
         """Pull the tool towards the path."""
@@ -67,10 +69,11 @@ class ImpedanceHand:
         path.at(t)
         if not self._held:
             self._hold(tool)
-        np.add(self._position, path.translation, out=stretch)
-        stretch += self.drag
+        np.add(self._shifted, path.translation, out=stretch)
         stretch -= tool.position
-        self._turn[:] = rotation_vector(path.rotation.dot(self._rotation).dot(tool.rotation.T))
+        if path.turning:
+            path.rotation.dot(self._rotation, self._turned)
+        self._turn[:] = rotation_vector(self._turned.dot(tool.rotation.T))
         np.subtract(path.twist, tool.twist, out=rate)
         rate *= self._D
         np.multiply(self._K, self._error, out=wrench)
@@ -80,8 +83,10 @@ class ImpedanceHand:
         """Shift and turn the path such that both springs are slack at the tool's present pose."""
         self._held = True
         np.subtract(tool.position, self.path.translation, out=self._position)
-        self._position -= self.drag
+        np.subtract(self._position, self.drag, out=self._position)
         self._rotation[:] = self.path.rotation.T @ tool.rotation
+        self._turned[:] = tool.rotation
+        self.refresh()
 
     @property
     def stored(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import mujoco
@@ -10,6 +10,7 @@ import numpy as np
 
 from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
+from farhand.world.ledger import Ledger
 from farhand.world.pushes import JointPush
 from farhand.world.touch import Tie, Tool, Touch
 
@@ -42,36 +43,45 @@ class Port:
         q: configuration in MuJoCo's order, [rad] or [m].
         v: velocity in MuJoCo's order, [rad/s] or [m/s].
         torque: joint torque that acts during the next step, [N·m]; write it.
+        J: Jacobian of the tool, 6 × nv.
         tool: state of the tool.
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
+        touches: what touches the tool: its name, the touch (None for a tie to another tool) and its wrench.
         push: what pushes on its links, or None.
         braking: whether the joints' brakes are closed.
-        work: energy given to the robot so far by ``actuator``, ``damping``, ``constraint`` (joint limits, dry
-            friction), ``push`` and each touch by name, [J].
     """
 
-    def __init__(
-        self, model: mujoco.MjModel, data: mujoco.MjData, tool: str, q_slice: slice, v_slice: slice, brake: Array
-    ) -> None:
-        self.v_slice = v_slice
-        self.q, self.v = data.qpos[q_slice], data.qvel[v_slice]
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, seat: Seat, shared: Shared, brake: Array) -> None:
+        rows, v_slice = seat.rows, seat.v
+        self.q, self.v = data.qpos[seat.q], data.qvel[v_slice]
         self.nv = len(self.v)
-        self.torque, self.applied = np.zeros(self.nv), data.qfrc_applied[v_slice]
-        self.constraint = data.qfrc_constraint[v_slice]
-        self.site = model.site(tool).id
-        self.tool = Tool(data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3), np.zeros(6))
-        self.jacobian_world = np.zeros((6, model.nv))
-        self.J = self.jacobian_world[:, v_slice]
-        self.wrench = np.zeros(6)
+        self.torque, self.pushed = shared.ledger.torque[v_slice], shared.ledger.push[v_slice]
+        self.wrench, self._jacobian = shared.wrench[rows], shared.ledger.J[rows]
+        self.J = self._jacobian[:, v_slice]
+        self._linear, self._angular = self._jacobian[:3], self._jacobian[3:]
+        self._site = model.site(seat.tool).id
+        twist = shared.twist[rows]
+        self.tool = Tool(data.site_xpos[self._site], data.site_xmat[self._site].reshape(3, 3), twist)
         self.touches: list[tuple[str, Touch | None, Array]] = []
         self.push: JointPush | None = None
-        self.work: dict[str, float] = {"actuator": 0.0, "damping": 0.0, "constraint": 0.0}
-        self._damping = model.dof_damping[v_slice]
         self.braking = False
         self._friction, self._brake = model.dof_frictionloss[v_slice], brake
         self._friction_free = self._friction.copy()
-        self._v_before = np.zeros(self.nv)
-        self._travelled, self._drag, self._twist = np.zeros(self.nv), np.zeros(self.nv), np.zeros(6)
+        self._number, self._ledger = seat.number, shared.ledger
+        self.accounts: dict[str, int] = {}
+
+    @property
+    def work(self) -> dict[str, float]:
+        """Energy given to the robot so far, [J].
+
+        By ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction), ``push`` where somebody pushes on its
+        links, and each touch by name.
+        """
+        joints = self._ledger.joint_work(self._number)
+        by = dict(zip(("actuator", "damping", "constraint", "push"), joints, strict=True))
+        if self.push is None:
+            del by["push"]
+        return by | {name: self._ledger.touch_work(number) for name, number in self.accounts.items()}
 
     def brake(self, on: bool) -> None:
         """Close or open the joints' brakes: dry friction on top of what the joints have."""
@@ -79,36 +89,15 @@ class Port:
             self.braking = on
             self._friction[:] = self._friction_free + (self._brake if on else 0.0)
 
-    def apply(self) -> None:
-        """Hand the actuators' torques and those of all touches to the engine."""
-        self._v_before[:] = self.v
-        self.wrench.dot(self.J, self.applied)
-        self.applied += self.torque
-        if self.push is not None:
-            self.applied += self.push.now
+    def locate(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """The tool's Jacobian at the present state."""
+        mujoco.mj_jacSite(model, data, self._linear, self._angular, self._site)
 
-    def account(self, h: float, constrained: bool) -> None:
-        """Add the work of the step just made: torque times mean velocity, exact for constant inertia."""
-        travelled, work = self._travelled, self.work
-        np.add(self._v_before, self.v, out=travelled)
-        travelled *= 0.5 * h
-        self.J.dot(travelled, out=self._twist)
-        work["actuator"] += float(self.torque.dot(travelled))
-        np.multiply(self._damping, self.v, out=self._drag)  # the engine takes damping at the step's end
-        work["damping"] -= float(self._drag.dot(travelled))
-        if constrained:
-            work["constraint"] += float(self.constraint.dot(travelled))
-        if self.push is not None:
-            work["push"] += float(self.push.now.dot(travelled))
-        for name, _, wrench in self.touches:
-            work[name] += float(wrench.dot(self._twist))
-
-    def sense(self, t: float, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Jacobian, tool twist and what every touch and push does at the present state."""
-        mujoco.mj_jacSite(model, data, self.jacobian_world[:3], self.jacobian_world[3:], self.site)
-        self.J.dot(self.v, out=self.tool.twist)
+    def feel(self, t: float) -> None:
+        """What every touch and push does at the present state."""
         if self.push is not None:
             self.push.at(t)
+            self.pushed[:] = self.push.now
         for _, touch, wrench in self.touches:
             if touch is not None:
                 touch.push(self.tool, t, wrench)
@@ -121,6 +110,29 @@ class Port:
         self.wrench[:] = 0.0
         for _, _, wrench in self.touches:
             self.wrench += wrench
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where a robot sits in the arrays of the whole world."""
+
+    number: int
+    tool: str
+    q: slice
+    v: slice
+
+    @property
+    def rows(self) -> slice:
+        """Its six rows in the arrays of all tools."""
+        return slice(6 * self.number, 6 * self.number + 6)
+
+
+class Shared:
+    """Arrays of all robots, one after the other, so that one product serves them all."""
+
+    def __init__(self, seats: Sequence[Seat], model: mujoco.MjModel) -> None:
+        self.wrench, self.twist = np.zeros(6 * len(seats)), np.zeros(6 * len(seats))
+        self.ledger = Ledger([seat.v for seat in seats], model.dof_damping, model.opt.timestep)
 
 
 class World:
@@ -143,8 +155,9 @@ class World:
         self.data = mujoco.MjData(self.model)
         self.ports = self._make_ports()
         self._ports = tuple(self.ports.values())
-        self._h = step_ns * 1e-9
-        self._ties: list[tuple[Tie, Port, Port, Array, Array]] = []
+        self._v, self._applied, self._constraint = self.data.qvel, self.data.qfrc_applied, self.data.qfrc_constraint
+        self._ties: list[tuple[str, Tie, Port, Port, Array, Array]] = []
+        self._owners: list[int] = []
         for name, item in self.placed.items():
             self.ports[name].q[:] = item.robot.home if item.q is None else item.q
         self._sense()
@@ -155,25 +168,20 @@ class World:
         port = self._port(robot)
         _refuse_taken(port, name)
         port.touches.append((name, touch, np.zeros(6)))
-        port.work[name] = 0.0
-        self._sense()
+        self._open_accounts([(port, name)])
 
     def push(self, robot: str, push: JointPush) -> None:
         """Let ``push`` act on the joints of ``robot``, beside its actuators."""
-        port = self._port(robot)
-        port.push = push
-        port.work["push"] = 0.0
+        self._port(robot).push = push
 
     def tie(self, a: str, b: str, name: str, tie: Tie) -> None:
         """Let ``tie`` act between the tools of robots ``a`` and ``b``."""
-        port_a, port_b = self._port(a), self._port(b)
-        wrenches = np.zeros(6), np.zeros(6)
-        for port, wrench in zip((port_a, port_b), wrenches, strict=True):
+        ports = self._port(a), self._port(b)
+        for port in ports:
             _refuse_taken(port, name)
-            port.touches.append((name, None, wrench))
-            port.work[name] = 0.0
-        self._ties.append((tie, port_a, port_b, *wrenches))
-        self._sense()
+            port.touches.append((name, None, np.zeros(6)))
+        self._ties.append((name, tie, *ports, np.zeros(6), np.zeros(6)))
+        self._open_accounts([(port, name) for port in ports])
 
     def advance(self, to_ns: int) -> None:
         """Step until ``to_ns``; steps are whole, so the world may stay up to one step behind."""
@@ -197,15 +205,32 @@ class World:
 
     def _make_ports(self) -> dict[str, Port]:
         """Robots lie in qpos and qvel one after the other, in the order they were attached."""
-        ports, q, v = {}, 0, 0
-        for name, item in self.placed.items():
+        seats, q, v = [], 0, 0
+        for number, (name, item) in enumerate(self.placed.items()):
             alone = item.robot.compile()
-            q_slice, v_slice = slice(q, q + alone.nq), slice(v, v + alone.nv)
+            seat = Seat(number, f"{name}/{item.robot.tool}", slice(q, q + alone.nq), slice(v, v + alone.nv))
+            seats.append(seat)
+            q, v = seat.q.stop, seat.v.stop
+        self._shared = Shared(seats, self.model)
+        ports = {}
+        for seat, (name, item) in zip(seats, self.placed.items(), strict=True):
             limit = item.robot.limits.torque
             brake = BRAKE * np.where(np.isfinite(limit), limit, 100.0)
-            ports[name] = Port(self.model, self.data, f"{name}/{item.robot.tool}", q_slice, v_slice, brake)
-            q, v = q_slice.stop, v_slice.stop
+            ports[name] = Port(self.model, self.data, seat, self._shared, brake)
         return ports
+
+    def _open_accounts(self, opened: Sequence[tuple[Port, str]]) -> None:
+        """Begin an energy account for each new touch; all touches write into the ledger's own rows from now on."""
+        for port, name in opened:
+            port.accounts[name] = len(self._owners)
+            self._owners.append(self._ports.index(port))
+        rows = self._shared.ledger.touches(self._owners)
+        for port in self._ports:
+            port.touches = [(name, touch, rows[port.accounts[name]]) for name, touch, _ in port.touches]
+        self._ties = [
+            (name, tie, a, b, rows[a.accounts[name]], rows[b.accounts[name]]) for name, tie, a, b, *_ in self._ties
+        ]
+        self._sense()
 
     def _port(self, robot: str) -> Port:
         if robot not in self.ports:
@@ -213,22 +238,26 @@ class World:
         return self.ports[robot]
 
     def _step(self) -> None:
-        ports = self._ports
-        for port in ports:
-            port.apply()
+        shared, ledger, applied = self._shared, self._shared.ledger, self._applied
+        shared.wrench.dot(ledger.J, applied)
+        applied += ledger.torque
+        applied += ledger.push
+        ledger.before(self._v)
         mujoco.mj_step2(self.model, self.data)
         self.now_ns += self.step_ns
-        constrained = self.data.nefc > 0
-        for port in ports:
-            port.account(self._h, constrained)
+        ledger.after(self._v, self._constraint if self.data.nefc > 0 else None)
         self._sense()
 
     def _sense(self) -> None:
-        mujoco.mj_step1(self.model, self.data)
+        model, data, shared = self.model, self.data, self._shared
+        mujoco.mj_step1(model, data)
+        for port in self._ports:
+            port.locate(model, data)
+        shared.ledger.J.dot(self._v, shared.twist)
         t = self.now_ns * 1e-9
         for port in self._ports:
-            port.sense(t, self.model, self.data)
-        for tie, a, b, wrench_a, wrench_b in self._ties:
+            port.feel(t)
+        for _, tie, a, b, wrench_a, wrench_b in self._ties:
             tie.push(a.tool, b.tool, t, wrench_a, wrench_b)
         for port in self._ports:
             port.total()

@@ -11,7 +11,8 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.friction_offset import FrictionOffset
 from farhand.coupling import virtual_constraints
-from farhand.coupling.virtual_constraints import ArmTerms, VirtualConstraints
+from farhand.coupling.constraint_terms import ArmTerms, PairTerms
+from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.experiments.mutation import Mutation, patched
 from farhand.mapping import WorkspaceMapping
 from farhand.rigs import dual_arm
@@ -46,7 +47,7 @@ def _terms(viscous: float = 1.0, wrench: float = 1.0, torque: float = 1.0):
     """Terms of an arm built from multiples of its friction, its wrench and the torque on its links."""
 
     def change(update):
-        def broken(self, arm, known, external):
+        def broken(self, arm, known, external, scale=None):
             before = arm.viscous.copy()
             arm.viscous *= viscous
             update(
@@ -54,6 +55,7 @@ def _terms(viscous: float = 1.0, wrench: float = 1.0, torque: float = 1.0):
                 arm,
                 known if known is None else wrench * known,
                 external if external is None else torque * external,
+                scale,
             )
             arm.viscous[:] = before
 
@@ -77,9 +79,13 @@ def _gains(**factors: float):
 
 
 def _one_arm(solve):
-    def broken(self, rhs):
-        self._gamma[:] = self._terms[0].gamma
-        solve(self, rhs)
+    def broken(self):
+        solve(self)
+        response = self.response.copy()
+        self.arms[1]._JT[:] = 0.0
+        self.arms[0].b[:] *= -1.0
+        solve(self)
+        self.response[:] = response
 
     return broken
 
@@ -145,7 +151,7 @@ MUTATIONS = [
         "Γ of one arm",
         "the law inverts the leader's part of Γ only",
         ("D-13", "D-14", "D-15"),
-        lambda: _changed(VirtualConstraints, "_solve", _one_arm),
+        lambda: _changed(PairTerms, "solve", _one_arm),
     ),
     Mutation(
         "wrong K_d",

@@ -9,7 +9,8 @@ import pinocchio as pin
 
 import farhand.rigs.dual_arm
 from farhand.arm import Arm
-from farhand.coupling.virtual_constraints import ArmTerms, VirtualConstraints
+from farhand.coupling.constraint_terms import ArmTerms, PairTerms
+from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.experiments.dual_arm.pair import REST, Pair, largest, rig_pair, states
 from farhand.experiments.harness import Finding, experiment, generator
 from farhand.experiments.mutation import Mutation, patched
@@ -238,7 +239,8 @@ def _drift_at_rest(seconds: float, *settings: tuple[str, object]) -> float:
 
 def _law_gamma(pair: Pair) -> Array:
     pair.multiplier()
-    return pair.law._gamma
+    assert pair.law._terms is not None
+    return pair.law._terms.gamma
 
 
 def _stacked_gamma(pair: Pair) -> Array:
@@ -281,7 +283,7 @@ def _pushed(integrator: str, step_ns: int) -> Array:
 
 
 _of, _compute, _accelerate, _update = Arm.of, Arm.compute, RigidPlant.acceleration, ArmTerms.update
-_act, _scale = Station.act, scale_mass
+_act, _scale, _solve = Station.act, scale_mass, PairTerms.solve
 
 
 def _light_rotors(*parts, **named) -> Arm:
@@ -301,15 +303,15 @@ def _pushing_friction(self: RigidPlant, q: Array, v: Array, t: float) -> Array:
     return a + np.linalg.solve(self.arm.M, 2.0 * self.arm.viscous * v)
 
 
-def _deaf_to_friction(self: ArmTerms, arm: Arm, wrench: Array | None, external_torque: Array | None) -> None:
+def _deaf_to_friction(self: ArmTerms, arm: Arm, *known_pushes: Array | None) -> None:
     known = arm.viscous.copy()
     arm.viscous[:] = 0.0
-    _update(self, arm, wrench, external_torque)
+    _update(self, arm, *known_pushes)
     arm.viscous[:] = known
 
 
-def _small_gamma(self: ArmTerms, arm: Arm, wrench: Array | None, external_torque: Array | None) -> None:
-    _update(self, arm, wrench, external_torque)
+def _small_gamma(self: PairTerms) -> None:
+    _solve(self)
     self.gamma[:] *= 0.999
 
 
@@ -324,8 +326,8 @@ def _euler(self: RigidPlant, h: float) -> None:
     self.q, self.v = self.q + h * self.v, self.v + h * a
 
 
-def _undamped(self: VirtualConstraints, rhs: Array) -> None:
-    self.multiplier[:] = np.linalg.solve(self._gamma, rhs)
+def _undamped(self: VirtualConstraints, gamma: Array, rhs: Array) -> None:
+    self.multiplier[:] = np.linalg.solve(gamma, rhs)
 
 
 def _bodies_only(factor: float):
@@ -359,9 +361,7 @@ MUTATIONS = [
         lambda: patched(ArmTerms, "update", _deaf_to_friction),
     ),
     Mutation("gravity", "99 % of gravity is compensated", ("D-10",), lambda: patched(Station, "act", _less_gravity)),
-    Mutation(
-        "gamma", "Γ of each arm is 0.1 % too small", ("D-12", "D-29"), lambda: patched(ArmTerms, "update", _small_gamma)
-    ),
+    Mutation("gamma", "Γ is 0.1 % too small", ("D-12", "D-29"), lambda: patched(PairTerms, "solve", _small_gamma)),
     Mutation("damping", "Γ is inverted as it is", ("D-21",), lambda: patched(VirtualConstraints, "_solve", _undamped)),
     Mutation("euler step", "positions forget ½h²a", ("D-27",), lambda: patched(RigidPlant, "_zoh", _euler)),
     Mutation(

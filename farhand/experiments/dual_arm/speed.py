@@ -18,7 +18,8 @@ from farhand.bench.kinematics import fast, generic
 from farhand.bench.measure import Benchmark, measure
 from farhand.bridge import DirectBridge
 from farhand.control.trajectory import Move, Path
-from farhand.coupling.virtual_constraints import ArmTerms, VirtualConstraints
+from farhand.coupling.constraint_terms import ArmTerms
+from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.experiments.dual_arm.pair import Pair, largest, rig_pair, states
 from farhand.experiments.harness import Finding, experiment, generator, shared
 from farhand.experiments.mutation import Mutation, patched
@@ -181,17 +182,17 @@ def _lift(leader: str, follower: str) -> float:
 _update, _fast = ArmTerms.update, fast
 
 
-def _slow_update(self: ArmTerms, arm: Arm, wrench: Array | None, external_torque: Array | None) -> None:
-    _update(self, arm, wrench, external_torque)
+def _slow_update(self: ArmTerms, arm: Arm, *known: Array | None) -> None:
+    _update(self, arm, *known)
     until = time.perf_counter() + 1e-3
     while time.perf_counter() < until:
         pass
 
 
-def _no_coriolis(self: ArmTerms, arm: Arm, wrench: Array | None, external_torque: Array | None) -> None:
+def _no_coriolis(self: ArmTerms, arm: Arm, *known: Array | None) -> None:
     bias = arm.bias.copy()
     arm.bias[:] = arm.gravity
-    _update(self, arm, wrench, external_torque)
+    _update(self, arm, *known)
     arm.bias[:] = bias
 
 

@@ -1,0 +1,110 @@
+"""Ledger: the energy that actuators, damping, constraints, pushes and touches have given to the robots of a world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+Array = np.ndarray
+
+PAGE = 128
+"""Steps noted before they are added up."""
+
+
+class Ledger:
+    r"""Notes every step and adds the notes up a page at a time, or when somebody asks.
+
+    Over a step of length h the work of a force is that force times the mean velocity, exact for constant inertia:
+
+    .. math:: \Delta q = \tfrac{h}{2}(v + v'), \qquad W_\tau = \tau^\top \Delta q, \qquad W_w = w^\top J \Delta q
+
+    A note is three copies; adding up a whole page costs what a few single steps would.
+
+    Args:
+        robots: which velocities belong to each robot.
+        damping: viscous friction of every joint, a live view, [N·m·s/rad].
+        h: length of a step, [s].
+
+    Attributes:
+        J: tool Jacobians of all robots, one below the other, 6 rows each; write it.
+        torque: joint torques of all robots in the next step, [N·m]; write it.
+        push: joint torques of those who push on links, [N·m]; write it.
+    """
+
+    def __init__(self, robots: Sequence[slice], damping: Array, h: float) -> None:
+        self._robots, self._damping, self._h = list(robots), damping, h
+        self._nv = len(damping)
+        count, nv = len(robots), self._nv
+        self._live = np.zeros(6 * count * nv + 2 * nv)
+        self.J = self._live[: 6 * count * nv].reshape(6 * count, nv)
+        self.torque, self.push = self._live[-2 * nv : -nv], self._live[-nv:]
+        self._owners: list[int] = []
+        self._wrenches = np.zeros((0, 6))
+        self._joint_work = np.zeros((4, nv))  # by actuators, damping, constraints, pushes
+        self._touch_work = np.zeros(0)
+        self._noted, self._constrained = 0, False
+        self._open()
+
+    def touches(self, owners: Sequence[int]) -> Array:
+        """Where each touch writes its wrench, one row each, for touches on the robots with these numbers."""
+        self.add_up()
+        known = self._touch_work
+        self._owners = list(owners)
+        self._touch_work = np.zeros(len(owners))
+        self._touch_work[: len(known)] = known
+        self._wrenches = np.zeros((len(owners), 6))
+        self._open()
+        return self._wrenches
+
+    def before(self, v: Array) -> None:
+        """Note what acts during the coming step, and the velocity at its start."""
+        row = self._noted
+        self._page_live[row] = self._live
+        self._page_touch[row] = self._wrenches
+        self._page_v[row, 0] = v
+
+    def after(self, v: Array, constraint: Array | None) -> None:
+        """Note the velocity at the step's end, and the joint torque of constraints if there were any."""
+        row = self._noted
+        self._page_v[row, 1] = v
+        if constraint is not None:
+            self._page_constraint[row] = constraint
+            self._constrained = True
+        self._noted = row + 1
+        if self._noted == PAGE:
+            self.add_up()
+
+    def joint_work(self, robot: int) -> list[float]:
+        """Work on one robot so far by actuators, damping, constraints and pushes, [J]."""
+        self.add_up()
+        return [float(work) for work in self._joint_work[:, self._robots[robot]].sum(axis=1)]
+
+    def touch_work(self, touch: int) -> float:
+        """Work of one touch so far, [J]."""
+        self.add_up()
+        return float(self._touch_work[touch])
+
+    def add_up(self) -> None:
+        """Add the notes to the accounts and begin a new page."""
+        n, nv, count = self._noted, self._nv, len(self._robots)
+        if not n:
+            return
+        v = self._page_v[:n]
+        moved = v.sum(axis=1) * (0.5 * self._h)
+        live = self._page_live[:n]
+        self._joint_work[0] += np.einsum("nv,nv->v", live[:, -2 * nv : -nv], moved)
+        self._joint_work[1] -= self._damping * np.einsum("nv,nv->v", v[:, 1], moved)  # as the engine takes it
+        self._joint_work[3] += np.einsum("nv,nv->v", live[:, -nv:], moved)
+        if self._constrained:
+            self._joint_work[2] += np.einsum("nv,nv->v", self._page_constraint[:n], moved)
+            self._page_constraint[:n] = 0.0
+        tools = np.matmul(live[:, : 6 * count * nv].reshape(n, 6 * count, nv), moved[:, :, None]).reshape(n, count, 6)
+        self._touch_work += np.einsum("ntc,ntc->t", self._page_touch[:n], tools[:, self._owners])
+        self._noted, self._constrained = 0, False
+
+    def _open(self) -> None:
+        self._page_live = np.zeros((PAGE, len(self._live)))
+        self._page_touch = np.zeros((PAGE, *self._wrenches.shape))
+        self._page_v = np.zeros((PAGE, 2, self._nv))
+        self._page_constraint = np.zeros((PAGE, self._nv))
