@@ -2,7 +2,9 @@
 
 import importlib
 
+from farhand.coupling.admittance import Admittance
 from farhand.coupling.coupling import NEEDS, PROPERTIES, Coupling
+from farhand.coupling.four_channel import FourChannel, FourChannelSensorless
 from farhand.coupling.none import NoCoupling
 from farhand.coupling.position_force import PositionForce
 from farhand.coupling.position_position import PositionPosition
@@ -13,7 +15,17 @@ from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.errors import BadValue, UnknownName
 
 LAWS: dict[str, type[Coupling]] = {
-    law.name: law for law in (NoCoupling, Unilateral, PositionPosition, PositionForce, VirtualConstraints)
+    law.name: law
+    for law in (
+        NoCoupling,
+        Unilateral,
+        PositionPosition,
+        PositionForce,
+        FourChannel,
+        FourChannelSensorless,
+        VirtualConstraints,
+        Admittance,
+    )
 }
 """Every law by its name on the command line."""
 
@@ -21,8 +33,11 @@ __all__ = [
     "LAWS",
     "NEEDS",
     "PROPERTIES",
+    "Admittance",
     "Coupling",
     "Effort",
+    "FourChannel",
+    "FourChannelSensorless",
     "NoCoupling",
     "PositionForce",
     "PositionPosition",

@@ -1,4 +1,4 @@
-"""What a rigid connection of two arms has to do, from the models of both: Γ and the acceleration it must undo."""
+"""How tools accelerate under wrenches, from the models of the arms: one arm by itself, and two as one system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ArmTerms:
         joints: which joints of the stacked system are this arm's.
     """
 
-    def __init__(self, system: PairTerms, joints: slice) -> None:
+    def __init__(self, system: System, joints: slice) -> None:
         self._B, self._JT = system.B[joints, joints], system.rhs[joints, :6]
         self.b, self._term = system.rhs[joints, 6], system.term[joints]
 
@@ -44,34 +44,65 @@ class ArmTerms:
             b -= external_torque
 
 
-class PairTerms:
-    r"""The stacked system of two arms: Γ, and what both would do without the constraint.
+class System:
+    """Arms one after the other in one linear system: block-diagonal B, and the right-hand sides [Jᵀ | b].
 
-    .. math:: J = [J_1 \; J_2], \qquad B = \mathrm{diag}(B_1, B_2), \qquad b = [-b_1; b_2]
-
-    .. math:: \Gamma = J B^{-1} J^\top = \Gamma_1 + \Gamma_2, \qquad J B^{-1} b = J_2 B_2^{-1} b_2 - J_1 B_1^{-1} b_1
-
-    One Cholesky solve serves both: b is the last column beside Jᵀ. Two small systems cost two calls, and at this size
-    the calls are what costs.
+    One Cholesky solve serves both sides. Two small systems cost two calls, and at this size the calls are what costs.
 
     Args:
         nv: number of velocities of each arm.
 
     Attributes:
-        gamma: Γ, 6 × 6, [1/kg] and [1/(kg·m²)].
+        gamma: J B⁻¹ Jᵀ, 6 × 6, [1/kg] and [1/(kg·m²)].
         response: J B⁻¹ b, [m/s²] and [rad/s²].
     """
 
-    def __init__(self, nv: tuple[int, int]) -> None:
+    def __init__(self, *nv: int) -> None:
         n = sum(nv)
         self.B, self.rhs, self.term = np.zeros((n, n), order="F"), np.zeros((n, 7), order="F"), np.zeros(n)
-        self.arms = ArmTerms(self, slice(0, nv[0])), ArmTerms(self, slice(nv[0], n))
+        ends = np.cumsum(nv).tolist()
+        self.arms = [ArmTerms(self, slice(end - count, end)) for end, count in zip(ends, nv, strict=True)]
         self._J, self._product = self.rhs[:, :6].T, np.zeros((6, 7))
         self.gamma, self.response = self._product[:, :6], self._product[:, 6]
+
+    def solve(self) -> None:
+        """Γ and the response, once all blocks are filled."""
+        _, solved, _ = dposv(self.B, self.rhs)
+        self._J.dot(solved, self._product)
+
+
+class PairTerms(System):
+    r"""Two arms whose tools are to move as one: Γ, and what both would do without the constraint.
+
+    .. math:: J = [J_1 \; J_2], \qquad B = \mathrm{diag}(B_1, B_2), \qquad b = [-b_1; b_2]
+
+    .. math:: \Gamma = J B^{-1} J^\top = \Gamma_1 + \Gamma_2, \qquad J B^{-1} b = J_2 B_2^{-1} b_2 - J_1 B_1^{-1} b_1
+    """
 
     def solve(self) -> None:
         """Γ and the response, once both blocks are filled."""
         leader = self.arms[0].b
         np.negative(leader, leader)
-        _, solved, _ = dposv(self.B, self.rhs)
-        self._J.dot(solved, self._product)
+        super().solve()
+
+
+class ToolTerms(System):
+    r"""One arm by itself: its tool accelerates by :math:`\ddot x = \Gamma w - A` under a wrench w asked of its motors.
+
+    .. math:: \Gamma = J B^{-1} J^\top, \qquad A = J B^{-1} b - \dot J \dot q
+
+    Gravity is taken as compensated; Coriolis, viscous friction and the measured wrench are in A.
+
+    Attributes:
+        A: [m/s²] and [rad/s²].
+    """
+
+    def __init__(self, nv: int) -> None:
+        super().__init__(nv)
+        self.A = np.zeros(6)
+
+    def update(self, arm: Arm, wrench: Array | None, external_torque: Array | None = None) -> None:
+        """Both terms at the arm's present state."""
+        self.arms[0].update(arm, wrench, external_torque)
+        self.solve()
+        np.subtract(self.response, arm.drift, self.A)

@@ -19,6 +19,7 @@ NEEDS = {
     "follower-wrench": "a measured contact wrench of the follower",
     "leader-wrench": "a measured wrench of the hand on the leader",
     "models": "a dynamic model of both sides",
+    "observers": "torque-driven arms on both sides, whose momentum tells what touches them",
 }
 """What a law may need, and how it is said."""
 

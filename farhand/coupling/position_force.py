@@ -63,7 +63,7 @@ class PositionForce(Coupling):
         else:
             self.mapping.back(b.wrench, out=self._reflected)
             if self.force_map is not None:
-                self._reflected[:] = self.force_map.forward(self._reflected)
+                self._reflected[:] = self.force_map.forward(self._reflected, dt)
         np.multiply(self._B, a.twist, self._drag)
         np.subtract(self._reflected, self._drag, self._felt)
         return a.effort(self._felt), b.effort(wrench_b, self.mapping)

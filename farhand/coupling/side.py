@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.mapping import WorkspaceMapping
+from farhand.control.controller import Target
 
 Array = np.ndarray
 
 
-_NOTHING = np.zeros(6)
-_NOTHING.flags.writeable = False
+NOTHING = np.zeros(6)
+"""No effort at all."""
+NOTHING.flags.writeable = False
 
 
 class Effort:
@@ -27,7 +28,7 @@ class Effort:
 
     def __init__(self) -> None:
         self.wrench = np.zeros(6)
-        self.target: WorkspaceMapping | None = None
+        self.target: Target | None = None
 
 
 class Side:
@@ -59,8 +60,8 @@ class Side:
         self.age = 0.0
         self._effort = Effort()
 
-    def effort(self, wrench: Array | None = None, target: WorkspaceMapping | None = None) -> Effort:
+    def effort(self, wrench: Array | None = None, target: Target | None = None) -> Effort:
         """The effort of this side; it refers to ``wrench`` (zero by default) and is reused, so copy what must last."""
-        self._effort.wrench = _NOTHING if wrench is None else wrench
+        self._effort.wrench = NOTHING if wrench is None else wrench
         self._effort.target = target
         return self._effort

@@ -97,7 +97,7 @@ class VirtualConstraints(Coupling):
         """The multiplier, in NumPy."""
         assert a.arm is not None and b.arm is not None
         if self._terms is None:
-            self._terms = PairTerms((a.arm.nv, b.arm.nv))
+            self._terms = PairTerms(a.arm.nv, b.arm.nv)
         terms, scale = self._terms, None if self.mapping.plain else self.mapping.matrix
         terms.arms[0].update(a.arm, wrench_a, a.external_torque, scale)
         terms.arms[1].update(b.arm, wrench_b, b.external_torque)

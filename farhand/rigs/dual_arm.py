@@ -30,6 +30,7 @@ from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configur
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import scale_mass, set_armature, set_damping, set_frictionloss
 from farhand.safety import Guard, Watchdog
+from farhand.sensing.observer import MomentumObserver
 from farhand.session import Session
 from farhand.station import Station
 from farhand.world import ForceHand, ImpedanceHand, Placed, Wall, World
@@ -63,6 +64,7 @@ class DualArm:
         follower_offset: added to where the follower starts, [rad].
         model_mass: masses of the follower's plant as a multiple of what its controller believes, [-].
         model_viscous: viscous friction of the follower's plant beyond what its controller believes, [N·m·s/rad].
+        observer_gain: of the momentum observers, for laws that use them, [1/s].
         driven: whose tool the hand holds.
         hand: ``impedance``, which follows the scenario's moves, or ``force``, which pushes with its pulses.
         push_torque: exerted by somebody on the leader's links, [N·m].
@@ -93,6 +95,7 @@ class DualArm:
     model_viscous: float = parameter(
         0.0, "N·m·s/rad", "follower plant's viscous friction unknown to its controller", 0.0, 100.0
     )
+    observer_gain: float = parameter(200.0, "1/s", "gain of the momentum observers", 1.0, 900.0)
     driven: str = parameter("leader", "-", "whose tool the hand holds", choices=ROLES)
     hand: str = parameter("impedance", "-", "what the hand does", choices=("impedance", "force"))
     push_torque: Array = parameter((0.0,) * 6, "N·m", "exerted on the leader's links", -150.0, 150.0)
@@ -119,7 +122,7 @@ def build(options: Options) -> Rig:
     configure(shape, shaping)
     rng = np.random.default_rng(options.seed)
     law = law_named(options.law or DEFAULT_LAW)
-    law().require({"leader-wrench", "follower-wrench", "models"})
+    law().require({"leader-wrench", "follower-wrench", "models", "observers"})
 
     arms, period_ns = _arms(shape), round(1e9 / shape.rate)
     world = World(
@@ -130,7 +133,7 @@ def build(options: Options) -> Rig:
     world.touch("follower", "wall", parameters["wall"])
     noise = Imperfections(force_noise=0.1, torque_noise=0.002)  # assumed for the published sensor
     plants = {n: SimulatedPlant(world, n, replace(noise), rng.spawn(1)[0]) for n in ROLES}
-    stations = {n: _station(n, plants[n], arms, shape, period_ns) for n in ROLES}
+    stations = {n: _station(n, plants[n], arms, shape, period_ns, "observers" in law.needs) for n in ROLES}
     _push(shape, world, stations["leader"])
     parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
     assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
@@ -203,7 +206,9 @@ def _push(shape: DualArm, world: World, leader: Station) -> None:
     leader.side.external_torque = push.now if shape.push_known else None
 
 
-def _station(name: str, plant: SimulatedPlant, arms: Arms, shape: DualArm, period_ns: int) -> Station:
+def _station(
+    name: str, plant: SimulatedPlant, arms: Arms, shape: DualArm, period_ns: int, observed: bool = False
+) -> Station:
     robot = arms.believed[name]
     guard = Guard(force=400.0, moment=80.0)  # twice what the published sensor could bear
     guard.watch(robot.limits)
@@ -212,7 +217,8 @@ def _station(name: str, plant: SimulatedPlant, arms: Arms, shape: DualArm, perio
     assist = FrictionOffset(coulomb=shape.coulomb) if helped else None
     rest = "free" if name == shape.driven else "hold"
     controller = TorqueController(arm, rest, period_ns, can_brake=True, assist=assist)
-    return Station(name, name, plant, arm, guard, rest, period_ns, controller)
+    observer = MomentumObserver(arm, shape.observer_gain) if observed else None
+    return Station(name, name, plant, arm, guard, rest, period_ns, controller, observer)
 
 
 def _bridge(

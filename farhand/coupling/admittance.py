@@ -1,0 +1,150 @@
+"""Admittance: measured forces move a virtual handle, and both tools go where it goes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.coupling.constraint_terms import ToolTerms
+from farhand.coupling.coupling import Coupling
+from farhand.coupling.side import NOTHING, Effort, Side
+from farhand.parameters import parameter
+from farhand.spatial import damped_inverse, rotation_from_vector, rotation_vector
+
+Array = np.ndarray
+
+DAMPING = 0.01
+"""ρ of the inverse of Γ, [1/kg] and [1/(kg·m²)]."""
+
+
+class Handle:
+    """A body without weight: where a leader's tool is to be.
+
+    Attributes:
+        position: in world, [m].
+        rotation: rotation matrix in world.
+        twist: in world axes, [m/s] and [rad/s].
+    """
+
+    def __init__(self) -> None:
+        self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
+
+
+@dataclass
+class Admittance(Coupling):
+    r"""A virtual handle that the measured wrenches push about; the leader follows it, and the follower the leader.
+
+    .. math::
+        M_v\,\dot v + B_v\,v = h_a + \mathrm{back}(h_b), \qquad x_a \to x_v, \qquad x_b \to x_t(x_a)
+
+    Both arms get targets, so arms that take positions or velocities and nothing else can be either side. Arms that take
+    torques are servoed to their targets with their own model,
+    :math:`w = \Gamma^{-1}(A + \ddot x_{ref} + K_d\,\dot e + K_p\,e)`, where A cancels what is measured to push on them
+    (see :class:`farhand.coupling.constraint_terms.ToolTerms`). The law has a state, the handle, on the leader's side.
+
+    Needs both wrenches. One that is no longer measured counts as zero, so the handle slows down within M_v/B_v. What it
+    does badly: the hand feels M_v on top of what it touches, and a light handle on a slow or compliant arm shakes
+    against a stiff hand: the lag of the arm's own servo eats the damping. The handle never runs further than ``leash``
+    from the tool, so an arm that cannot follow does not wind up.
+
+    Attributes:
+        mass: M_v for translation, [kg].
+        inertia: M_v for rotation, [kg·m²].
+        damping: B_v for translation, [N·s/m].
+        rotational_damping: B_v for rotation, [N·m·s/rad].
+        leash: farthest the handle may be from the tool, [m].
+        turn_leash: farthest it may be turned from the tool, [rad].
+        proportional: K_p of the servo of arms that take torques, [1/s²].
+        derivative: K_d, [1/s].
+        handle: the virtual handle.
+    """
+
+    name = "admittance"
+    needs = frozenset({"leader-wrench", "follower-wrench"})
+
+    mass: float = parameter(4.0, "kg", "mass of the virtual handle", 0.05, 1e3)
+    inertia: float = parameter(0.1, "kg·m²", "inertia of the virtual handle", 1e-3, 1e2)
+    damping: float = parameter(10.0, "N·s/m", "damping of the virtual handle", 0.0, 1e4)
+    rotational_damping: float = parameter(0.3, "N·m·s/rad", "rotational damping of the virtual handle", 0.0, 1e3)
+    leash: float = parameter(0.05, "m", "farthest the handle may be from the tool", 1e-3, 1.0)
+    turn_leash: float = parameter(0.3, "rad", "farthest the handle may be turned from the tool", 1e-3, 1.0)
+    proportional: float = parameter(2500.0, "1/s²", "K_p of the servo of torque-driven arms", 0.0, 1e5)
+    derivative: float = parameter(100.0, "1/s", "K_d of the servo of torque-driven arms", 0.0, 1e4)
+
+    def __post_init__(self) -> None:
+        """Prepare the work arrays."""
+        super().__post_init__()
+        self.handle = Handle()
+        self._terms: dict[str, ToolTerms] = {}
+        self._force, self._error, self._rate = np.zeros(6), np.zeros(6), np.zeros(6)
+        self._acceleration = np.zeros(6)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Stack the handle's numbers."""
+        self._M = np.repeat([self.mass, self.inertia], 3)
+        self._B = np.repeat([self.damping, self.rotational_damping], 3)
+
+    def engage(self, a: Side, b: Side) -> None:
+        """Take the handle to the leader's tool, at rest."""
+        super().engage(a, b)
+        handle = self.handle
+        handle.position[:], handle.rotation[:], handle.twist[:] = a.position, a.rotation, 0.0
+
+    def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
+        """Move the handle; pull the leader to it and the follower to the mapped leader."""
+        self.measure(a, b)
+        self._advance(a, b, dt)
+        handle, error, rate = self.handle, self._error, self._rate
+        np.subtract(handle.position, a.position, error[:3])
+        error[3:] = rotation_vector(handle.rotation.dot(a.rotation.T))
+        np.subtract(handle.twist, a.twist, rate)
+        on_a = self._servo(a, error, rate, self._acceleration)
+        on_b = self._servo(b, self.error, self.rate, 0.0)
+        return a.effort(on_a, handle), b.effort(on_b, self.mapping)
+
+    def _servo(self, side: Side, error: Array, rate: Array, acceleration: Array | float) -> Array:
+        """Wrench that makes a tool accelerate as its reference does and close the gap; nothing without a model."""
+        if side.arm is None:
+            return NOTHING
+        terms = self._terms.get(side.role)
+        if terms is None:
+            terms = self._terms[side.role] = ToolTerms(side.arm.nv)
+        terms.update(side.arm, side.wrench, side.external_torque)
+        wanted = terms.A + acceleration
+        wanted += self.derivative * rate
+        wanted += self.proportional * error
+        return damped_inverse(terms.gamma, DAMPING) @ wanted
+
+    def _advance(self, a: Side, b: Side, dt: float) -> None:
+        """One step of the handle: the damping exact, the force held."""
+        handle, force = self.handle, self._force
+        force[:] = 0.0
+        if b.wrench is not None:
+            self.mapping.back(b.wrench, force)
+        if a.wrench is not None:
+            force += a.wrench
+        share = self._B / self._M * dt
+        held = np.where(share > 1e-9, -np.expm1(-share) / np.maximum(share, 1e-9), 1.0)
+        twist = handle.twist * np.exp(-share) + force / self._M * dt * held
+        np.multiply(twist - handle.twist, 1.0 / dt if dt > 0.0 else 0.0, self._acceleration)
+        handle.twist[:] = twist
+        handle.position += handle.twist[:3] * dt
+        handle.rotation[:] = rotation_from_vector(handle.twist[3:] * dt).dot(handle.rotation)
+        self._hold_back(a)
+
+    def _hold_back(self, a: Side) -> None:
+        """Keep the handle on its leash, and stop what runs against it."""
+        handle = self.handle
+        away = handle.position - a.position
+        distance = math.sqrt(away.dot(away))
+        if distance > self.leash:
+            handle.position[:] = a.position + away * (self.leash / distance)
+            handle.twist[:3] = a.twist[:3]
+        turned = rotation_vector(handle.rotation.dot(a.rotation.T))
+        angle = math.sqrt(turned.dot(turned))
+        if angle > self.turn_leash:
+            handle.rotation[:] = rotation_from_vector(turned * (self.turn_leash / angle)).dot(a.rotation)
+            handle.twist[3:] = a.twist[3:]

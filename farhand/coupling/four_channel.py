@@ -1,0 +1,135 @@
+"""Four channels: motion and force both ways, so that the hand feels the leader and what the follower touches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dposv
+
+from farhand.coupling.constraint_terms import ToolTerms
+from farhand.coupling.coupling import Coupling
+from farhand.coupling.side import Effort, Side
+from farhand.parameters import parameter
+
+Array = np.ndarray
+
+FADE = 0.2
+"""Time constant with which a wrench that is no longer measured fades, [s]."""
+
+
+@dataclass
+class FourChannel(Coupling):
+    r"""Make the follower accelerate as the leader does, and hand what it touches to the leader.
+
+    Each tool accelerates by :math:`\ddot x_i = \Gamma_i w_i - A_i` under a wrench :math:`w_i` asked of its motors;
+    :math:`A_i` holds Coriolis, friction and the measured wrench :math:`h_i`. With S the workspace map,
+    :math:`e = x_t - x_b` and :math:`\dot e = S\dot x_a - \dot x_b`,
+
+    .. math::
+        f_e = \Gamma_b^{-1}(K_d\,\dot e + K_p\,e), \qquad
+        w_a = \mathrm{back}(\phi\,h_b - \beta f_e)
+
+        w_b = \Gamma_b^{-1}\big(A_b + S(\Gamma_a w_a - A_a)\big) + f_e
+
+    Four things cross: the leader's motion (e) and the hand's wrench (inside :math:`A_a`, as the acceleration it causes)
+    to the follower; the follower's wrench :math:`h_b` and its lag :math:`f_e` to the leader. In Lawrence's terms
+    C₁ and C₄ are the arms' own impedances with K_p and K_d, and C₂ = C₃ = 1. With exact models the lag stays zero: the
+    hand feels the leader's own inertia and no more, and in contact the environment's own stiffness.
+
+    Needs both models and both wrenches. A wrench that is not measured any more fades to zero; without the hand's the
+    follower's inertia is felt again, without the follower's only the lag is felt. What it does badly: it takes the
+    follower's inertia away by acceleration, so an error of the model comes back as felt inertia of either sign, and a
+    delayed link makes it shake before the position laws do.
+
+    Attributes:
+        proportional: diagonal of K_p, [1/s²].
+        derivative: diagonal of K_d, [1/s].
+        damping: ρ of the inverse of Γ_b, [1/kg] and [1/(kg·m²)].
+        reflection: φ, share of the measured contact that the hand feels, [-].
+        lag_share: β, share of the follower's lag that the hand feels, [-].
+        leader_damping: added at the leader's tool, [N·s/m].
+    """
+
+    name = "four-channel"
+    needs = frozenset({"models", "leader-wrench", "follower-wrench"})
+
+    proportional: Array = parameter((400.0,) * 6, "1/s²", "diagonal of K_p", 0.0, 1e5)
+    derivative: Array = parameter((40.0,) * 6, "1/s", "diagonal of K_d", 0.0, 1e4)
+    damping: float = parameter(0.01, "1/kg", "damping ρ of the inverse of Γ", 0.0, 1.0)
+    reflection: float = parameter(1.0, "-", "share of the measured contact that the hand feels", 0.0, 2.0)
+    lag_share: float = parameter(1.0, "-", "share of the follower's lag that the hand feels", 0.0, 1.0)
+    leader_damping: float = parameter(0.0, "N·s/m", "damping added at the leader's tool", 0.0, 1e3)
+
+    def __post_init__(self) -> None:
+        """Prepare the work arrays."""
+        super().__post_init__()
+        self._terms: tuple[ToolTerms, ToolTerms] | None = None
+        self._wrenches = np.zeros((2, 6))
+        self._known, self._felt, self._pull = [False, False], np.zeros(6), np.zeros(6)
+        self._wanted = np.zeros((6, 2), order="F")
+        self._squared = np.zeros((6, 6), order="F")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Prepare what depends on the parameters."""
+        self._rho = np.asfortranarray(self.damping * self.damping * np.eye(6))
+
+    def engage(self, a: Side, b: Side) -> None:
+        """Couple the present poses, with no wrench remembered."""
+        super().engage(a, b)
+        self._known = [False, False]
+
+    def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
+        """Contact and lag on the leader; the leader's acceleration and the pull of the lag on the follower."""
+        assert a.arm is not None and b.arm is not None  # "models" is among the needs
+        self.measure(a, b)
+        if self._terms is None:
+            self._terms = ToolTerms(a.arm.nv), ToolTerms(b.arm.nv)
+        h_a, h_b = self._wrench(0, a.wrench, dt), self._wrench(1, b.wrench, dt)
+        one, two = self._terms
+        one.update(a.arm, h_a, a.external_torque)
+        two.update(b.arm, h_b, b.external_torque)
+        error, lead = self._wanted[:, 0], self._wanted[:, 1]
+        np.multiply(self.derivative, self.rate, error)
+        error += self.proportional * self.error
+        lag = self._weigh(two.gamma, self._wanted)[:, 0]
+        self.mapping.back(self.reflection * h_b - self.lag_share * lag, self._felt)
+        self._felt[:3] -= self.leader_damping * a.twist[:3]
+        lead[:] = one.gamma.dot(self._felt) - one.A
+        if not self.mapping.plain:
+            lead[:] = self.mapping.matrix @ lead
+        lead += two.A
+        lead += error
+        self._pull[:] = self._weigh(two.gamma, self._wanted)[:, 1]
+        return a.effort(self._felt), b.effort(self._pull, self.mapping)
+
+    def _wrench(self, which: int, measured: Array | None, dt: float) -> Array:
+        """The wrench of one side: as measured; the last one, fading, when there is none; zero before the first."""
+        kept = self._wrenches[which]
+        if measured is not None:
+            kept[:], self._known[which] = measured, True
+        else:
+            kept *= math.exp(-dt / FADE) if self._known[which] else 0.0
+        return kept
+
+    def _weigh(self, gamma: Array, acceleration: Array) -> Array:
+        """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: the wrenches that cause them, [N] and [N·m]."""
+        if self.damping == 0.0:
+            return np.linalg.solve(gamma, acceleration)
+        gamma.dot(gamma, self._squared.T)
+        self._squared += self._rho
+        _, solved, _ = dposv(self._squared, acceleration)
+        return gamma.dot(solved)
+
+
+class FourChannelSensorless(FourChannel):
+    """Four channels without force sensors: both wrenches are those that momentum observers see.
+
+    An observer knows the contact only as well as its model: friction it does not know is felt as contact, and it is
+    slower than a sensor by the inverse of its gain.
+    """
+
+    name = "four-channel-sensorless"
+    needs = frozenset({"models", "observers"})

@@ -1,0 +1,70 @@
+"""The virtual handle moves as a body would, and never runs away from the tool."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.coupling import Admittance
+
+DT = 1e-3
+
+
+def engaged(pair, **parameters):
+    """A law engaged on two arms at rest, untouched."""
+    law, (a, b) = Admittance(**parameters), pair(1, moving=False)
+    a.wrench, b.wrench = np.zeros(6), np.zeros(6)
+    law.engage(a, b)
+    return law, a, b
+
+
+def test_a_steady_push_brings_the_handle_to_the_speed_of_its_damping(pair):
+    """M_v v̇ + B_v v = f: v(t) = f/B (1 − e^{−B t/M}), met at every step because the update is exact."""
+    law, a, b = engaged(pair, mass=2.0, damping=10.0, leash=1.0)
+    a.wrench[0] = 5.0
+    for tick in range(1, 201):
+        law.step(a, b, DT)
+        expected = 0.5 * (1.0 - np.exp(-5.0 * tick * DT))
+        np.testing.assert_allclose(law.handle.twist[0], expected, rtol=1e-9)
+
+
+def test_equal_and_opposite_wrenches_leave_the_handle_at_rest(pair):
+    """A hand that pushes as hard as the environment pushes back moves nothing."""
+    law, a, b = engaged(pair)
+    a.wrench[:], b.wrench[:] = 7.0, -7.0
+    for _ in range(100):
+        law.step(a, b, DT)
+    np.testing.assert_array_equal(law.handle.twist, 0.0)
+
+
+def test_the_leader_is_sent_to_the_handle_and_the_follower_to_the_leader(pair):
+    """Both efforts name targets, for arms that take nothing else."""
+    law, a, b = engaged(pair)
+    a.wrench[2] = 20.0
+    for _ in range(50):
+        on_a, on_b = law.step(a, b, DT)
+    assert on_a.target is law.handle and on_b.target is law.mapping
+    assert law.handle.position[2] > a.position[2]
+    assert on_a.wrench[2] > 0.0
+    np.testing.assert_allclose(on_b.wrench, 0.0, atol=1e-6)  # the leader has not moved yet
+
+
+def test_an_arm_that_cannot_follow_does_not_wind_up(pair):
+    """A second of 50 N against an arm that stands still: the handle waits at the end of its leash, at rest."""
+    law, a, b = engaged(pair, leash=0.02, turn_leash=0.1)
+    a.wrench[:] = [50.0, 0.0, 0.0, 0.0, 5.0, 0.0]
+    for _ in range(1000):
+        law.step(a, b, DT)
+    assert np.linalg.norm(law.handle.position - a.position) <= 0.02 + 1e-12
+    np.testing.assert_array_equal(law.handle.twist, 0.0)
+
+
+def test_lost_measurements_let_the_handle_come_to_rest(pair):
+    """Without wrenches the damping alone acts."""
+    law, a, b = engaged(pair, mass=1.0, damping=50.0)
+    a.wrench[1] = 10.0
+    for _ in range(20):
+        law.step(a, b, DT)
+    a.wrench = b.wrench = None
+    for _ in range(500):
+        law.step(a, b, DT)
+    assert np.abs(law.handle.twist).max() < 1e-6

@@ -1,0 +1,79 @@
+"""Four channels against Newton's law for both arms, and what happens when a wrench is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.coupling import FourChannel
+from farhand.mapping import WorkspaceMapping
+
+DT = 1e-3
+
+
+def acceleration(side, asked: np.ndarray) -> np.ndarray:
+    """How the tool accelerates when the motors carry its weight and exert ``asked``, and the measured wrench acts."""
+    arm = side.arm
+    push = arm.J.T @ (asked + side.wrench) - arm.coriolis - arm.viscous * arm.v
+    return arm.J @ np.linalg.solve(arm.M, push) + arm.drift
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("scale", [1.0, 2.5])
+def test_the_follower_accelerates_as_the_mapped_leader_does(seed, scale, pair):
+    """With exact models ë + K_d ė + K_p e = 0, whatever pushes on either side, however the workspace is turned."""
+    axes = (0.0, 0.0, 0.0) if scale == 1.0 else (0.3, -0.8, 0.5)
+    law = FourChannel(mapping=WorkspaceMapping(motion_scale=scale, axes=np.array(axes)), damping=0.0)
+    a, b = pair(seed)
+    law.engage(a, b)
+    b.arm.update(b.arm.q + 0.01, b.arm.v.copy())
+    on_a, on_b = law.step(a, b, DT)
+    lead, follow = acceleration(a, on_a.wrench), acceleration(b, on_b.wrench)
+    wanted = law.mapping.matrix @ lead + law.derivative * law.rate + law.proportional * law.error
+    np.testing.assert_allclose(follow, wanted, rtol=1e-8, atol=1e-8)
+
+
+def test_sides_that_agree_show_the_hand_the_contact_and_nothing_else(pair):
+    """No lag, no velocity: the leader gets exactly what the follower measures."""
+    law, (a, b) = FourChannel(), pair(3, moving=False)
+    law.engage(a, b)
+    b.wrench = np.array([10.0, -5.0, 2.0, 0.1, 0.2, -0.3])
+    on_a, _ = law.step(a, b, DT)
+    np.testing.assert_allclose(on_a.wrench, b.wrench, atol=1e-12)
+
+
+def test_a_follower_that_lags_is_felt_as_far_as_asked(pair):
+    """The lag pulls the hand back with the share β."""
+    felt = []
+    for share in (0.0, 1.0):
+        law, (a, b) = FourChannel(lag_share=share), pair(3, moving=False)
+        law.engage(a, b)
+        a.arm.update(a.arm.q + 0.01, a.arm.v.copy())
+        felt.append(law.step(a, b, DT)[0].wrench.copy())
+    assert np.abs(felt[0]).max() < 1e-12
+    assert felt[1] @ law.error < 0.0
+
+
+def test_a_wrench_that_is_lost_fades_and_is_never_taken_for_zero_at_once(pair):
+    """After one tick nearly all of it is left, after two seconds nothing."""
+    law, (a, b) = FourChannel(), pair(3, moving=False)
+    law.engage(a, b)
+    b.wrench = np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    law.step(a, b, DT)
+    b.wrench = None
+    soon = law.step(a, b, DT)[0].wrench[0]
+    for _ in range(2000):
+        late = law.step(a, b, DT)[0].wrench[0]
+    assert 9.9 < soon < 10.0
+    assert abs(late) < 1e-3
+
+
+def test_a_wrench_of_an_earlier_engagement_is_forgotten(pair):
+    """What was felt before parting does not come back with the next engagement."""
+    law, (a, b) = FourChannel(), pair(3, moving=False)
+    law.engage(a, b)
+    b.wrench = np.full(6, 10.0)
+    law.step(a, b, DT)
+    b.wrench = None
+    law.engage(a, b)
+    np.testing.assert_allclose(law.step(a, b, DT)[0].wrench, 0.0, atol=1e-9)
