@@ -11,12 +11,16 @@ from farhand.arm import Arm
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
 from farhand.link.endpoint import Endpoint
+from farhand.link.layers import FollowerPort, LeaderPort
 from farhand.safety import Trip, Watchdog
 from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
 from farhand.station import Station
 from farhand.telemetry import Telemetry
 
 Array = np.ndarray
+
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+"""The tool's axes, by name."""
 
 
 class PortEnergy:
@@ -55,6 +59,13 @@ class End:
         self.energy = 0.0  # put into the coupling by this side, net [J]
         self.asked, self._faded = np.zeros(6), np.zeros(6)
         self._pulls = station.controller.pulls
+        self._passive = None if station.drives.all() else ~station.drives
+
+    @property
+    def dropped(self) -> str:
+        """Which of a law's efforts this station cannot exert, in words; empty if none."""
+        axes = [axis for axis, drives in zip(AXES, self.station.drives, strict=True) if not drives]
+        return f"the {self.station.name} is passive in {', '.join(axes)}: efforts there are dropped" if axes else ""
 
     def take(self, effort: Effort) -> bool:
         """Remember what the law asks for, unless it is not a number; a wrench only if the station exerts wrenches."""
@@ -63,6 +74,8 @@ class End:
             return False
         if self._pulls:
             self.asked[:] = wrench
+            if self._passive is not None:
+                self.asked[self._passive] = 0.0  # nor do they count as energy put in
         self.contribution.target = effort.target
         return True
 
@@ -106,7 +119,7 @@ class Bridge(ABC):
         """Declare this bridge's channels in a stream of that name."""
         self._law_error = self.laws[-1].error
         self._stream = telemetry.stream(name, 1e9 / self.period_ns)
-        self._error = self._stream.channel("error", 6, "m, rad", ("x", "y", "z", "rx", "ry", "rz"))
+        self._error = self._stream.channel("error", 6, "m, rad", AXES)
         self._gain = self._stream.channel("engagement", 1, "-")
         self._energy = self._stream.channel("port_energy", 2, "J", ("leader", "follower"))
         self._age = self._stream.channel("age", 2, "s", ("at_leader", "at_follower"))
@@ -117,7 +130,7 @@ class Bridge(ABC):
             if station.guard.trip is not None:
                 return f"refused: {station.name} is tripped ({station.guard.trip.reason}); reset first"
         self._engage()
-        return "done"
+        return "; ".join(["done", *(end.dropped for end in (self.a, self.b) if end.dropped)])
 
     @abstractmethod
     def release(self) -> None:
@@ -205,6 +218,7 @@ class LinkEnd(End):
         endpoint: this end of the link.
         remote_arm: model of the other side, for laws that need one.
         watchdog: how long the other side may be silent.
+        port: this end of a passivity layer, or None.
     """
 
     def __init__(
@@ -214,12 +228,15 @@ class LinkEnd(End):
         endpoint: Endpoint,
         remote_arm: Arm | None = None,
         watchdog: Watchdog | None = None,
+        port: LeaderPort | FollowerPort | None = None,
     ) -> None:
         self.leads = station.role == "leader"
         super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
         self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
         self.engagement = Engagement()
-        self.port = PortEnergy()
+        self.energies, self.port = PortEnergy(), port
+        self._heard_position, self._heard_rotation, self._heard_twist = np.zeros(3), np.eye(3), np.zeros(6)
+        self._reflected = np.zeros(6)
         self.trip: Trip | None = None
         self.pending = False
         self._engaged_ns = 0
@@ -248,17 +265,39 @@ class LinkEnd(End):
     def step(self, now_ns: int, dt: float) -> None:
         """Evaluate this end's law, apply its own half, and send this side's state."""
         if self.engagement.wanted:
-            local, remote = self.station.side, self.remote
-            on_a, on_b = self.law.step(local, remote, dt) if self.leads else self.law.step(remote, local, dt)
+            on_a, on_b = self._evaluate(dt)
             if not self.take(on_a if self.leads else on_b):
                 self.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
                 self.engagement.release()
         if not self.engagement.wanted:
             self.part()
         self.apply(self.engagement.step(dt), dt)
-        self.port.add(self.contribution.wrench, self.station.arm.twist, dt)
+        self.energies.add(self.contribution.wrench, self.station.arm.twist, dt)
         self._write_packet()
         self.endpoint.send(now_ns)
+
+    def apply(self, gain: float, dt: float) -> None:
+        """Hand the faded wrench to the station, as far as the passivity layer lets it, and account for its energy."""
+        if isinstance(self.port, LeaderPort):
+            np.multiply(self.asked, gain, self._faded)
+            self.contribution.gain = gain
+            self.contribution.wrench = self.port.push(self._faded, self.station.arm.twist, dt)
+            self.energy -= float(self.contribution.wrench.dot(self.station.arm.twist)) * dt
+        else:
+            super().apply(gain, dt)
+
+    def _evaluate(self, dt: float) -> tuple[Effort, Effort]:
+        """The law on this side and the other, the follower's end's idea of the leader as the layer lets it move."""
+        local, remote = self.station.side, self.remote
+        if self.leads:
+            return self.law.step(local, remote, dt)
+        if isinstance(self.port, FollowerPort):
+            heard = self._heard_position, self._heard_rotation, self._heard_twist
+            self.port.lead(remote, *heard, self._reflected, dt)
+        on_a, on_b = self.law.step(remote, local, dt)
+        np.subtract(on_a.wrench, on_a.local, self._reflected)
+        self._reflected *= self.engagement.gain
+        return on_a, on_b
 
     def _lead(self, silent: bool, now_ns: int) -> None:
         """Couple when asked and able; part when the follower trips, leaves this engagement or does not take it up."""
@@ -271,7 +310,9 @@ class LinkEnd(End):
             engagement.release()
         if self.pending and silent:
             self.pending = False  # an old wish must not come true when the link returns
-        if self.pending and engagement.gain == 0.0 and self.station.guard.trip is None and not incoming.tripped:
+        answered = self.endpoint.round_trip_ns is not None  # only then is it known how long an answer takes
+        ready = answered and engagement.gain == 0.0 and self.station.guard.trip is None and not incoming.tripped
+        if self.pending and ready:
             self.pending, self.trip = False, None
             self.law.engage(self.station.side, self.remote)
             engagement.engage()
@@ -289,8 +330,12 @@ class LinkEnd(End):
             return
         new = incoming.engagement_id != engagement.number
         if new and self.station.guard.trip is None and engagement.gain == 0.0:
+            self.law.engage(self.remote, self.station.side)  # a mapping with a state starts where this tool is
             engagement.engage(incoming.engagement_id)
             self.trip = None
+            self._reflected[:] = 0.0
+            if isinstance(self.port, FollowerPort):
+                self.port.begin()
         if engagement.wanted and (new or not np.array_equal(self._leader_offset, incoming.offset_position)):
             self._leader_offset[:] = incoming.offset_position  # live changes of the leader's come too
             mapping.offset_position = incoming.offset_position.copy()
@@ -305,6 +350,11 @@ class LinkEnd(End):
             remote.rotation[:] = rotation_from_quaternion(packet.tool_quaternion)
             remote.twist[:] = packet.tool_twist
         remote.wrench = packet.measured_wrench
+        if self.port is not None:
+            self.port.hear(packet.port_energy_in, packet.port_energy_out)
+            heard = self._heard_position, self._heard_rotation, self._heard_twist
+            for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
+                kept[:] = new
 
     def _write_packet(self) -> None:
         packet, arm, mapping = self.endpoint.outgoing, self.station.arm, self.law.mapping
@@ -317,8 +367,11 @@ class LinkEnd(End):
         packet.tripped = self.station.guard.trip is not None
         packet.offset_position = mapping.offset_position
         packet.offset_quaternion = quaternion_from_rotation(mapping.offset_rotation)
-        packet.port_energy_in = self.port.given
-        packet.port_energy_out = self.port.given - self.port.net
+        if self.port is None:
+            packet.port_energy_in = self.energies.given
+            packet.port_energy_out = self.energies.given - self.energies.net
+        else:
+            packet.port_energy_in, packet.port_energy_out = self.port.given, self.port.taken
 
 
 class LinkedBridge(Bridge):

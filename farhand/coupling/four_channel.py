@@ -67,7 +67,7 @@ class FourChannel(Coupling):
         super().__post_init__()
         self._terms: tuple[ToolTerms, ToolTerms] | None = None
         self._wrenches = np.zeros((2, 6))
-        self._known, self._felt, self._pull = [False, False], np.zeros(6), np.zeros(6)
+        self._known, self._felt, self._pull, self._local = [False, False], np.zeros(6), np.zeros(6), np.zeros(6)
         self._wanted = np.zeros((6, 2), order="F")
         self._squared = np.zeros((6, 6), order="F")
         self.refresh()
@@ -96,14 +96,15 @@ class FourChannel(Coupling):
         error += self.proportional * self.error
         lag = self._weigh(two.gamma, self._wanted)[:, 0]
         self.mapping.back(self.reflection * h_b - self.lag_share * lag, self._felt)
-        self._felt[:3] -= self.leader_damping * a.twist[:3]
+        np.multiply(a.twist[:3], -self.leader_damping, self._local[:3])
+        self._felt += self._local
         lead[:] = one.gamma.dot(self._felt) - one.A
         if not self.mapping.plain:
             lead[:] = self.mapping.matrix @ lead
         lead += two.A
         lead += error
         self._pull[:] = self._weigh(two.gamma, self._wanted)[:, 1]
-        return a.effort(self._felt), b.effort(self._pull, self.mapping)
+        return a.effort(self._felt, local=self._local), b.effort(self._pull, self.mapping)
 
     def _wrench(self, which: int, measured: Array | None, dt: float) -> Array:
         """The wrench of one side: as measured; the last one, fading, when there is none; zero before the first."""

@@ -65,5 +65,6 @@ class PositionForce(Coupling):
             if self.force_map is not None:
                 self._reflected[:] = self.force_map.forward(self._reflected, dt)
         np.multiply(self._B, a.twist, self._drag)
-        np.subtract(self._reflected, self._drag, self._felt)
-        return a.effort(self._felt), b.effort(wrench_b, self.mapping)
+        np.negative(self._drag, self._drag)
+        np.add(self._reflected, self._drag, self._felt)
+        return a.effort(self._felt, local=self._drag), b.effort(wrench_b, self.mapping)

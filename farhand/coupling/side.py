@@ -20,14 +20,15 @@ class Effort:
 
     Attributes:
         wrench: on the arm at its tool point, world axes, [N] and [N·m].
+        local: the part of the wrench that the arm's own motion alone causes, such as damping, [N] and [N·m].
         target: pose and twist the law pulls the tool to, for arms that take positions or velocities; None if it names
             none.
     """
 
-    __slots__ = ("target", "wrench")
+    __slots__ = ("local", "target", "wrench")
 
     def __init__(self) -> None:
-        self.wrench = np.zeros(6)
+        self.wrench, self.local = np.zeros(6), NOTHING
         self.target: Target | None = None
 
 
@@ -60,8 +61,8 @@ class Side:
         self.age = 0.0
         self._effort = Effort()
 
-    def effort(self, wrench: Array | None = None, target: Target | None = None) -> Effort:
+    def effort(self, wrench: Array | None = None, target: Target | None = None, local: Array = NOTHING) -> Effort:
         """The effort of this side; it refers to ``wrench`` (zero by default) and is reused, so copy what must last."""
         self._effort.wrench = NOTHING if wrench is None else wrench
-        self._effort.target = target
+        self._effort.target, self._effort.local = target, local
         return self._effort

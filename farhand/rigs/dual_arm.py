@@ -22,6 +22,7 @@ from farhand.coupling import Coupling, law_named
 from farhand.errors import UnknownName
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
+from farhand.link.layers import TimeDomainPassivity, make_layer
 from farhand.link.packet import Packet, model_hash
 from farhand.parameters import assign_all, parameter
 from farhand.plants import Imperfections, SimulatedPlant
@@ -137,8 +138,11 @@ def build(options: Options) -> Rig:
     _push(shape, world, stations["leader"])
     parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
     assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
-    link.connected = not link.perfect
-    bridge = _bridge(law, stations, arms, link, parameters["watchdog"], shape)
+    layer = make_layer(options.layer)
+    link.connected = not link.perfect or layer is not None
+    bridge = _bridge(law, stations, arms, link, parameters["watchdog"], shape, layer)
+    if layer is not None:
+        parameters["layer"] = layer
     parameters["law"] = tuple(bridge.laws)
     for name, station in stations.items():
         parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, **station.controller.parts}
@@ -228,10 +232,11 @@ def _bridge(
     link: EmulatedLink,
     watchdog: Watchdog,
     shape: DualArm,
+    layer: TimeDomainPassivity | None = None,
 ) -> Bridge:
     """The law between the stations: in one process, or two ends with the emulated link between them."""
     leader, follower = stations["leader"], stations["follower"]
-    if link.perfect:
+    if link.perfect and layer is None:
         return DirectBridge(law(), leader, follower, leader.period_ns)
     models: dict[str, Arm | None] = {"leader": None, "follower": None}
     if "models" in law.needs:
@@ -240,8 +245,9 @@ def _bridge(
     same = model_hash("dual-arm", law.name, *robots, shape.parameter_set, shape.mass_scale)
     packets = [Packet(station.arm.nq, station.arm.nv, same) for station in (leader, follower)]
     to_leader, to_follower = connect(packets[0], packets[1], *link.channels)
-    a = LinkEnd(leader, law(), to_leader, models["follower"], watchdog)
-    b = LinkEnd(follower, law(), to_follower, models["leader"], watchdog)
+    ports = (None, None) if layer is None else layer.ports()
+    a = LinkEnd(leader, law(), to_leader, models["follower"], watchdog, ports[0])
+    b = LinkEnd(follower, law(), to_follower, models["leader"], watchdog, ports[1])
     return LinkedBridge(a, b, leader.period_ns)
 
 

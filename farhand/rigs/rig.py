@@ -10,6 +10,7 @@ from farhand.analysis.metrics import Metrics
 from farhand.clock import Clock
 from farhand.control.trajectory import Move
 from farhand.errors import FarhandError, UnknownName
+from farhand.link.layers import make_layer
 from farhand.parameters import assign, describe
 from farhand.session import Session
 from farhand.world import ForcePulse, World
@@ -17,12 +18,9 @@ from farhand.world import ForcePulse, World
 RIGS = {
     "dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall",
     "hazardous": "an iiwa 14 guided by a hand leads a Powerball, which takes joint velocities and may meet a wall",
+    "youbot": "an omega.6 pen leads the tool of a KUKA youBot by one spring and feels a tenth of its force",
 }
 """Every rig by name, with one line on what it is; ``farhand.rigs.<name>`` builds it."""
-
-LAYERS = ("none",)
-"""Layers around a law that this version has."""
-
 
 @dataclass(frozen=True)
 class Scenario:
@@ -131,8 +129,7 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
     """
     module = _module(name)
     options = options or Options()
-    if options.layer not in LAYERS:
-        raise UnknownName("layer", options.layer, LAYERS)
+    make_layer(options.layer)  # an unknown one is refused before anything is built
     return module.build(options)
 
 

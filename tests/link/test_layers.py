@@ -1,0 +1,144 @@
+"""Passivity layers: no net energy comes out, whatever the hand, the force, the delay and the losses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from farhand.coupling import Side
+from farhand.errors import UnknownName
+from farhand.link.layers import LAYERS, EnergyTank, TimeDomainPassivity, make_layer
+from farhand.parameters import assign
+
+DT = 1e-3
+EYE, REST = np.eye(3), np.zeros(6)
+
+
+def lead(port, position, force, remote=None):
+    """Tell the follower's end where the leader is, with a force that the law would exert on it."""
+    remote = remote or Side("leader")
+    port.lead(remote, np.asarray(position, dtype=float), EYE, REST, np.asarray(force, dtype=float), DT)
+    return remote
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    delay=st.integers(1, 300),
+    loss=st.floats(0.0, 0.5),
+    stiffness=st.floats(10.0, 5e3),
+    layer=st.sampled_from(sorted(LAYERS)),
+)
+def test_no_more_energy_comes_out_than_was_put_in(seed, delay, loss, stiffness, layer):
+    """A random leader against a force that lags by the delay and pushes at random, packets late and lost."""
+    rng = np.random.default_rng(seed)
+    made = LAYERS[layer](damping_limit=1e9)  # a bounded damper may need more than one step to take the energy back
+    leader, follower = made.ports()
+    position, velocity, sent = np.zeros(3), np.zeros(3), []
+    for tick in range(800):
+        velocity += 0.02 * rng.normal(size=3) - 0.02 * velocity
+        position = position + velocity * DT
+        late = sent[max(0, tick - delay)] if tick else (position, leader.given, leader.taken, np.zeros(6))
+        force_b = np.concatenate([-stiffness * late[0] + 5.0 * rng.normal(size=3), np.zeros(3)])
+        if rng.random() > loss:
+            follower.hear(late[1], late[2])
+        lead(follower, late[0], force_b)
+        force_a = late[3]
+        leader.push(force_a, np.concatenate([velocity, np.zeros(3)]), DT)
+        if rng.random() > loss and tick > delay:
+            leader.hear(*sent[tick - delay][4])
+        energies = follower.given.copy(), follower.taken.copy()
+        sent.append((position, leader.given.copy(), leader.taken.copy(), force_b, energies))
+        put_in, taken_out = (float(a.sum() + b.sum()) for a, b in zip(*_sums(leader, follower), strict=True))
+        assert taken_out <= put_in + 2.0 * made.lent + 1e-9
+
+
+def _sums(leader, follower):
+    return (leader.given, leader.taken), (follower.given, follower.taken)
+
+
+def test_a_force_that_only_resists_is_left_alone():
+    """What takes energy out of the hand needs no damping."""
+    leader, _ = TimeDomainPassivity().ports()
+    twist = np.array([0.1, 0.0, 0.0, 0.0, 0.2, 0.0])
+    wrench = -np.array([20.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(leader.push(wrench, twist, DT), wrench)
+    assert leader.added == 0.0
+    assert leader.given.sum() == pytest.approx((2.0 + 0.2) * DT)
+
+
+def test_a_force_that_would_create_energy_is_damped_to_none():
+    """Beyond what is lent, the damper takes exactly the power away."""
+    leader, _ = TimeDomainPassivity(lent=0.0).ports()
+    twist = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    pushed = leader.push(np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT)
+    assert pushed @ twist == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_damping_added_is_bounded():
+    """At a crawl the damper would have to be enormous; it waits instead."""
+    layer = TimeDomainPassivity(lent=0.0, damping_limit=50.0)
+    leader, _ = layer.ports()
+    twist = np.array([1e-6, 0.0, 0.0, 0.0, 0.0, 0.0])
+    leader.push(np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT)
+    assert leader.added == 50.0
+
+
+def test_the_reference_waits_for_energy_and_then_comes_back_without_a_trace():
+    """Held back by a contact that nobody paid for; paid for, it catches up; after the contact nothing is left."""
+    layer = TimeDomainPassivity(lent=0.0, recovery=20.0)
+    _, follower = layer.ports()
+    against = [-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    lead(follower, [0.0, 0.0, 0.0], against)
+    seen = lead(follower, [0.01, 0.0, 0.0], against)
+    assert seen.position[0] == pytest.approx(0.0, abs=1e-12)
+    follower.hear(np.array([0.25, 0, 0, 0, 0, 0]), np.zeros(6))  # 50 N over 5 mm
+    for _ in range(2000):
+        seen = lead(follower, [0.01, 0.0, 0.0], against)
+    assert seen.position[0] == pytest.approx(0.005, abs=1e-6)
+    for _ in range(2000):
+        seen = lead(follower, [0.01, 0.0, 0.0], np.zeros(6))
+    assert seen.position[0] == pytest.approx(0.01, abs=1e-9)
+
+
+def test_energy_in_an_old_packet_changes_nothing():
+    """Sums only grow: one that arrives late is no news."""
+    leader, _ = TimeDomainPassivity().ports()
+    leader.hear(np.full(6, 1.0), np.full(6, 0.5))
+    leader.hear(np.full(6, 0.1), np.full(6, 0.2))
+    assert (leader.heard, leader.heard_taken) == (6.0, 3.0)
+
+
+def test_the_tank_is_filled_by_a_drag_that_ends_when_it_is_full():
+    """A hand that moves on feels a damper that fades away; the reserve comes to the level."""
+    leader, _ = EnergyTank(level=0.5, fill=100.0).ports()
+    twist, drags = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.0]), []
+    for _ in range(5000):
+        drags.append(-leader.push(np.zeros(6), twist, DT)[0])
+    assert drags[0] == pytest.approx(100.0 * 0.5 * 0.2)
+    assert drags[-1] < 0.1
+    assert leader.reserve == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_new_engagement_starts_from_where_the_leader_is():
+    """What was held back before parting does not come along, and the way in between costs nothing."""
+    _, follower = TimeDomainPassivity(lent=0.0).ports()
+    against = [-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    lead(follower, [0.0, 0.0, 0.0], against)
+    lead(follower, [0.01, 0.0, 0.0], against)
+    follower.begin()
+    assert lead(follower, [0.5, 0.0, 0.0], against).position[0] == 0.5
+    assert follower.taken.sum() == 0.0
+
+
+def test_a_layer_is_set_live_and_found_by_name():
+    """The ports look at the layer's parameters, not at copies."""
+    layer = make_layer("tank")
+    leader, _ = layer.ports()
+    assign({"layer": layer}, "layer.level", 2.0)
+    assert leader.settings.level == 2.0
+    assert make_layer("none") is None
+    with pytest.raises(UnknownName, match="tdpa"):
+        make_layer("magic")
