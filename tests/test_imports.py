@@ -17,7 +17,7 @@ LAYERS = (
     ("errors", "files", "parameters", "spatial", "robots", "arm"),
     ("world", "plants", "sensing", "mapping", "control", "coupling", "friction"),
     ("link", "safety"),
-    ("ring", "clock", "commands", "telemetry", "station", "bridge", "session"),
+    ("ring", "clock", "commands", "telemetry", "station", "bridge", "linked_bridge", "session"),
     ("recording", "analysis", "learning"),
     ("rigs",),
     ("experiments", "console", "bench"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from farhand.analysis.metrics import Metrics
 from farhand.arm import Arm
-from farhand.bridge import Bridge, DirectBridge, LinkedBridge, LinkEnd
+from farhand.bridge import Bridge, DirectBridge
 from farhand.clock import WallClock
 from farhand.control.friction_offset import FrictionOffset
 from farhand.control.torque import TorqueController
@@ -24,6 +24,7 @@ from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
 from farhand.link.layers import TimeDomainPassivity, make_layer
 from farhand.link.packet import Packet, model_hash
+from farhand.linked_bridge import LinkedBridge, LinkEnd
 from farhand.parameters import assign_all, parameter
 from farhand.plants import Imperfections, SimulatedPlant
 from farhand.rigs.dual_arm_scenarios import SCENARIOS

@@ -1,0 +1,249 @@
+"""A law across a link: each end evaluates it on its own side and on what it has heard of the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.bridge import Bridge, End
+from farhand.coupling import Coupling, Effort, Side
+from farhand.coupling.engagement import Engagement
+from farhand.link.endpoint import Endpoint
+from farhand.link.layers import FollowerPort, LeaderPort
+from farhand.safety import Trip, Watchdog
+from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
+from farhand.station import Station
+
+Array = np.ndarray
+
+
+class PortEnergy:
+    """Energy that one side has put into a coupling and taken from it, per axis, as packets carry it.
+
+    Attributes:
+        given: put in, [J] ×6.
+        net: put in minus taken out, [J] ×6.
+    """
+
+    def __init__(self) -> None:
+        self.given, self.net = np.zeros(6), np.zeros(6)
+        self._step, self._positive = np.zeros(6), np.zeros(6)
+
+    def add(self, wrench_on_arm: Array, twist: Array, dt: float) -> None:
+        """Account for ``dt`` [s] of the coupling pushing with a wrench on an arm that moves."""
+        step = self._step
+        np.multiply(wrench_on_arm, twist, out=step)
+        step *= -dt
+        self.net += step
+        np.maximum(step, 0.0, out=self._positive)
+        self.given += self._positive
+
+
+class LinkEnd(End):
+    """One station's end of a bridge across a link: its own instance of the law on its own side and the last packet's.
+
+    The leader's end decides: it captures the offsets at engagement and sends them with the engagement's number; the
+    follower's end takes over a number it has not seen. An end that hears nothing for too long parts, says so, and
+    stays apart until a new number comes.
+
+    Args:
+        station: the local station.
+        law: this end's own instance.
+        endpoint: this end of the link.
+        remote_arm: model of the other side, for laws that need one.
+        watchdog: how long the other side may be silent.
+        port: this end of a passivity layer, or None.
+    """
+
+    def __init__(
+        self,
+        station: Station,
+        law: Coupling,
+        endpoint: Endpoint,
+        remote_arm: Arm | None = None,
+        watchdog: Watchdog | None = None,
+        port: LeaderPort | FollowerPort | None = None,
+    ) -> None:
+        self.leads = station.role == "leader"
+        super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
+        self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
+        self.engagement = Engagement()
+        self.energies, self.port = PortEnergy(), port
+        self._heard_position, self._heard_rotation, self._heard_twist = np.zeros(3), np.eye(3), np.zeros(6)
+        self._reflected = np.zeros(6)
+        self.trip: Trip | None = None
+        self.pending = False
+        self._engaged_ns = 0
+        self._leader_offset = np.zeros(3)
+
+    def receive(self, now_ns: int) -> None:
+        """Take in what has arrived, and notice silence."""
+        endpoint = self.endpoint
+        if endpoint.receive(now_ns):
+            self._read_packet()
+        silent_ns = endpoint.silence_ns(now_ns)
+        if silent_ns is None:
+            return
+        self.remote.age = (endpoint.age_ns(now_ns) or 0) * 1e-9
+        silent = self.watchdog.bites(silent_ns)
+        if silent and self.trip is None:
+            heard = f"nothing heard from the {self.remote.role} for {silent_ns * 1e-9:.3f} s"
+            self.trip = Trip(now_ns, "link", f"{heard} (limit {self.watchdog.silence:g} s)")
+        if self.trip is not None or self.station.guard.trip is not None:
+            self.engagement.release()
+        if self.leads:
+            self._lead(silent, now_ns)
+        else:
+            self._follow()
+
+    def step(self, now_ns: int, dt: float) -> None:
+        """Evaluate this end's law, apply its own half, and send this side's state."""
+        if self.engagement.wanted:
+            on_a, on_b = self._evaluate(dt)
+            if not self.take(on_a if self.leads else on_b):
+                self.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
+                self.engagement.release()
+        if not self.engagement.wanted:
+            self.part()
+        self.apply(self.engagement.step(dt), dt)
+        self.energies.add(self.contribution.wrench, self.station.arm.twist, dt)
+        self._write_packet()
+        self.endpoint.send(now_ns)
+
+    def apply(self, gain: float, dt: float) -> None:
+        """Hand the faded wrench to the station, as far as the passivity layer lets it, and account for its energy."""
+        if isinstance(self.port, LeaderPort):
+            np.multiply(self.asked, gain, self._faded)
+            self.contribution.gain = gain
+            self.contribution.wrench = self.port.push(self._faded, self.station.arm.twist, dt)
+            self.energy -= float(self.contribution.wrench.dot(self.station.arm.twist)) * dt
+        else:
+            super().apply(gain, dt)
+
+    def _evaluate(self, dt: float) -> tuple[Effort, Effort]:
+        """The law on this side and the other, the follower's end's idea of the leader as the layer lets it move."""
+        local, remote = self.station.side, self.remote
+        if self.leads:
+            return self.law.step(local, remote, dt)
+        if isinstance(self.port, FollowerPort):
+            heard = self._heard_position, self._heard_rotation, self._heard_twist
+            self.port.lead(remote, *heard, self._reflected, dt)
+        on_a, on_b = self.law.step(remote, local, dt)
+        np.subtract(on_a.wrench, on_a.local, self._reflected)
+        self._reflected *= self.engagement.gain
+        return on_a, on_b
+
+    def _lead(self, silent: bool, now_ns: int) -> None:
+        """Couple when asked and able; part when the follower trips, leaves this engagement or does not take it up."""
+        incoming, engagement = self.endpoint.incoming, self.engagement
+        taken_up = incoming.engagement_id == engagement.number
+        if incoming.tripped or (taken_up and not incoming.engaged):
+            engagement.release()
+        if engagement.wanted and not taken_up and self._overdue(now_ns):
+            self.trip = Trip(now_ns, "link", "the follower did not take up the engagement")
+            engagement.release()
+        if self.pending and silent:
+            self.pending = False  # an old wish must not come true when the link returns
+        answered = self.endpoint.round_trip_ns is not None  # only then is it known how long an answer takes
+        ready = answered and engagement.gain == 0.0 and self.station.guard.trip is None and not incoming.tripped
+        if self.pending and ready:
+            self.pending, self.trip = False, None
+            self.law.engage(self.station.side, self.remote)
+            engagement.engage()
+            self._engaged_ns = now_ns
+
+    def _overdue(self, now_ns: int) -> bool:
+        """Whether the follower has had time to answer the engagement."""
+        return self.watchdog.bites(now_ns - self._engaged_ns - (self.endpoint.round_trip_ns or 0))
+
+    def _follow(self) -> None:
+        """Do as the leader's packet says; an engagement number seen before does not count again."""
+        incoming, engagement, mapping = self.endpoint.incoming, self.engagement, self.law.mapping
+        if not incoming.engaged:
+            engagement.release()
+            return
+        new = incoming.engagement_id != engagement.number
+        if new and self.station.guard.trip is None and engagement.gain == 0.0:
+            self.law.engage(self.remote, self.station.side)  # a mapping with a state starts where this tool is
+            engagement.engage(incoming.engagement_id)
+            self.trip = None
+            self._reflected[:] = 0.0
+            if isinstance(self.port, FollowerPort):
+                self.port.begin()
+        if engagement.wanted and (new or not np.array_equal(self._leader_offset, incoming.offset_position)):
+            self._leader_offset[:] = incoming.offset_position  # live changes of the leader's come too
+            mapping.offset_position = incoming.offset_position.copy()
+            mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
+
+    def _read_packet(self) -> None:
+        packet, remote = self.endpoint.incoming, self.remote
+        if remote.arm is not None:
+            remote.arm.update(packet.q, packet.v)
+        else:
+            remote.position[:] = packet.tool_position
+            remote.rotation[:] = rotation_from_quaternion(packet.tool_quaternion)
+            remote.twist[:] = packet.tool_twist
+        remote.wrench = packet.measured_wrench
+        if self.port is not None:
+            self.port.hear(packet.port_energy_in, packet.port_energy_out)
+            heard = self._heard_position, self._heard_rotation, self._heard_twist
+            for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
+                kept[:] = new
+
+    def _write_packet(self) -> None:
+        packet, arm, mapping = self.endpoint.outgoing, self.station.arm, self.law.mapping
+        packet.q, packet.v = arm.q, arm.v
+        packet.tool_position, packet.tool_twist = arm.position, arm.twist
+        packet.tool_quaternion = quaternion_from_rotation(arm.rotation)
+        packet.measured_wrench = self.station.side.wrench
+        packet.commanded_wrench = self.contribution.wrench
+        packet.engaged, packet.engagement_id = self.engagement.wanted, self.engagement.number
+        packet.tripped = self.station.guard.trip is not None
+        packet.offset_position = mapping.offset_position
+        packet.offset_quaternion = quaternion_from_rotation(mapping.offset_rotation)
+        if self.port is None:
+            packet.port_energy_in = self.energies.given
+            packet.port_energy_out = self.energies.given - self.energies.net
+        else:
+            packet.port_energy_in, packet.port_energy_out = self.port.given, self.port.taken
+
+
+class LinkedBridge(Bridge):
+    """A law between two stations across a link, both ends in one process: what two machines do, in virtual time.
+
+    Args:
+        a: the leader's end.
+        b: the follower's end.
+        period_ns: time between evaluations and packets, [ns].
+    """
+
+    a: LinkEnd
+    b: LinkEnd
+
+    def __init__(self, a: LinkEnd, b: LinkEnd, period_ns: int = 1_000_000) -> None:
+        super().__init__(a, b, period_ns)
+        self._laws = [a.law, b.law]
+
+    @property
+    def laws(self) -> list[Coupling]:
+        """One law per end, the follower's last."""
+        return self._laws
+
+    @property
+    def trips(self) -> list[Trip]:
+        """Trips of the link, of either end."""
+        return [end.trip for end in (self.a, self.b) if end.trip is not None]
+
+    def _engage(self) -> None:
+        self.a.pending = not self.a.engagement.wanted  # until the leader's end has heard from the follower's
+
+    def release(self) -> None:
+        """Ask the leader's end to part; the follower's end does so when it hears of it."""
+        self.a.pending = False
+        self.a.engagement.release()
+
+    def _evaluate(self, now_ns: int, dt: float) -> None:
+        self.a.receive(now_ns)
+        self.b.receive(now_ns)
+        self.a.step(now_ns, dt)
+        self.b.step(now_ns, dt)
