@@ -28,7 +28,7 @@ def test_every_law_runs_in_every_scenario(dual_arm, law, scenario):
 @pytest.mark.parametrize("law", BUILT_IN)
 def test_every_law_works_over_a_bad_link_and_reports_age_loss_and_energy(dual_arm, law):
     """40 ms, 10 ms of jitter and one packet in twenty lost, for 3 s."""
-    run = dual_arm(quiet=False, law=law, delay=40.0, jitter=10.0, loss=0.05).on(3.0)
+    run = dual_arm(quiet=False, law=law, scenario="virtual-forces", delay=40.0, jitter=10.0, loss=0.05).on(3.0)
     metrics = run.metrics
     assert run.trips == []
     assert 0.020 <= metrics["link_age_mean"] < 0.032
