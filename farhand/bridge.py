@@ -103,6 +103,8 @@ class Bridge(ABC):
         for station in self.stations:
             if station.guard.trip is not None:
                 return f"refused: {station.name} is tripped ({station.guard.trip.reason}); reset first"
+        for station in self.stations:
+            station.rearm()
         self._engage()
         return "; ".join(["done", *(end.dropped for end in (self.a, self.b) if end.dropped)])
 

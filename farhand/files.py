@@ -1,12 +1,23 @@
-"""Files: text written whole or not at all."""
+"""Files: text written whole or not at all, and tables of numbers read with every mistake in them named."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from farhand.errors import FileError
+from farhand.errors import BadValue, FileError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+LARGEST = 1e12
+"""No number of a table that means anything is larger, whatever its unit; squares of such still are numbers."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -24,3 +35,109 @@ def write_text(path: Path, text: str) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise FileError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file: a header, and rows that are all as long; blank lines are left out.
+
+    Attributes:
+        name: of the file, for messages.
+        header: names of the columns.
+        rows: words of each row.
+        lines: where each row stands in the file, 1 being the header's line or a blank one before it.
+    """
+
+    name: str
+    header: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+
+    def column(self, name: str) -> list[str]:
+        """The words of one column."""
+        at = self.header.index(name)
+        return [row[at] for row in self.rows]
+
+    def numbers(self, *names: str) -> np.ndarray:
+        """These columns as finite numbers, rows × columns.
+
+        Raises:
+            BadValue: a word is no number; the message names its line.
+        """
+        import numpy as np
+
+        return np.stack([self._numbers(name) for name in names], axis=1)
+
+    def _numbers(self, name: str) -> np.ndarray:
+        import numpy as np
+
+        words = self.column(name)
+        values = np.array([_number(word) for word in words])
+        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
+        if len(wrong):
+            first, more = wrong[0], f" ({len(wrong)} lines in all)" if len(wrong) > 1 else ""
+            why = f"is beyond {LARGEST:g}" if np.isfinite(values[first]) else "is not a number"
+            raise BadValue(f"{self.name} line {self.lines[first]}: {name} {why}: {words[first][:40]!r}{more}")
+        return values
+
+
+def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
+    """Read a CSV file whose header names at least these columns, in any order.
+
+    Args:
+        path: of the file.
+        columns: that it must have.
+        rows: what its rows are, for messages.
+
+    Raises:
+        FileError: the file cannot be read.
+        BadValue: it is no such table; the message names the line.
+    """
+    table = [(line, row) for line, row in _lines(path) if any(word.strip() for word in row)]
+    if not table:
+        raise BadValue(f"{path.name} is empty (need the columns {','.join(columns)})")
+    header = [name.strip() for name in table[0][1]]
+    told = ",".join(header)[:120]
+    missing = [name for name in columns if name not in header]
+    if missing:
+        words = "the columns" if len(missing) > 1 else "the column"
+        other = next((f"; it is separated by {what}, not commas" for mark, what in _MARKS if told.count(mark) > 1), "")
+        raise BadValue(f"{path.name} lacks {words} {','.join(missing)} (header: {told}{other})")
+    if len(set(header)) < len(header):
+        raise BadValue(f"{path.name} names a column twice: {told}")
+    if len(table) == 1:
+        raise BadValue(f"{path.name} has a header and no {rows}")
+    for line, row in table[1:]:
+        if len(row) != len(header):
+            raise BadValue(f"{path.name} line {line} has {len(row)} values, not {len(header)}")
+    lines, found = zip(*table[1:], strict=True)
+    return Table(path.name, header, list(found), list(lines))
+
+
+_MARKS = ((";", "semicolons"), ("\t", "tabs"))
+
+
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    """The file's rows with the line each begins at."""
+    try:
+        reader = csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig")), skipinitialspace=True)
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadValue(f"{path.name} is not a text file") from None
+    found, line = [], 1
+    try:
+        for row in reader:
+            found.append((line, row))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise BadValue(f"{path.name} is not a CSV file: {error}") from None
+    return found
+
+
+def _number(word: str) -> float:
+    """What a file means by a word; Python's own grouping of digits is none of it."""
+    try:
+        return float(word) if "_" not in word else float("nan")
+    except ValueError:
+        return float("nan")

@@ -13,6 +13,7 @@ from farhand.coupling import Side
 from farhand.errors import Mismatch
 from farhand.plants import Brake, JointTorque, Plant, SimulatedPlant
 from farhand.safety import Guard
+from farhand.sensing.observer import MomentumObserver
 from farhand.telemetry import Telemetry
 from farhand.world import World
 
@@ -50,6 +51,7 @@ class Station:
         rest: ``"hold"`` or ``"free"`` when not coupled, for the torque controller made by default.
         period_ns: time between ticks, [ns].
         controller: what turns efforts or targets into the plant's commands; joint torque by default.
+        observer: estimates the tool's wrench from the arm's momentum; laws get it in place of the sensor's.
 
     Attributes:
         drives: along which of the tool's six axes the plant can exert an effort; elsewhere a passive joint gives way.
@@ -65,16 +67,21 @@ class Station:
         rest: str = "hold",
         period_ns: int = 1_000_000,
         controller: Controller | None = None,
+        observer: MomentumObserver | None = None,
     ) -> None:
         self.controller = controller or TorqueController(arm, rest, period_ns, Brake in plant.accepts)
         commands = self.controller.commands
         if commands not in plant.accepts:
             accepted = ", ".join(sorted(command.name for command in plant.accepts))
             raise Mismatch(f"station {name!r} commands {commands.name}, but its plant accepts {accepted}")
+        if observer is not None and commands is not JointTorque:
+            raise Mismatch(f"station {name!r} commands {commands.name}; an observer needs to know the joint torques")
         self.name, self.role, self.plant, self.arm, self.guard = name, role, plant, arm, guard
+        self.observer = observer
+        self._wrench: Array | None = None
         self.period_ns = period_ns
         self.side = Side(role, arm)
-        self.valid = False
+        self.valid, self._sampled_ns = False, 0
         self._contributions: list[Contribution] = []
         self._asked = Asked()
         self.drives = driven_axes(arm, plant.actuated)
@@ -110,30 +117,56 @@ class Station:
         if self._can_fail and hasattr(self.plant, "restart"):
             self.plant.restart()
 
+    def rearm(self) -> None:
+        """Tell the plant that a new engagement begins, so that sensors distrusted in the last one count again."""
+        if hasattr(self.plant, "rearm"):
+            self.plant.rearm()
+
     def record(self, telemetry: Telemetry) -> None:
         """Declare this station's channels."""
         self._stream = stream = telemetry.stream(self.name, 1e9 / self.period_ns)
         nq, nv, axes = self.arm.nq, self.arm.nv, ("fx", "fy", "fz", "tx", "ty", "tz")
-        self._motion = stream.block(("q", nq, "rad"), ("v", nv, "rad/s"))
+        joints = list(self.arm.model.names)[1:]
+        labels = [joints if len(joints) == size else () for size in (nq, nv)]  # a floating base has more numbers
+        self._motion = stream.block(("q", nq, "rad", labels[0]), ("v", nv, "rad/s", labels[1]))
         self._position = stream.channel("position_tool_in_world", 3, "m", ("x", "y", "z"))
+        self._rotation = stream.channel("rotation_tool_in_world", 9, "-")
+        self._columns = self.arm.rotation.T.reshape(9)  # a live view, column by column as the model keeps it
         self._twist = stream.channel("twist_tool_in_world", 6, "m/s, rad/s", ("vx", "vy", "vz", "wx", "wy", "wz"))
         self._measured = stream.channel("wrench_measured_in_world", 6, "N, N·m", axes)
         self._asked.effort = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
         self._commanded = self.controller.record(stream)  # computed in place where it is published and commanded
-        self._mode = stream.channel("mode", 1, "index")
+        self._mode = stream.channel("mode", 1, f"index of {', '.join(MODES)}")
+        self._age = stream.channel("sample_age", 1, "ns")
+        if self.observer is not None:
+            self._observed = stream.channel("wrench_observed_in_world", 6, "N, N·m", axes)
+        if hasattr(self.plant, "record"):
+            self.plant.record(stream)  # what it knows beside its samples, such as the wrench before a filter
 
     def sense(self, now_ns: int) -> None:
         """Read the plant; an unfit sample leaves the model at the last good state."""
         sample = self.plant.read(now_ns)
+        self._sampled_ns = sample.time_ns
         self.valid = self.guard.check(sample, now_ns)
         if self.valid:
             self.arm.motion[:] = sample.motion
             self.arm.compute()
             self.guard.check_tool(self.arm.position, now_ns)
             self.side.age = (now_ns - sample.time_ns) * 1e-9
-        self.side.wrench = sample.wrench if self.valid and self.guard.wrench_valid else None
+        self._wrench = sample.wrench if self.valid and self.guard.wrench_valid else None
+        self.side.wrench = self._wrench if self.observer is None else self._observe(self.observer)
         if self._can_fail and (fault := getattr(self.plant, "fault", None)):
             self.guard.stop(now_ns, "plant", fault)
+
+    def _observe(self, observer: MomentumObserver) -> Array | None:
+        """The wrench that explains the arm's momentum; None, and a new start, when its state is not known."""
+        if not self.valid:
+            observer.reset()
+            self._observed[:] = np.nan
+            return None
+        observer.update(self._commanded, self.period_ns * 1e-9)
+        self._observed[:] = observer.wrench()
+        return self._observed
 
     def act(self, now_ns: int) -> None:
         """Command the plant and publish this tick."""
@@ -175,9 +208,11 @@ class Station:
         arm = self.arm
         self._motion[:] = arm.motion
         self._position[:] = arm.position
+        self._rotation[:] = self._columns
         self._twist[:] = arm.twist
-        self._measured[:] = np.nan if self.side.wrench is None else self.side.wrench
+        self._measured[:] = np.nan if self._wrench is None else self._wrench
         self._mode[0] = mode
+        self._age[0] = now_ns - self._sampled_ns
         self._stream.commit(now_ns)
 
 

@@ -8,35 +8,20 @@ import numpy as np
 
 from farhand.bench.measure import Work
 from farhand.rigs import Rig
+from farhand.robots.dh import DHArm
 
 
 def toolbox_arm():
     """The UR5e of the dual-arm rig (kinematics ``cb``) as a Robotics Toolbox arm, with its own compiled dynamics."""
     from roboticstoolbox import DHRobot, RevoluteDH
 
-    d = (0.163, 0.0, 0.0, 0.131, 0.1, 0.1)
-    a = (0.0, -0.425, -0.392, 0.0, 0.0, 0.0)
-    alpha = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
-    mass = (3.761, 8.058, 2.846, 1.37, 1.3, 0.365)
-    centre = (
-        (0, -0.02561, 0.00193),
-        (0.2125, 0, 0.11336),
-        (0.15, 0, 0.0265),
-        (0, -0.0018, 0.01634),
-        (0, 0.0018, 0.01634),
-        (0, 0, -0.001159),
-    )
-    inertia = (
-        (0.007, 0.0065, 0.0066),
-        (0.015, 0.334, 0.332),
-        (0.004, 0.0788, 0.0785),
-        (0.0017, 0.0014, 0.0013),
-        (0.0014, 0.0013, 0.001),
-        (0.00019, 0.00019, 0.00026),
-    )
+    arm = DHArm.load("ur5e", "cb")
+    order = [0, 3, 5, 1, 4, 2]  # the toolbox wants Ixx, Iyy, Izz, Ixy, Iyz, Ixz
     links = [
-        RevoluteDH(d=d[i], a=a[i], alpha=alpha[i], m=mass[i], r=centre[i], I=[*inertia[i], 0, 0, 0], Jm=0.1, G=1)
-        for i in range(6)
+        RevoluteDH(d=d, a=a, alpha=alpha, m=mass, r=com, I=inertia[order], Jm=armature, G=1)
+        for d, a, alpha, mass, com, inertia, armature in zip(
+            arm.d, arm.a, arm.alpha, arm.mass, arm.com, arm.inertia, arm.armature, strict=True
+        )
     ]
     return DHRobot(links, name="ur5e")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, ReportFolder, check_file, check_folder, stdout, within, write_json
+from farhand.cli.output import Bar, JsonPath, ReportFolder, check_files, check_folder, stdout, within, write_json
 
 if TYPE_CHECKING:
     from farhand.sensing.compensation import Compensated
@@ -55,8 +55,7 @@ def calibrate(
 
     Example: [bold]farhand ft calibrate raw.csv --out tool.json --tool-id gripper --report report[/bold]
     """
-    check_file(out)
-    check_file(json)
+    check_files(out, json, read=[raw])
     check_folder(report)
     within("--gravity", gravity, 0.1, 100.0, "m/s²")
     from farhand.sensing.identification import identify
@@ -100,8 +99,7 @@ def compensate(
 
     Example: [bold]farhand ft compensate raw.csv --tool tool.json --out clean.csv[/bold]
     """
-    check_file(out)
-    check_file(json)
+    check_files(out, json, read=[raw, tool])
     check_folder(report)
     from farhand.sensing.readings import write_readings
 
@@ -124,7 +122,7 @@ def report_on(
 
     Example: [bold]farhand ft report raw.csv --tool tool.json --report report[/bold]
     """
-    check_file(json)
+    check_files(json, read=[raw, tool])
     check_folder(report)
     readings, known, clean = _compensated(raw, tool, drift, tool_id, sensor_id)
     _finish(readings, known, clean, raw, json, report)
@@ -260,17 +258,22 @@ def calibration_rows(found: Identification) -> list[tuple[str, str]]:
 def compensation_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
     """The compensation as a table."""
     before, after, drift = result["before"], result["after"], result["drift"]["range"]
+    touched = result["contact_share"] == 1.0
+    which = "with contact" if touched else "without contact"
+    followed = f"{max(drift[:3]):.3g} N, {max(drift[3:]):.3g} N·m over {result['seconds']:.4g} s"
+    share = "every reading" if touched else f"{100.0 * result['contact_share']:.3g} % of the readings"
     return [
-        ("force without contact", _change(before["force"], after["force"], "N")),
-        ("torque without contact", _change(before["torque"], after["torque"], "N·m")),
-        ("drift followed", f"{max(drift[:3]):.3g} N, {max(drift[3:]):.3g} N·m over {result['seconds']:.4g} s"),
-        ("contact", f"{100.0 * result['contact_share']:.3g} % of the readings, up to {result['largest_force']:.4g} N"),
+        (f"force {which}", _change(before["force"], after["force"], "N")),
+        (f"torque {which}", _change(before["torque"], after["torque"], "N·m")),
+        ("drift followed", "none: no reading is free of contact" if touched else followed),
+        ("contact", f"{share}, up to {result['largest_force']:.4g} N"),
     ]
 
 
 def _change(before: float, after: float, unit: str) -> str:
     share = 100.0 * removed(before, after)
-    return f"{before:.4g} {unit} before, {after:.3g} {unit} after (root mean square; {share:.1f} % removed)"
+    said = f"{share:.1f} % removed" if share >= 0.0 else f"{-share:.1f} % more"
+    return f"{before:.4g} {unit} before, {after:.3g} {unit} after (root mean square; {said})"
 
 
 def _triple(values: Any, half: Any) -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, check_file, stdout, write_json
-from farhand.errors import BadValue, FileError, UnknownName
+from farhand.cli.output import Bar, JsonPath, check_files, stdout, write_json
+from farhand.errors import BadValue, UnknownName
 
 if TYPE_CHECKING:
     from farhand.mapping.ik import Pose, Solution
@@ -23,6 +23,9 @@ RESULTS = ("status", "position_error", "rotation_error", "iterations", "time_us"
 SOLVERS = ("combined", "levenberg", "newton")
 QUATERNION_TOLERANCE = 0.01
 """How far the length of a quaternion may be from 1: files are often rounded to a few digits."""
+
+FARTHEST = 1e6
+"""Largest coordinate of a pose, [m]."""
 
 RobotName = Annotated[
     str, typer.Argument(metavar="ROBOT", help="One of farhand list, or the path of an MJCF or URDF file.")
@@ -58,8 +61,7 @@ def ik(
 
     Example: [bold]farhand ik ur5e poses.csv --out joints.csv[/bold]
     """
-    check_file(out)
-    check_file(json)
+    check_files(out, json, read=[poses])
     if solver not in SOLVERS:
         raise UnknownName("solver", solver, SOLVERS)
     targets = read_poses(poses)
@@ -84,49 +86,23 @@ def read_poses(path: Path) -> list[Pose]:
     """
     import numpy as np
 
+    from farhand.files import read_csv
     from farhand.mapping.ik import Pose
     from farhand.spatial import rotation_from_quaternion
 
+    table = read_csv(path, COLUMNS, "poses")
     found = []
-    for line, row in _rows(path):
-        try:
-            numbers = np.array([float(word) for word in row])
-        except ValueError:
-            raise BadValue(f"{path.name} line {line}: {','.join(row)[:80]!r} must be numbers") from None
-        if not np.isfinite(numbers).all():
-            raise BadValue(f"{path.name} line {line}: {','.join(COLUMNS)} must be finite, not {','.join(row)[:80]}")
-        length = float(np.linalg.norm(numbers[3:]))
+    for line, row in zip(table.lines, table.numbers(*COLUMNS), strict=True):
+        if np.abs(row[:3]).max() > FARTHEST:
+            raise BadValue(f"{table.name} line {line}: x,y,z must be within {FARTHEST:g} m, not {row[:3].tolist()}")
+        length = float(np.linalg.norm(row[3:]))
         if abs(length - 1.0) > QUATERNION_TOLERANCE:
             raise BadValue(
-                f"{path.name} line {line}: the quaternion qx,qy,qz,qw has length {length:.4g}, not 1 "
+                f"{table.name} line {line}: the quaternion qx,qy,qz,qw has length {length:.4g}, not 1 "
                 f"(tolerance {QUATERNION_TOLERANCE:g})"
             )
-        found.append(Pose(numbers[:3], rotation_from_quaternion(numbers[3:])))
+        found.append(Pose(row[:3], rotation_from_quaternion(row[3:])))
     return found
-
-
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Line number and the words of :data:`COLUMNS`, for every line that is not blank."""
-    try:
-        table = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise BadValue(f"{path.name} is not a CSV file") from None
-    if not any(table):
-        raise BadValue(f"{path.name} is empty (need the columns {','.join(COLUMNS)})")
-    header = [name.strip() for name in table[0]]
-    missing = [name for name in COLUMNS if name not in header]
-    if missing:
-        raise BadValue(f"{path.name} lacks {','.join(missing)} (header: {','.join(header)[:120]})")
-    rows = [(line, row) for line, row in enumerate(table[1:], start=2) if any(word.strip() for word in row)]
-    if not rows:
-        raise BadValue(f"{path.name} has a header and no poses")
-    for line, row in rows:
-        if len(row) != len(header):
-            raise BadValue(f"{path.name} line {line} has {len(row)} values, not {len(header)}")
-    at = [header.index(name) for name in COLUMNS]
-    return [(line, [row[i] for i in at]) for line, row in rows]
 
 
 def _solver(robot: Robot, name: str) -> Solves:

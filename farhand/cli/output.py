@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,6 +49,16 @@ def check_file(path: Path | None) -> None:
     if path.is_dir():
         raise FileError(f"cannot write {path}: it is a folder")
     _check_below(path, path.parent)
+
+
+def check_files(*written: Path | None, read: Iterable[Path]) -> None:
+    """:func:`check_file` for each, and refuse one that is also read, or written twice."""
+    taken = {path.resolve() for path in read}
+    for path in written:
+        check_file(path)
+        if path is not None and path.resolve() in taken:
+            raise FileError(f"cannot write {path}: the same command also reads it or writes something else there")
+        taken |= {path.resolve()} if path is not None else set()
 
 
 def check_folder(folder: Path | None) -> None:

@@ -52,7 +52,7 @@ def reproduce(
     if mutations:
         if report is not None:
             raise BadValue("--mutations writes no report; leave out --report")
-        return _check_mutations(selection, json)
+        return _check_mutations(selection, json, seed)
     from farhand.experiments import harness, page
 
     with counting("reproducing") as progress:
@@ -94,7 +94,7 @@ def _value(entry: Entry) -> str:
     return "–" if value is None else f"{value} {unit}".rstrip()
 
 
-def _check_mutations(selection: str | None, json: JsonPath) -> int:
+def _check_mutations(selection: str | None, json: JsonPath, seed: int) -> int:
     from farhand.experiments import harness, mutation
 
     if selection is not None and "/" in selection:
@@ -102,7 +102,7 @@ def _check_mutations(selection: str | None, json: JsonPath) -> int:
     results: dict[str, list[MutationResult]] = {}
     for group in harness.groups() if selection is None else [selection]:
         with counting(f"breaking {group}") as progress:
-            results[group] = mutation.check(group, progress)
+            results[group] = mutation.check(group, progress, seed=seed)
     rows = [
         {
             "rig": group,

@@ -181,7 +181,8 @@ def generator(stream: str) -> np.random.Generator:
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def seeded(seed: int) -> Iterator[None]:
+    """Every :func:`generator` made meanwhile has this seed; nothing measured with another one is used again."""
     global _seed
     previous = _seed
     if seed != previous:
@@ -255,7 +256,7 @@ def run(selection: str | None = None, progress: Progress | None = None, *, seed:
         UnknownName: no such rig, id or name.
         BadValue: an experiment returned something that cannot be judged.
     """
-    with _seeded(seed):
+    with seeded(seed):
         return measure(select(selection), progress)
 
 

@@ -67,12 +67,13 @@ def patched(target: object, attribute: str, new: object) -> AbstractContextManag
     return mock.patch.object(target, attribute, new)
 
 
-def check(group: str, progress: Progress | None = None) -> list[MutationResult]:
+def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> list[MutationResult]:
     """Apply each mutation of a rig in turn and see whether the ids that watch it notice.
 
     Args:
         group: the rig, such as ``"dual-arm"``.
         progress: called with the mutations done, their number and the name of the next.
+        seed: of every random number, as in :func:`~farhand.experiments.harness.run`.
 
     Raises:
         UnknownName: no such rig, or a mutation watches an id that does not exist.
@@ -82,19 +83,24 @@ def check(group: str, progress: Progress | None = None) -> list[MutationResult]:
     for id in (id for mutation in mutations for id in mutation.watched):
         if id not in known:
             raise UnknownName(f"experiment of {group}", id, known)
-    whole = _verdicts([item for id, item in known.items() if any(id in m.watched for m in mutations)])
-    results = []
-    for done, mutation in enumerate(mutations):
-        if progress:
-            progress(done, len(mutations), mutation.name)
-        with mutation.apply():
-            after = _verdicts([known[id] for id in mutation.watched])
-        before = {id: whole[id] for id in mutation.watched}
-        flipped = bool(before) and all(before[id] != "differs" and after[id] == "differs" for id in before)
-        results.append(MutationResult(mutation.name, mutation.watched, flipped, before, after, mutation.breaks))
+    with harness.seeded(seed):
+        whole = _verdicts([item for id, item in known.items() if any(id in m.watched for m in mutations)])
+        results = []
+        for done, mutation in enumerate(mutations):
+            if progress:
+                progress(done, len(mutations), mutation.name)
+            results.append(_check(mutation, known, whole))
     if progress:
         progress(len(mutations), len(mutations), "")
     return results
+
+
+def _check(mutation: Mutation, known: Mapping[str, Experiment], whole: Mapping[str, Verdict]) -> MutationResult:
+    with mutation.apply():
+        after = _verdicts([known[id] for id in mutation.watched])
+    before = {id: whole[id] for id in mutation.watched}
+    flipped = bool(before) and all(before[id] != "differs" and after[id] == "differs" for id in before)
+    return MutationResult(mutation.name, mutation.watched, flipped, before, after, mutation.breaks)
 
 
 def _verdicts(items: list[Experiment]) -> dict[str, Verdict]:

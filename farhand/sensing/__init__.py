@@ -1,12 +1,12 @@
 """Sensing: from the raw counts of a force/torque sensor to the wrench of a contact, and a simulated sensor."""
 
 from farhand.sensing.arc import ArcResult, calibration_arc, identify_arc, identify_yaw
-from farhand.sensing.calibration import Calibration, calibrate
 from farhand.sensing.compensation import Compensated, compensate
 from farhand.sensing.conditioner import Conditioner
 from farhand.sensing.contact import ContactDetector
 from farhand.sensing.drift import DriftTracker
 from farhand.sensing.gauges import GaugeSensor
+from farhand.sensing.grasped import FrameCheck, check_frame
 from farhand.sensing.identification import Identification, identify
 from farhand.sensing.inertial import Body, identify_body, inertial_wrench
 from farhand.sensing.kalman import ScalarKalman, VectorKalman
@@ -21,13 +21,13 @@ from farhand.sensing.tool import Thermal, Tool, load_tool
 __all__ = [
     "Body",
     "ArcResult",
-    "Calibration",
     "Compensated",
     "Conditioner",
     "ContactDetector",
     "DriftTracker",
     "ForceSensor",
     "GaugeSensor",
+    "FrameCheck",
     "Handle",
     "Identification",
     "Line",
@@ -43,8 +43,8 @@ __all__ = [
     "Tool",
     "VectorKalman",
     "Warming",
-    "calibrate",
     "calibration_arc",
+    "check_frame",
     "common_slope",
     "compensate",
     "fit_line",

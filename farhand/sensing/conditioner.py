@@ -38,6 +38,8 @@ class Conditioner:
         gravity: downward acceleration, [m/s²].
         samples: readings that the bias is made of, [-].
         limit: share of the capacity from which a reading does not count, [-]; above 1, every reading counts.
+        latch: whether a sensor that was saturated stays without a measurement until :meth:`trust`. A law that loses
+            and regains the wrench with every swing of a contact would keep it swinging.
         status: ``bias`` while the bias is taken, ``ok``, ``saturated`` or ``invalid`` (not a number).
         bias: b, [N] and [N·m].
         wrench: on the arm by hand or environment, world axes at the tool point, [N] and [N·m]; the last good one.
@@ -49,10 +51,12 @@ class Conditioner:
     gravity: float = 9.81
     samples: int = parameter(100, "-", "readings that the bias is made of", 1, 1_000_000)
     limit: float = parameter(0.95, "-", "share of the capacity from which a reading does not count", 0.1, 2.0)
+    latch: bool = parameter(True, "-", "whether a saturated sensor is distrusted until the next engagement")
 
     def __post_init__(self) -> None:
         """Prepare the maps; the bias is still to be taken."""
         self.wrench, self.raw, self.bias = np.zeros(6), np.zeros(6), np.zeros(6)
+        self._distrusted, self._worst = False, (0, 0.0)
         self._in_tool, self._share, self._sum = np.zeros(6), np.zeros(6), np.zeros(6)
         self._rows_tool, self._rows = self._in_tool.reshape(2, 3), self.wrench.reshape(2, 3)
         self._resolution = self.profile.resolution
@@ -65,8 +69,18 @@ class Conditioner:
         """Prepare what depends on the parameters."""
         self._per_limit = 1.0 / (self.limit * self.profile.capacity)
 
+    def mount(self, load: Load) -> None:
+        """Take the weight of another load off from now on, such as the tool's and an object's together."""
+        self.load = load
+        self._per_down = self._weight_map(self.profile.internals + load)
+
+    def trust(self) -> None:
+        """Believe a sensor again that was saturated."""
+        self._distrusted = False
+
     def tare(self) -> None:
         """Take the bias anew from the next readings, hands off."""
+        self.trust()
         self.status, self._biased = "bias", False
         self._taken, self._sum[:] = 0, 0.0
 
@@ -89,6 +103,9 @@ class Conditioner:
         share = np.multiply(raw, self._per_limit, self._share)
         if not share.dot(share) < 1.0 and not self._usable(share):  # a norm below the limit needs no closer look
             return None
+        if self._distrusted:
+            self.status = "saturated"
+            return None
         raw -= self._per_down.dot(rotation_tool_in_world[2])
         if not self._biased:
             self._take()
@@ -105,9 +122,9 @@ class Conditioner:
         if self.status == "bias":
             return f"taking the bias: sample {self._taken} of {self.samples}"
         if self.status == "saturated":
-            axis = int(np.argmax(np.abs(self._share)))
+            axis, value = self._worst
             limit = self.limit * self.profile.capacity[axis]
-            return f"saturated: {AXES[axis]} at {self.raw[axis]:.4g} {UNITS[axis]} (limit {limit:.4g} {UNITS[axis]})"
+            return f"saturated: {AXES[axis]} at {value:.4g} {UNITS[axis]} (limit {limit:.4g} {UNITS[axis]})"
         if self.status == "invalid":
             return f"{AXES[int(np.argmax(np.isnan(self._share)))]} is not a number"
         return ""
@@ -125,7 +142,9 @@ class Conditioner:
             return False
         if (np.abs(share) < 1.0).all():
             return True
-        self.status = "saturated"
+        self.status, self._distrusted = "saturated", self.latch and self._biased
+        axis = int(np.argmax(np.abs(share)))
+        self._worst = axis, float(self.raw[axis])
         return False
 
     def _take(self) -> None:

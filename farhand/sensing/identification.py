@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,9 @@ WARM = 2.0
 
 FAR = 8.0
 """Robust standard deviations from which on a pose is said not to fit the others."""
+
+TURNED = 3.0
+"""How many times better a fit with the sensor's yaw must explain the poses to be recommended."""
 
 _FIXED = 10  # m, m r, b_f, b_τ
 
@@ -98,16 +101,36 @@ def identify(
     check_poses(poses)
     fit = _Fit(poses, gravity, yaw, _fit_thermal(readings, thermal))
     fit.solve(poses.count if weighting == "sample" else np.ones(len(poses)))
-    if weighting == "auto":
-        fit.solve(*fit.weights(readings))
-    tool = fit.tool(tool_id, sensor_id)
+    turned = [] if yaw else _turned(fit)
+    try:
+        if weighting == "auto":
+            fit.solve(*fit.weights(readings))
+        tool = fit.tool(tool_id, sensor_id)
+    except BadValue as error:
+        raise BadValue("; ".join([str(error), *turned])) from None
     left = fit.left
-    noise = _noise(readings, tool, poses)
-    tool = Tool(**{**vars(tool), "noise": noise})
+    tool = replace(tool, noise=_noise(readings, tool, poses))
     rest = readings.wrench - tool.bias_at(readings.temperature, len(readings)) - tool.weight(readings.up)
     before, after = _norms(readings.wrench), _norms(rest)
-    advice = (*advice_on(poses), *_advice(tool), *_misfits(left * np.sqrt(fit.share), readings, poses))
+    misfits = _misfits(left * np.sqrt(fit.share), readings, poses)
+    advice = (*turned, *advice_on(poses), *_advice(tool), *misfits)
     return Identification(tool, poses, left, before, after, advice, total - len(readings))
+
+
+def _turned(fit: _Fit) -> list[str]:
+    """What a fit with the sensor's yaw would say, if it explains the poses far better than this one without."""
+    if len(fit.poses) < 6:
+        return []
+    free = _Fit(fit.poses, fit.gravity, True, fit.thermal)
+    free.solve(np.ones(len(fit.poses)))
+    without, with_it = _rms(fit.left[:, :3]), _rms(free.left[:, :3])
+    if without < max(TURNED * with_it, 1e-6):
+        return []
+    psi = (free.x[_FIXED] + np.pi) % (2.0 * np.pi) - np.pi
+    return [
+        f"a turn of the sensor by {psi:.3g} rad about its z axis leaves {with_it:.2g} N per pose, not {without:.2g} N: "
+        "calibrate with --yaw"
+    ]
 
 
 def _fit_thermal(readings: Readings, wanted: bool | None) -> bool:

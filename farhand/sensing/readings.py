@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from farhand.errors import BadValue, FileError
-from farhand.files import write_text
+from farhand.errors import BadValue
+from farhand.files import read_csv, write_text
 from farhand.sensing.profile import AXES
 
 Array = np.ndarray
@@ -75,26 +75,24 @@ def read_readings(path: str | Path) -> Readings:
         FileError: the file cannot be read.
         BadValue: what is in it cannot be used; the message names the line.
     """
-    path = Path(path)
-    header, rows = _rows(path)
-    at = {name: header.index(name) for name in header}
-    wanted = [*COLUMNS, *(["temp"] if "temp" in at else [])]
-    numbers = np.stack([_numbers(path, name, [row[at[name]] for row in rows]) for name in wanted], axis=1)
+    table = read_csv(Path(path), COLUMNS, "readings")
+    wanted = [*COLUMNS, *(["temp"] if "temp" in table.header else [])]
+    numbers = table.numbers(*wanted)
     time, quaternion, wrench = numbers[:, 0], numbers[:, 1:5], numbers[:, 5:11]
     back = np.flatnonzero(np.diff(time) < 0.0)
     if len(back):
-        before, after = time[back[0]], time[back[0] + 1]
-        raise BadValue(f"{path.name} line {back[0] + 3}: t goes back from {before:g} to {after:g} s; sort it by time")
+        before, after, line = time[back[0]], time[back[0] + 1], table.lines[back[0] + 1]
+        raise BadValue(f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time")
     length = np.linalg.norm(quaternion, axis=1)
     wrong = np.flatnonzero(np.abs(length - 1.0) > QUATERNION_TOLERANCE)
     if len(wrong):
         raise BadValue(
-            f"{path.name} line {wrong[0] + 2}: the quaternion qx,qy,qz,qw has length {length[wrong[0]]:.4g}, not 1 "
-            f"(tolerance {QUATERNION_TOLERANCE:g}; {len(wrong)} of {len(time)} lines)"
+            f"{table.name} line {table.lines[wrong[0]]}: the quaternion qx,qy,qz,qw has length "
+            f"{length[wrong[0]]:.4g}, not 1 (tolerance {QUATERNION_TOLERANCE:g}; {len(wrong)} of {len(time)} lines)"
         )
-    others = {name: [row[at[name]] for row in rows] for name in header if name not in wanted}
-    temperature = numbers[:, 11] if "temp" in at else None
-    return Readings(time, quaternion / length[:, None], wrench, temperature, tuple(header), others)
+    others = {name: table.column(name) for name in table.header if name not in wanted}
+    temperature = numbers[:, 11] if "temp" in wanted else None
+    return Readings(time, quaternion / length[:, None], wrench, temperature, tuple(table.header), others)
 
 
 def write_readings(path: str | Path, readings: Readings, deviations: Array | None = None) -> None:
@@ -119,54 +117,3 @@ def write_readings(path: str | Path, readings: Readings, deviations: Array | Non
     writer.writerow(header)
     writer.writerows(zip(*(columns[name] for name in header), strict=True))
     write_text(Path(path), text.getvalue())
-
-
-def _rows(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Header and rows, all as long as the header."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadValue(f"{path.name} is not a text file") from None
-    try:
-        table = list(csv.reader(io.StringIO(text)))
-    except csv.Error as error:
-        raise BadValue(f"{path.name} is not a CSV file: {error}") from None
-    if not text.strip():
-        raise BadValue(f"{path.name} is empty (need the columns {','.join(COLUMNS)})")
-    header, rows = [name.strip() for name in table[0]], table[1:]
-    while rows and not any(rows[-1]):
-        rows.pop()
-    missing = [name for name in COLUMNS if name not in header]
-    if missing:
-        words = "the columns" if len(missing) > 1 else "the column"
-        raise BadValue(f"{path.name} lacks {words} {','.join(missing)} (header: {','.join(header)[:120]})")
-    if len(set(header)) < len(header):
-        raise BadValue(f"{path.name} names a column twice: {','.join(header)[:120]}")
-    if not rows:
-        raise BadValue(f"{path.name} has a header and no readings")
-    for line, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            raise BadValue(f"{path.name} line {line} has {len(row)} values, not {len(header)}")
-    return header, rows
-
-
-def _numbers(path: Path, name: str, words: list[str]) -> Array:
-    """One column; the message names the first line that is no finite number."""
-    try:
-        values = np.array(words, dtype=float)
-    except ValueError:
-        values = np.array([_number(word) for word in words])
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if len(wrong):
-        more = f" ({len(wrong)} lines in all)" if len(wrong) > 1 else ""
-        raise BadValue(f"{path.name} line {wrong[0] + 2}: {name} is not a number: {words[wrong[0]]!r}{more}")
-    return values
-
-
-def _number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return np.nan

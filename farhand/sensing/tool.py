@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from farhand.errors import BadValue, FileError, Mismatch
-from farhand.files import write_text
+from farhand.files import LARGEST, write_text
 from farhand.sensing.profile import AXES, Load
 from farhand.spatial import skew
 
@@ -219,19 +219,28 @@ def _tool(content: Mapping[str, Any], where: str) -> Tool:
         value = table.get(key, default)
         try:
             array = np.array(value, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             array = np.array(np.nan)
-        if array.shape != shape or not np.isfinite(array).all():
+        if array.shape != shape or isinstance(value, bool) or not (np.abs(array) <= LARGEST).all():
             size = " × ".join(map(str, shape)) or "one"
             raise BadValue(f"{where}: {key} must be {size} finite number{'s' if shape else ''}, not {str(value)[:60]}")
+        return array
+
+    def positive(key: str, *shape: int, default: object, zero: bool = False) -> Array:
+        array = numbers(key, *shape, default=default)
+        if not (array >= 0.0 if zero else array > 0.0).all():
+            raise BadValue(f"{where}: {key} must {'not be negative' if zero else 'be positive'}: {array.tolist()}")
         return array
 
     words = [content.get(key, "") for key in ("tool_id", "sensor_id")]
     if not all(isinstance(word, str) for word in words):
         raise BadValue(f"{where}: tool_id and sensor_id must be words, not {words}")
     covariance = numbers("covariance", 10, 10)
-    if np.abs(covariance - covariance.T).max() > 1e-6 * np.abs(covariance).max() or (np.diag(covariance) < 0).any():
-        raise BadValue(f"{where}: covariance must be symmetric with a positive diagonal")
+    largest = float(np.abs(covariance).max())
+    if np.abs(covariance - covariance.T).max() > 1e-6 * largest or np.linalg.eigvalsh(covariance)[0] < -1e-6 * largest:
+        raise BadValue(f"{where}: covariance must be symmetric and have no negative eigenvalue")
+    if not numbers("mass"):
+        raise BadValue(f"{where}: mass must not be 0: the centre of mass has no meaning then")
     line, thermal = content.get("thermal"), None
     if line is not None:
         if not isinstance(line, dict):
@@ -244,9 +253,9 @@ def _tool(content: Mapping[str, Any], where: str) -> Tool:
         numbers("bias_force", 3),
         numbers("bias_torque", 3),
         covariance=covariance,
-        freedom=float(numbers("freedom", default=1e9)),
-        noise=numbers("noise", 6, default=[0.0] * 6),
-        gravity=float(numbers("gravity", default=9.81)),
+        freedom=float(positive("freedom", default=1e9)),
+        noise=positive("noise", 6, default=[0.0] * 6, zero=True),
+        gravity=float(positive("gravity", default=9.81)),
         yaw=float(numbers("yaw", default=0.0)),
         yaw_deviation=float(numbers("yaw_deviation", default=0.0)),
         thermal=thermal,

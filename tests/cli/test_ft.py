@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,6 +125,10 @@ BAD = {
     "word": (_set(7, "tz", "high"), "line 8: tz is not a number: 'high'"),
     "gap": (_set(9, "fy", ""), "line 10: fy is not a number"),
     "infinite": (_set(9, "fy", "inf"), "line 10: fy is not a number"),
+    "huge": (_set(9, "fy", "1e300"), "line 10: fy is beyond 1e+12: '1e300'"),
+    "grouped digits": (_set(9, "fy", "1_000"), "line 10: fy is not a number: '1_000'"),
+    "semicolons": (lambda rows: [[";".join(row)] for row in rows], "separated by semicolons, not commas"),
+    "tabs": (lambda rows: [["\t".join(row)] for row in rows], "separated by tabs, not commas"),
     "quaternion": (_set(3, "qw", "2.0"), "line 4: the quaternion qx,qy,qz,qw has length"),
     "unsorted": (lambda rows: [rows[0], *rows[2:10], rows[1], *rows[10:]], "line 10: t goes back"),
     "empty": (lambda rows: [], "is empty"),
@@ -207,3 +212,63 @@ def test_missing_files_are_refused(farhand_command, raw, tool, tmp_path):
     assert farhand_command("ft", "calibrate", tmp_path / "no.csv", "--out", tmp_path / "x.json").code == 2
     assert farhand_command("ft", "compensate", raw, "--tool", tmp_path / "no.json", "--out", tmp_path / "x").code == 2
     assert farhand_command("ft", "compensate", raw, "--tool", tool, "--out", tmp_path).code == 2
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace(",", " , "),
+        lambda text: "\n".join(",".join(f'"{word}"' for word in line.split(",")) for line in text.splitlines()),
+        lambda text: "\n" + text.replace("\n", "\n\n"),
+    ],
+    ids=["byte order mark", "line ends of Windows", "spaces", "quotes", "blank lines"],
+)
+def test_spelling_of_the_file_does_not_matter(farhand_command, raw, tool, tmp_path, spell):
+    """The same numbers, as other programs write them."""
+    (tmp_path / "other.csv").write_bytes(spell(raw.read_text()).encode())
+    said = farhand_command("ft", "calibrate", tmp_path / "other.csv", "--out", tmp_path / "other.json")
+    assert said.code == 0, said.err
+    assert json.loads((tmp_path / "other.json").read_text())["mass"] == json.loads(tool.read_text())["mass"]
+
+
+def test_nothing_that_is_read_is_written_over(farhand_command, raw, tool, tmp_path):
+    """Neither the recording nor the calibration, however the path is spelled; nor the same file twice."""
+    before = raw.read_bytes(), tool.read_bytes()
+    same = raw.parent / "." / raw.name
+    for words in (
+        ["calibrate", raw, "--out", same],
+        ["calibrate", raw, "--out", tmp_path / "x.json", "--json", raw],
+        ["compensate", raw, "--tool", tool, "--out", same],
+        ["compensate", raw, "--tool", tool, "--out", tool],
+        ["compensate", raw, "--tool", tool, "--out", tmp_path / "x.csv", "--json", tmp_path / "x.csv"],
+        ["report", raw, "--tool", tool, "--report", tmp_path / "page", "--json", tool],
+    ):
+        said = farhand_command("ft", *words)
+        assert said.code == 2 and said.err.count("\n") == 1 and "cannot write" in said.err
+    assert (raw.read_bytes(), tool.read_bytes()) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.csv", "tool.json"]
+
+
+def test_a_turned_sensor_is_told_to_be_one(farhand_command, rng, truth, tmp_path):
+    """A small turn spoils the fit and a large one leaves none: both lines name the flag that finds it."""
+    for turn, code in ((0.3, 0), (-2.0, 2)):
+        poses = Rotation.random(12, rng=rng)
+        turned = recording(truth, poses * Rotation.from_euler("z", turn), 200, rng)
+        write_readings(tmp_path / "raw.csv", replace(turned, quaternion=np.repeat(poses.as_quat(), 200, axis=0)))
+        said = farhand_command("ft", "calibrate", tmp_path / "raw.csv", "--out", tmp_path / "tool.json")
+        assert said.code == code and f"by {turn:g} rad" in said.err and "--yaw" in said.err
+        assert farhand_command("ft", "calibrate", tmp_path / "raw.csv", "--out", tmp_path / "t.json", "--yaw").err == ""
+
+
+def test_a_recording_in_contact_throughout_is_called_so(farhand_command, rng, truth, tool, tmp_path):
+    """No word about readings without contact, of which there are none, nor about drift that was not followed."""
+    pressed = recording(truth, Rotation.random(3, rng=rng), 200, rng)
+    pressed.wrench[:, 2] += 60.0
+    write_readings(tmp_path / "pressed.csv", pressed)
+    out = tmp_path / "out.csv"
+    said = farhand_command("ft", "compensate", tmp_path / "pressed.csv", "--tool", tool, "--out", out)
+    assert said.code == 0 and said.err.count("\n") == 1 and "every reading counts as contact" in said.err
+    assert "without contact" not in said.out and "force with contact" in said.out
+    assert "none: no reading is free of contact" in said.out and "every reading, up to" in said.out

@@ -101,12 +101,17 @@ def test_a_path_is_followed_on_one_branch(farhand_command, tmp_path):
     [
         ("", "is empty"),
         (HEADER, "no poses"),
-        (f"x,y,z,qx,qy,qz\n{LEVEL}", "lacks qw"),
-        (f"{HEADER}\n0.4,0.1,nan,0,0,0,1", "line 2: x,y,z,qx,qy,qz,qw must be finite"),
-        (f"{HEADER}\n{LEVEL}\n0.4,0.1,high,0,0,0,1", "line 3: '0.4,0.1,high"),
+        (f"x,y,z,qx,qy,qz\n{LEVEL}", "lacks the column qw"),
+        (f"{HEADER}\n0.4,0.1,nan,0,0,0,1", "line 2: z is not a number: 'nan'"),
+        (f"{HEADER}\n{LEVEL}\n0.4,0.1,high,0,0,0,1", "line 3: z is not a number: 'high'"),
         (f"{HEADER}\n0.4,0.1,0.3,0,0,0,2", "length 2, not 1"),
         (f"{HEADER}\n0.4,0.1,0.3,0,0,0", "line 2 has 6 values, not 7"),
-        (b"\xff\xfe\x00", "not a CSV file"),
+        (b"\xff\xfe\x00", "not a text file"),
+        (f"{HEADER}\n1e300,0,0,0,0,0,1", "line 2: x is beyond"),
+        (f"{HEADER}\n1e9,0,0,0,0,0,1", "line 2: x,y,z must be within 1e+06 m"),
+        (f"{HEADER}\n0_1,0,0,0,0,0,1", "line 2: x is not a number: '0_1'"),
+        (f"{HEADER},x\n{LEVEL},3", "names a column twice"),
+        (f"{HEADER}\n{LEVEL}".replace(",", ";"), "separated by semicolons, not commas"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_line_and_leaves_the_output_alone(farhand_command, tmp_path, content, words):
@@ -119,6 +124,16 @@ def test_a_file_that_cannot_be_used_is_one_line_and_leaves_the_output_alone(farh
     assert said.err.startswith("farhand: ") and said.err.count("\n") == 1
     assert words in said.err
     assert out.read_text() == "old"
+
+
+def test_the_poses_are_not_written_over(farhand_command, tmp_path):
+    """Nor are the joints by the summary."""
+    source = write(tmp_path / "p.csv", reachable("ur5e", 1))
+    before = source.read_bytes()
+    for words in (["--out", source], ["--out", tmp_path / "q.csv", "--json", tmp_path / "." / "q.csv"]):
+        said = farhand_command("ik", "ur5e", source, *words)
+        assert said.code == 2 and said.err.count("\n") == 1 and "cannot write" in said.err
+    assert source.read_bytes() == before and not (tmp_path / "q.csv").exists()
 
 
 def test_what_does_not_exist_is_named_with_what_does(farhand_command, tmp_path):

@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,8 +15,11 @@ import time
 import numpy as np
 import pytest
 
+from farhand.cli import running
 from farhand.plants import SimulatedPlant
 from farhand.recording.loader import load
+from farhand.recording.recorder import record_process
+from farhand.rigs.rerun import rerun
 
 SHORT = ("run", "dual-arm", "--headless", "--scenario", "free", "--seconds", "0.6")
 
@@ -224,7 +228,7 @@ def test_an_interrupted_run_ends_in_order(tmp_path, end):
     command = [sys.executable, "-m", "farhand", *words, *files]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        while not (tmp_path / "r.mcap.part").exists():
+        while not (tmp_path / "r.mcap").exists():
             assert run.poll() is None, run.stderr.read()
             time.sleep(0.05)
         time.sleep(1.0)
@@ -239,3 +243,39 @@ def test_an_interrupted_run_ends_in_order(tmp_path, end):
     times_ns = load(tmp_path / "r.mcap").streams["leader"].times_ns
     assert len(times_ns) == round(1000 * seconds)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.json", "r.mcap"]
+
+
+def test_a_run_killed_outright_leaves_a_recording_that_opens_and_can_be_run_again(tmp_path):
+    """Control loop and recorder both get kill -9; what was recorded a second ago is there, and repeats to the bit."""
+    words = ["run", "dual-arm", "--law", "position-position", "--headless", "--clock", "wall", "--seconds", "600"]
+    command = [sys.executable, "-m", "farhand", *words, "--record", str(tmp_path / "r.mcap")]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        while not (tmp_path / "r.mcap").exists():
+            assert run.poll() is None
+            time.sleep(0.02)
+        time.sleep(1.0)
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    recording = load(tmp_path / "r.mcap")
+    assert not recording.complete
+    assert recording.duration > 0.3
+    assert rerun(recording).exact
+
+
+def record_on_a_small_disk(*arguments) -> None:
+    """A recorder whose files may not grow beyond half a megabyte."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+    record_process(*arguments)
+
+
+def test_a_recording_that_stops_does_not_stop_the_run(farhand_command, tmp_path, monkeypatch):
+    """The disk is full: the run goes on to its end, one line says so, and the code is 2."""
+    monkeypatch.setattr(running, "record_process", record_on_a_small_disk)
+    words = (*SHORT[:-1], "2", "--record", tmp_path / "r.mcap", "--json", tmp_path / "r.json")
+    said = farhand_command(*words)
+    assert said.code == 2 and "the recording stopped before the run: cannot write" in said.err
+    assert said.err.count("\n") == 1 and "recording:" not in said.out
+    assert json.loads((tmp_path / "r.json").read_text())["seconds"] == 2.0
+    assert load(tmp_path / "r.mcap").events[-1][1].startswith("recording stopped: ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand.cli.running import RecordingProcess, drive
+from farhand.clock import WallClock
 from farhand.errors import FileError
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
@@ -19,8 +20,16 @@ def rig():
 
 def test_a_recorder_that_cannot_start_is_an_error_before_the_first_tick(rig, tmp_path, capfd):
     """Nobody teleoperates for an hour in the belief that it was recorded."""
-    with pytest.raises(FileError, match="did not start"):
-        RecordingProcess(rig.session.telemetry.path, tmp_path / "missing" / "r.mcap")
+    rig.session.clock = WallClock()
+    with pytest.raises(FileError, match="is not a folder"):
+        RecordingProcess(rig.session, tmp_path / "missing" / "r.mcap")
+
+
+def test_a_recorder_that_ends_in_virtual_time_is_noticed_and_the_run_goes_on(rig, tmp_path):
+    """No waiting for somebody who is not there."""
+    outcome = drive(rig, 3.0, tmp_path / "missing" / "r.mcap")
+    assert outcome.seconds == 3.0
+    assert "is not a folder" in str(outcome.unrecorded)
 
 
 def test_a_run_that_breaks_off_leaves_what_it_recorded(rig, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ MUTATIONS = [mutation for module in MODULES for mutation in module.MUTATIONS]
 def entries(ids: list[str], seed: int = 0) -> list[Entry]:
     """Run these ids afresh."""
     harness.clear_shared()
-    with harness._seeded(seed):
+    with harness.seeded(seed):
         found = [item for item in harness.experiments_of("dual-arm") if item.id in ids]
         judged = harness.measure(found, failures=NUMERICAL_FAILURES)
     harness.clear_shared()

@@ -23,7 +23,7 @@ MUTATIONS = [m for module in MODULES for m in module.MUTATIONS if not set(m.watc
 
 def entries(ids: list[str], seed: int = 0) -> dict[str, Entry]:
     harness.clear_shared()
-    with harness._seeded(seed):
+    with harness.seeded(seed):
         found = [item for item in harness.experiments_of("hazardous") if item.id in ids]
         judged = harness.measure(found, failures=NUMERICAL_FAILURES)
     harness.clear_shared()

@@ -87,3 +87,25 @@ def test_progress_names_each_mutation(write_rig):
     seen = []
     mutation.check("toy-spring", lambda done, total, label: seen.append((done, total, label)))
     assert seen == [(0, 1, "weak"), (1, 1, "")]
+
+
+def test_the_seed_is_that_of_the_experiments(write_rig):
+    """The verdicts before are those of a run with the same seed."""
+    write_rig(
+        "toy_dice",
+        """
+class Dice:
+    sides = 2
+
+def even(): return generator("dice").integers(0, Dice.sides) == 0
+
+@experiment("T-1", "Even", **fields)
+def one(): return Finding(1.0, ok=bool(even()))
+
+MUTATIONS = [Mutation("fair", "Nothing.", ("T-1",), lambda: patched(Dice, "sides", 2))]
+""",
+    )
+    for seed in range(6):
+        [result] = mutation.check("toy-dice", seed=seed)
+        assert result.before == {"T-1": harness.run("toy-dice", seed=seed)[0].verdict}
+    assert {mutation.check("toy-dice", seed=seed)[0].before["T-1"] for seed in range(6)} == {"pass", "differs"}

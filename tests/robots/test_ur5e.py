@@ -1,4 +1,7 @@
-"""The UR5e against its own tables: DH product for the kinematics, kinetic energy per link for the dynamics."""
+"""The UR5e against its own tables: DH product for the kinematics, kinetic energy per link for the dynamics.
+
+The tables are typed here once more on purpose: a test that read the robot's own files would not notice a slip in them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from farhand.robots import load_robot
+from farhand.robots.dh import DHArm
 
 HALF_PI = np.pi / 2
 ALPHA = (HALF_PI, 0.0, 0.0, HALF_PI, -HALF_PI, 0.0)  # [rad]
@@ -67,6 +71,17 @@ def tool_pose(variant: str, q: NDArray[np.float64]) -> tuple[NDArray[np.float64]
     data.qpos = q
     mujoco.mj_kinematics(model, data)
     return data.site("tool").xpos, data.site("tool").xmat.reshape(3, 3)
+
+
+@pytest.mark.parametrize("variant", LENGTHS)
+def test_the_table_in_the_robots_folder_is_the_published_one(variant: str) -> None:
+    """Lengths, masses, centres and inertias, number by number."""
+    arm = DHArm.load("ur5e", variant)
+    np.testing.assert_array_equal([arm.a, arm.d], LENGTHS[variant])
+    np.testing.assert_allclose(arm.alpha, ALPHA, rtol=1e-15)
+    for link, (mass, com, inertia) in enumerate(LINKS):
+        np.testing.assert_array_equal([arm.mass[link], *arm.com[link], *arm.inertia[link]], [mass, *com, *inertia])
+    np.testing.assert_array_equal(arm.armature, np.full(6, ARMATURE))
 
 
 @pytest.mark.parametrize("posture", PUBLISHED)

@@ -139,7 +139,7 @@ def test_taking_the_bias_anew_undoes_drift():
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("axis", range(6))
 def test_saturation_is_told_within_the_very_sample(axis, sign):
-    """One count below 95 % of any axis's capacity counts, 95 % does not; the next good sample counts again."""
+    """One count below 95 % of any axis's capacity counts, 95 % does not; good samples count again when trusted again."""
     conditioner = ready(gravity=0.0)
     edge = sign * np.ceil(0.95 * HEX_E.counts[axis]) * np.eye(6)[axis]
     below = edge - sign * np.eye(6)[axis]
@@ -147,7 +147,17 @@ def test_saturation_is_told_within_the_very_sample(axis, sign):
     assert conditioner.update(edge, UPRIGHT) is None
     assert conditioner.status == "saturated"
     assert f"saturated: {('fx', 'fy', 'fz', 'tx', 'ty', 'tz')[axis]} at" in conditioner.reason
+    assert conditioner.update(below, UPRIGHT) is None and "saturated" in conditioner.reason
+    conditioner.trust()
     assert conditioner.update(below, UPRIGHT) is not None and conditioner.reason == ""
+
+
+def test_without_the_latch_the_next_good_sample_counts():
+    """For a sensor that is only looked at, not coupled by."""
+    conditioner = ready(gravity=0.0)
+    assign({"conditioner": conditioner}, "conditioner.latch", False)
+    assert conditioner.update(1.0 * HEX_E.counts, UPRIGHT) is None
+    assert conditioner.update(np.zeros(6), UPRIGHT) is not None
 
 
 def test_several_axes_short_of_their_limits_are_still_a_measurement():
@@ -200,7 +210,9 @@ def test_a_bias_of_nonsense_is_refused():
 def test_its_parameters_can_be_set_by_path():
     """The limit takes effect at once; a share beyond reason is refused."""
     conditioner = ready(gravity=0.0)
-    assert {path for path, *_ in describe({"conditioner": conditioner})} == {"conditioner.limit", "conditioner.samples"}
+    assert {path for path, *_ in describe({"conditioner": conditioner})} == {
+        f"conditioner.{name}" for name in ("latch", "limit", "samples")
+    }
     assign({"conditioner": conditioner}, "conditioner.limit", 0.5)
     assert conditioner.update(0.6 * HEX_E.counts, UPRIGHT) is None
     with pytest.raises(OutOfRange):

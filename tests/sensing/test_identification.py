@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
 
 from farhand.errors import BadValue, UnknownName
-from farhand.sensing import Readings, calibrate, identify
+from farhand.sensing import Readings, identify
 from tests.sensing.ft_data import NOISE, Truth, random_truth, recording
 
 QUIET = np.zeros(6)
@@ -147,14 +147,20 @@ def test_the_thermal_slope_is_found_where_the_temperature_varies():
         identify(raw, thermal=True)
 
 
-def test_it_agrees_with_the_calibration_from_means():
-    """One mean per orientation is the special case."""
+def test_one_reading_per_pose_is_plain_least_squares():
+    """Forces in (m, b_f) and torques in (m r, b_τ), as written; so is the covariance."""
     rng = np.random.default_rng(8)
-    raw = recording(random_truth(rng), Rotation.random(12, rng=rng), 50, rng)
-    found = identify(raw, weighting="pose")
-    other = calibrate(found.poses.wrench, raw.rotations[::50])
-    np.testing.assert_allclose(found.tool.values[1:], np.concatenate([other.com, other.bias]), atol=1e-9)
-    np.testing.assert_allclose(np.sqrt(np.diag(found.tool.covariance)), other.deviations, rtol=1e-6)
+    raw = recording(random_truth(rng), Rotation.random(12, rng=rng), 1, rng)
+    found = identify(raw, weighting="pose").tool
+    A, B = np.zeros((12, 3, 4)), np.zeros((12, 3, 6))
+    for row, g in enumerate(raw.rotations.transpose(0, 2, 1) @ [0.0, 0.0, -9.81]):
+        A[row] = np.column_stack([g, np.eye(3)])
+        B[row] = np.column_stack([np.cross(np.eye(3), g).T, np.eye(3)])
+    (mass, *bias), left, *_ = np.linalg.lstsq(A.reshape(36, 4), raw.wrench[:, :3].ravel())
+    moment = np.linalg.lstsq(B.reshape(36, 6), raw.wrench[:, 3:].ravel())[0][:3]
+    np.testing.assert_allclose([found.mass, *found.com, *found.bias_force], [mass, *moment / mass, *bias], atol=1e-9)
+    variance = left[0] / 32 * np.linalg.inv(A.reshape(36, 4).T @ A.reshape(36, 4))[0, 0]
+    assert found.covariance[0, 0] == pytest.approx(variance, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,7 @@ def jacobian() -> Finding:
 def drift() -> Finding:
     """J̇q̇ of each arm, and their difference Ġq̇, against central differences of the DH Jacobian along the motion."""
     pair, worst = rig_pair(), 0.0
-    moving = zip(states("drift of the leader", 100), states("drift of the follower", 100), strict=True)
-    for (q_a, v_a), (q_b, v_b) in moving:
-        pair.put(q_a, v_a, q_b, v_b)
+    for q_a, v_a, q_b, v_b in pair.moving("drift", 100):
         one, two = (
             slope(lambda t, q=q, v=v, table=table: table.jacobian(q + t * v) @ v)  # type: ignore[misc]
             for q, v, table in zip((q_a, q_b), (v_a, v_b), pair.tables, strict=True)
@@ -185,9 +183,7 @@ def frames() -> Finding:
 def constraint_rate() -> Finding:
     """The rate that the law reports against the change of its own error along the motion, about captured offsets."""
     pair, worst = rig_pair(), 0.0
-    moving = zip(states("rate of the leader", 50), states("rate of the follower", 50), strict=True)
-    for (q_a, v_a), (q_b, v_b) in moving:
-        pair.put(q_a, v_a, q_b, v_b)
+    for q_a, v_a, q_b, v_b in pair.moving("rate", 50):
         pair.law.engage(pair.a, pair.b)
         pair.law.measure(pair.a, pair.b)
         rate = pair.law.rate.copy()  # −ẏ

@@ -38,6 +38,13 @@ class Pair:
         self.arms[0].update(q_a, v_a)
         self.arms[1].update(q_b, v_b)
 
+    def moving(self, stream: str, count: int) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """Put both arms into random states of their own, one after the other: q_a, v_a, q_b, v_b of each."""
+        of = [states(f"{stream} of the {who}", count) for who in ("leader", "follower")]
+        for a, b in zip(*of, strict=True):
+            self.put(*a, *b)
+            yield *a, *b
+
     def multiplier(self) -> Array:
         """The law's u at the present state, [N] and [N·m]."""
         self.law.step(self.a, self.b, 1e-3)

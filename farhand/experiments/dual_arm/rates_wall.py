@@ -1,6 +1,6 @@
 """The five threads as real threads in wall time. Values are yes, no and counts: wall time never comes out twice alike.
 
-:func:`soak` runs them for a minute and prints the table.
+:func:`soak` runs them for as long as asked and prints the table.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = "dual-arm"
 RUNS, SECONDS = 5, 1.0
+MINUTE = 60.0  # [s] asked for
 RATES = Rates(500.0, 500.0, 100.0, 500.0, 25.0)  # [Hz] asked for; the published ones ran as fast as they could
 PUBLISHED = {  # mean [Hz] and variance as printed, free-space test, seed L1012-1028
     "regulator": (47.14, 0.91),
@@ -89,17 +90,16 @@ def torn_reads(values: int = 20_000) -> int:
     "D-46",
     "Five threads with latest-value exchange",
     group=GROUP,
-    criterion="all five run to the end without deadlock; each value has producer, time stamp and age; no torn read",
+    criterion="all five run 60 s without deadlock; each value has producer, time stamp and age; no torn read",
     source="seed L671-687, L776-784",
 )
 def five_threads() -> Finding:
-    """Five short runs here; a minute is :func:`soak`, with the same checks."""
-    faults = [fault for outcome in five_runs() for fault in outcome.faults]
+    """A minute in wall time, as asked for, after five short runs; a torn read ends it before the minute."""
     torn = torn_reads()
-    ran = min(len(outcome.timing) for outcome in five_runs())
-    note = (
-        "; ".join(faults) or f"{RUNS} runs of {SECONDS:g} s; a run of 60 s with the same checks is a command of its own"
-    )
+    outcomes = five_runs() if torn else (*five_runs(), run_threads(MINUTE))
+    faults = [fault for outcome in outcomes for fault in outcome.faults]
+    ran = min(len(outcome.timing) for outcome in outcomes)
+    note = "; ".join(faults) or f"a run of {MINUTE:g} s and {RUNS} of {SECONDS:g} s"
     return Finding(ran, ran == 5 and not faults and torn == 0, note if not torn else f"{torn} torn reads; {note}")
 
 

@@ -97,8 +97,9 @@ def levenberg_cold() -> Finding:
     rate = 100.0 * run.within.mean(axis=1)
     note = (
         f"largest joint {run.largest.max():.1f} rad, in limits {rate.min():.1f}–{rate.max():.1f} %, "
-        f"median {np.median(run.iterations):.0f} iterations, at most {run.iterations.max()}; with the stall stop "
-        f"{stopped.converged.sum()} of {stopped.converged.size} converge"
+        f"median {np.median(run.iterations):.0f} iterations, at most {run.iterations.max()}, as published without a "
+        f"stop for stalled steps; with it {stopped.converged.sum()} of {stopped.converged.size} converge, see "
+        f"docs/errata.md C-09"
     )
     ok = bool(run.converged.all() and run.largest.max() < 12.0 and rate.min() >= 80.0)
     return Finding(100.0 * float(run.converged.mean()), ok, note)

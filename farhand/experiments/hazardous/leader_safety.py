@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from farhand.control.impedance import CartesianImpedance
@@ -16,7 +18,11 @@ from farhand.spatial import rotation_from_vector
 Array = np.ndarray
 
 GROUP = "hazardous"
-RELEASE = 2.13  # [s], when the handle is fastest
+SPEED = 0.25  # [m/s], largest the hand intends, as in spec 003 §3.23
+FREQUENCIES = (0.5, 1.0, 1.5, 2.0, 3.0)  # [Hz], from a calm to a hurried hand
+PHASES = 4  # moments of half a period at which the handle is let go
+LIMIT = 0.1  # [s], within which motion must stop
+STEADY = 1.0  # [s] of motion before
 UPDATES = round(1.0 / (350.0 * TICK))  # ticks between updates of the leader
 IIWA = np.radians([170.0, 120.0, 170.0, 120.0, 170.0, 120.0, 175.0])
 HANDLE_LEVER = 0.8  # [m], of the hand's push about the joint
@@ -63,16 +69,21 @@ def joint_wall() -> Finding:
 
 
 class HeldHandle:
-    """A leader in a hand that wants ±25 mm at 2 Hz along x and gets ±20 mm, with a dead-man switch.
+    """A leader with a dead-man switch, led along x by a hand that wants a sine.
 
     Attributes:
         rows: time, x, speed, acceleration, enabled, one per tick.
+
+    Args:
+        frequency: of the sine, [Hz]; its largest speed is :data:`SPEED`.
+        known: mass that the controller believes over the true one, [-].
     """
 
-    def __init__(self) -> None:
+    def __init__(self, frequency: float = 2.0, known: float = 1.0) -> None:
         self.handle, self.spring = Handle(), CartesianImpedance()
-        self.guard = DeadMan(mass=0.8 * MASS[0])  # the controller's model is a fifth too light
+        self.guard = DeadMan(mass=known * MASS[0])
         self.rows: list[tuple[float, float, float, float, bool]] = []
+        self._omega = 2.0 * np.pi * frequency
         self._tick, self._enabled = 0, False
         self._read: Array = np.zeros(6)
 
@@ -91,23 +102,50 @@ class HeldHandle:
             hand = np.zeros(6)
             t = self._tick * TICK
             if gripped:
-                phase = 4.0 * np.pi * t
-                hand[0] = 300.0 * (0.025 * np.sin(phase) - x[0]) + 20.0 * (0.1 * np.pi * np.cos(phase) - v[0])
+                phase = self._omega * t
+                wanted, speed = SPEED / self._omega * np.sin(phase), SPEED * np.cos(phase)
+                hand[0] = 300.0 * (wanted - x[0]) + 20.0 * (speed - v[0])
             hand[0] += push * min((self._tick - begin) * TICK / 0.3, 1.0)
             self.handle.step(hand + self.spring.wrench(x[:3], rotation, v))
             self.rows.append((t, x[0], v[0], (self.handle.v[0] - v[0]) / TICK, self._enabled))
         self._tick += 1
 
 
+class Release(NamedTuple):
+    """What came of letting go once: speed [m/s], stopping time [s], drift [m], accelerations then and before [m/s²]."""
+
+    speed: float
+    stopped: float
+    drift: float
+    spike: float
+    free: float
+
+    @property
+    def allowed(self) -> float:
+        """The largest acceleration by docs/errata.md C-54, [m/s²]."""
+        return max(self.free, 1.5 * self.speed / LIMIT)
+
+
 @shared
-def released() -> dict[str, Array]:
-    """Two seconds of motion, let go at the highest speed, pushed with 20 N, gripped again."""
-    held = HeldHandle()
-    held.run(RELEASE, True)
-    held.run(0.3, False)
-    held.run(0.6, False, 20.0)
-    held.run(1.0, True)
-    return dict(zip(("t", "x", "v", "a", "enabled"), np.array(held.rows).T, strict=True))
+def released(frequency: float, phase: int = 0, known: float = 1.0) -> tuple[float, dict[str, Array]]:
+    """When it was let go [s], and the log: a second of motion, let go, pushed with 20 N after 0.3 s, gripped again."""
+    held = HeldHandle(frequency, known)
+    moment = STEADY + phase / (2.0 * PHASES * frequency)
+    for seconds, gripped, push in ((moment, True, 0.0), (0.3, False, 0.0), (0.6, False, 20.0), (0.3, True, 0.0)):
+        held.run(seconds, gripped, push)
+    return moment, dict(zip(("t", "x", "v", "a", "enabled"), np.array(held.rows).T, strict=True))
+
+
+def _let_go(frequency: float, phase: int = 0, known: float = 1.0) -> Release:
+    """Rest is below 5 mm/s."""
+    at, log = released(frequency, phase, known)
+    t = log["t"]
+    loose, pushed = (t >= at) & (t < at + 0.3), (t >= at + 0.3) & (t < at + 0.9)
+    moving = t[loose & (np.abs(log["v"]) > 0.005)]
+    rest = float(log["x"][loose][-1])
+    free, spike = (float(np.abs(log["a"][part]).max()) for part in ((t > 0.5 * STEADY) & (t < at), loose))
+    stopped = float(moving[-1]) - at if len(moving) else 0.0
+    return Release(abs(float(log["v"][loose][0])), stopped, float(np.abs(log["x"][pushed] - rest).max()), spike, free)
 
 
 @experiment(
@@ -119,26 +157,24 @@ def released() -> dict[str, Array]:
     source="thesis L1421–1427",
 )
 def dead_man() -> Finding:
-    """Rest is below 5 mm/s; free motion is ±20 mm at 2 Hz, peak 0.25 m/s."""
-    log = released()
-    t, release = log["t"], RELEASE
-    loose = (t >= release) & (t < release + 0.3)
-    moving = t[loose & (np.abs(log["v"]) > 0.005)]
-    stopped = float(moving[-1]) - release if len(moving) else 0.0
-    rest = float(log["x"][loose][-1])
-    drift = 1e3 * float(np.abs(log["x"][(t >= release + 0.3) & (t < release + 0.9)] - rest).max())
-    free, spike = (float(np.abs(log["a"][part]).max()) for part in ((t > 1.0) & (t < release), loose))
+    """A hand of 0.5 to 3 Hz that wants 0.25 m/s lets go at four moments of half a period; the worst counts."""
+    found = {(hz, phase): _let_go(hz, phase) for hz in FREQUENCIES for phase in range(PHASES)}
+    stopped, drift = max(r.stopped for r in found.values()), max(r.drift for r in found.values())
+    harder = sorted({hz for (hz, _), r in found.items() if r.spike > r.free})
+    worst = max(found.values(), key=lambda r: r.spike)
+    smooth = all(r.spike <= r.allowed for r in found.values())
     good = _regrips(100)
+    told = ", ".join(f"{known:g} {1e3 * _let_go(1.0, 1, known).stopped:.0f}" for known in (0.0, 0.8, 1.0, 1.2))
     note = (
-        f"let go at {abs(log['v'][loose][0]):.2f} m/s, stopping path {1e3 * abs(rest - log['x'][loose][0]):.0f} mm; "
-        f"drift {drift:.1f} mm; acceleration {spike:.2f} against {free:.2f} m/s² in free motion at 2 Hz "
-        f"(below 1.6 Hz, ω < 10 rad/s, any stop from v within 100 ms is harder than the motion's ω v); "
-        f"{good} of 100 re-grips"
+        f"docs/errata.md C-54: hardest stop {worst.spike:.2f} m/s² from {worst.speed:.2f} m/s (at least "
+        f"{worst.speed / LIMIT:.2f} for anyone, {worst.allowed:.2f} allowed), free motion {worst.free:.2f}; harder "
+        f"than free motion at {', '.join(f'{hz:g}' for hz in harder) or 'no'} Hz; drift {1e3 * drift:.1f} mm; {good} "
+        f"of 100 re-grips. The controller knows the 4 kg of the assumed leader; stopping time in ms by the share of "
+        f"them that it believes: {told}: a mass believed a fifth too large, or none fed forward, misses 100 ms"
     )
-    plot = Figure("Let go, pushed, gripped again", lambda: _release_plot(log))
-    return Finding(
-        1e3 * stopped, stopped <= 0.1 and drift < 5.0 and spike <= free and good == 100, note, figures=(plot,)
-    )
+    plot = Figure("Let go, pushed, gripped again", _release_plot)
+    ok = stopped <= LIMIT and drift < 0.005 and smooth and good == 100
+    return Finding(1e3 * stopped, ok, note, corrected=True, figures=(plot,))
 
 
 def _regrips(times: int) -> int:
@@ -156,15 +192,18 @@ def _regrips(times: int) -> int:
     return good
 
 
-def _release_plot(log: dict[str, Array]):
+def _release_plot():
     from matplotlib.figure import Figure as Canvas
 
     figure = Canvas(figsize=(7, 3.2), layout="constrained")
     axes = figure.subplots()
-    part = log["t"] > 1.0
-    axes.plot(log["t"][part], 1e3 * log["x"][part])
-    axes.axvspan(RELEASE, RELEASE + 0.9, alpha=0.2, label="let go; pushed with 20 N after 0.3 s")
-    axes.set(xlabel="time [s]", ylabel="handle [mm]", title="Let go, the handle comes to rest and is held")
+    for frequency in (1.0, 2.0):
+        at, log = released(frequency, 1)
+        part = log["t"] > at - 0.5
+        axes.plot(log["t"][part] - at, 1e3 * log["x"][part], label=f"hand at {frequency:g} Hz")
+    axes.axvspan(0.0, 0.9, alpha=0.2, label="let go; pushed with 20 N after 0.3 s")
+    axes.set(xlabel="time since it was let go [s]", ylabel="handle [mm]")
+    axes.set_title("Let go, the handle comes to rest and is held")
     axes.legend()
     return figure
 

@@ -171,8 +171,9 @@ def _map_plot():
 
 
 def _unsaturated(forward):
-    def broken(self: ForceMap, wrench):
-        return forward(self, wrench) + 0.1 * np.sign(wrench) * np.maximum(np.abs(wrench) - self._high, 0.0)
+    def broken(self: ForceMap, wrench, *passed):
+        high = np.repeat([self.force_high, self.torque_high], 3)
+        return forward(self, wrench, *passed) + 0.1 * np.sign(wrench) * np.maximum(np.abs(wrench) - high, 0.0)
 
     return broken
 
