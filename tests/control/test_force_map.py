@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.control.force_map import ForceMap, VibrationCue
-from farhand.errors import BadValue
+from farhand.errors import BadValue, UnknownName
 from farhand.parameters import assign
 
 wrenches = arrays(float, 6, elements=st.floats(-1e3, 1e3))
@@ -79,3 +79,40 @@ def test_while_the_arm_shakes_a_light_touch_is_not_told_from_noise():
     force = np.zeros(600)
     force[300:] = 3.0
     assert not any(buzz(force, acceleration=1.0))
+
+
+def profiled() -> ForceMap:
+    """A map with a tender operator beside the mean one."""
+    mean = ForceMap()
+    return ForceMap(profiles={"tender": (np.full(6, 0.2), np.full(6, 5.0)), "mean": (mean.least, mean.most)})
+
+
+def test_another_operator_in_contact_ramps_the_force_and_does_not_step_it():
+    """30 N of contact: from what one feels to what the other feels within half a second, evenly."""
+    scale, contact = profiled(), np.array([30.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    before = scale.forward(contact, 1e-3)[0]
+    assign({"map": scale}, "map.operator", "tender")
+    felt = np.array([scale.forward(contact, 1e-3)[0] for _ in range(600)])
+    assert np.abs(np.diff(np.concatenate([[before], felt]))).max() < 0.05
+    assert felt[-1] == pytest.approx(0.2 + 22.0 / 42.0 * 4.8)
+    assert felt[498] > felt[-1]
+
+
+def test_a_number_of_the_map_that_is_set_in_contact_ramps_as_well():
+    """Not only a profile."""
+    scale, contact = ForceMap(), np.full(6, 30.0)
+    scale.forward(contact, 1e-3)
+    assign({"map": scale}, "map.force_high", 100.0)
+    felt = np.array([scale.forward(contact, 1e-3)[0] for _ in range(600)])
+    assert np.abs(np.diff(felt)).max() < 0.05
+    assert felt[-1] == pytest.approx(ForceMap(force_high=100.0).forward(contact)[0])
+
+
+def test_an_operator_nobody_knows_is_refused_and_nothing_changes():
+    """The names there are come with the refusal."""
+    scale, contact = profiled(), np.full(6, 30.0)
+    before = scale.forward(contact)
+    with pytest.raises(UnknownName, match="tender"):
+        assign({"map": scale}, "map.operator", "nobody")
+    np.testing.assert_array_equal(scale.forward(contact), before)
+    assert scale.operator == "mean"

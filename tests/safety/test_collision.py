@@ -66,3 +66,19 @@ def test_only_engaging_ends_the_hold():
     guard.engage()
     assert stuck(guard, 4) is None
     assert stuck(guard, 2) is not None
+
+
+def test_a_force_that_never_ceases_does_not_lead_the_tool_away_for_ever():
+    """A sensor that is wrong: the retreat ends at its reach."""
+    guard = CollisionRetreat(reach=0.03)
+    stuck(guard, 1000)
+    assert guard.phase is Phase.HOLDING
+    assert np.linalg.norm(guard.target) == pytest.approx(0.03, abs=guard.speed * DT)
+
+
+def test_a_retreat_that_is_asked_for_without_a_force_just_holds():
+    """There is no direction to go in."""
+    guard = CollisionRetreat()
+    guard.begin(np.ones(3), np.array([0.0, 0.0, 1.0]))
+    assert guard.phase is Phase.HOLDING
+    np.testing.assert_array_equal(stuck(guard, 5), np.ones(3))

@@ -1,0 +1,119 @@
+"""Shaking: a rig's two ends moved by a sum of sines, and what a hand and an environment truly see there meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from farhand.analysis.two_port import Signals, multisine
+from farhand.errors import UnknownName
+from farhand.session import Session
+from farhand.world import World
+from farhand.world.touch import Tool
+
+Array = np.ndarray
+
+X = (1.0, 0.0, 0.0)
+
+
+@dataclass
+class Shaker:
+    r"""A force that is a sum of sines along one direction, with a spring and a damper to where the tool was at first.
+
+    .. math:: f = \sum_i a \sin(2\pi f_i t + \varphi_i) - k\,x - d\,\dot x
+
+    Attributes:
+        frequencies: f_i, [Hz].
+        amplitude: a of every sine, [N].
+        direction: unit vector in world.
+        stiffness: k, [N/m].
+        damping: d, [N·s/m].
+        start: before this nothing is done, and the force fades in for as long again, [s].
+    """
+
+    frequencies: Array
+    amplitude: float = 2.0
+    direction: Array = field(default_factory=lambda: np.array(X))
+    stiffness: float = 0.0
+    damping: float = 0.0
+    start: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Where the tool is when it starts is not known yet."""
+        self._origin: float | None = None
+        self._stretch = 0.0
+
+    def push(self, tool: Tool, t: float, wrench: Array) -> None:
+        """Write the wrench on the tool at time ``t`` [s]."""
+        wrench[:] = 0.0
+        if t < self.start:
+            return
+        along = float(self.direction.dot(tool.position))
+        self._origin = along if self._origin is None else self._origin
+        self._stretch = along - self._origin
+        fade = min((t - self.start) / max(self.start, 1e-3), 1.0)
+        wave = float(multisine(self.frequencies, self.amplitude, np.array([t]))[0])
+        drag = self.stiffness * self._stretch + self.damping * float(self.direction.dot(tool.twist[:3]))
+        np.multiply(self.direction, fade * wave - drag, out=wrench[:3])
+
+    @property
+    def stored(self) -> float:
+        """Energy in the spring, [J]."""
+        return 0.5 * self.stiffness * self._stretch**2
+
+
+class Probe:
+    """Notes true positions and forces at both ends after every advance of the world; no sensor is needed.
+
+    Args:
+        world: the physics.
+        leader: name of the robot at the hand's end, and the direction that is looked at there, in world.
+        follower: likewise at the environment's end.
+    """
+
+    def __init__(self, world: World, leader: tuple[str, Array], follower: tuple[str, Array]) -> None:
+        self._world = world
+        for name, _ in (leader, follower):
+            if name not in world.ports:
+                raise UnknownName("robot in this world", name, world.ports)
+        self._ends = [(world.ports[name], np.asarray(direction)) for name, direction in (leader, follower)]
+        self._rows: list[tuple[float, ...]] = []
+
+    def advance(self, to_ns: int) -> None:
+        """Note what is there now; called after the world has advanced."""
+        seen = [(float(d @ port.tool.position), float(d @ port.wrench[:3])) for port, d in self._ends]
+        self._rows.append((to_ns * 1e-9, *seen[0], *seen[1]))
+
+    def signals(self) -> Signals:
+        """Everything noted: F_h acts on the leader, F_e is the opposite of what acts on the follower."""
+        t, x_h, f_h, x_e, f_e = np.array(self._rows).T
+        return Signals(x_h - x_h[0], f_h, x_e - x_e[0], -f_e, float(np.diff(t).mean()))
+
+
+def shake(
+    session: Session, world: World, shakers: dict[str, Shaker], directions: dict[str, Array], seconds: float
+) -> Signals:
+    """Run a session with shakers on its robots and return what was seen at both ends.
+
+    Two runs of two new sessions, one shaken at the leader and one at the follower as well (or with a spring there),
+    tell the hybrid matrix: cut off the transients with :meth:`Signals.after` and hand both to
+    :func:`farhand.analysis.two_port.hybrid_from`.
+
+    Args:
+        session: engaged by its own commands.
+        world: its physics.
+        shakers: by robot.
+        directions: by robot, leader first: what is looked at there, unit vectors in world.
+        seconds: how long, [s].
+
+    Raises:
+        UnknownName: there is no such robot.
+    """
+    probe = Probe(world, *directions.items())
+    for robot, shaker in shakers.items():
+        world.touch(robot, "shaker", shaker)
+    session.worlds.append(probe)
+    session.run(seconds)
+    session.worlds.remove(probe)
+    return probe.signals()

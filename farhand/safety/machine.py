@@ -1,0 +1,340 @@
+"""State machine: named states, guarded transitions, timeouts, interlocks, and faults that latch with their reason.
+
+A machine is data plus four verbs: :meth:`Machine.start`, :meth:`Machine.post` an event, :meth:`Machine.step` at every
+tick, :meth:`Machine.reset` after a fault. It has no clock and no thread of its own, so the same calls at the same times
+give the same states, and a test needs no rig::
+
+    machine = Machine(
+        "lift",
+        states=[State("ready"), State("lift", enter=ramp.begin, timeout=5.0), State("fault", enter=brakes.close)],
+        transitions=[Transition("ready", "lift", event="go", guard=lambda: gripped or "nothing is gripped"),
+                     Transition("lift", "ready", guard=lambda: height > 0.1)],
+        interlocks=[Interlock("cell", lambda: None if cell.fresh else "the load cell is silent")],
+    )
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from farhand.control.controller import Channels
+from farhand.errors import BadValue, FarhandError, UnknownName
+from farhand.safety.guard import Trip
+
+Array = np.ndarray
+Action = Callable[[], None]
+Guarded = Callable[[], bool | str]
+"""Whether a transition may be taken; a text says why not."""
+
+ANY = "*"
+"""Stands for every state but the fault."""
+
+KEPT = 1000
+"""How many happenings a machine remembers."""
+
+
+@dataclass(frozen=True)
+class State:
+    """One state.
+
+    Attributes:
+        name: unique in its machine.
+        enter: called on the way in.
+        leave: called on the way out.
+        during: called at every step in this state, the one that entered it included.
+        timeout: longest stay, [s]; or what to ask for it, where it may change.
+        after: where the timeout leads; to the fault if empty.
+    """
+
+    name: str
+    enter: Action | None = None
+    leave: Action | None = None
+    during: Action | None = None
+    timeout: float | Callable[[], float] = math.inf
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A way from one state to another.
+
+    Attributes:
+        source: where it begins; :data:`ANY` for every state but the fault.
+        target: where it leads.
+        event: what it waits for; if empty, it is taken as soon as the guard allows.
+        guard: whether it may be taken; always if None.
+        action: called between leaving and entering.
+    """
+
+    source: str
+    target: str
+    event: str = ""
+    guard: Guarded | None = None
+    action: Action | None = None
+
+
+@dataclass(frozen=True)
+class Interlock:
+    """A condition that must hold; once broken, the machine is in the fault.
+
+    Attributes:
+        name: of the interlock, and kind of the trip.
+        broken: the reason if the condition does not hold, None if it does.
+        states: where it is watched; everywhere if empty. Those of the first state must hold for the machine to start.
+    """
+
+    name: str
+    broken: Callable[[], str | None]
+    states: frozenset[str] = frozenset()
+
+    def watched_in(self, state: str) -> bool:
+        """Whether it counts in this state."""
+        return not self.states or state in self.states
+
+
+class Happening(NamedTuple):
+    """One thing a machine did or refused to do.
+
+    Attributes:
+        time_ns: when, [ns].
+        source: state before.
+        target: state after; the same if nothing changed.
+        cause: event, guard, timeout or reason, in words.
+    """
+
+    time_ns: int
+    source: str
+    target: str
+    cause: str
+
+
+class Machine:
+    """Runs states and transitions, deterministically, one transition per event and at most one by itself per step.
+
+    In a step the order is: interlocks, events in the order posted, transitions without an event in the order declared,
+    the timeout. An event that no transition waits for is ignored and noted.
+
+    Args:
+        name: in reports.
+        states: the first is where it starts.
+        transitions: see above.
+        interlocks: see above.
+        fault: name of the state in which faults are latched.
+        report: told time [ns] and a line of text whenever something happens, such as :meth:`Telemetry.event`.
+
+    Attributes:
+        state: name of the present state; the first one's before the start.
+        running: whether it was started.
+        trip: why it is in the fault, or None.
+        waiting: why the next transition is not taken yet, where its guard says so.
+        happenings: the last :data:`KEPT`, oldest first.
+
+    Raises:
+        BadValue: a state named twice, or one that no transition leads to.
+        UnknownName: a transition, timeout or interlock names a state that there is none of.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        states: Iterable[State],
+        transitions: Iterable[Transition],
+        interlocks: Iterable[Interlock] = (),
+        fault: str = "fault",
+        report: Callable[[int, str], None] | None = None,
+    ) -> None:
+        listed = list(states)
+        self.name, self.fault, self.report = name, fault, report
+        self._states = {state.name: state for state in listed}
+        self._transitions, self._interlocks = list(transitions), list(interlocks)
+        self.initial = listed[0].name if listed else ""
+        self._check(len(listed))
+        self._index = {state.name: float(number) for number, state in enumerate(listed)}
+        self.state, self.running, self.waiting = self.initial, False, ""
+        self.trip: Trip | None = None
+        self.happenings: deque[Happening] = deque(maxlen=KEPT)
+        self._events: deque[str] = deque()
+        self._entered_ns = self._now_ns = 0
+        self._channel: Array | None = None
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of all states, in the order declared; what is recorded is the index into this."""
+        return tuple(self._states)
+
+    @property
+    def elapsed(self) -> float:
+        """How long it has been in the present state at the last step, [s]."""
+        return (self._now_ns - self._entered_ns) * 1e-9
+
+    def record(self, stream: Channels) -> None:
+        """Declare a channel for the index of the state."""
+        self._channel = stream.channel(f"state_{self.name}", 1, "index")
+
+    def start(self, now_ns: int) -> None:
+        """Enter the first state.
+
+        Raises:
+            BadValue: it runs already, is in the fault, or an interlock does not hold; all that do not are named.
+        """
+        if self.running or self.trip is not None:
+            why = "runs already" if self.running else "must be reset first"
+            raise BadValue(f"{self.name} does not start: it {why}")
+        self._refuse_broken("does not start")
+        self.running, self._now_ns = True, now_ns
+        self._events.clear()
+        self._enter(self.initial, "started")
+
+    def stop(self, now_ns: int, cause: str = "stopped") -> None:
+        """Leave the present state for the first one without running on; a latched fault stays latched."""
+        self._now_ns = now_ns
+        if not self.running or self.trip is not None:
+            return
+        self._leave()
+        self.running = False
+        self._enter(self.initial, cause)
+
+    def post(self, event: str) -> None:
+        """Tell it something; it is looked at in the next step.
+
+        Raises:
+            UnknownName: no transition waits for such an event in any state.
+        """
+        known = {transition.event for transition in self._transitions if transition.event}
+        if event not in known:
+            raise UnknownName(f"event of {self.name}", event, known)
+        self._events.append(event)
+
+    def fail(self, now_ns: int, kind: str, reason: str) -> None:
+        """Latch a fault found elsewhere; the first reason stays."""
+        self._now_ns = now_ns
+        if self.trip is not None:
+            return
+        self.trip = Trip(now_ns, kind, reason)
+        self._events.clear()
+        for part in (self._leave, lambda: self._enter(self.fault, reason)):
+            try:
+                part()
+            except FarhandError as error:  # what fails on the way must not keep it out of the fault
+                self._note(self.state, f"while failing: {error}")
+
+    def reset(self, now_ns: int) -> None:
+        """Leave the fault for the first state.
+
+        Raises:
+            BadValue: the interlock that failed, or one of the first state, still does not hold.
+        """
+        self._now_ns = now_ns
+        if self.trip is None:
+            return
+        self._refuse_broken("cannot be reset", self.trip.kind)
+        self.trip = None
+        self._leave()
+        self._enter(self.initial, "reset")
+
+    def step(self, now_ns: int) -> str:
+        """Do what is due at ``now_ns`` [ns] and return the state."""
+        self._now_ns = now_ns
+        if self.running and self.trip is None:
+            try:
+                self._step()
+            except FarhandError as error:  # of a guard or an action
+                self.fail(now_ns, "action", str(error))
+        if self._channel is not None:
+            self._channel[0] = self._index[self.state]
+        return self.state
+
+    def _refuse_broken(self, what: str, also: str = "") -> None:
+        """Raise with every reason of the first state's interlocks, and of one more, that do not hold."""
+        watched = [lock for lock in self._interlocks if lock.watched_in(self.initial) or lock.name == also]
+        broken = [reason for lock in watched if (reason := lock.broken()) is not None]
+        if broken:
+            raise BadValue(f"{self.name} {what}: {'; '.join(broken)}")
+
+    def _step(self) -> None:
+        for lock in self._interlocks:
+            if lock.watched_in(self.state) and (reason := lock.broken()) is not None:
+                self.fail(self._now_ns, lock.name, reason)
+                return
+        moved = False
+        for _ in range(len(self._events)):
+            moved |= self._take(self._events.popleft())
+        if not moved and not self._take(""):
+            self._look_at_timeout()
+        during = self._states[self.state].during
+        if during is not None:
+            during()
+
+    def _take(self, event: str) -> bool:
+        """Take the first transition that waits for this event and may be taken."""
+        ways = [way for way in self._transitions if way.event == event and way.source in (self.state, ANY)]
+        reasons = []
+        for way in ways:
+            allowed = True if way.guard is None else way.guard()
+            if allowed is True:
+                self._move(way.target, event or "its time had come", way.action)
+                return True
+            reasons.append(allowed or "not yet")
+        if event:
+            self._note(self.state, f"{event} ignored" + (f": {'; '.join(reasons)}" if reasons else ""))
+        else:
+            self.waiting = "; ".join(reasons)
+        return False
+
+    def _look_at_timeout(self) -> None:
+        state = self._states[self.state]
+        limit = state.timeout() if callable(state.timeout) else state.timeout
+        if limit == math.inf or self._now_ns - self._entered_ns < round(1e9 * limit):
+            return
+        if state.after:
+            self._move(state.after, f"{limit:g} s were over")
+        else:
+            waited = f", waiting: {self.waiting}" if self.waiting else ""
+            self.fail(self._now_ns, "timeout", f"{state.name} took longer than {limit:g} s{waited}")
+
+    def _move(self, target: str, cause: str, action: Action | None = None) -> None:
+        self._leave()
+        if action is not None:
+            action()
+        self._enter(target, cause)
+
+    def _leave(self) -> None:
+        leave = self._states[self.state].leave
+        if leave is not None and self.running:
+            leave()
+
+    def _enter(self, target: str, cause: str) -> None:
+        self._note(target, cause)
+        self.state, self._entered_ns, self.waiting = target, self._now_ns, ""
+        enter = self._states[target].enter
+        if enter is not None:
+            enter()
+
+    def _note(self, target: str, cause: str) -> None:
+        self.happenings.append(Happening(self._now_ns, self.state, target, cause))
+        if self.report is not None:
+            way = f"{self.state} → {target}" if target != self.state else self.state
+            self.report(self._now_ns, f"{self.name}: {way} ({cause})")
+
+    def _check(self, count: int) -> None:
+        """Every name must mean something, and every state must be reachable."""
+        if not count or len(self._states) != count:
+            raise BadValue(f"{self.name} needs states with names of their own")
+        named = {self.fault, *(way.target for way in self._transitions)}
+        named |= {way.source for way in self._transitions} - {ANY}
+        named |= {state.after for state in self._states.values() if state.after}
+        named |= {name for lock in self._interlocks for name in lock.states}
+        for name in sorted(named):
+            if name not in self._states:
+                raise UnknownName(f"state of {self.name}", name, self._states)
+        reached = {self.initial, self.fault, *(way.target for way in self._transitions)}
+        reached |= {state.after for state in self._states.values()}
+        lost = [name for name in self._states if name not in reached]
+        if lost:
+            raise BadValue(f"{self.name}: nothing leads to {', '.join(lost)}")

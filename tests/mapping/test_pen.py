@@ -1,0 +1,127 @@
+"""Pen mapping: axes, rate mode, tool turn and limiter as one two-way mapping."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from farhand.mapping.axis_map import pen_rotation, tool_rotation
+from farhand.mapping.pen import PenMapping
+from farhand.parameters import assign, describe
+from farhand.spatial import rotation_from_vector
+
+EYE, ZERO, REST = np.eye(3), np.zeros(3), np.zeros(6)
+screws = arrays(float, 6, elements=st.floats(-1.0, 1.0, allow_nan=False))
+small = arrays(float, 3, elements=st.floats(-0.02, 0.02, allow_nan=False))
+
+
+def at_rest(**parameters) -> PenMapping:
+    """A mapping whose setpoint is already what a level pen at its origin asks for."""
+    mapping = PenMapping(**parameters)
+    mapping.capture(ZERO, EYE, mapping.start, tool_rotation(ZERO))
+    return mapping
+
+
+@given(screws, screws, st.floats(0.1, 5.0))
+def test_the_way_back_is_the_power_dual_times_the_force_scale(twist, wrench, scale):
+    """With a force scale of one the hand does the follower's work, in position mode with the limiter passing."""
+    mapping, felt = at_rest(force_scale=1.0, motion_scale=scale), np.zeros(6)
+    mapping.forward(ZERO, EYE, twist)
+    mapping.back(wrench, felt)
+    assert wrench @ mapping.twist == pytest.approx(felt @ twist, abs=1e-10)
+
+
+@given(small, screws)
+@settings(max_examples=40)
+def test_the_twist_is_the_rate_of_the_setpoint(position, twist):
+    """By finite differences, with steps below the limiter's bands."""
+    h = 1e-4
+    turn = rotation_from_vector(np.array([0.1, -0.2, 0.3]))
+    mapping = at_rest()
+    mapping.limiter.band, mapping.limiter.turn_band = 1.0, 4.0
+    mapping.forward(position, turn, twist)
+    before, R_before = mapping.position.copy(), mapping.rotation.copy()
+    moved = rotation_from_vector(h * twist[3:]) @ turn
+    told = mapping.twist.copy()
+    mapping.forward(position + h * twist[:3], moved, twist)
+    np.testing.assert_allclose((mapping.position - before) / h, told[:3], atol=1e-8)
+    spin = (mapping.rotation - R_before) / h @ R_before.T
+    np.testing.assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], told[3:], atol=3e-4)
+
+
+@given(arrays(float, 3, elements=st.floats(-1.0, 1.0)))
+def test_the_tool_turns_to_the_published_orientation(angles):
+    """Absolute: the pen's angles say how the tool stands."""
+    mapping = PenMapping()
+    mapping.forward(ZERO, pen_rotation(angles), REST)
+    np.testing.assert_allclose(mapping.rotation, tool_rotation(angles), atol=1e-12)
+
+
+def test_engaging_starts_at_the_tool_and_goes_to_the_first_setpoint():
+    """At the limiter's speed: 0.25 m/s for the largest component."""
+    mapping = PenMapping()
+    tool = np.array([0.30, 0.05, 0.45])
+    mapping.capture(ZERO, EYE, tool, tool_rotation(ZERO))
+    np.testing.assert_array_equal(mapping.position, tool)
+    for _ in range(400):
+        before = mapping.position.copy()
+        mapping.forward(ZERO, EYE, REST)
+        assert np.abs(mapping.position - before).max() < 5.1e-4
+    np.testing.assert_array_equal(mapping.position, [0.35, 0.0, 0.35])
+
+
+def test_engaging_again_begins_where_the_tool_is():
+    """After a clutch nothing is pulled back to the first setpoint."""
+    mapping = at_rest()
+    tool = np.array([0.5, 0.2, 0.3])
+    mapping.capture(np.array([0.01, 0.0, 0.0]), EYE, tool, tool_rotation(ZERO))
+    mapping.forward(np.array([0.01, 0.0, 0.0]), EYE, REST)
+    np.testing.assert_allclose(mapping.position, tool, atol=1e-15)
+
+
+def test_a_live_change_of_scale_moves_nothing():
+    """The drift makes up for it."""
+    mapping, pen = at_rest(), np.array([0.01, -0.02, 0.01])
+    for share in np.linspace(0.0, 1.0, 100):
+        mapping.forward(share * pen, EYE, REST)
+    before = mapping.position.copy()
+    assign({"law": {"mapping": mapping}}, "law.mapping.motion_scale", 2.0)
+    mapping.forward(pen, EYE, REST)
+    np.testing.assert_allclose(mapping.position, before, atol=1e-12)
+
+
+def test_rate_mode_drives_the_setpoint_on_while_the_pen_is_held_out():
+    """A pen 5 cm away from the operator: forwards at 0.1 m/s, and the twist says so."""
+    mapping, pen = at_rest(), np.array([-0.05, 0.0, 0.0])
+    for share in np.linspace(0.0, 1.0, 300):
+        mapping.forward(share * pen, EYE, REST)
+    before = mapping.position.copy()
+    for _ in range(1000):
+        mapping.forward(pen, EYE, REST)
+    np.testing.assert_allclose(mapping.position - before, [0.1, 0.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(mapping.twist[:3], [0.1, 0.0, 0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("start", [(0.35, 0.0, 0.35), (0.30, 0.05, 0.45)])
+def test_the_other_end_of_a_link_finds_the_same_setpoint_from_the_offsets(start):
+    """Position mode, rate mode and limited turns: the offsets of the packets carry all of it."""
+    here, there = PenMapping(), PenMapping()
+    there.drives = False
+    here.capture(ZERO, EYE, np.array(start), tool_rotation(np.array([0.2, 0.0, 0.1])))
+    for k in range(3000):
+        pen = np.array([-0.06 * np.sin(0.002 * k), 0.03 * np.sin(0.005 * k), 0.0])
+        R = pen_rotation(np.array([0.5 * np.sin(0.004 * k), 0.0, 0.3]))
+        here.forward(pen, R, REST)
+        there.offset_position, there.offset_rotation = here.offset_position.copy(), here.offset_rotation.copy()
+        there.forward(pen, R, REST)
+        np.testing.assert_allclose(there.position, here.position, atol=1e-12)
+        np.testing.assert_allclose(there.rotation, here.rotation, atol=1e-9)
+
+
+def test_every_number_can_be_set_by_path():
+    """The rig's --set reaches region, speed, limits and scales."""
+    paths = {path for path, *_ in describe({"mapping": PenMapping()})}
+    assert {"mapping.hybrid.speed", "mapping.hybrid.region.front", "mapping.limiter.turn_speed"} <= paths

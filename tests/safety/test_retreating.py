@@ -1,0 +1,121 @@
+"""Retreating controller: a stuck or tripped tool goes out along the force, is held, and follows again after a reset."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from farhand.arm import Arm
+from farhand.control.controller import Asked
+from farhand.control.limited_pd import LimitedPD
+from farhand.control.tracking import TrackingController
+from farhand.mapping.ik import Solver
+from farhand.robots import Placement, load_robot
+from farhand.safety import Guard
+from farhand.safety.collision import CollisionRetreat, Phase
+from farhand.safety.retreating import RetreatingController
+
+LWA4P = load_robot("lwa4p")
+SOLVER = Solver(LWA4P, 1e-5, 1e-4, step_max=0.5)
+STEP_NS = round(1e9 / 120.0)
+
+
+class Wall:
+    """Ideal joints in front of a wall of 5 kN/m that also stops the tool, 20 mm ahead in x."""
+
+    def __init__(self) -> None:
+        self.arm = Arm.of(LWA4P)
+        self.arm.update(LWA4P.home, np.zeros(6))
+        self.start = self.arm.position.copy()
+        self.guard, self.asked, self.now_ns = Guard(force=100.0), Asked(), 0
+        self.asked.valid = True
+        tracking = TrackingController(self.arm, SOLVER, Placement(), LWA4P.limits.velocity, LimitedPD())
+        self.controller = RetreatingController(tracking, self.arm, self.guard, CollisionRetreat(), self.touch)
+        self.stiffness, self.missing = 5000.0, False
+
+    def touch(self) -> np.ndarray | None:
+        """What the wall does to the tool."""
+        if self.missing:
+            return None
+        deep = self.arm.position[0] - self.start[0] - 0.02
+        return np.array([-self.stiffness * max(deep, 0.0), 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def aim(self, ahead: float) -> Wall:
+        """Ask for a position ahead of the start."""
+        target = self.start + [ahead, 0.0, 0.0]
+        self.asked.target = SimpleNamespace(position=target, rotation=self.arm.rotation.copy(), twist=np.zeros(6))
+        return self
+
+    def run(self, seconds: float) -> Wall:
+        """Let it run; joints stop where the force is above 80 N."""
+        for _ in range(round(120 * seconds)):
+            self.asked.tripped = self.guard.trip is not None
+            command = self.controller.step(self.asked, self.now_ns).value.copy()
+            forward = (self.arm.J @ command)[0] > 0.0
+            wrench = self.touch()
+            held = forward and wrench is not None and wrench[0] < -80.0 and self.stiffness < 1e4
+            v = np.zeros(6) if held else command
+            self.arm.update(self.arm.q + v / 120.0, v)
+            self.now_ns += STEP_NS
+        return self
+
+    @property
+    def ahead(self) -> float:
+        """How far the tool is from its start, [m]."""
+        return float(self.arm.position[0] - self.start[0])
+
+
+def test_in_free_space_it_is_the_controller_inside():
+    """Nothing is felt, nothing is tripped, and the tool gets there."""
+    wall = Wall().aim(0.015).run(2.0)
+    assert wall.guard.trip is None and wall.controller.collision.phase is Phase.CLEAR
+    assert wall.ahead == pytest.approx(0.015, abs=1e-4)
+
+
+def test_a_stuck_tool_trips_retreats_and_is_held_until_reset():
+    """10 mm clear of the wall; then it follows again."""
+    wall = Wall().aim(0.08).run(4.0)
+    assert wall.guard.trip is not None and wall.guard.trip.kind == "collision"
+    assert "stuck at" in wall.guard.trip.reason
+    assert wall.controller.collision.phase is Phase.HOLDING
+    assert wall.ahead < 0.02 - 0.008
+    assert np.abs(wall.arm.v).max() < 1e-3
+    wall.guard.reset()
+    wall.aim(0.0).run(2.0)
+    assert wall.controller.collision.phase is Phase.CLEAR
+    assert wall.ahead == pytest.approx(0.0, abs=1e-4)
+
+
+def test_a_force_beyond_the_guards_limit_starts_a_retreat_at_once():
+    """A wall so stiff that nothing stops the tool before 100 N."""
+    wall = Wall()
+    wall.stiffness = 2e4
+    wall.aim(0.08).run(4.0)
+    assert wall.guard.trip is not None and wall.guard.trip.kind == "force"
+    assert wall.ahead < 0.02 - 0.008
+    assert np.abs(wall.arm.v).max() < 1e-3
+
+
+@pytest.mark.parametrize("kind", ["stop", "plant", "overheat"])
+def test_any_other_trip_just_stops_the_arm(kind):
+    """Pressing lightly: it stays where it is."""
+    wall = Wall().aim(0.024).run(2.0)
+    wall.guard.stop(wall.now_ns, kind, "for a test")
+    before = wall.ahead
+    wall.run(1.0)
+    assert wall.controller.collision.phase is Phase.CLEAR
+    assert wall.ahead == pytest.approx(before, abs=1e-3)
+    assert wall.asked.tripped
+
+
+def test_without_a_measurement_a_force_trip_holds():
+    """There is no direction to retreat in."""
+    wall = Wall().aim(0.024).run(2.0)
+    wall.missing = True
+    wall.guard.stop(wall.now_ns, "force", "for a test")
+    before = wall.ahead
+    wall.run(1.0)
+    assert wall.controller.collision.phase is Phase.HOLDING
+    assert wall.ahead == pytest.approx(before, abs=1e-3)
