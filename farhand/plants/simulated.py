@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from farhand.friction import FRICTIONS, make
+from farhand.friction.model import read_parameters
 from farhand.parameters import parameter
 from farhand.plants.faulty import FAULTS, spoil
+from farhand.plants.gripper import GripperDrive
 from farhand.plants.plant import Brake, Command, JointTorque, Sample
 from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
+from farhand.world.joint_friction import JointFriction
 from farhand.world.world import World
 
 Array = np.ndarray
@@ -29,6 +33,9 @@ class Imperfections:
         torque_offset: constant error on every joint torque, [N·m].
         force_noise: standard deviation of the wrench sensor's force, [N].
         torque_noise: standard deviation of the wrench sensor's torque, [N·m].
+        friction: model of the friction in every joint, on top of the robot's own, see
+            :data:`farhand.friction.FRICTIONS`.
+        friction_parameters: its parameters, such as ``coulomb=0.5 0.5 0.2;viscous=0.1``: one value, or one per joint.
         sensor_delay: samples are this many reads old, [-].
         wrench_sensor: whether the tool has a wrench sensor at all.
         fault: what goes wrong with the samples, see :data:`farhand.plants.faulty.FAULTS`.
@@ -45,6 +52,8 @@ class Imperfections:
     torque_offset: float = parameter(0.0, "N·m", "constant error of every joint torque", -50.0, 50.0)
     force_noise: float = parameter(0.0, "N", "standard deviation of measured force", 0.0, 50.0)
     torque_noise: float = parameter(0.0, "N·m", "standard deviation of measured torque", 0.0, 10.0)
+    friction: str = parameter("none", "-", "friction model of the joints", choices=("none", *sorted(FRICTIONS)))
+    friction_parameters: str = parameter("", "-", "its parameters, as coulomb=0.5;viscous=0.1")
     sensor_delay: int = parameter(0, "-", "age of samples in reads", 0, 1000)
     wrench_sensor: bool = parameter(True, "-", "whether the tool has a wrench sensor")
     fault: str = parameter("none", "-", "what goes wrong with the samples", choices=("none", *FAULTS))
@@ -56,8 +65,12 @@ class Imperfections:
         self.refresh()
 
     def refresh(self) -> None:
-        """Stack the standard deviations of the wrench, [N] and [N·m]."""
+        """Stack the standard deviations of the wrench, [N] and [N·m]; check the friction model."""
         self.wrench_sigma = np.repeat([self.force_noise, self.torque_noise], 3)
+        values = read_parameters(self.friction_parameters)
+        self.rub = (self.friction, values) if self.friction != "none" else None
+        if self.rub:
+            make(self.friction, max([np.size(value) for value in values.values()], default=1), **values)
 
 
 class SimulatedPlant:
@@ -71,6 +84,7 @@ class SimulatedPlant:
 
     Attributes:
         encoder_scale: each joint's encoder step over the imperfections' one, [-].
+        gripper: what it carries at its tool, or None.
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
@@ -87,6 +101,7 @@ class SimulatedPlant:
         self.imperfections = imperfections or Imperfections()
         self.actuated = robot.actuated
         self.encoder_scale: Array | float = 1.0
+        self.gripper: GripperDrive | None = None
         self.period_ns = world.step_ns
         self._model = robot.compile()
         self._plain = self._model.nq == self._model.nv
@@ -102,6 +117,7 @@ class SimulatedPlant:
         self._noise: list[Array] = []
         self._sigma: Array | None = None
         self._lagged = np.zeros(self._model.nv)
+        self._rub: tuple[str, dict[str, Array]] | None = None
         self._read_ns = -1
         self._written_ns = 0
 
@@ -131,6 +147,8 @@ class SimulatedPlant:
         """Set the joint torques that act from now on; the brakes open when anything but :class:`Brake` is asked for."""
         self.port.brake(isinstance(command, Brake))
         faults, torque = self.imperfections, self.port.torque
+        if faults.rub is not self._rub:
+            self._change_friction()
         wanted = command.value if self._plain else v_from_pinocchio(self._model, self.port.q, command.value)
         if faults.actuator_lag:
             self._lagged += (1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)) * (
@@ -145,6 +163,12 @@ class SimulatedPlant:
             torque *= self.actuated
         if faults.actuator_limit:
             self._saturate(torque, faults.actuator_limit)
+
+    def _change_friction(self) -> None:
+        """Give the joints the friction that is asked for now."""
+        self._rub = self.imperfections.rub
+        name, values = self._rub or ("viscous", {"viscous": np.zeros(1)})
+        self.world.rub(self.name, JointFriction(make(name, self._model.nv, **values), self.world, self.name))
 
     def _saturate(self, torque: Array, fraction: float) -> None:
         share = np.multiply(torque, self._inverse_limit, out=self._share)

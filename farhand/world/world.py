@@ -10,6 +10,9 @@ import numpy as np
 
 from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
+from farhand.robots.springs import Spring
+from farhand.world.gear_friction import GearFriction
+from farhand.world.joint_friction import JointFriction
 from farhand.world.ledger import Ledger
 from farhand.world.pushes import JointPush
 from farhand.world.touch import Tie, Tool, Touch
@@ -48,6 +51,8 @@ class Port:
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
         touches: what touches the tool: its name, the touch (None for a tie to another tool) and its wrench.
         push: what pushes on its links, or None.
+        springs: passive springs at its joints, by number; they count as pushes.
+        friction: what resists its joints beyond what MuJoCo knows, or None.
         braking: whether the joints' brakes are closed.
     """
 
@@ -64,6 +69,8 @@ class Port:
         self.tool = Tool(data.site_xpos[self._site], data.site_xmat[self._site].reshape(3, 3), twist)
         self.touches: list[tuple[str, Touch | None, Array]] = []
         self.push: JointPush | None = None
+        self.springs: dict[int, Spring] = {}
+        self.friction: GearFriction | JointFriction | None = None
         self.braking = False
         self._friction, self._brake = model.dof_frictionloss[v_slice], brake
         self._friction_free = self._friction.copy()
@@ -74,12 +81,12 @@ class Port:
     def work(self) -> dict[str, float]:
         """Energy given to the robot so far, [J].
 
-        By ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction), ``push`` where somebody pushes on its
-        links, and each touch by name.
+        By ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction), ``push`` where somebody or a spring
+        pushes on its links, and each touch by name.
         """
         joints = self._ledger.joint_work(self._number)
         by = dict(zip(("actuator", "damping", "constraint", "push"), joints, strict=True))
-        if self.push is None:
+        if self.push is None and not self.springs and self.friction is None:
             del by["push"]
         return by | {name: self._ledger.touch_work(number) for name, number in self.accounts.items()}
 
@@ -87,7 +94,10 @@ class Port:
         """Close or open the joints' brakes: dry friction on top of what the joints have."""
         if on != self.braking:
             self.braking = on
-            self._friction[:] = self._friction_free + (self._brake if on else 0.0)
+            self._rub()
+
+    def _rub(self) -> None:
+        self._friction[:] = self._friction_free + self._brake if self.braking else self._friction_free
 
     def locate(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """The tool's Jacobian at the present state."""
@@ -98,9 +108,21 @@ class Port:
         if self.push is not None:
             self.push.at(t)
             self.pushed[:] = self.push.now
+        if self.springs or self.friction is not None:
+            self._resist()
         for _, touch, wrench in self.touches:
             if touch is not None:
                 touch.push(self.tool, t, wrench)
+
+    def _resist(self) -> None:
+        """What the joints themselves do: springs, and friction that depends on speed."""
+        if self.push is None:
+            self.pushed[:] = 0.0
+        for joint, spring in self.springs.items():
+            self.pushed[joint] -= spring.torque(float(self.q[joint]))
+        if self.friction is not None:
+            self.friction.at(self.v, self._friction_free, self.pushed)
+            self._rub()
 
     def total(self) -> None:
         """Sum the touches."""
@@ -174,6 +196,13 @@ class World:
         """Let ``push`` act on the joints of ``robot``, beside its actuators."""
         self._port(robot).push = push
 
+    def rub(self, robot: str, friction: GearFriction | JointFriction) -> None:
+        """Let ``friction`` resist the joints of ``robot``."""
+        friction.join(self.model, robot)
+        self._port(robot).friction = friction
+        self._sense()
+        self._sense()  # only now do the step's constraints know of it
+
     def tie(self, a: str, b: str, name: str, tie: Tie) -> None:
         """Let ``tie`` act between the tools of robots ``a`` and ``b``."""
         ports = self._port(a), self._port(b)
@@ -217,6 +246,7 @@ class World:
             limit = item.robot.limits.torque
             brake = BRAKE * np.where(np.isfinite(limit), limit, 100.0)
             ports[name] = Port(self.model, self.data, seat, self._shared, brake)
+            ports[name].springs = dict(item.robot.springs)
         return ports
 
     def _open_accounts(self, opened: Sequence[tuple[Port, str]]) -> None:
