@@ -29,6 +29,7 @@ def result_of(rig: Rig, outcome: Outcome) -> Result:
             {"where": r.where, "time": r.trip.time_ns / 1e9, "kind": r.trip.kind, "reason": r.trip.reason}
             for r in session.trips
         ],
+        "events": [{"time": t_ns / 1e9, "text": text} for t_ns, text in rig.metrics.history.events],
         "metrics": rig.metrics.result(),
         "rates": _rates(rig, outcome.seconds),
         "commands": [

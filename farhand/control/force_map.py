@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from farhand.errors import BadValue
+from farhand.errors import BadValue, UnknownName
 from farhand.parameters import parameter
 
 Array = np.ndarray
@@ -22,6 +22,9 @@ class ForceMap:
     Below f_1 the hand gets less than it can feel, so noise and what compensation leaves behind stay unnoticed; above
     f_2 it never gets more than it tolerates. Torques have break-points of their own.
 
+    A change of operator or of a number during contact would step the force; called with the time that passes, the map
+    goes from the old line to the new one within ``ramp``.
+
     Attributes:
         force_low: f_1, follower force that is just felt, [N].
         force_high: f_2, from which the hand feels the most, [N].
@@ -29,6 +32,9 @@ class ForceMap:
         torque_high: f_2 of the torques, [N·m].
         least: F_min, just felt, [N] ×3 then [N·m] ×3 about x, y, z.
         most: F_max, still comfortable, likewise.
+        operator: whose limits they are; a change takes those of the profile.
+        ramp: how long a change takes, [s].
+        profiles: least and most by operator, for :attr:`operator`.
     """
 
     force_low: float = parameter(8.0, "N", "follower force that is just felt", 1e-3, 1e4)
@@ -37,24 +43,46 @@ class ForceMap:
     torque_high: float = parameter(5.0, "N·m", "follower torque from which the hand feels the most", 1e-4, 1e3)
     least: Array = parameter((8.25, 7.9, 8.9, 1.4, 1.1, 0.5), "N, N·m", "wrench that is just felt", 0.0, 1e3)
     most: Array = parameter((24.85, 24.3, 25.3, 3.7, 4.6, 1.8), "N, N·m", "wrench still comfortable", 0.0, 1e3)
+    operator: str = parameter("mean", "-", "whose limits the map has")
+    ramp: float = parameter(0.5, "s", "how long a change of the map takes", 1e-3, 100.0)
+    profiles: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Derive the break-points."""
+        """Derive the break-points; the first ones hold at once."""
+        self._operator = self.operator
         self.refresh()
+        self._line, self._left = self._wanted.copy(), 0.0
 
     def refresh(self) -> None:
-        """Recompute what depends on the parameters."""
-        self._low = np.repeat([self.force_low, self.torque_low], 3)
-        self._high = np.repeat([self.force_high, self.torque_high], 3)
-        if not (self._low < self._high).all() or not (self.least <= self.most).all():
+        """Recompute what depends on the parameters; with time passing, what was felt goes there gradually."""
+        if self.operator != self._operator:
+            if self.operator not in self.profiles:
+                raise UnknownName("operator", self.operator, self.profiles)
+            self._operator, (least, most) = self.operator, self.profiles[self.operator]
+            self.least, self.most = np.array(least, dtype=float), np.array(most, dtype=float)
+        low = np.repeat([self.force_low, self.torque_low], 3)
+        high = np.repeat([self.force_high, self.torque_high], 3)
+        if not (low < high).all() or not (self.least <= self.most).all():
             raise BadValue("a force map needs low < high on its inputs and least <= most on its outputs")
+        self._wanted: Array = np.stack([low, high, self.least, self.most])
+        self._left = self.ramp
 
-    def forward(self, wrench: Array) -> Array:
-        """Wrench for the hand from one on the follower, in the same axes, [N] and [N·m]; leading axes are kept."""
+    def forward(self, wrench: Array, dt: float | None = None) -> Array:
+        """Wrench for the hand from one on the follower, in the same axes, [N] and [N·m]; leading axes are kept.
+
+        Args:
+            wrench: on the follower.
+            dt: since the last call, [s]; without it, a change of the map holds at once.
+        """
+        if self._left > 0.0:
+            share = 1.0 if dt is None else min(dt / self._left, 1.0)
+            self._left = 0.0 if share == 1.0 else self._left - share * self._left
+            self._line = self._line + share * (self._wanted - self._line)
+        low, high, least, most = self._line
         size = np.abs(wrench)
-        below = size / self._low * self.least
-        above = self.least + (size - self._low) / (self._high - self._low) * (self.most - self.least)
-        return np.sign(wrench) * np.minimum(np.where(size < self._low, below, above), self.most)
+        below = size / low * least
+        above = least + (size - low) / (high - low) * (most - least)
+        return np.sign(wrench) * np.minimum(np.where(size < low, below, above), most)
 
     def use(self, least: Array, most: Array) -> None:
         """Take another operator's limits."""

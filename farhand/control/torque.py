@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import Asked, Channels, Controller
-from farhand.control.friction_offset import FrictionOffset
 from farhand.control.still import Still
 from farhand.plants.plant import Brake, Command, JointTorque
 
@@ -16,6 +15,13 @@ Array = np.ndarray
 
 LET_GO = 0.2
 """Time over which an arm that may move again stops being held still, [s]."""
+
+
+class Assist(Protocol):
+    """What adds to the joints' torque what nobody asked for, such as help against friction."""
+
+    def torque(self, arm: Arm, commanded: Array, wrench: Array | None) -> Array:
+        """Torque to add, [N·m]: see :meth:`farhand.control.friction_offset.FrictionOffset.torque`."""
 
 
 class TorqueController(Controller):
@@ -43,7 +49,7 @@ class TorqueController(Controller):
         rest: str = "hold",
         period_ns: int = 1_000_000,
         can_brake: bool = False,
-        assist: FrictionOffset | None = None,
+        assist: Assist | None = None,
     ) -> None:
         self.arm, self.rest, self.assist = arm, rest, assist
         self.still = Still()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from farhand.arm import Arm
 from farhand.control.controller import Asked, Channels, Controller, Target
 from farhand.control.limited_pd import LimitedPD
 from farhand.errors import BadValue
-from farhand.mapping.ik import STATUSES, Pose, Solver
+from farhand.mapping.ik import STATUSES, Pose, Solution
 from farhand.plants.plant import Command, JointVelocity
 from farhand.robots import Placement
 from farhand.spatial import rotation_from_quaternion
@@ -18,6 +17,25 @@ from farhand.spatial import rotation_from_quaternion
 Array = np.ndarray
 
 _STATUS = {name: float(index) for index, name in enumerate(STATUSES)}
+
+
+class Joints(Protocol):
+    """What is known of the joints that are driven: all of an arm, or some of a larger robot.
+
+    Attributes:
+        nv: how many.
+        q: where they are, live, [rad].
+    """
+
+    nv: int
+    q: Array
+
+
+class Solves(Protocol):
+    """Anything that finds joints for a pose."""
+
+    def solve(self, pose: Array | Pose, q_start: Array | None = None) -> Solution:
+        """Joints for a pose of the tool in the arm's base."""
 
 
 class TrackingController(Controller):
@@ -45,7 +63,7 @@ class TrackingController(Controller):
     pulls = False
 
     def __init__(
-        self, arm: Arm, solver: Solver, placement: Placement, speed: Array, pd: LimitedPD, rate: float = 120.0
+        self, arm: Joints, solver: Solves, placement: Placement, speed: Array, pd: LimitedPD, rate: float = 120.0
     ) -> None:
         if len(pd.step_limit) != arm.nv:
             raise BadValue(f"the loop has limits for {len(pd.step_limit)} joints, the arm has {arm.nv}")
@@ -64,11 +82,19 @@ class TrackingController(Controller):
         """Gains and limits of the loop."""
         return {"pd": self.pd}
 
+    def stand(self, position: Array, rotation: Array) -> None:
+        """Say where the arm's base stands in the world, if it moves, [m]."""
+        self._base, self._R_base = position, rotation
+
     def record(self, stream: Channels) -> Array:
         """Declare the velocity, the joints it goes for and how they were found; not a number where there are none."""
+        self.record_reference(stream)
+        return super().record(stream)
+
+    def record_reference(self, stream: Channels) -> None:
+        """Declare all but the velocity."""
         self._recorded = stream.channel("q_reference", self.arm.nv, "rad")
         self._recorded_status = stream.channel("ik_status", 1, "index")
-        return super().record(stream)
 
     def step(self, asked: Asked, now_ns: int) -> Command:
         """Velocities towards the target asked for; in between the loop's own steps the last ones."""
@@ -84,6 +110,10 @@ class TrackingController(Controller):
         self._recorded_status[0] = np.nan if self.reference is None else _STATUS[self.status]
         np.multiply(self.pd.command, self._speed, out=self.command.value)
         return self.command
+
+    def forget(self) -> None:
+        """Look for the next joints near where the arm is, not near where it was sent before."""
+        self.reference = None
 
     def give_up(self) -> None:
         """Stand still."""

@@ -63,6 +63,10 @@ class JointMapping:
         self._upper = np.full(n, np.inf) if self.upper is None else np.array(self.upper, dtype=float)
         self.q, self.v, self.free = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
 
+    def capture(self, q_a: Array, q_b: Array) -> None:
+        """Choose the offsets so that the leader's joints ``q_a`` map onto the follower's ``q_b``, [rad]."""
+        self._offsets = q_b - self._signs * q_a[self._source]
+
     def forward(self, q_a: Array, v_a: Array) -> None:
         """Map the leader's joints to the follower's, into ``q`` [rad], ``v`` [rad/s] and ``free`` (not at a limit)."""
         wanted = self._signs * q_a[self._source] + self._offsets

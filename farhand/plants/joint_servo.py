@@ -8,15 +8,13 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
+from farhand.plants.drive_limits import ROUNDING, DriveLimits
 
 Array = np.ndarray
 
-ROUNDING = 1e-9
-"""What a command may exceed a limit by without being a breach, as a share of full speed, [-]."""
-
 
 @dataclass
-class JointServo:
+class JointServo(DriveLimits):
     r"""Velocity-commanded joints, each an integrator behind a delay.
 
     .. math:: \dot q(t) = v_{max}\,\bigl(u(t - \theta_d) + u_0\bigr)
@@ -29,8 +27,6 @@ class JointServo:
 
     Attributes:
         speed: v_max, [rad/s].
-        velocity_limit: largest relative velocity, one per joint, [-].
-        step_limit: largest change of it between two commands, one per joint, [-].
         delay: θ_d, [s].
         period: time between commands, [s].
         drift: u_0, what the drive adds to every command, [-].
@@ -40,8 +36,6 @@ class JointServo:
     """
 
     speed: float = parameter(1.257, "rad/s", "joint speed at a relative velocity of 1", 1e-3, 100.0)
-    velocity_limit: Array = parameter((0.45, 0.5, 0.5, 0.6, 0.8, 1.0), "-", "relative velocity that trips", 0.0, 1.0)
-    step_limit: Array = parameter((0.04, 0.06, 0.06, 0.1, 0.1, 0.2), "-", "change per command that trips", 0.0, 2.0)
     delay: float = parameter(0.05, "s", "from command to motion", 0.0, 10.0)
     period: float = parameter(1.0 / 120.0, "s", "time between commands", 1e-5, 1.0)
     drift: float = parameter(0.0, "-", "relative velocity the drive adds", -1.0, 1.0)
@@ -75,9 +69,8 @@ class JointServo:
     def step(self, command: Array) -> Array:
         """Take a relative velocity [-], let one period pass, and return the positions [rad]."""
         last = self._sent[-1]
-        fast = np.abs(command) > self.velocity_limit + ROUNDING
-        steep = np.abs(command - last) > self.step_limit + ROUNDING
-        self.tripped |= (fast | steep | ~np.isfinite(command)) & ~self.off[..., None]
+        fast, steep = self.breaches(command, last)
+        self.tripped |= (fast | steep) & ~self.off[..., None]
         off = self.off[..., None]
         self._sent.append(np.where(off, last, command))
         older, newer = self._sent[0], self._sent[1]

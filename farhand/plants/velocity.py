@@ -10,23 +10,19 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.parameters import parameter
+from farhand.plants.drive_limits import DriveLimits
 from farhand.plants.plant import Brake, Command, JointTorque, JointVelocity, Sample
 from farhand.plants.simulated import Imperfections, SimulatedPlant
 from farhand.world.world import World
 
 Array = np.ndarray
 
-SLACK = 1e-6
-"""How far beyond a limit a command may be for rounding, as a share of the joint's largest speed, [-]."""
-
 
 @dataclass
-class Drives:
+class Drives(DriveLimits):
     """What the drives of an arm do with velocities, and what they do not put up with.
 
     Attributes:
-        velocity_limit: largest velocity taken, as a share of the joint's largest speed, [-].
-        step_limit: largest change between two commands, as the same share, [-].
         rate: how often a command is taken from the bus, [Hz].
         delay: from taking a command to acting on it, [s].
         bandwidth: of the servo in the drives, [rad/s].
@@ -147,20 +143,8 @@ class VelocityPlant(SimulatedPlant):
         """Take the command that is on the bus, unless it is beyond what the drives put up with."""
         drives = self.drives
         self._take_ns += round(1e9 / drives.rate)
-        share, before = self._wanted / self._speed, self._taken / self._speed
         if drives.latch:
-            self.fault = _objection("velocity", share, drives.velocity_limit)
-            self.fault = self.fault or _objection("change of velocity", share - before, drives.step_limit)
+            self.fault = drives.objection(self._wanted / self._speed, self._taken / self._speed)
         if self.fault is None:
             self._taken[:] = self._wanted
             self._under_way.append((now_ns + round(1e9 * drives.delay), self._wanted.copy()))
-
-
-def _objection(what: str, share: Array, limit: Array) -> str | None:
-    """What a drive says to relative values beyond its limit; NaN is beyond any."""
-    beyond = ~(np.abs(share) <= limit + SLACK)
-    if not beyond.any():
-        return None
-    joint = int(np.argmax(beyond))
-    asked = f"{what} of {share[joint]:.3f} of its largest speed (limit {limit[joint]:g})"
-    return f"joint {joint + 1} switched the arm off: it was asked for a {asked}"

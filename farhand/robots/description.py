@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from farhand.errors import BadValue, FileError, ModelError, UnknownName
 from farhand.robots.model_file import TOOL, one_line
 
-_KEYS = {"description", "variant", "home", "actuated", "postures", "limits", "rates", "tool", "sources", "variants"}
+_KEYS = {
+    *("description", "variant", "home", "actuated", "postures", "limits", "payload", "rates", "springs", "tool"),
+    *("sources", "variants"),
+}
 _OVERRIDES = {
     "bodies": {"pos": 3, "quat_xyzw": 4, "mass": 1, "ipos": 3, "fullinertia": 6},
     "joints": {"pos": 3, "axis": 3, "range": 2, "ref": 1, "armature": 1, "frictionloss": 1},
@@ -41,7 +44,7 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
     Returns:
         The merged table. ``variant`` is the name of the set ("" when there is only one), ``variants`` all their names.
     """
-    table = _load(path) if path else {}
+    table = load_toml(path) if path else {}
     where = str(path or robot)
     known_keys(table, _KEYS, where)
     variants = section(table.get("variants", {}), f"{where}: variants")
@@ -51,7 +54,8 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
     if chosen not in names:
         raise UnknownName(f"variant of {robot}", chosen, [name for name in names if name])
     override = section(variants.get(chosen, {}), f"{where}: variants.{chosen}")
-    known_keys(override, (_KEYS - {"variant", "variants"}) | _OVERRIDES.keys(), f"{where}: variants.{chosen}")
+    allowed = (_KEYS - {"variant", "variants"}) | _OVERRIDES.keys() | {"locked"}
+    known_keys(override, allowed, f"{where}: variants.{chosen}")
     for key, value in override.items():
         both_tables = isinstance(value, dict) and isinstance(table.get(key), dict)
         table[key] = {**table[key], **value} if both_tables else value
@@ -59,7 +63,12 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
 
 
 def apply_overrides(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
-    """Write a variant's ``bodies``, ``joints``, ``sites`` and ``geoms`` into a spec, in place."""
+    """Write a variant's ``bodies``, ``joints``, ``sites`` and ``geoms`` into a spec and lock joints, in place."""
+    for name in table.get("locked", []):
+        joint = spec.joint(str(name))
+        if joint is None:
+            raise UnknownName("joint", str(name), [item.name for item in spec.joints])
+        spec.delete(joint)
     for kind, sizes in _OVERRIDES.items():
         for name, values in section(table.get(kind, {}), f"{where}: {kind}").items():
             element = getattr(spec, _FINDERS[kind])(name)
@@ -124,7 +133,8 @@ def _assign(element: Any, key: str, numbers: NDArray[np.float64]) -> None:
         setattr(element, key, float(numbers[0]) if np.ndim(getattr(element, key)) == 0 else numbers)
 
 
-def _load(path: Path) -> dict[str, Any]:
+def load_toml(path: Path) -> dict[str, Any]:
+    """A toml file as a table; what cannot be read is a one-line error with the path in it."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -68,18 +68,21 @@ def set_frictionloss(values: ArrayLike) -> Edit:
     return _set_joints("frictionloss", values)
 
 
-def add_payload(mass: float, com: ArrayLike) -> Edit:
-    """Fix a point mass to the body that carries the tool site.
+def add_payload(mass: float, com: ArrayLike, inertia: ArrayLike = (0.0, 0.0, 0.0)) -> Edit:
+    """Fix a mass to the body that carries the tool site.
 
     Args:
         mass: > 0, [kg].
         com: its position in the tool frame, [m].
+        inertia: its principal moments about its centre, along the tool's axes; those of a point by default, [kg·m²].
     """
     if not (np.isfinite(mass) and mass > 0):
         raise OutOfRange("payload mass", mass, 0.0, np.inf, "kg")
     position = _numbers(com, "payload com")
-    if position.shape != (3,):
-        raise BadValue(f"payload com must have 3 values, not {position.size}")
+    moments = _numbers(inertia, "payload inertia")
+    for what, values in (("com", position), ("inertia", moments)):
+        if values.shape != (3,):
+            raise BadValue(f"payload {what} must have 3 values, not {values.size}")
 
     def edit(spec: mujoco.MjSpec) -> None:
         site = spec.site(TOOL)
@@ -91,7 +94,30 @@ def add_payload(mass: float, com: ArrayLike) -> Edit:
         body = site.parent.add_body(
             name=f"payload{taken or ''}", pos=model.site_pos[index], quat=model.site_quat[index]
         )
-        body.mass, body.ipos, body.inertia, body.explicitinertial = mass, position, np.zeros(3), True
+        body.mass, body.ipos, body.inertia, body.explicitinertial = mass, position, moments, True
+
+    return edit
+
+
+def move_tool(position: ArrayLike) -> Edit:
+    """Move the tool frame, keeping its axes and everything that is fixed to its body.
+
+    Args:
+        position: of the new tool point in the present tool frame, [m].
+    """
+    shift = _numbers(position, "tool position")
+    if shift.shape != (3,):
+        raise BadValue(f"tool position must have 3 values, not {shift.size}")
+
+    def edit(spec: mujoco.MjSpec) -> None:
+        site = spec.site(TOOL)
+        if site is None:
+            raise ModelError(f"no site named {TOOL!r} to move")
+        model, _, _ = _compiled(spec)
+        index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, TOOL)
+        turned = np.zeros(3)
+        mujoco.mju_rotVecQuat(turned, shift, model.site_quat[index])
+        site.pos = model.site_pos[index] + turned
 
     return edit
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from farhand.robots import description as toml
 from farhand.robots import model_file
 from farhand.robots.edits import Edit
 from farhand.robots.pinocchio_model import pinocchio_from_mujoco
+from farhand.robots.springs import Spring, read_springs
 
 FOLDER = Path(__file__).parent
 TIMESTEP = 1e-3  # [s], of the models that compile() returns
@@ -82,6 +84,8 @@ class Robot:
         sources: where each group of values comes from.
         description: one line for people.
         tool: name of the site that is the tool frame.
+        springs: passive springs by the number of their joint's velocity; the models know nothing of them.
+        payload: largest mass at the flange, tool included; infinite where unknown, [kg].
     """
 
     name: str
@@ -98,6 +102,8 @@ class Robot:
     _base: mujoco.MjSpec = field(repr=False)
     _edits: tuple[Edit, ...] = field(default=(), repr=False)
     tool: str = model_file.TOOL
+    springs: Mapping[int, Spring] = field(default_factory=dict)
+    payload: float = np.inf
 
     def spec(self) -> mujoco.MjSpec:
         """A fresh spec, safe to change and to attach; without actuators, sensors, keyframes and ``<option>``."""
@@ -196,6 +202,8 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
         sources=sources,
         description=str(table.get("description", "")),
         _base=spec,
+        springs=read_springs(table.get("springs", {}), model, where),
+        payload=float(toml.vector(table.get("payload", np.inf), 1, f"{where}: payload", infinite=True)[0]),
     )
 
 

@@ -38,6 +38,7 @@ class CollisionRetreat:
         distance: [m].
         speed: [m/s].
         contact: force below which the tool is free, [N].
+        reach: how far a retreat goes at most, whatever the force says, [m].
         phase: what is being done.
         target: where the tool has to go while retreating or holding, in world, [m].
         direction: of the retreat, a unit vector in world.
@@ -51,6 +52,7 @@ class CollisionRetreat:
     distance: float = parameter(0.010, "m", "distance kept after a collision", 0.0, 1.0)
     speed: float = parameter(0.020, "m/s", "speed of the retreat", 1e-4, 1.0)
     contact: float = parameter(8.0, "N", "force below which the tool is free", 0.1, 1e3)
+    reach: float = parameter(0.100, "m", "how far a retreat goes at most", 0.0, 1.0)
 
     def __post_init__(self) -> None:
         """Nothing hit yet."""
@@ -60,7 +62,14 @@ class CollisionRetreat:
         """Follow the operator again."""
         self.phase, self.peak = Phase.CLEAR, 0.0
         self.target, self.direction = np.zeros(3), np.zeros(3)
-        self._lasted, self._left = 0.0, self.distance
+        self._lasted, self._left, self._gone = 0.0, self.distance, 0.0
+
+    def begin(self, position: Array, force: Array) -> None:
+        """Retreat from here along the force of the obstacle on the tool, [m] and [N]; without a force, just hold."""
+        size = float(np.linalg.norm(force))
+        self.target = np.array(position)
+        self.phase = Phase.RETREATING if size > self.contact else Phase.HOLDING
+        self.direction = force / size if size > self.contact else np.zeros(3)
 
     def step(self, position: Array, speed: float, asked: float, force: Array, dt: float) -> Array | None:
         """Where the tool has to go, in world, [m]; None while the operator leads.
@@ -79,7 +88,7 @@ class CollisionRetreat:
             self._lasted = self._lasted + dt if stuck else 0.0
             if not stuck or self._lasted < self.patience:
                 return None
-            self.phase, self.direction, self.target = Phase.RETREATING, force / size, np.array(position)
+            self.begin(position, force)
         elif self.phase is Phase.RETREATING:
             self._retreat(size, dt)
         return self.target
@@ -90,5 +99,6 @@ class CollisionRetreat:
         self.target = self.target + step * self.direction
         if size < self.contact:
             self._left -= step
-        if self._left <= 1e-12:
+        self._gone += step
+        if self._left <= 1e-12 or self._gone >= self.reach:
             self.phase = Phase.HOLDING

@@ -53,6 +53,11 @@ class DeadMan:
         self._position, self._rotation, self._twist = np.zeros(3), np.eye(3), np.zeros(6)
         self._since, self._held = 0.0, False
 
+    @property
+    def holding(self) -> bool:
+        """Whether the leader is held, or the hold has yet to fade."""
+        return self._held
+
     def step(
         self, impedance: CartesianImpedance, grip: float, position: Array, rotation: Array, twist: Array, dt: float
     ) -> bool:

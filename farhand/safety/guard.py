@@ -24,7 +24,7 @@ class Trip:
 
     Attributes:
         time_ns: when, [ns].
-        kind: ``invalid`` (NaN), ``position``, ``speed``, ``force``, ``workspace``, ``stale``, ``link`` or ``stop``.
+        kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``, ``stale``, ``link`` or ``stop``.
         reason: in plain words, with the value and the limit.
     """
 
@@ -37,7 +37,7 @@ class Trip:
 class Guard:
     """Limits on what a plant measures and on what it is told. The first breach latches.
 
-    Torques beyond the limit are cut, not tripped on: a saturated arm still holds. The cheap test comes first: a vector
+    Torques beyond the limit are cut, and not tripped on unless asked for: a saturated arm still holds. The cheap test comes first: a vector
     whose norm is below the smallest limit cannot break any.
 
     Attributes:
@@ -48,6 +48,7 @@ class Guard:
         low: lower corner of the tool's workspace in world, [m].
         high: upper corner, [m].
         stale: oldest sample accepted, [s].
+        torque_trips: whether a torque beyond the limit also trips, as on drives that shut down.
         trip: why it tripped, or None.
         wrench_valid: whether the last sample's wrench held numbers.
         clipped: ticks in which torques were cut.
@@ -60,6 +61,7 @@ class Guard:
     low: Array = parameter((-5.0, -5.0, -5.0), "m", "lower corner of the workspace", -100.0, 100.0)
     high: Array = parameter((5.0, 5.0, 5.0), "m", "upper corner of the workspace", -100.0, 100.0)
     stale: float = parameter(0.1, "s", "oldest sample accepted", 0.0001, 10.0)
+    torque_trips: bool = parameter(False, "-", "whether a torque beyond the limit trips")
 
     def __post_init__(self) -> None:
         """No limits of a robot yet, not tripped."""
@@ -133,6 +135,10 @@ class Guard:
             return False
         if self._limits is not None and (np.abs(torque) > self._torque).any():
             self.clipped += 1
+            if self.torque_trips:
+                joint = int(np.argmax(np.abs(torque) - self._torque))
+                asked, most = torque[joint], self._torque[joint]
+                self._trip(now_ns, "torque", f"joint {joint + 1} asked for {asked:.1f} N·m (limit {most:g} N·m)")
             np.minimum(torque, self._torque, out=torque)
             np.maximum(torque, -self._torque, out=torque)
         return True

@@ -60,8 +60,9 @@ class OverheatStop:
             BadValue: the sensor is still hot, or its temperature is not known.
         """
         if self.trip is not None and not self._last <= self.limit - self.margin:
+            said = "its own flag is up" if self._last == math.inf else f"last reading {self._last:g} °C"
             raise BadValue(
-                f"cannot reset: last reading {self._last:g} °C, below {self.limit - self.margin:g} °C needed"
+                f"cannot reset: the force sensor is too hot, {said}; below {self.limit - self.margin:g} °C needed"
             )
         self.trip = None
 

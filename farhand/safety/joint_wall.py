@@ -47,7 +47,10 @@ class JointWall:
 
     def torque(self, q: Array, v: Array) -> Array:
         """What to add to the joints, [N·m]; leading axes of ``q`` [rad] and ``v`` [rad/s] are kept."""
-        return self._push(self._lower - q + self.zone, -v) - self._push(q - self._upper + self.zone, v)
+        below, above = self._lower - q + self.zone, q - self._upper + self.zone
+        if max(below.max(), above.max()) <= 0.0:  # as nearly always
+            return np.zeros(np.shape(q))
+        return self._push(below, -v) - self._push(above, v)
 
     def clearance(self, q: Array) -> Array:
         """Distance of every joint from its nearer limit, [rad]."""

@@ -44,6 +44,12 @@ class ScalarKalman:
         self.x = None if self.x is None else np.array(np.broadcast_to(self.x, self.q.shape), dtype=float)
         self.p = self.r.copy() if self.p is None else np.array(np.broadcast_to(self.p, self.q.shape), dtype=float)
 
+    def retune(self, q: Array, r: Array) -> None:
+        """Other variances from now on; the gain moves to its new value from where it is, so that nothing jumps."""
+        assert self.p is not None
+        self.p *= r / self.r
+        self.q[:], self.r[:] = q, r
+
     def predict(self) -> None:
         """Let one sample time pass."""
         assert self.p is not None

@@ -47,6 +47,7 @@ class Port:
         v: velocity in MuJoCo's order, [rad/s] or [m/s].
         torque: joint torque that acts during the next step, [N·m]; write it.
         J: Jacobian of the tool, 6 × nv.
+        site: number of the tool's site in the model.
         tool: state of the tool.
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
         touches: what touches the tool: its name, the touch (None for a tie to another tool) and its wrench.
@@ -64,9 +65,9 @@ class Port:
         self.wrench, self._jacobian = shared.wrench[rows], shared.ledger.J[rows]
         self.J = self._jacobian[:, v_slice]
         self._linear, self._angular = self._jacobian[:3], self._jacobian[3:]
-        self._site = model.site(seat.tool).id
+        self.site = model.site(seat.tool).id
         twist = shared.twist[rows]
-        self.tool = Tool(data.site_xpos[self._site], data.site_xmat[self._site].reshape(3, 3), twist)
+        self.tool = Tool(data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3), twist)
         self.touches: list[tuple[str, Touch | None, Array]] = []
         self.push: JointPush | None = None
         self.springs: dict[int, Spring] = {}
@@ -101,7 +102,7 @@ class Port:
 
     def locate(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """The tool's Jacobian at the present state."""
-        mujoco.mj_jacSite(model, data, self._linear, self._angular, self._site)
+        mujoco.mj_jacSite(model, data, self._linear, self._angular, self.site)
 
     def feel(self, t: float) -> None:
         """What every touch and push does at the present state."""

@@ -50,7 +50,7 @@ def test_the_result_has_every_promised_field(result):
     """Programs rely on the names."""
     found = result(*SHORT, "--law", "position-position", "--seed", "3", "--at", "0.3:stop", "--at", "0.5:engage")
     assert set(found) == {
-        *("rig", "law", "layer", "seed", "seconds", "scenario", "trips", "metrics", "rates", "commands")
+        *("rig", "law", "layer", "seed", "seconds", "scenario", "trips", "events", "metrics", "rates", "commands")
     }
     assert (found["rig"], found["law"], found["layer"]) == ("dual-arm", "position-position", "none")
     assert (found["seed"], found["seconds"], found["scenario"]) == (3, 0.6, "free")
@@ -86,7 +86,7 @@ def test_the_summary_speaks_to_a_person(farhand_command):
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["--law", "magic"], "unknown law 'magic'; available: none"),
+        (["--law", "magic"], "unknown law 'magic'; available: admittance"),
         (["--layer", "onion"], "unknown layer 'onion'; available: none"),
         (["--scenario", "party"], "available: demo, free, friction, ft-influence"),
         (["--set", "wall.stifness=3"], "did you mean 'wall.stiffness'?"),

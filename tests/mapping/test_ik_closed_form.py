@@ -19,7 +19,7 @@ from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 
 seeds = st.integers(0, 2**32 - 1)
-ARMS = {"lwa4p": "wrist", "elbow6": "wrist", "ur5e": "parallel", "iiwa14": "elbow"}
+ARMS = {"lwa4p": "wrist", "elbow6": "wrist", "rx160": "wrist", "ur5e": "parallel", "iiwa14": "elbow"}
 
 
 def unit(rng: np.random.Generator) -> np.ndarray:

@@ -15,7 +15,7 @@ from farhand.mapping.ik.kernel import jacobian, pose_error, rotation_log
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 
-ARMS = ("ur5e", "iiwa14", "lwa4p", "elbow6")
+ARMS = ("ur5e", "iiwa14", "lwa4p", "elbow6", "rx160")
 _CACHE: dict[str, tuple[Solver, Model]] = {}
 
 PLANAR = """<mujoco><worldbody><body name="a"><joint axis="0 0 1" range="-150 150"/><geom size="0.1"/>

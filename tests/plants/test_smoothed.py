@@ -75,3 +75,11 @@ def test_motion_and_time_are_the_plants_own():
         sample, raw = plant.read(now * MS), plant._plant.read(now * MS)
         np.testing.assert_array_equal(sample.motion, raw.motion)
         assert sample.time_ns == raw.time_ns
+
+
+def test_the_wrench_before_the_filter_and_the_variance_after_it_are_recorded(published):
+    """The raw reading is the plant's own; the variance is that of a reading times what the gain leaves of it."""
+    plant = plant_of(Smoothing(rate=1000.0), force_noise=0.5, torque_noise=0.1)
+    row = published(plant, 2000)
+    np.testing.assert_array_equal(row[:6], plant._plant.read(1999 * MS).wrench)
+    np.testing.assert_allclose(row[6:], 0.0157 * np.repeat([0.25, 0.01], 3), rtol=0.02)

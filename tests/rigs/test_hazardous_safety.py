@@ -1,4 +1,4 @@
-"""Safety of the hazardous rig, each reaction through the whole rig: a fault by parameter or command, and what it does."""
+"""Safety of the hazardous rig: each reaction through the whole rig, from a fault by parameter or command."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ import pytest
 from farhand.errors import Mismatch
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig, rig_names
-from farhand.rigs.rerun import record, rerun
+from farhand.rigs.rerun import record, rerun, rig_of
+from farhand.spatial import rotation_from_quaternion
 from farhand.world import ImpedanceHand
 
 
@@ -81,3 +82,15 @@ def test_the_set_up_is_in_the_file(recorded):
     assert recorded.metadata["version"] and recorded.metadata["libraries"]["mujoco"]
     assert b"<mujoco" in recorded.files["leader.xml"]
     json.dumps(recorded.metadata)
+
+
+def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
+    """Forward kinematics of the model in the file's own parameters: position and orientation belong to q."""
+    rig = rig_of(recorded)
+    leader = rig.session.stations[0]
+    for index in (0, 57, 199):
+        leader.arm.update(recorded["leader/q"][index], recorded["leader/v"][index])
+        np.testing.assert_allclose(recorded["leader/position_tool_in_world"][index], leader.arm.position, atol=1e-12)
+        expected = rotation_from_quaternion(recorded["leader/quaternion_tool_in_world"][index])
+        np.testing.assert_allclose(expected, leader.arm.rotation, atol=1e-12)
+    rig.close()

@@ -1,4 +1,4 @@
-"""The youBot rig: every scenario and law runs, the pen feels a tenth, its wrist nothing, and at rest all stands still."""
+"""The youBot rig: every scenario and law runs, the pen feels a tenth, its wrist nothing, and at rest all is still."""
 
 from __future__ import annotations
 
@@ -174,3 +174,33 @@ def test_the_console_can_draw_it(youbot):
     assert [robot["role"] for robot in scene["robots"]] == ["leader", "follower"]
     assert {thing["kind"] for thing in scene["things"]} == {"hand", "wall"}
     assert model_of(scene).nq == 11
+
+
+def test_the_start_up_leads_from_a_folded_arm_to_full_force_feedback(youbot):
+    """All states in order; the ramp takes 6 s; the pen feels nothing but its homing spring before; then a wall."""
+    run = youbot(scenario="startup").on(31.0)
+    machine = run.bridge.startup.machine
+    reached = [(happened.target, happened.time_ns * 1e-9) for happened in machine.happenings]
+    assert [name for name, _ in reached][1:] == ["homing", "unfold", "approach", "engage", "ramp", "operate"]
+    when = dict(reached)
+    assert when["operate"] - when["ramp"] == pytest.approx(6.0, abs=0.01)
+    assert np.abs(run.signal("leader", "wrench_commanded_in_world", 0.0, when["engage"])).max() < 0.1
+    assert run.world.ports["follower"].wrench[0] < -5.0
+    assert run.signal("leader", "wrench_commanded_in_world", 30.5)[:, 0].min() > 0.5
+    assert run.follower.plant.gripper.position == pytest.approx(0.02)
+    assert run.trips == []
+
+
+def test_a_release_during_the_start_up_holds_the_arm_and_frees_the_pen(youbot):
+    """And a second engagement begins anew."""
+    run = youbot(scenario="startup").post("3.0:release", "4.0:engage").on(3.9)
+    assert run.bridge.startup.machine.state == "off"
+    assert run.tool_speed("follower", 3.5) < 1e-3
+    run.on(0.5)
+    assert run.bridge.startup.machine.state == "unfold"
+
+
+def test_the_start_up_over_a_link_is_refused():
+    """Its messages stay in one process."""
+    with pytest.raises(Mismatch, match="start-up"):
+        build_rig("youbot", Options(scenario="startup", delay=20.0))

@@ -1,0 +1,1 @@
+"""What the hazardous-environment rig is assembled from, beside the parts that every rig shares."""

@@ -1,0 +1,110 @@
+"""Both sides of the hazardous-environment rig: plants with sensors, and stations with controllers and guards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.control.force_map import VibrationCue
+from farhand.control.gripper import GripperCommand
+from farhand.plants import Imperfections, SimulatedPlant
+from farhand.plants.jaws import SimulatedJaws
+from farhand.plants.smoothed import SmoothedPlant, Smoothing
+from farhand.plants.velocity import Drives, VelocityPlant
+from farhand.plants.wrist import WristPlant
+from farhand.rigs.hazardous_parts.following import Following
+from farhand.rigs.hazardous_parts.shape import Hazardous
+from farhand.robots import Placement
+from farhand.safety import Guard
+from farhand.safety.collision import CollisionRetreat
+from farhand.safety.handle import HandleController, HandleParts
+from farhand.safety.interlock import OverheatStop
+from farhand.safety.retreating import RetreatingController
+from farhand.sensing import load_sensor
+from farhand.station import Station
+from farhand.world import World
+
+Array = np.ndarray
+
+
+@dataclass
+class Leader:
+    """The side of the operator.
+
+    Attributes:
+        station: that carries its weight and may be guided.
+        parts: of the handle.
+        parameters: what a user may set.
+    """
+
+    station: Station
+    parts: HandleParts
+    parameters: dict[str, Any]
+
+
+@dataclass
+class Follower:
+    """The side of the tool.
+
+    Attributes:
+        station: that tracks within its drives' limits.
+        drives: the arm with its drives, which runs the world.
+        wrist: with the force sensor.
+        retreat: the controller that leads away from collisions.
+        overheat: when the sensor is too hot.
+        cue: when the handle buzzes.
+        gripper: the jaws.
+        grip: how fast they move.
+        parameters: what a user may set.
+    """
+
+    station: Station
+    drives: VelocityPlant
+    wrist: WristPlant
+    retreat: RetreatingController
+    overheat: OverheatStop = field(default_factory=OverheatStop)
+    cue: VibrationCue = field(default_factory=VibrationCue)
+    gripper: SimulatedJaws = field(default_factory=SimulatedJaws)
+    grip: GripperCommand = field(default_factory=GripperCommand)
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Add what is made here to the parameters."""
+        self.parameters |= {"overheat": self.overheat, "cue": self.cue, "gripper": self.gripper, "grip": self.grip}
+
+
+def make_leader(
+    world: World, way: Following, placement: Placement, shape: Hazardous, rng: np.random.Generator
+) -> Leader:
+    """A leader that carries its weight, may be guided, and has a handle."""
+    plant, robot = SimulatedPlant(world, "leader", Imperfections(), rng), way.leader
+    arm, guard, parts = Arm.of(robot, placement, shape.gravity), Guard(force=150.0, moment=30.0), HandleParts()
+    guard.watch(robot.limits)
+    parts.wall.watch(robot.limits.lower, robot.limits.upper)
+    parts.lock.angles = way.locked
+    controller = HandleController(arm, shape.period_ns, parts)
+    station = Station("leader", "leader", plant, arm, guard, "free", shape.period_ns, controller)
+    return Leader(station, parts, {"plant": plant.imperfections, "guard": guard, **controller.parts})
+
+
+def make_follower(world: World, way: Following, shape: Hazardous, rng: np.random.Generator) -> Follower:
+    """A follower that takes joint velocities, with the published force sensor at its wrist."""
+    robot, placement = way.robot, way.placement
+    limits = np.array(way.velocity_limit), np.array(way.step_limit)
+    drives = Drives(*limits, rate=shape.pd_rate, delay=0.05)  # spec 003 §3.11 [A]
+    plant = VelocityPlant(world, "follower", drives, Imperfections(), rng.spawn(1)[0])
+    steepest = float(np.linalg.norm(way.step_limit * robot.limits.velocity * shape.pd_rate))  # [rad/s²]
+    model = Arm.of(robot, placement, shape.gravity)
+    wrist = WristPlant(plant, load_sensor("schunk-ftm115"), model, steepest, shape.gravity, rng)
+    arm, guard = Arm.of(robot, placement, shape.gravity), Guard(force=100.0, moment=30.0)  # erratum E-18
+    guard.watch(replace(robot.limits, velocity=1.05 * robot.limits.velocity))  # the drives are the tighter limit
+    smoothing = Smoothing()  # spec 003 §3.14 [A], as the published filter must have been: 63 % in 126 ms
+    retreat = RetreatingController(way.controller(arm), arm, guard, CollisionRetreat(), lambda: wrist.contact)
+    smoothed = SmoothedPlant(wrist, arm.nq, arm.nv, smoothing)
+    station = Station("follower", "follower", smoothed, arm, guard, "hold", shape.period_ns, retreat)
+    parameters = {"plant": plant.imperfections, "guard": guard, "drives": drives, "smoothing": smoothing}
+    parameters |= {"sensor": wrist.faults, "compensation": wrist.compensation, **retreat.parts}
+    return Follower(station, plant, wrist, retreat, parameters=parameters)

@@ -1,0 +1,145 @@
+"""Springs inside a robot that its model file cannot hold: curves of a joint's angle, with the energy they store."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from farhand.errors import BadValue, UnknownName
+from farhand.robots.description import known_keys, section, vector
+
+
+class Spring(ABC):
+    """A passive spring at one joint.
+
+    Attributes:
+        lower: smallest angle at which the curve is known, [rad].
+        upper: largest such angle, [rad].
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    @abstractmethod
+    def torque(self, q: float) -> float:
+        """Torque that it takes to hold the joint against the spring at angle ``q`` [rad], [N·m]; the spring's is minus.
+
+        Beyond ``lower`` and ``upper`` it is that at the nearer end.
+        """
+
+    @abstractmethod
+    def energy(self, q: float) -> float:
+        """Energy stored at angle ``q`` [rad], [J], with :meth:`torque` as its derivative."""
+
+    def known(self, q: float) -> bool:
+        """Whether the curve was made for this angle [rad]."""
+        return self.lower <= q <= self.upper
+
+
+@dataclass(frozen=True)
+class CubicSpring(Spring):
+    r"""An identified curve, :math:`\tau = c_0 + c_1 q + c_2 q^2 + c_3 q^3`.
+
+    Attributes:
+        coefficients: c_0 … c_3, [N·m], q in rad.
+        lower: smallest angle at which it was identified, [rad].
+        upper: largest such angle, [rad].
+    """
+
+    coefficients: tuple[float, float, float, float]
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    @classmethod
+    def fit(cls, q: NDArray[np.float64], torque: NDArray[np.float64]) -> CubicSpring:
+        """The least-squares cubic through holding torques [N·m] at angles [rad], the arm's weight taken off."""
+        if len(q) < 4 or np.ptp(q) < 0.1:
+            raise BadValue(f"a cubic spring needs 4 angles or more over at least 0.1 rad, not {len(q)} over {np.ptp(q):.3g}")
+        c3, c2, c1, c0 = np.polyfit(q, torque, 3).tolist()
+        return cls((c0, c1, c2, c3), float(np.min(q)), float(np.max(q)))
+
+    def torque(self, q: float) -> float:
+        """Holding torque, [N·m]."""
+        c0, c1, c2, c3 = self.coefficients
+        q = min(max(q, self.lower), self.upper)
+        return c0 + q * (c1 + q * (c2 + q * c3))
+
+    def energy(self, q: float) -> float:
+        """Energy, zero at q = 0, [J]."""
+        c0, c1, c2, c3 = self.coefficients
+        x = min(max(q, self.lower), self.upper)
+        return x * (c0 + x * (c1 / 2 + x * (c2 / 3 + x * c3 / 4))) + (q - x) * self.torque(x)
+
+
+@dataclass(frozen=True)
+class MechanismSpring(Spring):
+    r"""A compression spring on a crank, as it is built into a balanced arm.
+
+    .. math:: s = \sqrt{r^2 + (r + L)^2 - 2 r (r + L) \cos(a_0 + q)}, \qquad x = s - L, \qquad
+              \tau = (k x + P)\,(L + r)\,r \sin(a_0 + q) / s
+
+    Attributes:
+        radius: r, of the crank, [m].
+        length: L, distance of the ends at rest, [m].
+        stiffness: k, [N/m].
+        preload: P, [N].
+        offset: a_0, [rad].
+    """
+
+    radius: float
+    length: float
+    stiffness: float
+    preload: float
+    offset: float
+
+    def _distance(self, q: float) -> float:
+        r, reach = self.radius, self.radius + self.length
+        return math.sqrt(r * r + reach * reach - 2.0 * r * reach * math.cos(self.offset + q))
+
+    def torque(self, q: float) -> float:
+        """Holding torque, [N·m]."""
+        s = self._distance(q)
+        force = self.stiffness * (s - self.length) + self.preload
+        return force * (self.length + self.radius) * self.radius * math.sin(self.offset + q) / s
+
+    def energy(self, q: float) -> float:
+        """½ k x² + P x, [J]."""
+        x = self._distance(q) - self.length
+        return x * (0.5 * self.stiffness * x + self.preload)
+
+
+def read_springs(table: Any, model: mujoco.MjModel, where: str) -> dict[int, Spring]:
+    """The springs of a ``robot.toml`` by the number of their joint's velocity.
+
+    Raises:
+        FarhandError: an unknown joint or kind, or values that are none.
+    """
+    springs = {}
+    for name, given in section(table, f"{where}: springs").items():
+        joint = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
+        if joint < 0:
+            raise UnknownName("joint", name, [model.joint(i).name for i in range(model.njnt)])
+        springs[int(model.jnt_dofadr[joint])] = _spring(section(given, f"{where}: springs.{name}"), where)
+    return springs
+
+
+def _spring(given: dict[str, Any], where: str) -> Spring:
+    kind, rest = given.get("kind"), {key: value for key, value in given.items() if key != "kind"}
+    if kind == "cubic":
+        known_keys(rest, {"coefficients", "range"}, f"{where}: a cubic spring")
+        c = vector(rest.get("coefficients", []), 4, f"{where}: coefficients of a cubic spring").tolist()
+        low, high = vector(rest.get("range", [-math.inf, math.inf]), 2, f"{where}: range", infinite=True).tolist()
+        if not low < high:
+            raise BadValue(f"{where}: range of a spring must rise, not [{low:g}, {high:g}]")
+        return CubicSpring((c[0], c[1], c[2], c[3]), low, high)
+    if kind == "mechanism":
+        names = ("radius", "length", "stiffness", "preload", "offset")
+        known_keys(rest, set(names), f"{where}: a mechanism spring")
+        return MechanismSpring(*(float(vector(rest.get(n, []), 1, f"{where}: {n}")[0]) for n in names))
+    raise UnknownName(f"kind of spring in {where}", str(kind), ("cubic", "mechanism"))
