@@ -1,0 +1,217 @@
+"""``farhand friction``: a user's own joint: what motion to log, the fit, and pictures of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from farhand.cli.ft import _note, _show
+from farhand.cli.output import JsonPath, ReportFolder, Seed, check_files, check_folder, stdout, within, write_json
+from farhand.errors import BadValue, UnknownName
+
+if TYPE_CHECKING:
+    from farhand.friction.fit import Estimate, Fit
+
+friction = typer.Typer(
+    help="Your own joint's friction: what motion to log, fit a model to the log, look at both.\n\n"
+    "Logs are CSV with a header, SI units and the columns t,position,velocity,torque in any order, one joint per file.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+Data = Annotated[Path, typer.Argument(metavar="DATA.csv", help="Log of the joint: t,position,velocity,torque.")]
+
+
+@friction.command("fit")
+def fit(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", metavar="F.json", help="Where the fitted model goes.")],
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="See farhand list, or auto.")] = "kfm",
+    inertia: Annotated[
+        float | None, typer.Option("--inertia", metavar="J", help="Inertia at the joint, kg·m²; default: find it.")
+    ] = None,
+    gravity: Annotated[bool, typer.Option("--gravity", help="Also find a torque that goes with the position.")] = False,
+    json: JsonPath = None,
+    report: ReportFolder = None,
+) -> None:
+    """Fit a friction model to a log of any motion, with 95 % intervals and the error on a stretch kept aside.
+
+    Example: [bold]farhand friction fit log.csv --model lugre --out friction.json --report report[/bold]
+    """
+    check_files(out, json, read=[data])
+    check_folder(report)
+    if inertia is not None:
+        within("--inertia", inertia, 0.0, 1e6, "kg·m²")
+    from farhand.friction.fit import TERMS
+    from farhand.friction.fit import fit as identify
+    from farhand.friction.fit_data import read_recording
+    from farhand.friction.loading import to_json
+
+    if model != "auto" and model not in TERMS:
+        raise UnknownName("friction model", model, [*TERMS, "auto"])
+    found = identify(read_recording(data), model, inertia, gravity)
+    content = to_json(found)
+    write_json(out, content)
+    write_json(json, content)
+    _show(f"{found.model} fitted to {data.name}", fit_rows(found))
+    for line in found.warnings:
+        _note(line)
+    if report is not None:
+        from farhand.cli.frictionreport import fit_page
+
+        stdout().print(f"report: {fit_page(found, data.name).save(report)}", soft_wrap=True)
+
+
+@friction.command("plot")
+def plot(
+    source: Annotated[Path, typer.Argument(metavar="F.json|DATA.csv", help="A fitted model or a log.")],
+    out: Annotated[Path, typer.Option("--out", metavar="PNG", help="Where the picture goes.")],
+) -> None:
+    """Draw a fitted model's curve, or a log over time and torque over velocity.
+
+    Example: [bold]farhand friction plot friction.json --out curve.png[/bold]
+    """
+    check_files(out, read=[source])
+    if out.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise BadValue(f"--out {out.name} must end in .png, .svg or .pdf")
+    from farhand.cli.frictionreport import curve_figure, log_figure, save_figure
+
+    if source.suffix.lower() == ".json":
+        from farhand.friction.loading import load, read
+
+        load(source)
+        figure = curve_figure(read(source))
+    else:
+        from farhand.friction.fit_data import read_recording
+
+        figure = log_figure(read_recording(source))
+    save_figure(figure, out)
+    stdout().print(f"picture: {out}", soft_wrap=True)
+
+
+@friction.command("protocol")
+def protocol(
+    out: Annotated[Path, typer.Option("--out", metavar="PROTOCOL.csv", help="Where the set points go.")],
+    speed: Annotated[float | None, typer.Option("--speed", metavar="V", help="Highest speed, rad/s.")] = None,
+    torque: Annotated[float | None, typer.Option("--torque", metavar="T", help="Highest torque of ramps, N·m.")] = None,
+    travel: Annotated[
+        float | None, typer.Option("--travel", metavar="A", help="How far the joint may turn, rad; default: for ever.")
+    ] = None,
+    robot: Annotated[str, typer.Option("--robot", metavar="NAME", help="Take the limits of this robot's joint.")] = "",
+    joint: Annotated[int, typer.Option("--joint", metavar="N", help="Which joint of it, from 1.")] = 1,
+    minutes: Annotated[float, typer.Option("--minutes", metavar="M", help="How long it may take.")] = 30.0,
+    simulate: Annotated[
+        Path | None, typer.Option("--simulate", metavar="DATA.csv", help="Also write the log of a simulated joint.")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Write what motion to run on a joint: steady speeds, sweep, break-away ramps and loops, with instructions.
+
+    Columns are t [s], mode, setpoint [rad/s or N·m], phase and instruction; set points change linearly between rows.
+
+    Example: [bold]farhand friction protocol --robot ur5e --joint 6 --out protocol.csv[/bold]
+    """
+    check_files(out, simulate, read=[])
+    within("--minutes", minutes, 0.5, 600.0, "min")
+    speed, torque, travel = _limits(robot, joint, speed, torque, travel)
+    from farhand.friction import protocol as part
+    from farhand.friction.fit_data import write_columns, write_recording
+
+    phases = part.protocol(speed, torque, travel, minutes)
+    table = list(part.rows(phases))
+    names = ("t", "mode", "setpoint", "phase", "instruction")
+    columns: dict[str, list[Any]] = dict(zip(names, map(list, zip(*table, strict=True)), strict=True))
+    for name, digits in (("t", 4), ("setpoint", 6)):
+        columns[name] = [f"{value:.{digits}f}" for value in columns[name]]
+    write_columns(out, columns)
+    if simulate is not None:
+        write_recording(simulate, _simulated(phases, speed, torque, seed))
+    _show(f"{len(table)} set points over {table[-1][0] / 60.0:.3g} min", _phase_rows(phases))
+    log = f"; log of a simulated joint: {simulate}" if simulate else ""
+    stdout().print(f"set points: {out}{log}", soft_wrap=True)
+
+
+def _limits(
+    robot: str, joint: int, speed: float | None, torque: float | None, travel: float | None
+) -> tuple[float, float, float]:
+    """Speed [rad/s], torque [N·m] and travel [rad] to stay within: half of what a robot's joint can, unless given."""
+    import numpy as np
+
+    if robot:
+        from farhand.robots import load_robot
+
+        limits = load_robot(robot).limits
+        within("--joint", joint, 1, len(limits.lower))
+        k = joint - 1
+        speed = 0.5 * float(limits.velocity[k]) if speed is None else speed
+        torque = 0.2 * float(limits.torque[k]) if torque is None else torque
+        travel = 0.5 * float(limits.upper[k] - limits.lower[k]) if travel is None else travel
+    speed, torque = 1.0 if speed is None else speed, 1.0 if torque is None else torque
+    travel = np.inf if travel is None else travel
+    for name, value in (("--speed", speed), ("--torque", torque)):
+        if not np.isfinite(value):
+            raise BadValue(f"{name} is not known for this robot; give it")
+        within(name, value, 1e-6, 1e6)
+    if not travel > 0.0:
+        raise BadValue(f"--travel {travel:g} must be above 0 rad")
+    return speed, torque, travel
+
+
+def _simulated(phases: list[Any], speed: float, torque: float, seed: int) -> Any:
+    """A joint whose friction fits the limits, with a 4000-tick encoder and 2 % noise of the torque."""
+    import numpy as np
+
+    from farhand.friction import make
+    from farhand.friction.protocol import simulate
+
+    top = 0.5 * torque
+    joint = make(
+        "lugre",
+        coulomb=0.5 * top,
+        breakaway=top,
+        stribeck_velocity=0.05 * speed,
+        shape=1.2,
+        viscous=0.5 * top / speed,
+        stiffness=top / 1e-4,
+        damping=0.02 * np.sqrt(top),
+    )
+    inertia = 0.1 * top / speed
+    return simulate(phases, joint, inertia, 2.0 * np.pi / 4000, 0.02, np.random.default_rng(seed))
+
+
+def _phase_rows(phases: list[Any]) -> list[tuple[str, str]]:
+    from farhand.friction.protocol import INSTRUCTIONS
+
+    return [(phase.name, f"{phase.duration:.4g} s, {INSTRUCTIONS[phase.name]}") for phase in phases]
+
+
+def fit_rows(found: Fit) -> list[tuple[str, str]]:
+    """The fit as a table: value, half of the 95 % interval, or that it is not identified."""
+    given = found.inertia.low == found.inertia.high
+    rows = [(name, _value(one)) for name, one in found.parameters.items()]
+    rows.append(("inertia", f"{found.inertia.value:.4g} kg·m² (given)" if given else _value(found.inertia)))
+    if found.offset.identified:
+        rows.append(("offset", _value(found.offset)))
+    share = 100.0 / found.rms_torque
+    rows += [
+        ("error", f"{found.rms_error:.3g} N·m, {share * found.rms_error:.2g} % of the torque (root mean square)"),
+        ("hold-out error", f"{found.holdout_error:.3g} N·m, {share * found.holdout_error:.2g} %"),
+        ("motion", f"below {found.motion.bandwidth:g} Hz, from the {found.motion.source} column; {_ticks(found)}"),
+    ]
+    rows += [(f"{name}, hold-out", f"{error:.3g} N·m") for name, error in found.compared.items()]
+    return rows
+
+
+def _ticks(found: Fit) -> str:
+    return f"encoder step {found.motion.tick:.3g} rad" if found.motion.tick else "no encoder steps to see"
+
+
+def _value(one: Estimate) -> str:
+    unit = "" if one.unit == "-" else f" {one.unit}"
+    if not one.identified:
+        known = "" if one.low is None or one.high is None else f", {one.low:.3g} to {one.high:.3g}"
+        return f"{one.value:.4g}{unit} (not identified{known})"
+    assert one.low is not None and one.high is not None
+    return f"{one.value:.4g}{unit} ± {0.5 * (one.high - one.low):.2g}"

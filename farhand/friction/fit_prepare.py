@@ -1,0 +1,98 @@
+"""A recording made ready for a fit: what loggers and drives do wrong put right as far as the data allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.ndimage import median_filter
+
+from farhand.friction.fit_data import Recording
+from farhand.friction.fit_motion import Motion, best_motion, find_tick, motion_at, pieces_of, unwrapped
+from farhand.friction.fit_static import Terms, fit_sliding, predicted, sliding_samples, torque_delay, uncertainty
+from farhand.friction.fit_warnings import Coverage, coverage, unsigned
+
+Array = np.ndarray
+
+SPIKE = 10.0
+"""A torque this many deviations away from the median of its neighbours is a fault of the logger."""
+
+SIGN_ROUNDS = 4
+"""Fits by which the lost sign of a torque is found."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A recording made ready: signs, turns and delay put right, the motion known."""
+
+    data: Recording
+    motion: Motion
+    used: Array
+    coverage: Coverage
+    notes: tuple[str, ...]
+
+
+def prepare(found: Recording, inertia: float | None = None) -> Prepared:
+    """Find the motion and put right what can be: turns of the encoder, lost signs, torque logged late."""
+    found, turned = unwrapped(found)
+    notes = ["position jumped by full turns; they were put back"] if turned else []
+    if found.repeated:
+        notes.append(f"{found.repeated} samples repeat the time before and were left out")
+    found, spikes = _without_spikes(found)
+    if spikes:
+        notes.append(f"{spikes} samples of the torque stand out from their neighbours and were replaced")
+    if unsigned(found):
+        found = _signed(found, inertia)
+        notes.append(
+            "torque has no sign although the joint moves both ways: it was given the sign that the motion asks for"
+        )
+    motion = best_motion(found, uncertainty)
+    used = sliding_samples(motion)
+    late = 0.0
+    for _ in range(2):
+        delay = torque_delay(motion, used)
+        if delay == 0.0:
+            break
+        late += delay
+        found = replace(found, torque=np.interp(found.time - delay, found.time, found.torque))
+        motion = motion_at(pieces_of(found, motion.tick), motion.bandwidth, motion.tick, motion.source)
+        used = sliding_samples(motion)
+    if abs(late) > 0.75 / motion.rate:
+        way = "ahead of" if late > 0.0 else "behind"
+        notes.append(f"torque is {1e3 * abs(late):.2g} ms {way} the motion, which was put right")
+    return Prepared(found, motion, used, coverage(motion, used), tuple(notes))
+
+
+def _without_spikes(found: Recording) -> tuple[Recording, int]:
+    """Single samples of torque that no joint produces are replaced by the median of their neighbours."""
+    middle = median_filter(found.torque, 5, mode="nearest")
+    away = np.abs(found.torque - middle)
+    limit = max(SPIKE * 1.4826 * float(np.median(away)), float(np.sqrt(np.mean(middle**2))))
+    near = np.maximum(np.abs(np.roll(found.torque, 1) - middle), np.abs(np.roll(found.torque, -1) - middle))
+    wrong = (away > limit) & (near < 0.25 * limit)  # a step has a far neighbour too
+    return replace(found, torque=np.where(wrong, middle, found.torque)), int(np.count_nonzero(wrong))
+
+
+def _signed(found: Recording, inertia: float | None) -> Recording:
+    """Torque with the sign of the motion, then with the sign that a first fit predicts, which differs while braking."""
+    size = np.abs(found.torque)
+    tick = find_tick(found.position)
+    motion = motion_at(pieces_of(found, tick), min(5.0, 0.1 / found.step), tick, "position")
+    v, a = (np.interp(found.time, motion.time, x) for x in (motion.velocity, motion.acceleration))
+    ratio = float(np.std(v) / np.std(a))  # [s], from acceleration to velocity
+    answers = []
+    for share in (0.0, 0.5, 2.0, 10.0):  # friction alone … inertia alone
+        answers.append(_resigned(found, size, v + share * ratio * a, inertia))
+    return min(answers, key=lambda answer: answer[0])[1]
+
+
+def _resigned(found: Recording, size: Array, like: Array, inertia: float | None) -> tuple[float, Recording]:
+    """Give the torque a sign, fit, give it the sign that the fit predicts, and so on; what is left, and the torque."""
+    left = np.inf
+    for _ in range(SIGN_ROUNDS):
+        found = replace(found, torque=np.where(like < 0.0, -size, size))
+        motion = best_motion(found, uncertainty)
+        first = fit_sliding(motion, Terms(inertia=inertia), sliding_samples(motion))
+        left = first.rms / float(np.sqrt(np.mean(motion.torque**2)))
+        like = np.interp(found.time, motion.time, predicted(motion, first))
+    return left, found

@@ -1,0 +1,236 @@
+"""What a recording can and cannot tell about friction, in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from farhand.friction.fit_motion import Motion
+from farhand.friction.fit_static import Sliding
+
+if TYPE_CHECKING:
+    from farhand.friction.fit import Fit
+    from farhand.friction.fit_data import Recording
+
+Array = np.ndarray
+
+LEAST_SHARE = 0.03
+"""Share of the samples that must go each way."""
+
+RESOLVED = 0.7
+"""The slowest speed held must be below this share of the Stribeck speed for the peak to be seen."""
+
+NARROW = 1.3
+"""Fastest over slowest speed below which dry and viscous friction cannot be told apart."""
+
+HELD = 30
+"""Kernel widths that a speed must be held for, in all."""
+
+UNLIKE = 0.15
+"""Difference between the two directions, as a share, that is worth a line."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What the motion covers.
+
+    Attributes:
+        forward: share of the used samples that go forward.
+        both_ways: whether there is enough in each direction.
+        resolved: slowest speed that was held longer than the smoothing takes, [rad/s].
+        fastest: [rad/s].
+        spread: fastest over slowest, by percentiles.
+        accelerates: whether inertia shows beside the noise of the encoder.
+        sliding: share of the samples in which the joint slides.
+    """
+
+    forward: float
+    both_ways: bool
+    resolved: float
+    fastest: float
+    spread: float
+    accelerates: bool
+    sliding: float
+
+
+def coverage(motion: Motion, used: Array) -> Coverage:
+    """Measure it."""
+    v, a = motion.velocity[used], motion.acceleration[used]
+    speed = np.abs(v)
+    forward = float(np.mean(v > 0.0))
+    # held longer than the kernel, and over more than a few ticks
+    held = (np.abs(a) * 2.0 * motion.width <= speed) & (speed**2 >= 4.0 * np.abs(a) * motion.tick)
+    steady = np.sort(speed[held])
+    needed = int(HELD * max(1.0, 2.5 * motion.width / motion.step))
+    resolved = float(steady[needed]) if len(steady) > needed else float(speed.max())
+    low, high = np.quantile(speed, [0.05, 0.95])
+    return Coverage(
+        forward=forward,
+        both_ways=LEAST_SHARE < forward < 1.0 - LEAST_SHARE,
+        resolved=resolved,
+        fastest=float(speed.max()),
+        spread=float(high / max(low, 1e-12)),
+        accelerates=motion.haze < 0.3,
+        sliding=float(np.mean(used)),
+    )
+
+
+def unsigned(found: Recording) -> bool:
+    """Whether the torque column has lost its sign: never negative although the joint moves both ways."""
+    way = found.velocity if np.ptp(found.velocity) > 0.0 else np.gradient(found.position, found.time)
+    fast = np.abs(way) > 0.3 * np.sqrt(np.mean(way**2))
+    back, forth = fast & (way < 0.0), fast & (way > 0.0)
+    if min(np.mean(back), np.mean(forth)) < 0.02:
+        return False
+    noise = np.std(np.diff(found.torque)) / np.sqrt(2.0)
+    lost = found.torque.min() >= -3.0 * noise and np.mean(found.torque < 0.0) < 0.02
+    return bool(lost and found.torque[back].mean() > 0.3 * found.torque[forth].mean())
+
+
+def held_back(torque: Array) -> float:
+    """Smallest torque that a drive with an offset puts out, [N·m]; 0 if the torque passes smoothly through zero."""
+    size = np.abs(torque)
+    turns = np.count_nonzero(np.diff(np.sign(torque)))
+    floor = float(np.quantile(size, 0.002))
+    at_floor = float(np.mean(size < 1.02 * floor))
+    rms = float(np.sqrt(np.mean(torque**2)))
+    return floor if turns >= 4 and floor > 0.1 * rms and at_floor > 0.1 else 0.0
+
+
+def warnings_of(result: Fit, whole: Sliding, seen: Coverage) -> list[str]:
+    """Lines for a user: what could not be found, and what in the data is odd."""
+    lines = [*_motion_lines(result, seen), *_parameter_lines(result, whole, seen), *_torque_lines(result)]
+    return lines
+
+
+def _motion_lines(result: Fit, seen: Coverage) -> list[str]:
+    motion, lines = result.motion, []
+    if not seen.both_ways:
+        way = "forward" if seen.forward > 0.5 else "backward"
+        lines.append(
+            f"the joint only moves {way}: friction in the other direction and a constant offset of the torque "
+            "(gravity, drive) are not identified; the offset counts as Coulomb friction"
+        )
+    if seen.spread < NARROW:
+        lines.append(
+            f"the speed hardly changes (about {seen.fastest:.3g} rad/s): Coulomb and viscous friction are not "
+            "identified apart; all of it counts as Coulomb friction"
+        )
+    if seen.sliding < 0.2:
+        lines.append(f"the joint slides for only {100 * seen.sliding:.0f} % of the recording; the rest was not used")
+    if motion.source == "velocity":
+        lines.append("the motion was taken from the velocity column, which fits the torque better than positions do")
+    return lines
+
+
+def _parameter_lines(result: Fit, whole: Sliding, seen: Coverage) -> list[str]:
+    lines = []
+    if not result.inertia.identified:
+        lines.append(
+            "inertia is not identified: the joint hardly accelerates; give it with --inertia, or log starts and stops"
+        )
+    unknown = [n for n in ("coulomb", "viscous") if n in result.parameters and not result.parameters[n].identified]
+    for name in unknown:
+        lines.append(f"{name} is not identified (95 % interval {_range(result, name)}); log a wider range of speeds")
+    peak = result.parameters.get("breakaway")
+    if peak is not None and not peak.identified:
+        lines.append(_slow_line(result, whole, seen))
+    elif "shape" in result.parameters and not result.parameters["shape"].identified:
+        lines.append(f"shape of the Stribeck curve is not identified ({_range(result, 'shape')}); log more slow speeds")
+    return lines
+
+
+def _slow_line(result: Fit, whole: Sliding, seen: Coverage) -> str:
+    reason = f"nothing slower than {seen.resolved:.3g} rad/s was held long enough"
+    if not whole.terms.stribeck:
+        reason = "a recording of sliding does not show it; log slow torque ramps from rest"
+    elif seen.resolved < RESOLVED * whole.values["stribeck_velocity"]:
+        reason = "the peak of friction at low speed does not stand out from the noise"
+        if "stribeck_velocity" in whole.bounded:
+            reason = "the speeds recorded lie on one side of the Stribeck speed"
+    names = "breakaway, stribeck_velocity" if whole.terms.stribeck else "breakaway"
+    return f"{names} not identified: {reason}"
+
+
+def _range(result: Fit, name: str) -> str:
+    one = result.parameters[name]
+    if one.low is None or one.high is None:
+        return "unbounded"
+    return f"{one.low:.3g} to {one.high:.3g} {one.unit}"
+
+
+def _torque_lines(result: Fit) -> list[str]:
+    lines = []
+    torque = result.data.torque if result.data is not None else result.motion.torque
+    floor = held_back(torque)
+    if floor > 0.0:
+        lines.append(
+            f"the torque jumps between ±{floor:.3g} N·m and is never smaller: the drive seems to put out an offset; "
+            "friction at rest and before sliding cannot be trusted"
+        )
+    sides = _sides(result)
+    if sides is not None:
+        lines.append(
+            f"friction differs between the directions: {sides[0]:.3g} N·m forward, {sides[1]:.3g} N·m backward at the "
+            "same speeds; the model is the same for both"
+        )
+    offset = result.offset
+    if offset.identified and offset.low is not None and offset.high is not None:
+        if offset.low * offset.high > 0.0 and abs(offset.value) > 0.05 * result.rms_torque:
+            lines.append(
+                f"a constant torque of {offset.value:.3g} N·m was taken out: an offset of the drive, gravity, or more "
+                "friction one way than the other"
+            )
+    lines += _misfit_lines(result)
+    return lines
+
+
+def _sides(result: Fit) -> tuple[float, float] | None:
+    """Mean friction each way over the speeds common to both, if they are unlike; [N·m]."""
+    motion, used = result.motion, result.used
+    friction = motion.torque - result.inertia.value * motion.acceleration - result.offset.value
+    v = motion.velocity
+    forward, back = used & (v > 0.0), used & (v < 0.0)
+    if min(np.count_nonzero(forward), np.count_nonzero(back)) < 50:
+        return None
+    top = min(np.quantile(v[forward], 0.95), np.quantile(-v[back], 0.95))
+    edges = np.linspace(0.05 * top, top, 9)
+    means = []
+    for rows, sign in ((forward, 1.0), (back, -1.0)):
+        which = np.digitize(sign * v[rows], edges)
+        values = sign * friction[rows]
+        means.append([values[which == k].mean() if np.any(which == k) else np.nan for k in range(1, len(edges))])
+    pairs = np.array(means)
+    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+    if pairs.shape[1] < 3:
+        return None
+    ahead, behind = pairs.mean(axis=1)
+    left = np.abs(pairs[0] - pairs[1]).mean()
+    return (float(ahead), float(behind)) if left > UNLIKE * 0.5 * abs(ahead + behind) else None
+
+
+def _misfit_lines(result: Fit) -> list[str]:
+    """A residual that goes with speed or position is no noise."""
+    motion, used = result.motion, result.used
+    left = (motion.torque - result.modelled)[used]
+    share = result.rms_error / max(result.rms_torque, 1e-12)
+    if share < 0.03:
+        return []
+    lines = []
+    position = motion.position[used]
+    if result.gravity is None and np.ptp(position) > 0.5:
+        A = np.column_stack([np.sin(position), np.cos(position), np.ones(len(left))])
+        x = np.linalg.lstsq(A, left, rcond=None)[0]
+        if np.var(left - A @ x) < 0.6 * np.var(left):
+            lines.append(
+                f"the torque goes with the position (about {np.hypot(x[0], x[1]):.3g} N·m over a turn): gravity or an "
+                "unbalanced load; use --gravity"
+            )
+    if not lines and share > 0.1:
+        lines.append(
+            f"the model leaves {100 * share:.0f} % of the torque (root mean square); try --model auto, or look for "
+            "loads that are no friction"
+        )
+    return lines
