@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pinocchio as pin
 
 from farhand.errors import ModelError
 from farhand.robots import Placement, Robot
+from farhand.robots.springs import Spring
 
 Array = np.ndarray
 
@@ -15,6 +18,8 @@ _WORLD_ALIGNED = pin.LOCAL_WORLD_ALIGNED
 
 class Arm:
     r"""All terms of :math:`M(q)\dot v + c(q, v) + g(q) + D v = \tau + J^\top w` at the last :meth:`update`.
+
+    Passive springs, which Pinocchio does not know, count with gravity: both are what it takes to hold the arm at rest.
 
     Pinocchio is underneath: configurations and velocities are in its order, with body-frame velocity for a floating
     base. The arrays are live: they are overwritten by the next update, so copy what must last.
@@ -25,14 +30,18 @@ class Arm:
         v: velocity, [rad/s] or [m/s].
         M: mass matrix with rotor inertia, nv × nv, [kg·m²].
         bias: Coriolis, centrifugal and gravity torque c + g, [N·m].
-        gravity: gravity torque g, [N·m].
+        gravity: torque g that holds the arm at rest against its weight and its springs, [N·m].
+        spring: the springs' share of it, [N·m].
         J: Jacobian of the tool, 6 × nv: twist of the tool point in world axes per joint velocity.
         position: tool in world, [m].
         rotation: rotation matrix of the tool in world.
         twist: tool twist in world axes at the tool point, [m/s] and [rad/s].
         viscous: joint viscous friction the model knows of (the diagonal of D), [N·m·s/rad]; Pinocchio's dynamics leave
             it out.
+        springs: passive springs by the number of their joint's velocity.
     """
+
+    springs: Mapping[int, Spring] = {}
 
     def __init__(self, model: pin.Model, tool: str = "tool", viscous: Array | float = 0.0) -> None:
         if not model.existFrame(tool, pin.FrameType.OP_FRAME):
@@ -53,6 +62,7 @@ class Arm:
         placement = data.oMf[self._frame]
         self.position, self.rotation = placement.translation, placement.rotation
         self.J = np.zeros((6, self.nv), order="F")
+        self.spring = np.zeros(self.nv)
         self.update(self.q, self.v)
 
     @classmethod
@@ -73,7 +83,12 @@ class Arm:
         """
         compiled = robot.compile(placement or Placement(), gravity)
         known = compiled.dof_damping.copy() if viscous is None else viscous
-        return cls(robot.pinocchio(placement or Placement(), gravity), robot.tool, known)
+        arm = (SprungArm if robot.springs else cls)(
+            robot.pinocchio(placement or Placement(), gravity), robot.tool, known
+        )
+        arm.springs = robot.springs
+        arm.compute()
+        return arm
 
     def update(self, q: Array, v: Array) -> None:
         """Compute all terms at configuration ``q`` and velocity ``v``."""
@@ -116,3 +131,16 @@ class Arm:
     def task_inertia(self) -> Array:
         """Λ = (J M⁻¹ Jᵀ)⁻¹: what the tool's mass and inertia feel like, 6 × 6, [kg] and [kg·m²]."""
         return np.linalg.inv(self.J @ np.linalg.solve(self.M, self.J.T))
+
+
+class SprungArm(Arm):
+    """An arm with passive springs at hinges; made by :meth:`Arm.of` for a robot that has any."""
+
+    def compute(self) -> None:
+        """Compute all terms, then add the springs to what holds the arm."""
+        super().compute()
+        for joint, spring in self.springs.items():
+            torque = spring.torque(float(self.q[joint]))
+            self.spring[joint] = torque
+            self.gravity[joint] += torque
+            self.bias[joint] += torque

@@ -67,6 +67,11 @@ class Commands:
         else:
             heapq.heappush(self._later, (at_ns, next(self._count), request))
 
+    def clear(self) -> None:
+        """Forget what has been asked for and is not yet due."""
+        self._now.clear()
+        self._later.clear()
+
     def post_text(self, text: str) -> None:
         """Ask for a command written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``, such as ``"7:engage"``."""
         when, colon, what = text.partition(":")

@@ -85,6 +85,11 @@ class RingWriter:
         fence = Fence()
         self._release, self._acquire = fence.release, fence.acquire  # without the detour: this is the hot path
 
+    @property
+    def count(self) -> int:
+        """How many records were appended."""
+        return self._count
+
     def push(self, record: memoryview | bytes) -> None:
         """Append ``record``, exactly one row long, over the oldest one."""
         count = self._count
@@ -111,6 +116,11 @@ class RingReader:
         self._rows = words[first : first + span.capacity * span.words].reshape(span.capacity, span.words)
         self._next = 0
         self._fence = Fence()
+
+    @property
+    def position(self) -> int:
+        """How many records lie behind this reader, taken or lost."""
+        return self._next
 
     def newest(self) -> NDArray[np.int64] | None:
         """A copy of the newest record, ``None`` before the first."""

@@ -159,7 +159,9 @@ class Session:
         except FarhandError as error:
             outcome = f"refused: {error}"
         self.commands.log.append(Logged(self.ticks, now_ns, request, outcome))
-        self.telemetry.event(now_ns, f"{request}: {outcome}")
+        said = {"kind": "command", "tick": self.ticks, "name": request.name, "path": request.path}
+        said |= {"value": request.value, "outcome": outcome}
+        self.telemetry.event(now_ns, f"{request}: {outcome}", said)
 
     def _carry_out(self, request: Request, now_ns: int) -> str:
         if request.name == "set":
@@ -193,4 +195,5 @@ class Session:
         if any(known.trip is trip for known in self.trips):
             return
         self.trips.append(TripRecord(where, trip))
-        self.telemetry.event(trip.time_ns, f"{where} tripped: {trip.reason}")
+        said = {"kind": "trip", "tick": self.ticks, "where": where, "trip": trip.kind}
+        self.telemetry.event(trip.time_ns, f"{where} tripped: {trip.reason}", said)

@@ -22,12 +22,13 @@ from farhand.errors import BadValue, FarhandError, FileError, UnknownName
 from farhand.ring import MAGIC, RingReader, RingWriter, Span, align, create_file, remove_file, shared_folder
 
 MAX_VALUES = 512  # numbers in one record of a stream
-MAX_EVENT_BYTES = 240
+MAX_EVENT_BYTES = 1000  # of an event with its data
+MAX_TEXT_BYTES = 240
 EVENT_CAPACITY = 1024
 
 _START = struct.Struct("@8sqq")  # magic, length of the JSON header that follows [bytes], 1 when the writer has closed
 _CLOSED_WORD = 2  # place of the last of them, in 8-byte words
-_EVENT = struct.Struct(f"@qq{MAX_EVENT_BYTES}s")  # time [ns], length [bytes], text
+_EVENT = struct.Struct(f"@qqq{MAX_EVENT_BYTES}s")  # time [ns], lengths of text and data [bytes], both
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,63}")
 
 
@@ -70,11 +71,11 @@ class Stream:
         self._channels[name] = {"name": name, "unit": unit, "size": size, "labels": list(labels)}
         return self._staging[start : start + size]
 
-    def block(self, *channels: tuple[str, int, str]) -> NDArray[np.float64]:
-        """Add signals that lie side by side, each as (name, size, unit), and return all of them as one array."""
+    def block(self, *channels: tuple[str, int, str, Sequence[str]]) -> NDArray[np.float64]:
+        """Add signals that lie side by side, each as (name, size, unit, labels), and return all as one array."""
         start = 1 + self._width
-        for name, size, unit in channels:
-            self.channel(name, size, unit)
+        for name, size, unit, labels in channels:
+            self.channel(name, size, unit, labels)
         return self._staging[start : 1 + self._width]
 
     def commit(self, t_ns: int) -> None:
@@ -84,6 +85,11 @@ class Stream:
             raise FarhandError(f"stream {self.name!r} takes records only between freeze() and close()")
         self._stamp[0] = t_ns
         ring.push(self._payload)
+
+    @property
+    def count(self) -> int:
+        """How many records were published."""
+        return self._ring.count if self._ring is not None else 0
 
     @property
     def _width(self) -> int:
@@ -162,19 +168,34 @@ class Telemetry:
             self._event_ring.push(record)
         self._early_events.clear()
 
-    def event(self, t_ns: int, text: str) -> None:
+    def event(self, t_ns: int, text: str, data: dict[str, Any] | None = None) -> None:
         """Publish a line of text (a trip, a clutch, ...) at ``t_ns`` [ns], cut to 240 bytes; never raises, never waits.
 
         Events before :meth:`freeze` are kept until then; events after :meth:`close` are dropped. One thread only.
+
+        Args:
+            t_ns: when, [ns].
+            text: for people.
+            data: the same for programs, as JSON values; where it does not fit, only its kind and that it was cut.
         """
         try:
-            record = _pack_event(t_ns, text)
+            record = _pack_event(t_ns, text, data)
         except (struct.error, TypeError):
-            record = _pack_event(0, f"{text} (at the invalid time {t_ns!r})")
+            record = _pack_event(0, f"{text} (at the invalid time {t_ns!r})", data)
         if self._event_ring is not None:
             self._event_ring.push(record)
         elif not self._closed:
             self._early_events.append(record)
+
+    @property
+    def names(self) -> list[str]:
+        """The streams, in order."""
+        return list(self._streams)
+
+    def backlog(self, taken: Sequence[int]) -> float:
+        """Share of the fullest ring still to be taken by a reader that has ``taken`` so many records of each stream."""
+        waiting = [stream.count - done for stream, done in zip(self._streams.values(), taken, strict=False)]
+        return max(waiting, default=0) / self._capacity
 
     def close(self) -> None:
         """Tell the readers, and remove the file; readers that have it open keep what is in it."""
@@ -252,12 +273,21 @@ class Reader:
         records, lost = self._ring(stream).take()
         return records[:, 0].copy(), records[:, 1:].view(np.float64), lost
 
+    @property
+    def taken(self) -> list[int]:
+        """How many records of each stream lie behind this reader, taken or lost."""
+        return [ring.position for ring in self._rings.values()]
+
     def events(self) -> list[tuple[int, str]]:
         """Events since the last call as (time [ns], text); overwritten ones are counted in a line of their own."""
+        return [(t_ns, text) for t_ns, text, _ in self.events_with_data()]
+
+    def events_with_data(self) -> list[tuple[int, str, dict[str, Any] | None]]:
+        """As :meth:`events`, each with what it says to programs."""
         records, lost = self._events.take()
-        found = [(int(record[0]), record[2:].tobytes()[: int(record[1])].decode()) for record in records]
+        found = [_unpack_event(record) for record in records]
         if lost:
-            found.insert(0, (found[0][0] if found else 0, f"lost {lost} events"))
+            found.insert(0, (found[0][0] if found else 0, f"lost {lost} events", None))
         return found
 
     def _ring(self, stream: str) -> RingReader:
@@ -286,10 +316,23 @@ def _check_name(kind: str, name: str, taken: Iterable[str]) -> None:
         raise BadValue(f"{kind} name {name!r} is taken; the taken ones are {', '.join(taken)}")
 
 
-def _pack_event(t_ns: int, text: str) -> bytes:
-    encoded = str(text).encode("utf-8", "replace")[:MAX_EVENT_BYTES]
+def _pack_event(t_ns: int, text: str, data: dict[str, Any] | None = None) -> bytes:
+    encoded = str(text).encode("utf-8", "replace")[:MAX_TEXT_BYTES]
     whole = encoded.decode("utf-8", "ignore").encode()  # without the half of a character at the cut
-    return _EVENT.pack(t_ns, len(whole), whole)
+    more = b"" if data is None else json.dumps(data, default=_as_json).encode()
+    if data is not None and len(whole) + len(more) > MAX_EVENT_BYTES:
+        more = json.dumps({"kind": str(data.get("kind", ""))[:40], "cut": True}).encode()
+    return _EVENT.pack(t_ns, len(whole), len(more), whole + more)
+
+
+def _unpack_event(record: NDArray[np.int64]) -> tuple[int, str, dict[str, Any] | None]:
+    length, more, content = int(record[1]), int(record[2]), record[3:].tobytes()
+    return int(record[0]), content[:length].decode(), json.loads(content[length : length + more]) if more else None
+
+
+def _as_json(value: Any) -> Any:
+    """Arrays and NumPy's numbers as lists and numbers, anything else as its words."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _layout(header: dict[str, Any], header_bytes: int) -> list[Span]:

@@ -21,6 +21,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
@@ -142,6 +143,17 @@ def test_the_commands_of_the_readme_do_what_they_are_shown_for(command, tmp_path
     assert shown.out
     assert "stopped" not in shown.out or ":stop" in command
     assert "farhand:" not in shown.err
+
+
+@pytest.mark.parametrize("page", ["recording.md"])
+def test_the_commands_of_a_guide_work_one_after_the_other(page, tmp_path, monkeypatch, capsys):
+    """In an empty folder, in the order of the page, each with code 0."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    commands = [line for block in SHELL.findall(text) for line in block.splitlines() if line.startswith("farhand ")]
+    assert commands
+    for command in commands:
+        assert main(shlex.split(command)[1:]) == 0, f"{command}: {capsys.readouterr().err}"
 
 
 def test_the_documents_name_no_private_paths():

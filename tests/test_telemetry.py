@@ -390,3 +390,38 @@ def test_the_file_of_a_killed_owner_is_swept_by_the_next_run_and_that_of_a_livin
         assert not abandoned.exists()
         later.freeze()
         assert living.path.exists()
+
+
+def test_an_event_carries_data_for_programs(tmp_path):
+    """Whole or not at all; the words for people are the same either way."""
+    with Telemetry() as telemetry:
+        telemetry.freeze()
+        telemetry.event(5, "set hand.drag", {"kind": "command", "value": np.array([0.1, 0.2]), "tick": np.int64(7)})
+        telemetry.event(6, "much", {"kind": "command", "value": "x" * 2000})
+        telemetry.event(7, "plain")
+        found = Reader(telemetry.path).events_with_data()
+    assert found == [
+        (5, "set hand.drag", {"kind": "command", "value": [0.1, 0.2], "tick": 7}),
+        (6, "much", {"kind": "command", "cut": True}),
+        (7, "plain", None),
+    ]
+
+
+def test_the_writer_can_tell_how_far_behind_a_reader_is():
+    """As a share of the ring; what was overwritten lies behind the reader too."""
+    with Telemetry(capacity=8) as telemetry:
+        fast, slow = telemetry.stream("fast", 1000.0), telemetry.stream("slow", 10.0)
+        fast.channel("x", 1, "-")
+        slow.channel("x", 1, "-")
+        telemetry.freeze()
+        reader = Reader(telemetry.path)
+        assert telemetry.names == ["fast", "slow"] and telemetry.backlog(reader.taken) == 0.0
+        for t_ns in range(6):
+            fast.commit(t_ns)
+        assert telemetry.backlog(reader.taken) == 0.75
+        reader.drain("fast")
+        assert reader.taken == [6, 0] and telemetry.backlog(reader.taken) == 0.0
+        for t_ns in range(20):
+            slow.commit(t_ns)
+        reader.drain("slow")
+        assert reader.taken == [6, 20]

@@ -1,12 +1,15 @@
-"""Lyapunov monitor: a number that a tie between two tools must never let grow while models and wrenches are exact."""
+"""Lyapunov monitors: numbers that a law must never let grow while models and wrenches are exact."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from farhand.arm import Arm
+from farhand.control.pose_loop import PoseLoop
+from farhand.control.trajectory import Reference
 from farhand.coupling import Side
 from farhand.coupling.virtual_constraints import VirtualConstraints
-from farhand.spatial import orientation_potential, rotation_vector
+from farhand.spatial import attitude_potential, orientation_potential, rotation_vector
 
 Array = np.ndarray
 
@@ -49,3 +52,30 @@ class LyapunovMonitor:
             self.rise = max(self.rise, self.rotation - before)
         self.largest = max(self.largest, self.rotation)
         self._samples += 1
+
+
+class AttitudeMonitor:
+    r"""Watches what the orientation loop :math:`\dot\omega_e + K_{do}\,\omega_e + K_{po} O_e = 0` must lose.
+
+    .. math:: V = K_{po}\,U(R_f, R_d) + \tfrac12 \omega_e^\top \omega_e, \qquad
+              \dot V = -K_{do}\,\omega_e^\top \omega_e \le 0
+
+    U is :math:`2\,\varepsilon^\top\varepsilon` for the axis-angle error, and for the quaternion's
+    :math:`(\eta - 1)^2 + \varepsilon^\top\varepsilon`. At 180° the axis-angle error vanishes: an unstable rest. Without
+    integral and relay only.
+
+    Attributes:
+        value: V at the last sample, [rad²/s²].
+        rise: the largest increase from one sample to the next, [rad²/s²].
+    """
+
+    def __init__(self, loop: PoseLoop) -> None:
+        self._loop = loop
+        self.value, self.rise = np.nan, 0.0
+
+    def sample(self, arm: Arm, reference: Reference) -> None:
+        """Evaluate it for a tool and where it should be."""
+        before, rate = self.value, reference.twist[3:] - arm.twist[3:]
+        potential = attitude_potential(arm.rotation, reference.rotation, self._loop.error)
+        self.value = self._loop.kpo * potential + 0.5 * float(rate @ rate)
+        self.rise = max(self.rise, self.value - before) if np.isfinite(before) else 0.0

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from farhand.analysis.history import History
-from farhand.bridge import LinkedBridge
+from farhand.linked_bridge import LinkedBridge
 from farhand.session import Session
 from farhand.world import World
 
@@ -34,6 +34,11 @@ class Running:
             self.largest = max(self.largest, float(values.max()))
             self._squares += float(values @ values)
             self._count += len(values)
+
+    @property
+    def measured(self) -> float | None:
+        """Largest value, or None where nothing was measured."""
+        return self.largest if self._count else None
 
     @property
     def rms(self) -> float:
@@ -90,8 +95,8 @@ class Metrics:
         found["tracking_error_max"] = (running["position"].largest, "m")
         found["tracking_error_rms"] = (running["position"].rms, "m")
         found["rotation_error_max"] = (running["rotation"].largest, "rad")
-        found["hand_force_max"] = (running["hand"].largest, "N")
-        found["contact_force_max"] = (running["contact"].largest, "N")
+        found["hand_force_max"] = (running["hand"].measured, "N")
+        found["contact_force_max"] = (running["contact"].measured, "N")
         hand = float(np.linalg.norm(self.final(self.driven, "wrench_measured_in_world")[:3]))
         contact = float(np.linalg.norm(self.final(self.other, "wrench_measured_in_world")[:3]))
         found["hand_force_final"] = (hand, "N")
@@ -101,7 +106,7 @@ class Metrics:
         found["follower_speed_final"] = (float(np.linalg.norm(self.final("follower", "v"))), "rad/s")
         found |= self._energy() | self._link()
         found["torque_cut_ticks"] = (float(sum(station.guard.clipped for station in self.session.stations)), "-")
-        return {name: {"value": _plain(value), "unit": unit} for name, (value, unit) in found.items()}
+        return {name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()}
 
     def _reflection(self) -> float | None:
         """Force at the hand over force at the contact, where the follower presses steadily; None when it never does."""
@@ -121,6 +126,10 @@ class Metrics:
 
     def _energy(self) -> dict[str, tuple[float | None, str]]:
         bridge = self.session.bridges[0]
+        return {**self.energy_of_world(), "energy_into_coupling": (bridge.a.energy + bridge.b.energy, "J")}
+
+    def energy_of_world(self) -> dict[str, tuple[float | None, str]]:
+        """Work on every robot by cause, and how well the books balance."""
         exchanged = self.world.energy_exchanged()
         work = {
             f"energy_{name}_on_{robot}": (value, "J")
@@ -128,12 +137,7 @@ class Metrics:
             for name, value in port.work.items()
         }
         residual = self.world.energy_residual()
-        into = bridge.a.energy + bridge.b.energy
-        return {
-            **work,
-            "energy_into_coupling": (into, "J"),
-            "energy_balance_error": (abs(residual) / max(exchanged, LEAST), "-"),
-        }
+        return {**work, "energy_balance_error": (abs(residual) / max(exchanged, LEAST), "-")}
 
     def _link(self) -> dict[str, tuple[float | None, str]]:
         bridge = self.session.bridges[0]
@@ -151,6 +155,6 @@ class Metrics:
         }
 
 
-def _plain(value: float | None) -> float | None:
+def plain(value: float | None) -> float | None:
     """A number JSON can hold; not-a-number becomes None."""
     return None if value is None or not math.isfinite(value) else float(value)

@@ -12,7 +12,7 @@ from typing import Any
 
 from farhand.errors import UnknownName
 
-SUITES = ("farhand.bench.tick", "farhand.bench.parts", "farhand.bench.kinematics", "farhand.bench.ik")
+SUITES = tuple(f"farhand.bench.{name}" for name in ("tick", "parts", "kinematics", "ik", "recording"))
 BATCHES = 15
 
 Work = Callable[[], None]

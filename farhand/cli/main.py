@@ -13,9 +13,18 @@ from typer.exceptions import TyperException
 
 import farhand
 from farhand.cli.bench import bench
+from farhand.cli.compare import compare
+from farhand.cli.export import export
+from farhand.cli.friction import friction
 from farhand.cli.ft import ft
 from farhand.cli.ik import ik
+from farhand.cli.info import info
+from farhand.cli.learn import learn
 from farhand.cli.list import list_names
+from farhand.cli.perform import perform
+from farhand.cli.plot import plot
+from farhand.cli.recover import recover
+from farhand.cli.replay import replay
 from farhand.cli.reproduce import reproduce
 from farhand.cli.run import run
 from farhand.errors import FarhandError, UnknownName
@@ -45,9 +54,18 @@ app = typer.Typer(
 app.command("run")(run)
 app.command("list")(list_names)
 app.command("reproduce")(reproduce)
+app.command("compare")(compare)
 app.command("bench")(bench)
 app.add_typer(ft, name="ft")
+app.add_typer(friction, name="friction")
 app.command("ik")(ik)
+app.command("learn")(learn)
+app.command("perform")(perform)
+app.command("info")(info)
+app.command("plot")(plot)
+app.command("replay")(replay)
+app.command("recover")(recover)
+app.command("export")(export)
 
 
 def _print_version(wanted: bool) -> None:

@@ -84,7 +84,7 @@ def run(
     from farhand.rigs import Options, build_rig
 
     virtual = headless and clock != "wall"
-    options = Options(law, layer, scenario, seed, delay, jitter, loss, [_setting(text) for text in settings or ()])
+    options = Options(law, layer, scenario, seed, delay, jitter, loss, [setting_of(text) for text in settings or ()])
     options.clock = VirtualClock() if virtual else WallClock()
     built = build_rig(rig, options)
     try:
@@ -108,7 +108,8 @@ def _check_files(json: Path | None, report: Path | None, record: Path | None) ->
         check_destination(record)
 
 
-def _setting(text: str, flag: str = "--set") -> tuple[str, object]:
+def setting_of(text: str, flag: str = "--set") -> tuple[str, object]:
+    """Path and value of a setting as it stands on the command line."""
     path, equals, value = text.partition("=")
     if not equals or not path.strip():
         raise BadValue(f"{flag} {text!r} is not of the form PATH=VALUE, such as wall.stiffness=3000")
@@ -128,7 +129,7 @@ def _post(rig: Rig, texts: list[str], length: float | None) -> None:
             raise BadValue(f"--at {text!r} is not within the run, which goes from 0 to {length or LONGEST:g} s")
         name, _, rest = what.strip().partition(" ")
         if name == "set":
-            path, _ = _setting(rest, f"--at {when}:set")
+            path, _ = setting_of(rest, f"--at {when}:set")
             known = [known for known, *_ in describe(rig.session.parameters)]
             if path not in known:
                 raise UnknownName("parameter", path, known)
@@ -186,7 +187,7 @@ def _conclude(rig: Rig, outcome: Outcome, json: Path | None, report: Path | None
     write_json(json, result)
     show(rig, result, outcome)
     console = stdout()
-    if record is not None:
+    if record is not None and outcome.unrecorded is None:
         console.print(f"recording: {record}", soft_wrap=True)
     if report is not None:
         from farhand.cli.runreport import write_report
@@ -196,5 +197,6 @@ def _conclude(rig: Rig, outcome: Outcome, json: Path | None, report: Path | None
     if invalid is not None:
         line = f"{invalid['where']} stopped at {invalid['time']:g} s: {invalid['reason']}"
         print(f"farhand: {line}", file=sys.stderr)
-        return 2
-    return 0
+    if outcome.unrecorded is not None:
+        print(f"farhand: the recording stopped before the run: {outcome.unrecorded}", file=sys.stderr)
+    return 2 if invalid is not None or outcome.unrecorded is not None else 0

@@ -11,18 +11,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import Protocol
 
 from farhand.cli.output import Bar
 from farhand.errors import FileError
-from farhand.recording.recorder import Recorder, part_of, record_from, record_process
+from farhand.recording.recorder import About, part_of, record_process
 from farhand.rigs import Rig
+from farhand.rigs.rerun import about
 from farhand.session import Session
-from farhand.telemetry import Reader
 
 FOREVER = 1e9  # [s]
 PULL_PERIOD = 0.5  # [s], between two looks at the telemetry
 PAGE_PERIOD = 0.02  # [s], between two looks at the page's clicks
+LAG = 0.05  # share of the telemetry ring that a recorder may be behind before virtual time waits for it
 PATIENCE = 60.0  # [s], for the recorder's process to start or to finish
 
 
@@ -46,15 +47,23 @@ class Outcome:
         seconds: how long it ran, in its own time, [s].
         wall: how long that took, [s].
         interrupted: whether Ctrl-C or a signal ended it.
+        unrecorded: why the recording ended before the run did, or None.
     """
 
     seconds: float
     wall: float
     interrupted: bool
+    unrecorded: str | None = None
 
 
 class Recording(Protocol):
-    """Something that moves telemetry to a file while a run goes on."""
+    """Something that moves telemetry to a file while a run goes on.
+
+    Attributes:
+        stopped: why it ended before the run did, or None.
+    """
+
+    stopped: str | None
 
     def pump(self) -> None:
         """Write what is new."""
@@ -66,6 +75,8 @@ class Recording(Protocol):
 class NoRecording:
     """Nothing is recorded."""
 
+    stopped: str | None = None
+
     def pump(self) -> None:
         """Write nothing."""
 
@@ -73,49 +84,69 @@ class NoRecording:
         """Nothing to finish."""
 
 
-class RecordingBetweenTicks:
-    """Recording in virtual time, which stands still while the file is written: nothing can be lost."""
-
-    def __init__(self, ring: Path, path: Path) -> None:
-        self._reader = Reader(ring)
-        self._recorder = Recorder(path, self._reader.header)
-
-    def pump(self) -> None:
-        """Write what is new."""
-        record_from(self._reader, self._recorder)
-
-    def close(self) -> None:
-        """Write the rest and finish the file."""
-        self.pump()
-        self._recorder.close()
-
-
 class RecordingProcess:
-    """Recording in wall time, in a process of its own so that the ticks never wait for the disk."""
+    """Recording in a process of its own, so that the ticks never wait for the disk.
 
-    def __init__(self, ring: Path, path: Path) -> None:
+    In virtual time, which stands still between two ticks, the run waits there for a recorder that falls behind, so
+    that nothing is lost. On the wall clock it does not wait: what is lost is counted, and the file says so.
+
+    Args:
+        session: what runs.
+        path: the file.
+        about: what the file should say of the run.
+    """
+
+    def __init__(self, session: Session, path: Path, about: About | None = None) -> None:
         context = multiprocessing.get_context("spawn")
-        self._path, self._stop = path, context.Event()
-        self._process = context.Process(target=record_process, args=(ring, path, self._stop), daemon=False)
+        self._session, self._path, self._stop = session, path, context.Event()
+        self._taken = context.RawArray("q", len(session.telemetry.names))
+        self._word, word = context.Pipe(duplex=False)
+        self._virtual = session.clock.name == "virtual"
+        arguments = (session.telemetry.path, path, self._stop, about, self._taken, word, self._virtual)
+        self._process = context.Process(target=record_process, args=arguments, daemon=False)
+        self.stopped: str | None = None
         with _ignoring_interrupts():  # inherited: Ctrl-C ends the run, and the run ends the recording
             self._process.start()
-        deadline = time.monotonic() + PATIENCE
-        while not part_of(path).exists():
-            if not self._process.is_alive() or time.monotonic() > deadline:
-                self._process.kill()
-                raise FileError(f"cannot record to {path}: the recorder did not start")
-            time.sleep(0.01)
+        word.close()
+        if not self._virtual:
+            self._await_start()
 
     def pump(self) -> None:
-        """The other process does it."""
+        """Notice whether the recording has stopped; in virtual time, let it catch up."""
+        self._listen()
+        while self._virtual and self.stopped is None and self._session.telemetry.backlog(self._taken) > LAG:
+            if not self._process.is_alive():
+                self._listen()
+                self.stopped = self.stopped or "the recorder has ended"
+            time.sleep(0.0005)
 
     def close(self) -> None:
         """Let the other process write the rest and finish."""
         self._stop.set()
         self._process.join(PATIENCE)
+        self._listen()
         if self._process.exitcode != 0:
             self._process.kill()
-            raise FileError(f"the recording {self._path} is incomplete; {part_of(self._path)} has what there is")
+            self.stopped = self.stopped or "the recorder has ended"
+        self._word.close()
+
+    def _listen(self) -> None:
+        """Take the recorder's word for why it stopped, and make an event of it."""
+        try:
+            if self.stopped is None and self._word.poll():
+                self.stopped = str(self._word.recv())
+                self._session.telemetry.event(self._session.now_ns, f"recording stopped: {self.stopped}")
+        except (EOFError, OSError):
+            pass  # it has ended; whether in order, its exit code tells
+
+    def _await_start(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not (part_of(self._path).exists() or self._path.exists()):
+            if not self._process.is_alive() or time.monotonic() > deadline:
+                self._process.kill()
+                self._listen()
+                raise FileError(f"cannot record to {self._path}: {self.stopped or 'the recorder did not start'}")
+            time.sleep(0.01)
 
 
 def page_for(rig: Rig, host: str, port: int) -> Page:
@@ -137,7 +168,7 @@ def drive(rig: Rig, length: float | None, record: Path | None = None, page: Page
     """
     session = rig.session
     with ExitStack() as stack:
-        recording = _recording(session, record)
+        recording = _recording(rig, record)
         stack.callback(recording.close)
         bar = Bar(f"running {rig.name}")
         stack.callback(bar.close)
@@ -147,7 +178,7 @@ def drive(rig: Rig, length: float | None, record: Path | None = None, page: Page
         session.run(length or FOREVER, between, PULL_PERIOD if page is None else PAGE_PERIOD)
         wall = time.perf_counter() - began
         between.pull()
-    return Outcome(_time_of(session) / 1e9, wall, bool(interrupted))
+    return Outcome(_time_of(session) / 1e9, wall, bool(interrupted), recording.stopped)
 
 
 class Between:
@@ -179,11 +210,8 @@ def _time_of(session: Session) -> int:
     return min(session.now_ns, *(part.next_ns for part in session.parts))
 
 
-def _recording(session: Session, path: Path | None) -> Recording:
-    if path is None:
-        return NoRecording()
-    kind: Any = RecordingBetweenTicks if session.clock.name == "virtual" else RecordingProcess
-    return kind(session.telemetry.path, path)
+def _recording(rig: Rig, path: Path | None) -> Recording:
+    return NoRecording() if path is None else RecordingProcess(rig.session, path, about(rig))
 
 
 @contextmanager

@@ -1,15 +1,22 @@
-"""Rest-to-rest paths: minimum-jerk moves one after the other, in translation and in rotation about a fixed axis."""
+"""Paths of a tool over time: quintics through points, in translation and in rotation about an axis that stays.
+
+:class:`Path` is made of moves that begin and end at rest, as a displacement from wherever it starts;
+:class:`Trajectory` goes through given poses at given times, with the velocities and accelerations asked for there.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from farhand.arm import Arm
 from farhand.errors import BadValue
-from farhand.spatial import rotation_from_vector
+from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
 
@@ -112,3 +119,167 @@ class Path:
         if index != self._resting:
             self._resting = index
             self.translation[:], self.twist[:] = self._before[index], 0.0
+
+
+class Reference:
+    """Where a tool should be and how it should move, in world.
+
+    Attributes:
+        position: [m].
+        rotation: rotation matrix.
+        twist: [m/s] and [rad/s].
+        acceleration: [m/s²] and [rad/s²].
+    """
+
+    def __init__(self) -> None:
+        self.position, self.rotation = np.zeros(3), np.eye(3)
+        self.twist, self.acceleration = np.zeros(6), np.zeros(6)
+
+    def stand(self, position: Array, rotation: Array) -> None:
+        """Rest at a pose."""
+        self.position[:], self.rotation[:] = position, rotation
+        self.twist[:] = self.acceleration[:] = 0.0
+
+
+class Quintic:
+    r"""A polynomial of fifth degree from one (x, ẋ, ẍ) to another in time T.
+
+    .. math::
+        a_0 = x_1, \quad a_1 = \dot x_1, \quad a_2 = \tfrac12 \ddot x_1, \quad
+        a_3 = \frac{20 \Delta + T(\ddot x_2 T - 3 \ddot x_1 T - 8 \dot x_2 - 12 \dot x_1)}{2 T^3}
+
+        a_4 = \frac{-30 \Delta + T(-2 \ddot x_2 T + 3 \ddot x_1 T + 14 \dot x_2 + 16 \dot x_1)}{2 T^4}, \quad
+        a_5 = \frac{12 \Delta + T(\ddot x_2 T - \ddot x_1 T - 6 \dot x_2 - 6 \dot x_1)}{2 T^5}
+
+    Args:
+        start: x₁, ẋ₁ and ẍ₁, each a number or an array.
+        end: x₂, ẋ₂ and ẍ₂.
+        duration: T, [s].
+    """
+
+    def __init__(self, start: ArrayLike, end: ArrayLike, duration: float) -> None:
+        (x1, v1, a1), (x2, v2, a2), T = (np.asarray(start), np.asarray(end), duration)
+        gap = x2 - x1
+        self._a = np.array(
+            [
+                x1,
+                v1,
+                0.5 * a1,
+                (20.0 * gap + T * ((a2 - 3.0 * a1) * T - 8.0 * v2 - 12.0 * v1)) / (2.0 * T**3),
+                (-30.0 * gap + T * ((3.0 * a1 - 2.0 * a2) * T + 14.0 * v2 + 16.0 * v1)) / (2.0 * T**4),
+                (12.0 * gap + T * ((a2 - a1) * T - 6.0 * v2 - 6.0 * v1)) / (2.0 * T**5),
+            ]
+        )
+
+    def at(self, t: float) -> Array:
+        """Rows x, ẋ and ẍ at time ``t`` since the start, [s]."""
+        t2, t3 = t * t, t * t * t
+        basis = np.array(
+            [
+                [1.0, t, t2, t3, t * t3, t2 * t3],
+                [0.0, 1.0, 2.0 * t, 3.0 * t2, 4.0 * t3, 5.0 * t * t3],
+                [0.0, 0.0, 2.0, 6.0 * t, 12.0 * t2, 20.0 * t3],
+            ]
+        )
+        return basis.dot(self._a)
+
+
+def _nothing() -> Array:
+    return np.zeros(3)
+
+
+@dataclass(frozen=True)
+class Waypoint:
+    """A pose that a trajectory goes through.
+
+    Attributes:
+        time: when, [s].
+        position: in world, [m].
+        rotation: rotation matrix in world.
+        velocity: there, [m/s].
+        acceleration: there, [m/s²].
+        turning: speed about the axis of the turn that ends here and of the one that begins here, [rad/s].
+        turning_rate: its rate, [rad/s²].
+    """
+
+    time: float
+    position: Array
+    rotation: Array
+    velocity: Array = field(default_factory=_nothing)
+    acceleration: Array = field(default_factory=_nothing)
+    turning: float = 0.0
+    turning_rate: float = 0.0
+
+
+class Trajectory:
+    r"""Quintic segments through way-points, each with its own axis of rotation r.
+
+    .. math:: R_d(t) = R_1 \exp(\hat r\,\alpha(t)), \qquad \omega_d = R_1 r\,\dot\alpha, \qquad
+              \dot\omega_d = R_1 r\,\ddot\alpha
+
+    α runs from zero to the angle between the two orientations, the short way. At a way-point where the axis changes,
+    a turning speed other than zero is a jump of ω_d; at rest there is none.
+
+    Args:
+        points: in order of time, at least two.
+
+    Attributes:
+        points: the way-points.
+    """
+
+    def __init__(self, points: Iterable[Waypoint]) -> None:
+        self.points = tuple(points)
+        if len(self.points) < 2:
+            raise BadValue(f"a trajectory needs at least 2 way-points, not {len(self.points)}")
+        for number, (a, b) in enumerate(pairwise(self.points), start=1):
+            if not b.time > a.time:
+                raise BadValue(f"way-point {number + 1} at {b.time:g} s is not after the one before, at {a.time:g} s")
+        self._times = [point.time for point in self.points]
+        self._segments = [self._segment(a, b) for a, b in pairwise(self.points)]
+
+    @classmethod
+    def through_joints(cls, arm: Arm, postures: Sequence[Array], times: Sequence[float]) -> Trajectory:
+        """Rest-to-rest through the tool poses of joint configurations [rad] at these times [s]; moves the arm."""
+        points = []
+        for q, time in zip(postures, times, strict=True):
+            arm.update(np.asarray(q, dtype=float), np.zeros(arm.nv))
+            points.append(Waypoint(time, arm.position.copy(), arm.rotation.copy()))
+        return cls(points)
+
+    @classmethod
+    def flowing(cls, points: Sequence[Waypoint]) -> Trajectory:
+        """The same way-points passed without stopping: at each inner one, the mean velocity of its two neighbours."""
+        inner = [
+            Waypoint(p.time, p.position, p.rotation, (c.position - a.position) / (c.time - a.time))
+            for a, p, c in zip(points, points[1:], points[2:], strict=False)
+        ]
+        return cls([points[0], *inner, points[-1]])
+
+    @property
+    def duration(self) -> float:
+        """Time of the last way-point, [s]."""
+        return self._times[-1]
+
+    def at(self, t: float, reference: Reference) -> None:
+        """Write pose, twist and acceleration at time ``t`` [s]; before the first and after the last point it rests."""
+        index = min(max(bisect_right(self._times, t) - 1, 0), len(self._segments) - 1)
+        first = self.points[index]
+        if not self._times[0] <= t < self._times[-1]:
+            point = self.points[0] if t < self._times[0] else self.points[-1]
+            reference.stand(point.position, point.rotation)
+            return
+        curve, axis, along = self._segments[index]
+        rows = curve.at(t - first.time)
+        reference.position[:], reference.twist[:3], reference.acceleration[:3] = rows[:, :3]
+        angle, rate, growth = rows[:, 3].tolist()
+        np.matmul(first.rotation, rotation_from_vector(axis * angle), out=reference.rotation)
+        reference.twist[3:], reference.acceleration[3:] = along * rate, along * growth
+
+    def _segment(self, a: Waypoint, b: Waypoint) -> tuple[Quintic, Array, Array]:
+        """Position and angle over time in one, the axis in the first point's frame, and in world."""
+        turn = rotation_vector(a.rotation.T @ b.rotation)
+        angle = float(np.linalg.norm(turn))
+        axis = turn / angle if angle > 1e-12 else np.array([0.0, 0.0, 1.0])
+        start = [[*a.position, 0.0], [*a.velocity, a.turning], [*a.acceleration, a.turning_rate]]
+        end = [[*b.position, angle], [*b.velocity, b.turning], [*b.acceleration, b.turning_rate]]
+        return Quintic(start, end, b.time - a.time), axis, a.rotation @ axis

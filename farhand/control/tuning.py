@@ -27,6 +27,10 @@ RULES = {
 """Ziegler and Nichols: K_p as a share of K_u, T_i and T_d as shares of T_u."""
 
 
+STANDS_OUT = 5.0
+"""How many times the median of its neighbours a line of a spectrum is to count as an oscillation; assumed, [-]."""
+
+
 @dataclass(frozen=True)
 class Ultimate:
     """Where a proportional loop starts to oscillate without end.
@@ -152,3 +156,28 @@ def sweep(track: Callable[[Array, Array], Array], pairs: Sequence[tuple[float, f
         sigma = errors[:, index].std(axis=0)
         rows.append(SweepRow(p, d, sigma, float(np.sqrt(np.mean(sigma**2))), float(np.abs(errors[:, index]).mean())))
     return rows
+
+
+def rough(effort: Array, dt: float, chatter: float = 0.005, oscillation: float = 0.02) -> str:
+    """What is wrong with a tuning run: ``"chatter"``, ``"oscillation"`` or nothing (``""``).
+
+    Chatter is judged by the second difference of the effort, oscillation by a line between 2.5 and 20 Hz that stands
+    out from its octaves on both sides; motion, and steps of friction at its turns, have no such line.
+
+    Args:
+        effort: n × channels, as shares of their limits, [-].
+        dt: time between samples, [s].
+        chatter: largest root mean square of the second difference that passes, [-].
+        oscillation: largest amplitude of a line that passes, [-].
+    """
+    steps = np.sqrt(np.mean(np.diff(effort, n=2, axis=0) ** 2, axis=0)).max()
+    if not steps < chatter:
+        return "chatter"
+    window = np.hanning(len(effort))[:, None]
+    lines = 2.0 * np.abs(np.fft.rfft((effort - effort.mean(axis=0)) * window, axis=0)) / window.sum()
+    frequency = np.fft.rfftfreq(len(effort), dt)
+    for k in np.flatnonzero((frequency >= 2.5) & (frequency <= 20.0)):
+        around = lines[(frequency >= 0.5 * frequency[k]) & (frequency <= 2.0 * frequency[k])]
+        if (lines[k] > np.maximum(oscillation, STANDS_OUT * np.median(around, axis=0))).any():
+            return "oscillation"
+    return ""

@@ -20,8 +20,8 @@ from farhand.rigs.rig import scenarios_of
 Array = np.ndarray
 Progress = Callable[[int, int, str], None]
 
-WALLS = {"soft": 500.0, "hard": 20_000.0}
-"""Stiffness of the walls of the contact tasks, [N/m]."""
+SOFT = 500.0
+"""Stiffness of the soft wall, [N/m]; the hard one is the rig's own."""
 
 FREQUENCIES = np.array([0.5, 1.0, 2.0, 3.0, 5.0, 8.0])
 """At which the leader is shaken, [Hz]."""
@@ -29,16 +29,21 @@ FREQUENCIES = np.array([0.5, 1.0, 2.0, 3.0, 5.0, 8.0])
 INERTIA_BAND = (1.0, 3.0)
 """Over which felt inertia is judged, [Hz]."""
 
+HOLD = 2.5
+"""How long a hand that stays presses before the contact is judged, [s]."""
+
 STEADY = 0.5
 """Length of the window in which a contact counts as steady, [s]."""
 
 UNITS = {
     "free_error_rms": "m",
     "free_error_max": "m",
+    "soft_wall_stiffness": "N/m",
     "soft_contact_force": "N",
     "soft_force_error": "-",
     "soft_felt_stiffness": "N/m",
     "soft_settling": "s",
+    "hard_wall_stiffness": "N/m",
     "hard_contact_force": "N",
     "hard_force_error": "-",
     "hard_felt_stiffness": "N/m",
@@ -103,12 +108,13 @@ def measure(case: Case) -> dict[str, Any]:
     row: dict[str, Any] = {"rig": case.rig, "law": case.law, "layer": case.layer, "delay": case.delay}
     try:
         values = _free(case)
-        for name, stiffness in WALLS.items():
-            values |= {f"{name}_{key}" if key in _PER_WALL else key: v for key, v in _contact(case, stiffness).items()}
+        walls = {"soft": [("wall.stiffness", SOFT), ("wall.damping", 1.0)], "hard": []}
+        for name, wall in walls.items():
+            values |= {f"{name}_{key}" if key in _PER_WALL else key: v for key, v in _contact(case, wall).items()}
             values["energy_created"] = max(values["energy_created"], values.pop("created"))
             values["trips"] += values.pop("tripped")
         row["metrics"] = values
-        free, soft = impedance(case), impedance(case, WALLS["soft"])
+        free, soft = impedance(case), impedance(case, SOFT)
         row["impedance"] = {
             "frequency": FREQUENCIES.tolist(),
             "free": np.abs(free).tolist(),
@@ -133,7 +139,7 @@ def _subtract_own(row: dict[str, Any], own: float) -> dict[str, Any]:
     return row
 
 
-_PER_WALL = ("contact_force", "force_error", "felt_stiffness", "settling")
+_PER_WALL = ("wall_stiffness", "contact_force", "force_error", "felt_stiffness", "settling")
 
 
 def _free(case: Case) -> dict[str, float]:
@@ -152,15 +158,14 @@ def _free(case: Case) -> dict[str, float]:
     }
 
 
-def _contact(case: Case, stiffness: float) -> dict[str, float]:
+def _contact(case: Case, wall: list[tuple[str, object]]) -> dict[str, float]:
     """Pressing on a wall: force at the contact and at the hand, felt stiffness, and how soon the force settles."""
     name = "press" if "press" in scenarios_of(case.rig) else "wall"
-    rig = case.build(name, ("wall.stiffness", stiffness), ("wall.damping", 0.02 * stiffness**0.5))
+    rig = case.build(name, *wall)
     probe = Probe(rig.world, *directions(rig).items())
     rig.session.worlds.append(probe)
     moves = scenarios_of(case.rig)[name].moves
-    retreats = len(moves) > 1
-    _run(rig, moves[-1].start if retreats else scenarios_of(case.rig)[name].seconds)
+    _run(rig, moves[-1].start if len(moves) > 1 else moves[-1].end + HOLD)  # the last of several comes back
     seen = probe.signals()
     steady = slice(-round(STEADY / seen.dt), None)
     contact, hand = float(seen.force_environment[steady].mean()), float(seen.force_hand[steady].mean())
@@ -170,9 +175,10 @@ def _contact(case: Case, stiffness: float) -> dict[str, float]:
     start = int(np.argmax(touched)) if touched.any() else len(touched) - 1
     moved = float(seen.position_hand[steady].mean() - seen.position_hand[start])
     return {
+        "wall_stiffness": rig.session.parameters["wall"].stiffness,
         "contact_force": contact,
         "force_error": abs(hand - expected) / expected if expected > 1e-6 else math.nan,
-        "felt_stiffness": hand / moved if abs(moved) > 1e-6 else math.nan,
+        "felt_stiffness": hand / moved if moved > 1e-4 else math.nan,
         "settling": _settling(seen, start, contact),
         "created": _created(rig),
         "tripped": float(len(rig.session.trips)),
@@ -197,7 +203,7 @@ def impedance(case: Case, stiffness: float = 0.0) -> Array:
     shakers = {leader: Shaker(FREQUENCIES, size / len(FREQUENCIES) ** 0.5, to, stiffness=50.0, damping=2.0)}
     if stiffness:
         shakers[follower] = Shaker(FREQUENCIES, 0.0, into, stiffness=stiffness)
-    seen = shake(rig.session, rig.world, shakers, along, 8.0).after(4.0)
+    seen = shake(rig.session, rig.world, shakers, along, 6.0).after(2.0)
     return components(seen.force_hand, FREQUENCIES, seen.dt) / components(seen.position_hand, FREQUENCIES, seen.dt)
 
 

@@ -69,6 +69,12 @@ class JointVelocity(Command):
     name = "joint velocity"
 
 
+class JointPosition(Command):
+    """Position per joint, which the plant's own servos go to, [rad] (or [m])."""
+
+    name = "joint position"
+
+
 class Brake(Command):
     """Stop by the machine's own means, whatever is or is not measured, and stay: brakes where there are any.
 

@@ -1,98 +1,169 @@
-"""Recorder: from the telemetry ring to an MCAP file, in a process of its own or between two ticks of virtual time."""
+"""Recorder: from the telemetry ring to an MCAP file that ROS 2 tools open, in a process of its own."""
 
 from __future__ import annotations
 
 import json
-import math
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, MutableSequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-from mcap.writer import Writer
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from farhand.errors import BadValue, FarhandError, FileError, UnknownName
-from farhand.telemetry import Reader
+from farhand.recording.cdr import event_content, log_content, record
+from farhand.recording.definitions import definition, full_name
+from farhand.recording.growing import MAGIC, GrowingFile, Index, growing
+from farhand.recording.topics import AGE, schema_name, topics_of
+from farhand.recording.watch import Watch
+from farhand.telemetry import Reader, columns
+
+FORMAT = 2
+"""Version of what is in the file; a reader refuses a newer one."""
 
 PUMP_PERIOD = 0.05  # [s], between two looks at the ring
-EVENTS_TOPIC = "/events"
+HURRIED_PERIOD = 0.005  # [s], the same when the run waits for the recorder
+SYNC_PERIOD = 1.0  # [s], between two waits for the disk
+SPAN_NS = 250_000_000  # [ns] of the run's time, at most, in one chunk
+EVENTS_TOPIC, LOG_TOPIC = "/events", "/rosout"
 METADATA_NAME = "farhand"
+
+_LEVELS = {"trip": 40, "lost": 30, "full": 40}
+
+
+@dataclass
+class About:
+    """What a recording should say beside its signals.
+
+    Attributes:
+        texts: by name: how the run was set up, as JSON.
+        files: by name: models and the like.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
 
 
 class Recorder:
-    """Writes an MCAP file: a topic per stream, messages in JSON, times in nanoseconds, units in the schemas.
+    """Writes an MCAP file: ROS 2 messages in CDR, each topic at its own rate, times in nanoseconds.
 
-    The file grows as ``NAME.mcap.part`` and gets its name at :meth:`close`. A ``.part`` left by a crash is never
-    overwritten: what is in it can be salvaged. NaN, which JSON lacks, is written ``null``; infinity is ``1e999``.
+    A message's log time is the tick's; its publish time and stamp are the device's for what a device measured. The file
+    appears under its name with the first records, and is whole after every :meth:`flush`.
 
     Args:
-        path: the finished file, which may exist already and is then replaced at :meth:`close`.
+        path: the file, which may exist already and is then replaced when the first records are written.
         header: :attr:`farhand.telemetry.Reader.header`; its description becomes the file's metadata.
+        about: what else to say.
 
     Attributes:
         time_ns: latest time in the file so far, [ns].
+        lost: records that were overwritten before they could be written, by stream.
     """
 
-    def __init__(self, path: Path, header: dict[str, Any]) -> None:
+    def __init__(self, path: Path, header: dict[str, Any], about: About | None = None) -> None:
         self._path, self._part = Path(path), part_of(path)
-        self._templates = {name: _template(stream["channels"]) for name, stream in header["streams"].items()}
-        self._counts = dict.fromkeys(self._templates, 0)
-        self.time_ns = 0
+        self._streams = {name: columns(stream) for name, stream in header["streams"].items()}
+        self._widths = {name: max((c.stop for c in parts.values()), default=0) for name, parts in self._streams.items()}
+        self._seen = dict.fromkeys(self._streams, 0)
+        self._watch = Watch(header["streams"])
+        self.lost = dict.fromkeys(self._streams, 0)
+        self.time_ns, self._events = 0, 0
+        self._pending: list[bytes] = []
+        self._indexes: dict[int, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
+        self._size, self._named = 0, False
         check_destination(path)
         with self._one_line_errors():
-            self._file = open(self._part, "xb")
-            self._writer = Writer(self._file)
-            self._writer.start(library="farhand")
-            description = {key: json.dumps(value) for key, value in header["description"].items()}
-            self._writer.add_metadata(METADATA_NAME, description)
-            self._topics = {name: self._register(name, stream) for name, stream in header["streams"].items()}
-            schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-            self._events = self._add_topic(EVENTS_TOPIC, "farhand.event", schema, {})
+            self._part.unlink(missing_ok=True)  # of a run that died before its first record
+            self._file = GrowingFile(self._part)
+            self._describe(header, about or About())
+            self._declare(header)
 
     def write(self, stream: str, times_ns: ArrayLike, rows: ArrayLike) -> None:
-        """Append records of one stream.
+        """Take records of one stream; they are in the file after the next :meth:`flush`.
 
         Args:
             stream: its name.
             times_ns: shape (n,), [ns], not negative.
             rows: shape (n, all channels side by side), as :meth:`farhand.telemetry.Reader.drain` gives them.
         """
-        if stream not in self._templates:
-            raise UnknownName("stream", stream, self._templates)
+        if stream not in self._streams:
+            raise UnknownName("stream", stream, self._streams)
         times, values = np.asarray(times_ns, dtype=np.int64), np.asarray(rows, dtype=np.float64)
-        template = self._templates[stream]
-        width = template.count("%s")
-        if values.shape != (times.size, width):
-            raise BadValue(f"rows of stream {stream!r} have shape {values.shape}, not {(times.size, width)}")
-        all_finite = np.all(np.isfinite(values), axis=1)
-        with self._one_line_errors():
-            for t_ns, row, finite in zip(times.tolist(), values.tolist(), all_finite, strict=True):
-                text = template % tuple(map(repr if finite else _number, row))
-                self._add(self._topics[stream], t_ns, text, self._counts[stream])
-                self._counts[stream] += 1
+        if values.shape != (times.size, self._widths[stream]):
+            expected = (times.size, self._widths[stream])
+            raise BadValue(f"rows of stream {stream!r} have shape {values.shape}, not {expected}")
+        if not times.size:
+            return
+        if times.min() < 0:
+            raise BadValue(f"a record has the time {times.min()} ns; MCAP has no times before 0")
+        age = self._streams[stream].get(AGE)
+        device = times if age is None else np.maximum(times - values[:, age.start].astype(np.int64), 0)
+        for topic, channel in self._topics[stream]:
+            data = topic.block(channel, self._seen[stream], times, device, values)
+            kept = times if topic.every == 1 else times[-self._seen[stream] % topic.every :: topic.every]
+            self._keep(channel, data, kept)
+        self._seen[stream] += times.size
+        self.time_ns = max(self.time_ns, int(times.max()))
+        for t_ns, kind, text in self._watch.changes(stream, times, values):
+            self.event(t_ns, text, kind)
 
-    def event(self, t_ns: int, text: str) -> None:
-        """Append a line of text at ``t_ns`` [ns]."""
+    def event(self, t_ns: int, text: str, kind: str = "note", data: dict[str, Any] | None = None) -> None:
+        """Take a line of text at ``t_ns`` [ns], and what belongs to it."""
+        if t_ns < 0:
+            raise BadValue(f"an event has the time {t_ns} ns; MCAP has no times before 0")
+        extra = json.dumps(data, ensure_ascii=False) if data else ""
+        kind = (data or {}).get("kind") or kind
+        now = np.array([t_ns], dtype=np.int64)
+        content = event_content(t_ns, kind, text, extra)
+        self._keep(self._event_channel, record(self._event_channel, self._events, t_ns, content), now)
+        said = log_content(t_ns, _LEVELS.get(kind, 20), f"farhand.{kind}", text)
+        self._keep(self._log_channel, record(self._log_channel, self._events, t_ns, said), now)
+        self._events += 1
+        self.time_ns = max(self.time_ns, t_ns)
+
+    def flush(self) -> None:
+        """Write what was taken as one chunk."""
+        if not self._pending:
+            return
         with self._one_line_errors():
-            self._add(self._events, t_ns, json.dumps({"text": text}), 0)
+            self._file.chunk(b"".join(self._pending), self._index())
+            self._clear()
+            self._name()
+
+    def sync(self) -> None:
+        """Wait until the disk has it."""
+        with self._one_line_errors():
+            self._file.sync()
 
     def close(self) -> None:
-        """Finish the file and give it its name."""
-        if not self._file.closed:
-            with self._one_line_errors():
-                self._writer.finish()
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._file.close()
-                os.replace(self._part, self._path)
+        """Write the rest, finish the file and give it its name."""
+        if self._file.closed:
+            return
+        self.flush()
+        with self._one_line_errors():
+            self._file.metadata("farhand/end", {"lost": json.dumps(self.lost), "time_ns": str(self.time_ns)})
+            self._file.finish()
+            self._name()
+
+    def give_up(self, reason: str) -> None:
+        """Close without what could not be written, and leave the reason in the file; never raises."""
+        self._clear()
+        if self._file.closed:
+            return
+        self.event(self.time_ns, f"recording stopped: {reason}", "full")
+        with suppress(OSError):
+            self._file.give_up(b"".join(self._pending), self._index())
+            self._name()
 
     def __enter__(self) -> Recorder:
         return self
@@ -100,34 +171,65 @@ class Recorder:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _add(self, topic: int, t_ns: int, text: str, sequence: int) -> None:
-        if t_ns < 0:
-            raise BadValue(f"a record has the time {t_ns} ns; MCAP has no times before 0")
-        self._writer.add_message(topic, log_time=t_ns, publish_time=t_ns, data=text.encode(), sequence=sequence)
-        self.time_ns = max(self.time_ns, t_ns)
+    def _describe(self, header: dict[str, Any], about: About) -> None:
+        description = {key: json.dumps(value, ensure_ascii=False) for key, value in header["description"].items()}
+        shape = {
+            name: {k: stream[k] for k in ("rate", "channels")} for name, stream in header["streams"].items()
+        }
+        self._file.metadata(METADATA_NAME, {**description, "format": str(FORMAT), "streams": json.dumps(shape)})
+        for name, text in about.texts.items():
+            self._file.metadata(f"{METADATA_NAME}/{name}", {name: text})
+        for name, content in about.files.items():
+            self._file.attachment(name, "application/xml" if name.endswith(".xml") else "text/plain", content)
 
-    def _register(self, name: str, stream: dict[str, Any]) -> int:
-        properties = {channel["name"]: _channel_schema(channel) for channel in stream["channels"]}
-        schema = {"type": "object", "properties": properties}
-        return self._add_topic(f"/{name}", f"farhand.{name}", schema, {"rate": json.dumps(stream["rate"])})
+    def _declare(self, header: dict[str, Any]) -> None:
+        self._topics: dict[str, list[tuple[Any, int]]] = {}
+        shared: dict[str, int] = {}
+        for name, stream in header["streams"].items():
+            self._topics[name] = []
+            for topic in topics_of(name, stream, self._streams[name]):
+                if topic.name not in shared:
+                    metadata = topic.metadata
+                    shared[topic.name] = self._file.channel(topic.name, schema_name(topic), topic.definition, metadata)
+                self._topics[name].append((topic, shared[topic.name]))
+        self._event_channel, self._log_channel = (
+            self._file.channel(topic, full_name(kind), definition(kind), {"offered_qos_profiles": ""})
+            for topic, kind in ((EVENTS_TOPIC, "farhand_msgs/Event"), (LOG_TOPIC, "rcl_interfaces/Log"))
+        )
 
-    def _add_topic(self, topic: str, kind: str, schema: dict[str, Any], metadata: dict[str, str]) -> int:
-        data = json.dumps(schema, ensure_ascii=False).encode()
-        schema_id = self._writer.register_schema(kind, "jsonschema", data)
-        return self._writer.register_channel(topic, "json", schema_id, metadata)
+    def _name(self) -> None:
+        if not self._named:
+            os.replace(self._part, self._path)
+            self._named = True
+
+    def _keep(self, channel: int, data: bytes, times: NDArray[np.int64]) -> None:
+        if times.size:
+            places = self._size + np.arange(times.size) * (len(data) // times.size)
+            self._indexes.setdefault(channel, []).append((times, places))
+            self._pending.append(data)
+            self._size += len(data)
+
+    def _index(self) -> list[Index]:
+        return [
+            (channel, np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
+            for channel, parts in self._indexes.items()
+        ]
+
+    def _clear(self) -> None:
+        self._pending.clear()
+        self._indexes.clear()
+        self._size = 0
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
         try:
             yield
-        except FileExistsError:
-            raise FileError(f"{self._part} is an unfinished recording; move it away or choose another name") from None
         except OSError as error:
-            raise FileError(f"cannot write {self._part}: {error.strerror}") from None
+            raise FileError(f"cannot write {self._path}: {error.strerror}") from None
 
 
 def part_of(path: Path) -> Path:
-    """The name a recording has while it grows."""
+    """The name a recording has until its first records are written."""
     return Path(path).with_name(Path(path).name + ".part")
 
 
@@ -140,8 +242,16 @@ def check_destination(path: Path) -> None:
         raise FileError(f"cannot write {path}: the folder {folder} is not writable")
     if Path(path).is_dir():
         raise FileError(f"cannot write {path}: it is a folder")
-    if part_of(path).exists():
-        raise FileError(f"{part_of(path)} is an unfinished recording; move it away or choose another name")
+    for taken in (Path(path), part_of(path)):
+        if growing(taken):
+            raise FileError(f"cannot write {path}: another run is recording to {taken}; choose another name")
+    if part_of(path).exists() and not _is_mcap(part_of(path)):
+        raise FileError(f"cannot write {path}: {part_of(path)} is in the way; move it or choose another name")
+
+
+def _is_mcap(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def record_from(reader: Reader, recorder: Recorder) -> int:
@@ -150,63 +260,95 @@ def record_from(reader: Reader, recorder: Recorder) -> int:
     Returns:
         how many records were written.
     """
+    drained = {stream: reader.drain(stream) for stream in reader.header["streams"]}
+    events = reader.events_with_data()
     written = 0
-    for stream in reader.header["streams"]:
-        times_ns, rows, lost = reader.drain(stream)
-        if lost:
-            t_ns = int(times_ns[0]) if times_ns.size else recorder.time_ns
-            recorder.event(t_ns, f"lost {lost} records of stream {stream}")
-        recorder.write(stream, times_ns, rows)
+    for stream, (times_ns, _, lost) in drained.items():
         written += times_ns.size
-    for t_ns, text in reader.events():
-        recorder.event(t_ns, text)
+        if lost:
+            recorder.lost[stream] += lost
+            t_ns = int(times_ns[0]) if times_ns.size else recorder.time_ns
+            recorder.event(t_ns, f"lost {lost} records of stream {stream}", "lost")
+    for t_ns, text, data in events:
+        recorder.event(t_ns, text, "note", data)
+    starts = [int(times_ns[0]) for times_ns, _, _ in drained.values() if times_ns.size]
+    ends = [int(times_ns[-1]) for times_ns, _, _ in drained.values() if times_ns.size]
+    for begin in range(min(starts, default=0), max(ends, default=-1) + 1, SPAN_NS):
+        for stream, (times_ns, rows, _) in drained.items():
+            part = slice(*np.searchsorted(times_ns, (begin, begin + SPAN_NS)))
+            recorder.write(stream, times_ns[part], rows[part])
+        recorder.flush()
+    recorder.flush()
     return written
 
 
-def record_process(ring_path: Path, mcap_path: Path, stop_event: Event) -> None:
+def record_process(
+    ring_path: Path,
+    mcap_path: Path,
+    stop_event: Event,
+    about: About | None = None,
+    taken: MutableSequence[int] | None = None,
+    word: Connection | None = None,
+    hurry: bool = False,
+) -> None:
     """Record until ``stop_event`` is set, the ring is closed, or this process or its parent is terminated; then finish.
 
     The target of a :class:`multiprocessing.Process`, which ends with exit code 2 and one line if the file cannot be
     written; :func:`check_destination` in the parent says so earlier. The keyboard interrupt is left to the parent.
+
+    Args:
+        ring_path: the telemetry ring.
+        mcap_path: the file.
+        stop_event: when to end.
+        about: what the file should say.
+        taken: where to count the records taken, by stream.
+        word: where to say why the recording stopped before its end.
+        hurry: whether the run waits for this process, as in virtual time; otherwise the run comes first.
     """
     parent = multiprocessing.parent_process()
     terminated: list[bool] = []
     if parent is not None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: terminated.append(True))
+        with suppress(OSError):
+            os.nice(0 if hurry else 5)
+    recorder: Recorder | None = None
+
+    def ending() -> bool:
+        alone = parent is not None and not parent.is_alive()
+        return stop_event.wait(HURRIED_PERIOD if hurry else PUMP_PERIOD) or bool(terminated) or alone
+
     try:
         reader = Reader(ring_path)
-        with Recorder(mcap_path, reader.header) as recorder:
-            last = False
-            while not last:
-                alone = parent is not None and not parent.is_alive()
-                last = stop_event.wait(PUMP_PERIOD) or bool(terminated) or reader.closed or alone
-                record_from(reader, recorder)
+        recorder = Recorder(mcap_path, reader.header, about)
+        _record_until(ending, reader, recorder, taken)
     except FarhandError as error:
-        print(f"error: {error}", file=sys.stderr)
+        _explain(error, recorder, word)
         raise SystemExit(2) from None
 
 
-def _channel_schema(channel: dict[str, Any]) -> dict[str, Any]:
-    labels = f": {', '.join(channel['labels'])}" if channel["labels"] else ""
-    return {
-        "type": "array",
-        "items": {"type": "number"},
-        "minItems": channel["size"],
-        "maxItems": channel["size"],
-        "description": f"[{channel['unit']}]{labels}",
-        "unit": channel["unit"],
-        "labels": channel["labels"],
-    }
+def _record_until(
+    ending: Callable[[], bool], reader: Reader, recorder: Recorder, taken: MutableSequence[int] | None
+) -> None:
+    """Move what is new to the file again and again, let the disk catch up now and then, and finish."""
+    last, synced = False, time.monotonic()
+    while not last:
+        last = ending() or reader.closed
+        record_from(reader, recorder)
+        if taken is not None:
+            taken[:] = reader.taken
+        if time.monotonic() - synced > SYNC_PERIOD:
+            recorder.sync()
+            synced = time.monotonic()
+    recorder.close()
 
 
-def _template(channels: list[dict[str, Any]]) -> str:
-    """A message with ``%s`` for each number; names have no per cent signs."""
-    return "{" + ",".join(f'"{c["name"]}":[{",".join(["%s"] * c["size"])}]' for c in channels) + "}"
-
-
-def _number(value: float) -> str:
-    """The shortest digits that read back to the same bits, or what JSON has instead of them."""
-    if math.isnan(value):
-        return "null"
-    return repr(value) if math.isfinite(value) else f"{math.copysign(1, value):.0f}e999"
+def _explain(error: FarhandError, recorder: Recorder | None, word: Connection | None) -> None:
+    """Leave the reason in the file, and tell the run or, where nobody listens, the terminal."""
+    if recorder is not None:
+        recorder.give_up(str(error))
+    if word is None:
+        print(f"farhand: {error}", file=sys.stderr)
+        return
+    with suppress(OSError):
+        word.send(str(error))

@@ -20,6 +20,7 @@ from farhand.control.torque import TorqueController
 from farhand.control.trajectory import Path
 from farhand.coupling import Coupling, law_named
 from farhand.errors import UnknownName
+from farhand.learning.demonstration import Teaching
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
 from farhand.link.layers import TimeDomainPassivity, make_layer
@@ -116,21 +117,22 @@ class Arms:
     postures: dict[str, Array]
 
 
-def build(options: Options) -> Rig:
-    """Assemble the rig."""
+def build(options: Options, law: type[Coupling] | None = None) -> Rig:
+    """Assemble the rig, with a law that has no name on the command line if one is given."""
     scenario = choose(SCENARIOS, options, DEFAULT_SCENARIO)
     shape = DualArm()
     shaping, settings = split_settings(options, scenario)
     configure(shape, shaping)
     rng = np.random.default_rng(options.seed)
-    law = law_named(options.law or DEFAULT_LAW)
+    law = law or law_named(options.law or DEFAULT_LAW)
     law().require({"leader-wrench", "follower-wrench", "models", "observers"})
 
     arms, period_ns = _arms(shape), round(1e9 / shape.rate)
     world = World(
         {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in ROLES}, period_ns, shape.gravity
     )
-    parameters: dict[str, Any] = {"hand": _hand(shape, scenario), "wall": Wall(), "watchdog": Watchdog()}
+    parameters: dict[str, Any] = {"hand": _hand(shape, scenario, options.seed), "wall": Wall(), "watchdog": Watchdog()}
+    parameters["demonstration"] = Teaching()
     world.touch(shape.driven, "hand", parameters["hand"])
     world.touch("follower", "wall", parameters["wall"])
     noise = Imperfections(force_noise=0.1, torque_noise=0.002)  # assumed for the published sensor
@@ -196,10 +198,10 @@ def _dry(spec: Any) -> None:
         joint.solimp_friction = [0.9999, 0.9999, 0.001, 0.5, 2.0]
 
 
-def _hand(shape: DualArm, scenario: Scenario) -> ImpedanceHand | ForceHand:
+def _hand(shape: DualArm, scenario: Scenario, seed: int) -> ImpedanceHand | ForceHand:
     if shape.hand == "force":
         return ForceHand(pulses=scenario.pulses)
-    return ImpedanceHand(path=Path(scenario.moves))
+    return ImpedanceHand(path=Path(scenario.moves_for(seed)))
 
 
 def _push(shape: DualArm, world: World, leader: Station) -> None:

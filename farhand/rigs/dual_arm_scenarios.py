@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import pi
 
+import numpy as np
+
 from farhand.control.trajectory import Move
 from farhand.rigs.rig import Scenario
 from farhand.world import ForcePulse
@@ -80,6 +82,24 @@ VIRTUAL_FORCES, FT_INFLUENCE = (
     for order in ("-x +x +z -z +y -y", "+z -z -x +x +y -y")
 )
 INTO_THE_WALL = (0.42, 0.0, 0.0)  # [m], as far as the reference prototype went
+TO_THE_WALL = 0.319  # [m], from the start posture until the follower touches
+
+
+def wiping(rng: np.random.Generator) -> tuple[Move, ...]:
+    """Press on the wall, wipe it in four strokes one below the other, come back half the way; never twice the same."""
+    dy, dz = rng.normal(0.0, 0.006, 2).tolist()
+    press, stroke = rng.normal(0.026, 0.0025), rng.normal(0.15, 0.006)
+    steps: list[Step] = [("reach", 2.0 * rng.uniform(0.85, 1.15), (TO_THE_WALL + press, dy, dz), (0.0, 0.0, 0.0))]
+    for number in range(4):
+        along = (stroke if number % 2 else -stroke) + rng.normal(0.0, 0.003)
+        deeper, sag = rng.normal(0.0, 0.001), rng.normal(0.0, 0.002)
+        steps.append(("wipe", 1.4 * rng.uniform(0.85, 1.15), (deeper, along, sag), (0.0, 0.0, 0.0)))
+        if number < 3:
+            steps.append(("lower", 0.5 * rng.uniform(0.85, 1.15), (0.0, 0.0, -rng.normal(0.04, 0.002)), (0.0, 0.0, 0.0)))
+    steps.append(("leave", 1.5 * rng.uniform(0.85, 1.15), (-0.15 - press, -dy, 0.0), (0.0, 0.0, 0.0)))
+    return tuple(sequence(steps, rest=0.0))
+
+
 
 SCENARIOS = {
     scenario.name: scenario
@@ -146,6 +166,13 @@ SCENARIOS = {
             "the hand pushes straight into the wall and stays there",
             8.0,
             (Move(0.5, 2.5, INTO_THE_WALL, label="+x"),),
+        ),
+        Scenario(
+            "wipe",
+            "a demonstration: the hand presses, wipes the wall in four strokes and leaves; every seed does it its own way",
+            13.0,
+            commands=("0:engage", "0:set demonstration.active=true", "12.8:set demonstration.active=false"),
+            varied=wiping,
         ),
         Scenario(
             "free",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from farhand.analysis.metrics import Metrics
 from farhand.clock import Clock
@@ -17,6 +20,7 @@ from farhand.world import ForcePulse, World
 
 RIGS = {
     "dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall",
+    "cooperative": "RX160 arms carry a beam together, or meet in a spring or at a person's hand, and tell each other nothing",
     "hazardous": "an iiwa 14 guided by a hand leads a Powerball, which takes joint velocities and may meet a wall",
     "youbot": "an omega.6 pen leads the tool of a KUKA youBot by one spring and feels a tenth of its force",
 }
@@ -34,6 +38,7 @@ class Scenario:
         settings: parameter paths and values that belong to it.
         commands: what to post, written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``.
         pulses: what a hand that pushes with given forces does, where the rig has one.
+        varied: makes the moves of a hand that does it a little differently every time; None for the same moves always.
     """
 
     name: str
@@ -43,6 +48,11 @@ class Scenario:
     settings: dict[str, object] = field(default_factory=dict)
     commands: tuple[str, ...] = ("0:engage",)
     pulses: tuple[ForcePulse, ...] = ()
+    varied: Callable[[np.random.Generator], tuple[Move, ...]] | None = None
+
+    def moves_for(self, seed: int) -> tuple[Move, ...]:
+        """What the hand does in a run with this seed."""
+        return self.moves if self.varied is None else self.varied(np.random.default_rng([seed, 1]))
 
 
 @dataclass

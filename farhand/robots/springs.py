@@ -60,7 +60,7 @@ class CubicSpring(Spring):
     def fit(cls, q: NDArray[np.float64], torque: NDArray[np.float64]) -> CubicSpring:
         """The least-squares cubic through holding torques [N·m] at angles [rad], the arm's weight taken off."""
         if len(q) < 4 or np.ptp(q) < 0.1:
-            raise BadValue(f"a cubic spring needs 4 angles or more over at least 0.1 rad, not {len(q)} over {np.ptp(q):.3g}")
+            raise BadValue(f"a cubic spring needs 4 angles over at least 0.1 rad, not {len(q)} over {np.ptp(q):.3g}")
         c3, c2, c1, c0 = np.polyfit(q, torque, 3).tolist()
         return cls((c0, c1, c2, c3), float(np.min(q)), float(np.max(q)))
 

@@ -1,14 +1,17 @@
 """The simulated physics: robots in one MuJoCo model, and the hands, walls and springs that touch their tools."""
 
 from farhand.world.hands import ForceHand, ForcePulse, ImpedanceHand
-from farhand.world.springs import GroundSpring, ToolSpring
+from farhand.world.objects import Grip, box
+from farhand.world.springs import CompressionSpring, GroundSpring, ToolSpring
 from farhand.world.touch import Tie, Tool, Touch
 from farhand.world.walls import Wall
 from farhand.world.world import Placed, Port, World
 
 __all__ = [
+    "CompressionSpring",
     "ForceHand",
     "ForcePulse",
+    "Grip",
     "GroundSpring",
     "ImpedanceHand",
     "Placed",
@@ -19,4 +22,5 @@ __all__ = [
     "Touch",
     "Wall",
     "World",
+    "box",
 ]

@@ -88,3 +88,43 @@ class ToolSpring:
         """½ k |stretch|² + ½ k_r |twist|², [J]."""
         linear = self.stiffness * float(self.stretch @ self.stretch)
         return 0.5 * (linear + self.rotational_stiffness * float(self.twisted @ self.twisted))
+
+
+@dataclass
+class CompressionSpring:
+    r"""A spring between two tools that pushes them apart and never pulls: ball joints at its ends, :math:`L = |p_b - p_a|`.
+
+    .. math:: f_a = -k\,(L_0 - L)\,\frac{p_b - p_a}{L} \quad\text{for } L < L_0, \qquad f_b = -f_a
+
+    Attributes:
+        length: L_0, free length, [m].
+        stiffness: k, [N/m].
+        damping: along the spring while it is compressed, never pulling, [N·s/m].
+    """
+
+    length: float = parameter(0.18, "m", "free length", 0.0, 10.0)
+    stiffness: float = parameter(500.0, "N/m", "stiffness", 0.0, 1e6)
+    damping: float = parameter(0.0, "N·s/m", "damping", 0.0, 1e4)
+
+    def __post_init__(self) -> None:
+        """Start slack."""
+        self.compression = 0.0
+
+    def push(self, a: Tool, b: Tool, t: float, wrench_a: Array, wrench_b: Array) -> None:
+        """Push the tools apart."""
+        wrench_a[:] = wrench_b[:] = 0.0
+        between = b.position - a.position
+        length = float(np.sqrt(between.dot(between)))
+        self.compression = max(0.0, self.length - length)
+        if self.compression == 0.0 or length == 0.0:
+            return
+        along = between / length
+        closing = float(along.dot(a.twist[:3] - b.twist[:3]))
+        push = max(0.0, self.stiffness * self.compression + self.damping * closing)
+        np.multiply(along, -push, out=wrench_a[:3])
+        np.multiply(along, push, out=wrench_b[:3])
+
+    @property
+    def stored(self) -> float:
+        """½ k (L_0 − L)², [J]."""
+        return 0.5 * self.stiffness * self.compression**2

@@ -9,14 +9,15 @@ from farhand.arm import Arm
 from farhand.control.computed_torque import ComputedTorque
 from farhand.control.controller import Asked
 from farhand.control.pose_loop import PoseLoop
-from farhand.experiments.cooperative.bench import Bench, Setup, ideal, path
+from farhand.experiments.cooperative.bench import Bench, Setup, path
+from farhand.experiments.cooperative.ideal import ideal
 from farhand.mapping.ik import Solver
 from farhand.parameters import assign
+from farhand.plants import SimulatedPlant
 from farhand.plants.filtered import Filters
 from farhand.robots import Placement, load_robot
 from farhand.safety import Guard
 from farhand.station import Station
-from farhand.plants import SimulatedPlant
 from farhand.telemetry import Telemetry
 from farhand.world.world import Placed, World
 
@@ -111,7 +112,9 @@ def test_a_station_drives_it():
     guard = Guard(torque_trips=True)
     guard.watch(ROBOT.limits)
     controller = ComputedTorque(arm)
-    station = Station("arm", "leader", SimulatedPlant(world, "arm"), arm, guard, period_ns=4_000_000, controller=controller)
+    station = Station(
+        "arm", "leader", SimulatedPlant(world, "arm"), arm, guard, period_ns=4_000_000, controller=controller
+    )
     telemetry = Telemetry()
     station.record(telemetry)
     telemetry.freeze()

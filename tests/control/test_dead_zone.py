@@ -31,4 +31,5 @@ def test_a_width_of_zero_lets_everything_through():
 
 def test_a_tenth_of_the_width_counts_a_thousandth():
     """With the default cube, in forces and in moments by their own widths."""
-    np.testing.assert_allclose(DeadZone().apply(np.array([0.1, 0, 0, 0.01, 0, 0])), [1e-3, 0, 0, 1e-4, 0, 0], atol=1e-15)
+    passed = DeadZone().apply(np.array([0.1, 0, 0, 0.01, 0, 0]))
+    np.testing.assert_allclose(passed, [1e-3, 0, 0, 1e-4, 0, 0], atol=1e-15)

@@ -8,8 +8,8 @@ import pytest
 from farhand.arm import Arm
 from farhand.control.controller import Asked
 from farhand.control.direct_force import MODES, SELECTIONS, DirectForce, ForceLoop
-from farhand.experiments.cooperative.bench import Push, ideal
 from farhand.experiments.cooperative.force import quiet
+from farhand.experiments.cooperative.ideal import Push, ideal
 from farhand.parameters import assign
 from farhand.robots import load_robot
 from farhand.spatial import rotation_vector

@@ -15,11 +15,12 @@ from farhand.spatial import rotation_from_vector, rotation_vector
 
 
 def arm(position=(0.0, 0.0, 0.0), rotation=None) -> SimpleNamespace:
-    return SimpleNamespace(position=np.array(position), rotation=np.eye(3) if rotation is None else rotation, twist=np.zeros(6))
+    R = np.eye(3) if rotation is None else rotation
+    return SimpleNamespace(position=np.array(position), rotation=R, twist=np.zeros(6))
 
 
 def test_gains_multiply_error_rate_and_integral():
-    """w = ẍ_d + k_d ẋ_e + k_p x_e + k_i ∫x_e."""
+    """The sum ẍ_d + k_d ẋ_e + k_p x_e + k_i ∫x_e."""
     loop, reference = PoseLoop(kp=2.0, kd=3.0, ki=5.0), Reference()
     reference.position[:], reference.twist[:3], reference.acceleration[:3] = (1, 0, 0), (0, 1, 0), (0, 0, 1)
     np.testing.assert_allclose(loop.position(arm(), reference, 0.1), [2.0 + 5.0 * 0.1, 3.0, 1.0])

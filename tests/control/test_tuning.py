@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from farhand.control.tuning import Ultimate, find_ultimate, growth, period_of, sweep, ziegler_nichols
+from farhand.control.tuning import Ultimate, find_ultimate, growth, period_of, rough, sweep, ziegler_nichols
 from farhand.errors import BadValue, OutOfRange, UnknownName
 
 DT = 0.01
@@ -84,3 +84,13 @@ def test_a_sweep_reports_every_pair_with_its_own_errors():
     assert rows[1].sigma_all == pytest.approx(0.5 * rows[0].sigma_all)
     assert rows[1].mean_absolute == pytest.approx(0.5 * rows[0].mean_absolute)
     assert (rows[1].proportional, rows[1].derivative) == (2.0, 0.5)
+
+
+def test_rough_runs_are_told_from_smooth_ones():
+    """Noise is chatter, a line is an oscillation, a slow motion with a step in it is neither."""
+    t = np.arange(1000)[:, None] * 0.004
+    smooth = 0.5 * np.sin(0.8 * t) + 0.05 * (t > 2.0)
+    rng = np.random.default_rng(0)
+    assert rough(smooth, 0.004) == ""
+    assert rough(smooth + 0.02 * rng.normal(size=t.shape), 0.004) == "chatter"
+    assert rough(smooth + 0.05 * np.sin(2 * np.pi * 5.0 * t), 0.004) == "oscillation"

@@ -91,7 +91,8 @@ def test_a_point_out_of_reach_is_refused_with_the_place():
 
 def test_a_point_beyond_a_joints_range_is_refused_with_joint_limit_and_place():
     """The published T3.3 cannot be followed inside the limits; that way-point is named."""
-    with pytest.raises(BadValue, match=r"way-point 5 \(t = 15 s.* joint 2 would have to be at 2.460 rad \(limits -2.400"):
+    words = r"way-point 5 \(t = 15 s.* joint 2 would have to be at 2.460 rad \(limits -2.400"
+    with pytest.raises(BadValue, match=words):
         CHECK.check(path("T3.3"))
 
 

@@ -34,7 +34,7 @@ def run(plant: FilteredPlant, ticks: int, start: int = 1) -> Sample:
 
 
 def test_a_step_reaches_two_thirds_after_fifty_milliseconds_once_settled():
-    """r = 20 at 4 ms: gain 0.076."""
+    """With r = 20 at 4 ms: gain 0.076."""
     inner = Steady()
     plant = FilteredPlant(inner, 2, 2)
     inner.sample.v[:] = 0.0

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcap.writer import Writer
 
-from farhand.errors import FileError
+import farhand
+from farhand.errors import FileError, UnknownName
 from farhand.recording.loader import load
 from farhand.recording.recorder import Recorder
 
@@ -38,7 +39,7 @@ def recorded(tmp_path) -> Path:
     with Recorder(path, HEADER) as recorder:
         rows = np.random.default_rng(1).normal(size=(100, 3))
         recorder.write("leader", np.arange(100) * 1_000_000, rows)
-        recorder.event(3_000_000, "clutch")
+        recorder.event(3_000_000, "clutch", "command", {"kind": "command", "tick": 3})
         recorder.event(1_000_000, "trip: 30 N·m")
     return path
 
@@ -61,7 +62,7 @@ def test_numbers_and_times_come_back_to_the_bit(row: list[float], t_ns: int) -> 
 
 
 def test_no_value_comes_back_as_no_value(tmp_path) -> None:
-    """NaN is written as null, which is not zero."""
+    """NaN stays NaN, which is not zero."""
     path = tmp_path / "run.mcap"
     with Recorder(path, HEADER) as recorder:
         recorder.write("leader", [0, 1], np.array([[np.nan, 0.0, np.nan], [1, 2, 3]]))
@@ -77,7 +78,10 @@ def test_a_recording_carries_units_labels_rates_and_the_description(recorded) ->
     assert leader.units == {"q": "rad", "null": "N·m"}
     assert leader.labels == {"q": ("shoulder", "elbow"), "null": ()}
     assert leader.rate == 1000.0
-    assert recording.metadata == HEADER["description"]
+    assert recording.metadata == HEADER["description"] | {"lost": {"leader": 0, "silent": 0}, "time_ns": 99_000_000}
+    assert recording.happened[1].data == {"kind": "command", "tick": 3} and recording.happened[1].kind == "command"
+    assert recording.units == {"leader/q": "rad", "leader/null": "N·m", "silent/q": "rad"}
+    assert recording.duration == pytest.approx(0.099)
     assert recording.events == [(1_000_000, "trip: 30 N·m"), (3_000_000, "clutch")]
     assert leader.times[3] == 0.003
 
@@ -89,24 +93,47 @@ def test_a_stream_without_records_is_there_and_empty(recorded) -> None:
     assert silent.channels["q"].shape == (0, 3)
 
 
+def test_a_signal_is_asked_for_by_stream_and_name(recorded) -> None:
+    """And one that is not there is answered with those that are."""
+    recording = farhand.load(str(recorded))
+    assert recording["leader/q"].shape == (100, 2) and recording.times("leader/q")[1] == 0.001
+    with pytest.raises(UnknownName, match=r"available: leader/null, leader/q, silent/q"):
+        recording["leader/w"]
+
+
 def test_a_truncated_file_is_refused_on_one_line(recorded) -> None:
-    """Wherever it was cut."""
+    """Wherever it was cut, with a hint at what saves the rest."""
     whole = recorded.read_bytes()
-    for length in (0, 4, 8, 100, len(whole) // 2, len(whole) - 1):
+    for length, reason in [(0, "is empty"), (4, "not an MCAP"), (7, "cut off"), (8, "recover"), (100, "recover")]:
         recorded.write_bytes(whole[:length])
-        with pytest.raises(FileError, match=r"run\.mcap is not a whole recording") as caught:
+        with pytest.raises(FileError, match=rf"run\.mcap .*{reason}") as caught:
             load(recorded)
         assert "\n" not in str(caught.value)
+    for length in (len(whole) // 2, len(whole) - 1):
+        recorded.write_bytes(whole[:length])
+        with pytest.raises(FileError, match="cut off or damaged .* farhand recover"):
+            load(recorded)
+
+
+def test_a_file_of_a_newer_version_is_refused_on_one_line(recorded) -> None:
+    """With what to do about it."""
+    newer = recorded.read_bytes().replace(b"format\x01\x00\x00\x002", b"format\x01\x00\x00\x009")
+    recorded.write_bytes(newer)
+    with pytest.raises(FileError, match="has format 9, and this version reads format 2: update Farhand"):
+        load(recorded)
 
 
 def test_a_damaged_file_is_refused_on_one_line(recorded) -> None:
     """A flipped bit in the data does not pass for data."""
-    damaged = bytearray(recorded.read_bytes())
-    damaged[len(damaged) // 3] ^= 0x10
-    recorded.write_bytes(damaged)
-    with pytest.raises(FileError) as caught:
-        load(recorded)
-    assert "\n" not in str(caught.value)
+    whole = recorded.read_bytes()
+    start = whole.index(b"\x04\x00\x00\x00zstd") + 16
+    for place in (start + 20, start + 200, start + 1000):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        recorded.write_bytes(damaged)
+        with pytest.raises(FileError, match="is damaged: a chunk .*; farhand recover") as caught:
+            load(recorded)
+        assert "\n" not in str(caught.value)
 
 
 def test_files_of_other_kinds_are_refused(tmp_path) -> None:
@@ -117,7 +144,7 @@ def test_files_of_other_kinds_are_refused(tmp_path) -> None:
     writer.start()
     writer.finish()
     for path, reason in [
-        (text, "invalid magic"),
+        (text, "not an MCAP file"),
         (tmp_path, "Is a directory"),
         (tmp_path / "none.mcap", "No such file"),
         (foreign, "no 'farhand' metadata"),

@@ -73,7 +73,7 @@ def test_a_bad_file_is_answered_on_one_line(tmp_path, change, error, words):
 
 def test_an_unknown_sensor_is_answered_with_those_there_are():
     """Sensors only: a handle is not offered."""
-    with pytest.raises(UnknownName, match="available: optoforce-hex-e$"):
+    with pytest.raises(UnknownName, match="available: ati-delta-si-660-60, optoforce-hex-e, schunk-ftm115$"):
         load_sensor("hex")
 
 

@@ -1,0 +1,219 @@
+"""A rig, as it stands, seen along one axis: what each tool weighs and rubs there, and what its law answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
+from farhand.analysis.stability.sampled_law import probe_law, sample_law
+from farhand.analysis.stability.whole import Limb, WholeLoop
+from farhand.arm import Arm
+from farhand.coupling import Side
+from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.plants import JointTorque
+from farhand.robots import q_to_pinocchio
+from farhand.session import Session
+from farhand.station import Station
+from farhand.world import ImpedanceHand, Wall, World
+
+Array = np.ndarray
+
+AHEAD = np.array([1.0, 0.0, 0.0])
+"""Where a wall would be in a rig without one."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """An operating point: all that the questions of stability are asked of.
+
+    Attributes:
+        loop: at this point along the axis, in contact.
+        whole: the same with all joints.
+        hand: which hand is assumed, in words.
+        axis: into the wall, in world.
+        quantum: encoder step as the follower's or the leader's tool sees it, whichever is coarser, [m]; 0 for none.
+    """
+
+    loop: Loop
+    whole: WholeLoop
+    hand: str
+    axis: Array
+    quantum: float
+
+    def at_wall(self, stiffness: float) -> WholeLoop:
+        """All joints with another wall, [N/m]."""
+        return replace(self.whole, wall=replace(self.whole.wall, stiffness=stiffness))
+
+
+def operating_point(
+    session: Session,
+    world: World,
+    hand: str = "rig",
+    wall: Contact | None = None,
+    delay: float | None = None,
+    quantum: float | None = None,
+    friction: float | None = None,
+) -> Point:
+    """Look at a rig that has been built and has not run yet; nothing of it is changed.
+
+    Args:
+        session: of the rig.
+        world: its simulated physics.
+        hand: ``rig`` for the one that the rig simulates, a name of :data:`HANDS`, or ``K,B,M``.
+        wall: what the follower touches; the rig's own wall by default.
+        delay: of the link, round trip, [s]; the rig's own by default.
+        quantum: encoder step of every joint, [rad] or [m]; the plants' own by default.
+        friction: dry friction at both tools, [N]; that of the joints by default.
+
+    Raises:
+        Mismatch: a side that does not take torques, or a law with a state, for which nothing is predicted.
+    """
+    bridge = session.bridges[0]
+    stations = bridge.a.station, bridge.b.station
+    for station in stations:
+        _refuse_unlike(station)
+    standing = session.parameters.get("wall")
+    plane = standing if isinstance(standing, Wall) else None
+    axis = AHEAD if plane is None else -plane.normal / np.linalg.norm(plane.normal)
+    law = _fresh(bridge.laws[0])
+    if hasattr(law.mapping, "absolute"):
+        law.mapping.absolute = False  # begin where the follower is, not on the way to a far first setpoint
+    sides = [_side(station, world) for station in stations]
+    sampled, probed = sample_law(law, sides[0], sides[1], axis), probe_law(law, sides[0], sides[1])
+    for number, station in enumerate(stations):
+        probed[number] *= station.drives[:, None]  # efforts that a passive joint would have to exert are dropped
+    at_leader = law.mapping.matrix[:3, :3].T @ axis
+    axes = at_leader / np.linalg.norm(at_leader), axis
+    tools = [_tool(world, station.name, n, friction) for station, n in zip(stations, axes, strict=True)]
+    steps = [_quantum(s, n, quantum) for s, n in zip(zip(stations, sides, strict=True), axes, strict=True)]
+    if delay is None:
+        link = session.parameters.get("link")
+        delay = 1e-3 * link.delay if link is not None else 0.0
+    if wall is None:
+        wall = Contact(plane.stiffness, plane.damping) if plane is not None and plane.present else Contact(0.0)
+    period = bridge.period_ns * 1e-9
+    filters = [getattr(_imperfections(station), "velocity_from_position", 0.0) for station in stations]
+    held, words = _hand(hand, session.parameters.get("hand"))
+    ticks = int(np.ceil(0.5 * delay / period - 1e-9))
+    loop = Loop(sampled, tools[0], tools[1], held, wall, period, ticks, max(filters))
+    limbs = [_limb(world, station.name, n, friction) for station, n in zip(stations, axes, strict=True)]
+    turning = session.parameters.get("hand")
+    limbs[0] = _held(limbs[0], held, turning if isinstance(turning, ImpedanceHand) else None)
+    whole = WholeLoop((limbs[0], limbs[1]), probed, wall, period, ticks, max(filters))
+    return Point(loop, whole, words, axis, max(steps))
+
+
+def _limb(world: World, name: str, axis: Array, friction: float | None) -> Limb:
+    M, J, viscous, dry = _mechanics(world, name)
+    if friction is not None:  # spread over the joints as a motion along the axis would feel it
+        moved = np.abs(np.linalg.solve(M, J[:3].T @ axis))
+        dry = friction * np.linalg.norm(axis @ J[:3]) * moved / max(float(np.linalg.norm(moved)), 1e-12)
+    return Limb(M, J.copy(), viscous.copy(), np.array(dry), axis)
+
+
+def _held(limb: Limb, hand: Contact, turning: ImpedanceHand | None) -> Limb:
+    """The leader in a hand: alike along all axes; about them as the rig's hand is, where there is one."""
+    about = (turning.rotational_stiffness, turning.rotational_damping) if turning is not None else (0.0, 0.0)
+    if hand.stiffness == 0.0 and hand.damping == 0.0:
+        about = (0.0, 0.0)
+    K, B = (np.diag(np.repeat(pair, 3)) for pair in ((hand.stiffness, about[0]), (hand.damping, about[1])))
+    M = limb.M + hand.mass * limb.J[:3].T @ limb.J[:3]
+    return replace(limb, M=M, stiffness=K, damping=B)
+
+
+def _fresh(part: Any) -> Any:
+    """A part with the same parameters and nothing of its present state; its work arrays are its own."""
+    values = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+    parts = {name: _fresh(value) for name, value in values.items() if is_dataclass(value)}
+    return replace(part, **parts)
+
+
+def _refuse_unlike(station: Station) -> None:
+    commands = station.controller.commands
+    if commands is not JointTorque:
+        raise Mismatch(
+            f"the {station.name} takes {commands.name}, not torques: its drives hide the dynamics that a prediction "
+            "needs; farhand run shows whether it shakes"
+        )
+
+
+def _side(station: Station, world: World) -> Side:
+    """The station's side where the plant stands, on a model of its own."""
+    own = station.arm
+    arm = Arm(own.model, own.tool, own.viscous)
+    arm.springs = own.springs
+    arm.update(_posture(world, station.name), np.zeros(arm.nv))
+    return Side(station.role, arm)
+
+
+def _posture(world: World, name: str) -> Array:
+    compiled, q = world.placed[name].robot.compile(), world.ports[name].q
+    return q.copy() if compiled.nq == compiled.nv else q_to_pinocchio(compiled, q)
+
+
+def _tool(world: World, name: str, axis: Array, friction: float | None) -> Tool:
+    r"""What the tool feels like along the axis, its other directions being free, from the true robot.
+
+    .. math:: m = (n^\top J M^{-1} J^\top n)^{-1}, \qquad \dot q = m\,M^{-1} J^\top n\,\dot x, \qquad
+              b\,\dot x^2 = \dot q^\top D\,\dot q, \qquad f\,|\dot x| = \sum_i \tau_i |\dot q_i|
+    """
+    M, J, viscous, dry = _mechanics(world, name)
+    moved = np.linalg.solve(M, J[:3].T @ axis)
+    mass = 1.0 / float(axis @ J[:3] @ moved)
+    moved *= mass
+    held = float(dry @ np.abs(moved)) if friction is None else friction
+    return Tool(mass, float(moved @ (viscous * moved)), held)
+
+
+def _mechanics(world: World, name: str) -> tuple[Array, Array, Array, Array]:
+    """Mass matrix, Jacobian, viscous and dry friction of a robot, from the physics itself."""
+    model, before = world.model, 0
+    for other, port in world.ports.items():
+        if other == name:
+            break
+        before += port.nv
+    joints = slice(before, before + world.ports[name].nv)
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, world.data, M)
+    return M[joints, joints], world.ports[name].J, model.dof_damping[joints], model.dof_frictionloss[joints]
+
+
+def _quantum(end: tuple[Station, Side], axis: Array, quantum: float | None) -> float:
+    """Encoder steps of all joints as one step of the tool along the axis, [m]."""
+    station, side = end
+    step = getattr(_imperfections(station), "encoder_step", 0.0) if quantum is None else quantum
+    assert side.arm is not None
+    return float(step * np.linalg.norm(axis @ side.arm.J[:3]))
+
+
+def _imperfections(station: Station) -> object:
+    return getattr(station.plant, "imperfections", None)
+
+
+def _hand(word: str, simulated: object) -> tuple[Contact, str]:
+    """The hand and how it is called."""
+    if word == "rig":
+        if not isinstance(simulated, ImpedanceHand) or simulated.open:
+            return HANDS["none"], "no hand (the rig's lets go or only pushes)"
+        return Contact(simulated.stiffness, simulated.damping), f"the rig's own, {_numbers(simulated)}"
+    if word in HANDS:
+        return HANDS[word], f"{word}, {_numbers(HANDS[word])}"
+    if "," not in word:
+        raise UnknownName("hand", word, ["rig", *HANDS, "K,B,M"])
+    try:
+        stiffness, damping, mass = (float(part) for part in word.split(","))
+    except ValueError:
+        raise BadValue(f"hand {word!r} is not of the form K,B,M in N/m, N·s/m and kg, such as 500,20,0.8") from None
+    held = Contact(stiffness, damping, mass)
+    if not all(0.0 <= value <= 1e6 for value in (stiffness, damping, mass)):
+        raise BadValue(f"hand {word!r} has a number outside [0, 1e+06]")
+    return held, _numbers(held)
+
+
+def _numbers(hand: Contact | ImpedanceHand) -> str:
+    mass = hand.mass if isinstance(hand, Contact) else 0.0
+    return f"{hand.stiffness:g} N/m, {hand.damping:g} N·s/m, {mass:g} kg"

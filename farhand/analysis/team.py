@@ -1,0 +1,181 @@
+"""Team: what several arms do to one object, published beside their own signals, and the numbers such a run is judged by.
+
+All of it is ground truth from the simulated world, for whoever looks on; no arm sees any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from farhand.analysis.history import History
+from farhand.analysis.metrics import Metrics, Running, plain
+from farhand.control.internal_force import internal
+from farhand.session import Session
+from farhand.telemetry import Telemetry
+from farhand.world import World
+
+Array = np.ndarray
+
+STEADY = 0.02
+"""An arm's share is judged where the object's height changes by less than this, [m/s]."""
+
+
+class TeamWatch:
+    """Publishes where the object is and what every arm does to it. Call :meth:`step` at every tick.
+
+    Args:
+        telemetry: takes the stream ``team``, and one of the object's own.
+        world: the simulated physics.
+        arms: names of the arms, in the order of ``places``.
+        thing: name of the object in the world; None if there is none.
+        places: n × 3, where the arms take hold, object axes from its centre, [m].
+        carried: for each arm, the load it is meant to carry now, [N].
+        lag: of the leader behind its path, [m]; None if there is no leader.
+        period_ns: time between ticks, [ns].
+    """
+
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        world: World,
+        arms: Sequence[str],
+        thing: str | None,
+        places: Array,
+        carried: Sequence[Callable[[], float]],
+        lag: Callable[[], Array] | None,
+        period_ns: int,
+    ) -> None:
+        self._ports = [world.ports[name] for name in arms]
+        self._object = world.ports[thing] if thing else None
+        self._places, self._carried, self._lag = places, carried, lag
+        rate, n = 1e9 / period_ns, len(arms)
+        self._stream = telemetry.stream("team", rate)
+        self._wrenches = self._stream.channel("wrench_of_arms_on_object_in_world", 6 * n, "N, N·m")
+        self._internal = self._stream.channel("internal_wrench_in_world", 6 * n, "N, N·m")
+        self._meant = self._stream.channel("load_meant", n, "N")
+        self._tilt = self._stream.channel("tilt", 1, "rad")
+        self._error = self._stream.channel("path_error", 3, "m")
+        if self._object is not None and thing is not None:
+            self._own = telemetry.stream(thing, rate)
+            self._q = self._own.channel("q", 7, "m, -")
+            self._twist = self._own.channel("twist_tool_in_world", 6, "m/s, rad/s")
+            self._upright = self._object.tool.rotation[:, 2].copy()
+
+    def step(self, now_ns: int) -> None:
+        """Publish one record."""
+        wrenches = np.array([-port.wrench for port in self._ports])
+        self._wrenches[:] = wrenches.ravel()
+        self._meant[:] = [carried() for carried in self._carried]
+        if self._lag is not None:
+            self._error[:] = self._lag()
+        if self._object is not None:
+            tool = self._object.tool
+            places = np.array([port.tool.position - tool.position for port in self._ports])
+            self._internal[:] = internal(wrenches, places).ravel()
+            self._tilt[0] = np.arccos(np.clip(tool.rotation[:, 2] @ self._upright, -1.0, 1.0))
+            self._q[:] = self._object.q
+            self._twist[:] = tool.twist
+            self._own.commit(now_ns)
+        self._stream.commit(now_ns)
+
+
+class TeamMetrics(Metrics):
+    """Tracking, forces, shares, internal force, tilt and energy of a run in which arms meet in one object or spring.
+
+    A share is the vertical force of an arm on the object over what it is meant to carry, wherever all arms carry their
+    full load and the object's height hardly changes.
+
+    Args:
+        session: what runs; no bridge among it.
+        world: its simulated physics.
+        arms: names of the arms, as in :class:`TeamWatch`.
+        thing: name of the object in the world; None if there is none.
+        full: load that each arm is meant to carry, [N].
+    """
+
+    def __init__(self, session: Session, world: World, arms: Sequence[str], thing: str | None, full: Array) -> None:
+        self.session, self.world = session, world
+        self.history = History(session.telemetry.path)
+        self.arms, self._thing, self._full = list(arms), thing, np.asarray(full, dtype=float)
+        self._running = {name: Running() for name in ("error", "tilt", "internal", "internal_moment")}
+        self._forces = {name: (Running(), Running()) for name in arms}
+        self._low, self._high = np.full(len(arms), np.inf), np.full(len(arms), -np.inf)
+        self._sum, self._count, self._steps = np.zeros(len(arms)), 0, {name: 0.0 for name in arms}
+        self._last: dict[str, Array] = {}
+
+    def pull(self) -> None:
+        """Take in everything recorded since the last call; call between ticks."""
+        new = self.history.pull()
+        columns = self.history.reader.columns
+        _, rows = new["team"]
+        if len(rows):
+            self._take_team(rows, columns("team"), new)
+        for station in self.session.stations:
+            self._take_arm(station.name, new[station.name][1], columns(station.name))
+
+    def _take_team(self, rows: Array, columns: dict[str, slice], new: dict[str, tuple[Array, Array]]) -> None:
+        n, running = len(self.arms), self._running
+        running["error"].add(np.linalg.norm(rows[:, columns["path_error"]], axis=1))
+        running["tilt"].add(rows[:, columns["tilt"]][:, 0])
+        inner = rows[:, columns["internal_wrench_in_world"]].reshape(-1, n, 6)
+        running["internal"].add(np.linalg.norm(inner[:, :, :3], axis=2).max(axis=1))
+        running["internal_moment"].add(np.linalg.norm(inner[:, :, 3:], axis=2).max(axis=1))
+        if self._thing is None:
+            return
+        twist = self.history.reader.columns(self._thing)["twist_tool_in_world"]
+        slow = np.abs(new[self._thing][1][:, twist][:, 2]) < STEADY
+        full = (rows[:, columns["load_meant"]] >= self._full - 1e-9).all(axis=1) & bool(self._full.any())
+        lifted = rows[:, columns["wrench_of_arms_on_object_in_world"]].reshape(-1, n, 6)[:, :, 2]
+        steady = lifted[slow & full & (lifted.sum(axis=1) > 0.99 * self._full.sum())]
+        if len(steady):
+            self._low, self._high = np.minimum(self._low, steady.min(axis=0)), np.maximum(self._high, steady.max(axis=0))
+            self._sum += steady.sum(axis=0)
+            self._count += len(steady)
+
+    def _take_arm(self, name: str, rows: Array, columns: dict[str, slice]) -> None:
+        if not len(rows):
+            return
+        force, torque = self._forces[name]
+        force.add(np.linalg.norm(rows[:, columns["wrench_measured_in_world"]][:, :3], axis=1))
+        share = rows[:, columns["torque_commanded"]] / self.world.placed[name].robot.limits.torque
+        torque.add(np.abs(share).max(axis=1))
+        joined = share if name not in self._last else np.vstack([self._last[name], share])
+        if len(joined) > 1:
+            self._steps[name] = max(self._steps[name], float(np.abs(np.diff(joined, axis=0)).max()))
+        self._last[name] = share[-1]
+
+    def result(self) -> dict[str, dict[str, object]]:
+        """Every metric as ``{name: {value, unit}}``; the same run in virtual time gives the same numbers to the bit."""
+        running = self._running
+        found: dict[str, tuple[float | None, str]] = {
+            "tracking_error_max": (running["error"].largest, "m"),
+            "tracking_error_rms": (running["error"].rms, "m"),
+        }
+        for name, (force, torque) in self._forces.items():
+            found[f"force_max_{name}"] = (force.measured, "N")
+            found[f"torque_share_max_{name}"] = (torque.measured, "-")
+            found[f"torque_step_max_{name}"] = (self._steps[name], "-")
+        if self._thing is not None:
+            found |= self._of_object()
+        found |= self.energy_of_world()
+        found["torque_cut_ticks"] = (float(sum(station.guard.clipped for station in self.session.stations)), "-")
+        return {name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()}
+
+    def _of_object(self) -> dict[str, tuple[float | None, str]]:
+        running, found = self._running, {}
+        meant = np.where(self._full > 0.0, self._full, np.nan)
+        for number, name in enumerate(self.arms):
+            mean = self._sum[number] / self._count / meant[number] if self._count else None
+            found[f"share_{name}"] = (mean, "-")
+        off = np.maximum(self._high / meant - 1.0, 1.0 - self._low / meant).max() if self._count else None
+        final = self.final("team", "internal_wrench_in_world").reshape(-1, 6)
+        return {
+            **found,
+            "share_error_max": (off, "-"),
+            "internal_force_max": (running["internal"].largest, "N"),
+            "internal_moment_max": (running["internal_moment"].largest, "N·m"),
+            "internal_force_final": (float(np.linalg.norm(final[:, :3], axis=1).max()), "N"),
+            "tilt_max": (running["tilt"].largest, "rad"),
+        }

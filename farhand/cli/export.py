@@ -1,0 +1,51 @@
+"""``farhand export``: a recording in the formats that other tools read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from farhand.cli.info import RecordingPath
+from farhand.cli.output import check_folder, stdout, within
+
+Format = Annotated[Literal["lerobot", "parquet", "csv", "rerun"], typer.Option("--format", help="What to write.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")]
+Fps = Annotated[int, typer.Option("--fps", metavar="N", help="lerobot: frames per second.")]
+Task = Annotated[str, typer.Option("--task", metavar="WORDS", help="lerobot: what was done.")]
+Episodes = Annotated[
+    Literal["engaged", "whole"], typer.Option("--episodes", help="lerobot: one per engagement, or the whole.")
+]
+
+
+def export(
+    recording: RecordingPath,
+    folder: Folder,
+    format: Format,
+    fps: Fps = 50,
+    task: Task = "",
+    episodes: Episodes = "engaged",
+) -> None:
+    """Write a recording as a LeRobot dataset, as one Parquet or CSV table per stream, or for the Rerun viewer.
+
+    Example: [bold]farhand export demo.mcap --format lerobot demo-dataset --fps 50[/bold]
+    """
+    within("--fps", fps, 1, 10_000, "Hz")
+    check_folder(folder)
+    from farhand.recording.export import export_csv, export_parquet
+    from farhand.recording.lerobot import export_lerobot
+    from farhand.recording.loader import load
+
+    found = load(recording)
+    if format == "lerobot":
+        frames = export_lerobot(found, folder, fps, task, episodes)
+        stdout().print(f"{frames} frames at {fps} Hz in {folder}", soft_wrap=True)
+        return
+    if format == "rerun":
+        from farhand.recording.rerun_file import export_rerun
+
+        stdout().print(f"{export_rerun(found, folder)}", soft_wrap=True)
+        return
+    files = (export_csv if format == "csv" else export_parquet)(found, folder)
+    stdout().print(f"{', '.join(file.name for file in files)} in {folder}", soft_wrap=True)

@@ -1,0 +1,73 @@
+"""``farhand learn``: a skill from recorded demonstrations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farhand.cli.output import JsonPath, check_files, counting, stdout, write_json
+
+if TYPE_CHECKING:
+    from farhand.learning.skill import Skill
+
+Name = Annotated[str, typer.Argument(metavar="SKILL", help="What to call it; dmp or promp also choose the method.")]
+Demonstrations = Annotated[
+    list[Path], typer.Argument(metavar="DEMOS…", help="Recordings with demonstrations, at least five in all.")
+]
+Out = Annotated[Path, typer.Option("--out", metavar="SKILL.npz", help="Where the skill goes.")]
+Method = Annotated[str | None, typer.Option("--method", metavar="dmp|promp", help="How to learn; dmp by default.")]
+Station = Annotated[str, typer.Option("--station", metavar="NAME", help="Whose tool was taught.")]
+
+
+def learn(
+    skill: Name,
+    demonstrations: Demonstrations,
+    out: Out,
+    method: Method = None,
+    station: Station = "follower",
+    json: JsonPath = None,
+) -> None:
+    """Learn a skill from recordings: its movement, its forces and how they vary.
+
+    Demonstrations are what lies between demonstration.active=true and =false in a recording, or all of it.
+
+    Example: [bold]farhand learn wipe wipe-*.mcap --out wipe.npz[/bold]
+    """
+    check_files(out, json, read=demonstrations)
+    from farhand.learning import METHODS, demonstrations_in
+    from farhand.learning import learn as learn_from
+    from farhand.recording.loader import load
+
+    chosen = method or (skill if skill in METHODS else "dmp")
+    found = []
+    with counting("reading") as progress:
+        for done, path in enumerate(demonstrations):
+            progress(done, len(demonstrations), path.name)
+            found += demonstrations_in(load(path), station)
+    learnt = learn_from(skill, found, chosen)
+    learnt.save(out)
+    write_json(json, summary(learnt))
+    _show(learnt, out)
+
+
+def summary(skill: Skill) -> dict[str, object]:
+    """What a skill says of itself, for JSON."""
+    facts = skill.facts
+    robot = {**vars(facts.robot), "joints": list(facts.robot.joints)}
+    said = {key: value for key, value in vars(facts).items() if key != "settings"}
+    return {**said, "robot": robot, "sources": list(facts.sources), "threshold": skill.threshold}
+
+
+def _show(skill: Skill, out: Path) -> None:
+    facts, console = skill.facts, stdout()
+    console.print(f"{facts.name} ({facts.method}) from {facts.demonstrations} demonstrations of {facts.robot}")
+    console.print(f"takes {facts.duration:.2f} s; demonstrations stray {1e3 * facts.deviation:.1f} mm from their mean")
+    if facts.force_kind == "none":
+        console.print("no force was measured: the skill is a movement alone")
+    elif facts.contact_share:
+        console.print(
+            f"in contact {facts.contact_share:.0%} of the time with {facts.force_mean:.1f} N ({facts.force_kind})"
+        )
+    console.print(f"skill: {out}", soft_wrap=True)

@@ -1,0 +1,142 @@
+"""``farhand perform``: a learnt skill moves the robot it was learnt on, where things may have moved."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from farhand.cli.output import JsonPath, Seed, check_file, stdout, within, write_json
+from farhand.cli.run import LONGEST, SHORTEST, Headless, Host, Port, RecordPath, Settings, setting_of
+from farhand.errors import BadValue
+
+if TYPE_CHECKING:
+    from farhand.learning.skill import Skill
+    from farhand.rigs import Rig
+    from farhand.rigs.performing import Outcome
+
+SkillPath = Annotated[Path, typer.Argument(metavar="SKILL.npz", help="A skill, from farhand learn.")]
+Shift = Annotated[float, typer.Option("--shift", metavar="M", help="The wall stands so much further away, in m.")]
+Tilt = Annotated[float, typer.Option("--tilt", metavar="DEG", help="It is turned so much about the vertical, in °.")]
+Goal = Annotated[str | None, typer.Option("--goal", metavar="X,Y,Z", help="Another goal of the tool, in m.")]
+Via = Annotated[
+    list[str] | None, typer.Option("--via", metavar="PHASE,X,Y,Z", help="Pass here at this phase, 0 to 1.")
+]
+PositionOnly = Annotated[bool, typer.Option("--position-only", help="Leave the learnt force aside.")]
+Compare = Annotated[bool, typer.Option("--compare", help="Perform twice, with the force and without it.")]
+Seconds = Annotated[float | None, typer.Option(metavar="S", help="How long; by default what the skill takes.")]
+
+
+def perform(
+    skill: SkillPath,
+    shift: Shift = 0.0,
+    tilt: Tilt = 0.0,
+    goal: Goal = None,
+    via: Via = None,
+    position_only: PositionOnly = False,
+    compare: Compare = False,
+    seconds: Seconds = None,
+    headless: Headless = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    record: RecordPath = None,
+    settings: Settings = None,
+    seed: Seed = 0,
+    json: JsonPath = None,
+) -> int:
+    """Perform a skill on its rig, and say how well contact and force were kept.
+
+    Example: [bold]farhand perform wipe.npz --headless --shift 0.02 --tilt 5 --compare[/bold]
+    """
+    if compare and not headless:
+        raise BadValue("--compare needs --headless: the page shows one performance")
+    within("--shift", shift, -0.5, 0.5, "m")
+    within("--tilt", tilt, -45.0, 45.0, "°")
+    within("--seconds", SHORTEST if seconds is None else seconds, SHORTEST, LONGEST, "s")
+    check_file(json)
+    check_file(record)
+    from farhand.learning import load_skill
+
+    learnt = bent(load_skill(skill), goal, via or [])
+    chosen = [setting_of(text) for text in settings or ()]
+    ways = [True, False] if compare else [not position_only]
+    outcomes: dict[str, Outcome] = {}
+    for number, aware in enumerate(ways):
+        rig = _rig(learnt, [*chosen, ("law.force_aware", aware)], seed, headless, shift, math.radians(tilt))
+        outcome = _run(rig, seconds, record if number == 0 else None, None if headless else (host, port))
+        outcomes["force-aware" if aware else "position-only"] = outcome
+    write_json(json, _result(learnt, shift, tilt, outcomes))
+    _show(outcomes)
+    return 0
+
+
+def bent(skill: Skill, goal: str | None, vias: list[str]) -> Skill:
+    """The skill with another goal and via-points as they stand on the command line."""
+    import numpy as np
+
+    if goal is not None:
+        skill = skill.towards(np.array(_numbers("--goal", goal, 3)))
+    for text in vias:
+        at, *position = _numbers("--via", text, 4)
+        skill = skill.through(at, np.array(position))
+    return skill
+
+
+def _numbers(flag: str, text: str, count: int) -> list[float]:
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not all(abs(number) < 10.0 for number in numbers):
+        raise BadValue(f"{flag} {text!r} is not {count} numbers below 10, with commas between them")
+    return numbers
+
+
+def _rig(skill: Skill, settings: list[Any], seed: int, headless: bool, shift: float, tilt: float) -> Rig:
+    from farhand.clock import VirtualClock, WallClock
+    from farhand.rigs import Options
+    from farhand.rigs.performing import perform_rig
+
+    options = Options(seed=seed, settings=settings, clock=VirtualClock() if headless else WallClock())
+    return perform_rig(skill, options, shift, tilt)
+
+
+def _run(rig: Rig, seconds: float | None, record: Path | None, page_at: tuple[str, int] | None) -> Outcome:
+    from farhand.cli.running import drive, page_for
+    from farhand.rigs.performing import outcome_of
+
+    page = page_for(rig, *page_at) if page_at else None
+    try:
+        if page is not None:
+            stdout().print(f"performing at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
+        drive(rig, seconds or rig.scenario.seconds, record, page)
+        return outcome_of(rig)
+    finally:
+        if page is not None:
+            page.close()
+        rig.close()
+
+
+def _result(skill: Skill, shift: float, tilt: float, outcomes: dict[str, Outcome]) -> dict[str, Any]:
+    from farhand.cli.learn import summary
+
+    said = {name: vars(outcome) for name, outcome in outcomes.items()}
+    return {"skill": summary(skill), "shift": shift, "tilt": tilt, "performances": said}
+
+
+def _show(outcomes: dict[str, Outcome]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for header in ("", "done", "contact", "force", "of shown", "rms error", "goal off"):
+        table.add_column(header, no_wrap=True)
+    for name, found in outcomes.items():
+        force = ["-"] * 4
+        if found.contact_kept is not None and found.force_ratio is not None:
+            force = [f"{found.contact_kept:.1%}", f"{found.force_mean:.1f} N", f"{found.force_ratio:.2f}"]
+            force.append(f"{found.force_rms_error:.1f} N")
+        table.add_row(name, f"{found.phase:.0%}", *force, f"{1e3 * found.goal_error:.1f} mm")
+    stdout().print(table)

@@ -1,0 +1,102 @@
+"""``farhand replay``: play a recording on the console page, or run it again and prove the outcome equal to the bit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farhand.cli.info import RecordingPath
+from farhand.cli.output import JsonPath, check_file, stdout, write_json
+from farhand.cli.run import Host, Port
+
+if TYPE_CHECKING:
+    from farhand.recording.loader import Recording
+
+Speed = Annotated[float, typer.Option("--speed", metavar="X", help="How many times faster than recorded.")]
+Again = Annotated[bool, typer.Option("--rerun", help="Run the rig again in virtual time and compare every number.")]
+Silent = Annotated[bool, typer.Option("--headless", help="Play without a page, for other readers of the telemetry.")]
+
+
+def replay(
+    recording: RecordingPath,
+    speed: Speed = 1.0,
+    rerun: Again = False,
+    headless: Silent = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    json: JsonPath = None,
+) -> int:
+    """Play a recording on the console page at any speed, or re-run it.
+
+    A re-run builds the same rig, gives it the recorded seed, parameters and commands, and proves every number equal to
+    the bit; it ends with code 1 if one is not.
+
+    Example: [bold]farhand replay demo.mcap --rerun[/bold]
+    """
+    check_file(json)
+    from farhand.recording.loader import load
+
+    found = load(recording)
+    return _again(found, json) if rerun else _play(found, speed, None if headless else (host, port), json)
+
+
+def _again(recording: Recording, json: Path | None) -> int:
+    from dataclasses import asdict
+
+    from farhand.rigs.rerun import rerun
+
+    result = rerun(recording)
+    write_json(json, asdict(result) | {"exact": result.exact})
+    what = f"{result.records} records, {result.values} numbers and {result.commands} commands"
+    console = stdout()
+    if result.missing:
+        console.print(f"{result.missing} records are not in the recording and were not compared")
+    if result.exact:
+        console.print(f"equal to the bit: {what} over {result.seconds:.3f} s", soft_wrap=True)
+        return 0
+    if result.versions:
+        console.print(f"other versions (then, now): {'; '.join(result.versions)}", soft_wrap=True)
+    if not result.differences:
+        print(f"farhand: {recording.path} has no records to compare", file=sys.stderr)
+        return 2
+    for different in result.differences:
+        console.print(f"{different.signal} differs from {different.time:.6g} s on", soft_wrap=True)
+    first = min(result.differences, key=lambda found: found.time)
+    print(f"farhand: the re-run is not equal: {first.signal} differs from {first.time:.6g} s on", file=sys.stderr)
+    return 1
+
+
+def _play(recording: Recording, speed: float, page_at: tuple[str, int] | None, json: Path | None) -> int:
+    from farhand.recording.playback import Playback
+
+    playback = Playback(recording, speed)
+    try:
+        page = _page(recording, playback, page_at) if page_at else None
+        where = page.address if page else playback.telemetry.path
+        stdout().print(f"playing {recording.path} at {speed:g} × at [bold]{where}[/bold]", soft_wrap=True)
+        try:
+            playback.run((lambda: page.poll() < 0) if page else None)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            if page:
+                page.close()
+        write_json(json, {"speed": speed, "played_ns": min(playback.now_ns, playback.end_ns)})
+    finally:
+        playback.close()
+    return 0
+
+
+def _page(recording: Recording, playback: object, at: tuple[str, int]):
+    from farhand.console.scene import scene_of
+    from farhand.console.serve import serve
+    from farhand.rigs.rerun import rig_of
+
+    rig = rig_of(recording)
+    try:
+        return serve(playback.telemetry.path, scene_of(rig), *at)  # type: ignore[attr-defined]
+    finally:
+        rig.close()

@@ -1,0 +1,175 @@
+"""Gymnasium environments, one per rig: the agent is the operator's hand, and the bilateral loop runs inside.
+
+The agent moves the hand that holds the leader; the coupling moves the follower; what the follower touches comes back
+through the coupling as force at the hand, and is observed. The task is to bring the follower's tool to a goal. In
+virtual time the same seed and the same actions give the same observations to the bit::
+
+    import gymnasium
+    import farhand.gym
+
+    env = gymnasium.make("farhand/dual-arm-v0")
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from farhand.control.trajectory import Path
+from farhand.errors import BadValue, Mismatch
+from farhand.recording.columns import component_units
+from farhand.rigs import Options, Rig, build_rig, rig_names
+from farhand.telemetry import Reader
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+except ImportError:
+    raise Mismatch("the environments need Gymnasium: pip install 'farhand[gym]'") from None
+
+Array = np.ndarray
+
+SPEED = 0.2
+"""Fastest the agent may move the hand along one axis, [m/s]."""
+
+REACH = 0.08
+"""Furthest the goal is from the follower's tool at the start, along one axis, [m]."""
+
+CLOSE = 0.005
+"""Distance at which the goal is reached, [m]."""
+
+BOUNDS = {"rad": 50.0, "rad/s": 100.0, "m": 20.0, "m/s": 50.0, "N": 2e3, "N·m": 500.0, "-": 1e3}
+"""Largest observation of each unit; beyond it the observation is cut."""
+
+OBSERVED = ("q", "v", "position_tool_in_world", "twist_tool_in_world", "wrench_measured_in_world")
+
+
+class RigEnv(gymnasium.Env[dict[str, Array], Array]):
+    """One rig as an environment.
+
+    An observation is a dictionary: for either arm joint positions and velocities, tool position and twist, measured
+    wrench, and ``measured`` (1 where there is a wrench; without one it reads zero); the error of the coupling; the
+    goal. An action is the velocity of the hand, [m/s] ×3, world axes. The reward is the negative distance of the
+    follower's tool to the goal, [m], per step. An episode ends when the goal is reached or a guard trips.
+
+    Args:
+        rig: which one.
+        rate: steps of the agent per second, [Hz]; the loop inside keeps its own.
+        seconds: length of an episode, [s].
+        options: how the rig is built; its seed is that of the episode.
+
+    Attributes:
+        units: of every number in the observation, by its name there; ``action`` is the action's.
+        rig: the rig of this episode.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(
+        self, rig: str = "dual-arm", rate: float = 50.0, seconds: float = 4.0, options: Options | None = None
+    ) -> None:
+        if not 1.0 <= rate <= 500.0 or not 0.0 < seconds <= 3600.0:
+            raise BadValue(f"rate = {rate:g} Hz and seconds = {seconds:g} must be within [1, 500] Hz and (0, 3600] s")
+        self._name, self._options, self._steps = rig, options or Options(), round(rate * seconds)
+        self._dt = 1.0 / rate
+        self.rig: Rig | None = None
+        self._build(self._options.seed)
+        self.units = {"goal": ["m"] * 3, "action": ["m/s"] * 3}
+        observed: dict[str, spaces.Space[Any]] = {"goal": spaces.Box(-BOUNDS["m"], BOUNDS["m"], (3,), np.float64)}
+        for name, unit, size in self._signals():
+            self.units[name] = component_units(unit, size)
+            high = np.array([BOUNDS[part] for part in self.units[name]])
+            observed[name] = spaces.Box(-high, high, dtype=np.float64)
+        for station in self._stations:
+            observed[f"{station}.measured"] = spaces.Box(0.0, 1.0, (1,), np.float64)
+            self.units[f"{station}.measured"] = ["-"]
+        self.observation_space = self._spaces = spaces.Dict(observed)  # type: ignore[assignment]
+        self.action_space = spaces.Box(-SPEED, SPEED, (3,), np.float64)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Array], dict[str, Any]]:
+        """A fresh rig, at rest and coupled, and a goal within reach."""
+        super().reset(seed=seed)
+        self._build(int(self.np_random.integers(2**31)))
+        assert self.rig is not None
+        self._count, self._drag = 0, np.zeros(3)
+        self.rig.session.run(self._dt)
+        start = self._latest("follower")["position_tool_in_world"]
+        self._goal = start + self.np_random.uniform(-REACH, REACH, 3)
+        return self._observe(), self._info()
+
+    def step(self, action: Array) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
+        """Move the hand for one step of the agent while the loop inside runs at its own rate."""
+        assert self.rig is not None
+        self._count += 1
+        self._drag = self._drag + np.clip(action, -SPEED, SPEED) * self._dt
+        self.rig.session.commands.post("set", "hand.drag", self._drag.tolist())
+        self.rig.session.run(self._dt)
+        self.rig.metrics.pull()
+        info = self._info()
+        done = info["distance"] < CLOSE or bool(self.rig.session.trips)
+        return self._observe(), -info["distance"], done, self._count >= self._steps, info
+
+    def close(self) -> None:
+        """Give back what the rig holds."""
+        if self.rig is not None:
+            self.rig.close()
+            self.rig = None
+
+    def _build(self, seed: int) -> None:
+        self.close()
+        options = Options(**{**vars(self._options), "seed": seed})
+        self.rig = build_rig(self._name, options)
+        hand = self.rig.session.parameters["hand"]
+        hand.path = Path()  # the agent moves it, not the scenario
+        hand.refresh()
+        self._reader = Reader(self.rig.session.telemetry.path)
+        self._stations = [station.name for station in self.rig.session.stations]
+
+    def _signals(self) -> list[tuple[str, str, int]]:
+        """Name, unit and size of what is observed."""
+        described = self._reader.header["streams"]
+        found = [
+            (f"{station}.{channel['name']}", channel["unit"], channel["size"])
+            for station in self._stations
+            for channel in described[station]["channels"]
+            if channel["name"] in OBSERVED
+        ]
+        return [*found, ("coupling.error", "m, rad", 6)]
+
+    def _latest(self, stream: str) -> dict[str, Array]:
+        record = self._reader.latest(stream)
+        assert record is not None
+        return record[1]
+
+    def _observe(self) -> dict[str, Array]:
+        found = {"goal": self._goal.copy(), "coupling.error": self._latest("coupling")["error"].copy()}
+        for station in self._stations:
+            latest = self._latest(station)
+            found |= {f"{station}.{name}": latest[name].copy() for name in OBSERVED}
+            known = np.isfinite(latest["wrench_measured_in_world"]).all()
+            found[f"{station}.measured"] = np.array([float(known)])
+        boxes: dict[str, Any] = self._spaces.spaces
+        return {name: np.clip(np.nan_to_num(found[name]), box.low, box.high) for name, box in boxes.items()}
+
+    def _info(self) -> dict[str, Any]:
+        assert self.rig is not None
+        distance = float(np.linalg.norm(self._latest("follower")["position_tool_in_world"] - self._goal))
+        force = self._latest("follower")["wrench_measured_in_world"][:3]
+        return {
+            "distance": distance,
+            "contact_force": float(np.linalg.norm(np.nan_to_num(force))),
+            "time": self.rig.session.now_ns * 1e-9,
+            "trips": [record.trip.reason for record in self.rig.session.trips],
+        }
+
+
+def register() -> None:
+    """Make every rig known to Gymnasium as ``farhand/RIG-v0``; done once when this module is imported."""
+    for name in rig_names():
+        gymnasium.register(id=f"farhand/{name}-v0", entry_point="farhand.gym:RigEnv", kwargs={"rig": name})
+
+
+register()

@@ -1,0 +1,177 @@
+"""CDR: messages of one shape, laid out once, so that thousands of them are written and read as one array.
+
+All strings of a recorded topic are constant, so every message has the same length and every number its fixed place. A
+:class:`Template` is that message; :func:`block` fills many copies of it at once, each with its MCAP record header.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MESSAGE = 0x05
+"""Opcode of a message record in an MCAP file."""
+
+PREFIX = 31
+"""Bytes of a message record before its content: opcode, length, channel, sequence, log time, publish time."""
+
+_ENCAPSULATION = b"\x00\x01\x00\x00"  # plain CDR, little-endian
+_RECORD: list[tuple[str, str, int]] = [
+    ("opcode", "u1", 0),
+    ("length", "<u8", 1),
+    ("channel", "<u2", 9),
+    ("sequence", "<u4", 11),
+    ("log_time", "<u8", 15),
+    ("publish_time", "<u8", 23),
+]
+
+
+class Template:
+    """A message with its constant parts written and places kept for its times and numbers.
+
+    Attributes:
+        places: what varies: (name, number of float64 values, offset in the message [bytes]).
+        stamps: offsets of the times (seconds, then nanoseconds), [bytes].
+    """
+
+    def __init__(self) -> None:
+        self._bytes = bytearray(_ENCAPSULATION)
+        self.places: list[tuple[str, int, int]] = []
+        self.stamps: list[int] = []
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._bytes)
+
+    def integer(self, value: int, kind: str = "I") -> Template:
+        """Write a constant: ``I`` four bytes, ``B`` one."""
+        self._align(struct.calcsize(kind))
+        self._bytes += struct.pack(f"<{kind}", value)
+        return self
+
+    def string(self, text: str) -> Template:
+        """Write a constant string."""
+        encoded = text.encode() + b"\0"
+        self.integer(len(encoded))
+        self._bytes += encoded
+        return self
+
+    def strings(self, texts: list[str] | tuple[str, ...]) -> Template:
+        """Write a constant sequence of strings."""
+        self.integer(len(texts))
+        for text in texts:
+            self.string(text)
+        return self
+
+    def stamp(self) -> Template:
+        """Keep a place for a time."""
+        self._align(4)
+        self.stamps.append(len(self._bytes))
+        self._bytes += bytes(8)
+        return self
+
+    def header(self, frame: str) -> Template:
+        """Keep a place for a time and write a frame: a ``std_msgs/Header``."""
+        return self.stamp().string(frame)
+
+    def numbers(self, name: str, count: int) -> Template:
+        """Keep a place for ``count`` float64 values."""
+        self._align(8)
+        self.places.append((name, count, len(self._bytes)))
+        self._bytes += bytes(8 * count)
+        return self
+
+    def sequence(self, name: str, count: int) -> Template:
+        """Keep a place for a sequence of float64 whose length is always ``count``."""
+        self.integer(count)
+        return self.numbers(name, count) if count else self
+
+    def _align(self, size: int) -> None:
+        self._bytes += bytes(-(len(self._bytes) - len(_ENCAPSULATION)) % size)
+
+
+def record_type(size: int, places: list[tuple[str, int, int]], stamps: list[int]) -> np.dtype[Any]:
+    """The NumPy type of a whole MCAP message record.
+
+    Args:
+        size: of the message, [bytes].
+        places: as in :class:`Template`.
+        stamps: likewise.
+    """
+    fields: list[tuple[str, Any, int]] = list(_RECORD)
+    for index, offset in enumerate(stamps):
+        fields += [(f"sec{index}", "<i4", PREFIX + offset), (f"nanosec{index}", "<u4", PREFIX + offset + 4)]
+    fields += [(f"value:{name}", ("<f8", (count,)), PREFIX + offset) for name, count, offset in places]
+    names, formats, offsets = zip(*fields, strict=True)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": PREFIX + size})
+
+
+def block(
+    template: Template,
+    channel: int,
+    first: int,
+    log_ns: NDArray[np.int64],
+    stamp_ns: NDArray[np.int64],
+    values: dict[str, NDArray[np.float64]],
+) -> bytes:
+    """Many message records of one topic, one after the other.
+
+    Args:
+        template: the message.
+        channel: its MCAP channel.
+        first: sequence number of the first.
+        log_ns: when each was received, shape (n,), [ns].
+        stamp_ns: when each was measured, shape (n,), [ns].
+        values: the numbers by the names of their places, shape (n, count).
+    """
+    content = bytes(template)
+    kind = record_type(len(content), template.places, template.stamps)
+    count = len(log_ns)
+    raw = np.empty((count, kind.itemsize), np.uint8)
+    raw[:, PREFIX:] = np.frombuffer(content, np.uint8)
+    records = raw.view(kind)[:, 0]
+    records["opcode"], records["length"], records["channel"] = MESSAGE, kind.itemsize - 9, channel
+    records["sequence"] = np.arange(first, first + count, dtype=np.int64) & 0xFFFFFFFF
+    records["log_time"], records["publish_time"] = log_ns, stamp_ns
+    for index in range(len(template.stamps)):
+        records[f"sec{index}"], records[f"nanosec{index}"] = np.divmod(stamp_ns, 1_000_000_000)
+    for name, _, _ in template.places:
+        records[f"value:{name}"] = values[name]
+    return raw.tobytes()
+
+
+def record(channel: int, sequence: int, log_ns: int, content: bytes) -> bytes:
+    """One message record whose length is its own."""
+    head = struct.pack("<BQHIQQ", MESSAGE, 22 + len(content), channel, sequence & 0xFFFFFFFF, log_ns, log_ns)
+    return head + content
+
+
+def event_content(t_ns: int, kind: str, text: str, data: str) -> bytes:
+    """A ``farhand_msgs/Event``."""
+    template = Template().stamp().string(kind).string(text).string(data)
+    return _stamped(template, t_ns)
+
+
+def log_content(t_ns: int, level: int, name: str, text: str) -> bytes:
+    """A ``rcl_interfaces/Log``; level 20 is information, 30 a warning, 40 an error."""
+    template = Template().stamp().integer(level, "B").string(name).string(text).string("").string("").integer(0)
+    return _stamped(template, t_ns)
+
+
+def read_event(content: bytes) -> tuple[str, str, str]:
+    """Kind, text and data of a ``farhand_msgs/Event``."""
+    place, texts = len(_ENCAPSULATION) + 8, []
+    for _ in range(3):
+        place += -(place - len(_ENCAPSULATION)) % 4
+        (length,) = struct.unpack_from("<I", content, place)
+        texts.append(content[place + 4 : place + 3 + length].decode())
+        place += 4 + length
+    return texts[0], texts[1], texts[2]
+
+
+def _stamped(template: Template, t_ns: int) -> bytes:
+    content = bytearray(bytes(template))
+    struct.pack_into("<iI", content, template.stamps[0], *divmod(t_ns, 1_000_000_000))
+    return bytes(content)

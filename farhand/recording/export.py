@@ -1,0 +1,92 @@
+"""Export: a recording as CSV or Parquet, one table per stream at its own rate, with events and set-up beside."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from farhand.errors import FileError
+from farhand.recording.columns import columns_of
+from farhand.recording.loader import Recording
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder that appears under its name only when everything in it is written; one with something in it is refused.
+
+    Raises:
+        FileError: the folder is not empty, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileError(f"cannot export to {folder}: it exists and is not an empty folder")
+    part = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        part.mkdir(parents=True)
+        yield part
+        if folder.exists():
+            folder.rmdir()
+        part.rename(folder)
+    except OSError as error:
+        raise FileError(f"cannot export to {folder}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def export_csv(recording: Recording, folder: Path) -> list[Path]:
+    """Write ``STREAM.csv``, ``events.csv`` and ``about.json``; numbers read back to the same bits."""
+
+    def table(path: Path, columns: dict[str, Any]) -> None:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*(_words(values) for values in columns.values()), strict=True))
+        path.write_text(text.getvalue(), encoding="utf-8")
+
+    return _export(recording, folder, "csv", table)
+
+
+def export_parquet(recording: Recording, folder: Path) -> list[Path]:
+    """Write ``STREAM.parquet``, ``events.parquet`` and ``about.json``."""
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    def table(path: Path, columns: dict[str, Any]) -> None:
+        parquet.write_table(arrow.table(columns), path, compression="zstd")
+
+    return _export(recording, folder, "parquet", table)
+
+
+def _export(
+    recording: Recording, folder: Path, suffix: str, table: Callable[[Path, dict[str, Any]], None]
+) -> list[Path]:
+    with new_folder(folder) as part:
+        for name, stream in recording.streams.items():
+            table(part / f"{_file_name(name)}.{suffix}", dict(columns_of(stream)))
+        happened = recording.happened
+        events = {
+            "time [ns]": [event.time_ns for event in happened],
+            "kind": [event.kind for event in happened],
+            "text": [event.text for event in happened],
+            "data": [json.dumps(event.data, ensure_ascii=False) if event.data else "" for event in happened],
+        }
+        table(part / f"events.{suffix}", events)
+        about = json.dumps(recording.metadata, indent=2, ensure_ascii=False, sort_keys=True)
+        (part / "about.json").write_text(about + "\n", encoding="utf-8")
+    return sorted(folder.iterdir())
+
+
+def _words(values: Any) -> list[Any]:
+    """Numbers as the shortest digits that read back to the same bits; no measurement as an empty cell."""
+    plain = values.tolist() if hasattr(values, "tolist") else values
+    return ["" if value != value else repr(value) if isinstance(value, float) else value for value in plain]
+
+
+def _file_name(stream: str) -> str:
+    return stream.replace("/", "-")

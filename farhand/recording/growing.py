@@ -1,0 +1,239 @@
+"""A growing MCAP file: whole after every write, so that a crash costs what was not yet written and nothing else.
+
+Behind the data there always stand the end records of the format, and in front of those a few kilobytes of padding that
+readers skip. The next write goes over both. When the disk is full, the padding is the room in which to say so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import zstandard
+from mcap.data_stream import RecordBuilder
+from mcap.opcode import Opcode
+from mcap.records import (
+    Attachment,
+    AttachmentIndex,
+    Channel,
+    ChunkIndex,
+    Header,
+    McapRecord,
+    Metadata,
+    MetadataIndex,
+    Schema,
+    Statistics,
+    SummaryOffset,
+)
+from numpy.typing import NDArray
+
+MAGIC = b"\x89MCAP0\r\n"
+LEVEL = 1  # of compression: the numbers are noisy, so more effort buys little
+RESERVE = 4096  # [bytes] of padding
+PRIVATE = 0x80  # opcode that readers skip
+
+Index = tuple[int, NDArray[np.int64], NDArray[np.int64]]
+"""Channel, times [ns] and offsets in the uncompressed chunk [bytes] of the messages in it."""
+
+_END = struct.pack("<BQI", Opcode.DATA_END, 4, 0)
+_FOOT = struct.pack("<BQQQI", Opcode.FOOTER, 20, 0, 0, 0) + MAGIC
+_TAIL = struct.pack("<BQ", PRIVATE, RESERVE) + bytes(RESERVE) + _END + _FOOT
+
+
+class GrowingFile:
+    """An MCAP file with the profile ``ros2`` that is being written.
+
+    Args:
+        path: where; must not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._compress = zstandard.ZstdCompressor(level=LEVEL).compress
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        fcntl.flock(self._file, fcntl.LOCK_EX)  # as long as it grows; ends with the process, however that ends
+        self._place = 0
+        self._schemas: dict[str, Schema] = {}
+        self._channels: list[Channel] = []
+        self._chunks: list[ChunkIndex] = []
+        self._attachments: list[AttachmentIndex] = []
+        self._metadata: list[MetadataIndex] = []
+        self._counts: dict[int, int] = defaultdict(int)
+        self._append(MAGIC + _bytes(Header(profile="ros2", library="farhand")))
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is finished or given up."""
+        return self._file < 0
+
+    def channel(self, topic: str, schema: str, definition: str, metadata: dict[str, str]) -> int:
+        """Declare a topic with CDR messages; gives the number of its channel."""
+        records = b""
+        if schema not in self._schemas:
+            number = len(self._schemas) + 1
+            self._schemas[schema] = Schema(id=number, name=schema, encoding="ros2msg", data=definition.encode())
+            records = _bytes(self._schemas[schema])
+        number, of = len(self._channels) + 1, self._schemas[schema].id
+        made = Channel(id=number, topic=topic, message_encoding="cdr", schema_id=of, metadata=metadata)
+        self._channels.append(made)
+        self._append(records + _bytes(made))
+        return number
+
+    def metadata(self, name: str, content: dict[str, str]) -> None:
+        """Add named texts."""
+        data = _bytes(Metadata(name=name, metadata=content))
+        self._metadata.append(MetadataIndex(offset=self._place, length=len(data), name=name))
+        self._append(data)
+
+    def attachment(self, name: str, media_type: str, content: bytes) -> None:
+        """Add a file."""
+        data = _bytes(Attachment(create_time=0, log_time=0, name=name, media_type=media_type, data=content))
+        index = AttachmentIndex(
+            offset=self._place,
+            length=len(data),
+            create_time=0,
+            log_time=0,
+            data_size=len(content),
+            name=name,
+            media_type=media_type,
+        )
+        self._attachments.append(index)
+        self._append(data)
+
+    def chunk(self, records: bytes, indexes: Iterable[Index]) -> None:
+        """Add message records that are already laid out, compressed together, and the index of each channel in them."""
+        found = [index for index in indexes if len(index[1])]
+        if not found:
+            return
+        start, end = min(int(i[1].min()) for i in found), max(int(i[1].max()) for i in found)
+        packed = self._compress(records)
+        head = struct.pack("<QQQI", start, end, len(records), zlib.crc32(records)) + _string("zstd")
+        content = head + struct.pack("<Q", len(packed)) + packed
+        chunk = struct.pack("<BQ", Opcode.CHUNK, len(content)) + content
+        tables, offsets = b"", {}
+        for channel, times, places in found:
+            offsets[channel] = self._place + len(chunk) + len(tables)
+            tables += _index_record(channel, times, places)
+        place = self._place
+        self._append(chunk + tables)
+        self._chunks.append(
+            ChunkIndex(
+                chunk_length=len(chunk),
+                chunk_start_offset=place,
+                compression="zstd",
+                compressed_size=len(packed),
+                message_end_time=end,
+                message_index_length=len(tables),
+                message_index_offsets=offsets,
+                message_start_time=start,
+                uncompressed_size=len(records),
+            )
+        )
+        for channel, times, _ in found:
+            self._counts[channel] += len(times)
+
+    def sync(self) -> None:
+        """Wait until what was written is on the disk."""
+        os.fdatasync(self._file)
+
+    def finish(self) -> None:
+        """Write the summary and close: the file is complete and indexed."""
+        self._write(_END + self._summary(self._place + len(_END)), self._place)
+        os.ftruncate(self._file, self._size)
+        os.fsync(self._file)
+        self._close()
+
+    def give_up(self, records: bytes, indexes: Iterable[Index]) -> None:
+        """Close a file whose disk is full: cut what did not fit, and say why in the room kept for that."""
+        os.ftruncate(self._file, self._place + len(_TAIL))
+        found = [index for index in indexes if len(index[1])]
+        time = int(found[0][1][0]) if found else 0
+        content = struct.pack("<QQQI", time, time, len(records), zlib.crc32(records)) + _string("")
+        content += struct.pack("<Q", len(records)) + records
+        chunk = struct.pack("<BQ", Opcode.CHUNK, len(content)) + content
+        left = RESERVE - len(chunk)
+        padded = chunk + struct.pack("<BQ", PRIVATE, left) + bytes(max(left, 0)) if left >= 0 else _TAIL[: 9 + RESERVE]
+        tail = padded + _TAIL[9 + RESERVE :]
+        self._write(tail, self._place)
+        self._close()
+
+    def _close(self) -> None:
+        os.close(self._file)
+        self._file = -1
+
+    def _append(self, data: bytes) -> None:
+        """Write over the end records, and behind the data new ones; the place moves on only when all is written."""
+        self._write(data + _TAIL, self._place)
+        self._place += len(data)
+
+    def _write(self, data: bytes, place: int) -> None:
+        view, written = memoryview(data), 0
+        while written < len(data):
+            written += os.pwrite(self._file, view[written:], place + written)
+        self._size = place + len(data)
+
+    def _summary(self, start: int) -> bytes:
+        groups: list[tuple[int, list[McapRecord]]] = [
+            (Opcode.SCHEMA, list(self._schemas.values())),
+            (Opcode.CHANNEL, list(self._channels)),
+            (Opcode.STATISTICS, [self._statistics()]),
+            (Opcode.CHUNK_INDEX, list(self._chunks)),
+            (Opcode.ATTACHMENT_INDEX, list(self._attachments)),
+            (Opcode.METADATA_INDEX, list(self._metadata)),
+        ]
+        content, offsets = b"", b""
+        for opcode, records in groups:
+            data = b"".join(_bytes(record) for record in records)
+            if data:
+                offset = SummaryOffset(group_opcode=opcode, group_start=start + len(content), group_length=len(data))
+                offsets += _bytes(offset)
+                content += data
+        offset_start = start + len(content)
+        content += offsets
+        foot = struct.pack("<BQQQ", Opcode.FOOTER, 20, start, offset_start)
+        return content + foot + struct.pack("<I", zlib.crc32(content + foot)) + MAGIC
+
+    def _statistics(self) -> Statistics:
+        return Statistics(
+            attachment_count=len(self._attachments),
+            channel_count=len(self._channels),
+            channel_message_counts=dict(self._counts),
+            chunk_count=len(self._chunks),
+            message_count=sum(self._counts.values()),
+            message_start_time=min((chunk.message_start_time for chunk in self._chunks), default=0),
+            message_end_time=max((chunk.message_end_time for chunk in self._chunks), default=0),
+            metadata_count=len(self._metadata),
+            schema_count=len(self._schemas),
+        )
+
+
+def growing(path: Path) -> bool:
+    """Whether somebody is writing the file at this moment."""
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _bytes(record: McapRecord) -> bytes:
+    builder = RecordBuilder()
+    record.write(builder)
+    return bytes(builder.end())
+
+
+def _string(text: str) -> bytes:
+    return struct.pack("<I", len(text)) + text.encode()
+
+
+def _index_record(channel: int, times: NDArray[np.int64], places: NDArray[np.int64]) -> bytes:
+    pairs = np.stack([times, places], axis=1).astype("<u8").tobytes()
+    return struct.pack("<BQHI", Opcode.MESSAGE_INDEX, 6 + len(pairs), channel, len(pairs)) + pairs

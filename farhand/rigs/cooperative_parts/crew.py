@@ -1,0 +1,186 @@
+"""Crew: who stands where, what is between them, and what each of them is to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.control.computed_torque import ComputedTorque
+from farhand.control.direct_force import DirectForce, ForceLoop
+from farhand.control.feasibility import Feasibility
+from farhand.control.pose_loop import PoseLoop
+from farhand.control.task import TaskController
+from farhand.control.trajectory import Path, Trajectory, Waypoint
+from farhand.errors import BadValue, FarhandError
+from farhand.friction import Gears
+from farhand.plants.filtered import Filters
+from farhand.rigs.cooperative_parts.arms import TeamArm, gripping_robot, make_arm, placement_at
+from farhand.rigs.cooperative_parts.jobs import Follow, FollowerCarry, Job, Lead, LeaderCarry, Report
+from farhand.rigs.cooperative_parts.shape import HEIGHT, REACH, Cooperative
+from farhand.rigs.rig import Scenario
+from farhand.world import CompressionSpring, Grip, ImpedanceHand, Placed, ToolSpring, World, box
+
+Array = np.ndarray
+
+THING = "object"
+
+
+@dataclass
+class Crew:
+    """Everybody and everything, ready for a session.
+
+    Attributes:
+        world: the physics.
+        arms: in the order of their places.
+        jobs: one per arm.
+        thing: name of what is carried; None if there is nothing.
+        lag: of the leader behind its path, [m]; None if there is no leader.
+        parameters: what a user may set.
+    """
+
+    world: World
+    arms: list[TeamArm]
+    jobs: list[Job]
+    thing: str | None
+    lag: Callable[[], Array] | None
+    parameters: dict[str, Any]
+
+
+def make_crew(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
+    """Everybody in place."""
+    return MAKERS[shape.coupling](shape, scenario, report, rng)
+
+
+def lead_controller(shape: Cooperative) -> Callable[[Arm, Gears | None], TaskController]:
+    """A leader's: gains G13m, stated in the source."""
+    gains = {"kp": 500.0, "kd": 35.0, "kpo": 600.0, "kdo": 100.0, "kio": 100.0, "limit_o": 2.0}
+    return lambda arm, gears: ComputedTorque(arm, PoseLoop(**gains), gears, shape.period_ns, True)
+
+
+def soft_lead_controller(shape: Cooperative) -> Callable[[Arm, Gears | None], TaskController]:
+    """A leader's on a rigid object: it gives way to moments, which its wrist could not win against three arms."""
+    gains = {"kp": 500.0, "kd": 35.0, "ki": 500.0, "kpo": 200.0, "kdo": 70.0}  # G8 with half its integral gain
+
+    def make(arm: Arm, gears: Gears | None) -> TaskController:
+        controller = ComputedTorque(arm, PoseLoop(**gains), gears, shape.period_ns, True)
+        controller.options.cancel_load = False
+        return controller
+
+    return make
+
+
+def follow_controller(
+    shape: Cooperative, force: ForceLoop, loop: PoseLoop, compensate: bool
+) -> Callable[[Arm, Gears | None], TaskController]:
+    """A follower's."""
+
+    def make(arm: Arm, gears: Gears | None) -> TaskController:
+        controller = DirectForce(arm, force, loop, gears, shape.period_ns, True)
+        controller.compensation.friction = compensate
+        return controller
+
+    return make
+
+
+def _team_on_beam(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
+    """One leader and its followers around a beam that lies on a table."""
+    names, placed = shape.names, _around(shape)
+    middle = np.array([0.0, 0.0, HEIGHT])
+    placed[THING] = Placed(box(shape.size, shape.mass, middle, (shape.size[0] + 1.5, shape.size[1] + 0.8)))
+    path = carrying_path(shape, np.zeros(3))
+    _refuse_impossible(shape, placed, path)
+    world = World(placed, shape.plant_ns, shape.gravity)
+    arms, jobs, parameters = [], [], {}
+    for number, name in enumerate(names):
+        arm, grip = _beam_arm(world, name, shape, rng), Grip()
+        grip.misfit = np.array([0.0, 0.0, 0.0]) if name == "leader" else shape.misfit * np.array([1.0, -1.0, 0.5])
+        world.tie(name, THING, f"grip_{name}", grip)
+        start = world.ports[name].tool.position.copy()
+        guide = _guide(carrying_path(shape, start), world.ports[name].tool.rotation.copy())
+        job = LeaderCarry(arm, grip, shape.gravity, report, guide) if name == "leader" else FollowerCarry(arm, grip, shape.gravity, report)
+        job.pace.share = float(shape.mass * shape.shares[number])
+        arms.append(arm)
+        jobs.append(job)
+        parameters[name] = {**arm.parameters, "job": job.parameters, "grip": grip}
+    return Crew(world, arms, jobs, THING, _lag(arms[0]), parameters)
+
+
+def _beam_arm(world: World, name: str, shape: Cooperative, rng: np.random.Generator) -> TeamArm:
+    if name == "leader":
+        return make_arm(world, name, shape, soft_lead_controller(shape), Filters(), rng.spawn(1)[0])
+    force = ForceLoop(kp=9.0, kd=700.0, kd_moment=100.0, mode="hold")  # k_pf of G12; damping for stiff coupling
+    loop = PoseLoop(kpo=200.0, kdo=70.0)  # G12, stated in the source
+    makes = follow_controller(shape, force, loop, True)
+    return make_arm(world, name, shape, makes, Filters(r_wrench=5000.0), rng.spawn(1)[0])
+
+
+def _around(shape: Cooperative) -> dict[str, Placed]:
+    """Arms on both long sides of the object, facing it."""
+    placed = {}
+    for name, (x, y, _) in zip(shape.names, shape.places, strict=True):
+        robot, side = gripping_robot(), float(np.sign(y))
+        stand = placement_at(float(x), float(y) + side * REACH, -side * np.pi / 2.0)
+        placed[name] = Placed(robot, stand, robot.postures["table"])
+    return placed
+
+
+def carrying_path(shape: Cooperative, start: Array) -> list[tuple[float, Array]]:
+    """Up, along five points, and down: times [s] and places [m]."""
+    x, y, z = shape.travel.tolist()
+    points = [(0, 0, 0), (0, 0, z), (x, 0, z), (x, y, z), (0, y, z), (-0.5 * x, 0, z), (-0.5 * x, 0, 0)]
+    times = np.array([0.0, 4.0, 7.5, 11.0, 14.5, 18.0, 22.0]) * shape.tempo
+    return [(float(t), start + np.array(p, dtype=float)) for t, p in zip(times, points, strict=True)]
+
+
+def _guide(points: list[tuple[float, Array]], rotation: Array) -> Trajectory:
+    return Trajectory([Waypoint(t, p, rotation) for t, p in points])
+
+
+def _refuse_impossible(shape: Cooperative, placed: dict[str, Placed], path: list[tuple[float, Array]]) -> None:
+    """Look at every arm's part of the task before anything moves."""
+    for number, name in enumerate(shape.names):
+        item = placed[name]
+        arm = Arm.of(item.robot, item.placement, shape.gravity)
+        arm.update(item.q, np.zeros(6))
+        check = Feasibility(item.robot, item.placement, shape.gravity, step=0.1)
+        try:
+            check.check_load(float(shape.mass * shape.shares[number]), 2.291)
+            check.check(_guide([(t, arm.position + p) for t, p in path], arm.rotation.copy()), item.q)
+        except FarhandError as error:
+            raise BadValue(f"{name}: {error}") from None
+
+
+def _lag(arm: TeamArm) -> Callable[[], Array]:
+    controller = arm.controller
+    return lambda: controller.reference.position - controller.arm.position
+
+
+def _pair_on_spring(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
+    """A leader and a follower face to face, a spring between their tools."""
+    gap = 0.14 if shape.spring == "compression" else 0.0  # pressed by 20 N at the start; assumed
+    robots = {name: gripping_robot() for name in ("leader", "follower_1")}
+    stands = {"leader": placement_at(-REACH - gap / 2.0, 0.0, 0.0), "follower_1": placement_at(REACH + gap / 2.0, 0.0, np.pi)}
+    placed = {name: Placed(robot, stands[name], robot.postures["table"]) for name, robot in robots.items()}
+    world = World(placed, shape.plant_ns, shape.gravity)
+    spring = CompressionSpring() if shape.spring == "compression" else ToolSpring(stiffness=200.0)
+    world.tie("leader", "follower_1", "spring", spring)
+    leader = make_arm(world, "leader", shape, lead_controller(shape), Filters(), rng.spawn(1)[0])
+    force = ForceLoop(kp=35.0, kd=1250.0, kd_moment=1250.0, mode="hold")  # G13s, stated in the source
+    loop = PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0)
+    makes = follow_controller(shape, force, loop, True)
+    follower = make_arm(world, "follower_1", shape, makes, Filters(r_wrench=500.0), rng.spawn(1)[0])
+    if shape.spring == "compression":
+        follower.controller.wanted[0] = -20.0  # type: ignore[attr-defined]
+    tool = world.ports["leader"].tool
+    moves = [(0.0, (0, 0, 0)), (5.0, (0.25, 0, 0)), (10.0, (0.05, 0, 0))]
+    guide = _guide([(t * shape.tempo, tool.position + np.array(p)) for t, p in moves], tool.rotation.copy())
+    jobs: list[Job] = [Lead(leader, None, shape.gravity, report, guide), Follow(follower, None, shape.gravity, report)]
+    parameters = {arm.name: {**arm.parameters, "job": job.parameters} for arm, job in zip((leader, follower), jobs, strict=True)}
+    return Crew(world, [leader, follower], jobs, None, _lag(leader), {**parameters, "spring": spring})
+
+
+MAKERS = {"beam": _team_on_beam, "spring": _pair_on_spring}

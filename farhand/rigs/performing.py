@@ -1,0 +1,112 @@
+"""Performing: a rig set up as its demonstrations were, in which a skill moves the follower and nobody holds the leader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from farhand.errors import Mismatch
+from farhand.learning.performance import Performance, performing
+from farhand.learning.skill import Skill
+from farhand.rigs import dual_arm
+from farhand.rigs.rig import Options, Rig
+from farhand.spatial import rotation_from_vector
+
+Array = np.ndarray
+
+TOUCHED = 1.0
+"""A measured force above this is contact, [N]; six times the sensor's noise."""
+
+SPARE = 3.0
+"""How long a run goes on beyond the skill's own time, for looking for the contact, [s]."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a performance went, over the time in which the skill wanted contact.
+
+    Attributes:
+        phase: how far the skill got, 0 to 1.
+        contact_kept: share of that time in contact, [-]; None for a skill without contact.
+        force_mean: mean force over all of that time, [N].
+        force_rms_error: of the force from the wanted one, [N].
+        force_demonstrated: mean force in contact of the demonstrations, [N].
+        force_ratio: mean over demonstrated, [-].
+        goal_error: distance of the tool from the skill's goal at the end, [m].
+    """
+
+    phase: float
+    contact_kept: float | None
+    force_mean: float | None
+    force_rms_error: float | None
+    force_demonstrated: float
+    force_ratio: float | None
+    goal_error: float
+
+
+def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float = 0.0) -> Rig:
+    """The rig of a skill's demonstrations, ready to perform it.
+
+    Args:
+        skill: learnt on the dual-arm rig.
+        options: the user's choices; the law and the scenario are the skill's.
+        shift: how far the wall stands further away than it did, [m].
+        tilt: by how much it is turned about the vertical through the middle of the contact, [rad].
+
+    Raises:
+        Mismatch: the skill is of another rig.
+    """
+    if skill.facts.robot.rig != "dual-arm":
+        raise Mismatch(f"skill {skill.facts.name!r} is of the rig {skill.facts.robot.rig!r}; this performs on dual-arm")
+    before = [(p, v) for p, v in skill.facts.settings.items() if p.startswith(("rig.", "wall.")) and p != "rig.driven"]
+    noise = [(f"{side}.plant.{kind}", value) for side in dual_arm.ROLES for kind, value in NOISE.items()]
+    settings = [*before, *noise, *_moved(skill, shift, tilt), *options.settings]
+    options = replace(options, law=None, scenario="rest", settings=settings)
+    rig = dual_arm.build(options, performing(skill))
+    rig.scenario = replace(rig.scenario, seconds=_law(rig).approach + skill.facts.duration / _law(rig).pace + SPARE)
+    return rig
+
+
+NOISE = {"force_noise": 0.1, "torque_noise": 0.002}
+"""The sensors as they were in the demonstrations, which the quiet scenario silences."""
+
+
+def _moved(skill: Skill, shift: float, tilt: float) -> list[tuple[str, object]]:
+    """The wall shifted and tilted about the middle of the learnt contact."""
+    if not (shift or tilt):
+        return []
+    motion = skill.motion()
+    contact = np.linalg.norm(motion.force, axis=1) > skill.threshold
+    if not contact.any() or "wall.normal" not in skill.facts.settings:
+        raise Mismatch(f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted")
+    normal = np.array(skill.facts.settings["wall.normal"])
+    normal = normal / np.linalg.norm(normal)
+    point = motion.position[contact].mean(axis=0)
+    point += normal * (normal @ (np.array(skill.facts.settings["wall.point"]) - point))
+    turned = rotation_from_vector(np.array([0.0, 0.0, tilt])) @ normal
+    return [("wall.point", point - shift * normal), ("wall.normal", turned)]
+
+
+def _law(rig: Rig) -> Performance:
+    law = rig.session.bridges[0].laws[0]
+    assert isinstance(law, Performance)
+    return law
+
+
+def outcome_of(rig: Rig) -> Outcome:
+    """How the performance of a rig went; after its run."""
+    skill, history = _law(rig).skill, rig.metrics.history
+    wanted = history.signal("coupling", "force_wanted")[:, 0]
+    phase = history.signal("coupling", "phase")[:, 0]
+    force = np.linalg.norm(history.signal("follower", "wrench_measured_in_world")[:, :3], axis=1)
+    goal = skill.motion().position[-1]
+    end = history.signal("follower", "position_tool_in_world")[-1]
+    asked = (wanted > skill.threshold) & (phase > 0.0)
+    error, demonstrated = float(np.linalg.norm(end - goal)), skill.facts.force_mean
+    if not asked.any():
+        return Outcome(float(phase[-1]), None, None, None, demonstrated, None, error)
+    mean = float(force[asked].mean())
+    rms = float(np.sqrt(np.square(force[asked] - wanted[asked]).mean()))
+    kept = float((force[asked] > TOUCHED).mean())
+    return Outcome(float(phase[-1]), kept, mean, rms, demonstrated, mean / max(demonstrated, 1e-9), error)

@@ -1,0 +1,242 @@
+"""Re-run: what a recording must say for its run to be repeated, and the proof that the repeat is equal to the bit."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import farhand
+from farhand.errors import BadValue, Mismatch
+from farhand.recording.loader import Recording
+from farhand.recording.recorder import About, Recorder, record_from
+from farhand.recording.topics import quaternions, rotations
+from farhand.rigs.rig import Options, Rig, build_rig, configure_parts
+from farhand.telemetry import Reader
+
+Array = np.ndarray
+
+LIBRARIES = ("numpy", "mujoco", "pin", "numba")
+"""Libraries whose version may show in the last bits."""
+
+
+def about(rig: Rig, arguments: list[str] | None = None) -> About:
+    """Everything a rig was set up with, for its recording.
+
+    Args:
+        rig: ready to run.
+        arguments: of the command line that started it.
+    """
+    options = asdict(rig.options) | {"clock": None}
+    parameters = [
+        {"path": path, "value": value, "unit": unit, "meaning": meaning}
+        for path, value, unit, meaning in rig.parameters()
+    ]
+    content: dict[str, Any] = {
+        "options": options,
+        "parameters": parameters,
+        "clock": rig.session.clock.name,
+        "version": farhand.__version__,
+        "libraries": libraries(),
+        "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
+        "arguments": sys.argv[1:] if arguments is None else arguments,
+    }
+    texts = {name: json.dumps(value, ensure_ascii=False, default=_plain) for name, value in content.items()}
+    return About(texts, {f"{name}.xml": _model(placed) for name, placed in rig.world.placed.items()})
+
+
+def libraries() -> dict[str, str]:
+    """Versions of the libraries that compute."""
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def _model(placed: Any) -> bytes:
+    """The robot's MJCF, with the changes the rig made to it."""
+    spec = placed.robot.spec()
+    spec.compile()
+    return spec.to_xml().encode()
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def record(rig: Rig, path: Path, seconds: float | None = None) -> Path:
+    """Run a rig in virtual time and record it in this process, between the ticks; closes the rig.
+
+    Args:
+        rig: ready to run.
+        path: the recording.
+        seconds: how long; the scenario's length by default.
+    """
+    reader = Reader(rig.session.telemetry.path)
+    try:
+        with Recorder(path, reader.header, about(rig, [])) as recorder:
+
+            def pump() -> None:
+                record_from(reader, recorder)
+
+            rig.session.run(seconds or rig.scenario.seconds, pump)
+    finally:
+        rig.close()
+    return path
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a repeat left its recording: the first time in one signal.
+
+    Attributes:
+        signal: such as ``leader/q``.
+        time: [s].
+        recorded: the values then.
+        again: the values of the repeat.
+    """
+
+    signal: str
+    time: float
+    recorded: list[float]
+    again: list[float]
+
+
+@dataclass
+class Rerun:
+    """How a repeat compares with its recording.
+
+    Attributes:
+        seconds: how long it ran, [s].
+        records: how many were compared.
+        values: how many numbers were compared.
+        missing: records of the repeat that the recording does not have, because they were lost then.
+        commands: how many commands were given again.
+        differences: where they are not equal to the bit.
+        versions: libraries that have another version than in the recording, as ``name: then, now``.
+    """
+
+    seconds: float = 0.0
+    records: int = 0
+    values: int = 0
+    missing: int = 0
+    commands: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every number is equal to the bit, and there was something to compare."""
+        return not self.differences and self.records > 0
+
+
+def rig_of(recording: Recording) -> Rig:
+    """The rig of a recording as it was before its first tick, with the recorded commands waiting.
+
+    Raises:
+        Mismatch: the recording does not say how its rig was set up, or lacks a command.
+        UnknownName: this version has no such rig.
+    """
+    said = recording.metadata
+    if "options" not in said or "rig" not in said:
+        raise Mismatch(f"{recording.path} does not say how its rig was set up: only farhand run --record writes that")
+    options = {**said["options"], "settings": [tuple(pair) for pair in said["options"]["settings"]]}
+    try:
+        rig = build_rig(said["rig"], Options(**options))
+    except TypeError as error:
+        raise BadValue(f"{recording.path} has options that this version does not know: {error}") from None
+    _restore(rig, {row["path"]: row["value"] for row in said.get("parameters", [])})
+    commands = rig.session.commands
+    commands.clear()
+    for event in recording.happened:
+        if event.kind == "command":
+            given = event.data
+            if given.get("cut"):
+                raise Mismatch(f"{recording.path} lacks the command at {event.time_ns * 1e-9:g} s, too long to record")
+            commands.post(given["name"], given["path"], given["value"], event.time_ns)
+    return rig
+
+
+def _restore(rig: Rig, values: dict[str, Any]) -> None:
+    """Give every parameter its recorded value where building the rig gave it another, as the clock may have done."""
+    now = {path: json.loads(json.dumps(value, default=_plain)) for path, value, _, _ in rig.parameters()}
+    changed = [(path, value) for path, value in values.items() if path in now and now[path] != value]
+    configure_parts(rig.session, rig.construction, [pair for pair in changed if not pair[0].startswith("rig.")])
+
+
+def rerun(recording: Recording) -> Rerun:
+    """Run the recording's rig again in virtual time, with its seed, parameters and commands; compare every number."""
+    rig = rig_of(recording)
+    result = Rerun(commands=sum(event.kind == "command" for event in recording.happened))
+    then = recording.metadata.get("libraries", {})
+    result.versions = [f"{k}: {then[k]}, {v}" for k, v in libraries().items() if k in then and then[k] != v]
+    ends = [int(stream.times_ns[-1]) for stream in recording.streams.values() if stream.times_ns.size]
+    result.seconds = (max(ends, default=-1) + 1) * 1e-9
+    try:
+        comparison = _Comparison(recording, Reader(rig.session.telemetry.path), result)
+        if ends:
+            rig.session.run(result.seconds, comparison.pull)
+        _compare_commands(recording, rig, result)
+    finally:
+        rig.close()
+    return result
+
+
+class _Comparison:
+    """Compares what a repeat publishes with a recording as it goes."""
+
+    def __init__(self, recording: Recording, reader: Reader, result: Rerun) -> None:
+        self._recording, self._reader, self._result = recording, reader, result
+
+    def pull(self) -> None:
+        for name, recorded in self._recording.streams.items():
+            times, rows, _ = self._reader.drain(name)
+            places = np.searchsorted(recorded.times_ns, times)
+            known = places < len(recorded.times_ns)
+            known[known] = recorded.times_ns[places[known]] == times[known]
+            self._result.missing += int((~known).sum())
+            self._result.records += int(known.sum())
+            self._compare(name, times[known], rows[known], places[known])
+
+    def _compare(self, name: str, times: Array, rows: Array, places: Array) -> None:
+        recorded, columns = self._recording.streams[name], self._reader.columns(name)
+        for channel, values in recorded.channels.items():
+            again = _channel(channel, rows, columns)
+            then = values[places]
+            self._result.values += then.size
+            same = (then.view(np.int64) == np.ascontiguousarray(again).view(np.int64)).all(axis=1)
+            signal = f"{name}/{channel}"
+            if not same.all() and all(known.signal != signal for known in self._result.differences):
+                at = int(np.argmin(same))
+                found = Difference(signal, float(times[at]) * 1e-9, then[at].tolist(), again[at].tolist())
+                self._result.differences.append(found)
+
+
+def _channel(name: str, rows: Array, columns: dict[str, slice]) -> Array:
+    """A channel as a recording has it: orientations are quaternions there."""
+    if name in columns:
+        return rows[:, columns[name]]
+    return quaternions(rotations(rows[:, columns[name.replace("quaternion_", "rotation_", 1)]]))
+
+
+def _compare_commands(recording: Recording, rig: Rig, result: Rerun) -> None:
+    """The same commands at the same ticks with the same outcome."""
+    given = [event for event in recording.happened if event.kind == "command"]
+    then = [(e.time_ns, e.data["name"], e.data["outcome"], e.data["tick"]) for e in given]
+    again = [(logged.time_ns, logged.request.name, logged.outcome, logged.tick) for logged in rig.session.commands.log]
+    for old, new in zip(then, again, strict=False):
+        if old != new:
+            words = f"command {old[1]}: {old[2]} at tick {old[3]} then, {new[2]} at tick {new[3]} now"
+            result.differences.append(Difference(words, old[0] * 1e-9, [], []))
+            return
+    if len(then) != len(again):
+        result.differences.append(Difference(f"{len(then)} commands then, {len(again)} now", 0.0, [], []))

@@ -1,0 +1,244 @@
+"""The youBot rig: an omega.6 pen leads the tool of a KUKA youBot by one spring, and feels a tenth of its force.
+
+There is no force sensor anywhere. The pen's position is the tool's until it leaves the middle of its workspace, where
+it drives the tool on; its orientation is the tool's. Only its translations can push back. Values: spec 000 (the
+published system) where it gives them; ``assumed`` marks the rest. The published haptic experiments were run with the
+base standing, so the base is off unless asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from farhand.analysis.metrics import Metrics
+from farhand.arm import Arm
+from farhand.bridge import Bridge, DirectBridge
+from farhand.control.joint_damping import JointDamping
+from farhand.control.joint_move import JointMove
+from farhand.control.torque import TorqueController
+from farhand.control.trajectory import Path
+from farhand.control.wheel_compensation import WheelCompensation
+from farhand.control.whole_body import Base, Walled, WholeBodyController
+from farhand.coupling import Coupling, Spring, law_named
+from farhand.errors import Mismatch
+from farhand.friction import FRICTIONS, make
+from farhand.link.emulation import EmulatedLink
+from farhand.link.endpoint import connect
+from farhand.link.packet import Packet, model_hash
+from farhand.linked_bridge import LinkedBridge, LinkEnd
+from farhand.mapping.pen import PenMapping
+from farhand.parameters import assign_all, parameter
+from farhand.plants import Imperfections, SimulatedPlant
+from farhand.plants.gripper import GripperDrive
+from farhand.plants.haptic import HapticPlant, HapticProfile
+from farhand.plants.mecanum import MecanumPlant
+from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
+from farhand.rigs.youbot_deployment import StartupBridge
+from farhand.rigs.youbot_scenarios import SCENARIOS
+from farhand.robots import Placement, Robot, load_robot
+from farhand.robots.edits import set_armature, set_damping
+from farhand.safety import Guard, Watchdog
+from farhand.safety.joint_wall import JointWall
+from farhand.session import Session
+from farhand.station import Station
+from farhand.world import ImpedanceHand, Placed, Wall, World
+
+Array = np.ndarray
+
+DEFAULT_LAW = "position-position"
+DEFAULT_SCENARIO = "wall"
+FLOOR = -0.30
+"""Height of the floor below the pen's origin, [m]; assumed, to be seen together."""
+
+PLACES = {"leader": (0.0, 0.0, 0.0), "follower": (0.0, 0.9, FLOOR)}  # the pen's map counts from its own origin [m]
+START = (0.35, 0.9, 0.35 + FLOOR)
+"""The published first setpoint (0.35, 0, 0.35) m, seen from the robot's floor, in world, [m]."""
+
+
+@dataclass
+class YouBot:
+    """What shapes the rig's parts.
+
+    Attributes:
+        rate: of plants, law and link, [Hz].
+        gravity: downward acceleration, [m/s²].
+        base: whether the base drives; if not, it stands.
+        wheel_friction: model of the wheels' friction, or ``none``.
+        compensation: whether that friction is compensated.
+        arm_viscous: viscous friction of the arm's joints, [N·m·s/rad].
+        hand_mass: of the hand that holds the pen, [kg].
+        hand_inertia: of the hand, about the pen's wrist, [kg·m²].
+        posture: where the arm begins, a posture of the robot or ``home``.
+        startup: whether the published start-up sequence comes first; if not, the arm is coupled at once.
+        pen_filter: cut-off of the pen's velocity, made from its positions, [Hz].
+    """
+
+    rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 200.0, 10_000.0)  # published
+    gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
+    base: bool = parameter(False, "-", "whether the base drives")  # published: it stood
+    wheel_friction: str = parameter(
+        "youbot-wheels", "-", "model of the wheels' friction", choices=("none", *FRICTIONS)
+    )  # published curves
+    compensation: bool = parameter(True, "-", "whether the wheels' friction is compensated")  # published
+    arm_viscous: Array = parameter(
+        (1.0, 1.0, 0.5, 0.2, 0.1), "N·m·s/rad", "viscous friction of the arm", 0.0, 100.0
+    )  # assumed
+    hand_mass: float = parameter(1.0, "kg", "mass of the hand on the pen", 0.0, 100.0)  # assumed, spec 000 §2.9
+    hand_inertia: float = parameter(2e-3, "kg·m²", "inertia of the hand on the pen", 0.0, 1.0)  # assumed
+    posture: str = parameter("home", "-", "where the arm begins", choices=("home", "candle", "folded"))
+    startup: bool = parameter(False, "-", "whether the start-up sequence comes first")
+    pen_filter: float = parameter(50.0, "Hz", "cut-off of the pen's velocity", 0.0, 1000.0)  # assumed
+
+
+def build(options: Options) -> Rig:
+    """Assemble the rig."""
+    scenario = choose(SCENARIOS, options, DEFAULT_SCENARIO)
+    shape = YouBot()
+    shaping, settings = split_settings(options, scenario)
+    configure(shape, shaping)
+    rng = np.random.default_rng(options.seed)
+    law = law_named(options.law or DEFAULT_LAW)
+    law().require(set())  # neither side measures a force, and the pen's mapping is no model
+
+    robots = {"leader": load_robot("omega6"), "follower": load_robot("youbot", "mobile" if shape.base else "fixed")}
+    placements = {name: Placement(place) for name, place in PLACES.items()}
+    true = _true(robots, shape)
+    period_ns = round(1e9 / shape.rate)
+    postures = {"leader": None, "follower": robots["follower"].postures.get(shape.posture)}
+    world = World({n: Placed(true[n], placements[n], postures[n]) for n in true}, period_ns, shape.gravity)
+    parameters = _surroundings(world, scenario)
+    plants = _plants(world, shape, rng)
+    stations = _stations(plants, robots, placements, shape, period_ns)
+    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
+    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+    link.connected = not link.perfect
+    bridge = _bridge(law, stations, link, parameters["watchdog"], shape)
+    parameters["law"] = tuple(bridge.laws)
+    parameters |= {"startup": bridge.startup} if isinstance(bridge, StartupBridge) else {}
+    for name, station in stations.items():
+        parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, **station.controller.parts}
+    parameters["leader"]["device"] = plants["leader"].profile
+    wheeled = WHEELED & vars(plants["follower"]).keys()
+    parameters["follower"] |= {name: getattr(plants["follower"], name) for name in sorted(wheeled)}
+
+    described = {"rig": "youbot", "law": law.name, "seed": options.seed, "scenario": scenario.name}
+    session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
+    configure_parts(session, shape, settings)
+    for command in scenario.commands:
+        session.commands.post_text(command)
+    return Rig("youbot", law.name, options, scenario, session, world, Metrics(session, world), shape)
+
+
+WHEELED = {"wheels", "filter", "gripper"}
+"""Parts of the robot's plant; a standing one has no wheels."""
+
+
+def _true(robots: dict[str, Robot], shape: YouBot) -> dict[str, Robot]:
+    """The robots as they are: a hand's mass on the pen, friction in the arm; their controllers know of neither."""
+    hand = np.repeat([shape.hand_mass, shape.hand_inertia], 3)
+    still = np.zeros(len(robots["follower"].actuated) - len(shape.arm_viscous))
+    viscous = np.concatenate([still, shape.arm_viscous])
+    return {
+        "leader": robots["leader"].edited(set_armature(hand)),
+        "follower": robots["follower"].edited(set_damping(viscous)),
+    }
+
+
+def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
+    """The operator's hand on the pen, and a wall in front of the tool."""
+    hand = ImpedanceHand(  # spec 000 §2.9 [A]; rotation assumed
+        stiffness=200.0, damping=5.0, rotational_stiffness=1.0, rotational_damping=0.05, path=Path(scenario.moves)
+    )
+    x = float(world.ports["follower"].tool.position[0])
+    wall = Wall(point=np.array([x + 0.02, 0.0, 0.0]), stiffness=24_200.0, damping=100.0)  # "rigid" to a finger [S]
+    world.touch("leader", "hand", hand)
+    world.touch("follower", "wall", wall)
+    return {"hand": hand, "wall": wall, "watchdog": Watchdog(silence=0.1)}  # assumed
+
+
+def _plants(world: World, shape: YouBot, rng: np.random.Generator) -> dict[str, Any]:
+    """The pen as its driver presents it, and the robot; neither has a force sensor."""
+    blind = Imperfections(wrench_sensor=False)
+    profile = HapticProfile.of(world.placed["leader"].robot)
+    seen = replace(blind, encoder_step=profile.position_step, velocity_from_position=shape.pen_filter)
+    leader = HapticPlant(world, "leader", profile, None, seen, rng.spawn(1)[0])
+    follower = (_mobile if shape.base else _standing)(world, shape, rng.spawn(1)[0])
+    follower.gripper = GripperDrive()
+    return {"leader": leader, "follower": follower}
+
+
+def _mobile(world: World, shape: YouBot, rng: np.random.Generator) -> MecanumPlant:
+    """The robot that is moved by its wheels."""
+    friction = None if shape.wheel_friction == "none" else make(shape.wheel_friction, 4)
+    return MecanumPlant(world, "follower", None, friction, None, Imperfections(wrench_sensor=False), rng)
+
+
+def _standing(world: World, shape: YouBot, rng: np.random.Generator) -> SimulatedPlant:
+    """The arm on a base that stands."""
+    return SimulatedPlant(world, "follower", Imperfections(wrench_sensor=False), rng)
+
+
+def _stations(
+    plants: dict[str, Any],
+    robots: dict[str, Robot],
+    placements: dict[str, Placement],
+    shape: YouBot,
+    period_ns: int,
+) -> dict[str, Station]:
+    """A pen that is free until the law pulls it, and a robot that spreads the spring over its joints."""
+    guards = {name: Guard(force=200.0, moment=30.0) for name in robots}
+    for name, robot in robots.items():
+        guards[name].watch(_with_slack(robot))
+    weightless = Arm.of(robots["leader"], placements["leader"], 0.0)  # the device carries itself
+    pen = TorqueController(weightless, "free", period_ns, assist=JointDamping())  # none as published
+    arm = Arm.of(robots["follower"], placements["follower"], shape.gravity)
+    first, limits = arm.nv - 5, robots["follower"].limits
+    wall = JointWall(zone=np.radians(3.0), stiffness=40.0, damping=1.0, entry=np.radians(1.0))  # assumed
+    wall.watch(limits.lower[first:], limits.upper[first:])
+    helpers: dict[str, Any] = {"joint_wall": Walled(wall, first)}
+    if shape.base and shape.compensation:
+        helpers["compensation"] = WheelCompensation(period=1e-9 * period_ns)
+    body = WholeBodyController(arm, "hold", period_ns, True, Base(joints=first), helpers)
+    body.still = JointMove()
+    made = {"leader": (weightless, "free", pen), "follower": (arm, "hold", body)}
+    return {
+        name: Station(name, name, plants[name], model, guards[name], rest, period_ns, controller)
+        for name, (model, rest, controller) in made.items()
+    }
+
+
+def _with_slack(robot: Robot) -> Any:
+    """Joint limits as the guard sees them: end stops give a little before they hold."""
+    return replace(robot.limits, lower=robot.limits.lower - 0.02, upper=robot.limits.upper + 0.02)  # assumed
+
+
+def _bridge(
+    law: type[Coupling], stations: dict[str, Station], link: EmulatedLink, watchdog: Watchdog, shape: YouBot
+) -> Bridge:
+    """The law between the stations: in one process, or two ends with the emulated link between them."""
+    leader, follower = stations["leader"], stations["follower"]
+    if shape.startup:
+        if not link.perfect:
+            raise Mismatch("the start-up sequence runs in one process: set rig.startup=false or use a perfect link")
+        still = follower.controller.parts["still"]
+        return StartupBridge(_law(law, shape), leader, follower, still, leader.period_ns)
+    if link.perfect:
+        return DirectBridge(_law(law, shape), leader, follower, leader.period_ns)
+    same = model_hash("youbot", law.name, shape.base)
+    packets = [Packet(station.arm.nq, station.arm.nv, same) for station in (leader, follower)]
+    to_leader, to_follower = connect(packets[0], packets[1], *link.channels)
+    a = LinkEnd(leader, _law(law, shape), to_leader, None, watchdog)
+    b = LinkEnd(follower, _law(law, shape), to_follower, None, watchdog)
+    b.law.mapping.drives = False  # type: ignore[attr-defined]
+    return LinkedBridge(a, b, leader.period_ns)
+
+
+def _law(law: type[Coupling], shape: YouBot) -> Coupling:
+    """The law with the pen's map and the published spring."""
+    made = law(mapping=PenMapping(start=np.array(START), period=1.0 / shape.rate))
+    if hasattr(made, "spring"):
+        made.spring = Spring(700.0, 110.0, 30.0, 3.0)  # published; damping assumed: critical at home
+    return made

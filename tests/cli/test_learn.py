@@ -1,0 +1,95 @@
+"""``farhand learn`` and ``farhand perform``: from recordings to a skill at work; bad input is one line and code 2."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from farhand.learning import learn, load_skill
+from farhand.rigs import Options, build_rig
+from farhand.rigs.rerun import record
+from tests.learning.conftest import made_up
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Five short demonstrations in free space, and one of another robot."""
+    folder = tmp_path_factory.mktemp("d")
+    for number in range(6):
+        settings = [("rig.follower_robot", "iiwa14")] if number == 5 else []
+        rig = build_rig("dual-arm", Options(law="position-position", scenario="free", seed=number, settings=settings))
+        record(rig, folder / f"{number}.mcap", 2.5)
+    return folder
+
+
+@pytest.fixture
+def skill(tmp_path):
+    """A skill that reaches in free space, from made-up demonstrations."""
+    learn("reach", [made_up(seed) for seed in range(5)]).save(tmp_path / "reach.npz")
+    return tmp_path / "reach.npz"
+
+
+def test_recordings_become_a_skill(farhand_command, recorded, tmp_path):
+    """Whose file says what it was learnt from; the word for the skill may also choose the method."""
+    demos = [recorded / f"{number}.mcap" for number in range(5)]
+    said = farhand_command("learn", "promp", *demos, "--out", tmp_path / "s.npz", "--json", tmp_path / "s.json")
+    assert said.code == 0 and "from 5 demonstrations of the follower (ur5e, 6 joints) of dual-arm" in said.out
+    assert json.loads((tmp_path / "s.json").read_text())["method"] == "promp"
+    assert abs(load_skill(tmp_path / "s.npz").facts.duration - 1.5) < 0.3
+
+
+@pytest.mark.parametrize("kind", ["few", "mixed", "truncated", "missing", "method"])
+def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, tmp_path, kind):
+    """Too few, of two robots, cut off, not there, by an unknown method; what was there before stays as it was."""
+    demos = [recorded / f"{number}.mcap" for number in range(5)]
+    more: list[object] = []
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(demos[0].read_bytes()[:50_000])
+    if kind == "few":
+        demos = demos[:4]
+    elif kind == "method":
+        more = ["--method", "magic"]
+    else:
+        demos[1] = {"mixed": recorded / "5.mcap", "truncated": cut, "missing": tmp_path / "none.mcap"}[kind]
+    out = tmp_path / "s.npz"
+    out.write_bytes(b"before")
+    said = farhand_command("learn", "wipe", *demos, "--out", out, *more)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("farhand: ") and said.err.count("\n") == 1
+    words = {"few": "too few", "mixed": "different robots", "truncated": "cut.mcap", "missing": "none.mcap"}
+    assert words.get(kind, "available: dmp, promp") in said.err
+    assert out.read_bytes() == b"before" and sorted(p.name for p in tmp_path.iterdir()) == ["cut.mcap", "s.npz"]
+
+
+def test_a_skill_is_performed_with_another_goal(farhand_command, skill, tmp_path):
+    """Within reach of the arm; the JSON says how it went."""
+    words = ("--headless", "--goal", "0.35,1.1,0.4", "--set", "law.approach=3", "--json", tmp_path / "p.json")
+    motion = load_skill(skill).motion(2)
+    assert not np.allclose(motion.position[-1], [0.35, 1.1, 0.4])
+    said = farhand_command("perform", skill, *words, "--seconds", "0.2")
+    assert said.code == 0 and "force-aware" in said.out
+    assert json.loads((tmp_path / "p.json").read_text())["performances"]["force-aware"]["phase"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--goal", "1,2"), "is not 3 numbers"),
+        (("--via", "2,0,0,0"), "phase 2 is not within"),
+        (("--shift", "9"), "--shift = 9 is outside"),
+        (("--set", "law.magic=1"), "unknown parameter 'law.magic'"),
+        (("--shift", "0.01"), "touches no wall"),
+    ],
+)
+def test_bad_wishes_are_one_line_and_code_2(farhand_command, skill, words, reason):
+    """Before anything runs."""
+    said = farhand_command("perform", skill, "--headless", *words)
+    assert (said.code, said.out) == (2, "") and reason in said.err and said.err.count("\n") == 1
+
+
+def test_comparing_needs_no_page(farhand_command, skill):
+    """And says so."""
+    said = farhand_command("perform", skill, "--compare")
+    assert said.code == 2 and "--compare needs --headless" in said.err

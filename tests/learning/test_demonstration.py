@@ -1,0 +1,70 @@
+"""Demonstrations: cut from recordings at their marks, without the time in which nobody moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from farhand.errors import BadValue, FileError, UnknownName
+from farhand.learning.demonstration import PATH, demonstrations_in, spans
+from farhand.recording.loader import RecordedEvent, Recording, StreamData
+
+
+def recording(marks: list[tuple[float, bool]], complete: bool = True, still: bool = False) -> Recording:
+    """Four seconds at 1 kHz; the tool moves along x from 1 s to 3 s, and feels nothing before 2 s."""
+    times = np.arange(4000)
+    x = np.zeros(4000) if still else np.clip(times * 1e-3 - 1.0, 0.0, 2.0) * 0.1
+    wrench = np.full((4000, 6), np.nan)
+    wrench[2000:] = 1.0
+    channels = {
+        "position_tool_in_world": np.stack([x, 0 * x, 0 * x], axis=1),
+        "quaternion_tool_in_world": np.tile([0.0, 0.0, 0.0, 1.0], (4000, 1)),
+        "wrench_measured_in_world": wrench,
+    }
+    stream = StreamData(1000.0, times * 1_000_000, times * 1_000_000, channels, {}, {"q": ("a", "b")})
+    said = [
+        RecordedEvent(round(t * 1e9), "command", "", {"name": "set", "path": PATH, "value": str(on).lower()})
+        for t, on in marks
+    ]
+    files = {"follower.xml": b'<mujoco model="toy"/>'}
+    return Recording(Path("f.mcap"), {"follower": stream}, said, {"rig": "toy-rig"}, files, complete)
+
+
+def test_without_marks_the_whole_run_counts_less_the_stillness():
+    """From the first to the last movement."""
+    (one,) = demonstrations_in(recording([]))
+    assert abs(one.duration - 2.0) < 0.01 and one.position[0, 0] < 1e-3 and one.position[-1, 0] > 0.199
+    assert (one.robot.model, one.robot.joints, one.robot.rig) == ("toy", ("a", "b"), "toy-rig")
+    assert np.isnan(one.force[0]).all() and one.force_kind == "measured"
+
+
+def test_marks_cut_several_demonstrations():
+    """A button pressed twice begins and ends one; one that is not ended goes to the end."""
+    found = spans(recording([(1.0, True), (1.8, False), (2.0, True), (2.1, True), (2.9, False), (3.0, True)]))
+    assert [(a / 1e9, b / 1e9) for a, b in found] == [(1.0, 1.8), (2.0, 2.9), (3.0, 3.999)]
+    assert len(demonstrations_in(recording([(1.0, True), (1.8, False), (2.0, True), (2.9, False)]))) == 2
+
+
+def test_a_run_that_broke_off_is_refused_unless_its_demonstration_was_over():
+    """Half a demonstration teaches half a skill."""
+    with pytest.raises(FileError, match="f.mcap broke off before its demonstration was over"):
+        demonstrations_in(recording([(1.0, True)], complete=False))
+    assert demonstrations_in(recording([(1.0, True), (2.5, False)], complete=False))
+
+
+def test_what_shows_nothing_is_refused():
+    """A tool that stands, a station that is not there, a press too short, poses that are no numbers."""
+    with pytest.raises(BadValue, match="does not move"):
+        demonstrations_in(recording([], still=True))
+    with pytest.raises(UnknownName, match="unknown station 'arm'; available: follower"):
+        demonstrations_in(recording([]), "arm")
+    with pytest.raises(BadValue, match="shorter than 0.5 s"):
+        demonstrations_in(recording([(1.0, True), (1.1, False)]))
+    whole = recording([])
+    channels = {**whole.streams["follower"].channels, "quaternion_tool_in_world": np.full((4000, 4), np.nan)}
+    spoilt = replace(whole, streams={"follower": replace(whole.streams["follower"], channels=channels)})
+    with pytest.raises(BadValue, match="not numbers"):
+        demonstrations_in(spoilt)

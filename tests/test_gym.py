@@ -1,0 +1,72 @@
+"""The environments: Gymnasium's own checker passes, and the same seed gives the same episode to the bit."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+import farhand.gym  # noqa: E402, F401
+from farhand.errors import BadValue  # noqa: E402
+from farhand.rigs import rig_names  # noqa: E402
+
+
+@pytest.mark.parametrize("name", rig_names())
+def test_every_rig_passes_gymnasiums_own_checker(name):
+    """Without a warning."""
+    env = gymnasium.make(f"farhand/{name}-v0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.fixture
+def env():
+    made = gymnasium.make("farhand/dual-arm-v0").unwrapped
+    yield made
+    made.close()
+
+
+def episode(env, seed: int, steps: int = 12) -> list[dict[str, np.ndarray]]:
+    """Observations of an episode with the same actions."""
+    found, rng = [env.reset(seed=seed)[0]], np.random.default_rng(1)
+    return found + [env.step(rng.uniform(-0.2, 0.2, 3))[0] for _ in range(steps)]
+
+
+def test_the_same_seed_gives_the_same_episode_to_the_bit(env):
+    """And another seed gives another one: noise and goal differ."""
+    one, two, other = episode(env, 3), episode(env, 3), episode(env, 4)
+    for a, b in zip(one, two, strict=True):
+        assert all(np.array_equal(a[key], b[key]) for key in a)
+    assert any(not np.array_equal(one[-1][key], other[-1][key]) for key in one[-1])
+
+
+def test_the_hand_leads_the_follower_to_the_goal_through_the_coupling(env):
+    """Pulling the hand straight towards the goal ends the episode there, with rewards that grow on the way."""
+    observation, info = env.reset(seed=5)
+    rewards, done, truncated = [], False, False
+    while not (done or truncated):
+        away = observation["goal"] - observation["follower.position_tool_in_world"]
+        observation, reward, done, truncated, info = env.step(np.clip(3.0 * away, -0.2, 0.2))
+        rewards.append(reward)
+    assert done and info["distance"] < 0.005 and not info["trips"]
+    assert rewards[-1] > rewards[0]
+
+
+def test_every_number_has_a_unit(env):
+    """As many units as numbers, for observations and actions."""
+    sizes = {name: space.shape[0] for name, space in env.observation_space.spaces.items()}
+    assert {name: len(units) for name, units in env.units.items()} == sizes | {"action": 3}
+    assert env.units["leader.wrench_measured_in_world"] == ["N"] * 3 + ["N·m"] * 3
+
+
+def test_a_rate_that_makes_no_sense_is_refused():
+    """One line, with the limits."""
+    with pytest.raises(BadValue, match="rate = 0 Hz"):
+        farhand.gym.RigEnv("dual-arm", rate=0.0)
