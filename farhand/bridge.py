@@ -97,6 +97,7 @@ class Bridge(ABC):
         self._gain = self._stream.channel("engagement", 1, "-")
         self._energy = self._stream.channel("port_energy", 2, "J", ("leader", "follower"))
         self._age = self._stream.channel("age", 2, "s", ("at_leader", "at_follower"))
+        self.laws[-1].record(self._stream)
 
     def engage(self) -> str:
         """Couple the two sides as they stand; refused, with the reason, while a station is tripped."""

@@ -26,10 +26,15 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         FileError: the folder cannot be made or written; a file that was there stays as it was.
     """
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same as :func:`write_text` for any content."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
         with suppress(OSError):

@@ -64,6 +64,54 @@ def orientation_potential(vector: Array, kind: str) -> float:
     return (2.0 if kind == "two-eps" else 1.0) * (2.0 - 2.0 * np.cos(0.5 * angle))
 
 
+ATTITUDE_ERRORS = {
+    "axis-angle": "sin θ k: half the sum of the cross products of the axes; falls again beyond 90°, zero at 180°",
+    "quaternion": "sin(θ/2) k: grows up to 180°; half the gain of the others near zero",
+    "rpy": "turns about the tool's own x, y and z, in world axes; singular at 90° of pitch",
+}
+"""Errors between an actual and a wanted rotation, which is the actual one turned by θ about the unit vector k."""
+
+
+def attitude_error(actual: Array, wanted: Array, kind: str) -> Array:
+    """One of :data:`ATTITUDE_ERRORS` between two rotation matrices, in world axes, [rad]."""
+    turn = wanted @ actual.T
+    if kind == "rpy":
+        roll, pitch, yaw = rpy_from_rotation(actual.T @ wanted)
+        return actual @ np.array([yaw, pitch, roll])
+    if kind == "quaternion":
+        return quaternion_from_rotation(turn)[:3]
+    return 0.5 * np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
+
+
+def attitude_potential(actual: Array, wanted: Array, kind: str) -> float:
+    r"""The potential U of an attitude error but ``rpy``: :math:`\dot U = -e^\top \omega` for the actual ω, [-]."""
+    half = float(quaternion_from_rotation(wanted @ actual.T)[3])  # cos(θ/2)
+    return 2.0 - 2.0 * half if kind == "quaternion" else 2.0 - 2.0 * half * half
+
+
+def rotation_from_rpy(angles: Array) -> Array:
+    """R = Rz(φ) Ry(θ) Rx(ψ) of roll φ about Z, pitch θ about Y, yaw ψ about X, [rad]; not the usual naming."""
+    (cf, ct, cp), (sf, st, sp) = np.cos(angles), np.sin(angles)
+    return np.array(
+        [
+            [cf * ct, cf * st * sp - sf * cp, cf * st * cp + sf * sp],
+            [sf * ct, sf * st * sp + cf * cp, sf * st * cp - cf * sp],
+            [-st, ct * sp, ct * cp],
+        ]
+    )
+
+
+def rpy_from_rotation(rotation: Array) -> Array:
+    """Roll about Z, pitch about Y and yaw about X [rad] with R = Rz Ry Rx; at ±90° of pitch roll is taken as 0."""
+    R = rotation
+    if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
+        return np.array([0.0, np.arctan2(-R[2, 0], 0.0), np.arctan2(-R[1, 2], R[1, 1])])
+    roll = np.arctan2(R[1, 0], R[0, 0])
+    c, s = np.cos(roll), np.sin(roll)
+    pitch = np.arctan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    return np.array([roll, pitch, np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])])
+
+
 def damped_inverse(matrix: Array, damping: float) -> Array:
     """Aᵀ (A Aᵀ + ρ² I)⁻¹: singular values σ become σ/(σ² + ρ²), never more than 1/(2ρ)."""
     squared = matrix @ matrix.T + damping * damping * np.eye(len(matrix))
@@ -102,3 +150,20 @@ def wrench_in_parent(rotation: Array, position: Array, wrench: Array) -> Array:
 def wrench_at(wrench: Array, shift: Array) -> Array:
     """The same wrench about a reference point moved by ``shift`` [m], same axes."""
     return np.concatenate([wrench[:3], wrench[3:] - np.cross(shift, wrench[:3])])
+
+
+def robust_inverse(matrix: Array, near: float = 0.05, most: float = 0.05) -> tuple[Array, float]:
+    r"""Inverse that is exact away from singularities and damped near them, and the smallest singular value.
+
+    .. math:: \rho^2 = \rho_0^2\,(1 - (\sigma_{min}/\sigma_0)^2) \quad (\sigma_{min} < \sigma_0), \quad \text{else } 0
+
+    Args:
+        matrix: square, or wide for the solution of least norm.
+        near: σ₀, singular value below which it is damped.
+        most: ρ₀, damping at the singularity.
+    """
+    smallest = float(np.linalg.svd(matrix, compute_uv=False)[-1])
+    if smallest >= near:
+        square = matrix.shape[0] == matrix.shape[1]
+        return np.linalg.inv(matrix) if square else damped_inverse(matrix, 0.0), smallest
+    return damped_inverse(matrix, most * float(np.sqrt(1.0 - (smallest / near) ** 2))), smallest

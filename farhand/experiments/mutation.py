@@ -6,9 +6,10 @@ mutations as ``MUTATIONS``; each names the ids that must notice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -65,6 +66,13 @@ def patched(target: object, attribute: str, new: object) -> AbstractContextManag
     A function imported by name is bound in the importing module: patch it there.
     """
     return mock.patch.object(target, attribute, new)
+
+
+@contextmanager
+def changed(target: Any, name: str, change: Callable[[Any], Any]) -> Iterator[None]:
+    """Replace an attribute by ``change(original)``, the original taken when it is applied, so that it may be again."""
+    with patched(target, name, change(getattr(target, name))):
+        yield
 
 
 def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> list[MutationResult]:

@@ -24,7 +24,8 @@ class Trip:
 
     Attributes:
         time_ns: when, [ns].
-        kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``, ``stale``, ``link`` or ``stop``.
+        kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``, ``stale``, ``link`` or
+            ``stop``.
         reason: in plain words, with the value and the limit.
     """
 
@@ -37,8 +38,8 @@ class Trip:
 class Guard:
     """Limits on what a plant measures and on what it is told. The first breach latches.
 
-    Torques beyond the limit are cut, and not tripped on unless asked for: a saturated arm still holds. The cheap test comes first: a vector
-    whose norm is below the smallest limit cannot break any.
+    Torques beyond the limit are cut, and not tripped on unless asked for: a saturated arm still holds. The cheap test
+    comes first: a vector whose norm is below the smallest limit cannot break any.
 
     Attributes:
         speed: fraction of the robot's joint speed limits, [-].
