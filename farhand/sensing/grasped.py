@@ -1,4 +1,4 @@
-"""Grasped objects: mass and centre of gravity from what a wrist cell reads in a few poses, and the frame it reads in."""
+"""Grasped objects: mass and centre of gravity from what a wrist cell reads in a few poses, and its frame."""
 
 from __future__ import annotations
 
