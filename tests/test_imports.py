@@ -20,7 +20,7 @@ LAYERS = (
     ("ring", "clock", "commands", "telemetry", "station", "bridge", "linked_bridge", "session"),
     ("recording", "analysis", "learning"),
     ("rigs",),
-    ("experiments", "console", "bench"),
+    ("experiments", "console", "bench", "gym"),
     ("cli", "__main__"),
 )
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
