@@ -1,0 +1,57 @@
+"""``farhand compare``: what it refuses, and what its table shows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from farhand.cli import compare as command
+from farhand.experiments import comparison
+from farhand.experiments.comparison import UNITS
+
+BAD = {
+    "unknown rig": (("nosuch",), "unknown rig 'nosuch'"),
+    "unknown law": (("dual-arm", "--laws", "telepathy"), "unknown law 'telepathy'"),
+    "no law": (("dual-arm", "--laws", ","), "names none"),
+    "no number": (("dual-arm", "--delay", "soon"), "not a list of milliseconds"),
+    "negative": (("dual-arm", "--delay=-5"), "not within 0 to 2000 ms"),
+    "unknown layer": (("dual-arm", "--layer", "magic"), "unknown layer 'magic'"),
+}
+
+
+@pytest.mark.parametrize(("words", "hint"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_line_and_code_2(words, hint, farhand_command):
+    """Before anything is run."""
+    said = farhand_command("compare", *words)
+    assert (said.code, said.out) == (2, "")
+    assert hint in said.err and said.err.count("\n") == 1
+
+
+def test_rows_become_a_table_a_page_and_json(monkeypatch, tmp_path, farhand_command):
+    """One law that ran and one that was refused."""
+    metrics = {name: {"value": 1.0, "unit": unit} for name, unit in UNITS.items()}
+    impedance = {"frequency": [1.0, 2.0], "free": [10.0, 40.0], "soft": [500.0, 510.0]}
+    ran = {
+        "rig": "dual-arm",
+        "law": "unilateral",
+        "layer": "none",
+        "delay": 0.0,
+        "metrics": metrics,
+        "impedance": impedance,
+    }
+    refused = {"rig": "dual-arm", "law": "admittance", "layer": "none", "delay": 0.0, "refused": "needs a sensor"}
+    monkeypatch.setattr(comparison, "compare", lambda cases, progress: [ran, refused])
+    said = farhand_command(
+        "compare", "dual-arm", "--json", str(tmp_path / "c.json"), "--report", str(tmp_path / "page")
+    )
+    assert said.code == 0
+    assert "unilateral" in said.out and "admittance: needs a sensor" in said.out
+    assert [row["law"] for row in json.loads((tmp_path / "c.json").read_text())] == ["unilateral", "admittance"]
+    assert "needs a sensor" in (tmp_path / "page" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0001, "0"), (0.00912, "0.009"), (86.48, "86.48"), (10615.2, "10615")])
+def test_numbers_take_no_more_room_than_they_need(value, text):
+    """Six characters at most."""
+    assert command.number(value) == text
