@@ -18,8 +18,11 @@ from farhand.world import World
 
 Array = np.ndarray
 
-STEADY = 0.02
-"""An arm's share is judged where the object's height changes by less than this, [m/s]."""
+WINDOW = 1.0
+"""Time over which an arm's share of the load is averaged, [s]."""
+
+STEADY = 0.01
+"""An object is carried steadily while it gains or loses less height than this in :data:`WINDOW`, [m]."""
 
 
 class TeamWatch:
@@ -84,8 +87,7 @@ class TeamWatch:
 class TeamMetrics(Metrics):
     """Tracking, forces, shares, internal force, tilt and energy of a run in which arms meet in one object or spring.
 
-    A share is the vertical force of an arm on the object over what it is meant to carry, wherever all arms carry their
-    full load and the object's height hardly changes.
+    A share is the vertical force of an arm on the object over what it is meant to carry, in steady carrying.
 
     Args:
         session: what runs; no bridge among it.
@@ -98,11 +100,11 @@ class TeamMetrics(Metrics):
     def __init__(self, session: Session, world: World, arms: Sequence[str], thing: str | None, full: Array) -> None:
         self.session, self.world = session, world
         self.history = History(session.telemetry.path)
+        self.driven, self.other = arms[0], arms[-1]
         self.arms, self._thing, self._full = list(arms), thing, np.asarray(full, dtype=float)
         self._running = {name: Running() for name in ("error", "tilt", "internal", "internal_moment")}
         self._forces = {name: (Running(), Running()) for name in arms}
-        self._low, self._high = np.full(len(arms), np.inf), np.full(len(arms), -np.inf)
-        self._sum, self._count, self._steps = np.zeros(len(arms)), 0, {name: 0.0 for name in arms}
+        self._steps = {name: 0.0 for name in arms}
         self._last: dict[str, Array] = {}
 
     def pull(self) -> None:
@@ -111,28 +113,17 @@ class TeamMetrics(Metrics):
         columns = self.history.reader.columns
         _, rows = new["team"]
         if len(rows):
-            self._take_team(rows, columns("team"), new)
+            self._take_team(rows, columns("team"))
         for station in self.session.stations:
             self._take_arm(station.name, new[station.name][1], columns(station.name))
 
-    def _take_team(self, rows: Array, columns: dict[str, slice], new: dict[str, tuple[Array, Array]]) -> None:
+    def _take_team(self, rows: Array, columns: dict[str, slice]) -> None:
         n, running = len(self.arms), self._running
         running["error"].add(np.linalg.norm(rows[:, columns["path_error"]], axis=1))
         running["tilt"].add(rows[:, columns["tilt"]][:, 0])
         inner = rows[:, columns["internal_wrench_in_world"]].reshape(-1, n, 6)
         running["internal"].add(np.linalg.norm(inner[:, :, :3], axis=2).max(axis=1))
         running["internal_moment"].add(np.linalg.norm(inner[:, :, 3:], axis=2).max(axis=1))
-        if self._thing is None:
-            return
-        twist = self.history.reader.columns(self._thing)["twist_tool_in_world"]
-        slow = np.abs(new[self._thing][1][:, twist][:, 2]) < STEADY
-        full = (rows[:, columns["load_meant"]] >= self._full - 1e-9).all(axis=1) & bool(self._full.any())
-        lifted = rows[:, columns["wrench_of_arms_on_object_in_world"]].reshape(-1, n, 6)[:, :, 2]
-        steady = lifted[slow & full & (lifted.sum(axis=1) > 0.99 * self._full.sum())]
-        if len(steady):
-            self._low, self._high = np.minimum(self._low, steady.min(axis=0)), np.maximum(self._high, steady.max(axis=0))
-            self._sum += steady.sum(axis=0)
-            self._count += len(steady)
 
     def _take_arm(self, name: str, rows: Array, columns: dict[str, slice]) -> None:
         if not len(rows):
@@ -163,17 +154,41 @@ class TeamMetrics(Metrics):
         found["torque_cut_ticks"] = (float(sum(station.guard.clipped for station in self.session.stations)), "-")
         return {name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()}
 
+    def carrying(self) -> Array:
+        """Which records of the team belong to steady carrying: everyone at full load, off the ground, and hardly any
+        height gained or lost over the last and the next :data:`WINDOW`.
+        """
+        times = self.history.times("team")
+        meant = self.history.signal("team", "load_meant")
+        lifted = self.history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
+        height = np.interp(times, self.history.times(self._thing), self.history.signal(self._thing, "q")[:, 2])
+        before, after = (np.interp(times + shift, times, height) for shift in (-WINDOW, WINDOW))
+        full = (meant >= self._full - 1e-9).all(axis=1) & bool(self._full.any())
+        off = lifted.sum(axis=1) > 0.9 * self._full.sum()
+        level = np.maximum(np.abs(height - before), np.abs(after - height)) < STEADY
+        return full & off & level & (height - height[0] > STEADY)
+
+    def shares(self) -> Array:
+        """Of every arm, over what it is meant to carry, averaged over :data:`WINDOW` in steady carrying, times × arms."""
+        times = self.history.times("team")
+        lifted = self.history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
+        steady = self.carrying()
+        total = np.vstack([np.zeros(lifted.shape[1]), np.cumsum(lifted, axis=0)])
+        n = max(1, round(WINDOW / float(np.median(np.diff(times))))) if len(times) > 1 else 1
+        rows = np.arange(n, len(times) + 1)
+        means = (total[rows] - total[rows - n]) / n
+        whole = np.array([steady[row - n : row].all() for row in rows], dtype=bool)
+        return means[whole] / self._full if self._full.any() else means[:0]
+
     def _of_object(self) -> dict[str, tuple[float | None, str]]:
-        running, found = self._running, {}
-        meant = np.where(self._full > 0.0, self._full, np.nan)
+        running, shares = self._running, self.shares()
+        found: dict[str, tuple[float | None, str]] = {}
         for number, name in enumerate(self.arms):
-            mean = self._sum[number] / self._count / meant[number] if self._count else None
-            found[f"share_{name}"] = (mean, "-")
-        off = np.maximum(self._high / meant - 1.0, 1.0 - self._low / meant).max() if self._count else None
+            found[f"share_{name}"] = (float(shares[:, number].mean()) if len(shares) else None, "-")
         final = self.final("team", "internal_wrench_in_world").reshape(-1, 6)
         return {
             **found,
-            "share_error_max": (off, "-"),
+            "share_error_max": (float(np.abs(shares - 1.0).max()) if len(shares) else None, "-"),
             "internal_force_max": (running["internal"].largest, "N"),
             "internal_moment_max": (running["internal_moment"].largest, "N·m"),
             "internal_force_final": (float(np.linalg.norm(final[:, :3], axis=1).max()), "N"),

@@ -17,6 +17,7 @@ from farhand.cli.compare import compare
 from farhand.cli.export import export
 from farhand.cli.friction import friction
 from farhand.cli.ft import ft
+from farhand.cli.gallery import gallery
 from farhand.cli.ik import ik
 from farhand.cli.info import info
 from farhand.cli.learn import learn
@@ -27,6 +28,7 @@ from farhand.cli.recover import recover
 from farhand.cli.replay import replay
 from farhand.cli.reproduce import reproduce
 from farhand.cli.run import run
+from farhand.cli.stability import stability
 from farhand.errors import FarhandError, UnknownName
 
 
@@ -56,6 +58,8 @@ app.command("list")(list_names)
 app.command("reproduce")(reproduce)
 app.command("compare")(compare)
 app.command("bench")(bench)
+app.command("gallery")(gallery)
+app.command("stability")(stability)
 app.add_typer(ft, name="ft")
 app.add_typer(friction, name="friction")
 app.command("ik")(ik)

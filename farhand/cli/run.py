@@ -26,7 +26,7 @@ Seconds = Annotated[
     float | None, typer.Option(metavar="S", help="How long; by default the scenario headless, else until Ctrl-C.")
 ]
 Headless = Annotated[bool, typer.Option("--headless", help="No page, as fast as the computer can.")]
-Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where the page listens.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where the page listens; elsewhere than here with a token.")]
 Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 takes a free one.")]
 ClockName = Annotated[
     Literal["virtual", "wall"] | None, typer.Option("--clock", help="virtual when headless, else wall.")
@@ -92,10 +92,20 @@ def run(
             return _list_parameters(built, json)
         length = seconds if seconds is not None else built.scenario.seconds if headless else None
         _post(built, at or [], length)
-        outcome = _run(built, length, record, None if headless else (host, port))
+        _foretell(built)
+        built, outcome = _run(built, length, record, None if headless else (host, port))
         return _conclude(built, outcome, json, report, record)
     finally:
         built.close()
+
+
+def _foretell(rig: Rig) -> None:
+    """Say how far the rig is from shaking, where that can be predicted."""
+    from farhand.cli.margin import margin
+
+    words = margin(rig)
+    if words is not None:
+        stdout().print(words, style="dim", soft_wrap=True)
 
 
 def _check_files(json: Path | None, report: Path | None, record: Path | None) -> None:
@@ -165,28 +175,36 @@ def _text(value: object) -> str:
     return f"{plain:g}" if isinstance(plain, float) else str(plain).lower() if isinstance(plain, bool) else str(plain)
 
 
-def _run(rig: Rig, length: float | None, record: Path | None, page_at: tuple[str, int] | None) -> Outcome:
-    from farhand.cli.running import drive, page_for
+def _run(
+    rig: Rig, length: float | None, record: Path | None, page_at: tuple[str, int] | None
+) -> tuple[Rig, Outcome]:
+    """Run a rig, headless or on its page, where a visitor may put another session of it in its place."""
+    from farhand.cli.running import drive
 
     if page_at is None:
-        return drive(rig, length, record)
+        return rig, drive(rig, length, record)
+    from farhand.cli.interactive import page_for, steer
+
     page = page_for(rig, *page_at)
     try:
         until = "Ctrl-C ends it" if length is None else f"it ends after {length:g} s or with Ctrl-C"
         stdout().print(f"{rig.name} runs at [bold]{page.address}[/bold] ({until})", soft_wrap=True)
-        return drive(rig, length, record, page)
+        return steer(rig, length, record, page)
     finally:
         page.close()
 
 
 def _conclude(rig: Rig, outcome: Outcome, json: Path | None, report: Path | None, record: Path | None) -> int:
     """Write the files, print the summary, and give the exit code."""
+    from farhand.cli.margin import shaking
     from farhand.cli.summary import result_of, show
 
     result = result_of(rig, outcome)
     write_json(json, result)
     show(rig, result, outcome)
     console = stdout()
+    for line in shaking(rig):
+        console.print(line, style="yellow", soft_wrap=True)
     if record is not None and outcome.unrecorded is None:
         console.print(f"recording: {record}", soft_wrap=True)
     if report is not None:

@@ -16,6 +16,7 @@ Array = np.ndarray
 STEADY = 0.99
 """A limit cycle keeps at least this share of its amplitude from one window to the next, [-]."""
 
+
 @dataclass(frozen=True)
 class Bump:
     """What is done to the loop, and when it counts as shaking.
@@ -68,7 +69,7 @@ def amplitude(loop: Loop, bump: Bump, unilateral: bool = False, compiled: bool =
     window = max(bump.seconds / 4.0, 10.0 * loop.delay * loop.period)  # holds a whole period of the slowest shaking
     times = [round(time / loop.period) for time in (window, max(bump.seconds, 4.0 * window), bump.patience)]
     numbers = np.array([bump.quantum, bump.size, share, loop.period, ceiling, bump.cycle])
-    run = _compiled() if compiled else _simulate
+    run: Callable[..., float] = _compiled() if compiled else _simulate
     found = run(loop.law.local, loop.law.remote, modes, wall, preload, rubs, numbers, loop.delay, *times, bump.substeps)
     return float(found)
 
@@ -78,7 +79,9 @@ def shakes(loop: Loop, bump: Bump, unilateral: bool = False) -> bool:
     return amplitude(loop, bump, unilateral) > bump.cycle
 
 
-def onset(shakes: Callable[[float], bool], low: float, high: float, ratio: float = 1.15, tolerance: float = 0.01) -> float:
+def onset(
+    shakes: Callable[[float], bool], low: float, high: float, ratio: float = 1.15, tolerance: float = 0.01
+) -> float:
     """The smallest value at which something shakes: upwards in steps of ``ratio``, then bisected.
 
     Args:
@@ -105,7 +108,7 @@ def solution(mass: float, damping: float, stiffness: float, h: float) -> tuple[f
     r"""How :math:`m\ddot x + c\dot x + k x = f` moves on by h for constant f.
 
     Returns:
-        φ₁₁, φ₁₂, φ₂₁, φ₂₂, γ₁, γ₂ with :math:`x' = φ_{11}x + φ_{12}v + γ_1 f` and :math:`v' = φ_{21}x + φ_{22}v + γ_2 f`.
+        φ₁₁, φ₁₂, φ₂₁, φ₂₂, γ₁ and γ₂ of x' = φ₁₁ x + φ₁₂ v + γ₁ f and v' = φ₂₁ x + φ₂₂ v + γ₂ f.
     """
     a, w2 = damping / (2.0 * mass), stiffness / mass
     s = cmath.sqrt(a * a - w2)

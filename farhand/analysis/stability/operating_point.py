@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -9,10 +10,10 @@ import mujoco
 import numpy as np
 
 from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
-from farhand.analysis.stability.sampled_law import probe_law, sample_law
+from farhand.analysis.stability.sampled_law import SampledLaw, probe_law, sample_law
 from farhand.analysis.stability.whole import Limb, WholeLoop
 from farhand.arm import Arm
-from farhand.coupling import Side
+from farhand.coupling import Coupling, Side
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.plants import JointTorque
 from farhand.robots import q_to_pinocchio
@@ -36,6 +37,7 @@ class Point:
         hand: which hand is assumed, in words.
         axis: into the wall, in world.
         quantum: encoder step as the follower's or the leader's tool sees it, whichever is coarser, [m]; 0 for none.
+        reflecting: the law's answers, were the hand to feel so many times as much.
     """
 
     loop: Loop
@@ -43,6 +45,7 @@ class Point:
     hand: str
     axis: Array
     quantum: float
+    reflecting: Callable[[float], Array]
 
     def at_wall(self, stiffness: float) -> WholeLoop:
         """All joints with another wall, [N/m]."""
@@ -70,8 +73,10 @@ def operating_point(
         friction: dry friction at both tools, [N]; that of the joints by default.
 
     Raises:
-        Mismatch: a side that does not take torques, or a law with a state, for which nothing is predicted.
+        Mismatch: no coupling, a side that does not take torques, or a law with a state: nothing is predicted.
     """
+    if not session.bridges:
+        raise Mismatch("no law couples the arms of this rig")
     bridge = session.bridges[0]
     stations = bridge.a.station, bridge.b.station
     for station in stations:
@@ -79,39 +84,81 @@ def operating_point(
     standing = session.parameters.get("wall")
     plane = standing if isinstance(standing, Wall) else None
     axis = AHEAD if plane is None else -plane.normal / np.linalg.norm(plane.normal)
-    law = _fresh(bridge.laws[0])
-    if hasattr(law.mapping, "absolute"):
-        law.mapping.absolute = False  # begin where the follower is, not on the way to a far first setpoint
-    sides = [_side(station, world) for station in stations]
-    sampled, probed = sample_law(law, sides[0], sides[1], axis), probe_law(law, sides[0], sides[1])
-    for number, station in enumerate(stations):
-        probed[number] *= station.drives[:, None]  # efforts that a passive joint would have to exert are dropped
-    at_leader = law.mapping.matrix[:3, :3].T @ axis
-    axes = at_leader / np.linalg.norm(at_leader), axis
-    tools = [_tool(world, station.name, n, friction) for station, n in zip(stations, axes, strict=True)]
-    steps = [_quantum(s, n, quantum) for s, n in zip(zip(stations, sides, strict=True), axes, strict=True)]
+    view = _View(_fresh(bridge.laws[0]), stations, world, axis)
     if delay is None:
         link = session.parameters.get("link")
         delay = 1e-3 * link.delay if link is not None else 0.0
     if wall is None:
         wall = Contact(plane.stiffness, plane.damping) if plane is not None and plane.present else Contact(0.0)
     period = bridge.period_ns * 1e-9
-    filters = [getattr(_imperfections(station), "velocity_from_position", 0.0) for station in stations]
-    held, words = _hand(hand, session.parameters.get("hand"))
     ticks = int(np.ceil(0.5 * delay / period - 1e-9))
-    loop = Loop(sampled, tools[0], tools[1], held, wall, period, ticks, max(filters))
-    limbs = [_limb(world, station.name, n, friction) for station, n in zip(stations, axes, strict=True)]
-    turning = session.parameters.get("hand")
-    limbs[0] = _held(limbs[0], held, turning if isinstance(turning, ImpedanceHand) else None)
-    whole = WholeLoop((limbs[0], limbs[1]), probed, wall, period, ticks, max(filters))
-    return Point(loop, whole, words, axis, max(steps))
+    cut_off = max(getattr(_imperfections(station), "velocity_from_position", 0.0) for station in stations)
+    simulated = session.parameters.get("hand")
+    held, words = _hand(hand, simulated)
+    tools, limbs = view.tools(friction), view.limbs(friction)
+    leader = _held(limbs[0], held, simulated if isinstance(simulated, ImpedanceHand) else None)
+    loop = Loop(view.along(), tools[0], tools[1], held, wall, period, ticks, cut_off)
+    whole = WholeLoop((leader, limbs[1]), view.reflecting(1.0), wall, period, ticks, cut_off)
+    return Point(loop, whole, words, axis, view.quantum(quantum), view.reflecting)
+
+
+class _View:
+    """Both stations and their law, looked at along one axis.
+
+    Args:
+        law: an instance of its own.
+        stations: leader and follower.
+        world: where they stand.
+        axis: into the wall, in world, at the follower.
+    """
+
+    def __init__(self, law: Coupling, stations: tuple[Station, Station], world: World, axis: Array) -> None:
+        if hasattr(law.mapping, "absolute"):
+            law.mapping.absolute = False  # begin where the follower is, not on the way to a far first setpoint
+        at_leader = law.mapping.matrix[:3, :3].T @ axis
+        self._axes = at_leader / np.linalg.norm(at_leader), axis
+        self._law, self._stations, self._world = law, stations, world
+        self._sides = _side(stations[0], world), _side(stations[1], world)
+        self._felt = law.mapping.force_scale
+
+    def along(self) -> SampledLaw:
+        """The law along the axis."""
+        return sample_law(self._law, *self._sides, self._axes[1])
+
+    def reflecting(self, times: float) -> Array:
+        """The law in all directions, the hand feeling so many times as much."""
+        self._law.mapping.force_scale = times * self._felt
+        probed = probe_law(self._law, *self._sides)
+        for number, station in enumerate(self._stations):
+            probed[number] *= station.drives[:, None]  # efforts that a passive joint would have to exert are dropped
+        return probed
+
+    def tools(self, friction: float | None) -> list[Tool]:
+        """Both tools along the axis."""
+        pairs = zip(self._stations, self._axes, strict=True)
+        return [_tool(self._world, station.name, axis, friction) for station, axis in pairs]
+
+    def limbs(self, friction: float | None) -> list[Limb]:
+        """Both arms."""
+        pairs = zip(self._stations, self._axes, strict=True)
+        return [_limb(self._world, station.name, axis, friction) for station, axis in pairs]
+
+    def quantum(self, given: float | None) -> float:
+        """Encoder steps of all joints as one step of the coarser tool along the axis, [m]."""
+        found = []
+        for station, side, axis in zip(self._stations, self._sides, self._axes, strict=True):
+            step = getattr(_imperfections(station), "encoder_step", 0.0) if given is None else given
+            assert side.arm is not None
+            found.append(float(step * np.linalg.norm(axis @ side.arm.J[:3])))
+        return max(found)
 
 
 def _limb(world: World, name: str, axis: Array, friction: float | None) -> Limb:
     M, J, viscous, dry = _mechanics(world, name)
-    if friction is not None:  # spread over the joints as a motion along the axis would feel it
-        moved = np.abs(np.linalg.solve(M, J[:3].T @ axis))
-        dry = friction * np.linalg.norm(axis @ J[:3]) * moved / max(float(np.linalg.norm(moved)), 1e-12)
+    if friction is not None:  # spread over the joints such that a motion along the axis feels it
+        moved = np.linalg.solve(M, J[:3].T @ axis)
+        lever = np.abs(moved) / float(axis @ J[:3] @ moved)
+        dry = friction * lever / float(lever @ lever)
     return Limb(M, J.copy(), viscous.copy(), np.array(dry), axis)
 
 
@@ -180,14 +227,6 @@ def _mechanics(world: World, name: str) -> tuple[Array, Array, Array, Array]:
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, world.data, M)
     return M[joints, joints], world.ports[name].J, model.dof_damping[joints], model.dof_frictionloss[joints]
-
-
-def _quantum(end: tuple[Station, Side], axis: Array, quantum: float | None) -> float:
-    """Encoder steps of all joints as one step of the tool along the axis, [m]."""
-    station, side = end
-    step = getattr(_imperfections(station), "encoder_step", 0.0) if quantum is None else quantum
-    assert side.arm is not None
-    return float(step * np.linalg.norm(axis @ side.arm.J[:3]))
 
 
 def _imperfections(station: Station) -> object:

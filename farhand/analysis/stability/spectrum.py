@@ -18,8 +18,11 @@ Array = np.ndarray
 SMALL = 140
 """Largest number of states for which the eigenvalues themselves are computed."""
 
-POINTS_PER_TURN = 40
+POINTS_PER_TURN = 24
 """Points on the unit circle for each time that the delayed part turns once as z goes round."""
+
+DEFECTIVE = 1e9
+"""Condition of the eigenvectors from which on they are not used."""
 
 CLOSE = 1.0
 """Largest turn of f between two points that is not looked at more closely, [rad]."""
@@ -148,8 +151,10 @@ def largest_stable_delay(loop: Lin, most: int, bump: float = 0.0, quanta: float 
         bump: see :func:`calm`.
         quanta: see :func:`calm`.
     """
-    rubbing = bump > 0.0 and loop.rubs
-    if rubbing:
+    _, B, R = loop.matrices()
+    if not (B @ R).any():  # nothing crosses the link
+        return math.inf if calm(replace(loop, delay=0), bump, quanta) else -1.0
+    if bump > 0.0 and loop.rubs:
         return _last(lambda delay: calm(replace(loop, delay=delay), bump, quanta), most)
     found = _last(Turning(loop, most).stable, most)
     if quanta <= 0.0 or found < 0.0:
@@ -183,8 +188,7 @@ def loudest(loop: Lin) -> Mode:
         at = int(np.argmax(np.abs(values)))
         z, shape = values[at], vectors[: len(A), at]
     else:
-        turning = Turning(loop, loop.delay)
-        z = turning.z[int(np.argmin(np.abs(turning.closed(loop.delay))))]
+        z = Turning(loop, loop.delay).nearest(loop.delay)
         shape = np.linalg.svd(z * np.eye(len(A)) - A - z ** (-loop.delay) * (B @ R))[2][-1].conj()
     sizes = loop.amplitudes(shape)
     largest = max(*sizes, 1e-300)
@@ -217,10 +221,14 @@ class Turning:
     """
 
     def __init__(self, loop: Lin, most: int) -> None:
-        self._A, self._B, self._R = loop.matrices()
+        A, B, R = loop.matrices()
+        self._roots, V = np.linalg.eig(A)
+        apart = np.linalg.cond(V) < DEFECTIVE
+        self._split = (R @ V, np.linalg.solve(V, B)) if apart else None
+        self._A, self._B, self._R = A, B, R
         even = np.linspace(0.02, np.pi, POINTS_PER_TURN * (most + 20) // 2)
         self._angles = np.zeros(0)
-        self._phase, self._G = np.zeros(0), np.zeros((0, len(self._R), len(self._R)), dtype=complex)
+        self._phase, self._G = np.zeros(0), np.zeros((0, len(R), len(R)), dtype=complex)
         self._add(np.concatenate([[0.0], np.geomspace(1e-6, 0.02, 300)[:-1], even]))
 
     @property
@@ -231,12 +239,16 @@ class Turning:
 
     def _add(self, angles: Array) -> None:
         """Look at more points."""
-        n = len(self._A)
-        alone = ((1.0 + STILL) * np.exp(1j * angles))[:, None, None] * np.eye(n) - self._A
-        G = self._R @ np.linalg.solve(alone, np.broadcast_to(self._B, (len(alone), *self._B.shape)))
+        z = ((1.0 + STILL) * np.exp(1j * angles))[:, None]
+        away = z - self._roots
+        if self._split is not None:
+            G = (self._split[0] / away[:, None, :]) @ self._split[1]
+        else:
+            alone = z[:, :, None] * np.eye(len(self._A)) - self._A
+            G = self._R @ np.linalg.solve(alone, np.broadcast_to(self._B, (len(alone), *self._B.shape)))
         order = np.argsort(np.concatenate([self._angles, angles]), kind="stable")
         self._angles = np.concatenate([self._angles, angles])[order]
-        self._phase = np.concatenate([self._phase, np.angle(np.linalg.det(alone))])[order]
+        self._phase = np.concatenate([self._phase, np.angle(away).sum(axis=1)])[order]
         self._G = np.concatenate([self._G, G])[order]
 
     def closed(self, delay: int) -> Array:
@@ -251,10 +263,21 @@ class Turning:
 
     def stable(self, delay: int) -> bool:
         """Whether f turns round zero as often as there are states, so that no root lies outside."""
+        phase = self._turned(delay)
+        return round(float((phase[-1] - phase[0]) / np.pi)) == len(self._A)
+
+    def nearest(self, delay: int) -> complex:
+        """The point nearest to a root of f: there f turns fastest."""
+        phase = self._turned(delay)
+        at = int(np.argmax(np.abs(np.diff(phase)) / np.diff(self._angles)))
+        return complex(np.exp(0.5j * (self._angles[at] + self._angles[at + 1])))
+
+    def _turned(self, delay: int) -> Array:
+        """Phase of f at the points, which are made denser until it is certain, [rad]."""
         for _ in range(ROUNDS):
             phase = np.unwrap(self._phase + np.angle(self.closed(delay)))
             wide = np.abs(np.diff(phase)) > CLOSE
             if not wide.any():
                 break
             self._add(0.5 * (self._angles[1:] + self._angles[:-1])[wide])
-        return round(float((phase[-1] - phase[0]) / np.pi)) == len(self._A)
+        return phase

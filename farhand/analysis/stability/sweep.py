@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from farhand.errors import BadValue, FileError, Mismatch
+from farhand.files import write_text
 
 Item = TypeVar("Item")
 Row = dict[str, Any]
@@ -79,7 +81,7 @@ def _on_ray(work: Callable[[Item], Row], left: list[tuple[int, Item]], address: 
     except ImportError:
         raise Mismatch("--ray needs Ray: pip install 'farhand[ray]'") from None
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="error")
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise BadValue(f"--ray {address}: no Ray cluster answers there ({' '.join(str(error).split())[:80]})") from None
     try:
@@ -107,8 +109,9 @@ def _read(path: Path | None) -> dict[str, Row]:
             row = json.loads(line)
             rows[row.pop("name")] = row
         except (ValueError, KeyError, AttributeError):
-            if number < len(lines):
+            if number < len(lines) or number == 1:
                 raise BadValue(f"{path} line {number} is not a row of a sweep; name a new file") from None
+            write_text(path, "".join(f"{whole}\n" for whole in lines[:-1]))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""The sampled loop of two whole arms: all joints, the hand in six directions, the wall along one, and the law in all."""
+"""The sampled loop of two whole arms: all joints, the hand in six directions, the wall along one, the law in all."""
 
 from __future__ import annotations
 

@@ -1,0 +1,62 @@
+"""What ``farhand run`` says about stability: the margin before the run, and what to change after one that shook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from farhand.analysis.oscillation import oscillation
+from farhand.analysis.stability.answers import STIFFEST, remedies
+from farhand.analysis.stability.operating_point import operating_point
+from farhand.analysis.stability.spectrum import largest_stable, stable
+from farhand.errors import FarhandError
+from farhand.rigs import Rig
+
+QUICK = 5
+"""Ticks of delay up to which the limit itself is looked for before a run; beyond, only whether it is calm."""
+
+
+def margin(rig: Rig) -> str | None:
+    """One line on how far the rig is from shaking where it stands, or None where that cannot be predicted.
+
+    It leaves out encoder steps and dry friction, which ``farhand stability`` counts in: it must not hold up a run.
+    """
+    try:
+        point = operating_point(rig.session, rig.world)
+    except FarhandError:
+        return None
+    whole = point.whole
+    stiffness, trip = whole.wall.stiffness, 2e3 * whole.delay * whole.period
+    what = f"a wall of {stiffness:g} N/m" if stiffness > 0.0 else "free motion"
+    if not stable(whole):
+        return f"predicted to shake: {what} at {trip:g} ms of round trip; hand: {point.hand}"
+    if whole.delay > QUICK or stiffness == 0.0:
+        return f"predicted to be calm: {what} at {trip:g} ms of round trip; hand: {point.hand}"
+    most = largest_stable(point.at_wall, stiffness, max(STIFFEST, 2.0 * stiffness), 0.05, 6)
+    reach = f"{most:.3g} N/m" if math.isfinite(most) else f"more than {STIFFEST:g} N/m"
+    return f"predicted to be calm: {what}, up to {reach}; hand: {point.hand}"
+
+
+def shaking(rig: Rig) -> Iterator[str]:
+    """What a run that shook did, and what to change by how much."""
+    if not rig.session.bridges:
+        return
+    found = oscillation(rig.metrics.history, rig.metrics.other)
+    if found is None:
+        return
+    yield f"it shakes: {found}"
+    try:
+        point = operating_point(rig.session, rig.world)
+    except FarhandError as error:
+        yield f"what to change is not predicted: {error}"
+        return
+    if rig.options.jitter or rig.options.loss:  # as late as the latest packet
+        late = round(1e-3 * rig.options.jitter / point.whole.period)
+        point = replace(point, whole=replace(point.whole, delay=point.whole.delay + late))
+    scale = float(rig.session.bridges[0].laws[0].mapping.force_scale)
+    changes = [str(remedy) for remedy in remedies(point, scale)]
+    if changes:
+        yield f"calm again with {', or '.join(changes)}; predicted for this hand: {point.hand}"
+    else:
+        yield "no reason is predicted where it stands; farhand stability tells more"

@@ -1,0 +1,132 @@
+"""A rig seen along one axis: its masses, its law and its hand, and nothing of it changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.analysis.stability.answers import passive_to, remedies, wall_limit
+from farhand.analysis.stability.loop import Contact
+from farhand.analysis.stability.operating_point import operating_point
+from farhand.analysis.stability.spectrum import largest_stable_delay, stable
+from farhand.arm import Arm
+from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.rigs import Options, build_rig
+
+
+@pytest.fixture
+def rig():
+    """Builds rigs and closes them."""
+    made = []
+
+    def build(name="dual-arm", law=None, delay=0.0, **settings):
+        pairs = [(path.replace("__", "."), value) for path, value in settings.items()]
+        made.append(build_rig(name, Options(law=law, delay=delay, settings=pairs)))
+        return made[-1]
+
+    yield build
+    for built in made:
+        built.close()
+
+
+def test_the_mass_is_what_the_tool_feels_like_along_the_wall(rig):
+    """1 / (n Γ n), from the model as from the physics."""
+    built = rig(law="position-position")
+    point = operating_point(built.session, built.world)
+    placed = built.world.placed["leader"]
+    arm = Arm.of(placed.robot, placed.placement)
+    arm.update(built.world.ports["leader"].q, np.zeros(arm.nv))
+    gamma = arm.J @ np.linalg.solve(arm.M, arm.J.T)
+    assert point.loop.leader.mass == pytest.approx(1.0 / gamma[0, 0], rel=1e-6)
+    assert point.loop.follower.mass == pytest.approx(0.25 * point.loop.leader.mass, rel=1e-6)  # published mass scale
+    np.testing.assert_allclose(point.axis, [1.0, 0.0, 0.0])
+
+
+def test_looking_changes_nothing(rig):
+    """The run after a look is the run without one, to the bit."""
+    ends = []
+    for looked in (False, True):
+        built = rig(law="position-force", delay=10.0)
+        if looked:
+            operating_point(built.session, built.world)
+        built.session.run(0.3)
+        ends.append(built.world.ports["follower"].q.copy())
+    np.testing.assert_array_equal(*ends)
+
+
+def test_a_pen_that_leads_backwards_is_seen_in_its_own_axes(rig):
+    """The pen's x is the robot's −x, and the hand feels a tenth."""
+    built = rig("youbot")
+    law = operating_point(built.session, built.world).loop.law
+    np.testing.assert_allclose(law.on_follower[:, 0], [700.0, -700.0], rtol=1e-4)
+    np.testing.assert_allclose(law.on_leader[:, 0], [-70.0, 70.0], rtol=1e-4)
+
+
+def test_hands_go_by_name_or_number(rig):
+    """And the words say which."""
+    built = rig(law="position-force")
+    firm = operating_point(built.session, built.world, "firm")
+    assert firm.hand == "firm, 1500 N/m, 60 N·s/m, 1.2 kg"
+    assert operating_point(built.session, built.world, "10,2,0.5").loop.hand == Contact(10.0, 2.0, 0.5)
+    assert operating_point(built.session, built.world).hand.startswith("the rig's own, 1000 N/m")
+    with pytest.raises(UnknownName, match="unknown hand 'iron'"):
+        operating_point(built.session, built.world, "iron")
+    with pytest.raises(BadValue, match="not of the form K,B,M"):
+        operating_point(built.session, built.world, "1,2")
+
+
+def test_followers_that_take_velocities_and_laws_with_a_state_are_refused(rig):
+    """With the reason."""
+    velocities = rig("hazardous")
+    with pytest.raises(Mismatch, match="takes joint velocity, not torques"):
+        operating_point(velocities.session, velocities.world)
+    handle = rig(law="admittance")
+    with pytest.raises(Mismatch, match="has a state of its own"):
+        operating_point(handle.session, handle.world)
+
+
+def test_coarser_encoders_and_longer_delays_never_raise_the_limit(rig):
+    """What makes a loop worse in the field makes it worse here."""
+    soft = {"hand__stiffness": 200.0, "hand__damping": 5.0, "wall__damping": 20.0}
+    quick, slow = (rig(law="position-force", delay=delay, **soft) for delay in (80.0, 120.0))
+    near, far = (operating_point(built.session, built.world) for built in (quick, slow))
+    assert wall_limit(far, 15) < wall_limit(near, 15)
+    stepped = operating_point(slow.session, slow.world, quantum=1e-3)
+    assert stepped.quantum > 0.0
+    assert wall_limit(stepped, 15) <= wall_limit(far, 15)
+
+
+def test_every_remedy_alone_makes_the_loop_calm(rig):
+    """What is advised is tried."""
+    soft = {"hand__stiffness": 200.0, "hand__damping": 5.0, "wall__stiffness": 3000.0}
+    built = rig(law="position-force", delay=100.0, **soft)
+    point = operating_point(built.session, built.world)
+    assert not stable(point.whole)
+    advice = {remedy.parameter: remedy for remedy in remedies(point)}
+    assert set(advice) == {"--delay", "law.mapping.force_scale", "wall.stiffness"}
+    assert stable(point.at_wall(0.99 * advice["wall.stiffness"].limit))
+    quicker = rig(law="position-force", delay=advice["--delay"].limit, **soft)
+    assert stable(operating_point(quicker.session, quicker.world).whole)
+    scale = 0.98 * advice["law.mapping.force_scale"].limit
+    gentler = rig(law="position-force", delay=100.0, law__mapping__force_scale=scale, **soft)
+    assert stable(operating_point(gentler.session, gentler.world).whole)
+    assert str(advice["wall.stiffness"]).endswith("N/m (now 3e+03)")
+
+
+def test_an_uncoupled_leader_is_passive_to_what_its_friction_allows(rig):
+    """2 b / T, and no delay bothers it."""
+    built = rig(law="none")
+    point = operating_point(built.session, built.world)
+    assert passive_to(point) == pytest.approx(2e3 * point.loop.leader.damping)
+    assert largest_stable_delay(point.whole, 100) == float("inf")
+
+
+def test_friction_at_the_tool_is_felt_along_the_axis_through_the_joints(rig):
+    """Σ τ_i |q̇_i| = f |ẋ| for the motion that a push along the axis causes."""
+    built = rig(law="position-force")
+    point = operating_point(built.session, built.world, friction=0.5)
+    limb = point.whole.limbs[1]
+    moved = np.linalg.solve(limb.M, limb.J[:3].T @ point.axis)
+    moved /= point.axis @ limb.J[:3] @ moved
+    assert limb.dry @ np.abs(moved) == pytest.approx(0.5)
+    assert point.loop.follower.friction == 0.5

@@ -1,0 +1,55 @@
+"""A law probed by differences gives back its own gains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.analysis.stability.sampled_law import probe_law, sample_law
+from farhand.coupling import Admittance, PositionForce, PositionPosition, Side, Spring
+from farhand.errors import Mismatch
+from farhand.mapping import WorkspaceMapping
+
+X = np.array([1.0, 0.0, 0.0])
+
+
+def sides():
+    return Side("leader"), Side("follower")
+
+
+def test_position_position_is_its_spring():
+    """K and D, equal and opposite."""
+    found = sample_law(PositionPosition(spring=Spring(1500.0, 40.0)), *sides(), X)
+    np.testing.assert_allclose(found.on_follower, [[1500.0, 40.0, 0.0], [-1500.0, -40.0, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(found.on_leader, -found.on_follower, atol=1e-6)
+
+
+def test_position_force_reflects_what_the_follower_measures():
+    """One to one, and its damping at the leader."""
+    found = sample_law(PositionForce(leader_damping=12.0), *sides(), X)
+    np.testing.assert_allclose(found.on_leader, [[0.0, -12.0, 0.0], [0.0, 0.0, 1.0]], atol=1e-6)
+    np.testing.assert_allclose(found.local[1], [-2000.0, -100.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(found.remote[1], [2000.0, 100.0, 0.0], atol=1e-6)
+
+
+def test_turned_and_scaled_workspaces_show_in_the_gains():
+    """With half the motion the follower is pulled half as far; turning the leader's axes changes nothing along them."""
+    mapping = WorkspaceMapping(motion_scale=0.5, axes=np.array([0.0, 0.0, np.pi / 2]))
+    found = sample_law(PositionPosition(mapping=mapping, spring=Spring(1000.0, 40.0)), *sides(), X)
+    np.testing.assert_allclose(found.on_follower[:, 0], [500.0, -1000.0], atol=1e-6)
+    np.testing.assert_allclose(found.on_leader[:, 0], [-250.0, 500.0], atol=1e-6)
+
+
+def test_rotations_are_probed_too():
+    """The rotational spring, about every axis and about none of the others."""
+    law = PositionPosition(spring=Spring(1000.0, 40.0, 25.0, 1.5))
+    table = probe_law(law, *sides())
+    np.testing.assert_allclose(table[1, 0, 3:, 3:6], 25.0 * np.eye(3), atol=1e-5)
+    np.testing.assert_allclose(table[1, 1, 3:, 9:12], -1.5 * np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(table[1, 0, :3, 3:6], 0.0, atol=1e-9)
+
+
+def test_a_law_with_a_state_is_refused_by_name():
+    """Its gains are not all there is to it."""
+    with pytest.raises(Mismatch, match="'admittance' has a state of its own"):
+        sample_law(Admittance(), *sides(), X)

@@ -1,0 +1,76 @@
+"""The loop of whole arms is the loop along one axis where the arms are masses on rails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from farhand.analysis.stability.cells import position_force
+from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
+from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay, loudest, stable
+from farhand.analysis.stability.whole import Limb, WholeLoop
+
+X = np.array([1.0, 0.0, 0.0])
+HAND = HANDS["soft"]
+
+
+def rail(mass, damping, dry=0.0):
+    """One joint that slides along x."""
+    J = np.zeros((6, 1))
+    J[0, 0] = 1.0
+    return Limb(np.array([[mass]]), J, np.array([damping]), np.array([dry]), X)
+
+
+def table(law):
+    """A law along one axis as a table of all directions."""
+    whole = np.zeros((2, 2, 6, 3, 6))
+    whole[:, :, 0, :, 0] = [law.on_leader, law.on_follower]
+    return whole.reshape(2, 2, 6, 18)
+
+
+def both(stiffness, delay=0, velocity_filter=0.0, dry=0.0):
+    law, wall = position_force(2000.0, 60.0, 10.0), Contact(stiffness, 5.0)
+    one = Loop(law, Tool(1.0, 2.0, dry), Tool(1.0, 5.0), HAND, wall, 1e-3, delay, velocity_filter)
+    leader = rail(1.0 + HAND.mass, 2.0, dry)
+    hold = np.zeros((6, 6))
+    hold[0, 0] = 1.0
+    leader = replace(leader, stiffness=HAND.stiffness * hold, damping=HAND.damping * hold)
+    whole = WholeLoop((leader, rail(1.0, 5.0)), table(law), wall, 1e-3, delay, velocity_filter)
+    return one, whole
+
+
+@pytest.mark.parametrize("velocity_filter", [0.0, 80.0])
+def test_on_rails_both_have_the_same_eigenvalues(velocity_filter):
+    """Same physics, two ways to write it down."""
+    found = []
+    for loop in both(1500.0, 0, velocity_filter):
+        A, B, R = loop.matrices()
+        found.append(np.sort_complex(np.round(np.linalg.eigvals(A + B @ R), 9)))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-7)
+
+
+def test_on_rails_both_have_the_same_limits():
+    """Stiffness, delay and frequency."""
+    one = largest_stable(lambda K: both(K, 12)[0], 10.0, 1e5)
+    assert largest_stable(lambda K: both(K, 12)[1], 10.0, 1e5) == pytest.approx(one, rel=0.01)
+    assert largest_stable_delay(both(1000.0)[1], 100) == largest_stable_delay(both(1000.0)[0], 100)
+    assert loudest(both(1000.0, 20)[1]).frequency == pytest.approx(loudest(both(1000.0, 20)[0]).frequency, rel=1e-3)
+
+
+def test_a_wall_pushes_through_one_channel_only():
+    """Six directions forward, one force back: no more has to be kept of what is under way."""
+    _, _, R = both(1000.0)[1].matrices()
+    assert len(R) == 2
+
+
+def test_dry_friction_of_the_joints_stills_a_small_bump():
+    """As along one axis."""
+    one, whole = both(4000.0, 12, dry=0.5)
+    assert not stable(whole)
+    mode = loudest(whole)
+    small, large = whole.rubbed(mode, 1e-5), whole.rubbed(mode, 1.0)
+    assert stable(small) and not stable(large)
+    ours = one.rubbed(loudest(one), 1e-4).leader.damping
+    assert whole.rubbed(mode, 1e-4).limbs[0].viscous[0] == pytest.approx(ours, rel=0.02)

@@ -1,0 +1,44 @@
+"""A run says beforehand how far it is from shaking, and afterwards what to change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.cli.margin import margin, shaking
+from farhand.rigs import Options, build_rig
+
+
+def test_the_margin_is_one_line_that_names_the_hand():
+    """Calm where it is calm, not where it is not, nothing where nothing can be predicted."""
+    words = []
+    for name, law, delay, settings in (
+        ("dual-arm", "position-force", 0.0, []),
+        ("dual-arm", "position-force", 200.0, [("hand.stiffness", 200.0), ("hand.damping", 5.0)]),
+        ("hazardous", None, 0.0, []),
+    ):
+        rig = build_rig(name, Options(law=law, delay=delay, settings=settings))
+        words.append(margin(rig))
+        rig.close()
+    assert words[0] is not None and words[0].startswith("predicted to be calm: a wall of 6000 N/m")
+    assert words[0].endswith("hand: the rig's own, 1000 N/m, 100 N·s/m, 0 kg")
+    assert words[1] is not None and words[1].startswith("predicted to shake")
+    assert words[2] is None
+
+
+def test_a_run_that_shook_is_told_what_to_change_and_a_calm_one_nothing(monkeypatch):
+    """The advice comes from the prediction, at the posture and with the parameters of the end."""
+    soft = [("hand.stiffness", 200.0), ("hand.damping", 5.0)]
+    rig = build_rig("dual-arm", Options(law="position-force", delay=200.0, scenario="wall", settings=soft))
+    rig.session.run(0.2, rig.metrics.pull)
+    assert list(shaking(rig)) == []
+    times = np.arange(0.0, 5.0, 1e-3)
+    wave = np.zeros((len(times), 6))
+    wave[:, 0] = 10.0 * np.sin(2 * np.pi * 3.0 * times)
+    monkeypatch.setattr(rig.metrics.history, "times", lambda stream: times)
+    monkeypatch.setattr(rig.metrics.history, "signal", lambda stream, channel: wave)
+    told = list(shaking(rig))
+    rig.close()
+    assert told[0].startswith("it shakes: the tracking error oscillates")
+    assert told[1].startswith("calm again with --delay ≤ ")
+    assert "law.mapping.force_scale ≤" in told[1]
+    assert "wall.stiffness ≤" in told[1]
