@@ -1,4 +1,4 @@
-"""Team: what several arms do to one object, published beside their own signals, and the numbers such a run is judged by.
+"""Team: what several arms do to one object, beside their own signals, and the numbers such a run is judged by.
 
 All of it is ground truth from the simulated world, for whoever looks on; no arm sees any of it.
 """
@@ -155,9 +155,11 @@ class TeamMetrics(Metrics):
         return {name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()}
 
     def carrying(self) -> Array:
-        """Which records of the team belong to steady carrying: everyone at full load, off the ground, and hardly any
-        height gained or lost over the last and the next :data:`WINDOW`.
+        """Which records of the team belong to steady carrying.
+
+        Everyone at full load, off the ground, hardly any height gained or lost in a :data:`WINDOW` before and after.
         """
+        assert self._thing is not None
         times = self.history.times("team")
         meant = self.history.signal("team", "load_meant")
         lifted = self.history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
@@ -169,7 +171,7 @@ class TeamMetrics(Metrics):
         return full & off & level & (height - height[0] > STEADY)
 
     def shares(self) -> Array:
-        """Of every arm, over what it is meant to carry, averaged over :data:`WINDOW` in steady carrying, times × arms."""
+        """Load of each arm over what it is meant to carry, mean of a :data:`WINDOW` of steady carrying, times × arms."""
         times = self.history.times("team")
         lifted = self.history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
         steady = self.carrying()

@@ -33,7 +33,7 @@ class HapticObject(ABC):
 
     @abstractmethod
     def locate(self, p: Array) -> tuple[Array, Array]:
-        """Distance to the surface [m], positive where one may be, and the unit vector that leads away from it, inward."""
+        """Distance to the surface [m], positive where one may be, and the unit vector that leads inward from it."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,10 @@ class ElbowObject(HapticObject):
     def locate(self, p: Array) -> tuple[Array, Array]:
         """Distance and way back."""
         p = np.asarray(p, dtype=float)
-        (s_ball, n_ball), (s_torus, n_torus) = self.ball.locate(p), self.torus.locate(p)
         ahead = p @ np.array(self.front) >= 0.0
+        if p.ndim == 1:
+            return (self.ball if ahead else self.torus).locate(p)
+        (s_ball, n_ball), (s_torus, n_torus) = self.ball.locate(p), self.torus.locate(p)
         return np.where(ahead, s_ball, s_torus), np.where(np.asarray(ahead)[..., None], n_ball, n_torus)
 
 
@@ -244,7 +246,8 @@ class ObjectForce:
         total = np.zeros(3)
         for item in self.objects:
             s, n = item.locate(p)
-            total += self.push.magnitude(s / scale) * n
+            if s < scale * self.push.zone:
+                total += self.push.magnitude(s / scale) * n
         return total
 
 
@@ -284,5 +287,8 @@ class VirtualWorkspace:
 
 def _direction(offset: Array) -> tuple[Array, Array]:
     """Length and unit vector; the zero vector where there is no direction."""
+    if offset.ndim == 1:  # one place, in every tick
+        size = math.sqrt(float(offset.dot(offset)))
+        return np.asarray(size), offset * (1.0 / max(size, TINY))
     length = np.linalg.norm(offset, axis=-1)
     return length, offset / np.maximum(length, TINY)[..., None]

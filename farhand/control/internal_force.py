@@ -1,4 +1,4 @@
-"""Internal force: what several grips on one object do to each other and not to the object, and how a follower bleeds it.
+"""Internal force: what several grips on one object do to each other and not to it, and how a follower bleeds it.
 
 Seen from outside, with every cell at hand, it is the part of all grip wrenches in the null space of the grasp matrix.
 A follower has only its own cell: :class:`SqueezeBleed` takes for squeeze what it feels beside its share of the weight.
@@ -100,7 +100,7 @@ class SqueezeBleed:
         self.left = np.clip(np.asarray(measured, dtype=float) - weight, -bound, bound)
 
     def step(self, dt: float) -> Array:
-        """b after ``dt`` [s], [N] and [N·m]."""
+        """B after ``dt`` [s], [N] and [N·m]."""
         if not dt > 0.0:
             raise BadValue(f"a step of {dt:g} s is none")
         self.left *= np.exp(-dt / self.time)

@@ -87,7 +87,9 @@ class ContactForce:
 
     zone: float = parameter(0.030, "m", "approach zone", 1e-4, 1.0)  # stated
     peak: float = parameter(2.5, "N", "push at the surface", 0.01, 100.0)  # published code of the author
-    approach: float = parameter(0.2, "-", "share of the slope felt on approach", 0.0, 10.0)  # published code; 10 is stated
+    approach: float = parameter(
+        0.2, "-", "share of the slope felt on approach", 0.0, 10.0
+    )  # published code; 10 is stated
     wall: float = parameter(1000.0, "N/m", "stiffness beyond the surface", 0.0, 1e6)  # assumed
     margin: float = parameter(0.25, "-", "share of the zone in which the force rises", 0.01, 0.99)  # stated
 
@@ -107,8 +109,8 @@ class ContactForce:
         least, most = 2.0 * math.tanh(0.5 * dl), math.sinh(min(dl, 500.0))
         if not least <= G < most:
             raise BadValue(
-                f"no contact force rises by {G:.4g} N within {dl:g} mm; it must be {least:.4g} N or more and below {most:.4g} N:"
-                " change peak, approach or zone"
+                f"no contact force rises by {G:.4g} N within {dl:g} mm; it must be {least:.4g} N or more and below "
+                f"{most:.4g} N: change peak, approach or zone"
             )
         w = (G * math.cosh(dl) - math.sinh(dl)) / (math.sinh(dl) - G)
         self.beta = 0.5 * (dl + math.acosh(max(w, 1.0)))

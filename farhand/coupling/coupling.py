@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pinocchio as pin
 
-from farhand.control.controller import Channels
 from farhand.coupling.side import Effort, Side
 from farhand.errors import Mismatch
 from farhand.mapping import WorkspaceMapping
@@ -64,9 +63,6 @@ class Coupling(ABC):
     def engage(self, a: Side, b: Side) -> None:
         """Make the present poses of both sides the ones that belong together."""
         self.mapping.capture(a.position, a.rotation, b.position, b.rotation)
-
-    def record(self, stream: Channels) -> None:
-        """Declare what the law has to say beside its error; most have nothing."""
 
     def measure(self, a: Side, b: Side) -> None:
         """Compute ``error`` and ``rate``; every law's step begins with it."""

@@ -38,6 +38,8 @@ class FourChannel(Coupling):
     C₁ and C₄ are the arms' own impedances with K_p and K_d, and C₂ = C₃ = 1. With exact models the lag stays zero: the
     hand feels the leader's own inertia and no more, and in contact the environment's own stiffness.
 
+    Over a link the follower's end takes :math:`w_a` from the packet: what the leader was asked for when the packet left.
+
     Needs both models and both wrenches. A wrench that is not measured any more fades to zero; without the hand's the
     follower's inertia is felt again, without the follower's only the lag is felt. What it does badly: it takes the
     follower's inertia away by acceleration, so an error of the model comes back as felt inertia of either sign, and a
@@ -98,7 +100,7 @@ class FourChannel(Coupling):
         self.mapping.back(self.reflection * h_b - self.lag_share * lag, self._felt)
         np.multiply(a.twist[:3], -self.leader_damping, self._local[:3])
         self._felt += self._local
-        lead[:] = one.gamma.dot(self._felt) - one.A
+        lead[:] = one.gamma.dot(self._felt if a.commanded is None else a.commanded) - one.A
         if not self.mapping.plain:
             lead[:] = self.mapping.matrix @ lead
         lead += two.A

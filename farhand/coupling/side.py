@@ -44,11 +44,23 @@ class Side:
         rotation: rotation matrix of the tool in world.
         twist: tool twist in world axes, [m/s] and [rad/s].
         wrench: conditioned contact wrench on the arm, [N] and [N·m]; None when there is no measurement.
+        commanded: wrench that a remote side was last asked for, [N] and [N·m]; None where it is not known.
         external_torque: joint torque known to act on the links beside the tool's wrench, [N·m]; None when not known.
         age: how old all this is, [s].
     """
 
-    __slots__ = ("_effort", "age", "arm", "external_torque", "position", "role", "rotation", "twist", "wrench")
+    __slots__ = (
+        "_effort",
+        "age",
+        "arm",
+        "commanded",
+        "external_torque",
+        "position",
+        "role",
+        "rotation",
+        "twist",
+        "wrench",
+    )
 
     def __init__(self, role: str, arm: Arm | None = None) -> None:
         self.role, self.arm = role, arm
@@ -57,6 +69,7 @@ class Side:
         else:
             self.position, self.rotation, self.twist = arm.position, arm.rotation, arm.twist
         self.wrench: Array | None = None
+        self.commanded: Array | None = None
         self.external_torque: Array | None = None
         self.age = 0.0
         self._effort = Effort()

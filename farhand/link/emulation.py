@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from farhand.errors import BadValue
 from farhand.link.channel import Duplex
-from farhand.link.network import DISTRIBUTIONS, Conditions, EmulatedNetwork
+from farhand.link.jitter import DISTRIBUTIONS
+from farhand.link.network import Conditions, EmulatedNetwork
+from farhand.link.trace import Trace, read_trace
 from farhand.parameters import parameter, validate
 
 
@@ -18,10 +21,18 @@ class EmulatedLink:
 
     Attributes:
         delay: round-trip delay; each direction has half of it, [ms].
-        jitter: largest deviation of the delay of one packet (standard deviation for ``normal``), [ms].
+        jitter: size of the deviation of one packet's delay: the largest for ``uniform``, the standard deviation for
+            ``normal``, the mean for ``exponential``, the scale of the tail for ``pareto``, that of a spike, [ms].
         loss: share of packets lost, [-].
-        distribution: of the jitter.
+        distribution: of the jitter, see :mod:`farhand.link.jitter`.
         reorder: whether packets may overtake each other.
+        burst_chance: probability per packet that a burst of losses begins, [-].
+        burst_length: mean length of a burst, [packets].
+        burst_loss: share of packets lost inside one, [-].
+        duplicate: share of packets that arrive twice, [-].
+        bandwidth: of the line in each direction, [kbit/s]; 0 for as wide as one likes.
+        queue: longest a packet waits for the line before it is dropped, [ms].
+        trace: CSV file ``t,delay_ms`` of recorded round trips to replay in place of delay and losses; empty for none.
         outage_start: when everything begins to be lost, [s].
         outage_length: for how long, [s].
         rng: source of jitter and loss.
@@ -33,6 +44,13 @@ class EmulatedLink:
     loss: float = parameter(0.0, "-", "share of packets lost", 0.0, 1.0)
     distribution: str = parameter("uniform", "-", "distribution of the jitter", choices=tuple(DISTRIBUTIONS))
     reorder: bool = parameter(False, "-", "whether packets may overtake each other")
+    burst_chance: float = parameter(0.0, "-", "probability per packet that a burst of losses begins", 0.0, 1.0)
+    burst_length: float = parameter(10.0, "packets", "mean length of a burst", 1.0, 1e6)
+    burst_loss: float = parameter(1.0, "-", "share of packets lost inside a burst", 0.0, 1.0)
+    duplicate: float = parameter(0.0, "-", "share of packets that arrive twice", 0.0, 1.0)
+    bandwidth: float = parameter(0.0, "kbit/s", "width of the line each way, 0 for no limit", 0.0, 1e9)
+    queue: float = parameter(100.0, "ms", "longest wait for the line before a packet is dropped", 0.0, 10_000.0)
+    trace: str = parameter("", "-", "CSV file of recorded round trips to replay (t,delay_ms)")
     outage_start: float = parameter(0.0, "s", "when an outage begins", 0.0, 1e6)
     outage_length: float = parameter(0.0, "s", "how long it lasts", 0.0, 1e6)
     rng: np.random.Generator | None = None
@@ -43,6 +61,7 @@ class EmulatedLink:
         self.networks = tuple(EmulatedNetwork(stream, Conditions()) for stream in streams)
         self.channels = Duplex(*self.networks)
         self.connected = True
+        self._read: tuple[str, Trace | None] = ("", None)
         validate(self, "link")
 
     def refresh(self) -> None:
@@ -61,11 +80,26 @@ class EmulatedLink:
             distribution=self.distribution,
             reorder=self.reorder,
             outages=((start, start + length),) if length else (),
+            burst_chance=self.burst_chance,
+            burst_length=self.burst_length,
+            burst_loss=self.burst_loss,
+            duplicate=self.duplicate,
+            bandwidth=1e3 * self.bandwidth,
+            queue_ns=round(self.queue * 1e6),
+            trace=self._trace(),
         )
         for network in self.networks:
             network.conditions = conditions
 
+    def _trace(self) -> Trace | None:
+        """The trace of that name, read once."""
+        if self._read[0] != self.trace:
+            self._read = self.trace, read_trace(Path(self.trace)) if self.trace else None
+        return self._read[1]
+
     @property
     def perfect(self) -> bool:
         """Whether the link does nothing to a packet."""
-        return not (self.delay or self.jitter or self.loss or self.outage_length)
+        times = self.delay or self.jitter or self.bandwidth or self.trace
+        fates = self.loss or self.burst_chance or self.duplicate or self.outage_length
+        return not (times or fates)

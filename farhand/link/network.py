@@ -1,4 +1,4 @@
-"""An emulated network: delay, jitter, loss, reordering and outages on request, the same every time."""
+"""An emulated network: delay, jitter, loss, bursts, reordering, copies, a narrow line, outages; the same every time."""
 
 from __future__ import annotations
 
@@ -6,38 +6,43 @@ import heapq
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.link.channel import Channel, checked_capacity
+from farhand.link.jitter import DISTRIBUTIONS
+from farhand.link.trace import Trace
 
 MAX_DELAY_NS = 10_000_000_000
-DISTRIBUTIONS = ("uniform", "normal")
-
-_STANDARD_NORMAL = NormalDist()
-_CUT = 3.0  # the normal distribution is cut at this many σ [-]
-_BELOW_CUT = _STANDARD_NORMAL.cdf(_CUT)  # share of a normal distribution below the upper cut [-]
 
 
 @dataclass(frozen=True)
 class Conditions:
     r"""What the network does to a packet.
 
-    A packet sent at :math:`t` arrives at :math:`t + d + j`, where :math:`d` is the delay and :math:`j` is drawn from
-    :math:`[-J, J]` (``uniform``), or from a normal distribution of standard deviation :math:`J`, cut off at
-    :math:`\pm 3 J` and at :math:`-d` (``normal``). A cut at :math:`-d`, which needs :math:`3 J > d`, makes the mean
-    delay longer than :math:`d`.
+    A packet sent at :math:`t` arrives at :math:`t + q + d + j`: d is the delay, j is drawn from one of the
+    :data:`farhand.link.jitter.DISTRIBUTIONS`, never below −d, and q is the time it waits for a line that is busy.
+
+    Losses are independent, or come in bursts (Gilbert, Elliott): before every packet a burst begins with probability
+    ``burst_chance`` and ends with probability one over ``burst_length``; inside one, ``burst_loss`` counts instead of
+    ``loss``.
 
     Attributes:
         delay_ns: d, one way, 0 to 10 s, [ns].
-        jitter_ns: J, from 0 to the delay, [ns].
+        jitter_ns: size of the jitter, from 0 to the delay, [ns].
         loss: probability that a packet is lost, 0 to 1, [-].
-        distribution: ``"uniform"`` or ``"normal"``.
+        distribution: of the jitter, by name.
         reorder: whether packets may overtake each other; otherwise one that would waits for those before it.
         outages: periods, start included and end not, in which everything sent is lost, [ns].
+        burst_chance: probability per packet that a burst of losses begins, [-].
+        burst_length: mean length of a burst, [packets].
+        burst_loss: probability that a packet is lost inside one, [-].
+        duplicate: probability that a packet arrives twice, the second time with a jitter of its own, [-].
+        bandwidth: of the line, [bit/s]; 0 for as wide as one likes.
+        queue_ns: longest a packet waits for the line; one that would wait longer is dropped, [ns].
+        trace: recorded round trips to replay in place of d and the losses, half of each one way; None for none.
     """
 
     delay_ns: int = 0
@@ -46,6 +51,13 @@ class Conditions:
     distribution: str = "uniform"
     reorder: bool = False
     outages: Sequence[tuple[int, int]] = ()
+    burst_chance: float = 0.0
+    burst_length: float = 10.0
+    burst_loss: float = 1.0
+    duplicate: float = 0.0
+    bandwidth: float = 0.0
+    queue_ns: int = 100_000_000
+    trace: Trace | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no network does.
@@ -59,6 +71,12 @@ class Conditions:
             ("delay_ns", self.delay_ns, numbers.Integral, MAX_DELAY_NS, "ns"),
             ("jitter_ns", self.jitter_ns, numbers.Integral, self.delay_ns, "ns (from 0 to the delay)"),
             ("loss", self.loss, numbers.Real, 1, ""),
+            ("burst_chance", self.burst_chance, numbers.Real, 1, ""),
+            ("burst_length", self.burst_length, numbers.Real, 1e9, "packets"),
+            ("burst_loss", self.burst_loss, numbers.Real, 1, ""),
+            ("duplicate", self.duplicate, numbers.Real, 1, ""),
+            ("bandwidth", self.bandwidth, numbers.Real, 1e15, "bit/s"),
+            ("queue_ns", self.queue_ns, numbers.Integral, MAX_DELAY_NS, "ns"),
         ):
             if not isinstance(value, kind):
                 wanted = "whole number" if kind is numbers.Integral else "number"
@@ -76,11 +94,15 @@ class Conditions:
         """The jitter that a uniformly distributed number in [0, 1) stands for, [ns]."""
         if self.jitter_ns == 0:
             return 0
-        if self.distribution == "uniform":
-            return round(self.jitter_ns * (2.0 * chance - 1.0))
-        lowest = _STANDARD_NORMAL.cdf(-min(_CUT, self.delay_ns / self.jitter_ns))
-        deviations = _STANDARD_NORMAL.inv_cdf(lowest + chance * (_BELOW_CUT - lowest))
-        return max(round(self.jitter_ns * deviations), -self.delay_ns)
+        drawn = DISTRIBUTIONS[self.distribution](chance, self.jitter_ns, self.delay_ns)
+        return max(round(drawn), -self.delay_ns)
+
+    def delay_at(self, now_ns: int) -> int | None:
+        """The delay of a packet sent now, without jitter, [ns]; None if the trace has lost it."""
+        if self.trace is None:
+            return self.delay_ns
+        round_trip = self.trace.at(now_ns)
+        return None if round_trip is None else round_trip // 2
 
     def out_at(self, now_ns: int) -> bool:
         """Whether an outage covers this moment."""
@@ -89,14 +111,17 @@ class Conditions:
 
 @dataclass(slots=True)
 class Counters:
-    """What became of the packets. ``sent`` is the sum of ``delivered``, ``lost``, ``dropped_full`` and those in flight.
+    """What became of the packets.
+
+    ``sent`` and ``duplicated`` together are ``delivered``, ``lost``, ``dropped_full`` and those in flight.
 
     Attributes:
         sent: packets handed to the network.
         delivered: packets received on the far side.
         lost: packets lost at random or in an outage.
         reordered: packets delivered after one that was sent later.
-        dropped_full: packets refused because too many were in flight.
+        dropped_full: packets refused because too many were in flight or waiting for the line.
+        duplicated: copies made on the way.
     """
 
     sent: int = 0
@@ -104,6 +129,7 @@ class Counters:
     lost: int = 0
     reordered: int = 0
     dropped_full: int = 0
+    duplicated: int = 0
 
 
 def _live(name: str) -> Any:
@@ -122,7 +148,8 @@ class EmulatedNetwork(Channel):
     """One direction of a network with given conditions.
 
     Every packet draws two random numbers, one for its loss and one for its jitter, whatever the conditions: raising
-    the loss does not change the jitter of the packets that get through. A change of conditions acts on packets sent
+    the loss does not change the jitter of the packets that get through. Bursts and copies draw from streams of their
+    own. A change of conditions acts on packets sent
     afterwards. Without reordering, a packet sent after the delay was lowered still waits for those before it.
     Each condition is also an attribute (``network.delay_ns = 20_000_000``); to change several that only fit together,
     assign ``conditions``.
@@ -151,6 +178,8 @@ class EmulatedNetwork(Channel):
             OutOfRange: for a capacity of less than one packet.
         """
         self._random = rng.random
+        self._burst_random, self._copy_random = (stream.random for stream in rng.spawn(2))
+        self._in_burst, self._busy_until_ns = False, -(2**63)
         self.conditions = conditions
         self._capacity = checked_capacity(capacity)
         self._in_flight: list[tuple[int, int, bytes]] = []  # heap of arrival [ns], order of sending, packet
@@ -170,16 +199,45 @@ class EmulatedNetwork(Channel):
         order = counters.sent
         counters.sent += 1
         loss_chance, jitter_chance = self._random(), self._random()
-        if loss_chance < conditions.loss or conditions.out_at(now_ns):
+        delay_ns = conditions.delay_at(now_ns)
+        lost = loss_chance < (conditions.burst_loss if self._burst() else conditions.loss)
+        if lost or delay_ns is None or conditions.out_at(now_ns):
             counters.lost += 1
             return
-        if len(self._in_flight) == self._capacity:
+        leaves_ns = self._through_the_line(now_ns, 8 * len(data))
+        if leaves_ns is None or len(self._in_flight) >= self._capacity:
             counters.dropped_full += 1
             return
-        arrival_ns = now_ns + conditions.delay_ns + conditions.jitter(jitter_chance)
+        self._dispatch(leaves_ns + delay_ns + conditions.jitter(jitter_chance), order, data)
+        if conditions.duplicate and self._copy_random() < conditions.duplicate:
+            counters.duplicated += 1
+            self._dispatch(leaves_ns + delay_ns + conditions.jitter(self._copy_random()), order, data)
+
+    def _burst(self) -> bool:
+        """Whether the packet at hand falls into a burst of losses."""
+        conditions = self.conditions
+        if conditions.burst_chance:
+            ends = 1.0 / max(conditions.burst_length, 1.0)
+            chance = self._burst_random()
+            self._in_burst = chance >= ends if self._in_burst else chance < conditions.burst_chance
+        return self._in_burst and conditions.burst_chance > 0.0
+
+    def _through_the_line(self, now_ns: int, bits: int) -> int | None:
+        """When the last bit has left, [ns]; None if the queue before the line is too long."""
+        conditions = self.conditions
+        if not conditions.bandwidth:
+            return now_ns
+        starts_ns = max(now_ns, self._busy_until_ns)
+        if starts_ns - now_ns > conditions.queue_ns:
+            return None
+        self._busy_until_ns = starts_ns + round(1e9 * bits / conditions.bandwidth)
+        return self._busy_until_ns
+
+    def _dispatch(self, arrival_ns: int, order: int, data: bytes) -> None:
+        """Put a packet on its way, behind those before it if none may be overtaken."""
         if arrival_ns > self._latest_arrival_ns:
             self._latest_arrival_ns = arrival_ns
-        elif not conditions.reorder:
+        elif not self.conditions.reorder:
             arrival_ns = self._latest_arrival_ns
         heapq.heappush(self._in_flight, (arrival_ns, order, data))
 

@@ -1,4 +1,4 @@
-"""Servos: digital position servos as their bus sees them, with their ramp, their PD loop and their potentiometer's error.
+"""Servos: position servos as their bus sees them, with their ramp, their PD loop and their potentiometer's error.
 
 Positions are counts of the servo, 0.1° of the shaft, 600 to 2400 with the centre at 1500.
 """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from farhand.errors import BadValue, FileError
-from farhand.files import write_text
+from farhand.errors import BadValue
+from farhand.files import read_csv, write_text
 
 Array = np.ndarray
 
@@ -81,31 +81,9 @@ def load_csv(path: Path, needed: tuple[str, ...] = ()) -> dict[str, Array]:
 
     Raises:
         FileError: the file cannot be read.
-        BadValue: no header, a column that is missing or twice there, a row too short or too long, or a word or infinity
+        BadValue: no rows, a column that is missing or twice there, a row too short or too long, or a word or infinity
             where a number belongs.
     """
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            table = [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    names = [name.strip() for name in table[0]] if table else []
-    missing = [name for name in needed if name not in names]
-    if not names or missing or len(set(names)) != len(names):
-        wanted = ", ".join(needed or ("one name per column",))
-        raise BadValue(f"{path} must begin with a header that has {wanted}; it has {', '.join(names) or 'nothing'}")
-    rows = [_numbers(path, line, row, len(names)) for line, row in enumerate(table[1:], 2)]
-    values = np.array(rows).reshape(len(rows), len(names))
-    return {name: values[:, column] for column, name in enumerate(names)}
-
-
-def _numbers(path: Path, line: int, row: list[str], width: int) -> list[float]:
-    if len(row) != width:
-        raise BadValue(f"{path}, row {line}: {len(row)} values under {width} names")
-    try:
-        numbers = [float(cell) for cell in row]
-    except ValueError as error:
-        raise BadValue(f"{path}, row {line}: {error}") from None
-    if not all(math.isfinite(number) for number in numbers):
-        raise BadValue(f"{path}, row {line}: every value must be finite")
-    return numbers
+    table = read_csv(path, needed)
+    values = table.numbers(*table.header, largest=math.inf)
+    return {name: values[:, column] for column, name in enumerate(table.header)}

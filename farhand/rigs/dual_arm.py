@@ -15,6 +15,7 @@ from farhand.analysis.metrics import Metrics
 from farhand.arm import Arm
 from farhand.bridge import Bridge, DirectBridge
 from farhand.clock import WallClock
+from farhand.control.fixtures import Fixture
 from farhand.control.friction_offset import FrictionOffset
 from farhand.control.torque import TorqueController
 from farhand.control.trajectory import Path
@@ -23,12 +24,13 @@ from farhand.errors import UnknownName
 from farhand.learning.demonstration import Teaching
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
-from farhand.link.layers import TimeDomainPassivity, make_layer
+from farhand.link.layers import Layer, make_layer
 from farhand.link.packet import Packet, model_hash
 from farhand.linked_bridge import LinkedBridge, LinkEnd
 from farhand.parameters import assign_all, parameter
 from farhand.plants import Imperfections, SimulatedPlant
 from farhand.rigs.dual_arm_scenarios import SCENARIOS
+from farhand.rigs.guidance import Guidance
 from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import scale_mass, set_armature, set_damping, set_frictionloss
@@ -141,12 +143,12 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     _push(shape, world, stations["leader"])
     parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
     assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
-    layer = make_layer(options.layer)
+    layer = make_layer(options.layer, law)
     link.connected = not link.perfect or layer is not None
     bridge = _bridge(law, stations, arms, link, parameters["watchdog"], shape, layer)
     if layer is not None:
         parameters["layer"] = layer
-    parameters["law"] = tuple(bridge.laws)
+    parameters |= {"law": tuple(bridge.laws), "fixture": Fixture()}
     for name, station in stations.items():
         parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, **station.controller.parts}
 
@@ -156,6 +158,9 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     configure_parts(session, shape, [("law.kernel", "numba"), *settings] if compiled else settings)
     if compiled:
         _warm(bridge)
+    parameters["fixture"].attached = any(path.startswith("fixture.") for path, _ in settings)
+    if parameters["fixture"].attached:
+        Guidance(parameters["fixture"], list(stations.values())).attach(session)
     for command in scenario.commands:
         session.commands.post_text(command)
     return Rig("dual-arm", law.name, options, scenario, session, world, Metrics(session, world), shape)
@@ -235,7 +240,7 @@ def _bridge(
     link: EmulatedLink,
     watchdog: Watchdog,
     shape: DualArm,
-    layer: TimeDomainPassivity | None = None,
+    layer: Layer | None = None,
 ) -> Bridge:
     """The law between the stations: in one process, or two ends with the emulated link between them."""
     leader, follower = stations["leader"], stations["follower"]

@@ -95,10 +95,10 @@ def wiping(rng: np.random.Generator) -> tuple[Move, ...]:
         deeper, sag = rng.normal(0.0, 0.001), rng.normal(0.0, 0.002)
         steps.append(("wipe", 1.4 * rng.uniform(0.85, 1.15), (deeper, along, sag), (0.0, 0.0, 0.0)))
         if number < 3:
-            steps.append(("lower", 0.5 * rng.uniform(0.85, 1.15), (0.0, 0.0, -rng.normal(0.04, 0.002)), (0.0, 0.0, 0.0)))
+            lower = (0.0, 0.0, -rng.normal(0.04, 0.002))
+            steps.append(("lower", 0.5 * rng.uniform(0.85, 1.15), lower, (0.0, 0.0, 0.0)))
     steps.append(("leave", 1.5 * rng.uniform(0.85, 1.15), (-0.15 - press, -dy, 0.0), (0.0, 0.0, 0.0)))
     return tuple(sequence(steps, rest=0.0))
-
 
 
 SCENARIOS = {
@@ -168,8 +168,18 @@ SCENARIOS = {
             (Move(0.5, 2.5, INTO_THE_WALL, label="+x"),),
         ),
         Scenario(
+            "press-and-leave",
+            "the hand lifts the leader, presses on the wall for four seconds, leaves it, and waits",
+            15.5,
+            (
+                Move(1.5, 1.5, (0.0, 0.0, 0.1), label="+z"),
+                Move(3.5, 2.5, INTO_THE_WALL, label="+x, into the wall"),
+                Move(10.0, 2.0, (-0.42, 0.0, 0.0), label="-x, out of the wall"),
+            ),
+        ),
+        Scenario(
             "wipe",
-            "a demonstration: the hand presses, wipes the wall in four strokes and leaves; every seed does it its own way",
+            "a demonstration: the hand presses, wipes the wall in four strokes and leaves; every seed in its own way",
             13.0,
             commands=("0:engage", "0:set demonstration.active=true", "12.8:set demonstration.active=false"),
             varied=wiping,

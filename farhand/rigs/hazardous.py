@@ -64,7 +64,7 @@ def build(options: Options) -> Rig:
     follower = make_follower(world, way, shape, rng.spawn(1)[0])
     parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
     assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
-    layer = make_layer(options.layer)
+    layer = make_layer(options.layer, law)
     link.connected = not link.perfect or layer is not None
     stations = leader.station, follower.station
     bridge = make_bridge(law_maker(law, shape), way, *stations, link, parameters["watchdog"], law.name, layer)

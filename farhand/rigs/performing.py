@@ -1,7 +1,8 @@
-"""Performing: a rig set up as its demonstrations were, in which a skill moves the follower and nobody holds the leader."""
+"""Performing: the rig of the demonstrations again, with a skill that moves the follower and nobody at the leader."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from farhand.errors import Mismatch
 from farhand.learning.performance import Performance, performing
 from farhand.learning.skill import Skill
-from farhand.rigs import dual_arm
+from farhand.learning.waypoints import Replay, TaughtPoint, replaying
+from farhand.rigs import dual_arm, humanoid
 from farhand.rigs.rig import Options, Rig
 from farhand.spatial import rotation_from_vector
 
@@ -49,16 +51,21 @@ def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float 
     """The rig of a skill's demonstrations, ready to perform it.
 
     Args:
-        skill: learnt on the dual-arm rig.
+        skill: learnt on one of :data:`RIGS`.
         options: the user's choices; the law and the scenario are the skill's.
-        shift: how far the wall stands further away than it did, [m].
+        shift: how far the wall of the dual-arm rig stands further away than it did, [m].
         tilt: by how much it is turned about the vertical through the middle of the contact, [rad].
 
     Raises:
         Mismatch: the skill is of another rig.
     """
-    if skill.facts.robot.rig != "dual-arm":
-        raise Mismatch(f"skill {skill.facts.name!r} is of the rig {skill.facts.robot.rig!r}; this performs on dual-arm")
+    if skill.facts.robot.rig not in RIGS:
+        rigs = " and ".join(RIGS)
+        raise Mismatch(f"skill {skill.facts.name!r} is of the rig {skill.facts.robot.rig!r}; skills run on {rigs}")
+    if skill.facts.robot.rig == "humanoid":
+        if shift or tilt:
+            raise Mismatch(f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted")
+        return _on_humanoid(skill, options)
     before = [(p, v) for p, v in skill.facts.settings.items() if p.startswith(("rig.", "wall.")) and p != "rig.driven"]
     noise = [(f"{side}.plant.{kind}", value) for side in dual_arm.ROLES for kind, value in NOISE.items()]
     settings = [*before, *noise, *_moved(skill, shift, tilt), *options.settings]
@@ -67,6 +74,31 @@ def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float 
     rig.scenario = replace(rig.scenario, seconds=_law(rig).approach + skill.facts.duration / _law(rig).pace + SPARE)
     return rig
 
+
+def _on_humanoid(skill: Skill, options: Options) -> Rig:
+    """By position, from where the limb is: its bus takes nothing else, and nothing measures a force."""
+    before = [(path, value) for path, value in skill.facts.settings.items() if path.startswith("rig.")]
+    settings = [*before, ("hand.open", True), ("law.relative", True), ("law.force_aware", False), *options.settings]
+    rig = humanoid.build(replace(options, law=None, scenario="rest", settings=settings), performing(skill))
+    rig.scenario = replace(rig.scenario, seconds=_law(rig).approach + skill.facts.duration / _law(rig).pace + 1.0)
+    return rig
+
+
+def replay_rig(points: Sequence[TaughtPoint], options: Options) -> Rig:
+    """The humanoid, ready to go to way-points of one of its limbs from where it begins."""
+    settings = [("rig.limb", points[0].chain), ("hand.open", True), ("follower.dead_band.width", 1e-5)]
+    options = replace(options, law=None, scenario="rest", settings=[*settings, *options.settings])
+    rig = humanoid.build(options, replaying(points))
+    law = rig.session.bridges[0].laws[0]
+    assert isinstance(law, Replay)
+    places = np.array([(0.0, 0.0, 0.0), *(point.position for point in points)])
+    ways = np.maximum(0.1, np.linalg.norm(np.diff(places, axis=0), axis=1) / law.speed)
+    rig.scenario = replace(rig.scenario, seconds=float((ways + law.patience + law.rest).sum()) + 1.0)
+    return rig
+
+
+RIGS = ("dual-arm", "humanoid")
+"""Where skills can be performed."""
 
 NOISE = {"force_noise": 0.1, "torque_noise": 0.002}
 """The sensors as they were in the demonstrations, which the quiet scenario silences."""

@@ -27,6 +27,7 @@ from farhand.errors import Mismatch
 from farhand.friction import FRICTIONS, make
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
+from farhand.link.layers import Layer, make_layer
 from farhand.link.packet import Packet, model_hash
 from farhand.linked_bridge import LinkedBridge, LinkEnd
 from farhand.mapping.pen import PenMapping
@@ -114,9 +115,10 @@ def build(options: Options) -> Rig:
     stations = _stations(plants, robots, placements, shape, period_ns)
     parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
     assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
-    link.connected = not link.perfect
-    bridge = _bridge(law, stations, link, parameters["watchdog"], shape)
-    parameters["law"] = tuple(bridge.laws)
+    layer = make_layer(options.layer, law)
+    link.connected = not link.perfect or layer is not None
+    bridge = _bridge(law, stations, link, parameters["watchdog"], shape, layer)
+    parameters |= {"law": tuple(bridge.laws)} | ({} if layer is None else {"layer": layer})
     parameters |= {"startup": bridge.startup} if isinstance(bridge, StartupBridge) else {}
     for name, station in stations.items():
         parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, **station.controller.parts}
@@ -216,22 +218,30 @@ def _with_slack(robot: Robot) -> Any:
 
 
 def _bridge(
-    law: type[Coupling], stations: dict[str, Station], link: EmulatedLink, watchdog: Watchdog, shape: YouBot
+    law: type[Coupling],
+    stations: dict[str, Station],
+    link: EmulatedLink,
+    watchdog: Watchdog,
+    shape: YouBot,
+    layer: Layer | None = None,
 ) -> Bridge:
     """The law between the stations: in one process, or two ends with the emulated link between them."""
     leader, follower = stations["leader"], stations["follower"]
     if shape.startup:
-        if not link.perfect:
-            raise Mismatch("the start-up sequence runs in one process: set rig.startup=false or use a perfect link")
+        if not link.perfect or layer is not None:
+            raise Mismatch(
+                "the start-up sequence runs in one process: set rig.startup=false, or use a perfect link and no layer"
+            )
         still = follower.controller.parts["still"]
         return StartupBridge(_law(law, shape), leader, follower, still, leader.period_ns)
-    if link.perfect:
+    if link.perfect and layer is None:
         return DirectBridge(_law(law, shape), leader, follower, leader.period_ns)
     same = model_hash("youbot", law.name, shape.base)
     packets = [Packet(station.arm.nq, station.arm.nv, same) for station in (leader, follower)]
     to_leader, to_follower = connect(packets[0], packets[1], *link.channels)
-    a = LinkEnd(leader, _law(law, shape), to_leader, None, watchdog)
-    b = LinkEnd(follower, _law(law, shape), to_follower, None, watchdog)
+    ports = (None, None) if layer is None else layer.ports()
+    a = LinkEnd(leader, _law(law, shape), to_leader, None, watchdog, ports[0])
+    b = LinkEnd(follower, _law(law, shape), to_follower, None, watchdog, ports[1])
     b.law.mapping.drives = False  # type: ignore[attr-defined]
     return LinkedBridge(a, b, leader.period_ns)
 

@@ -2,7 +2,7 @@
 
 from farhand.world.hands import ForceHand, ForcePulse, ImpedanceHand
 from farhand.world.objects import Grip, box
-from farhand.world.springs import CompressionSpring, GroundSpring, ToolSpring
+from farhand.world.springs import CompressionSpring, GroundSpring, GuidedSpring, ToolSpring
 from farhand.world.touch import Tie, Tool, Touch
 from farhand.world.walls import Wall
 from farhand.world.world import Placed, Port, World
@@ -13,6 +13,7 @@ __all__ = [
     "ForcePulse",
     "Grip",
     "GroundSpring",
+    "GuidedSpring",
     "ImpedanceHand",
     "Placed",
     "Port",

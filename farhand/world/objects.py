@@ -70,10 +70,10 @@ class Grip:
         s = p_b + R_b r - p_a, \quad f_a = k\,s + d\,\dot s, \qquad
         \tau_a = k_r \log(R_b \Delta R\,R_a^\top) + d_r\,(\omega_b - \omega_a)
 
-    on the tool a; the opposite acts on the object b at the same place, :math:`\tau_b = -\tau_a - (p_a - p_b) \times f_a`,
-    so that neither momentum nor energy is made. r and ΔR are where the tool was in the object when the grip closed,
-    plus a misfit: jaws that close about a place that is not quite theirs squeeze. A force beyond :math:`2 \mu N`, or a
-    moment beyond that times the pads' half width, slides.
+    on the tool a; the opposite acts on the object b at the same place,
+    :math:`\tau_b = -\tau_a - (p_a - p_b) \times f_a`, so that neither momentum nor energy is made. r and ΔR are where
+    the tool was in the object when the grip closed, plus a misfit: jaws that close about a place that is not quite
+    theirs squeeze. A force beyond :math:`2 \mu N`, or a moment beyond that times the pads' half width, slides.
 
     Attributes:
         closed: whether the pads hold.
@@ -92,7 +92,7 @@ class Grip:
     stiffness: float = parameter(1e5, "N/m", "stiffness of the pads", 0.0, 1e7)
     damping: float = parameter(500.0, "N·s/m", "damping of the pads", 0.0, 1e5)
     rotational_stiffness: float = parameter(1000.0, "N·m/rad", "rotational stiffness of the pads", 0.0, 1e6)
-    rotational_damping: float = parameter(5.0, "N·m·s/rad", "rotational damping of the pads", 0.0, 1e4)
+    rotational_damping: float = parameter(2.0, "N·m·s/rad", "rotational damping of the pads", 0.0, 1e4)
     clamp: float = parameter(1500.0, "N", "force of the jaws", 0.0, 1e5)
     friction: float = parameter(0.6, "-", "friction of the pads", 0.0, 5.0)
     pad: float = parameter(0.04, "m", "half width of the pads", 0.0, 1.0)
@@ -154,5 +154,3 @@ class Grip:
         if wrung > most * self.pad > 0.0:
             self.twisted *= most * self.pad / wrung
             self._turn = R_b.T @ rotation_from_vector(self.twisted) @ R_a
-
-

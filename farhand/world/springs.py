@@ -92,9 +92,9 @@ class ToolSpring:
 
 @dataclass
 class CompressionSpring:
-    r"""A spring between two tools that pushes them apart and never pulls: ball joints at its ends, :math:`L = |p_b - p_a|`.
+    r"""A spring between two tools that pushes them apart and never pulls; ball joints at its ends.
 
-    .. math:: f_a = -k\,(L_0 - L)\,\frac{p_b - p_a}{L} \quad\text{for } L < L_0, \qquad f_b = -f_a
+    .. math:: f_a = -k\,(L_0 - L)\,\frac{p_b - p_a}{L} \quad\text{for } L = |p_b - p_a| < L_0, \qquad f_b = -f_a
 
     Attributes:
         length: L_0, free length, [m].
@@ -128,3 +128,43 @@ class CompressionSpring:
     def stored(self) -> float:
         """½ k (L_0 − L)², [J]."""
         return 0.5 * self.stiffness * self.compression**2
+
+
+@dataclass
+class GuidedSpring:
+    r"""A compression spring on a rod along tool a's axis z that ends in a ball at tool b: pushes, never pulls, guides.
+
+    .. math:: d = p_b - p_a, \quad c = \max(0, L_0 - z\cdot d), \quad f_b = k\,c\,z - k_g\,(d - z\,(z\cdot d)), \qquad
+              f_a = -f_b, \quad \tau_a = -d \times f_b
+
+    Without the rod two ball joints with a spring pressed between them tip over: see :class:`CompressionSpring`.
+
+    Attributes:
+        length: L_0, free length, [m].
+        stiffness: k, [N/m].
+        guide: k_g, of the rod against bending, [N/m].
+    """
+
+    length: float = parameter(0.18, "m", "free length", 0.0, 10.0)
+    stiffness: float = parameter(500.0, "N/m", "stiffness", 0.0, 1e6)
+    guide: float = parameter(200.0, "N/m", "stiffness of the rod against bending", 0.0, 1e6)
+
+    def __post_init__(self) -> None:
+        """Start slack."""
+        self.compression, self.bent = 0.0, np.zeros(3)
+
+    def push(self, a: Tool, b: Tool, t: float, wrench_a: Array, wrench_b: Array) -> None:
+        """Push the tools apart and keep them in line."""
+        between, axis = b.position - a.position, a.rotation[:, 2]
+        along = float(axis.dot(between))
+        self.compression = max(0.0, self.length - along)
+        self.bent = between - along * axis
+        wrench_b[:3] = self.stiffness * self.compression * axis - self.guide * self.bent
+        wrench_b[3:] = 0.0
+        np.negative(wrench_b[:3], out=wrench_a[:3])
+        wrench_a[3:] = np.cross(between, wrench_a[:3])
+
+    @property
+    def stored(self) -> float:
+        """½ k c² + ½ k_g |bent|², [J]."""
+        return 0.5 * (self.stiffness * self.compression**2 + self.guide * float(self.bent @ self.bent))

@@ -87,6 +87,8 @@ def test_protocol_writes_set_points_with_instructions(farhand_command, tmp_path)
         (HEADER + "\n" + "".join(f"{k * 1e-2:.2f},{k * 1e-2:.2f},1,2\n" for k in range(500)), "torque is 2"),
         (HEADER + "\n" + "".join(f"0.00,{k},1,{k}\n" for k in range(500)), "repeat the time"),
         (HEADER + "\n" + "".join(f"{k * 1e-6:.6f},{k},1,{k}\n" for k in range(500)), "at least 1 s"),
+        (HEADER + "\n" + "".join(f"{k * 1e-2:.2f},{k * k},{k * 2e3},{k % 7}\n" for k in range(500)), "times the rate"),
+        ("\0" * 300, "not a text file"),
     ],
 )
 def test_a_bad_log_gets_one_line_and_leaves_files_alone(farhand_command, tmp_path, content, words):
@@ -132,3 +134,22 @@ def test_a_file_that_is_no_fitted_friction_is_refused(farhand_command, tmp_path,
     said = farhand_command("friction", "plot", path, "--out", tmp_path / "a.png")
     assert said.code == 2 and len(said.err.splitlines()) == 1
     assert not (tmp_path / "a.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (("--travel", "1e-9"), "too short"),
+        (("--travel", "-1"), "above 0"),
+        (("--speed", "nan"), "--speed"),
+        (("--torque", "0"), "--torque"),
+        (("--minutes", "inf"), "--minutes"),
+        (("--robot", "ur5e", "--joint", "7"), "--joint"),
+        (("--speed", "1e-6", "--simulate", "log.csv"), "viscous"),
+    ],
+)
+def test_a_protocol_that_no_joint_can_run_leaves_no_file(farhand_command, tmp_path, wrong, words):
+    """One line, exit 2, no file."""
+    said = farhand_command("friction", "protocol", "--out", tmp_path / "p.csv", *wrong)
+    assert said.code == 2 and len(said.err.splitlines()) == 1 and words in said.err, said.err
+    assert not (tmp_path / "p.csv").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def recorded(tmp_path_factory):
     """Five short demonstrations in free space, and one of another robot."""
     folder = tmp_path_factory.mktemp("d")
     for number in range(6):
-        settings = [("rig.follower_robot", "iiwa14")] if number == 5 else []
+        settings = [("rig.follower_robot", "lwa4p")] if number == 5 else []
         rig = build_rig("dual-arm", Options(law="position-position", scenario="free", seed=number, settings=settings))
         record(rig, folder / f"{number}.mcap", 2.5)
     return folder
@@ -93,3 +94,30 @@ def test_comparing_needs_no_page(farhand_command, skill):
     """And says so."""
     said = farhand_command("perform", skill, "--compare")
     assert said.code == 2 and "--compare needs --headless" in said.err
+
+
+def test_way_points_are_learnt_and_gone_to(farhand_command, tmp_path):
+    """From one recording with two demonstrations, through a text file; a broken file is one line and code 2."""
+    settings = [("rig.rate", 200.0)]
+    rig = build_rig("humanoid", Options(scenario="free", settings=settings))
+    for text in ("0.4:set demonstration.active=true", "2.3:set demonstration.active=false"):
+        rig.session.commands.post_text(text)
+    for text in ("2.45:set demonstration.active=true", "4.3:set demonstration.active=false"):
+        rig.session.commands.post_text(text)
+    taught = record(rig, tmp_path / "t.mcap", 4.5)
+    said = farhand_command("learn", "way-points", taught, "--out", tmp_path / "p.txt")
+    assert said.code == 0 and "2 way-points" in said.out
+    assert [line.split()[0] for line in (tmp_path / "p.txt").read_text().splitlines()] == ["left-arm", "left-arm"]
+    said = farhand_command("perform", tmp_path / "p.txt", "--headless", "--set", "rig.rate=200")
+    assert said.code == 0 and "2 of 2 way-points reached" in said.out
+    (tmp_path / "p.txt").write_text("left-arm 1 2")
+    said = farhand_command("perform", tmp_path / "p.txt", "--headless")
+    assert said.code == 2 and "line 1 is not CHAIN X Y Z" in said.err and said.err.count("\n") == 1
+
+
+def test_a_skill_without_measured_force_has_nothing_to_compare(farhand_command, tmp_path):
+    """A synthetic force is no force that could be kept."""
+    shown = [replace(made_up(seed), force_kind="synthetic") for seed in range(5)]
+    learn("reach", shown).save(tmp_path / "reach.npz")
+    said = farhand_command("perform", tmp_path / "reach.npz", "--headless", "--compare")
+    assert said.code == 2 and "--compare needs a measured force" in said.err

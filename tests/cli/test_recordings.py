@@ -82,32 +82,36 @@ def test_a_rerun_proves_the_recording(farhand_command, recorded, tmp_path, monke
 
 
 class ToyPage:
-    """A page nobody clicks on."""
+    """A page that somebody takes down after a moment."""
 
     address = "http://127.0.0.1:1"
-    polls = closed = 0
+    looks, closed = 0, False
 
-    def poll(self) -> int:
-        self.polls += 1
-        return 0
+    @property
+    def alive(self) -> bool:
+        self.looks += 1
+        return self.looks < 3
 
-    def close(self) -> None:
-        self.closed += 1
+    def __enter__(self) -> ToyPage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closed = True
 
 
-def test_a_recording_is_played_on_the_page(farhand_command, recorded, monkeypatch):
-    """The page gets a ring with the recording's streams and a scene of its rig."""
+def test_a_recording_is_shown_on_the_page(farhand_command, recorded, monkeypatch):
+    """The page gets the recording, a scene of its rig and the speed asked for."""
     page = ToyPage()
 
-    def serve(ring_path, scene, host, port):
-        assert ring_path.exists() and scene and port == 1
+    def serve(recording, scene, host, port, speed):
+        assert recording == recorded and scene == {"rig": "dual-arm"} and (port, speed) == (1, 3.0)
         return page
 
-    monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve", serve)
+    monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve_recording", serve)
     monkeypatch.setattr(importlib.import_module("farhand.console.scene"), "scene_of", lambda rig: {"rig": rig.name})
     said = farhand_command("replay", recorded, "--speed", "3", "--port", "1")
-    assert said.code == 0 and "at 3 × at http://127.0.0.1:1" in said.out
-    assert page.polls > 2 and page.closed == 1
+    assert said.code == 0 and "is shown at http://127.0.0.1:1" in said.out
+    assert page.looks == 3 and page.closed
 
 
 def test_a_recording_is_drawn_and_exported(farhand_command, recorded, tmp_path):

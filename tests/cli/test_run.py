@@ -190,6 +190,7 @@ class ToyPage:
 
     def __init__(self, commands) -> None:
         self.commands, self.polls, self.closed = commands, 0, False
+        self.handlers, self.health = {}, [0.0] * 4
 
     def poll(self) -> int:
         if self.polls == 0:

@@ -56,6 +56,33 @@ def test_no_force_and_no_measurement_have_no_arrow(server, drawing, force):
     assert not server.scene.get_handle_by_name("/forces/leader_size").visible
 
 
+def test_a_wall_that_is_moved_is_drawn_where_it_went(server, rig, drawing):
+    """A live ``set`` shows at once, given as numbers or as text; and a wall that is taken away is not drawn."""
+    wall = server.scene.get_handle_by_name("/things/follower_wall")
+    drawing.update(Reading(changes={"wall.point": [0.6, 0.0, 0.0]}))
+    assert wall.position[0] == pytest.approx(0.6)
+    drawing.update(Reading(changes={"wall.point": "0.5,0,0", "wall.present": "false"}))
+    assert wall.position[0] == pytest.approx(0.5) and not wall.visible
+
+
+def test_where_nothing_is_measured_the_arrow_is_the_laws(server, drawing):
+    """And its label says so."""
+    drawing.update(Reading(force={"leader": np.full(3, np.nan)}, commanded={"leader": np.array([0.0, 20.0, 0.0])}))
+    assert server.scene.get_handle_by_name("/forces/leader").visible
+    assert server.scene.get_handle_by_name("/forces/leader_size").text == "law 20 N"
+
+
+def test_the_coupling_is_drawn_while_it_holds(server, drawing):
+    """A dashed line when the tools agree; the spring that a tracking error stretches beside it."""
+    line = server.scene.get_handle_by_name("/things/leader_coupling_tie")
+    drawing.update(Reading(engagement=0.0))
+    assert not line.visible
+    drawing.update(Reading(engagement=1.0, errors={"coupling": np.zeros(3)}))
+    straight = len(line.points)
+    drawing.update(Reading(engagement=1.0, errors={"coupling": np.array([0.05, 0.0, 0.0])}))
+    assert line.visible and len(line.points) > straight
+
+
 def test_a_crash_does_not_send_the_arrow_out_of_sight(server, drawing):
     """Its length is bounded, its number is not."""
     drawing.update(Reading(force={"leader": np.array([0.0, 0.0, 1e6])}))

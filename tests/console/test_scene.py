@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from farhand.console.kinematics import Kinematics
+from farhand.console.menus import range_of
 from farhand.console.scene import model_of, scene_of
+from farhand.console.status import Reading
+from farhand.rigs import Options, build_rig, rig_names
 from farhand.robots import Placement, load_robot, q_to_pinocchio
 from farhand.telemetry import Reader
 from farhand.world import GroundSpring, Placed, ToolSpring, World
@@ -32,9 +35,10 @@ FLOATING = """
 
 def rig_around(world: World) -> SimpleNamespace:
     """As much of a rig as a scene is made from."""
-    session = SimpleNamespace(stations=[])
+    session = SimpleNamespace(stations=[], bridges=[], parameters={})
+    scenario = SimpleNamespace(title="a test", name="test")
     return SimpleNamespace(
-        name="dual-arm", law="none", scenario=SimpleNamespace(title="a test"), world=world, session=session
+        name="dual-arm", law="none", scenario=scenario, world=world, session=session, options=Options()
     )
 
 
@@ -91,9 +95,10 @@ def test_the_wall_is_drawn_on_its_plane_before_the_tool_it_stops(rig):
 
 
 def test_a_wall_that_is_not_there_is_not_drawn(rig):
-    """``wall.present=false`` takes it out of the picture."""
+    """``wall.present=false`` takes it out of the picture, but a visitor may bring it back."""
     rig.session.parameters["wall"].present = False
-    assert "wall" not in {thing["kind"] for thing in scene_of(rig)["things"]}
+    (wall,) = [thing for thing in scene_of(rig)["things"] if thing["kind"] == "wall"]
+    assert wall["present"] is False and wall["path"] == "wall"
 
 
 def test_springs_are_drawn_once_between_their_ends():
@@ -148,3 +153,40 @@ def test_the_model_travels_whole(rig):
     model = model_of(scene_of(rig))
     assert (model.nq, model.nbody, model.ngeom) == (12, rig.world.model.nbody, rig.world.model.ngeom)
     np.testing.assert_array_equal(model.body_pos, rig.world.model.body_pos)
+
+
+def test_what_can_be_set_comes_with_its_limits(rig):
+    """Enough for a page to say what is allowed before it is refused."""
+    knobs = {knob["path"]: knob for knob in scene_of(rig)["knobs"]}
+    stiffness = knobs["wall.stiffness"]
+    assert (stiffness["value"], stiffness["low"], stiffness["high"], stiffness["unit"]) == (6000.0, 0.0, 1e6, "N/m")
+    assert range_of(stiffness) == "0 to 1e+06 N/m"
+    assert knobs["link.distribution"]["choices"] and knobs["wall.present"]["value"] is True
+    assert knobs["wall.point"]["low"] is None
+
+
+def test_the_menus_offer_what_the_rig_takes(rig):
+    """Laws, layers and scenarios, and what is chosen now."""
+    menus = scene_of(rig)["menus"]
+    assert {"virtual-constraints", "position-force"} <= set(menus["laws"])
+    assert menus["layers"][0] == "none" and menus["chosen"]["law"] == rig.law
+    assert menus["chosen"]["scenario"] in menus["scenarios"] and not menus["linked"]
+
+
+@pytest.mark.parametrize("name", rig_names())
+def test_every_rig_can_be_drawn_from_its_ring(name):
+    """All robots that move have a stream with their configuration, objects that are carried among them."""
+    made = build_rig(name)
+    try:
+        made.session.run(0.05)
+        scene, reader = scene_of(made), Reader(made.session.telemetry.path)
+        reading = Reading()
+        reading.refresh(reader, scene)
+        assert set(reading.q) == {robot["name"] for robot in scene["robots"]}
+        assert json.loads(json.dumps(scene)) == scene
+        kinematics = Kinematics(scene)
+        kinematics.update(reading.q)
+        for robot, port in made.world.ports.items():
+            np.testing.assert_allclose(kinematics.tool_position[robot], port.tool.position, atol=0.05)
+    finally:
+        made.close()

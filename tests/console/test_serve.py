@@ -18,7 +18,8 @@ import pytest
 
 from farhand.commands import Commands
 from farhand.console import Page, scene_of, serve
-from farhand.console.viewer import NICENESS, Requests
+from farhand.console.requests import Requests
+from farhand.console.viewer import NICENESS
 from farhand.errors import FarhandError, OutOfRange
 
 PARENT = """

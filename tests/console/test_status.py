@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.console.scene import scene_of
-from farhand.console.status import Reading, in_words, newtons, panel
+from farhand.console.status import Health, Reading, in_words, log, newtons, panel
+from farhand.rigs import build_rig
 from farhand.telemetry import Reader
 
 
@@ -35,7 +36,7 @@ def test_a_stop_shows_as_tripped_with_its_reason(rig):
     rig.session.run(0.01)
     text = status_of(rig)
     assert "tripped</b>" in text
-    assert "leader tripped: the operator stopped the session" in text
+    assert "Stopped: follower tripped: the operator stopped the session" in text
 
 
 def test_a_refusal_is_told_with_its_reason():
@@ -49,7 +50,8 @@ def test_a_refusal_is_told_with_its_reason():
 def test_a_force_that_is_not_measured_is_not_zero():
     """NaN is a value of its own."""
     assert newtons(np.full(3, np.nan)) == "not measured"
-    assert newtons(np.array([3.0, 0.0, 4.0])) == "5 N"
+    assert newtons(np.array([3.0, 0.0, 4.0])) == "5.0 N"
+    assert newtons(np.array([30.0, 0.0, 40.0])) == "50 N"
 
 
 def test_words_from_outside_cannot_become_markup(rig):
@@ -72,3 +74,47 @@ def test_the_panel_says_when_the_run_has_ended(rig):
     rig.close()
     reading.refresh(reader, scene)
     assert "the run has ended" in panel(reading, scene)
+
+
+def test_a_trip_stays_on_the_panel_until_it_is_reset(rig):
+    """The banner names the reason, and goes away with the trip."""
+    reading, scene, reader = Reading(), scene_of(rig), Reader(rig.session.telemetry.path)
+    for name, shown in (("stop", True), ("engage", True), ("reset", False)):
+        rig.session.commands.post(name)
+        rig.session.run(0.01)
+        reading.refresh(reader, scene)
+        assert ("Stopped:" in panel(reading, scene)) is shown
+
+
+def test_a_drag_is_followed_but_not_logged(rig):
+    """Thirty a second would push everything else out of sight; a refused one is told."""
+    reading, scene, reader = Reading(), scene_of(rig), Reader(rig.session.telemetry.path)
+    for value in ([0.01, 0.0, 0.0], [5.0, 0.0, 0.0]):
+        rig.session.commands.post("set", "hand.drag", value)
+    rig.session.run(0.01)
+    reading.refresh(reader, scene)
+    assert reading.changes["hand.drag"] == [0.01, 0.0, 0.0]
+    assert log(reading).count("hand.drag") == 2  # the refusal names it twice
+    assert [path for path, why in reading.refusals] == ["hand.drag"]
+    assert "outside" in reading.refusals[0][1]
+
+
+def test_the_loop_is_told_with_rate_tick_and_overruns(rig):
+    """Where the session times its ticks; a recording has none of it."""
+    rig.session.run(0.01)
+    reading, scene = Reading(), scene_of(rig)
+    reading.refresh(Reader(rig.session.telemetry.path), scene)
+    text = panel(reading, scene, Health(42.0, 999.6, 3, "predicted to be calm"))
+    assert "1000 Hz · tick 42 µs" in text and ">3<" in text and "predicted to be calm" in text
+    assert "tick" not in panel(reading, scene, Health())
+
+
+def test_without_a_sensor_the_panel_tells_what_the_law_pulls_with():
+    """And says that it is not a measurement."""
+    made = build_rig("youbot")
+    try:
+        made.session.run(2.0)
+        text = status_of(made)
+    finally:
+        made.close()
+    assert "leader, law pulls" in text and "hand force" not in text

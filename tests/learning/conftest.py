@@ -30,6 +30,20 @@ def made_up(seed: int, robot: Robot = ROBOT) -> Demonstration:
     return Demonstration(Path(f"demo{seed}.mcap"), robot, times, position, rotation, force)
 
 
+def pressing(seed: int) -> Demonstration:
+    """0.3 m in x to a wall of 5000 N/m, 0.2 m along y under 20 N, and back; 4 s or so."""
+    rng = np.random.default_rng(seed)
+    times = np.linspace(0.0, 4.0 * rng.uniform(0.9, 1.1), 800)
+    s = times / times[-1]
+    u = np.clip([s / 0.25, (s - 0.3) / 0.4, (s - 0.75) / 0.25], 0.0, 1.0)
+    there, along, back = 10 * u**3 - 15 * u**4 + 6 * u**5
+    x = 0.304 * (there - back)
+    force = np.zeros((800, 3))
+    force[:, 0] = -5000.0 * np.maximum(0.0, x - 0.3)
+    position = np.stack([x, rng.normal(0.2, 0.004) * along, np.full(800, 0.2)], axis=1)
+    return Demonstration(Path(f"press{seed}.mcap"), ROBOT, times, position, np.tile(np.eye(3), (800, 1, 1)), force)
+
+
 @pytest.fixture(scope="session")
 def shown() -> list[Demonstration]:
     """Six demonstrations."""

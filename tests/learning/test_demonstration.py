@@ -68,3 +68,17 @@ def test_what_shows_nothing_is_refused():
     spoilt = replace(whole, streams={"follower": replace(whole.streams["follower"], channels=channels)})
     with pytest.raises(BadValue, match="not numbers"):
         demonstrations_in(spoilt)
+
+
+def test_servos_are_believed_to_be_where_they_were_sent():
+    """A recording with what was sent and a model: the place comes from both, not from what the sensor says."""
+    xml = b"""<mujoco model="toy"><worldbody><body name="b"><joint name="a" type="slide" axis="1 0 0"/>
+    <geom size="0.01" mass="1"/><site name="tool"/></body></worldbody></mujoco>"""
+    whole = recording([])
+    stream = whole.streams["follower"]
+    x = stream.channels["position_tool_in_world"][:, :1]
+    wrong = stream.channels["position_tool_in_world"] + np.array([0.5, 0.2, 0.0])
+    channels = {**stream.channels, "q_sent": x, "q": x * 1.1, "position_tool_in_world": wrong}
+    spoilt = replace(whole, streams={"follower": replace(stream, channels=channels)}, files={"follower.xml": xml})
+    (one,) = demonstrations_in(spoilt)
+    assert abs(np.ptp(one.position[:, 0]) - 0.2) < 1e-3 and abs(one.position[0, 0] - 0.5) < 1e-3

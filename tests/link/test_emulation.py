@@ -107,3 +107,20 @@ def test_what_no_network_does_is_refused(path, value, error):
 def test_loss_of_everything_is_possible():
     """Then nothing arrives."""
     assert arrival_times(link_with(loss=1.0), 0, 20) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "attribute", "expected"),
+    [
+        ("burst_chance", 0.01, "burst_chance", 0.01),
+        ("duplicate", 0.1, "duplicate", 0.1),
+        ("bandwidth", 500.0, "bandwidth", 500e3),
+        ("distribution", "pareto", "distribution", "pareto"),
+        ("queue", 20.0, "queue_ns", 20 * MS),
+    ],
+)
+def test_every_setting_reaches_both_directions(path, value, attribute, expected):
+    """In the units of a user: [ms] and [kbit/s]."""
+    link = link_with(delay=10.0)
+    assign(link, path, value)
+    assert [getattr(network.conditions, attribute) for network in link.networks] == [expected] * 2

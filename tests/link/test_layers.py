@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farhand.coupling import Side
-from farhand.errors import UnknownName
-from farhand.link.layers import LAYERS, EnergyTank, TimeDomainPassivity, make_layer
+from farhand.coupling import FourChannel, PositionForce, PositionPosition, Side
+from farhand.errors import Mismatch, UnknownName
+from farhand.link.layers import LAYERS, EnergyTank, TimeDomainPassivity, WaveVariables, make_layer
 from farhand.parameters import assign
 
 DT = 1e-3
@@ -29,7 +29,7 @@ def lead(port, position, force, remote=None):
     delay=st.integers(1, 300),
     loss=st.floats(0.0, 0.5),
     stiffness=st.floats(10.0, 5e3),
-    layer=st.sampled_from(sorted(LAYERS)),
+    layer=st.sampled_from(["tank", "tdpa"]),
 )
 def test_no_more_energy_comes_out_than_was_put_in(seed, delay, loss, stiffness, layer):
     """A random leader against a force that lags by the delay and pushes at random, packets late and lost."""
@@ -61,17 +61,17 @@ def _sums(leader, follower):
 
 def test_a_force_that_only_resists_is_left_alone():
     """What takes energy out of the hand needs no damping."""
-    leader, _ = TimeDomainPassivity().ports()
+    leader, _ = TimeDomainPassivity(fill=0.0).ports()
     twist = np.array([0.1, 0.0, 0.0, 0.0, 0.2, 0.0])
     wrench = -np.array([20.0, 0.0, 0.0, 0.0, 1.0, 0.0])
     np.testing.assert_array_equal(leader.push(wrench, twist, DT), wrench)
     assert leader.added == 0.0
-    assert leader.given.sum() == pytest.approx((2.0 + 0.2) * DT)
+    assert leader.given.sum() - leader.taken.sum() == pytest.approx((2.0 + 0.2) * DT)
 
 
 def test_a_force_that_would_create_energy_is_damped_to_none():
     """Beyond what is lent, the damper takes exactly the power away."""
-    leader, _ = TimeDomainPassivity(lent=0.0).ports()
+    leader, _ = TimeDomainPassivity(lent=0.0, level=0.0).ports()
     twist = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
     pushed = leader.push(np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT)
     assert pushed @ twist == pytest.approx(0.0, abs=1e-12)
@@ -79,7 +79,7 @@ def test_a_force_that_would_create_energy_is_damped_to_none():
 
 def test_the_damping_added_is_bounded():
     """At a crawl the damper would have to be enormous; it waits instead."""
-    layer = TimeDomainPassivity(lent=0.0, damping_limit=50.0)
+    layer = TimeDomainPassivity(lent=0.0, level=0.0, damping_limit=50.0)
     leader, _ = layer.ports()
     twist = np.array([1e-6, 0.0, 0.0, 0.0, 0.0, 0.0])
     leader.push(np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT)
@@ -88,7 +88,7 @@ def test_the_damping_added_is_bounded():
 
 def test_the_reference_waits_for_energy_and_then_comes_back_without_a_trace():
     """Held back by a contact that nobody paid for; paid for, it catches up; after the contact nothing is left."""
-    layer = TimeDomainPassivity(lent=0.0, recovery=20.0)
+    layer = TimeDomainPassivity(lent=0.0, level=0.0, recovery=20.0)
     _, follower = layer.ports()
     against = [-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     lead(follower, [0.0, 0.0, 0.0], against)
@@ -107,24 +107,68 @@ def test_energy_in_an_old_packet_changes_nothing():
     """Sums only grow: one that arrives late is no news."""
     leader, _ = TimeDomainPassivity().ports()
     leader.hear(np.full(6, 1.0), np.full(6, 0.5))
-    leader.hear(np.full(6, 0.1), np.full(6, 0.2))
+    leader.hear(np.full(6, 0.1), np.full(6, 0.5))
     assert (leader.heard, leader.heard_taken) == (6.0, 3.0)
 
 
 def test_the_tank_is_filled_by_a_drag_that_ends_when_it_is_full():
     """A hand that moves on feels a damper that fades away; the reserve comes to the level."""
-    leader, _ = EnergyTank(level=0.5, fill=100.0).ports()
+    leader, _ = EnergyTank(lent=0.0, level=0.5, fill=100.0).ports()
     twist, drags = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.0]), []
     for _ in range(5000):
         drags.append(-leader.push(np.zeros(6), twist, DT)[0])
-    assert drags[0] == pytest.approx(100.0 * 0.5 * 0.2)
+    assert drags[0] == pytest.approx(100.0 * 2 * 0.5 * 0.2)
     assert drags[-1] < 0.1
     assert leader.reserve == pytest.approx(0.5, abs=0.01)
+    assert leader.budget == pytest.approx(0.5, abs=0.01)
+
+
+def test_what_cannot_be_paid_for_is_not_felt():
+    """A damper at a crawl takes next to nothing; the force fades instead, so the debt stays below what is lent."""
+    layer = TimeDomainPassivity(lent=0.01, level=0.0, damping_limit=1.0)
+    leader, _ = layer.ports()
+    twist = np.array([0.01, 0.0, 0.0, 0.0, 0.0, 0.0])
+    pushed = [leader.push(np.array([50.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT)[0] for _ in range(500)]
+    assert pushed[0] == 50.0
+    assert abs(pushed[-1]) < 0.1
+    assert leader.taken.sum() <= 2.0 * layer.lent + 1e-9
+
+
+def test_a_slow_link_needs_more_in_reserve():
+    """By a round trip's worth of pressing blindly."""
+    leader, follower = TimeDomainPassivity(level=0.1, blind=2.0).ports()
+    assert leader.wanted == 0.1
+    follower.round_trip = 0.5
+    assert follower.wanted == pytest.approx(1.1)
+
+
+def test_what_the_follower_gives_back_is_its_own_first():
+    """A spring that lets go fills the reserve here; only the rest travels, and less of it the later it would come."""
+    pulled, none = [50.0, 0.0, 0.0, 0.0, 0.0, 0.0], np.zeros(6)
+    for round_trip, sent in ((0.0, 0.4), (0.1, 0.4 * np.exp(-1.0))):
+        _, follower = TimeDomainPassivity(lent=0.0, level=0.1, blind=0.0).ports()
+        follower.round_trip = round_trip
+        lead(follower, [0.0, 0.0, 0.0], pulled)
+        lead(follower, [0.01, 0.0, 0.0], pulled)  # 0.5 J came in
+        assert follower.budget == pytest.approx(0.1)
+        assert follower.given.sum() == pytest.approx(sent)
+        follower.hear(none, none)
+        assert follower.budget == pytest.approx(0.1)
+
+
+def test_a_law_that_makes_energy_at_the_follower_is_damped_there():
+    """A wrench that pushes a moving follower although the reference stands still has nobody to pay for it."""
+    layer = TimeDomainPassivity(lent=0.01, damping_limit=1e6)
+    _, follower = layer.ports()
+    twist, out = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]), 0.0
+    for _ in range(1000):
+        out += float(follower.push(np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, 1.0, DT) @ twist) * DT
+    assert out == pytest.approx(layer.lent, rel=1e-6)
 
 
 def test_a_new_engagement_starts_from_where_the_leader_is():
     """What was held back before parting does not come along, and the way in between costs nothing."""
-    _, follower = TimeDomainPassivity(lent=0.0).ports()
+    _, follower = TimeDomainPassivity(lent=0.0, level=0.0).ports()
     against = [-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     lead(follower, [0.0, 0.0, 0.0], against)
     lead(follower, [0.01, 0.0, 0.0], against)
@@ -142,3 +186,70 @@ def test_a_layer_is_set_live_and_found_by_name():
     assert make_layer("none") is None
     with pytest.raises(UnknownName, match="tdpa"):
         make_layer("magic")
+
+
+def test_what_the_hand_puts_in_is_shared_as_both_ends_need_it_and_lost_beyond_that():
+    """First both reserves, then a second one at the leader; no end ever has more to spend than that."""
+    layer = TimeDomainPassivity(lent=0.0, level=0.1, fill=0.0)
+    leader, _ = layer.ports()
+    against, twist = np.array([-10.0, 0.0, 0.0, 0.0, 0.0, 0.0]), np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for _ in range(200):  # 0.2 J
+        leader.push(against, twist, DT)
+    assert leader.given.sum() == pytest.approx(0.1)
+    assert leader.budget == pytest.approx(0.1)
+    for _ in range(2000):
+        leader.push(against, twist, DT)
+    assert leader.given.sum() == pytest.approx(0.1)
+    assert leader.budget == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("law", [PositionForce, FourChannel], ids=lambda law: law.name)
+def test_waves_are_refused_around_a_law_without_a_port(law):
+    """With the reason, and what would do, on one line."""
+    with pytest.raises(
+        Mismatch, match=rf"velocity–force port, and the efforts of '{law.name}'.*position-position"
+    ) as told:
+        make_layer("waves", law)
+    assert "\n" not in str(told.value)
+    assert isinstance(make_layer("waves", PositionPosition), WaveVariables)
+
+
+def test_the_power_of_a_wave_port_is_what_the_waves_carry():
+    """F·v = ½u² − ½w²: what is booked as sent less what is booked as used is the work done at the port."""
+    rng = np.random.default_rng(3)
+    leader, follower = WaveVariables().ports()
+    for port, sign in ((leader, 1.0), (follower, -1.0)):
+        twist, force = rng.normal(size=6), rng.normal(size=6)
+        port.account(twist, force, sign, DT)
+        np.testing.assert_allclose(port.given - port.taken, sign * force * twist * DT, atol=1e-15)
+
+
+def test_the_impedance_of_waves_is_matched_to_the_law_unless_chosen():
+    """Translation and rotation keep their proportion."""
+    layer = WaveVariables()
+    leader, _ = layer.ports()
+    leader.law = PositionPosition()
+    np.testing.assert_allclose(leader.impedance, [70.0] * 3 + [1.2] * 3)
+    layer.impedance = 140.0
+    np.testing.assert_allclose(leader.impedance, [140.0] * 3 + [2.4] * 3)
+
+
+def test_a_wave_is_used_once():
+    """A packet that is held because the next is late gives no energy twice."""
+    leader, _ = WaveVariables().ports()
+    twist = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    leader.arrive(twist, np.zeros(6), -1.0)
+    energy = 0.25 * (50.0 * 0.1) ** 2 / 50.0 * DT
+    leader.hear(np.array([energy, 0, 0, 0, 0, 0]), np.zeros(6))
+    assert leader.wave(DT)[0] == pytest.approx(5.0)
+    leader.push(np.zeros(6), 1.0, np.ones(6), DT)
+    assert leader.wave(DT)[0] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_reference_of_waves_comes_back_to_the_leader():
+    """Whatever was lost on the way: without a force in the way drift is taken out."""
+    _, follower = WaveVariables().ports()
+    lead(follower, [0.0, 0.0, 0.0], np.zeros(6))
+    for _ in range(2000):
+        seen = lead(follower, [0.05, 0.0, 0.0], np.zeros(6))
+    assert seen.position[0] == pytest.approx(0.05, abs=1e-4)

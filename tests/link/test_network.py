@@ -225,7 +225,7 @@ def test_every_packet_is_accounted_for(
         ({"loss": 1.1}, OutOfRange, r"network.loss = 1.1 is outside \[0, 1\]"),
         ({"loss": float("nan")}, OutOfRange, "network.loss = nan"),
         ({"loss": "much"}, BadValue, "network.loss = 'much' is not a number"),
-        ({"distribution": "norml"}, UnknownName, "did you mean 'normal'.*available: normal, uniform"),
+        ({"distribution": "norml"}, UnknownName, "did you mean 'normal'.*available: exponential, normal"),
         ({"outages": [(5, 5)]}, BadValue, r"network.outages has \(5, 5\), the end must come after the start"),
     ],
 )
@@ -253,3 +253,74 @@ def test_a_network_that_holds_nothing_is_refused() -> None:
     """The limits of the capacity are named."""
     with pytest.raises(OutOfRange, match=r"channel.capacity = 0 is outside \[1, "):
         make_network(capacity=0)
+
+
+def test_exponential_jitter_is_late_by_its_size_on_average() -> None:
+    """And never early."""
+    got = delays(make_network(delay_ns=20 * MS, jitter_ns=5 * MS, distribution="exponential", reorder=True), 5000)
+    assert got.min() >= 20 * MS
+    assert stats.kstest(got, stats.expon(20 * MS, 5 * MS).cdf).pvalue > 1e-3
+
+
+def test_pareto_jitter_has_a_heavy_tail() -> None:
+    """Most packets are nearly in time, a few are later by many times the jitter, none by more than twenty times."""
+    got = delays(make_network(delay_ns=20 * MS, jitter_ns=5 * MS, distribution="pareto", reorder=True), 5000) - 20 * MS
+    assert np.median(got) < 2 * MS
+    assert 25 * MS < got.max() <= 100 * MS
+
+
+def test_spikes_delay_one_packet_in_fifty() -> None:
+    """By the whole jitter; the others not at all."""
+    got = delays(make_network(delay_ns=20 * MS, jitter_ns=15 * MS, distribution="spikes", reorder=True), 5000)
+    assert set(got.tolist()) == {20 * MS, 35 * MS}
+    low, high = stats.binom.interval(0.999, 5000, 0.02)
+    assert low <= (got == 35 * MS).sum() <= high
+
+
+def test_losses_come_in_bursts_of_the_length_asked_for() -> None:
+    """The mean run of lost packets is the burst's length, and their share is that of the Gilbert chain."""
+    network = make_network(capacity=40_000, burst_chance=0.005, burst_length=20.0)
+    got = arrivals(network, 40_000)
+    gaps = np.diff([-1, *got, 40_000]) - 1
+    bursts = gaps[gaps > 0]
+    assert bursts.mean() == pytest.approx(20.0, rel=0.2)
+    share = 0.005 / (0.005 + 1.0 / 20.0)
+    assert network.counters.lost / 40_000 == pytest.approx(share, rel=0.2)
+
+
+def test_a_burst_may_let_some_packets_through() -> None:
+    """Elliott's chain: inside a burst its own loss counts, outside the usual one."""
+    network = make_network(capacity=40_000, burst_chance=0.01, burst_length=50.0, burst_loss=0.5)
+    arrivals(network, 40_000)
+    share = 0.5 * 0.01 / (0.01 + 1.0 / 50.0)
+    assert network.counters.lost / 40_000 == pytest.approx(share, rel=0.2)
+
+
+def test_some_packets_arrive_twice() -> None:
+    """As often as asked for, and the books balance."""
+    network = make_network(delay_ns=5 * MS, duplicate=0.1)
+    for number in range(2000):
+        network.send(number * MS, name_of(number))
+    got = network.receive(FOREVER)
+    low, high = stats.binom.interval(0.999, 2000, 0.1)
+    assert low <= network.counters.duplicated <= high
+    assert len(got) == 2000 + network.counters.duplicated == network.counters.delivered
+    assert len(set(got)) == 2000
+
+
+def test_a_narrow_line_sends_one_packet_after_the_other() -> None:
+    """Four bytes at 8 kbit/s take 4 ms each; three at once arrive 4 ms apart."""
+    network = make_network(delay_ns=10 * MS, bandwidth=8000.0)
+    for number in range(3):
+        network.send(0, name_of(number))
+    for number in range(3):
+        assert network.receive((14 + 4 * number) * MS - 1) == []
+        assert network.receive((14 + 4 * number) * MS) == [name_of(number)]
+
+
+def test_a_line_that_is_too_narrow_drops_what_would_wait_too_long() -> None:
+    """The age of what arrives stays bounded by the queue."""
+    network = make_network(bandwidth=16_000.0, queue_ns=20 * MS)  # 2 ms each, one comes every 1 ms
+    got = delays(network, 2000)
+    assert got.max() <= 23 * MS
+    assert network.counters.dropped_full == pytest.approx(1000, abs=30)

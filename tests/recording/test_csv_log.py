@@ -44,12 +44,13 @@ def test_vectors_are_put_side_by_side_and_a_wrong_width_is_refused():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "header"),
-        ("time,x\n0,1\n1\n", "row 3: 1 values under 2 names"),
-        ("time,x\n0,one\n", "row 2"),
-        ("time,x\n0,nan\n", "finite"),
-        ("time,time\n0,1\n", "header"),
-        ("t,x\n0,1\n", "has time"),
+        ("", "is empty"),
+        ("time,x\n", "no rows"),
+        ("time,x\n0,1\n1\n", "line 3 has 1 values, not 2"),
+        ("time,x\n0,one\n", "line 2: x is not a number"),
+        ("time,x\n0,nan\n", "line 2: x is not a number"),
+        ("time,time\n0,1\n", "a column twice"),
+        ("t,x\n0,1\n", "lacks the column time"),
     ],
 )
 def test_a_damaged_file_is_refused_on_one_line(tmp_path, text, message):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from farhand.errors import Mismatch
 from farhand.learning import demonstrations_in, learn
+from farhand.learning.demonstration import Robot
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
 from farhand.rigs.performing import outcome_of, perform_rig
 from farhand.rigs.rerun import record
 from tests.learning.conftest import made_up
-from farhand.learning.demonstration import Robot
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +59,25 @@ def test_the_force_aware_skill_keeps_contact_and_force_where_the_other_loses_bot
     assert aware.goal_error < 5e-3
 
 
-def test_a_skill_of_another_rig_is_refused(shown):
+def test_a_skill_of_another_rig_is_refused():
     """By name."""
     robot = Robot("hazardous", "follower", "lwa4p", ("a",))
     other = learn("x", [made_up(seed, robot) for seed in range(5)])
-    with pytest.raises(Mismatch, match="'x' is of the rig 'hazardous'"):
+    with pytest.raises(Mismatch, match="'x' is of the rig 'hazardous'; skills run on dual-arm and humanoid"):
         perform_rig(other, Options())
+
+
+def test_the_humanoid_performs_by_position_from_where_it_is():
+    """A made-up skill of its left arm: the real wrist makes the learnt displacement, whatever the servos report."""
+    robot = Robot("humanoid", "follower", "phua", ("a", "b", "c"))
+    shown = [made_up(seed, robot) for seed in range(5)]
+    shown = [replace(one, position=0.06 * one.position, settings={"rig.limb": "left-arm"}) for one in shown]
+    rig = perform_rig(learn("reach", shown), Options(settings=[("rig.rate", 200.0)]))
+    tool, seen = rig.world.ports["follower"].tool, []
+    try:
+        rig.session.run(rig.scenario.seconds, lambda: seen.append(tool.position.copy()), 0.1)
+    finally:
+        rig.close()
+    np.testing.assert_allclose(seen[-1] - seen[5], [0.018, 0.0, 0.0], atol=2.5e-3)
+    with pytest.raises(Mismatch, match="touches no wall"):
+        perform_rig(learn("reach", shown), Options(), shift=0.01)

@@ -1,4 +1,4 @@
-"""How stiffly followers that feel only their own wrists may be coupled before they fight: one axis, sampled and filtered."""
+"""How stiffly followers that feel only their own wrists may be coupled before they fight, along one sampled axis."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ MARGIN = 1e-9
 class FollowerLoop:
     r"""N followers under direct force control, each held by a coupling of stiffness k.
 
-    .. math:: M \ddot x = u_{j-d} + w - b\,\dot x, \qquad u_j = k_{pf}\,\hat w_j - k_{df}\,\hat v_j, \qquad w = -k\,(x - x_o)
+    .. math:: M \ddot x = u_{j-d} + w - b\,\dot x, \qquad u_j = k_{pf}\,\hat w_j - k_{df}\,\hat v_j, \qquad
+              w = -k\,(x - x_o)
 
-    :math:`\hat w` and :math:`\hat v` are the settled scalar filters of variances q and r, the command is held over a period
-    and comes d samples late. Without an object :math:`x_o` is a leader that is exactly on its path; with one, all
-    followers and such a leader hold the object by k each, and the modes in which followers fight are among the rest.
+    :math:`\hat w` and :math:`\hat v` are the settled scalar filters of variances q and r, the command is held over a
+    period and comes d samples late. Without an object :math:`x_o` is a leader that is exactly on its path; with one,
+    all followers and such a leader hold the object by k each; that followers fight is then one of the modes.
 
     Attributes:
         stiffness: k, [N/m].

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
@@ -17,20 +19,30 @@ class Settings(Protocol):
 
     Attributes:
         lent: what each end may take out before anything was put in, [J].
-        damping_limit: largest damping added at the leader, [N·s/m]; a hundredth of it for rotation, [N·m·s/rad].
+        damping_limit: largest damping added at either end, [N·s/m]; a hundredth of it for rotation, [N·m·s/rad].
         recovery: how quickly what was held back at the follower is given back, [1/s].
-        level: energy that the follower's end is to have in reserve, [J]; 0 for none.
-        fill: damping at the leader per missing joule of it, [N·s/m/J].
+        level: energy that the follower's end is to have in reserve however short the link, [J].
+        blind: energy to have there beside it, per second of round trip, [J/s].
+        fill: damping at the leader per missing joule of both, [N·s/m/J].
     """
 
     lent: float
     damping_limit: float
     recovery: float
     level: float
+    blind: float
     fill: float
 
 
-class EnergyPort:
+WEIGHTS = np.repeat([1.0, 0.01], 3)
+"""How a damper is spread over the axes: [N·s/m] for translation, a hundredth of it in [N·m·s/rad] for rotation."""
+
+ELASTIC = 0.1
+"""Round trip after which only 1/e of what the follower gives back reaches the leader, [s]: energy that is felt later
+than the contact it belongs to only keeps both sides bouncing."""
+
+
+class EnergyPort(ABC):
     r"""One end's account of the energy that crosses its port.
 
     The two directions are kept apart (Ryu, Artigas): with :math:`E_{in}` put in and :math:`E_{out}` taken out,
@@ -38,52 +50,71 @@ class EnergyPort:
     .. math:: E^{out}_b(t) \le E^{in}_a(t - T_1) \quad\text{and}\quad E^{out}_a(t) \le E^{in}_b(t - T_2)
 
     at all times makes the whole passive, whatever the delays, and each end can check its own half from what it has
-    heard. The sums only grow, so a lost or late packet makes an end more careful, never less.
+    heard. What is sent only grows, so a lost or late packet makes an end more careful, never less.
 
     Args:
         settings: of the layer; live.
 
     Attributes:
-        given: put in by this end, per axis, [J] ×6.
-        taken: taken out by this end, per axis, [J] ×6.
+        given: put in by this end for the other to take out, per axis, [J] ×6.
+        taken: taken out by this end beyond what it put in for itself, per axis, [J] ×6.
         heard: what the other end says it has put in, all axes, [J].
         heard_taken: what the other end says it has taken out, [J].
+        round_trip: of the link, as last measured, [s].
+        added: damping at the last step, [N·s/m].
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.given, self.taken = np.zeros(6), np.zeros(6)
         self.heard, self.heard_taken = 0.0, 0.0
+        self.round_trip, self.added = 0.0, 0.0
+        self._wrench = np.zeros(6)
 
     def hear(self, given: Array, taken: Array) -> None:
-        """Take note of the other end's sums; older ones than known already say nothing new."""
+        """Take note of the other end's sums; an older sum of what was given says nothing new."""
         self.heard = max(self.heard, float(given.sum()))
-        self.heard_taken = max(self.heard_taken, float(taken.sum()))
+        self.heard_taken = float(taken.sum())
 
     @property
     def budget(self) -> float:
         """What may still be taken out here, [J]."""
         return self.settings.lent + self.heard - float(self.taken.sum())
 
+    @property
+    def wanted(self) -> float:
+        """Energy that either end is to have in reserve, [J]."""
+        return self.settings.level + self.settings.blind * self.round_trip
+
+    @property
+    def missing(self) -> float:
+        """What is missing from that at this end, [J]."""
+        return max(0.0, self.wanted - self.budget)
+
     def account(self, energy_out: Array) -> None:
         """Book a step's energy per axis, positive when it came out here, [J] ×6."""
         positive = np.maximum(energy_out, 0.0)
         self.taken += positive
-        self.given += positive - energy_out
+        came = positive - energy_out
+        total = float(came.sum())
+        if total > 0.0:
+            kept, sent = self._divide(total)
+            self.taken -= kept * came
+            self.given += sent * came
+
+    @abstractmethod
+    def _divide(self, energy: float) -> tuple[float, float]:
+        """Of energy that comes in here [J], the share kept for this end and that sent to the other."""
 
 
 class LeaderPort(EnergyPort):
     """The leader's end: a force is exerted on the arm; where it would bring out more than is there, damping is added.
 
-    Attributes:
-        added: damping at the last step, [N·s/m].
+    A damper at a crawl takes too little, so the force itself fades while the account is overdrawn, to nothing at
+    ``lent``: what cannot be paid for is not felt. Beside that the hand is charged, by damping, for what is missing from
+    both reserves: over a link it presses on for a whole round trip before it feels anything; what the follower does
+    meanwhile, and the push that later brings the hand back out, must have been paid for.
     """
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
-        self.added = 0.0
-        self._weights = np.repeat([1.0, 0.01], 3)
-        self._wrench = np.zeros(6)
 
     @property
     def reserve(self) -> float:
@@ -92,33 +123,58 @@ class LeaderPort(EnergyPort):
 
     def push(self, wrench: Array, twist: Array, dt: float) -> Array:
         """The wrench that may be exerted on the arm: as asked, with damping where energy would be made."""
-        resisting, settings = self._weights * twist, self.settings
-        speed = float(resisting.dot(twist))
-        added = settings.fill * max(0.0, settings.level - self.reserve)
-        out = np.maximum(wrench * twist, 0.0).sum() * dt
-        if out > self.budget and speed > 0.0:
-            added += (out - self.budget) / (speed * dt)
+        resisting, settings, pushed = WEIGHTS * twist, self.settings, self._wrench
+        speed, budget = float(resisting.dot(twist)), self.budget
+        added = settings.fill * (self.missing + max(0.0, self.wanted - self.reserve))
+        np.multiply(wrench, _share(budget, settings.lent), pushed)
+        out = float(np.maximum(pushed * twist, 0.0).sum()) * dt
+        if out > budget and speed > 0.0:
+            added += (out - budget) / (speed * dt)
         self.added = min(added, settings.damping_limit)
-        np.subtract(wrench, self.added * resisting, self._wrench)
-        self.account(self._wrench * twist * dt)
-        return self._wrench
+        pushed -= self.added * resisting
+        self.account(pushed * twist * dt)
+        return pushed
+
+    def _divide(self, energy: float) -> tuple[float, float]:
+        """As both ends need it; of what neither needs a second reserve stays here, to push the hand back out with.
+
+        The rest is lost, so that no end has more to spend than it should.
+        """
+        here, there = self.missing, max(0.0, self.wanted - self.reserve)
+        share = 1.0 / max(here + there, energy)
+        spare = max(0.0, 2.0 * self.wanted - self.budget - here * share * energy)
+        more = min(1.0 - (here + there) * share, spare / energy)
+        return here * share + more, there * share
+
+
+def _share(budget: float, lent: float) -> float:
+    """Share of a wrench that an account allows: all of it until it is overdrawn, nothing once it is so by ``lent``."""
+    if budget >= 0.0:
+        return 1.0
+    return max(0.0, 1.0 + budget / lent) if lent > 0.0 else 0.0
 
 
 class FollowerPort(EnergyPort):
     r"""The follower's end: where the leader is said to be drives the law here; it moves on only as energy allows.
 
-    The law at this end is evaluated on the follower as it is and on the leader as it was. What it would exert on the
-    leader, F, times the leader's displacement since the last tick is the energy that goes through the port: a step
-    :math:`\Delta x` that would take out more than the budget is shortened. What is held back is kept as ``behind`` and
-    given back at the rate of ``recovery`` as soon as there is energy for it, so nothing is left of it after a contact.
+    The law at this end is evaluated on the follower as it is and on the leader as it was. Its wrench on the follower
+    in the leader's workspace, w, times the leader's displacement since the last tick is the energy that goes through
+    the port: a step :math:`\Delta x` that would take out more than the budget is shortened. What is held back is kept
+    as ``behind`` and given back at the rate of ``recovery`` as soon as there is energy for it, so nothing is left of
+    it after a contact. Energy that comes back from the follower fills its own reserve first; what is beyond that goes
+    to the leader, or is lost if the link is slow.
+
+    A spring between that reference and the follower is passive by itself. Other laws may not be: a second account
+    compares what went in at the reference with what came out at the follower, and damps the follower for the rest.
 
     Attributes:
         behind: by how much the reference is held back, [m] ×3 and [rad] ×3.
+        inside: energy that the law at this end has taken in and not given out, [J].
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.behind = np.zeros(6)
+        self.behind, self.inside = np.zeros(6), 0.0
         self._position, self._rotation = np.zeros(3), np.eye(3)
         self._started = False
 
@@ -135,7 +191,7 @@ class FollowerPort(EnergyPort):
             position: of the leader as last heard, [m].
             rotation: its rotation matrix.
             twist: its twist, [m/s] and [rad/s].
-            force: what the law would exert on the leader, without the leader's own damping, [N] and [N·m].
+            force: opposite of the law's wrench on the follower, in the leader's workspace, [N] and [N·m].
             dt: time since the last call, [s].
         """
         step = self._step(position, rotation)
@@ -148,6 +204,25 @@ class FollowerPort(EnergyPort):
         remote.rotation[:] = rotation_from_vector(-self.behind[3:]) @ rotation
         remote.twist[:] = share * twist
 
+    def push(self, wrench: Array, twist: Array, scale: float, dt: float) -> Array:
+        """The wrench that may be exerted on the follower: as asked, with damping if the law here has made energy.
+
+        Args:
+            wrench: asked for, [N] and [N·m].
+            twist: of the follower, [m/s] and [rad/s].
+            scale: joules at the leader per joule here, the force scale, [-].
+            dt: time since the last call, [s].
+        """
+        resisting, pushed = WEIGHTS * twist, self._wrench
+        speed = scale * float(resisting.dot(twist)) * dt
+        self.inside -= scale * float(wrench.dot(twist)) * dt
+        owed = -self.inside - self.settings.lent
+        self.added = min(owed / speed, self.settings.damping_limit) if owed > 0.0 and speed > 0.0 else 0.0
+        self.inside += self.added * speed
+        np.multiply(resisting, -self.added, pushed)
+        pushed += wrench
+        return pushed
+
     def _step(self, position: Array, rotation: Array) -> Array:
         """How far the leader has come since the last call, [m] and [rad]."""
         if not self._started:
@@ -159,6 +234,13 @@ class FollowerPort(EnergyPort):
     def _allow(self, energy_out: Array) -> float:
         """The share of a displacement that there is energy for; that share is booked."""
         out = float(np.maximum(energy_out, 0.0).sum())
-        share = 1.0 if out <= max(self.budget, 0.0) else max(self.budget, 0.0) / out
+        budget = max(self.budget, 0.0)
+        share = 1.0 if out <= budget else budget / out
+        self.inside += share * float(energy_out.sum())
         self.account(share * energy_out)
         return share
+
+    def _divide(self, energy: float) -> tuple[float, float]:
+        """Its own reserve first; of the rest the leader gets what is not too late to be felt as part of the contact."""
+        kept = min(1.0, self.missing / energy)
+        return kept, (1.0 - kept) * math.exp(-self.round_trip / ELASTIC)

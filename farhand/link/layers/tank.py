@@ -1,4 +1,4 @@
-"""Energy tank: the leader keeps a reserve at the follower, filled by a little damping, for the moment of contact."""
+"""Energy tank: a reserve at either end, filled by a little damping of the hand, for the moment of contact."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from farhand.parameters import parameter
 class EnergyTank(TimeDomainPassivity):
     """Two layers (Franken): above, any law; below, a tank at each end that may not run dry.
 
-    The ends account as in time-domain passivity. Beside that, the leader is damped in proportion to what is missing
-    from the level wanted at the follower's end. The hand pays for the reserve with a light drag when it begins to
-    move; in return the follower can press at once, with what is in the tank.
+    The ends account as in time-domain passivity, but the level of the tanks is the same however long the link. The hand pays for it with a light drag when it begins to move; in return the follower can press at once, with
+    what is in the tank, and a link that becomes slow is no surprise.
 
     Attributes:
-        level: energy to have in reserve at the follower's end, [J].
-        fill: damping at the leader per missing joule, [N·s/m/J].
+        level: energy to have in reserve at either end, [J].
     """
 
     name: ClassVar[str] = "tank"
 
-    level: float = parameter(1.0, "J", "energy in reserve at the follower's end", 0.0, 100.0)
-    fill: float = parameter(40.0, "N·s/m/J", "damping at the leader per missing joule", 0.0, 1e4)
+    level: float = parameter(1.5, "J", "energy in reserve at either end", 0.01, 100.0)
+    blind: float = parameter(0.0, "J/s", "energy in reserve beside it, per second of round trip", 0.0, 100.0)

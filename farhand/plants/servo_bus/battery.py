@@ -15,7 +15,7 @@ VOLTS = (3.0, 3.45, 3.65, 3.75, 3.95, 4.2)
 
 @dataclass
 class Battery:
-    """Cells in series with a resistance, watched by two thresholds; the published robot had a bare supply that fell off.
+    """Cells in series with a resistance, watched by two thresholds; the published robot had no watch.
 
     Attributes:
         cells: in series.

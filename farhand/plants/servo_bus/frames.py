@@ -131,7 +131,7 @@ class Splitter:
     def feed(self, raw: bytes) -> list[Frame]:
         """Take more bytes and hand back every whole frame."""
         self._left += raw
-        found = []
+        found: list[Frame] = []
         while True:
             start = self._left.find(START)
             del self._left[: len(self._left) if start < 0 else start]

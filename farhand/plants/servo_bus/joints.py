@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +77,7 @@ class BusJoint:
         slope = self.slope_above if off * self.slope_above >= 0.0 else self.slope_below
         return math.radians(off / slope)
 
-    @property
+    @cached_property
     def limits(self) -> tuple[float, float]:
         """Smallest and largest angle that travel and servo both allow, [rad]."""
         ends = sorted(self.angle(counts) for counts in (LOWEST, HIGHEST))

@@ -1,4 +1,4 @@
-"""Servo-bus plants: a limb of the World behind its slow bus in virtual time, and a limb on a serial port in wall time."""
+"""Servo-bus plants: a limb of the World behind its slow bus in virtual time, and one on a serial port in wall time."""
 
 from __future__ import annotations
 
@@ -106,21 +106,24 @@ class ServoBusPlant(SimulatedPlant):
         self._shaft, self._wanted = start.astype(float), start.copy()
         self._exchange: Exchange | None = None
         self._halted = False
+        self._empty: str | None = None
         self._torque = JointTorque(self._model.nv)
         self.cycles, self.period, self._began_ns = 0, 0.0, world.now_ns
         self._known = Sample(self._model.nq, self._model.nv)
         self._known.q[:] = self.driver.angles(start)
+        self._sent, self._asked = self._known.q.copy(), np.full(self._model.nv, np.nan)
         self._recorded: tuple[Array, ...] | None = None
 
     @property
     def fault(self) -> str | None:
         """Why the limb is commanded no more: a silent servo, an empty battery; None while all is well."""
-        return self.parts.battery.fault or self.driver.fault
+        return self._empty or self.driver.fault
 
     def restart(self) -> None:
         """Try again after a fault, from where the limb is."""
         self.driver.restart()
-        self._wanted, self._halted = self.driver.heard.copy(), False
+        self._wanted, self._halted, self._empty = self.driver.heard.copy(), False, None
+        self._asked[:] = np.nan
 
     def record(self, stream: Channels) -> None:
         """Declare what the bus knows beside its samples."""
@@ -146,14 +149,15 @@ class ServoBusPlant(SimulatedPlant):
         self.advance(now_ns)
         if self._recorded is not None:
             sent, assumed, period, battery = self._recorded
-            sent[:] = self.driver.angles(self.driver.sent)
-            assumed[:] = self.driver.assumed
+            sent[:], assumed[:] = self._sent, self.driver.assumed
             period[0], battery[0] = self.period, self.parts.battery.voltage
         return self._known
 
     def write(self, command: Command, now_ns: int) -> None:
         """Leave a position for the next cycle of the bus."""
-        self._wanted = self.driver.counts(command.value)
+        if not np.array_equal(command.value, self._asked):
+            self._asked[:] = command.value
+            self._wanted = self.driver.counts(command.value)
 
     def _serve(self, now_ns: int) -> None:
         """Let the driver go on where an answer has come or its time is up."""
@@ -185,8 +189,9 @@ class ServoBusPlant(SimulatedPlant):
         timing, known, driver = self.parts.timing, self._known, self.driver
         read = timing.read_back and driver.fault is None
         time_ns = self._began_ns + timing.answer_ns + FRAME_NS if read else now_ns
-        q = driver.angles(driver.heard)
-        known.v[:] = (q - known.q) / max((time_ns - known.time_ns) * 1e-9, 1e-3)
+        q, self._sent = driver.angles(driver.heard), driver.angles(driver.sent)
+        if self.cycles:  # the first reading is not where the limb was believed to be
+            known.v[:] = (q - known.q) / max((time_ns - known.time_ns) * 1e-9, 1e-3)
         known.q[:], known.time_ns = q, time_ns
         self.cycles += 1
         self.period, self._began_ns = (now_ns - self._began_ns) * 1e-9, now_ns
@@ -199,6 +204,7 @@ class ServoBusPlant(SimulatedPlant):
         if battery.used:
             current = battery.idle + AMPERE_PER_TORQUE * float(np.abs(torque).sum())
             servos.loop.voltage = min(RATED_VOLTAGE, battery.draw(current, dt))
+            self._empty = self._empty or battery.fault  # latched: without load the voltage comes back
         np.multiply(torque, ratio, out=self._torque.value)
         super().write(self._torque, now_ns)
 

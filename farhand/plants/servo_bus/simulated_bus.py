@@ -43,7 +43,7 @@ IDLE_NS = 20_000_000
 """How often a bus without work looks whether it should stop, [ns]."""
 
 POLLING_NS = 2_500_000
-"""Share of the latency that is the host's own: a frame that comes this soon after an answer began right after it, [ns]."""
+"""Share of the latency that is the host's own: a frame so soon after an answer counts as sent right after it, [ns]."""
 
 
 @dataclass
@@ -275,6 +275,6 @@ class PseudoTerminal:
                 line_ns = start_ns + FRAME_NS
                 self.bus.servos.advance((line_ns - moved_ns) * 1e-9)
                 moved_ns = line_ns
-                answer = self.bus.hear(frame)
-                if answer is not None:
-                    waiting.append((start_ns + self.timing.answer_ns, answer))
+                said = self.bus.hear(frame)
+                if said is not None:
+                    waiting.append((start_ns + self.timing.answer_ns, said))

@@ -36,8 +36,14 @@ TOOL, JAWS = 0.1773, 0.144
 OUTER = 0.804
 """Mass of the cell on the flange's side, spec 004 §2.9 [P2], [kg]."""
 
-MOUNTING = Mounting(np.array([0.0, 0.0, -JAWS]), Rotation.from_euler("z", 45.0, degrees=True).as_matrix())
-"""Where the cell sits in the tool frame, spec 004 §2.3 [P2]."""
+TOOL_MASS = 2.291
+"""All of cell, adapter and gripper, spec 004 §4.3, [kg]."""
+
+
+def mounting() -> Mounting:
+    """Where the cell sits in the tool frame, spec 004 §2.3 [P2]; a new one for every arm."""
+    return Mounting(np.array([0.0, 0.0, -JAWS]), Rotation.from_euler("z", 45.0, degrees=True).as_matrix())
+
 
 Makes = Callable[[Arm, Gears | None], TaskController]
 
@@ -71,8 +77,8 @@ class TeamArm:
 def gripping_robot(variant: str = "rx160") -> Robot:
     """An RX160 with load cell and gripper, its tool point between the jaws."""
     gripper, inner = load_handle(GRIPPER).load, load_sensor(CELL).internals
-    seen = inner + gripper
-    com = MOUNTING.rotation @ seen.com + MOUNTING.position
+    seen, mounted = inner + gripper, mounting()
+    com = mounted.rotation @ seen.com + mounted.position
     edits = (
         move_tool((0.0, 0.0, TOOL)),
         add_payload(OUTER, (0.0, 0.0, 0.0136 - TOOL)),
@@ -96,10 +102,12 @@ def make_arm(
     """
     placed = world.placed[name]
     robot, placement = placed.robot, placed.placement
-    plant = SimulatedPlant(world, name, Imperfections(actuator_limit=0.0), rng.spawn(1)[0])  # it trips, it does not saturate
+    plant = SimulatedPlant(
+        world, name, Imperfections(actuator_limit=0.0), rng.spawn(1)[0]
+    )  # it trips, it does not saturate
     profile, load = load_sensor(CELL), load_handle(GRIPPER).load
-    sensor = ForceSensor(profile, MOUNTING, load, gravity=shape.gravity, rng=rng.spawn(1)[0])
-    conditioner = Conditioner(profile, MOUNTING, load, shape.gravity)
+    sensor = ForceSensor(profile, mounting(), load, gravity=shape.gravity, rng=rng.spawn(1)[0])
+    conditioner = Conditioner(profile, mounting(), load, shape.gravity)
     conditioner.set_bias(np.zeros(6))  # zeroed before the run, the gripper's weight known
     cell = InstrumentedPlant(plant, sensor, conditioner, Arm.of(robot, placement, shape.gravity))
     filtered, lifeline = FilteredPlant(cell, 6, 6, filters), Lifeline()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from farhand.control.trajectory import Path, Trajectory, Waypoint
 from farhand.errors import BadValue, FarhandError
 from farhand.friction import Gears
 from farhand.plants.filtered import Filters
-from farhand.rigs.cooperative_parts.arms import TeamArm, gripping_robot, make_arm, placement_at
+from farhand.rigs.cooperative_parts.arms import TOOL_MASS, TeamArm, gripping_robot, make_arm, placement_at
+from farhand.rigs.cooperative_parts.guiding import GUIDED
 from farhand.rigs.cooperative_parts.jobs import Follow, FollowerCarry, Job, Lead, LeaderCarry, Report
 from farhand.rigs.cooperative_parts.shape import HEIGHT, REACH, Cooperative
 from farhand.rigs.rig import Scenario
-from farhand.world import CompressionSpring, Grip, ImpedanceHand, Placed, ToolSpring, World, box
+from farhand.robots.edits import add_payload
+from farhand.world import ForceHand, Grip, GuidedSpring, ImpedanceHand, Placed, ToolSpring, World, box
 
 Array = np.ndarray
 
@@ -57,16 +59,16 @@ def make_crew(shape: Cooperative, scenario: Scenario, report: Report, rng: np.ra
 
 def lead_controller(shape: Cooperative) -> Callable[[Arm, Gears | None], TaskController]:
     """A leader's: gains G13m, stated in the source."""
-    gains = {"kp": 500.0, "kd": 35.0, "kpo": 600.0, "kdo": 100.0, "kio": 100.0, "limit_o": 2.0}
-    return lambda arm, gears: ComputedTorque(arm, PoseLoop(**gains), gears, shape.period_ns, True)
+    loop = PoseLoop(kp=500.0, kd=35.0, kpo=600.0, kdo=100.0, kio=100.0, limit_o=2.0)
+    return lambda arm, gears: ComputedTorque(arm, loop, gears, shape.period_ns, True)
 
 
 def soft_lead_controller(shape: Cooperative) -> Callable[[Arm, Gears | None], TaskController]:
     """A leader's on a rigid object: it gives way to moments, which its wrist could not win against three arms."""
-    gains = {"kp": 500.0, "kd": 35.0, "ki": 500.0, "kpo": 200.0, "kdo": 70.0}  # G8 with half its integral gain
+    loop = PoseLoop(kp=500.0, kd=35.0, ki=500.0, kpo=200.0, kdo=70.0)  # G8 with half its integral gain
 
     def make(arm: Arm, gears: Gears | None) -> TaskController:
-        controller = ComputedTorque(arm, PoseLoop(**gains), gears, shape.period_ns, True)
+        controller = ComputedTorque(arm, loop, gears, shape.period_ns, True)
         controller.options.cancel_load = False
         return controller
 
@@ -94,14 +96,20 @@ def _team_on_beam(shape: Cooperative, scenario: Scenario, report: Report, rng: n
     path = carrying_path(shape, np.zeros(3))
     _refuse_impossible(shape, placed, path)
     world = World(placed, shape.plant_ns, shape.gravity)
-    arms, jobs, parameters = [], [], {}
+    arms: list[TeamArm] = []
+    jobs: list[Job] = []
+    parameters: dict[str, Any] = {}
     for number, name in enumerate(names):
         arm, grip = _beam_arm(world, name, shape, rng), Grip()
         grip.misfit = np.array([0.0, 0.0, 0.0]) if name == "leader" else shape.misfit * np.array([1.0, -1.0, 0.5])
         world.tie(name, THING, f"grip_{name}", grip)
         start = world.ports[name].tool.position.copy()
         guide = _guide(carrying_path(shape, start), world.ports[name].tool.rotation.copy())
-        job = LeaderCarry(arm, grip, shape.gravity, report, guide) if name == "leader" else FollowerCarry(arm, grip, shape.gravity, report)
+        job = (
+            LeaderCarry(arm, grip, shape.gravity, report, guide)
+            if name == "leader"
+            else FollowerCarry(arm, grip, shape.gravity, report)
+        )
         job.pace.share = float(shape.mass * shape.shares[number])
         arms.append(arm)
         jobs.append(job)
@@ -112,9 +120,11 @@ def _team_on_beam(shape: Cooperative, scenario: Scenario, report: Report, rng: n
 def _beam_arm(world: World, name: str, shape: Cooperative, rng: np.random.Generator) -> TeamArm:
     if name == "leader":
         return make_arm(world, name, shape, soft_lead_controller(shape), Filters(), rng.spawn(1)[0])
-    force = ForceLoop(kp=9.0, kd=700.0, kd_moment=100.0, mode="hold")  # k_pf of G12; damping for stiff coupling
+    force = ForceLoop(
+        kp=9.0, kd=700.0, kd_moment=100.0, mode="hold"
+    )  # k_pf of G12; k_df by C-5: k_pf M / τ_f for 60 kg
     loop = PoseLoop(kpo=200.0, kdo=70.0)  # G12, stated in the source
-    makes = follow_controller(shape, force, loop, True)
+    makes = follow_controller(shape, force, loop, False)  # friction is damping that the rigid coupling needs
     return make_arm(world, name, shape, makes, Filters(r_wrench=5000.0), rng.spawn(1)[0])
 
 
@@ -132,7 +142,7 @@ def carrying_path(shape: Cooperative, start: Array) -> list[tuple[float, Array]]
     """Up, along five points, and down: times [s] and places [m]."""
     x, y, z = shape.travel.tolist()
     points = [(0, 0, 0), (0, 0, z), (x, 0, z), (x, y, z), (0, y, z), (-0.5 * x, 0, z), (-0.5 * x, 0, 0)]
-    times = np.array([0.0, 4.0, 7.5, 11.0, 14.5, 18.0, 22.0]) * shape.tempo
+    times = np.array([0.0, 4.0, 7.5, 11.0, 14.5, 18.0, 23.0]) * shape.tempo
     return [(float(t), start + np.array(p, dtype=float)) for t, p in zip(times, points, strict=True)]
 
 
@@ -145,10 +155,13 @@ def _refuse_impossible(shape: Cooperative, placed: dict[str, Placed], path: list
     for number, name in enumerate(shape.names):
         item = placed[name]
         arm = Arm.of(item.robot, item.placement, shape.gravity)
-        arm.update(item.q, np.zeros(6))
-        check = Feasibility(item.robot, item.placement, shape.gravity, step=0.1)
+        arm.update(item.robot.postures["table"], np.zeros(6))
+        share = float(shape.mass * shape.shares[number])
+        check = Feasibility(
+            item.robot.edited(add_payload(share, (0.0, 0.0, 0.0))), item.placement, shape.gravity, step=0.1
+        )
         try:
-            check.check_load(float(shape.mass * shape.shares[number]), 2.291)
+            check.check_load(share, TOOL_MASS)
             check.check(_guide([(t, arm.position + p) for t, p in path], arm.rotation.copy()), item.q)
         except FarhandError as error:
             raise BadValue(f"{name}: {error}") from None
@@ -161,26 +174,83 @@ def _lag(arm: TeamArm) -> Callable[[], Array]:
 
 def _pair_on_spring(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
     """A leader and a follower face to face, a spring between their tools."""
-    gap = 0.14 if shape.spring == "compression" else 0.0  # pressed by 20 N at the start; assumed
+    gap = 0.18 if shape.spring == "compression" else 0.0  # just in touch
     robots = {name: gripping_robot() for name in ("leader", "follower_1")}
-    stands = {"leader": placement_at(-REACH - gap / 2.0, 0.0, 0.0), "follower_1": placement_at(REACH + gap / 2.0, 0.0, np.pi)}
+    stands = {
+        "leader": placement_at(-REACH - gap / 2.0, 0.0, 0.0),
+        "follower_1": placement_at(REACH + gap / 2.0, 0.0, np.pi),
+    }
     placed = {name: Placed(robot, stands[name], robot.postures["table"]) for name, robot in robots.items()}
     world = World(placed, shape.plant_ns, shape.gravity)
-    spring = CompressionSpring() if shape.spring == "compression" else ToolSpring(stiffness=200.0)
+    spring = GuidedSpring() if shape.spring == "compression" else ToolSpring(stiffness=200.0)
     world.tie("leader", "follower_1", "spring", spring)
     leader = make_arm(world, "leader", shape, lead_controller(shape), Filters(), rng.spawn(1)[0])
     force = ForceLoop(kp=35.0, kd=1250.0, kd_moment=1250.0, mode="hold")  # G13s, stated in the source
     loop = PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0)
     makes = follow_controller(shape, force, loop, True)
     follower = make_arm(world, "follower_1", shape, makes, Filters(r_wrench=500.0), rng.spawn(1)[0])
-    if shape.spring == "compression":
-        follower.controller.wanted[0] = -20.0  # type: ignore[attr-defined]
     tool = world.ports["leader"].tool
     moves = [(0.0, (0, 0, 0)), (5.0, (0.25, 0, 0)), (10.0, (0.05, 0, 0))]
     guide = _guide([(t * shape.tempo, tool.position + np.array(p)) for t, p in moves], tool.rotation.copy())
-    jobs: list[Job] = [Lead(leader, None, shape.gravity, report, guide), Follow(follower, None, shape.gravity, report)]
-    parameters = {arm.name: {**arm.parameters, "job": job.parameters} for arm, job in zip((leader, follower), jobs, strict=True)}
+    follow = Follow(follower, None, shape.gravity, report)
+    follow.press.force = (
+        20.0 if shape.spring == "compression" else 0.0
+    )  # assumed: a spring that only pushes must be pushed
+    jobs: list[Job] = [Lead(leader, None, shape.gravity, report, guide), follow]
+    parameters = {
+        arm.name: {**arm.parameters, "job": job.parameters} for arm, job in zip((leader, follower), jobs, strict=True)
+    }
     return Crew(world, [leader, follower], jobs, None, _lag(leader), {**parameters, "spring": spring})
 
 
-MAKERS = {"beam": _team_on_beam, "spring": _pair_on_spring}
+HANDS = {
+    "weigh": (
+        ForceLoop(kp=10.0, kd=200.0, kd_moment=20.0, mode="hold"),
+        PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0),
+        20.0,
+    ),
+    "centre": (ForceLoop(kp=10.0, kd=200.0, kd_moment=20.0), PoseLoop(), 20.0),
+    "lift": (
+        ForceLoop(kp=10.0, kd=200.0, kd_moment=20.0, mode="hold"),
+        PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0),
+        20.0,
+    ),
+    "share": (ForceLoop(kp=9.0, kd=700.0, kd_moment=20.0, mode="hold-moment"), PoseLoop(kpo=200.0, kdo=70.0), 5000.0),
+}
+"""Force law, orientation gains and variance of the force filter by job: G11, G10, G11, G12, stated in the source; but
+for one arm k_df = 200 N·s/m, ten times the published, as a grip of some 100 N/m makes the loop ring otherwise."""
+
+
+def _person_and_followers(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
+    """A person guides an object that one follower holds, or several hold together."""
+    placed, job = _around(shape), shape.job if shape.job in GUIDED else "share"
+    size, at = shape.size, np.array([0.0, 0.0, HEIGHT])
+    if shape.followers == 1:
+        at[:2] = shape.places[0, :2] + [0.0286, 0.0]  # its centre is not where it is gripped
+        at[2] -= 0.0087
+    table = (size[0] + 0.5, size[1] + 0.5) if job == "lift" else None
+    placed[THING] = Placed(box(size, shape.mass, at, table))
+    world = World(placed, shape.plant_ns, shape.gravity)
+    hand = ImpedanceHand(
+        stiffness=5e4, damping=1e3, rotational_stiffness=100.0, rotational_damping=1.0, path=Path(scenario.moves)
+    )
+    push = ForceHand(pulses=scenario.pulses)
+    world.touch(THING, "hand", hand)
+    world.touch(THING, "push", push)
+    arms: list[TeamArm] = []
+    jobs: list[Job] = []
+    parameters: dict[str, Any] = {"hand": hand, "push": push}
+    for name in shape.names:
+        force, loop, r = HANDS[job]
+        makes = follow_controller(shape, replace(force), replace(loop), job in ("weigh", "lift"))
+        arm, grip = make_arm(world, name, shape, makes, Filters(r_wrench=r), rng.spawn(1)[0]), Grip()
+        grip.misfit = (shape.misfit if shape.followers > 1 else 0.0) * np.array([1.0, -1.0, 0.5])
+        world.tie(name, THING, f"grip_{name}", grip)
+        arms.append(arm)
+        jobs.append(GUIDED[job](arm, grip, shape.gravity, report))
+        parameters[name] = {**arm.parameters, "job": jobs[-1].parameters, "grip": grip}
+    return Crew(world, arms, jobs, THING, None, parameters)
+
+
+MAKERS = {"beam": _team_on_beam, "spring": _pair_on_spring, "human": _person_and_followers}
+"""How to put everybody in place, by coupling."""

@@ -58,7 +58,7 @@ class Pace:
     rate: float = parameter(20.0, "N/s", "rate at which load is taken up", 0.1, 1e4)
     window: float = parameter(2.0, "s", "time over which a wrench is averaged", 0.01, 100.0)
     settle: float = parameter(0.3, "s", "time of rest before that", 0.0, 100.0)
-    alarm: float = parameter(90.0, "N", "unexplained force at which the arm stops", 1.0, 1e4)
+    alarm: float = parameter(120.0, "N", "unexplained force at which the arm stops", 1.0, 1e4)
     alarm_moment: float = parameter(45.0, "N·m", "unexplained moment at which the arm stops", 1.0, 1e4)
 
 
@@ -152,10 +152,12 @@ class Job:
 
     def unexplained(self) -> str | None:
         """Why the wrench at this wrist cannot be the share alone, or None."""
-        beyond = self.wrench + self.loaded * UP
+        beyond = self.wrench.copy()
+        beyond[2] += float(np.clip(-beyond[2], 0.0, self.loaded))  # any part of its share is explained
         force, moment = float(np.linalg.norm(beyond[:3])), float(np.linalg.norm(beyond[3:]))
         if force > self.pace.alarm:
-            return f"{force:.0f} N at the wrist beyond its share of {self.loaded:.0f} N (limit {self.pace.alarm:g} N): a partner fails"
+            share = f"its share of {self.loaded:.0f} N"
+            return f"{force:.0f} N at the wrist beyond {share} (limit {self.pace.alarm:g} N): a partner fails"
         if moment > self.pace.alarm_moment:
             return f"{moment:.0f} N·m at the wrist (limit {self.pace.alarm_moment:g} N·m): a partner fails"
         return None
@@ -187,7 +189,7 @@ class FollowerCarry(Job):
             State("ready"),
             State("grasp", enter=self.close, timeout=lambda: self.pace.settle, after="measure"),
             State("measure", during=self.average, timeout=0.2, after="relax"),
-            State("relax", enter=self._relax, during=self._bleed, timeout=lambda: 2.0 * self.bleed.time, after="gripped"),
+            State("relax", self._relax, during=self._bleed, timeout=lambda: 2.0 * self.bleed.time, after="gripped"),
             State("gripped", during=self._bleed),
             State("load", during=lambda: self._ramp(self.weight)),
             State("carry", during=lambda: self._ramp(self.weight)),
@@ -262,12 +264,41 @@ class LeaderCarry(Job):
         self.arm.controller.follow(self.path, self._now_ns)  # type: ignore[attr-defined]
 
 
+@dataclass
+class Press:
+    """With what force a follower keeps in touch.
+
+    Attributes:
+        force: along its tool, [N].
+        rate: at which it is built up, [N/s].
+    """
+
+    force: float = parameter(0.0, "N", "force with which the follower keeps in touch", 0.0, 1e3)
+    rate: float = parameter(5.0, "N/s", "rate at which that is built up", 0.1, 1e4)
+
+
 class Follow(Job):
-    """A follower that has nothing to do but to follow the force at its wrist."""
+    """A follower that has nothing to do but to follow the force at its wrist, and to keep in touch."""
+
+    def __init__(self, arm: TeamArm, grip: Grip | None, gravity: float, report: Report) -> None:
+        self.press, self._pressed = Press(), 0.0
+        super().__init__(arm, grip, gravity, report)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a user may set."""
+        return {**super().parameters, "press": self.press}
 
     def make(self) -> Machine:
         """Follow, and fault."""
-        return Machine(self.arm.name, [State("follow"), State("fault")], [Transition(ANY, "follow", event="go")])
+        states = [State("follow", during=self._push), State("fault")]
+        return Machine(self.arm.name, states, [Transition(ANY, "follow", event="go")])
+
+    def _push(self) -> None:
+        step = self.press.rate * self._dt
+        self._pressed += float(np.clip(self.press.force - self._pressed, -step, step))
+        controller = self.arm.controller
+        controller.wanted[:3] = self._pressed * controller.arm.rotation[:, 2]  # type: ignore[attr-defined]
 
 
 class Lead(LeaderCarry):

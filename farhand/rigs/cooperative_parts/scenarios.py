@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from farhand.control.trajectory import Move
 from farhand.rigs.rig import Scenario
+from farhand.world import ForcePulse
 
 ARMS = ("leader", "follower_1", "follower_2", "follower_3", "follower_4")
 
@@ -15,7 +17,7 @@ def orders(time: float, order: str, followers: int, leader: bool = True) -> tupl
 
 def carrying(followers: int = 3, tempo: float = 1.0) -> tuple[str, ...]:
     """Grasp, take up the load, carry, put down, release."""
-    end = 7.0 + 22.0 * tempo
+    end = 7.0 + 23.0 * tempo
     return (
         *orders(0.5, "grasp", followers),
         *orders(3.5, "lift", followers, leader=False),
@@ -25,10 +27,34 @@ def carrying(followers: int = 3, tempo: float = 1.0) -> tuple[str, ...]:
     )
 
 
+SOFT = {"stiffness": 200, "damping": 40, "rotational_stiffness": 5, "rotational_damping": 1}
+"""A person's grip while guiding; assumed, [N/m], [N·s/m], [N·m/rad], [N·m·s/rad]."""
+
+ALONE: dict[str, object] = {"rig.coupling": "human", "rig.followers": 1, "rig.size": "0.12,0.1,0.1"}
+
+GIVEN = ("1:set follower_1.job.orders.order=grasp", "1.8:set hand.open=true")
+"""A person holds an object between the jaws, and lets go when they have closed."""
+
+TAKEN = (
+    *(f"5:set hand.{name}={value}" for name, value in SOFT.items()),
+    "5.5:set hand.open=false",
+    "12.5:set hand.open=true",
+    "12.9:set hand.stiffness=5e4",
+    "12.9:set hand.damping=1e3",
+    "13:set hand.open=false",
+    "13.3:set follower_1.job.orders.order=release",
+)
+"""The person takes hold again to guide, lets go, and takes the object back in the end."""
+
 SCENARIOS = {
     item.name: item
     for item in (
-        Scenario("carry", "a 20 kg beam is lifted, carried along five points and set down by four arms", 33.5, commands=carrying()),
+        Scenario(
+            "carry",
+            "a 20 kg beam is lifted, carried along five points and set down by four arms",
+            34.5,
+            commands=carrying(),
+        ),
         Scenario(
             "kill",
             "as carry, but the controller of one follower dies on the way",
@@ -42,7 +68,7 @@ SCENARIOS = {
             commands=(
                 *carrying(),
                 "11:set follower_1.force.kp=5",
-                "12:set follower_2.force.mode=compliance",
+                "12:set follower_2.force.mode=hold-moment",
                 "13:set follower_3.filters.r_wrench=500",
                 "14:set leader.loop.kp=300",
                 "15:set leader.filters.r_velocity=50",
@@ -51,9 +77,57 @@ SCENARIOS = {
         Scenario(
             "pair",
             "a leader pushes a follower along by a spring, there and back",
-            16.0,
+            17.0,
             settings={"rig.coupling": "spring", "rig.followers": 1},
-            commands=("1:set leader.job.orders.order=go",),
+            commands=("5:set leader.job.orders.order=go",),
+        ),
+        Scenario(
+            "weigh",
+            "SM-1: a person puts an object into the jaws; it is weighed, guided and given back",
+            14.0,
+            moves=(Move(6.0, 3.0, (0.0, 0.0, 0.1), label="up"), Move(9.0, 3.0, (0.15, 0.0, 0.0), label="aside")),
+            settings={**ALONE, "rig.job": "weigh", "rig.mass": 2.122},
+            commands=(*GIVEN, *TAKEN),
+        ),
+        Scenario(
+            "centre",
+            "SM-2: mass and centre of gravity of an object from two poses, then guiding",
+            18.0,
+            moves=(),
+            settings={**ALONE, "rig.job": "centre", "rig.mass": 2.002},
+            commands=GIVEN,
+        ),
+        Scenario(
+            "lift",
+            "SM-3: an object is lifted from a table, a person's push and twist starts guiding",
+            22.0,
+            moves=(Move(15.5, 4.0, (0.2, 0.0, 0.05), label="aside and up"),),
+            settings={**ALONE, "rig.job": "lift", "rig.mass": 2.122},
+            commands=(
+                "0:set hand.open=true",
+                "1:set follower_1.job.orders.order=grasp",
+                "15:set hand.stiffness=200",
+                "15:set hand.damping=40",
+                "15:set hand.rotational_stiffness=0",
+                "15:set hand.rotational_damping=0",
+                "15.1:set hand.open=false",
+                "20.5:set hand.open=true",
+            ),
+            pulses=(ForcePulse(14.0, 0.8, (0.0, 20.0, 0.0, 0.0, 3.0, 0.0)),),
+        ),
+        Scenario(
+            "guide",
+            "SM-4: two followers clamp one object, weigh their shares, and a person guides it",
+            20.0,
+            moves=(Move(8.0, 8.0, (0.1, 0.0, 0.1), label="aside and up"),),
+            settings={"rig.coupling": "human", "rig.job": "share", "rig.followers": 2, "rig.mass": 5.2},
+            commands=(
+                "1:set follower_1.job.orders.order=grasp",
+                "1:set follower_2.job.orders.order=grasp",
+                "1.5:set hand.open=true",
+                *(f"6:set hand.{name}={value}" for name, value in SOFT.items()),
+                "6.1:set hand.open=false",
+            ),
         ),
     )
 }

@@ -64,7 +64,7 @@ class Cooperative:
     mass: float = parameter(20.0, "kg", "mass of what is carried", 0.01, 1000.0)  # the task's
     size: Array = parameter((2.0, 0.2, 0.1), "m", "edges of what is carried", 0.01, 10.0)  # assumed
     off_centre: float = parameter(0.0, "m", "centre of mass off the middle, along x", -1.0, 1.0)
-    travel: Array = parameter((0.2, 0.1, 0.2), "m", "how far it is carried", -5.0, 5.0)  # assumed
+    travel: Array = parameter((0.2, 0.1, 0.15), "m", "how far it is carried", -5.0, 5.0)  # assumed
     tempo: float = parameter(1.0, "-", "time of the path over its normal time", 0.1, 100.0)
     misfit: float = parameter(3e-4, "m", "how far jaws close beside where they stand", -0.05, 0.05)  # assumed
     friction: str = parameter(

@@ -11,7 +11,7 @@ from farhand.control.force_map import ForceMap
 from farhand.coupling import Coupling, PositionForce
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
-from farhand.link.layers import TimeDomainPassivity
+from farhand.link.layers import Layer
 from farhand.link.packet import Packet, model_hash
 from farhand.linked_bridge import LinkedBridge, LinkEnd
 from farhand.mapping import WorkspaceMapping
@@ -47,7 +47,7 @@ def make_bridge(
     link: EmulatedLink,
     watchdog: Watchdog,
     name: str,
-    layer: TimeDomainPassivity | None = None,
+    layer: Layer | None = None,
 ) -> Bridge:
     """The law between the stations: in one process, or two ends with the emulated link between them."""
     if link.perfect and layer is None:

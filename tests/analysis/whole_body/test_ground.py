@@ -10,12 +10,12 @@ from farhand.analysis.whole_body.stepping import FullStep, Stepper
 
 
 def test_postures_keep_to_the_joints_ranges():
-    """Feet and weight are where they should be to a millimetre."""
+    """Feet and weight are where they should be to 0.1 mm on the ground, to 5 mm with a foot in the air."""
     stepper = Stepper()
     plan = stepper.postures(FullStep(0.025).stances()[:4])
     limits = stepper.robot.limits
     assert (plan.q[:, 7:] >= limits.lower[6:] - 1e-6).all() and (plan.q[:, 7:] <= limits.upper[6:] + 1e-6).all()
-    assert plan.error[::12].max() < 1e-3
+    assert plan.error[:36:12].max() < 1e-4 and plan.error.max() < 5e-3
 
 
 @pytest.mark.slow

@@ -1,0 +1,126 @@
+"""Virtual fixtures: forces that guide a tool along a plane, a line, a tube or to a point, or keep it out of a region."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.errors import BadValue
+from farhand.parameters import parameter
+
+Array = np.ndarray
+
+RAMP = 0.5
+"""How long a fixture takes to come to full strength after it was chosen or moved, [s]."""
+
+
+def _to_plane(x: Array, u: Array, radius: float) -> Array:
+    return -u * float(u.dot(x))
+
+
+def _to_line(x: Array, u: Array, radius: float) -> Array:
+    return u * float(u.dot(x)) - x
+
+
+def _into_tube(x: Array, u: Array, radius: float) -> Array:
+    across = _to_line(x, u, radius)
+    distance = math.sqrt(float(across.dot(across)))
+    return across * max(0.0, 1.0 - radius / distance) if distance > 0.0 else across
+
+
+def _out_of_region(x: Array, u: Array, radius: float) -> Array:
+    distance = math.sqrt(float(x.dot(x)))
+    if distance >= radius:
+        return np.zeros(3)
+    return x * (radius / distance - 1.0) if distance > 1e-9 else u * radius
+
+
+def _to_point(x: Array, u: Array, radius: float) -> Array:
+    return -x
+
+
+KINDS: dict[str, Callable[[Array, Array, float], Array]] = {
+    "plane": _to_plane,
+    "line": _to_line,
+    "tube": _into_tube,
+    "forbidden": _out_of_region,
+    "attractor": _to_point,
+}
+"""Every fixture by name: the way from a place to the nearest one that is allowed, both counted from its point, [m]."""
+
+
+@dataclass
+class Fixture:
+    r"""A spring towards the nearest place that is allowed, and a damper that only resists.
+
+    .. math:: f = \min(k\,|d|,\, f_{max})\,\hat d - c\,\hat d\,\hat d^\top \dot x
+
+    d leads from the tool to the nearest allowed place: on a ``plane`` through ``point`` with normal ``direction``, on a
+    ``line`` along it, in a ``tube`` of ``radius`` around that line, outside the ball of ``radius`` around the point
+    (``forbidden``), or at the point itself (``attractor``). The spring's force depends on |d| alone, which makes it the
+    slope of a potential: it gives back what was put in and no more, and the damper takes. Choosing or moving a fixture
+    lets it grow from nothing.
+
+    Attributes:
+        kind: which, or ``none``.
+        side: whose tool is guided.
+        point: a point of it in world, [m].
+        direction: its normal or axis in world; normalised when used.
+        radius: of a tube or a region, [m].
+        stiffness: k, [N/m].
+        damping: c, [N·s/m].
+        limit: f_max, largest push of the spring, [N].
+        strength: share of its full force that has grown so far, [-].
+        stored: energy in the spring at the last :meth:`push`, [J].
+        attached: whether it pushes on anything; if not, it cannot be chosen.
+    """
+
+    kind: str = parameter("none", "-", "which fixture guides the tool", choices=("none", *KINDS))
+    side: str = parameter("leader", "-", "whose tool is guided", choices=("leader", "follower"))
+    point: Array = parameter((0.0, 0.0, 0.0), "m", "a point of the fixture in world", -10.0, 10.0)
+    direction: Array = parameter((0.0, 0.0, 1.0), "-", "normal of the plane, axis of line and tube", -1.0, 1.0)
+    radius: float = parameter(0.05, "m", "radius of tube and forbidden region", 0.0, 10.0)
+    stiffness: float = parameter(500.0, "N/m", "stiffness of the fixture", 0.0, 1e5)
+    damping: float = parameter(20.0, "N·s/m", "damping across the fixture", 0.0, 1e4)
+    limit: float = parameter(40.0, "N", "largest push of the fixture", 0.0, 1e3)
+
+    def __post_init__(self) -> None:
+        """Prepare what depends on the parameters."""
+        self.strength, self.stored, self.attached = 0.0, 0.0, True
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Normalise the direction, and grow from nothing."""
+        if not self.attached and self.kind != "none":
+            raise BadValue("this run has no fixture to change; start it with --set fixture.kind=none or another kind")
+        length = float(np.linalg.norm(self.direction))
+        if length < 1e-9:
+            raise BadValue("fixture.direction = 0,0,0 has no direction; give it a length above 0")
+        self._unit = self.direction / length
+        self.strength = 0.0
+
+    def push(self, position: Array, velocity: Array, dt: float, force: Array) -> None:
+        """Write the force on a tool at a place [m] that moves [m/s], ``dt`` after the last call [s]; [N]."""
+        force[:] = 0.0
+        self.stored = 0.0
+        if self.kind == "none":
+            return
+        self.strength = min(1.0, self.strength + dt / RAMP)
+        way = KINDS[self.kind](position - self.point, self._unit, self.radius)
+        distance = math.sqrt(float(way.dot(way)))
+        if distance < 1e-12:
+            return
+        way /= distance
+        size = min(self.stiffness * distance, self.limit)
+        self.stored = self.strength * self._potential(distance)
+        resisting = self.damping * float(way.dot(velocity))
+        np.multiply(way, self.strength * (size - resisting), force)
+
+    def _potential(self, distance: float) -> float:
+        """Work of the spring from here to the nearest allowed place, [J]."""
+        if self.stiffness * distance <= self.limit:
+            return 0.5 * self.stiffness * distance**2
+        return self.limit * (distance - 0.5 * self.limit / self.stiffness)

@@ -1,0 +1,148 @@
+"""Alignment: demonstrations of unlike timing brought to one phase, by dynamic time warping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.learning.demonstration import Demonstration
+from farhand.spatial import rotation_from_vector, rotation_vector
+
+Array = np.ndarray
+
+GRID = 200
+"""Samples on which demonstrations are compared."""
+
+DAWDLE = 0.02
+"""What it costs to let time pass in one demonstration and not in the other, as a share of the whole range."""
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Demonstrations at the same phases, m of them with n samples.
+
+    Attributes:
+        phase: 0 to 1, shape (n,), [-].
+        motion: position [m], then rotation vector from ``reference`` in world axes [rad], shape (m, n, 6).
+        force: shape (m, n, 3), [N].
+        reference: mean orientation of all, rotation matrix.
+        durations: of the demonstrations, shape (m,), [s].
+    """
+
+    phase: Array
+    motion: Array
+    force: Array
+    reference: Array
+    durations: Array
+
+    @property
+    def duration(self) -> float:
+        """Mean duration, [s]."""
+        return float(self.durations.mean())
+
+
+def align(demonstrations: Sequence[Demonstration], samples: int = 400) -> Aligned:
+    """Bring demonstrations to one phase, which runs as it does in their mean.
+
+    Each is warped to the one that the others resemble most. The warps' mean is the timing of the skill, so that it is
+    nobody's own. The range of position and of force over all demonstrations makes both count alike.
+    """
+    reference = mean_rotation(np.concatenate([d.rotation[:: max(1, len(d.times) // GRID)] for d in demonstrations]))
+    coarse = [_sampled(d, reference, np.linspace(0.0, 1.0, GRID)) for d in demonstrations]
+    features = _features(coarse)
+    middle = int(np.argmin([sum(_distance(a, b) for b in features) for a in features]))
+    warps = np.stack([warp(features[middle], other) for other in features])
+    mean = warps.mean(axis=0)
+    phase = np.linspace(0.0, 1.0, samples)
+    at = np.interp(phase, mean, np.linspace(0.0, 1.0, GRID))
+    own = [np.interp(at, np.linspace(0.0, 1.0, GRID), one) for one in warps]
+    fine = [_sampled(d, reference, place) for d, place in zip(demonstrations, own, strict=True)]
+    motion, force = np.stack([f[:, :6] for f in fine]), np.stack([f[:, 6:] for f in fine])
+    return Aligned(phase, motion, force, reference, np.array([d.duration for d in demonstrations]))
+
+
+def mean_rotation(rotations: Array) -> Array:
+    """The rotation nearest to the mean of rotation matrices, shape (n, 3, 3)."""
+    u, _, vt = np.linalg.svd(rotations.mean(axis=0))
+    return u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
+
+
+def _sampled(demonstration: Demonstration, reference: Array, at: Array) -> Array:
+    """Position, rotation vector and force at shares of the duration, shape (n, 9)."""
+    times = at * demonstration.duration
+    own = demonstration.times
+    vectors = np.stack([rotation_vector(R @ reference.T) for R in demonstration.rotation])
+    force = np.where(np.isfinite(demonstration.force), demonstration.force, 0.0)
+    columns = np.concatenate([demonstration.position, _continuous(vectors), force], axis=1)
+    return np.stack([np.interp(times, own, column) for column in columns.T], axis=1)
+
+
+def _continuous(vectors: Array) -> Array:
+    """Rotation vectors without the jump from π to −π."""
+    vectors = vectors.copy()
+    for i in range(1, len(vectors)):
+        angle = float(np.linalg.norm(vectors[i]))
+        if angle > 1.0 and vectors[i] @ vectors[i - 1] < 0.0:
+            vectors[i] *= 1.0 - 2.0 * np.pi / angle
+    return vectors
+
+
+def rotation_at(vector: Array, reference: Array) -> Array:
+    """The rotation matrix that a rotation vector from ``reference`` stands for."""
+    return rotation_from_vector(vector) @ reference
+
+
+def _features(sampled: list[Array]) -> list[Array]:
+    everything = np.concatenate(sampled)
+    position = max(float(np.ptp(everything[:, :3], axis=0).max()), 1e-9)
+    force = max(float(np.ptp(everything[:, 6:], axis=0).max()), 1.0)
+    return [np.concatenate([one[:, :3] / position, one[:, 6:] / force], axis=1) for one in sampled]
+
+
+def _distance(a: Array, b: Array) -> float:
+    return float(np.square(a - b).sum())
+
+
+def warp(a: Array, b: Array) -> Array:
+    """Where in ``b`` (0 to 1) belongs what is in ``a`` at equal steps; both of shape (n, features), monotone.
+
+    Dynamic time warping with a small price on dawdling, the path's steps smoothed into a line that never stands still.
+    """
+    cost = np.square(a[:, None, :] - b[None, :, :]).sum(axis=2)
+    total = _accumulated(cost, DAWDLE)
+    n, m = cost.shape
+    sums, counts = np.zeros(n), np.zeros(n)
+    i, j = n - 1, m - 1
+    while True:
+        sums[i] += j
+        counts[i] += 1
+        if i == 0 and j == 0:
+            break
+        steps = [(total[i - 1, j - 1], i - 1, j - 1)] if i and j else []
+        steps += [(total[i - 1, j] + DAWDLE, i - 1, j)] if i else []
+        steps += [(total[i, j - 1] + DAWDLE, i, j - 1)] if j else []
+        _, i, j = min(steps)
+    return _smoothed(sums / counts / (m - 1))
+
+
+def _accumulated(cost: Array, dawdle: float) -> Array:
+    """Cheapest way to every cell, row by row; within a row the running minimum of a sum makes it one pass."""
+    total = np.empty_like(cost)
+    total[0] = np.cumsum(cost[0] + dawdle) - dawdle
+    for i in range(1, len(cost)):
+        above = total[i - 1] + dawdle
+        above[1:] = np.minimum(above[1:], total[i - 1, :-1])
+        sums = np.cumsum(cost[i] + dawdle)
+        total[i] = np.minimum.accumulate(above + cost[i] - sums) + sums
+    return total
+
+
+def _smoothed(warped: Array, width: int = 11) -> Array:
+    """A monotone line from 0 to 1, averaged over ``width`` steps, each at least a tenth of the mean step."""
+    steps = np.maximum(np.diff(warped), 0.1 / (len(warped) - 1))
+    padded = np.pad(steps, width // 2, mode="edge")
+    steps = np.convolve(padded, np.full(width, 1.0 / width), mode="valid")
+    line = np.concatenate([[0.0], np.cumsum(steps)])
+    return line / line[-1]

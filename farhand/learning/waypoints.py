@@ -1,0 +1,155 @@
+"""Way-points: places taught one by one, kept in a text file, and gone to again one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from farhand.control.controller import Channels
+from farhand.control.trajectory import Quintic, Reference
+from farhand.coupling.coupling import Coupling
+from farhand.coupling.side import Effort, Side
+from farhand.coupling.spring import Spring
+from farhand.errors import BadValue, FileError
+from farhand.files import write_text
+from farhand.learning.demonstration import Demonstration
+from farhand.parameters import parameter
+from farhand.spatial import rotation_vector
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class TaughtPoint:
+    """One place of one chain, from where it began to be taught.
+
+    Attributes:
+        chain: which limb or arm.
+        position: of its tool from where it was when teaching began, [m].
+    """
+
+    chain: str
+    position: tuple[float, float, float]
+
+
+def points_of(demonstrations: Sequence[Demonstration], chain: str) -> list[TaughtPoint]:
+    """Where each demonstration ended, from where the first one began: one press of the button, one place."""
+    start = demonstrations[0].position[0]
+    return [TaughtPoint(chain, tuple((one.position[-1] - start).tolist())) for one in demonstrations]
+
+
+def write_points(path: Path, points: Sequence[TaughtPoint]) -> None:
+    """One line ``CHAIN X Y Z`` per place, [m]."""
+    lines = [f"{point.chain} " + " ".join(f"{x:.6f}" for x in point.position) for point in points]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def read_points(path: Path) -> list[TaughtPoint]:
+    """Read such a file; blank lines and those that begin with # are left out.
+
+    Raises:
+        FileError: the file cannot be read.
+        BadValue: a line is not ``CHAIN X Y Z``, there is none, or they are of more than one chain.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}") from None
+    found = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.startswith("#"):
+            found.append(_point(path, number, line.split()))
+    if not found:
+        raise BadValue(f"{path} has no way-point; a line is CHAIN X Y Z, such as left-arm 0.01 0 0.02")
+    chains = sorted({point.chain for point in found})
+    if len(chains) > 1:
+        raise BadValue(f"{path} has way-points of {', '.join(chains)}; a file is of one chain")
+    return found
+
+
+def _point(path: Path, number: int, words: list[str]) -> TaughtPoint:
+    try:
+        chain, x, y, z = words[0], *(float(word) for word in words[1:])
+    except ValueError:
+        raise BadValue(f"{path} line {number} is not CHAIN X Y Z: {' '.join(words)[:60]!r}") from None
+    if not all(abs(value) < 10.0 for value in (x, y, z)):
+        raise BadValue(f"{path} line {number} is further away than 10 m, or not a number")
+    return TaughtPoint(chain, (x, y, z))
+
+
+@dataclass
+class Replay(Coupling):
+    """Go to way-points one after the other, and on to the next once the tool is in a box about the present one.
+
+    A tool that never reports to be there, because its sensors are off, is believed after ``patience``.
+
+    Attributes:
+        spring: that pulls the tool where the arm takes wrenches.
+        speed: along the way, [m/s].
+        box: half the width of the box, [m].
+        patience: after which it is believed to be there, [s].
+        rest: for which it stays, [s].
+        reached: how many way-points it has left behind.
+    """
+
+    name = "way-points"
+    points: ClassVar[Sequence[TaughtPoint]]
+
+    spring: Spring = field(default_factory=Spring)
+    speed: float = parameter(0.05, "m/s", "mean speed along the way", 1e-4, 1.0)
+    box: float = parameter(1e-3, "m", "half the width of the box", 1e-5, 0.1)  # published code of the author
+    patience: float = parameter(1.0, "s", "after which it is believed to be there", 0.0, 60.0)
+    rest: float = parameter(0.3, "s", "stay at a way-point", 0.0, 60.0)
+
+    def __post_init__(self) -> None:
+        """Nothing begun."""
+        super().__post_init__()
+        self.target, self.reached = Reference(), 0
+        self._places = np.array([point.position for point in self.points])
+        self._clock, self._held, self._length = 0.0, 0.0, 1.0
+        self._told = np.zeros(1)
+
+    def record(self, stream: Channels) -> None:
+        """How many way-points are left behind."""
+        self._told = stream.channel("waypoints_reached", 1, "-")
+
+    def engage(self, a: Side, b: Side) -> None:
+        """Begin where the tool is."""
+        super().engage(a, b)
+        self._origin, self.reached = b.position.copy(), 0
+        self.target.stand(b.position, b.rotation)
+        self._depart()
+
+    def _depart(self) -> None:
+        goal = self._origin + self._places[self.reached]
+        self._length = max(0.1, float(np.linalg.norm(goal - self.target.position)) / self.speed)
+        nothing = np.zeros(3)
+        self._way = Quintic([self.target.position, nothing, nothing], [goal, nothing, nothing], self._length)
+        self._clock = self._held = 0.0
+
+    def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
+        """Nothing on the leader; the follower on its way."""
+        self._clock += dt
+        position, velocity, _ = self._way.at(min(self._clock, self._length))
+        self.target.position[:], self.target.twist[:3] = position, velocity
+        np.subtract(self.target.position, b.position, self._translation)
+        self._rotation[:] = rotation_vector(self.target.rotation @ b.rotation.T)
+        np.subtract(self.target.twist, b.twist, self.rate)
+        late = self._clock - self._length
+        there = late > 0.0 and (float(np.abs(self._translation).max()) <= self.box or late > self.patience)
+        self._held = self._held + dt if there else 0.0
+        if self._held > self.rest and self.reached < len(self._places):
+            self.reached += 1
+            if self.reached < len(self._places):
+                self._depart()
+        self._told[0] = self.reached
+        return a.effort(), b.effort(self.spring.pull(self.error, self.rate), self.target)
+
+
+def replaying(points: Sequence[TaughtPoint]) -> type[Replay]:
+    """The law that goes to these way-points."""
+    return type("Replaying", (Replay,), {"points": tuple(points)})

@@ -1,0 +1,258 @@
+"""Limbs of the humanoid PHUA: closed-form kinematics of its 3-DOF arm and leg, and the leg's centre of gravity.
+
+Angles are anatomical and the same on both sides; base axes are x forward, y to the robot's left, z up. Everything takes
+one configuration or many: the last axis holds the three angles or coordinates. The formulas are those of the published
+system with its errata E-06, E-09, E-10 and E-29 and the corrected second angle of the arm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.mapping.ik.solution import Solution
+
+Array = np.ndarray
+
+SLACK = 1e-7
+"""How far beyond a limit an angle may lie before it counts as outside, [rad]: at a straight limb, angles are known
+only to the square root of the rounding error."""
+
+SINGULAR = 0.01
+"""Share of L₁L₂(L₁+L₂) below which the arm's determinant counts as singular (erratum E-19), [-]."""
+
+
+@dataclass(frozen=True)
+class ArmChain:
+    r"""Shoulder flexion θ₁, shoulder abduction θ₂ and elbow flexion θ₃; the origin is the shoulder.
+
+    .. math::
+        x = L_1 c_2 s_1 + L_2 (c_1 s_3 + c_2 c_3 s_1), \quad y = \pm s_2 (L_1 + L_2 c_3), \quad
+        z = L_2 (s_1 s_3 - c_1 c_2 c_3) - L_1 c_1 c_2
+
+    with + on the left. Singular at a straight elbow and at 90° of abduction:
+    :math:`\det J = \pm L_1 L_2 (L_1 + L_2 c_3) s_3 c_2`.
+
+    Attributes:
+        upper: L₁, shoulder to elbow, [m]; published code of the author.
+        fore: L₂, elbow to wrist, [m]; as above.
+        side: +1 left, −1 right.
+        lowest: smallest angles, [rad]; stated in the source.
+        highest: largest angles, [rad]; stated in the source.
+    """
+
+    upper: float = 0.123
+    fore: float = 0.106
+    side: int = 1
+    lowest: tuple[float, float, float] = (math.radians(-45.0), 0.0, 0.0)
+    highest: tuple[float, float, float] = (math.radians(135.0), math.pi, math.radians(120.0))
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Smallest and largest distance of the wrist from the shoulder, [m]."""
+        a, b, cosine = self.upper, self.fore, math.cos(self.highest[2])
+        return math.sqrt(a * a + b * b + 2.0 * a * b * cosine), a + b
+
+    def forward(self, q: Array) -> Array:
+        """Place of the wrist, [m]."""
+        (s1, s2, s3), (c1, c2, c3) = _sines(q)
+        a, b = self.upper, self.fore
+        x = a * c2 * s1 + b * (c1 * s3 + c2 * c3 * s1)
+        z = b * (s1 * s3 - c1 * c2 * c3) - a * c1 * c2
+        return np.stack([x, self.side * s2 * (a + b * c3), z], axis=-1)
+
+    def rotation(self, q: Array) -> Array:
+        """Axes of the last link in base, as the published table of link parameters defines them."""
+        (s1, s2, s3), (c1, c2, c3) = _sines(q)
+        s2 = self.side * s2
+        rows = [
+            [c1 * s3 + c2 * c3 * s1, c1 * c3 - c2 * s1 * s3, s1 * s2],
+            [c3 * s2, -s2 * s3, -c2],
+            [s1 * s3 - c1 * c2 * c3, c3 * s1 + c1 * c2 * s3, -c1 * s2],
+        ]
+        return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+    def angles(self, q: Array) -> Array:
+        """Angles φ about z, θ about y, ψ about x of that rotation, [rad]; the source calls φ roll and ψ yaw."""
+        R = self.rotation(q)
+        phi = np.arctan2(R[..., 1, 0], R[..., 0, 0])
+        theta = np.arctan2(-R[..., 2, 0], R[..., 0, 0] * np.cos(phi) + R[..., 1, 0] * np.sin(phi))
+        return np.stack([phi, theta, np.arctan2(R[..., 2, 1], R[..., 2, 2])], axis=-1)
+
+    def jacobian(self, q: Array) -> Array:
+        """Velocity of the wrist per joint velocity, 3 × 3, [m/rad]."""
+        (s1, s2, s3), (c1, c2, c3) = _sines(q)
+        b, arm, zero = self.fore, self.upper + self.fore * c3, np.zeros_like(s1)
+        rows = [
+            [c1 * c2 * arm - b * s1 * s3, -s1 * s2 * arm, b * (c1 * c3 - s1 * s3 * c2)],
+            [zero, self.side * c2 * arm, -self.side * b * s2 * s3],
+            [b * c1 * s3 + s1 * c2 * arm, c1 * s2 * arm, b * (s1 * c3 + c1 * s3 * c2)],
+        ]
+        return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+    def determinant(self, q: Array) -> Array:
+        """Closed form of det J, [m³]."""
+        a, b = self.upper, self.fore
+        stretch = a + b * np.cos(q[..., 2])
+        return self.side * a * b * stretch * np.sin(q[..., 2]) * np.cos(q[..., 1])
+
+    def singular(self, q: Array, share: float = SINGULAR) -> Array:
+        """Whether det J is below a share of L₁L₂(L₁+L₂)."""
+        return np.abs(self.determinant(q)) < share * self.upper * self.fore * (self.upper + self.fore)
+
+    def candidates(self, p: Array) -> tuple[Array, Array]:
+        """Both ways to reach places, shape (…, 2, 3), [rad], and which of them exist within the limits, (…, 2)."""
+        p = np.asarray(p, dtype=float)
+        a, b = self.upper, self.fore
+        x, y, z = p[..., 0], self.side * p[..., 1], p[..., 2]
+        cosine = ((p * p).sum(-1) - a * a - b * b) / (2.0 * a * b)
+        elbow = np.arccos(np.clip(cosine, -1.0, 1.0))
+        across = b * np.sin(elbow)
+        square = x * x + z * z - across * across
+        opening = np.arctan2(np.sqrt(np.maximum(square, 0.0)), across)
+        exists = (np.abs(cosine) <= 1.0 + 1e-12) & (square >= -1e-15)
+        found = [self._branch(x, y, z, np.arctan2(z, x) + sign * opening, elbow) for sign in (1.0, -1.0)]
+        q = np.stack(found, axis=-2)
+        return q, exists[..., None] & within(q, self.lowest, self.highest)
+
+    def _branch(self, x: Array, y: Array, z: Array, first: Array, elbow: Array) -> Array:
+        b, s3 = self.fore, np.sin(elbow)
+        s1, c1 = np.sin(first), np.cos(first)
+        ahead = (x - b * c1 * s3) * s1 - (z - b * s1 * s3) * c1  # = c₂ (L₁ + L₂ c₃); the printed (4.10) divides by c₂
+        return np.stack([np.arctan2(s1, c1), np.arctan2(y, ahead), elbow], axis=-1)
+
+    def solve(self, p: Array, near: Array) -> Solution:
+        """Angles for one place, the branch nearest ``near`` [rad]; ``near`` itself where there is none."""
+        return _nearest(self, np.asarray(p, dtype=float), near)
+
+
+@dataclass(frozen=True)
+class LegChain:
+    r"""Outward lean ρ of the ankle, dorsiflexion d and knee flexion k, from the sole to the hip end of the thigh.
+
+    .. math::
+        x = L_1 \sin d + L_2 \sin(d - k), \quad M = L_1 \cos d + L_2 \cos(d - k), \quad
+        y = -M \sin r, \quad z = L_0 + M \cos r, \qquad r = \mp\rho
+
+    with − on the left. The origin is on the sole under the ankle.
+
+    Attributes:
+        sole: L₀, sole to ankle, [m]; published code of the author.
+        shank: L₁, ankle to knee, [m]; as above.
+        thigh: L₂, knee to hip, [m]; as above.
+        side: +1 left, −1 right.
+        lowest: smallest angles, [rad]; stated in the source.
+        highest: largest angles, [rad]; stated in the source.
+        masses: of foot, shank and thigh, [kg]; stated in the source.
+        along: distance of the shank's and the thigh's centre of mass from their lower joint, [m]; stated.
+        shank_out: distance of the shank's centre of mass to the outside, [m]; stated.
+        foot_com: of the foot, forward of and above the origin, [m]; derived.
+    """
+
+    sole: float = 0.050
+    shank: float = 0.139
+    thigh: float = 0.143
+    side: int = 1
+    lowest: tuple[float, float, float] = (math.radians(-30.0), math.radians(-40.0), 0.0)
+    highest: tuple[float, float, float] = (math.radians(45.0), math.radians(20.0), math.radians(130.0))
+    masses: tuple[float, float, float] = (0.444, 0.343, 0.243)
+    along: tuple[float, float] = (0.088519, 0.101284)
+    shank_out: float = 0.015861
+    foot_com: tuple[float, float] = (0.009060, 0.0317)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Smallest and largest distance of the hip end from the ankle, [m]."""
+        a, b, cosine = self.shank, self.thigh, math.cos(self.highest[2])
+        return math.sqrt(a * a + b * b + 2.0 * a * b * cosine), a + b
+
+    def forward(self, q: Array) -> Array:
+        """Place of the hip end, [m]."""
+        r, d, k = -self.side * q[..., 0], q[..., 1], q[..., 2]
+        x = self.shank * np.sin(d) + self.thigh * np.sin(d - k)
+        height = self.shank * np.cos(d) + self.thigh * np.cos(d - k)
+        return np.stack([x, -height * np.sin(r), self.sole + height * np.cos(r)], axis=-1)
+
+    def candidates(self, p: Array) -> tuple[Array, Array]:
+        """Both ways to reach places, the hip above and below the ankle, (…, 2, 3), [rad], and which exist, (…, 2)."""
+        p = np.asarray(p, dtype=float)
+        a, b = self.shank, self.thigh
+        x, y, up = p[..., 0], p[..., 1], p[..., 2] - self.sole
+        distance = np.hypot(y, up)
+        cosine = (x * x + distance * distance - a * a - b * b) / (2.0 * a * b)
+        knee = np.arccos(np.clip(cosine, -1.0, 1.0))
+        bend = np.arctan2(b * np.sin(knee), a + b * np.cos(knee))
+        ways = [
+            np.stack([-self.side * np.arctan2(-sign * y, sign * up), np.arctan2(x, sign * distance) + bend, knee], -1)
+            for sign in (1.0, -1.0)
+        ]
+        q = np.stack(ways, axis=-2)
+        return q, (np.abs(cosine) <= 1.0 + 1e-12)[..., None] & within(q, self.lowest, self.highest)
+
+    def solve(self, p: Array, near: Array) -> Solution:
+        """Angles for one place; ``near`` [rad] itself where there are none."""
+        return _nearest(self, np.asarray(p, dtype=float), near)
+
+    def jacobian(self, q: Array) -> Array:
+        """Velocity of the hip end per joint velocity, 3 × 3, [m/rad]."""
+        return self._turned(q, self.shank, self.thigh, 0.0)
+
+    def centre(self, q: Array) -> Array:
+        """Centre of gravity of the leg, foot included, [m]; offsets below 3 mm are left out, as published."""
+        m0, m1, m2 = self.masses
+        r, d, k = -self.side * q[..., 0], q[..., 1], q[..., 2]
+        r1, r2 = self.along
+        out = self.side * self.shank_out
+        up = m1 * r1 * np.cos(d) + m2 * (self.shank * np.cos(d) + r2 * np.cos(d - k))  # [kg·m]
+        x = m0 * self.foot_com[0] + m1 * r1 * np.sin(d) + m2 * (self.shank * np.sin(d) + r2 * np.sin(d - k))
+        y = -np.sin(r) * up + m1 * out * np.cos(r)  # the sign of the last term as in (4.25), erratum E-06
+        z = m0 * self.foot_com[1] + (m1 + m2) * self.sole + np.cos(r) * up + m1 * out * np.sin(r)
+        return np.stack([x, y, z], axis=-1) / sum(self.masses)
+
+    def centre_jacobian(self, q: Array) -> Array:
+        """Velocity of the centre of gravity per joint velocity, 3 × 3, [m/rad]."""
+        _, m1, m2 = self.masses
+        r1, r2 = self.along
+        lower, sideways = m1 * r1 + m2 * self.shank, m1 * self.side * self.shank_out
+        return self._turned(q, lower, m2 * r2, sideways) / sum(self.masses)
+
+    def _turned(self, q: Array, lower: float, upper: float, out: float) -> Array:
+        """Derivative of a sum of ``lower`` along the shank, ``upper`` along the thigh and ``out`` sideways."""
+        r, d, k = -self.side * q[..., 0], q[..., 1], q[..., 2]
+        x = lower * np.sin(d) + upper * np.sin(d - k)
+        height = lower * np.cos(d) + upper * np.cos(d - k)
+        sr, cr, zero = np.sin(r), np.cos(r), np.zeros_like(x)
+        by_r = [zero, -height * cr - out * sr, -height * sr + out * cr]
+        by_d = [height, x * sr, -x * cr]
+        by_k = [-upper * np.cos(d - k), -upper * np.sin(d - k) * sr, upper * np.sin(d - k) * cr]
+        columns = [np.stack(column, axis=-1) for column in ([-self.side * v for v in by_r], by_d, by_k)]
+        return np.stack(columns, axis=-1)
+
+
+def within(q: Array, lowest: tuple[float, ...], highest: tuple[float, ...]) -> Array:
+    """Whether all angles lie inside the limits, [rad]."""
+    return np.asarray(((q >= np.array(lowest) - SLACK) & (q <= np.array(highest) + SLACK)).all(-1))
+
+
+def _sines(q: Array) -> tuple[list[Array], list[Array]]:
+    s, c = np.sin(q), np.cos(q)
+    return [s[..., i] for i in range(3)], [c[..., i] for i in range(3)]
+
+
+def _nearest(chain: ArmChain | LegChain, p: Array, near: Array) -> Solution:
+    q, valid = chain.candidates(p)
+    inside = float(np.abs(p).max()) < math.inf  # false for NaN too
+    if not (inside and valid.any()):
+        status = "limited" if inside and _meets(chain, q, p) else "unreachable" if inside else "invalid"
+        away = float(np.linalg.norm(chain.forward(near) - p)) if inside else math.inf
+        return Solution(np.array(near, dtype=float), status, away, 0.0, 0)
+    distance = np.where(valid, np.abs(q - near).max(-1), math.inf)
+    best = q[int(np.argmin(distance))]
+    return Solution(best, "solved", float(np.linalg.norm(chain.forward(best) - p)), 0.0, 0)
+
+
+def _meets(chain: ArmChain | LegChain, q: Array, p: Array) -> bool:
+    """Whether an angle beyond its limit is all that is wrong."""
+    return bool((np.linalg.norm(chain.forward(q) - p, axis=-1) < 1e-9).any())

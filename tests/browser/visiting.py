@@ -1,0 +1,104 @@
+"""A dual-arm session in wall time with its page, and somebody who looks at it."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from farhand.clock import WallClock
+from farhand.console import Page, scene_of, serve
+from farhand.console.drawing import extent_of
+from farhand.console.kinematics import Kinematics
+from farhand.console.stage import FIELD_OF_VIEW, camera_of
+from farhand.console.viewer import PANEL_WIDTH
+from farhand.rigs import Options, Rig, build_rig
+
+SECONDS = 60.0  # [s], the longest a test waits for anything; software rendering on a busy machine is slow
+SIZE = {"width": 640, "height": 300}
+
+
+class Run:
+    """A session that runs in wall time, and its page.
+
+    Attributes:
+        rig: what runs.
+        served: its page.
+    """
+
+    def __init__(self, scenario: str, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.rig: Rig = build_rig("dual-arm", Options(scenario=scenario, clock=WallClock()))
+        session = self.rig.session
+        self.served: Page = serve(session.telemetry.path, scene_of(self.rig), host, port, session.commands)
+        self._thread = threading.Thread(target=session.run, args=(600.0, self.served.poll, 0.02))
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the session and take the page down."""
+        self.rig.session.finish()
+        self._thread.join()
+        self.served.close()
+        self.rig.close()
+
+
+class Visitor:
+    """Somebody with the page open.
+
+    Attributes:
+        page: of the browser.
+        complaints: errors the browser's console has shown.
+    """
+
+    def __init__(self, browser: Any, address: str) -> None:
+        self.page = browser.new_page(viewport=SIZE)
+        self.page.set_default_timeout(1e3 * SECONDS)
+        self.complaints: list[str] = []
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(address)
+        self.page.locator("canvas").first.wait_for()
+        self.page.add_style_tag(content=".mantine-Notifications-root { display: none }")
+
+    def text(self) -> str:
+        """What the page says."""
+        return self.page.inner_text("body")
+
+    def newtons(self, what: str) -> float:
+        """A force that the panel tells, [N]."""
+        found = re.search(rf"{what}.*?([\d.]+) N", self.text(), re.DOTALL)
+        return float(found.group(1)) if found else 0.0
+
+    def pixels(self) -> np.ndarray:
+        """The picture left of the panel."""
+        image = pytest.importorskip("PIL.Image")
+        shot = self.page.screenshot(clip={"x": 0, "y": 0, "width": 290, "height": 200}, timeout=1e3 * SECONDS)
+        return np.asarray(image.open(io.BytesIO(shot)).convert("L"), dtype=float)
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether it comes true in time."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def on_screen(run: Run, point: np.ndarray) -> tuple[float, float]:
+    """Where a point of the world [m] is in the window, [px], before anybody has moved the camera."""
+    scene = scene_of(run.rig)
+    middle, back = camera_of(extent_of(scene, Kinematics(scene)), scene["rig"])
+    forward = -back / np.linalg.norm(back)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    seen = point - (middle + back)
+    scale = 0.5 * SIZE["height"] / np.tan(0.5 * FIELD_OF_VIEW) / float(seen @ forward)
+    across, along = scale * float(seen @ right), scale * float(seen @ np.cross(right, forward))
+    return 0.5 * (SIZE["width"] - PANEL_WIDTH) + across, 0.5 * SIZE["height"] - along

@@ -1,0 +1,142 @@
+"""The panel and the hand: what a visitor does becomes requests, and what the session answers is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import viser
+
+from farhand.console.scene import scene_of
+from farhand.console.status import Health
+from farhand.console.tuning import Tuning, _in_order
+from farhand.console.viewer import Console
+from farhand.telemetry import Reader
+
+FRAME = 1.0 / 30.0
+
+
+class Heard(list):
+    """Requests, as the session would get them."""
+
+    def send(self, name: str, path: str = "", value: object = None) -> None:
+        self.append((name, path, value))
+
+
+@pytest.fixture
+def heard() -> Heard:
+    """Nothing yet."""
+    return Heard()
+
+
+@pytest.fixture
+def console(rig, heard) -> Iterator[Console]:
+    """The console of the dual-arm rig, on a page nobody looks at."""
+    server = viser.ViserServer("127.0.0.1", 0, verbose=False)
+    made = Console(server, Reader(rig.session.telemetry.path), scene_of(rig), heard, shadows=False)
+    made.frame(FRAME, Health(), False, True)
+    yield made
+    server.stop()
+
+
+def drag(console: Console, phase: str, place: np.ndarray) -> None:
+    """A visitor moves the handle."""
+    event = SimpleNamespace(phase=phase, target=SimpleNamespace(position=place))
+    asyncio.run(console.grasp._moved(event))
+
+
+def test_a_drag_moves_the_hand_no_faster_than_an_arm(console, heard):
+    """Half a metre a second, however far the mouse jumps."""
+    far = np.array(console.grasp._handle.position) + [1.0, 0.0, 0.0]
+    drag(console, "start", far)
+    console.frame(FRAME, Health(), False, False)
+    name, path, value = heard[-1]
+    assert (name, path) == ("set", "hand.drag")
+    assert np.linalg.norm(value) == pytest.approx(0.5 * FRAME, rel=0.01)
+
+
+def test_the_hand_pulls_no_harder_than_it_can(console, heard):
+    """The leader stands still here, so the spring's stretch is bounded by force over stiffness."""
+    drag(console, "start", np.array(console.grasp._handle.position) + [1.0, 0.0, 0.0])
+    for _ in range(60):
+        console.frame(FRAME, Health(), False, False)
+    assert np.linalg.norm(heard[-1][2]) <= 100.0 / 1000.0 + 0.01
+    drag(console, "end", np.zeros(3))
+    count = len(heard)
+    console.frame(FRAME, Health(), False, False)
+    assert len(heard) == count  # let go of the handle, the hand stays where it is
+
+
+def test_keys_move_the_hand_and_bring_it_back(console, heard):
+    """A centimetre each."""
+    console.grasp.nudge(np.array([0.0, 0.01, 0.0]))
+    for _ in range(5):
+        console.frame(FRAME, Health(), False, False)
+    assert heard[-1][2] == pytest.approx([0.0, 0.01, 0.0], abs=3e-4)
+    console.grasp.release()
+    for _ in range(5):
+        console.frame(FRAME, Health(), False, False)
+    assert heard[-1][2] == pytest.approx([0.0, 0.0, 0.0], abs=3e-4)
+
+
+def test_an_open_hand_takes_hold_when_it_is_dragged(console, heard):
+    """And only then does anything move."""
+    console.grasp.change("hand.open", True, console.drawing.kinematics.tool_position["leader"])
+    drag(console, "start", np.array(console.grasp._handle.position) + [0.1, 0.0, 0.0])
+    assert heard[-1] == ("set", "hand.open", False)
+
+
+def test_the_clutch_parts_and_couples_again(console, heard):
+    """One button for both."""
+    console.controls._press("Clutch")
+    console.controls._press("Clutch")
+    console.controls._press("Engage")
+    assert [name for name, *_ in heard[-3:]] == ["clutch", "declutch", "engage"]
+
+
+def test_a_dead_man_that_is_let_go_parts_the_coupling(console, heard, rig):
+    """Coupled while it is held, apart when not; the session is told that it must be held."""
+    rig.session.run(0.5)
+    controls = console.controls
+    controls._deadman.value = True
+    assert ("deadman", "", True) in heard
+    console.frame(FRAME, Health(), False, False)
+    assert heard[-1][0] == "release"
+    controls._hold(10.0)
+    console.frame(FRAME, Health(), False, False)
+    assert heard[-1][0] == "engage"
+    controls._hold(-1.0)
+    console.frame(FRAME, Health(), False, False)
+    assert heard[-1][0] == "release"
+
+
+def test_a_refused_value_goes_back_to_what_it_was(console, rig):
+    """The form shows the truth, not the wish; an accepted one stays."""
+    tuning = console.controls._tuning
+    (item,) = tuning._inputs["wall.stiffness"]
+    item.value = "-5"
+    rig.session.commands.post("set", "wall.stiffness", "-5")
+    rig.session.run(0.01)
+    console.frame(FRAME, Health(), False, True)
+    assert item.value == "6000"
+    rig.session.commands.post("set", "wall.stiffness", "800")
+    rig.session.run(0.01)
+    console.frame(FRAME, Health(), False, True)
+    assert item.value == "800"
+
+
+def test_a_run_without_a_link_gets_one_by_a_new_session(console, heard):
+    """Its delay cannot be changed live, and asking for one does not end in a refusal."""
+    tuning: Tuning = console.controls._tuning
+    tuning._relink({"link.delay": "40", "link.jitter": "0", "link.loss": "0"})
+    assert heard[-1] == ("restart", "", {"delay": "40", "jitter": "0", "loss": "0"})
+
+
+@pytest.mark.parametrize(("delay", "first"), [("40", "link.delay"), ("5", "link.jitter")])
+def test_jitter_fits_into_the_delay_at_every_step(delay, first):
+    """A delay that grows is set before the jitter, one that shrinks after it."""
+    knobs = {"link.delay": {"value": 20.0}}
+    assert _in_order({"link.delay": delay, "link.jitter": "2"}, knobs)[0] == first

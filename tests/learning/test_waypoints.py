@@ -1,0 +1,69 @@
+"""Way-points: a text file that keeps them, and a law that goes to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.coupling.side import Side
+from farhand.errors import BadValue, FileError
+from farhand.learning.waypoints import TaughtPoint, points_of, read_points, replaying, write_points
+from tests.learning.conftest import made_up
+
+POINTS = [TaughtPoint("left-arm", (0.01, 0.0, 0.02)), TaughtPoint("left-arm", (-0.01, 0.005, 0.0))]
+
+
+def test_a_file_gives_the_same_points_back(tmp_path):
+    """To a micrometre; comments and blank lines are left out."""
+    path = tmp_path / "points.txt"
+    write_points(path, POINTS)
+    path.write_text("# taught\n\n" + path.read_text())
+    assert read_points(path) == POINTS
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "has no way-point"),
+        ("left-arm 1 2\n", "line 1 is not CHAIN X Y Z"),
+        ("left-arm 0 0 0\nleft-arm a b c\n", "line 2 is not CHAIN X Y Z"),
+        ("left-arm nan 0 0\n", "not a number"),
+        ("left-arm 0 0 0\nright-arm 0 0 0\n", "way-points of left-arm, right-arm"),
+    ],
+)
+def test_bad_files_are_refused_by_line(tmp_path, text, reason):
+    """With what a line should be."""
+    path = tmp_path / "points.txt"
+    path.write_text(text)
+    with pytest.raises(BadValue, match=reason):
+        read_points(path)
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    """Missing, or not text."""
+    (tmp_path / "b").write_bytes(b"\xff\xfe\x00")
+    for name in ("a", "b"):
+        with pytest.raises(FileError, match=f"cannot read .*{name}"):
+            read_points(tmp_path / name)
+
+
+def test_points_are_where_demonstrations_end():
+    """From where the first one began."""
+    shown = [made_up(seed) for seed in range(3)]
+    for point, one in zip(points_of(shown, "arm"), shown, strict=True):
+        np.testing.assert_allclose(point.position, one.position[-1] - shown[0].position[0], atol=1e-9)
+
+
+def test_replay_visits_every_point_in_order():
+    """A tool that follows perfectly is there in time; one that reports nothing is believed after the patience."""
+    for follows in (True, False):
+        law, a, b = replaying(POINTS)(), Side("leader"), Side("follower")
+        law.engage(a, b)
+        visited = []
+        for _ in range(6000):
+            law.step(a, b, 1e-3)
+            if follows:
+                b.position[:] = law.target.position
+            if law.reached > len(visited):
+                visited.append(law.target.position.copy())
+        np.testing.assert_allclose(visited, [point.position for point in POINTS], atol=1e-9)

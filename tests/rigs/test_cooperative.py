@@ -1,0 +1,137 @@
+"""The cooperative rig: still at rest, the same every time, arms that share nothing, and jobs that do their work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.errors import FarhandError
+from farhand.experiments.cooperative.isolation import shared_between
+from farhand.rigs import Options, Rig, build_rig, scenarios_of
+from farhand.rigs.cooperative_parts.guiding import Guided
+from farhand.rigs.cooperative_parts.jobs import Job
+
+
+def made(scenario: str, *settings: tuple[str, object], seed: int = 0) -> Rig:
+    """The rig."""
+    return build_rig("cooperative", Options(scenario=scenario, seed=seed, settings=list(settings)))
+
+
+def jobs(rig: Rig) -> list[Job]:
+    """What its arms do."""
+    bound = [getattr(part.run, "__self__", None) for part in rig.session.parts]
+    return [item for item in bound if isinstance(item, Job)]
+
+
+@pytest.fixture
+def ran():
+    """Builds and runs rigs, and gives them back."""
+    rigs = []
+
+    def run(scenario: str, seconds: float, *settings: tuple[str, object], seed: int = 0) -> Rig:
+        rig = made(scenario, *settings, seed=seed)
+        rigs.append(rig)
+        rig.session.run(seconds, rig.metrics.pull)
+        return rig
+
+    yield run
+    for rig in rigs:
+        rig.close()
+
+
+@pytest.mark.parametrize("scenario", ["carry", "pair", "weigh", "guide"])
+def test_at_rest_every_arm_holds_still(ran, scenario):
+    """Before the first order nothing moves by more than a millimetre, though the cells are noisy."""
+    quiet = [("follower_1.job.press.force", 0.0)] if scenario == "pair" else []
+    rig = ran(scenario, 0.45, *quiet)
+    for station in rig.session.stations:
+        position = rig.metrics.history.signal(station.name, "position_tool_in_world")
+        assert np.ptp(position, axis=0).max() < 1e-3
+    assert not rig.session.trips
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(ran):
+    """To the bit, in virtual time."""
+    first, again, other = (ran("pair", 1.0, seed=seed).metrics.result() for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
+
+
+def test_the_arms_share_nothing_but_the_world():
+    """No bridge, no object, no memory that two arms could both write; and a shared one would be found."""
+    rig = made("carry")
+    assert rig.session.bridges == []
+    assert shared_between(rig)[0] == set()
+    rig.session.stations[1].controller.zone = rig.session.stations[2].controller.zone
+    assert any("DeadZone" in name for name in shared_between(rig)[0])
+    rig.close()
+
+
+def test_a_cell_reads_what_the_grip_does_to_its_own_arm(ran):
+    """The conditioned reading, behind noise and a filter, is the true wrench at rest."""
+    rig = ran("weigh", 3.0)
+    measured = rig.metrics.history.signal("follower_1", "wrench_measured_in_world")[-1]
+    np.testing.assert_allclose(measured, rig.world.ports["follower_1"].wrench, atol=0.3)
+    assert measured[2] == pytest.approx(-2.122 * 9.804, abs=0.3)
+
+
+def test_an_object_is_weighed_to_a_per_cent(ran):
+    """SM-1."""
+    rig = ran("weigh", 4.5)
+    (work,) = jobs(rig)
+    assert isinstance(work, Guided) and work.machine.state == "guide"
+    assert work.mass == pytest.approx(2.122, rel=0.01)
+
+
+def test_followers_take_up_their_shares_while_the_table_carries_the_rest(ran):
+    """Three followers lift with a quarter each; the leader has not begun; nothing moves, nothing trips."""
+    rig = ran("carry", 6.3)
+    lift = -np.array([rig.world.ports[s.name].wrench[2] for s in rig.session.stations])
+    np.testing.assert_allclose(lift, [0.0, 49.0, 49.0, 49.0], atol=3.0)
+    assert [job.machine.state for job in jobs(rig)] == ["gripped", "carry", "carry", "carry"]
+    assert float(rig.world.ports["object"].tool.position[2]) == pytest.approx(0.55, abs=2e-3)
+    assert not rig.session.trips
+    assert rig.metrics.result()["energy_balance_error"]["value"] < 1e-3
+
+
+def test_a_dead_controller_stops_its_arm_with_the_reason(ran):
+    """The drives close the brakes, the trip is recorded."""
+    rig = made("carry")
+    rig.session.commands.post_text("0.1:set follower_2.drive.dead=true")
+    rig.session.run(0.3, rig.metrics.pull)
+    assert [(r.where, r.trip.kind) for r in rig.session.trips] == [("follower_2", "plant")]
+    assert "no command" in rig.session.trips[0].trip.reason
+    assert rig.world.ports["follower_2"].braking
+    rig.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        (("rig.mass", 100.0), "kg"),
+        (("rig.travel", "0.2,0.1,1.5"), "way-point 2"),
+        (("rig.travel", "0.2,0.1,1.0"), "singular"),
+        (("rig.coupling", "rope"), "rope"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_motion(setting, words):
+    """With the reason."""
+    with pytest.raises(FarhandError, match=words):
+        made("carry", setting)
+
+
+def test_orders_that_fit_no_state_are_ignored_and_said(ran):
+    """An illegal event changes nothing."""
+    rig = made("carry")
+    rig.session.commands.post_text("0.1:set follower_1.job.orders.order=lower")
+    rig.session.run(0.2, rig.metrics.pull)
+    assert jobs(rig)[1].machine.state == "ready"
+    assert any("ignored" in text for _, text in rig.metrics.history.events)
+    rig.close()
+
+
+def test_every_scenario_can_be_built_and_says_what_it_is():
+    """All of them, with the couplings they are for."""
+    for name, scenario in scenarios_of("cooperative").items():
+        assert scenario.title
+        made(name).close()
