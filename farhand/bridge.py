@@ -97,7 +97,8 @@ class Bridge(ABC):
         self._gain = self._stream.channel("engagement", 1, "-")
         self._energy = self._stream.channel("port_energy", 2, "J", ("leader", "follower"))
         self._age = self._stream.channel("age", 2, "s", ("at_leader", "at_follower"))
-        self.laws[-1].record(self._stream)
+        if hasattr(self.laws[-1], "record"):
+            self.laws[-1].record(self._stream)  # what it has to say beside its error
 
     def engage(self) -> str:
         """Couple the two sides as they stand; refused, with the reason, while a station is tripped."""
@@ -128,7 +129,12 @@ class Bridge(ABC):
         self._gain[0] = self.b.contribution.gain
         self._energy[0], self._energy[1] = self.a.energy, self.b.energy
         self._age[0], self._age[1] = self.a.remote.age, self.b.remote.age
+        self._publish()
         self._stream.commit(now_ns)
+
+    def _publish(self) -> None:
+        """Write what a bridge has to say beside that; most have nothing."""
+        return
 
 
 class DirectBridge(Bridge):

@@ -63,25 +63,29 @@ class Table:
         at = self.header.index(name)
         return [row[at] for row in self.rows]
 
-    def numbers(self, *names: str) -> np.ndarray:
+    def numbers(self, *names: str, largest: float = LARGEST) -> np.ndarray:
         """These columns as finite numbers, rows × columns.
+
+        Args:
+            names: of the columns.
+            largest: amount above which a number is refused.
 
         Raises:
             BadValue: a word is no number; the message names its line.
         """
         import numpy as np
 
-        return np.stack([self._numbers(name) for name in names], axis=1)
+        return np.stack([self._numbers(name, largest) for name in names], axis=1)
 
-    def _numbers(self, name: str) -> np.ndarray:
+    def _numbers(self, name: str, largest: float) -> np.ndarray:
         import numpy as np
 
         words = self.column(name)
         values = np.array([_number(word) for word in words])
-        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
+        wrong = np.flatnonzero(~(np.isfinite(values) & (np.abs(values) <= largest)))
         if len(wrong):
             first, more = wrong[0], f" ({len(wrong)} lines in all)" if len(wrong) > 1 else ""
-            why = f"is beyond {LARGEST:g}" if np.isfinite(values[first]) else "is not a number"
+            why = f"is beyond {largest:g}" if np.isfinite(values[first]) else "is not a number"
             raise BadValue(f"{self.name} line {self.lines[first]}: {name} {why}: {words[first][:40]!r}{more}")
         return values
 
@@ -125,11 +129,14 @@ _MARKS = ((";", "semicolons"), ("\t", "tabs"))
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """The file's rows with the line each begins at."""
     try:
-        reader = csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig")), skipinitialspace=True)
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadValue(f"{path.name} is not a text file") from None
+        text = "\0"
+    if "\0" in text:
+        raise BadValue(f"{path.name} is not a text file")
+    reader = csv.reader(io.StringIO(text), skipinitialspace=True)
     found, line = [], 1
     try:
         for row in reader:

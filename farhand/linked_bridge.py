@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.bridge import Bridge, End
+from farhand.bridge import AXES, Bridge, End
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
 from farhand.link.endpoint import Endpoint
-from farhand.link.layers import FollowerPort, LeaderPort
+from farhand.link.layers import FollowerPort, LeaderPort, Port, WaveFollower, WaveLeader, WavePort
 from farhand.safety import Trip, Watchdog
 from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
 from farhand.station import Station
+from farhand.telemetry import Telemetry
 
 Array = np.ndarray
 
@@ -62,13 +63,15 @@ class LinkEnd(End):
         endpoint: Endpoint,
         remote_arm: Arm | None = None,
         watchdog: Watchdog | None = None,
-        port: LeaderPort | FollowerPort | None = None,
+        port: Port | None = None,
     ) -> None:
         self.leads = station.role == "leader"
         super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
         self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
         self.engagement = Engagement()
         self.energies, self.port = PortEnergy(), port
+        if isinstance(port, WavePort):
+            port.law = law
         self._heard_position, self._heard_rotation, self._heard_twist = np.zeros(3), np.eye(3), np.zeros(6)
         self._reflected = np.zeros(6)
         self.trip: Trip | None = None
@@ -112,26 +115,41 @@ class LinkEnd(End):
 
     def apply(self, gain: float, dt: float) -> None:
         """Hand the faded wrench to the station, as far as the passivity layer lets it, and account for its energy."""
-        if isinstance(self.port, LeaderPort):
-            np.multiply(self.asked, gain, self._faded)
-            self.contribution.gain = gain
-            self.contribution.wrench = self.port.push(self._faded, self.station.arm.twist, dt)
-            self.energy -= float(self.contribution.wrench.dot(self.station.arm.twist)) * dt
-        else:
+        if self.port is None or isinstance(self.port, WaveFollower):
             super().apply(gain, dt)
+            return
+        twist, contribution = self.station.arm.twist, self.contribution
+        contribution.gain = gain
+        np.multiply(self.asked, gain, self._faded)
+        if isinstance(self.port, LeaderPort):
+            contribution.wrench = self.port.push(self._faded, twist, dt)
+        elif isinstance(self.port, WaveLeader):
+            contribution.wrench = self.port.push(twist, gain, self.station.drives, dt)
+        elif isinstance(self.port, FollowerPort):
+            contribution.wrench = self.port.push(self._faded, twist, self.law.mapping.force_scale, dt)
+        self.energy -= float(contribution.wrench.dot(twist)) * dt
 
     def _evaluate(self, dt: float) -> tuple[Effort, Effort]:
         """The law on this side and the other, the follower's end's idea of the leader as the layer lets it move."""
         local, remote = self.station.side, self.remote
         if self.leads:
             return self.law.step(local, remote, dt)
-        if isinstance(self.port, FollowerPort):
+        if isinstance(self.port, FollowerPort | WaveFollower):
             heard = self._heard_position, self._heard_rotation, self._heard_twist
             self.port.lead(remote, *heard, self._reflected, dt)
         on_a, on_b = self.law.step(remote, local, dt)
-        np.subtract(on_a.wrench, on_a.local, self._reflected)
-        self._reflected *= self.engagement.gain
+        if self.port is not None:
+            self._reflect(on_a, on_b)
         return on_a, on_b
+
+    def _reflect(self, on_a: Effort, on_b: Effort) -> None:
+        """The force at the follower's port: what the law exerts on it, or what it feels if it only follows targets."""
+        if self._pulls:
+            self.law.mapping.back(on_b.wrench, self._reflected)
+            self._reflected *= -self.engagement.gain
+        else:
+            np.subtract(on_a.wrench, on_a.local, self._reflected)
+            self._reflected *= self.engagement.gain
 
     def _lead(self, silent: bool, now_ns: int) -> None:
         """Couple when asked and able; part when the follower trips, leaves this engagement or does not take it up."""
@@ -168,7 +186,7 @@ class LinkEnd(End):
             engagement.engage(incoming.engagement_id)
             self.trip = None
             self._reflected[:] = 0.0
-            if isinstance(self.port, FollowerPort):
+            if isinstance(self.port, FollowerPort | WaveFollower):
                 self.port.begin()
         if engagement.wanted and (new or not np.array_equal(self._leader_offset, incoming.offset_position)):
             self._leader_offset[:] = incoming.offset_position  # live changes of the leader's come too
@@ -183,17 +201,29 @@ class LinkEnd(End):
             remote.position[:] = packet.tool_position
             remote.rotation[:] = rotation_from_quaternion(packet.tool_quaternion)
             remote.twist[:] = packet.tool_twist
-        remote.wrench = packet.measured_wrench
+        remote.wrench, remote.commanded = packet.measured_wrench, packet.commanded_wrench
         if self.port is not None:
             self.port.hear(packet.port_energy_in, packet.port_energy_out)
+            self.port.round_trip = (self.endpoint.round_trip_ns or 0) * 1e-9
             heard = self._heard_position, self._heard_rotation, self._heard_twist
             for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
                 kept[:] = new
+            if isinstance(self.port, WavePort) and packet.commanded_wrench is not None:
+                self._read_wave(packet.tool_twist, packet.commanded_wrench)
+
+    def _read_wave(self, twist: Array, wrench: Array) -> None:
+        """The wave in a packet, from its twist and the wrench on the other arm, both in the leader's workspace."""
+        assert isinstance(self.port, WavePort)
+        if self.leads:
+            self.law.mapping.back(wrench, self._reflected)
+            wrench = self._reflected
+        self.port.arrive(twist, wrench, -1.0)
 
     def _write_packet(self) -> None:
         packet, arm, mapping = self.endpoint.outgoing, self.station.arm, self.law.mapping
         packet.q, packet.v = arm.q, arm.v
-        packet.tool_position, packet.tool_twist = arm.position, arm.twist
+        packet.tool_position = arm.position
+        packet.tool_twist = self.port.twist if isinstance(self.port, WaveFollower) else arm.twist
         packet.tool_quaternion = quaternion_from_rotation(arm.rotation)
         packet.measured_wrench = self.station.side.wrench
         packet.commanded_wrench = self.contribution.wrench
@@ -223,6 +253,26 @@ class LinkedBridge(Bridge):
     def __init__(self, a: LinkEnd, b: LinkEnd, period_ns: int = 1_000_000) -> None:
         super().__init__(a, b, period_ns)
         self._laws = [a.law, b.law]
+        self._ports: tuple[Port, FollowerPort | WaveFollower] | None = None
+        if a.port is not None and isinstance(b.port, FollowerPort | WaveFollower):
+            self._ports = a.port, b.port
+
+    def record(self, telemetry: Telemetry, name: str) -> None:
+        """Declare this bridge's channels, and those of the layer if there is one."""
+        super().record(telemetry, name)
+        if self._ports is not None:
+            sums = ("given_by_leader", "taken_by_leader", "given_by_follower", "taken_by_follower")
+            self._layer_energy = self._stream.channel("layer_energy", 4, "J", sums)
+            self._layer_damping = self._stream.channel("layer_damping", 2, "N·s/m", ("leader", "follower"))
+            self._held_back = self._stream.channel("layer_held_back", 6, "m, rad", AXES)
+
+    def _publish(self) -> None:
+        if self._ports is None:
+            return
+        a, b = self._ports
+        self._layer_energy[:] = a.given.sum(), a.taken.sum(), b.given.sum(), b.taken.sum()
+        self._layer_damping[:] = a.added, b.added
+        self._held_back[:] = b.behind
 
     @property
     def laws(self) -> list[Coupling]:

@@ -77,13 +77,21 @@ def validate(part: object, name: str) -> None:
 
 def describe(root: object, prefix: str = "") -> Iterator[tuple[str, object, str, str]]:
     """Walk all parameters below ``root`` as (path, value, unit, meaning)."""
-    for name, child in _children(root):
+    for name, child in children(root):
         path = f"{prefix}{name}"
         metadata = _metadata(root, name)
         if metadata is not None:
             yield path, child, metadata["unit"], metadata["doc"]
         elif dataclasses.is_dataclass(child) or isinstance(child, Mapping | tuple):
             yield from describe(child, f"{path}.")
+
+
+def declared(root: object, path: str) -> Mapping[str, Any]:
+    """What :func:`parameter` was told of the one at ``path``: ``unit``, ``doc``, ``low``, ``high`` and ``choices``."""
+    owners, name = _find(root, path)
+    metadata = _metadata(owners[0], name)
+    assert metadata is not None  # _find looked
+    return metadata
 
 
 def _set(changes: list[tuple[object, str, object]]) -> None:
@@ -98,9 +106,10 @@ def _refresh(changed: list[tuple[object, str, object]]) -> None:
             owner.refresh()
 
 
-def _children(root: object) -> list[tuple[str, Any]]:
+def children(root: object) -> list[tuple[str, Any]]:
+    """What is directly below a part or a mapping of parts, by name; of a tuple, what is below its first part."""
     if isinstance(root, tuple):
-        return _children(root[0])
+        return children(root[0]) if root else []
     if isinstance(root, Mapping):
         return list(root.items())
     if dataclasses.is_dataclass(root):
@@ -121,7 +130,7 @@ def _find(root: object, path: str) -> tuple[list[object], str]:
     *parents, name = path.split(".")
     owners: list[object] = [root]
     for parent in parents:
-        found = [dict(_children(owner)).get(parent) for owner in owners]
+        found = [dict(children(owner)).get(parent) for owner in owners]
         owners = [part for item in found for part in (item if isinstance(item, tuple) else (item,))]
     if not owners or any(_metadata(owner, name) is None for owner in owners):
         raise UnknownName("parameter", path, [p for p, *_ in describe(root)])

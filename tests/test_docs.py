@@ -145,7 +145,7 @@ def test_the_commands_of_the_readme_do_what_they_are_shown_for(command, tmp_path
     assert "farhand:" not in shown.err
 
 
-@pytest.mark.parametrize("page", ["recording.md"])
+@pytest.mark.parametrize("page", ["recording.md", "which-law.md"])
 def test_the_commands_of_a_guide_work_one_after_the_other(page, tmp_path, monkeypatch, capsys):
     """In an empty folder, in the order of the page, each with code 0."""
     monkeypatch.chdir(tmp_path)

@@ -171,7 +171,7 @@ class TeamMetrics(Metrics):
         return full & off & level & (height - height[0] > STEADY)
 
     def shares(self) -> Array:
-        """Load of each arm over what it is meant to carry, mean of a :data:`WINDOW` of steady carrying, times × arms."""
+        """Load of each arm over what it is meant to carry, mean of a :data:`WINDOW` in steady carry, times × arms."""
         times = self.history.times("team")
         lifted = self.history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
         steady = self.carrying()

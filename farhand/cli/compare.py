@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 RigName = Annotated[str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")]
 Laws = Annotated[str, typer.Option(metavar="all|A,B,…", help="Which laws; all that the rig can run by default.")]
 Delays = Annotated[str, typer.Option("--delay", metavar="MS,…", help="Round-trip delays, [ms].")]
+Pictures = Annotated[
+    Path | None,
+    typer.Option("--pictures", metavar="DIR", help="Write the plots as laws-impedance.svg and laws-delay.svg."),
+]
 Layer = Annotated[str, typer.Option(metavar="NAME", help="Passivity layer around the laws.")]
 
 COLUMNS = (
@@ -43,6 +47,7 @@ def compare(
     delay: Delays = "0",
     layer: Layer = "none",
     report: ReportFolder = None,
+    pictures: Pictures = None,
     json: JsonPath = None,
     seed: Seed = 0,
 ) -> int:
@@ -55,6 +60,7 @@ def compare(
     """
     check_file(json)
     check_folder(report)
+    check_folder(pictures)
     chosen, delays = _laws(laws), _delays(delay)
     from farhand.experiments import comparison
     from farhand.link.layers import make_layer
@@ -69,7 +75,26 @@ def compare(
     _show(rows)
     if report is not None:
         stdout().print(f"report: {_report(rig, rows, report)}", soft_wrap=True)
+    if pictures is not None:
+        _save(rows, pictures)
     return 0
+
+
+def _save(rows: list[dict[str, Any]], folder: Path) -> None:
+    """Write both plots as files of their own, the same every time."""
+    import io
+
+    import matplotlib
+
+    from farhand.files import write_bytes
+
+    folder.mkdir(parents=True, exist_ok=True)
+    done = [row for row in rows if "metrics" in row]
+    with matplotlib.rc_context({"svg.hashsalt": "farhand"}):
+        for name, draw in (("laws-impedance", _impedances), ("laws-delay", _bars)) if done else ():
+            text = io.BytesIO()
+            draw(done).savefig(text, format="svg", metadata={"Date": None})
+            write_bytes(folder / f"{name}.svg", text.getvalue())
 
 
 def _laws(text: str) -> list[str]:

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.ft import _note, _show
-from farhand.cli.output import JsonPath, ReportFolder, Seed, check_files, check_folder, stdout, within, write_json
+from farhand.cli.output import (
+    JsonPath,
+    ReportFolder,
+    Seed,
+    check_files,
+    check_folder,
+    note,
+    show_values,
+    stdout,
+    within,
+    write_json,
+)
 from farhand.errors import BadValue, UnknownName
 
 if TYPE_CHECKING:
@@ -55,9 +65,9 @@ def fit(
     content = to_json(found)
     write_json(out, content)
     write_json(json, content)
-    _show(f"{found.model} fitted to {data.name}", fit_rows(found))
+    show_values(f"{found.model} fitted to {data.name}", fit_rows(found))
     for line in found.warnings:
-        _note(line)
+        note(line)
     if report is not None:
         from farhand.cli.frictionreport import fit_page
 
@@ -125,12 +135,13 @@ def protocol(
     columns: dict[str, list[Any]] = dict(zip(names, map(list, zip(*table, strict=True)), strict=True))
     for name, digits in (("t", 4), ("setpoint", 6)):
         columns[name] = [f"{value:.{digits}f}" for value in columns[name]]
+    log = _simulated(phases, speed, torque, seed) if simulate is not None else None
     write_columns(out, columns)
-    if simulate is not None:
-        write_recording(simulate, _simulated(phases, speed, torque, seed))
-    _show(f"{len(table)} set points over {table[-1][0] / 60.0:.3g} min", _phase_rows(phases))
-    log = f"; log of a simulated joint: {simulate}" if simulate else ""
-    stdout().print(f"set points: {out}{log}", soft_wrap=True)
+    if simulate is not None and log is not None:
+        write_recording(simulate, log)
+    show_values(f"{len(table)} set points over {table[-1][0] / 60.0:.3g} min", _phase_rows(phases))
+    beside = f"; log of a simulated joint: {simulate}" if simulate else ""
+    stdout().print(f"set points: {out}{beside}", soft_wrap=True)
 
 
 def _limits(
@@ -151,8 +162,8 @@ def _limits(
     speed, torque = 1.0 if speed is None else speed, 1.0 if torque is None else torque
     travel = np.inf if travel is None else travel
     for name, value in (("--speed", speed), ("--torque", torque)):
-        if not np.isfinite(value):
-            raise BadValue(f"{name} is not known for this robot; give it")
+        if robot and not np.isfinite(value):
+            raise BadValue(f"{name} of joint {joint} of {robot} is not known; give it")
         within(name, value, 1e-6, 1e6)
     if not travel > 0.0:
         raise BadValue(f"--travel {travel:g} must be above 0 rad")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, ReportFolder, check_files, check_folder, stdout, within, write_json
+from farhand.cli.output import (
+    Bar,
+    JsonPath,
+    ReportFolder,
+    check_files,
+    check_folder,
+    note,
+    show_values,
+    stdout,
+    within,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from farhand.sensing.compensation import Compensated
@@ -73,11 +83,11 @@ def calibrate(
     )
     found.tool.save(out)
     write_json(json, calibration_json(found, readings))
-    _show(f"calibration of {tool_id or raw.name}", calibration_rows(found))
+    show_values(f"calibration of {tool_id or raw.name}", calibration_rows(found))
     if found.tool.sign < 0.0:
-        _note(opposite_sign(found.tool))
+        note(opposite_sign(found.tool))
     for line in found.advice:
-        _note(line)
+        note(line)
     if report is not None:
         from farhand.cli.ftreport import calibration_page
 
@@ -149,9 +159,9 @@ def _finish(
     """What compensate and report have in common once the work is done."""
     result = compensation_json(readings, tool, clean)
     write_json(json, result)
-    _show(raw.name, compensation_rows(result))
+    show_values(raw.name, compensation_rows(result))
     for line in remarks(readings, tool, clean):
-        _note(line)
+        note(line)
     if report is not None:
         from farhand.cli.ftreport import compensation_page
 
@@ -278,21 +288,3 @@ def _change(before: float, after: float, unit: str) -> str:
 
 def _triple(values: Any, half: Any) -> str:
     return ", ".join(f"{value:.4g} ± {reach:.2g}" for value, reach in zip(values, half, strict=True))
-
-
-def _show(title: str, rows: list[tuple[str, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, value in rows:
-        table.add_row(Text(f"  {name}", style="cyan"), Text(value))
-    console = stdout()
-    console.print(Text(title, style="bold"))
-    console.print(table)
-
-
-def _note(line: str) -> None:
-    print(f"farhand: note: {line}", file=sys.stderr)

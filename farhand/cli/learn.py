@@ -10,14 +10,20 @@ import typer
 from farhand.cli.output import JsonPath, check_files, counting, stdout, write_json
 
 if TYPE_CHECKING:
+    from farhand.learning.demonstration import Demonstration
     from farhand.learning.skill import Skill
 
-Name = Annotated[str, typer.Argument(metavar="SKILL", help="What to call it; dmp or promp also choose the method.")]
+Name = Annotated[
+    str, typer.Argument(metavar="SKILL", help="What to call it; dmp, promp or way-points also choose the method.")
+]
 Demonstrations = Annotated[
     list[Path], typer.Argument(metavar="DEMOS…", help="Recordings with demonstrations, at least five in all.")
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="SKILL.npz", help="Where the skill goes.")]
-Method = Annotated[str | None, typer.Option("--method", metavar="dmp|promp", help="How to learn; dmp by default.")]
+Method = Annotated[
+    str | None, typer.Option("--method", metavar="dmp|promp|way-points", help="How to learn; dmp by default.")
+]
+WAY_POINTS = "way-points"
 Station = Annotated[str, typer.Option("--station", metavar="NAME", help="Whose tool was taught.")]
 
 
@@ -31,7 +37,8 @@ def learn(
 ) -> None:
     """Learn a skill from recordings: its movement, its forces and how they vary.
 
-    Demonstrations are what lies between demonstration.active=true and =false in a recording, or all of it.
+    Demonstrations are what lies between demonstration.active=true and =false in a recording, or all of it. With the
+    method way-points only the place where each one ends is kept, in a text file.
 
     Example: [bold]farhand learn wipe wipe-*.mcap --out wipe.npz[/bold]
     """
@@ -40,16 +47,28 @@ def learn(
     from farhand.learning import learn as learn_from
     from farhand.recording.loader import load
 
-    chosen = method or (skill if skill in METHODS else "dmp")
+    chosen = method or (skill if skill in (*METHODS, WAY_POINTS) else "dmp")
     found = []
     with counting("reading") as progress:
         for done, path in enumerate(demonstrations):
             progress(done, len(demonstrations), path.name)
             found += demonstrations_in(load(path), station)
+    if chosen == WAY_POINTS:
+        _write_points(found, out, json)
+        return
     learnt = learn_from(skill, found, chosen)
     learnt.save(out)
     write_json(json, summary(learnt))
     _show(learnt, out)
+
+
+def _write_points(found: list[Demonstration], out: Path, json: Path | None) -> None:
+    from farhand.learning.waypoints import points_of, write_points
+
+    points = points_of(found, str(found[0].settings.get("rig.limb", found[0].robot.station)))
+    write_points(out, points)
+    write_json(json, [{"chain": point.chain, "position": list(point.position)} for point in points])
+    stdout().print(f"{len(points)} way-points of {found[0].robot}: {out}", soft_wrap=True)
 
 
 def summary(skill: Skill) -> dict[str, object]:

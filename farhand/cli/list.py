@@ -10,12 +10,19 @@ from farhand.cli.output import JsonPath, check_file, stdout, write_json
 
 
 def list_names(json: JsonPath = None) -> None:
-    """List rigs with their scenarios, robots, coupling laws and experiments.
+    """List rigs with their scenarios, robots, coupling laws, layers, friction models and experiments.
 
     Example: [bold]farhand list[/bold]
     """
     check_file(json)
-    found = {"rigs": _rigs(), "robots": _robots(), "laws": _laws(), "experiments": _experiments()}
+    found = {
+        "rigs": _rigs(),
+        "robots": _robots(),
+        "laws": _laws(),
+        "layers": _layers(),
+        "friction": _friction(),
+        "experiments": _experiments(),
+    }
     write_json(json, found)
     _show(found)
 
@@ -47,8 +54,21 @@ def _laws() -> list[dict[str, Any]]:
     ]
 
 
+def _layers() -> list[dict[str, Any]]:
+    from farhand.link.layers import LAYERS
+
+    return [{"name": name, "title": _headline(layer), "needs": sorted(layer.needs)} for name, layer in LAYERS.items()]
+
+
+def _friction() -> list[dict[str, Any]]:
+    from farhand.friction import FRICTIONS
+
+    titles = {name: (model.__doc__ or "").strip().partition("\n")[0].rstrip(".") for name, model in FRICTIONS.items()}
+    return [{"name": name, "title": title} for name, title in titles.items()]
+
+
 def _headline(law: type) -> str:
-    """What follows the law's name in the first line of its file."""
+    """What follows the name of a law or a layer in the first line of its file."""
     first = (sys.modules[law.__module__].__doc__ or "").strip().partition("\n")[0]
     return first.partition(": ")[2] or first
 
@@ -74,6 +94,8 @@ def _show(found: dict[str, list[dict[str, Any]]]) -> None:
         ("Rigs", [(r["name"], r["title"]) for r in found["rigs"]]),
         ("Scenarios", [(f"{s['of']} --scenario {s['name']}", s["title"]) for s in scenarios]),
         ("Laws", [(law["name"], law["title"]) for law in found["laws"]]),
+        ("Layers", [(layer["name"], layer["title"]) for layer in found["layers"]]),
+        ("Friction models", [(model["name"], model["title"]) for model in found["friction"]]),
         ("Robots", [(r["name"], r["title"]) for r in found["robots"]]),
         ("Experiments", [(f"{e['rig']}/{e['id']}", e["title"]) for e in found["experiments"]]),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -86,6 +87,26 @@ def write_json(path: Path | None, content: object) -> None:
     from farhand.files import write_text
 
     write_text(path, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def show_values(title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Print a title and named values below it, two columns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, value in rows:
+        table.add_row(Text(f"  {name}", style="cyan"), Text(value))
+    console = stdout()
+    console.print(Text(title, style="bold"))
+    console.print(table)
+
+
+def note(line: str) -> None:
+    """What a user should know about a result that is there all the same, on stderr."""
+    print(f"farhand: note: {line}", file=sys.stderr)
 
 
 class Bar:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from farhand.rigs import Rig
     from farhand.rigs.performing import Outcome
 
-SkillPath = Annotated[Path, typer.Argument(metavar="SKILL.npz", help="A skill, from farhand learn.")]
+SkillPath = Annotated[
+    Path, typer.Argument(metavar="SKILL.npz", help="A skill, or way-points (.txt), from farhand learn.")
+]
 Shift = Annotated[float, typer.Option("--shift", metavar="M", help="The wall stands so much further away, in m.")]
 Tilt = Annotated[float, typer.Option("--tilt", metavar="DEG", help="It is turned so much about the vertical, in °.")]
 Goal = Annotated[str | None, typer.Option("--goal", metavar="X,Y,Z", help="Another goal of the tool, in m.")]
@@ -59,9 +61,14 @@ def perform(
     check_file(record)
     from farhand.learning import load_skill
 
+    if skill.suffix == ".txt":
+        return _replay(skill, settings or [], seed, headless, (host, port), record, json)
     learnt = bent(load_skill(skill), goal, via or [])
     chosen = [setting_of(text) for text in settings or ()]
-    ways = [True, False] if compare else [not position_only]
+    feels = learnt.facts.force_kind == "measured"
+    if compare and not feels:
+        raise BadValue(f"--compare needs a measured force; that of {skill} is {learnt.facts.force_kind}")
+    ways = [True, False] if compare else [feels and not position_only]
     outcomes: dict[str, Outcome] = {}
     for number, aware in enumerate(ways):
         rig = _rig(learnt, [*chosen, ("law.force_aware", aware)], seed, headless, shift, math.radians(tilt))
@@ -69,6 +76,40 @@ def perform(
         outcomes["force-aware" if aware else "position-only"] = outcome
     write_json(json, _result(learnt, shift, tilt, outcomes))
     _show(outcomes)
+    return 0
+
+
+def _replay(
+    path: Path,
+    settings: list[str],
+    seed: int,
+    headless: bool,
+    at: tuple[str, int],
+    record: Path | None,
+    json: Path | None,
+) -> int:
+    """Go to the way-points of a file."""
+    from farhand.cli.running import drive, page_for
+    from farhand.clock import VirtualClock, WallClock
+    from farhand.learning.waypoints import read_points
+    from farhand.rigs import Options
+    from farhand.rigs.performing import replay_rig
+
+    points = read_points(path)
+    clock = VirtualClock() if headless else WallClock()
+    rig = replay_rig(points, Options(seed=seed, settings=[setting_of(text) for text in settings], clock=clock))
+    page = None if headless else page_for(rig, *at)
+    try:
+        if page is not None:
+            stdout().print(f"replaying at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
+        drive(rig, rig.scenario.seconds, record, page)
+        reached = int(rig.metrics.history.signal("coupling", "waypoints_reached")[-1, 0])
+    finally:
+        if page is not None:
+            page.close()
+        rig.close()
+    write_json(json, {"waypoints": len(points), "reached": reached})
+    stdout().print(f"{reached} of {len(points)} way-points reached")
     return 0
 
 

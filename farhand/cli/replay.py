@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +16,8 @@ from farhand.cli.run import Host, Port
 
 if TYPE_CHECKING:
     from farhand.recording.loader import Recording
+
+LOOK = 0.2  # [s], between two looks at whether the page is still there
 
 Speed = Annotated[float, typer.Option("--speed", metavar="X", help="How many times faster than recorded.")]
 Again = Annotated[bool, typer.Option("--rerun", help="Run the rig again in virtual time and compare every number.")]
@@ -40,7 +44,9 @@ def replay(
     from farhand.recording.loader import load
 
     found = load(recording)
-    return _again(found, json) if rerun else _play(found, speed, None if headless else (host, port), json)
+    if rerun:
+        return _again(found, json)
+    return _play(found, speed, json) if headless else _show(found, speed, host, port, json)
 
 
 def _again(recording: Recording, json: Path | None) -> int:
@@ -69,34 +75,40 @@ def _again(recording: Recording, json: Path | None) -> int:
     return 1
 
 
-def _play(recording: Recording, speed: float, page_at: tuple[str, int] | None, json: Path | None) -> int:
+def _play(recording: Recording, speed: float, json: Path | None) -> int:
+    """Put the recording back into a ring, for any reader of the telemetry."""
     from farhand.recording.playback import Playback
 
     playback = Playback(recording, speed)
     try:
-        page = _page(recording, playback, page_at) if page_at else None
-        where = page.address if page else playback.telemetry.path
+        where = playback.telemetry.path
         stdout().print(f"playing {recording.path} at {speed:g} × at [bold]{where}[/bold]", soft_wrap=True)
-        try:
-            playback.run((lambda: page.poll() < 0) if page else None)
-        except KeyboardInterrupt:
-            pass
-        finally:
-            if page:
-                page.close()
+        with suppress(KeyboardInterrupt):
+            playback.run()
         write_json(json, {"speed": speed, "played_ns": min(playback.now_ns, playback.end_ns)})
     finally:
         playback.close()
     return 0
 
 
-def _page(recording: Recording, playback: object, at: tuple[str, int]):
+def _show(recording: Recording, speed: float, host: str, port: int, json: Path | None) -> int:
+    """Show the recording on the console page, with a slider over its time, until Ctrl-C."""
+    from farhand.cli.output import within
     from farhand.console.scene import scene_of
-    from farhand.console.serve import serve
+    from farhand.console.serve import serve_recording
+    from farhand.recording.playback import FASTEST, SLOWEST
     from farhand.rigs.rerun import rig_of
 
+    within("--speed", speed, SLOWEST, FASTEST)
     rig = rig_of(recording)
     try:
-        return serve(playback.telemetry.path, scene_of(rig), *at)  # type: ignore[attr-defined]
+        scene = scene_of(rig)
     finally:
         rig.close()
+    with serve_recording(recording.path, scene, host, port, speed) as page:
+        stdout().print(f"{recording.path} is shown at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
+        with suppress(KeyboardInterrupt):
+            while page.alive:
+                time.sleep(LOOK)
+    write_json(json, {"speed": speed, "seconds": recording.duration})
+    return 0

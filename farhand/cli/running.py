@@ -168,23 +168,25 @@ def drive(rig: Rig, length: float | None, record: Path | None = None, page: Page
     """
     session = rig.session
     with ExitStack() as stack:
-        recording = _recording(rig, record)
+        recording = recording_of(rig, record)
         stack.callback(recording.close)
         bar = Bar(f"running {rig.name}")
         stack.callback(bar.close)
         between = Between(rig, length, recording, bar, page)
-        interrupted = stack.enter_context(_stopping_on_signals(session))
+        interrupted = stack.enter_context(stopping_on_signals(session))
         began = time.perf_counter()
         session.run(length or FOREVER, between, PULL_PERIOD if page is None else PAGE_PERIOD)
         wall = time.perf_counter() - began
         between.pull()
-    return Outcome(_time_of(session) / 1e9, wall, bool(interrupted), recording.stopped)
+    return Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped)
 
 
 class Between:
     """Called by the session between two ticks; looks at the page every time, at the telemetry more rarely."""
 
-    def __init__(self, rig: Rig, length: float | None, recording: Recording, bar: Bar, page: Page | None) -> None:
+    def __init__(
+        self, rig: Rig, length: float | None, recording: Recording, bar: Bar, page: Page | None = None
+    ) -> None:
         self._rig, self._length, self._recording, self._bar, self._page = rig, length, recording, bar, page
         self._due_ns = 0
 
@@ -192,7 +194,7 @@ class Between:
         """Do what is due."""
         if self._page is not None:
             self._page.poll()
-        now_ns = _time_of(self._rig.session)
+        now_ns = time_of(self._rig.session)
         if now_ns >= self._due_ns:
             self._due_ns = now_ns + round(PULL_PERIOD * 1e9)
             self.pull()
@@ -205,17 +207,18 @@ class Between:
         self._recording.pump()
 
 
-def _time_of(session: Session) -> int:
+def time_of(session: Session) -> int:
     """How far the session has got, [ns]: to its next tick, or to its end where that comes first."""
     return min(session.now_ns, *(part.next_ns for part in session.parts))
 
 
-def _recording(rig: Rig, path: Path | None) -> Recording:
+def recording_of(rig: Rig, path: Path | None) -> Recording:
+    """What records a rig to a file, or nothing."""
     return NoRecording() if path is None else RecordingProcess(rig.session, path, about(rig))
 
 
 @contextmanager
-def _stopping_on_signals(session: Session) -> Iterator[list[int]]:
+def stopping_on_signals(session: Session) -> Iterator[list[int]]:
     """Ctrl-C and SIGTERM make the session return after the present tick; a second Ctrl-C is not caught."""
     received: list[int] = []
 

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.analysis.history import History
-from farhand.cli.summary import Numbers, Result, headline, lines, number
+from farhand.cli.summary import Result, headline, lines
+from farhand.cli.teamsummary import (
+    Numbers,
+    arms_of,
+    draw_heights,
+    draw_loads,
+    draw_squeeze,
+    is_team,
+    number,
+    team_headline,
+)  # fmt: skip
 from farhand.experiments.page import Page
 from farhand.rigs import Rig
 
@@ -132,6 +142,9 @@ def _mark(ax: Axes, result: Result, labelled: bool) -> None:
 
 def _drawings(rig: Rig, result: Result) -> Iterator[Drawing]:
     history, m = rig.metrics.history, Numbers(result)
+    if is_team(result):
+        yield from _team_drawings(history, result)
+        return
     behind = number(1e3 * (m["tracking_error_max"] or 0.0))
     yield Drawing(f"Where the tools go: the follower is at most {behind} mm off", lambda ax: _positions(ax, history), 3)
     rms = number(1e3 * (m["tracking_error_rms"] or 0.0))
@@ -142,6 +155,13 @@ def _drawings(rig: Rig, result: Result) -> Iterator[Drawing]:
         age, oldest = number(1e3 * m["link_age_mean"]), number(1e3 * (m["link_age_max"] or 0.0))
         title = f"What arrives over the link is {age} ms old on average, {oldest} ms at most"
         yield Drawing(title, lambda ax: _age(ax[0], history))
+
+
+def _team_drawings(history: History, result: Result) -> Iterator[Drawing]:
+    arms = arms_of(result)
+    yield Drawing(team_headline(result), lambda ax: draw_loads(ax[0], history, arms))
+    yield Drawing("What the grips do to each other", lambda ax: draw_squeeze(ax[0], history))
+    yield Drawing("How high every tool is", lambda ax: draw_heights(ax[0], history, arms))
 
 
 def _force_title(m: Numbers) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from farhand.cli.output import stdout
 from farhand.cli.running import Outcome
+from farhand.cli.teamsummary import Numbers, is_team, number, team_headline, team_lines
 from farhand.rigs import Rig
 
 Result = dict[str, Any]
@@ -67,6 +68,8 @@ def headline(result: Result) -> str:
     if result["trips"]:
         trip = result["trips"][0]
         return f"{trip['where'].capitalize()} stopped at {trip['time']:.2f} s: {trip['reason']}"
+    if is_team(result):
+        return team_headline(result)
     behind = f"The follower is at most {number(1e3 * (metrics['tracking_error_max'] or 0.0))} mm off"
     felt, contact = metrics["reflection_in_contact"], metrics["contact_force_max"] or 0.0
     if felt is not None:
@@ -74,29 +77,11 @@ def headline(result: Result) -> str:
     return f"{behind} and touches nothing" if contact < 1.0 else f"{behind} and touches with up to {number(contact)} N"
 
 
-class Numbers:
-    """Metrics of a result by name; None where a run has none."""
-
-    def __init__(self, result: Result) -> None:
-        self._metrics = result["metrics"]
-
-    def __getitem__(self, name: str) -> float | None:
-        return self._metrics.get(name, {}).get("value")
-
-
-def number(value: float | None) -> str:
-    """Three digits, without an exponent where a person would not write one."""
-    if value is None:
-        return "–"
-    value = float(f"{value:.3g}")
-    if value == 0.0 or not math.isfinite(value):
-        return f"{value:g}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.1g}" if digits > 6 else f"{value:.{digits}f}"
-
-
 def lines(result: Result) -> Iterator[tuple[str, str]]:
     """What a person wants to know, as (topic, words)."""
+    if is_team(result):
+        yield from team_lines(result)
+        return
     m = Numbers(result)
     error = [number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")]  # [mm]
     turned = number(math.degrees(m["rotation_error_max"] or 0.0))

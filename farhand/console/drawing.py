@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import viser
 
+from farhand.console import palette
 from farhand.console.kinematics import Kinematics
-from farhand.console.scene import Geom, RobotScene, Scene, Thing
+from farhand.console.lines import Trail, ball_circles, box_edges, coil, dashes, segments
+from farhand.console.scene import Geom, RobotScene, Scene
 from farhand.console.shapes import Mesh, box, joined, mesh_of
-from farhand.console.status import ARROW_COLOURS, OTHER_COLOUR, Reading, newtons
+from farhand.console.stage import floor_height, set_stage
+from farhand.console.status import Reading, newtons
+from farhand.console.things import Thing, wall_place
 
 Array = np.ndarray
 
@@ -19,12 +24,8 @@ METRES_PER_NEWTON = 0.25 / 100.0
 SMALLEST_FORCE = 0.5  # [N], less is not drawn
 LONGEST_ARROW = 1.0  # [m], a crash must not send an arrow through the roof
 HEAD_LENGTH, HEAD_RADIUS, SHAFT_RADIUS = 0.06, 0.025, 0.010  # [m]
-
-FLOOR = (246, 247, 249)
-WALL_COLOUR, WALL_OPACITY = (220, 70, 60), 0.25
-SPRING_COLOUR = (120, 90, 160)
-FIELD_OF_VIEW = np.radians(38.0)
-VIEW_DIRECTION = np.array([0.72, -0.56, 0.36])  # from the middle of the scene to the camera
+WALL_OPACITY = 0.30
+SMALLEST_GAP = 0.003  # [m], between a tool and where it should be; less is not drawn
 
 
 @dataclass
@@ -34,8 +35,8 @@ class Arrow:
     arrow: viser.ArrowsHandle
     label: viser.LabelHandle
 
-    def point(self, tool: Array, force: Array) -> None:
-        """Show the force [N] at the tool [m], or nothing when it is small or not measured."""
+    def point(self, tool: Array, force: Array, word: str = "") -> None:
+        """Show the force [N] at the tool [m], and what it is if not measured; nothing when it is small or not known."""
         size = float(np.linalg.norm(force))
         self.arrow.visible = self.label.visible = size >= SMALLEST_FORCE  # False for NaN too
         if not self.arrow.visible:
@@ -48,7 +49,7 @@ class Arrow:
         self.arrow.points = np.array([[[0.0, 0.0, 0.0], along]], dtype=np.float32)
         self.arrow.position = tool
         self.label.position = tool + along * (1.0 + 0.03 / length)
-        self.label.text = newtons(force)
+        self.label.text = f"{word} {newtons(force)}".strip()
 
 
 class Drawing:
@@ -57,16 +58,24 @@ class Drawing:
     Args:
         server: where it is shown.
         scene: what is drawn.
+        shadows: whether light casts them; a browser without a graphics card is faster without.
+
+    Attributes:
+        kinematics: where everything is.
+        view: where the camera looks, and where it stands from there, [m].
     """
 
-    def __init__(self, server: viser.ViserServer, scene: Scene) -> None:
+    def __init__(self, server: viser.ViserServer, scene: Scene, shadows: bool = True) -> None:
         self._server, self._scene = server, scene
-        self._kinematics = Kinematics(scene)
+        self.kinematics = Kinematics(scene)
         self._frames: dict[int, viser.FrameHandle] = {}
         self._arrows: dict[str, Arrow] = {}
-        self._springs: list[tuple[Thing, viser.LineSegmentsHandle]] = []
-        self._stage()
-        self._look()
+        self._trails: dict[str, tuple[Trail, viser.LineSegmentsHandle]] = {}
+        self._lines: list[tuple[Thing, viser.LineSegmentsHandle]] = []
+        self._walls: dict[str, tuple[Thing, viser.MeshHandle]] = {}
+        self._places = {f"{knob['path']}": knob["value"] for knob in scene["knobs"]}
+        lowest = min((robot["position"][2] for robot in scene["robots"]), default=0.0)
+        self.view = set_stage(server, extent_of(scene, self.kinematics), floor_height(lowest), scene["rig"], shadows)
         self._add_shapes("/world/fixed", scene["fixed"])
         for robot in scene["robots"]:
             self._add_robot(robot)
@@ -76,49 +85,34 @@ class Drawing:
 
     def update(self, reading: Reading) -> None:
         """Move everything to the newest state."""
-        kinematics = self._kinematics
+        kinematics = self.kinematics
         kinematics.update(reading.q)
+        for path, value in reading.changes.items():
+            self._change(path, value)
         with self._server.atomic():
             for index, frame in self._frames.items():
                 frame.position = kinematics.body_position[index]
                 frame.wxyz = kinematics.body_quaternion_wxyz[index]
             for name, arrow in self._arrows.items():
-                arrow.point(kinematics.tool_position[name], reading.force.get(name, np.zeros(3)))
-            for thing, line in self._springs:
-                line.points = self._ends(thing)
+                arrow.point(kinematics.tool_position[name], reading.measured(name), reading.origin(name))
+            for thing, line in self._lines:
+                self._stretch(thing, line, reading)
+            for name, (trail, line) in self._trails.items():
+                if reading.time_ns is not None and trail.add(reading.time_ns, kinematics.tool_position[name]):
+                    line.points = trail.points
 
-    def _stage(self) -> None:
-        scene = self._server.scene
-        scene.set_up_direction("+z")
-        scene.configure_default_lights(cast_shadow=True)
-        scene.world_axes.visible = False
-        scene.add_grid(
-            "/world/floor",
-            width=6.0,
-            height=6.0,
-            cell_size=0.1,
-            section_size=0.5,
-            cell_color=(225, 228, 232),
-            section_color=(190, 195, 202),
-            infinite_grid=True,
-            fade_distance=7.0,
-            fade_from="origin",
-            shadow_opacity=0.25,
-            plane_color=FLOOR,
-            plane_opacity=1.0,
-        )
-
-    def _look(self) -> None:
-        """Aim the camera at the middle of everything, from far enough to see it all."""
-        walls = [thing["point"] for thing in self._scene["things"] if thing["kind"] == "wall"]
-        points = np.array([*self._kinematics.body_position[1:], *self._kinematics.tool_position.values(), *walls])
-        middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
-        radius = max(0.25, float(np.linalg.norm(points - middle, axis=1).max()))
-        camera = self._server.initial_camera
-        camera.fov = FIELD_OF_VIEW
-        camera.look_at = middle
-        away = VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)
-        camera.position = middle + away * 1.25 * radius / np.tan(0.5 * FIELD_OF_VIEW)
+    def _change(self, path: str, value: Any) -> None:
+        """Redraw what a live parameter moves."""
+        owner = path.rpartition(".")[0]
+        if owner not in self._walls or path not in self._places:
+            return
+        self._places[path] = _like(self._places[path], value)
+        thing, node = self._walls[owner]
+        tool = self.kinematics.tool_position[thing["robot"]]
+        through, facing = (np.array(self._places[f"{owner}.{name}"], dtype=float) for name in ("point", "normal"))
+        point, normal = wall_place(through, facing, tool, thing["lowest"])
+        node.position, node.vertices = point, _plate(thing["size"], normal)[0]
+        node.visible = bool(self._places[f"{owner}.present"])
 
     def _add_robot(self, robot: RobotScene) -> None:
         scene, name, root = self._server.scene, robot["name"], f"/robots/{robot['name']}"
@@ -128,20 +122,24 @@ class Drawing:
                 node = f"{root}/{body['index']}_{body['name']}"
                 self._frames[body["index"]] = scene.add_frame(node, show_axes=False)
                 self._add_shapes(node, geoms)
+        if robot["role"] == "object":
+            return
         base = np.array(robot["position"])
         scene.add_label(f"{root}/name", name, position=base + [0.0, -0.14, 0.02], anchor="top-center")
-        colour = ARROW_COLOURS.get(robot["role"], OTHER_COLOUR)
-        nothing = np.zeros((1, 2, 3), dtype=np.float32)
+        colour, nothing = palette.role_colour(robot["role"]), np.zeros((1, 2, 3), dtype=np.float32)
         self._arrows[name] = Arrow(
             scene.add_arrows(f"/forces/{name}", nothing, colour, visible=False),
             scene.add_label(f"/forces/{name}_size", "", visible=False, anchor="center-center"),
         )
+        tool = np.repeat(self.kinematics.tool_position[name][None], 2, axis=0)
+        line = scene.add_line_segments(f"/trails/{name}", tool[None].astype(np.float32), colour, thickness=0.003)
+        self._trails[name] = Trail(), line
 
     def _add_shapes(self, node: str, geoms: list[Geom]) -> None:
         """One mesh per colour, which is far cheaper to show than one per shape."""
         by_colour: dict[tuple[float, ...], list[Mesh]] = defaultdict(list)
         for geom in geoms:
-            mesh = mesh_of(geom, self._kinematics.model)
+            mesh = mesh_of(geom, self.kinematics.model)
             if mesh is not None:
                 by_colour[tuple(geom["rgba"])].append(mesh)
         for number, (rgba, meshes) in enumerate(by_colour.items()):
@@ -155,29 +153,90 @@ class Drawing:
             )
 
     def _add_thing(self, thing: Thing) -> None:
-        scene, node = self._server.scene, f"/things/{thing['robot']}_{thing['name']}"
-        if thing["kind"] == "wall":
-            half = 0.5 * thing["size"]
-            vertices, triangles = box(np.array([half, half, 0.004]))
-            vertices = vertices @ _facing(np.array(thing["normal"])).T - 0.004 * np.array(thing["normal"])
-            scene.add_mesh_simple(
-                node,
-                vertices,
-                triangles,
-                color=WALL_COLOUR,
-                opacity=WALL_OPACITY,
-                position=np.array(thing["point"]),
-                cast_shadow=False,
-                receive_shadow=False,
-            )
-        elif thing["kind"] == "spring":
-            line = scene.add_line_segments(node, self._ends(thing), SPRING_COLOUR, thickness=0.006)
-            self._springs.append((thing, line))
+        kind = thing["kind"]
+        if kind == "wall":
+            self._add_wall(thing)
+        elif kind in _LINES:
+            colour, thickness = _LINES[kind]
+            node = f"/things/{thing['robot']}_{thing['name']}_{kind}"
+            nothing = np.zeros((1, 2, 3), dtype=np.float32)
+            line = self._server.scene.add_line_segments(node, nothing, colour, thickness=thickness)
+            self._lines.append((thing, line))
+        elif kind in ("limits", "ball", "plane"):
+            edges = _outline(thing)
+            node = f"/limits/{thing['robot']}_{thing['name']}"
+            self._server.scene.add_line_segments(node, edges, palette.LIMITS, thickness=0.0015)
 
-    def _ends(self, spring: Thing) -> Array:
-        tools = self._kinematics.tool_position
-        far = tools[spring["other"]] if "other" in spring else np.array(spring["anchor"])
-        return np.array([[tools[spring["robot"]], far]], dtype=np.float32)
+    def _add_wall(self, thing: Thing) -> None:
+        vertices, triangles = _plate(thing["size"], np.array(thing["normal"]))
+        node = self._server.scene.add_mesh_simple(
+            f"/things/{thing['robot']}_{thing['name']}",
+            vertices,
+            triangles,
+            color=palette.WALL,
+            opacity=WALL_OPACITY,
+            position=np.array(thing["point"]),
+            cast_shadow=False,
+            receive_shadow=False,
+            visible=thing.get("present", True),
+        )
+        self._walls[thing.get("path", thing["name"])] = thing, node
+
+    def _stretch(self, thing: Thing, line: viser.LineSegmentsHandle, reading: Reading) -> None:
+        """Draw a spring or a coupling where its ends are now."""
+        tools = self.kinematics.tool_position
+        here = tools[thing["robot"]]
+        if thing["kind"] == "spring":
+            line.points = coil(here, tools[thing["other"]] if "other" in thing else np.array(thing["anchor"]))
+            return
+        follower = tools[thing["other"]]
+        error = reading.errors.get(thing["stream"], np.zeros(3))
+        line.visible = reading.engagement > 0.0
+        if not line.visible:
+            return
+        wanted = follower + error
+        stretched = bool(np.linalg.norm(error) > SMALLEST_GAP)
+        links = [dashes(here, wanted), coil(wanted, follower)] if stretched else [dashes(here, follower)]
+        line.points = np.concatenate(links)
+
+
+_LINES = {"spring": (palette.SPRING, 0.006), "tie": (palette.COUPLING, 0.004)}
+
+
+def extent_of(scene: Scene, kinematics: Kinematics) -> Array:
+    """Points that the camera has to see, shape (n, 3), [m]."""
+    places = [*kinematics.body_position[1:], *kinematics.tool_position.values()]
+    places += [np.array(thing["point"]) for thing in scene["things"] if thing["kind"] == "wall"]
+    return np.array(places)
+
+
+def _like(before: Any, value: Any) -> Any:
+    """A value as the session stores it, from what was asked for: text may stand for numbers or a truth."""
+    if isinstance(before, bool):
+        return str(value).lower() in ("true", "1", "on", "yes")
+    if isinstance(before, list):
+        numbers = [float(part) for part in value.replace(";", ",").split(",")] if isinstance(value, str) else value
+        numbers = list(np.ravel(numbers))
+        return numbers * len(before) if len(numbers) == 1 else numbers
+    return float(value) if isinstance(before, float) else value
+
+
+def _outline(thing: Thing) -> Array:
+    """The limits of a workspace: a box, a ball or a plane."""
+    if thing["kind"] == "limits":
+        return box_edges(np.array(thing["low"]), np.array(thing["high"]))
+    if thing["kind"] == "ball":
+        return ball_circles(np.array(thing["point"]), 0.5 * thing["size"])
+    half = 0.5 * thing["size"]
+    corners = np.array([[-half, -half, 0.0], [half, -half, 0.0], [half, half, 0.0], [-half, half, 0.0]])
+    around = corners[[0, 1, 2, 3, 0, 2, 1, 3]] @ _facing(np.array(thing["normal"])).T + thing["point"]
+    return segments(around)
+
+
+def _plate(size: float, normal: Array) -> Mesh:
+    """A thin square whose face lies in the plane through its origin."""
+    vertices, triangles = box(np.array([0.5 * size, 0.5 * size, 0.004]))
+    return vertices @ _facing(normal).T - 0.004 * normal, triangles
 
 
 def _facing(normal: Array) -> Array:

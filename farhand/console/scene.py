@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, TypedDict
 import mujoco
 import numpy as np
 
+from farhand.console.menus import Knob, Menus, knobs_of, menus_of
+from farhand.console.things import Thing, things_of
 from farhand.rigs.rig import rig_title
-from farhand.world import GroundSpring, Wall
 
 if TYPE_CHECKING:
     from farhand.rigs import Rig
-    from farhand.world import World
-    from farhand.world.world import Port
 
 Array = np.ndarray
-
-WALL_SIZE = 0.8
-"""Edge of the square drawn for a wall, which itself has no edges, [m]."""
 
 HIDDEN_GROUP = 3
 """Geoms of this group and above are for collision, not for the eye."""
@@ -69,7 +65,7 @@ class RobotScene(TypedDict):
 
     Attributes:
         name: in the rig.
-        role: ``leader`` or ``follower``.
+        role: ``leader``, ``follower``, or ``object`` for what has no station.
         position: of its base in the world, [m].
         quaternion_xyzw: of its base in the world.
         stream: of the telemetry ring, with its state.
@@ -92,30 +88,6 @@ class RobotScene(TypedDict):
     geoms: list[Geom]
 
 
-class Thing(TypedDict, total=False):
-    """Something around the robots.
-
-    Attributes:
-        kind: ``wall`` (point, normal, size), ``spring`` (robot to anchor or to other) or ``hand`` (at robot's tool).
-        name: in the rig.
-        robot: whose tool it touches.
-        other: the robot at the far end of a spring.
-        point: middle of what is drawn of a wall, [m].
-        normal: of a wall, outward, unit length.
-        size: edge of what is drawn, [m].
-        anchor: fixed end of a spring, [m].
-    """
-
-    kind: str
-    name: str
-    robot: str
-    other: str
-    point: list[float]
-    normal: list[float]
-    size: float
-    anchor: list[float]
-
-
 class Scene(TypedDict):
     """Everything a viewer needs beside the telemetry ring.
 
@@ -128,8 +100,12 @@ class Scene(TypedDict):
         posture: configuration at the start, in MuJoCo's convention, [rad] or [m].
         robots: in the order of the model.
         fixed: shapes that stand in the world itself.
-        things: walls, springs and hands.
+        things: walls, springs, hands, couplings and limits.
         coupling: stream with tracking error and engagement.
+        knobs: what can be set live.
+        menus: what needs a new session to change.
+        rate: nominal rate of the ticks, [Hz].
+        margin: how far the run is predicted to be from shaking, in words; empty where that is not known.
     """
 
     rig: str
@@ -142,6 +118,10 @@ class Scene(TypedDict):
     fixed: list[Geom]
     things: list[Thing]
     coupling: str
+    knobs: list[Knob]
+    menus: Menus
+    rate: float
+    margin: str
 
 
 def scene_of(rig: Rig) -> Scene:
@@ -157,8 +137,12 @@ def scene_of(rig: Rig) -> Scene:
         "posture": world.data.qpos.tolist(),
         "robots": list(_robots(rig, geoms)),
         "fixed": [geom for geom in geoms if geom["body"] == 0],
-        "things": [thing for name, port in world.ports.items() for thing in _things(world, name, port)],
+        "things": things_of(rig),
         "coupling": "coupling",
+        "knobs": knobs_of(rig.session.parameters),
+        "menus": menus_of(rig),
+        "rate": 1e9 / min((station.period_ns for station in rig.session.stations), default=1_000_000),
+        "margin": "",
     }
 
 
@@ -203,7 +187,7 @@ def _robots(rig: Rig, geoms: list[Geom]) -> Iterator[RobotScene]:
         indices = range(first_body, first_body + item.robot.compile().nbody - 1)
         yield {
             "name": name,
-            "role": roles.get(name, name),
+            "role": roles.get(name, "object"),
             "position": list(item.placement.position),
             "quaternion_xyzw": list(item.placement.quaternion),
             "stream": name,
@@ -219,40 +203,3 @@ def _robots(rig: Rig, geoms: list[Geom]) -> Iterator[RobotScene]:
 def _body(model: mujoco.MjModel, index: int, robot: str) -> Body:
     name = model.body(index).name.removeprefix(f"{robot}/") or f"body_{index}"
     return {"name": name, "index": index, "parent": int(model.body_parentid[index])}
-
-
-def _things(world: World, robot: str, port: Port) -> Iterator[Thing]:
-    """What touches one robot's tool; a spring between two tools is told by the first of them."""
-    for name, touch, _ in port.touches:
-        if isinstance(touch, Wall):
-            if touch.present:
-                yield _wall(name, robot, touch, port.tool.position)
-        elif isinstance(touch, GroundSpring):
-            yield {"kind": "spring", "name": name, "robot": robot, "anchor": touch.anchor.tolist()}
-        elif touch is None:
-            other = _other_end(world, robot, name)
-            if list(world.ports).index(robot) < list(world.ports).index(other):
-                yield {"kind": "spring", "name": name, "robot": robot, "other": other}
-        else:
-            yield {"kind": "hand", "name": name, "robot": robot}
-
-
-def _other_end(world: World, robot: str, name: str) -> str:
-    ends = [r for r, port in world.ports.items() if any(n == name and touch is None for n, touch, _ in port.touches)]
-    return next((end for end in ends if end != robot), robot)
-
-
-def _wall(name: str, robot: str, wall: Wall, tool: Array) -> Thing:
-    """The part of the plane that the tool faces, standing on the floor if it would reach through it."""
-    normal = wall.normal / np.linalg.norm(wall.normal)
-    point = tool + normal * float(normal @ (wall.point - tool))
-    if abs(normal[2]) < 0.1:
-        point[2] = max(point[2], 0.5 * WALL_SIZE)
-    return {
-        "kind": "wall",
-        "name": name,
-        "robot": robot,
-        "point": point.tolist(),
-        "normal": normal.tolist(),
-        "size": WALL_SIZE,
-    }

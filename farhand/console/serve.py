@@ -4,32 +4,52 @@ from __future__ import annotations
 
 import errno
 import importlib
+import ipaddress
 import multiprocessing
+import secrets
 import socket
 import weakref
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from farhand.commands import Commands
+from farhand.commands import NAMES, Commands
 from farhand.console.scene import Scene
 from farhand.errors import FarhandError, OutOfRange
 
 START_TIMEOUT = 60.0  # [s]
 STOP_TIMEOUT = 2.0  # [s]
 
+Handler = Callable[[str, object], None]
+"""What a run does about a request that is no command of the session's; gets the path and the value."""
+
 
 class Page:
-    """A page that is being served. Made by :func:`serve`.
+    """A page that is being served. Made by :func:`serve` and :func:`serve_recording`.
 
     Attributes:
-        address: what to open in a browser.
+        address: what to open in a browser, with the access token if there is one.
+        handlers: what to do about requests beside the session's commands, by name.
+        health: numbers the page shows: tick [µs], rate [Hz], overruns, whether a recording goes on; write them.
     """
 
-    def __init__(self, address: str, process: SpawnProcess, incoming: Connection, commands: Commands | None) -> None:
+    def __init__(
+        self,
+        address: str,
+        process: SpawnProcess,
+        incoming: Connection,
+        commands: Commands | None,
+        outgoing: Connection | None = None,
+        health: Any = None,
+    ) -> None:
         self.address = address
-        self._process, self._incoming, self._commands = process, incoming, commands
+        self.health: Any = health if health is not None else [0.0] * 4
+        self.handlers: dict[str, Handler] = {"deadman": self._arm}
+        self._process, self._incoming, self._outgoing, self._commands = process, incoming, outgoing, commands
+        self._deadman = False
         self._reap = weakref.finalize(self, _end, process, incoming)
 
     @property
@@ -48,15 +68,35 @@ class Page:
             while self._reap.alive and self._incoming.poll():
                 name, path, value = self._incoming.recv()
                 count += 1
-                if self._commands is not None:
-                    self._commands.post(name, path, value)
+                self._pass_on(name, path, value)
         except (EOFError, OSError):
-            pass  # the page's process has ended; the session goes on without it
+            self._let_go()  # the page's process has ended; the session goes on without it
         return count
+
+    def show(self, ring_path: Path, scene: Scene, commands: Commands) -> None:
+        """Show another run on the same page, and take its requests there."""
+        self._commands = commands
+        if self._outgoing is not None and self.alive:
+            self._outgoing.send((Path(ring_path), scene))
 
     def close(self) -> None:
         """Take the page down and wait for its process; a second call does nothing."""
         self._reap()
+
+    def _pass_on(self, name: str, path: str, value: object) -> None:
+        if name in self.handlers:
+            self.handlers[name](path, value)
+        elif self._commands is not None and name in NAMES:
+            self._commands.post(name, path, value)
+
+    def _arm(self, path: str, value: object) -> None:
+        self._deadman = bool(value)
+
+    def _let_go(self) -> None:
+        """Nobody can hold a dead-man on a page that is gone."""
+        if self._deadman and self._commands is not None:
+            self._deadman = False
+            self._commands.post("release")
 
     def __enter__(self) -> Page:
         return self
@@ -66,7 +106,12 @@ class Page:
 
 
 def serve(
-    ring_path: Path, scene: Scene, host: str = "127.0.0.1", port: int = 8080, commands: Commands | None = None
+    ring_path: Path,
+    scene: Scene,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    commands: Commands | None = None,
+    token: str | None = None,
 ) -> Page:
     """Serve the page of a run from a process of its own, which ends with this one however this one ends.
 
@@ -76,32 +121,72 @@ def serve(
         host: interface to listen on; the default is not reachable from other machines.
         port: to listen on; 0 for any free one.
         commands: where :meth:`Page.poll` posts the operator's requests.
+        token: that visitors must show; by default none on this machine's own interface and a new one on any other.
 
     Raises:
         OutOfRange: the port is no port.
         FarhandError: the port is in use or not allowed, or the page did not start.
     """
+    return _start("farhand.console.viewer", (Path(ring_path), scene), host, port, commands, token)
+
+
+def serve_recording(
+    recording: Path,
+    scene: Scene,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    speed: float = 1.0,
+    token: str | None = None,
+) -> Page:
+    """Serve the page of a recording, with a slider over its time; otherwise as :func:`serve`.
+
+    Args:
+        recording: the file.
+        scene: of the rig that was recorded.
+        host: interface to listen on.
+        port: to listen on; 0 for any free one.
+        speed: how many times faster than it was, [-].
+        token: that visitors must show.
+    """
+    return _start("farhand.console.player", (Path(recording), scene, speed), host, port, None, token)
+
+
+def is_local(host: str) -> bool:
+    """Whether only programs on this machine reach an interface."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _start(
+    module: str, what: tuple[object, ...], host: str, port: int, commands: Commands | None, token: str | None
+) -> Page:
+    """Start a module's ``view`` in a process of its own and wait for its first word."""
     _check_port(host, port)
+    if token is None:
+        token = "" if is_local(host) else secrets.token_urlsafe(16)
     context = multiprocessing.get_context("spawn")
-    incoming, outgoing = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_view, args=(Path(ring_path), scene, host, port, outgoing), name="farhand-console", daemon=True
-    )
+    incoming, asks = context.Pipe(duplex=False)
+    hears, outgoing = context.Pipe(duplex=False)
+    health = context.RawArray("d", 4)
+    arguments = (module, *what, host, port, token, (hears, asks), health)
+    process = context.Process(target=_view, args=arguments, name="farhand-console", daemon=True)
     process.start()
-    outgoing.close()  # the child has its own; with ours closed its end is seen as the end of the pipe
+    asks.close()  # the child has its own; with ours closed its end is seen as the end of the pipe
+    hears.close()
     try:
         opened = _first_word(incoming)
-        if port not in (0, opened):
-            raise FarhandError(_in_use(host, port))
     except BaseException:
         _end(process, incoming)
         raise
-    return Page(f"http://{_for_address(host)}:{opened}", process, incoming, commands)
+    address = f"http://{_for_address(host)}:{opened}" + (f"/?token={token}" if token else "")
+    return Page(address, process, incoming, commands, outgoing, health)
 
 
-def _view(*args: object) -> None:
+def _view(module: str, *args: object) -> None:
     """Load the viewer in the child only: it brings viser with it."""
-    importlib.import_module("farhand.console.viewer").view(*args)
+    importlib.import_module(module).view(*args)
 
 
 def _first_word(incoming: Connection) -> int:
@@ -118,7 +203,7 @@ def _first_word(incoming: Connection) -> int:
 
 
 def _check_port(host: str, port: int) -> None:
-    """Refuse, before anything starts, a port that cannot be opened; the page's server would quietly take the next."""
+    """Refuse a port that cannot be opened before a process is started for it."""
     if not 0 <= port <= 65535:
         raise OutOfRange("port", port, 0, 65535)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -139,6 +224,8 @@ def _in_use(host: str, port: int) -> str:
 
 
 def _for_address(host: str) -> str:
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
     return f"[{host}]" if ":" in host else host
 
 

@@ -2,105 +2,178 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import logging
+import math
 import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
+import warnings
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import viser
 
+from farhand.console.controls import Controls
 from farhand.console.drawing import Drawing
+from farhand.console.gate import Gate
+from farhand.console.grasp import Grasp
+from farhand.console.requests import Requests
 from farhand.console.scene import Scene
-from farhand.console.status import Reading, panel
+from farhand.console.source import Source
+from farhand.console.stage import suit
+from farhand.console.status import Health, Reading
 from farhand.errors import FarhandError
 from farhand.telemetry import Reader
 
 PERIOD = 1.0 / 30.0  # [s], between two frames
 SHORTEST_REST = 0.005  # [s], even when behind
-FRAMES_PER_STATUS = 3
+FRAMES_PER_STATUS = 6
 NICENESS = 5
-
-Request = tuple[str, str, object]
-"""What :meth:`farhand.commands.Commands.post` takes: name, parameter path, value."""
+PANEL_WIDTH = 340  # [px]
 
 
-class Requests:
-    """The way from the page to the session; any thread may send.
+class Console:
+    """One run on the page: its picture, its panel and the visitor's hand.
 
     Args:
-        outgoing: this process's end of the pipe.
+        server: where it is shown; whatever it showed before is taken away.
+        source: of the numbers.
+        scene: what to draw.
+        requests: the way to the session.
+        shadows: whether light casts them.
+
+    Attributes:
+        reading: the newest of everything.
     """
 
-    def __init__(self, outgoing: Connection) -> None:
-        self._outgoing, self._lock = outgoing, threading.Lock()
+    def __init__(
+        self, server: viser.ViserServer, source: Source, scene: Scene, requests: Requests, shadows: bool = True
+    ) -> None:
+        clear(server)
+        self._server, self._source, self._scene = server, source, scene
+        self.reading = Reading()
+        self.drawing = Drawing(server, scene, shadows)
+        self.grasp = grasp_of(server, scene, requests)
+        self.controls = Controls(server, scene, requests, self.grasp)
 
-    def send(self, name: str, path: str = "", value: object = None) -> None:
-        """Ask the session for a command; a session that has gone hears nothing."""
-        with self._lock, contextlib.suppress(OSError):
-            self._outgoing.send((name, path, value))
+    def frame(self, dt: float, health: Health, recording: bool, status: bool) -> None:
+        """Read what is new and draw it; ``dt`` [s] since the last frame."""
+        reading = self.reading
+        reading.refresh(self._source, self._scene)
+        if self._server.get_clients():
+            self.drawing.update(reading)
+        else:
+            self.drawing.kinematics.update(reading.q)
+        if self.grasp is not None:
+            tool = self.drawing.kinematics.tool_position[self.grasp.robot]
+            for path, value in reading.changes.items():
+                self.grasp.change(path, value, tool)
+            self.grasp.update(reading, tool, dt)
+        self.controls.keep_alive(reading)
+        self.controls.plot(reading, health)
+        if status:
+            self.controls.show(reading, health, recording)
 
 
-def view(ring_path: Path, scene: Scene, host: str, port: int, outgoing: Connection) -> None:
+def clear(server: viser.ViserServer) -> None:
+    """An empty page, its panel at the side."""
+    server.scene.reset()
+    server.gui.reset()
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    server.gui.main_panel.dock_right()
+    server.gui.main_panel.set_width(PANEL_WIDTH)
+
+
+def grasp_of(server: viser.ViserServer, scene: Scene, requests: Requests, live: bool = True) -> Grasp | None:
+    """The hand of a scene that can be dragged, if there is one."""
+    hands = [thing for thing in scene["things"] if thing["kind"] == "hand" and "start" in thing]
+    return Grasp(server, hands[0], requests, live) if hands else None
+
+
+def view(
+    ring_path: Path, scene: Scene, host: str, port: int, token: str, pipes: tuple[Connection, Connection], health: Any
+) -> None:
     """Serve the page until this process or its parent is terminated. The target of a :class:`multiprocessing.Process`.
 
     The first thing sent is the port that was opened, or a line of text that says why there is none.
+
+    Args:
+        ring_path: the telemetry ring.
+        scene: what to draw.
+        host: interface to listen on.
+        port: to listen on; 0 for any free one.
+        token: that a visitor must show; empty for none.
+        pipes: for what the session says, and for what the page asks.
+        health: shared numbers of the session's: tick [µs], rate [Hz], overruns, whether it records.
     """
-    _behave()
+    incoming, outgoing = pipes
+    behave()
     try:
-        reader = Reader(ring_path)
+        source = Reader(ring_path)
+        server, opened, gate = open_server(host, port, token, scene["rig"])
     except FarhandError as error:
         outgoing.send(str(error))
         return
-    server = viser.ViserServer(host, port, label=f"Farhand · {scene['rig']}", verbose=False)
-    drawing = Drawing(server, scene)
-    status = _add_panel(server, scene, Requests(outgoing))
-    outgoing.send(server.get_port())
-    _follow(server, reader, scene, drawing, status)
+    requests = Requests(outgoing)
+    console = Console(server, source, scene, requests)
+    view_from = console.drawing.view
+    server.on_client_connect(lambda client: suit(client, *view_from))
+    outgoing.send(opened)
+    _follow(server, console, incoming, requests, health, scene)
+    gate.close()
 
 
-def _behave() -> None:
+def open_server(host: str, port: int, token: str, rig: str) -> tuple[viser.ViserServer, int, Gate]:
+    """A page that only its own visitors reach: viser on a port of its own on this machine, a gate before it."""
+    server = viser.ViserServer("127.0.0.1", 0, label=f"Farhand · {rig}", verbose=False)
+    gate = Gate(host, port, server.get_port(), token)
+    return server, gate.port, gate
+
+
+def behave() -> None:
     """Yield to the session, leave the keyboard to the parent, and keep the terminal clean."""
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.pop("_VISER_PORT_OVERRIDE", None)
     logging.getLogger("websockets").setLevel(logging.CRITICAL)  # a port scanner is no reason for a traceback
+    warnings.simplefilter("ignore")
     sys.stdout = open(os.devnull, "w")
 
 
-def _add_panel(server: viser.ViserServer, scene: Scene, requests: Requests) -> viser.GuiHtmlHandle:
-    """The panel at the side; returns where the status goes."""
-    gui = server.gui
-    gui.configure_theme(control_layout="collapsible", control_width="medium", show_logo=False, show_share_button=False)
-    gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
-    stop = gui.add_button("Stop", color="red")  # first, so that nothing above it can grow and move it
-    stop.on_click(lambda _: requests.send("stop"))
-    others = gui.add_button_group("", ("Engage", "Release", "Reset"))
-    others.on_click(lambda _: requests.send(others.value.lower()))
-    return gui.add_html("")
+def parent_gone() -> bool:
+    """Whether the process that started this one has ended."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()
 
 
 def _follow(
-    server: viser.ViserServer, reader: Reader, scene: Scene, drawing: Drawing, status: viser.GuiHtmlHandle
+    server: viser.ViserServer, console: Console, incoming: Connection, requests: Requests, health: Any, scene: Scene
 ) -> None:
-    """Draw at a steady rate for as long as the parent lives, while somebody is looking."""
-    parent = multiprocessing.parent_process()
-    reading, drawn_ns, due = Reading(), None, time.monotonic()
+    """Draw at a steady rate for as long as the parent lives; show another run when told to."""
+    last = due = time.monotonic()
     for frame in itertools.count():
-        if parent is not None and not parent.is_alive():
+        if parent_gone():
             return
-        reading.refresh(reader, scene)
-        watched = bool(server.get_clients())
-        if watched and reading.time_ns != drawn_ns:
-            drawing.update(reading)
-            drawn_ns = reading.time_ns
-        if watched and frame % FRAMES_PER_STATUS == 0:
-            status.content = panel(reading, scene)
+        told = _hear(incoming)
+        if told is not None:
+            scene = told[1]
+            console = Console(server, Reader(told[0]), scene, requests)
+        now = time.monotonic()
+        tick, rate, overruns, recording = health[:]
+        state = Health(tick or math.nan, rate, int(overruns), scene["margin"])
+        console.frame(now - last, state, bool(recording), frame % FRAMES_PER_STATUS == 0)
+        last = now
         due = max(due + PERIOD, time.monotonic() + SHORTEST_REST)
         time.sleep(due - time.monotonic())
+
+
+def _hear(incoming: Connection) -> tuple[Path, Scene] | None:
+    """What the session says: the ring and the scene of another run."""
+    try:
+        return incoming.recv() if incoming.poll() else None
+    except (EOFError, OSError):
+        return None

@@ -1,4 +1,4 @@
-"""Virtual fixtures: forces that guide a tool along a plane, a line, a tube or to a point, or keep it out of a region."""
+"""Virtual fixtures: forces that guide a tool along a plane, a line, a tube, to a point, or keep it out of a region."""
 
 from __future__ import annotations
 

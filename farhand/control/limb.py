@@ -81,7 +81,7 @@ class LimbController(Controller):
 
     def __init__(self, arm: Arm, chain: Chain, base: Array, dead_band: MotionDeadBand | None = None) -> None:
         self.arm, self.chain, self.dead_band = arm, chain, dead_band or MotionDeadBand()
-        self._base, self._shift = np.array(base, dtype=float), np.zeros(3)
+        self.base, self._shift = np.array(base, dtype=float), np.zeros(3)
         self.command: Command = JointPosition(arm.nv)
         self._begun = self._engaged = False
         self.status, self.place = "solved", np.zeros(3)
@@ -107,7 +107,7 @@ class LimbController(Controller):
         if asked.target is None or asked.tripped or not asked.valid:
             self._engaged, self.holding = False, True
         else:
-            self._follow(asked.target.position - self._base)
+            self._follow(asked.target.position - self.base)
         self._recorded[0] = _STATUS[self.status]
         return self.command
 

@@ -47,8 +47,8 @@ class Admittance(Coupling):
     Needs both wrenches. One that is no longer measured counts as zero, so the handle slows down within M_v/B_v. What it
     does badly: the hand feels M_v on top of what it touches, and a light handle on a slow or compliant arm shakes
     against a stiff hand: the lag of the arm's own servo eats the damping. The tools follow exactly, also through a
-    singular posture, where joints race; the springs of other laws give way there. The handle never runs further than ``leash``
-    from the tool, so an arm that cannot follow does not wind up.
+    singular posture, where joints race; the springs of other laws give way there. The handle never runs further than
+    ``leash`` from the tool, so an arm that cannot follow does not wind up.
 
     Attributes:
         mass: M_v for translation, [kg].

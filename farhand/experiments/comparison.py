@@ -65,6 +65,7 @@ class Case:
         delay: round trip, [ms].
         layer: passivity layer.
         seed: of every random number.
+        settings: parameter paths and values.
     """
 
     rig: str
@@ -72,12 +73,12 @@ class Case:
     delay: float = 0.0
     layer: str = "none"
     seed: int = 0
+    settings: tuple[tuple[str, object], ...] = ()
 
     def build(self, scenario: str, *settings: tuple[str, object]) -> Rig:
         """The rig under this law and delay."""
-        return build_rig(
-            self.rig, Options(self.law, self.layer, scenario, self.seed, self.delay, settings=list(settings))
-        )
+        chosen = [*settings, *self.settings]
+        return build_rig(self.rig, Options(self.law, self.layer, scenario, self.seed, self.delay, settings=chosen))
 
 
 def compare(
@@ -110,7 +111,7 @@ def measure(case: Case) -> dict[str, Any]:
         values = _free(case)
         walls = {"soft": [("wall.stiffness", SOFT), ("wall.damping", 1.0)], "hard": []}
         for name, wall in walls.items():
-            values |= {f"{name}_{key}" if key in _PER_WALL else key: v for key, v in _contact(case, wall).items()}
+            values |= {f"{name}_{key}" if key in _PER_WALL else key: v for key, v in contact(case, wall).items()}
             values["energy_created"] = max(values["energy_created"], values.pop("created"))
             values["trips"] += values.pop("tripped")
         row["metrics"] = values
@@ -119,7 +120,7 @@ def measure(case: Case) -> dict[str, Any]:
             "frequency": FREQUENCIES.tolist(),
             "free": np.abs(free).tolist(),
             "soft": np.abs(soft).tolist(),
-            "inertia": _inertia(free),
+            "inertia": inertia(free),
         }
     except FarhandError as error:
         row["refused"] = str(error)
@@ -128,7 +129,7 @@ def measure(case: Case) -> dict[str, Any]:
 
 def own_impedance(rig: str) -> float:
     """Inertia of the leader by itself, uncoupled, along the direction into the wall, [kg]."""
-    return _inertia(impedance(Case(rig, "none")))
+    return inertia(impedance(Case(rig, "none")))
 
 
 def _subtract_own(row: dict[str, Any], own: float) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def _free(case: Case) -> dict[str, float]:
     }
 
 
-def _contact(case: Case, wall: list[tuple[str, object]]) -> dict[str, float]:
+def contact(case: Case, wall: list[tuple[str, object]]) -> dict[str, float]:
     """Pressing on a wall: force at the contact and at the hand, felt stiffness, and how soon the force settles."""
     name = "press" if "press" in scenarios_of(case.rig) else "wall"
     rig = case.build(name, *wall)
@@ -168,18 +169,18 @@ def _contact(case: Case, wall: list[tuple[str, object]]) -> dict[str, float]:
     _run(rig, moves[-1].start if len(moves) > 1 else moves[-1].end + HOLD)  # the last of several comes back
     seen = probe.signals()
     steady = slice(-round(STEADY / seen.dt), None)
-    contact, hand = float(seen.force_environment[steady].mean()), float(seen.force_hand[steady].mean())
+    pressed, hand = float(seen.force_environment[steady].mean()), float(seen.force_hand[steady].mean())
     mapping = rig.session.bridges[0].laws[0].mapping
-    expected = contact * mapping.force_scale * mapping.motion_scale
-    touched = seen.force_environment > 0.02 * max(contact, 1e-9)
+    expected = pressed * mapping.force_scale * mapping.motion_scale
+    touched = seen.force_environment > 0.02 * max(pressed, 1e-9)
     start = int(np.argmax(touched)) if touched.any() else len(touched) - 1
     moved = float(seen.position_hand[steady].mean() - seen.position_hand[start])
     return {
         "wall_stiffness": rig.session.parameters["wall"].stiffness,
-        "contact_force": contact,
+        "contact_force": pressed,
         "force_error": abs(hand - expected) / expected if expected > 1e-6 else math.nan,
         "felt_stiffness": hand / moved if moved > 1e-4 else math.nan,
-        "settling": _settling(seen, start, contact),
+        "settling": _settling(seen, start, pressed),
         "created": _created(rig),
         "tripped": float(len(rig.session.trips)),
     }
@@ -207,7 +208,7 @@ def impedance(case: Case, stiffness: float = 0.0) -> Array:
     return components(seen.force_hand, FREQUENCIES, seen.dt) / components(seen.position_hand, FREQUENCIES, seen.dt)
 
 
-def _inertia(answer: Array) -> float:
+def inertia(answer: Array) -> float:
     """Mass that explains F_h/x_h = −m ω² + … over the band, [kg]."""
     low, high = INERTIA_BAND
     band = (low <= FREQUENCIES) & (high >= FREQUENCIES)

@@ -36,12 +36,14 @@ from farhand.errors import BadValue, FarhandError, UnknownName
 if TYPE_CHECKING:
     import matplotlib.figure
 
+    from farhand.experiments.page import Animation
+
 Value = float | bool | str
 Verdict = Literal["pass", "corrected", "differs"]
 Progress = Callable[[int, int, str], None]
 """Called with the ids done, the ids in total and the id that comes next (``""`` at the end)."""
 
-SUPPORT_MODULES = frozenset({"harness", "mutation", "page", "trial"})
+SUPPORT_MODULES = frozenset({"comparison", "harness", "mutation", "page", "trial"})
 SIGNIFICANT_DIGITS = 6
 
 
@@ -55,7 +57,7 @@ class Figure:
     """
 
     title: str
-    make: Callable[[], matplotlib.figure.Figure]
+    make: Callable[[], matplotlib.figure.Figure | Animation]
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,17 @@ class Badge:
     verdict: str
 
 
+@dataclass(frozen=True)
+class Animation:
+    """A moving picture.
+
+    Attributes:
+        gif: the file's bytes.
+    """
+
+    gif: bytes
+
+
 class Page:
     """A page that grows from top to bottom. All text is escaped.
 
@@ -91,7 +102,7 @@ class Page:
             f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
         )
 
-    def figure(self, figure: matplotlib.figure.Figure, caption: str) -> None:
+    def figure(self, figure: matplotlib.figure.Figure | Animation, caption: str) -> None:
         """Add a plot with its caption, embedded as SVG, or as PNG where the SVG would be large."""
         text = escape(caption, quote=True)
         self._parts.append(
@@ -133,8 +144,10 @@ def _number(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.4g}"
 
 
-def _embedded(figure: matplotlib.figure.Figure) -> str:
+def _embedded(figure: matplotlib.figure.Figure | Animation) -> str:
     """The plot as a data address. The same plot gives the same bytes: no date, and ids from a fixed salt."""
+    if isinstance(figure, Animation):
+        return f"data:image/gif;base64,{base64.b64encode(figure.gif).decode()}"
     import matplotlib
 
     buffer = io.BytesIO()

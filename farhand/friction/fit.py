@@ -13,6 +13,7 @@ from farhand.friction.fit_motion import Motion
 from farhand.friction.fit_prepare import Prepared, prepare
 from farhand.friction.fit_presliding import friction_along
 from farhand.friction.fit_static import Sliding, Terms, fit_sliding, half_interval, predicted, speed_bounds
+from farhand.friction.fit_trust import check_log, trusted
 from farhand.friction.fit_warnings import NARROW, RESOLVED, warnings_of
 from farhand.friction.model import FRICTIONS, Friction, make
 
@@ -147,6 +148,7 @@ def fit(found: Recording, model: str = "kfm", inertia: float | None = None, grav
         raise UnknownName("friction model", model, [*TERMS, "auto"])
     if inertia is not None and not 0.0 <= inertia <= 1e6:
         raise OutOfRange("inertia", f"{inertia:g}", 0.0, 1e6, "kg·m²")
+    check_log(found)
     ready = prepare(found, inertia)
     if model != "auto":
         return _fit(ready, model, inertia, gravity)
@@ -190,7 +192,9 @@ def _fit(ready: Prepared, model: str, inertia: float | None, gravity: bool) -> F
         held_out=held_out,
         data=ready.data,
     )
-    return replace(result, warnings=(*ready.notes, *warnings_of(result, whole, ready.coverage), *notes))
+    marked, doubts = trusted(result, whole, ready.coverage)
+    lines = warnings_of(result, whole, ready.coverage)
+    return replace(result, parameters=marked, warnings=(*ready.notes, *doubts, *lines, *notes))
 
 
 def _plainest(motion: Motion, terms: Terms, used: Array) -> Sliding:

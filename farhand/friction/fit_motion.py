@@ -31,6 +31,9 @@ PER_BIN = 64.0
 REST = 0.25
 """A joint that takes longer from tick to tick counts as being at rest, [s]."""
 
+REACH = 4.0
+"""Kernel widths beyond which the kernel is cut off."""
+
 GAP = 20.0
 """A pause of this many sample times splits a recording in two pieces."""
 
@@ -130,6 +133,8 @@ def find_tick(position: Array) -> float:
         near = span[span < 1e3 * tick] if _ == 0 else span
         counts = np.round(near / tick)
         tick = float((near @ counts) / max(counts @ counts, 1.0))
+        if tick == 0.0:
+            return 0.0
     off = np.abs(span / tick - np.round(span / tick))
     fits = np.quantile(off, 0.95) < 0.1 and np.ptp(levels) < 1e7 * tick
     return tick if fits else 0.0
@@ -174,7 +179,15 @@ def _between_ticks(time: Array, position: Array, grid: Array, tick: float) -> Ar
         return np.interp(grid, time, position)
     at = 0.5 * (time[changes] + time[changes + 1])
     where = 0.5 * (position[changes] + position[changes + 1])
-    return np.interp(grid, at, where)
+    begin = _beyond(at[:2], where[:2], time[0], tick)
+    end = _beyond(at[:-3:-1], where[:-3:-1], time[-1], tick)
+    return np.interp(grid, [time[0], *at, time[-1]], [begin, *where, end])
+
+
+def _beyond(at: Array, where: Array, end: float, tick: float) -> float:
+    """Where the joint is at the end of the log: it goes on as before, but by less than a tick."""
+    way = (where[0] - where[1]) / (at[0] - at[1]) * (end - at[0])
+    return float(where[0] + np.clip(way, -0.5 * tick, 0.5 * tick))
 
 
 def motion_at(pieces: list[Piece], bandwidth: float, tick: float, source: str) -> Motion:
@@ -190,12 +203,12 @@ def motion_at(pieces: list[Piece], bandwidth: float, tick: float, source: str) -
     for k, piece in enumerate(pieces):
         coarse = _binned(piece, max(1, int(1.0 / (piece.step * PER_BIN * bandwidth))))
         width = WIDTH / bandwidth / coarse.step  # [samples]
-        edge = int(2.0 * width)
+        edge = int(REACH * width) + 1  # the joint may be moving when the log begins, and beyond it nothing is known
         rows = slice(edge, len(coarse.time) - edge, max(1, int(1.0 / (coarse.step * PER_CUTOFF * bandwidth))))
         if len(coarse.time[rows]) < 8:
             continue
         v = _speed(coarse, width, source)
-        torque = gaussian_filter1d(coarse.torque, width, mode="nearest")
+        torque = gaussian_filter1d(coarse.torque, width, mode="nearest", truncate=REACH)
         signals = (coarse.time, coarse.position, v, np.gradient(v, coarse.step), torque)
         columns.append([s[rows] for s in signals] + [np.full(len(coarse.time[rows]), float(k))])
     if not columns:

@@ -297,6 +297,16 @@ def flexible(v: Array, a: Array, rms: float) -> Array:
     return np.column_stack([np.sign(v), *bumps, v, a, np.ones(len(v))])
 
 
+def freer_error(motion: Motion, used: Array) -> float:
+    """Root mean square of what a curve of any shape, different each way, leaves of the torque, [N·m]."""
+    v, rms = motion.velocity, float(np.sqrt(np.mean(motion.velocity**2)))
+    A = flexible(v, motion.acceleration, rms)
+    A[:, :4] = motion.smooth(A[:, :4])
+    load = np.column_stack([np.abs(v), np.sin(motion.position), np.cos(motion.position)])
+    left, _ = _left(np.column_stack([A, load])[used], motion.torque[used])
+    return float(np.sqrt(left))
+
+
 def uncertainty(motion: Motion) -> float:
     """How badly this motion tells dry and viscous friction apart, [(N·m)²]; says how good a band is.
 

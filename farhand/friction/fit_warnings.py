@@ -28,8 +28,8 @@ NARROW = 1.3
 HELD = 30
 """Kernel widths that a speed must be held for, in all."""
 
-UNLIKE = 0.15
-"""Difference between the two directions, as a share, that is worth a line."""
+UNLIKE = 0.08
+"""Difference between the directions, as a share of friction, by which they count as unlike."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +170,6 @@ def _torque_lines(result: Fit) -> list[str]:
             f"the torque jumps between ±{floor:.3g} N·m and is never smaller: the drive seems to put out an offset; "
             "friction at rest and before sliding cannot be trusted"
         )
-    sides = _sides(result)
-    if sides is not None:
-        lines.append(
-            f"friction differs between the directions: {sides[0]:.3g} N·m forward, {sides[1]:.3g} N·m backward at the "
-            "same speeds; the model is the same for both"
-        )
     offset = result.offset
     if offset.identified and offset.low is not None and offset.high is not None:
         if offset.low * offset.high > 0.0 and abs(offset.value) > 0.05 * result.rms_torque:
@@ -187,13 +181,13 @@ def _torque_lines(result: Fit) -> list[str]:
     return lines
 
 
-def _sides(result: Fit) -> tuple[float, float] | None:
-    """Mean friction each way over the speeds common to both, if they are unlike; [N·m]."""
+def sides_of(result: Fit) -> tuple[float, float] | None:
+    """Mean friction each way over the speeds common to both, if they are unlike even without an offset; [N·m]."""
     motion, used = result.motion, result.used
     friction = motion.torque - result.inertia.value * motion.acceleration - result.offset.value
     v = motion.velocity
     forward, back = used & (v > 0.0), used & (v < 0.0)
-    if min(np.count_nonzero(forward), np.count_nonzero(back)) < 50:
+    if result.gravity is not None or min(np.count_nonzero(forward), np.count_nonzero(back)) < 50:
         return None
     top = min(np.quantile(v[forward], 0.95), np.quantile(-v[back], 0.95))
     edges = np.linspace(0.05 * top, top, 9)
@@ -203,16 +197,21 @@ def _sides(result: Fit) -> tuple[float, float] | None:
         values = sign * friction[rows]
         means.append([values[which == k].mean() if np.any(which == k) else np.nan for k in range(1, len(edges))])
     pairs = np.array(means)
-    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
-    if pairs.shape[1] < 3:
+    there = np.isfinite(pairs).all(axis=0)
+    pairs, speeds = pairs[:, there], 0.5 * (edges[1:] + edges[:-1])[there]
+    if pairs.shape[1] < 4:
         return None
-    ahead, behind = pairs.mean(axis=1)
-    left = np.abs(pairs[0] - pairs[1]).mean()
-    return (float(ahead), float(behind)) if left > UNLIKE * 0.5 * abs(ahead + behind) else None
+    difference = pairs[0] - pairs[1]
+    line = np.polyfit(speeds, difference, 1)
+    rough = float(np.std(difference - np.polyval(line, speeds)))
+    tilt = abs(float(line[0])) * np.ptp(speeds)  # a torque offset is the same at all speeds; a scale is not
+    ahead, behind = pairs.mean(axis=1) + np.array([1.0, -1.0]) * result.offset.value
+    unlike = max(tilt, 2.0 * abs(float(difference.mean()))) > UNLIKE * 0.5 * abs(ahead + behind)
+    return (float(ahead), float(behind)) if unlike and tilt > 3.0 * rough else None
 
 
 def _misfit_lines(result: Fit) -> list[str]:
-    """A residual that goes with speed or position is no noise."""
+    """A residual that goes with the position is no noise."""
     motion, used = result.motion, result.used
     left = (motion.torque - result.modelled)[used]
     share = result.rms_error / max(result.rms_torque, 1e-12)
@@ -228,9 +227,4 @@ def _misfit_lines(result: Fit) -> list[str]:
                 f"the torque goes with the position (about {np.hypot(x[0], x[1]):.3g} N·m over a turn): gravity or an "
                 "unbalanced load; use --gravity"
             )
-    if not lines and share > 0.1:
-        lines.append(
-            f"the model leaves {100 * share:.0f} % of the torque (root mean square); try --model auto, or look for "
-            "loads that are no friction"
-        )
     return lines

@@ -201,7 +201,9 @@ def curve_error(build: Build) -> float:
     return float(np.abs(measured - said).max() / np.abs(said).max())
 
 
-def dissipation(build: Build, seconds: float, rng: np.random.Generator) -> tuple[bool, float, float]:
+def dissipation(
+    build: Build, seconds: float, rng: np.random.Generator, joints: int = JOINTS
+) -> tuple[bool, float, float]:
     """Random motion at 1 ms, from creep to 10 rad/s with pauses, shared out over joints that move at the same time.
 
     Models that need the applied torque are pushed at random instead, with an inertia between.
@@ -210,12 +212,13 @@ def dissipation(build: Build, seconds: float, rng: np.random.Generator) -> tuple
         build: makes the model.
         seconds: of motion, over all joints, [s].
         rng: source of the motion.
+        joints: that share it out.
 
     Returns:
         whether all torques are numbers; the least of supplied work minus stored energy, [J]; the largest fall of that
         value as a share of its last, [-].
     """
-    joints, steps = JOINTS, round(seconds / JOINTS / DT)
+    steps = round(seconds / joints / DT)
     friction = build(joints)
     wander = random_motion(steps, joints, rng)
     velocity, inertia = np.zeros(joints), np.full(joints, 0.01)

@@ -35,6 +35,9 @@ GRID = 0.05
 SHARES = {"warm up": 0.1, "steady speeds": 0.45, "sweep": 0.15, "break-away ramps": 0.2, "presliding loops": 0.1}
 """How the time is shared out."""
 
+SHORTEST = 0.04
+"""Least travel per fastest speed, [s]: less would ask for more than 4 reversals per second."""
+
 SPEEDS = 12
 """Steady speeds each way, spaced evenly by ratio."""
 
@@ -94,6 +97,9 @@ def protocol(fastest: float, torque: float, travel: float = np.inf, minutes: flo
     for what, value in (("fastest speed", fastest), ("torque", torque), ("travel", travel), ("minutes", minutes)):
         if not value > 0.0:
             raise BadValue(f"{what} = {value:g} must be above 0")
+    if travel < SHORTEST * fastest:
+        least = f"at least {SHORTEST * fastest:.3g} rad, or go slower than {travel / SHORTEST:.3g} rad/s"
+        raise BadValue(f"travel = {travel:g} rad is too short to reach {fastest:g} rad/s and turn round; {least}")
     seconds = {name: 60.0 * minutes * share for name, share in SHARES.items()}
     return [
         _sine("warm up", "velocity", 0.5 * fastest, seconds, travel),

@@ -69,7 +69,7 @@ def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float 
     before = [(p, v) for p, v in skill.facts.settings.items() if p.startswith(("rig.", "wall.")) and p != "rig.driven"]
     noise = [(f"{side}.plant.{kind}", value) for side in dual_arm.ROLES for kind, value in NOISE.items()]
     settings = [*before, *noise, *_moved(skill, shift, tilt), *options.settings]
-    options = replace(options, law=None, scenario="rest", settings=settings)
+    options = replace(options, law=Performance.name, scenario="rest", settings=settings)
     rig = dual_arm.build(options, performing(skill))
     rig.scenario = replace(rig.scenario, seconds=_law(rig).approach + skill.facts.duration / _law(rig).pace + SPARE)
     return rig
@@ -79,7 +79,7 @@ def _on_humanoid(skill: Skill, options: Options) -> Rig:
     """By position, from where the limb is: its bus takes nothing else, and nothing measures a force."""
     before = [(path, value) for path, value in skill.facts.settings.items() if path.startswith("rig.")]
     settings = [*before, ("hand.open", True), ("law.relative", True), ("law.force_aware", False), *options.settings]
-    rig = humanoid.build(replace(options, law=None, scenario="rest", settings=settings), performing(skill))
+    rig = humanoid.build(replace(options, law=Performance.name, scenario="rest", settings=settings), performing(skill))
     rig.scenario = replace(rig.scenario, seconds=_law(rig).approach + skill.facts.duration / _law(rig).pace + 1.0)
     return rig
 
@@ -87,7 +87,7 @@ def _on_humanoid(skill: Skill, options: Options) -> Rig:
 def replay_rig(points: Sequence[TaughtPoint], options: Options) -> Rig:
     """The humanoid, ready to go to way-points of one of its limbs from where it begins."""
     settings = [("rig.limb", points[0].chain), ("hand.open", True), ("follower.dead_band.width", 1e-5)]
-    options = replace(options, law=None, scenario="rest", settings=[*settings, *options.settings])
+    options = replace(options, law=Replay.name, scenario="rest", settings=[*settings, *options.settings])
     rig = humanoid.build(options, replaying(points))
     law = rig.session.bridges[0].laws[0]
     assert isinstance(law, Replay)

@@ -20,7 +20,7 @@ from farhand.world import ForcePulse, World
 
 RIGS = {
     "dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall",
-    "cooperative": "RX160 arms carry a beam together, or meet in a spring or at a person's hand, and tell each other nothing",
+    "cooperative": "RX160 arms carry a beam, meet in a spring or follow a person's hand, and tell each other nothing",
     "hazardous": "an iiwa 14 guided by a hand leads a Powerball, which takes joint velocities and may meet a wall",
     "humanoid": "a haptic pen leads an arm or leg of the small humanoid PHUA, whose servos share one bus of 25 Hz",
     "youbot": "an omega.6 pen leads the tool of a KUKA youBot by one spring and feels a tenth of its force",

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from farhand.recording.loader import load
 from tests.browser.visiting import SIZE, Run, Visitor, eventually, on_screen
 
 pytestmark = pytest.mark.browser
@@ -95,3 +102,27 @@ def test_beyond_this_machine_nobody_gets_in_without_the_token(browser):
         visitor.page.close()
     finally:
         run.close()
+
+
+def test_another_law_is_chosen_on_the_page_and_a_recording_made(browser, tmp_path):
+    """A new session takes the place of the old one without the page being opened anew; a file is there afterwards."""
+    command = [sys.executable, "-m", "farhand", "run", "dual-arm", "--scenario", "rest", "--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as run:
+        try:
+            address = next(found.group() for line in run.stdout if (found := re.search(r"http://\S+", line)))
+            visitor = Visitor(browser, address)
+            assert eventually(lambda: "engaged" in visitor.text())
+            visitor.page.get_by_role("combobox", name="law").click()
+            visitor.page.get_by_role("option", name="position-position").click()
+            visitor.page.get_by_role("button", name="Start").click()
+            assert eventually(lambda: "dual-arm · position-position" in visitor.text())
+            assert eventually(lambda: "engaged" in visitor.text())
+            visitor.page.get_by_role("tab", name="Record").click()
+            visitor.page.get_by_role("button", name="Record", exact=True).click()
+            assert eventually(lambda: (tmp_path / "dual-arm.mcap").exists())
+            visitor.page.close()
+        finally:
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=60)
+    assert load(tmp_path / "dual-arm.mcap").metadata["law"] == "position-position"

@@ -241,6 +241,13 @@ def test_a_velocity_in_another_unit_is_refused(joint, factor, words):
         fit(replace(table, velocity=factor * table.velocity), "kfm")
 
 
+def test_a_torque_of_the_opposite_sign_is_refused(joint):
+    """A joint that gave power to its motor all the time would not need one."""
+    table = log(joint, "random", seconds=10.0)
+    with pytest.raises(BadValue, match="opposite"):
+        fit(replace(table, torque=-table.torque), "kfm")
+
+
 @pytest.mark.parametrize("model", ["dahl", "maxwell-slip", "coulomb", "viscous"])
 def test_a_model_that_cannot_explain_the_data_has_no_parameters_of_the_joint(model):
     """Viscous friction fitted as dry, or the other way round: a number comes out, and is not called identified."""

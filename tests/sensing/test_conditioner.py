@@ -139,7 +139,7 @@ def test_taking_the_bias_anew_undoes_drift():
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("axis", range(6))
 def test_saturation_is_told_within_the_very_sample(axis, sign):
-    """One count below 95 % of any axis's capacity counts, 95 % does not; good samples count again when trusted again."""
+    """One count below 95 % of any axis's capacity counts, 95 % does not; then none does until it is trusted again."""
     conditioner = ready(gravity=0.0)
     edge = sign * np.ceil(0.95 * HEX_E.counts[axis]) * np.eye(6)[axis]
     below = edge - sign * np.eye(6)[axis]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -162,9 +162,3 @@ def _pressure(model: mujoco.MjModel, data: mujoco.MjData, feet: list[list[int]])
         moment += up * contact.pos[:2]
     total = float(force.sum())
     return force, moment / total if total > 1e-6 else np.full(2, np.nan)
-
-
-def highest(heights: tuple[float, ...], servos: Servos, step: FullStep | None = None) -> dict[float, Walk]:
-    """The same step at several heights [m], with the same servos."""
-    stepper = Stepper()
-    return {h: walk(replace(step or FullStep(), height=h), servos, stepper) for h in heights}

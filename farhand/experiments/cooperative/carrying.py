@@ -57,8 +57,8 @@ def decay(found: Run) -> tuple[float, float]:
     for start, end in legs:
         part = size[(times >= start) & (times < end)]
         rest = size[(times >= end - 0.75) & (times < end)]
-        shares.append(float(np.nanmean(rest) / np.nanmax(part)))
-    return float(np.nanmax(size)), max(shares)
+        shares.append(float(rest.mean() / part.max()))  # not a number where the beam is not in the air
+    return float(np.nanmax(np.append(size, 0.0))), float(np.max(shares))
 
 
 @here(
@@ -73,7 +73,8 @@ def beam() -> Finding:
     """Shares are means over 1 s while the height hardly changes; squeeze at rest after a leg against the leg's peak."""
     found = trial("carry")
     shares, tilt = metrics(found).shares(), np.degrees(found.value("tilt_max"))
-    worst = 100.0 * float(np.abs(shares - 1.0).max()) if len(shares) else 100.0
+    shares = shares if len(shares) else np.zeros((1, len(ARMS)))  # never carried steadily
+    worst = 100.0 * float(np.abs(shares - 1.0).max())
     most, left = decay(found)
     way = found.signal("object", "q")[:, :3]
     down, along = float(way[-1, 2] - way[0, 2]), float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
@@ -292,7 +293,7 @@ MUTATIONS = [
         lambda: changed(DrivePlant, "write", lambda old: _faithful(old)),
     ),
     Mutation(
-        "no-fade",
+        "switch-without-fade",
         "changes of gains take effect at once",
         ("B-03",),
         lambda: patched(TaskController, "_begin_fade", lambda self, torque: None),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
-from farhand.control.direct_force import DirectForce
-from farhand.control.internal_force import SqueezeBleed
 from farhand.experiments.cooperative.bench import DEGREE
 from farhand.experiments.harness import Finding, experiment, shared
 from farhand.experiments.mutation import Mutation, changed, patched
 from farhand.experiments.trial import Run, run
 from farhand.rigs import Options, build_rig
 from farhand.rigs.cooperative_parts import guiding
-from farhand.rigs.cooperative_parts.guiding import Centred, Guided
+from farhand.rigs.cooperative_parts.guiding import Centred, Guided, Shared
 from farhand.safety.machine import Machine
 from farhand.spatial import rotation_from_quaternion, rpy_from_rotation
 
@@ -285,22 +284,16 @@ MUTATIONS = [
         lambda: patched(Centred, "_note_pose", _unturned),
     ),
     Mutation(
-        "squeeze-kept",
-        "what the grips do to each other is kept as an offset for good",
-        ("X-19",),
-        lambda: patched(SqueezeBleed, "step", lambda self, dt: self.left),
+        "quick-filter-kept",
+        "guiding on a rigid object goes on with the quick filter",
+        ("X-19", "F-43"),
+        lambda: changed(Shared, "guide", _quick),
     ),
     Mutation(
         "any-push-triggers",
         "the wait for the person's trigger ends at once",
         ("X-18",),
         lambda: patched(guiding.Lifted, "_triggered", lambda self: True),
-    ),
-    Mutation(
-        "deaf-follower",
-        "the force law does not listen while guiding",
-        ("F-42",),
-        lambda: changed(DirectForce, "effort", lambda old: _deaf(old)),
     ),
 ]
 """Parts broken on purpose."""
@@ -312,9 +305,9 @@ def _unturned(self: Centred) -> None:
     self._moments.append(mean[3:])
 
 
-def _deaf(old: object) -> object:
-    def effort(self: DirectForce, asked: object) -> Array:
-        self.listens = False
-        return old(self, asked)  # type: ignore[operator]
+def _quick(old: Callable[[Shared], None]) -> Callable[[Shared], None]:
+    def guide(self: Shared) -> None:
+        old(self)
+        self.arm.filters.r_wrench = self.quick
 
-    return effort
+    return guide

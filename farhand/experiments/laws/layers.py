@@ -94,7 +94,7 @@ def _name(at: tuple[str, Link]) -> str:
 def bare_law() -> Finding:
     """Energy made at 400 ms."""
     short, long = (task("position-force", "none", Link(delay)) for delay in (20.0, 400.0))
-    note = f"{short.created:.3f} J at 20 ms; at 400 ms the wall is hit with {long.peak:.0f} N, {short.contact:.0f} N steady"
+    note = f"{short.created:.3f} J at 20 ms; {long.peak:.0f} N on the wall at 400 ms, {short.peak:.0f} N at 20 ms"
     return Finding(long.created, short.created <= 0.01 and long.created > 1.0, note)
 
 
@@ -109,7 +109,7 @@ def _ids(layer: str, first: int) -> None:
     )
     for number, (judge, title, unit, criterion) in enumerate(rows, first):
 
-        def measured(judge=judge) -> Finding:  # type: ignore[no-untyped-def]
+        def measured(judge=judge) -> Finding:
             return judge(grid(layer, SPRINGS))
 
         name = f"{layer}-{judge.__name__}"
@@ -181,7 +181,7 @@ def told_command() -> Finding:
     "L-16",
     "Wave variables still work",
     group=GROUP,
-    criterion="position–position: contact force ≥ 70 %, free-motion error ≤ 2 × of the undelayed bare run, drift ≤ 2 mm",
+    criterion="position–position: contact force ≥ 70 %, free motion ≤ 2 × of the undelayed bare run; drift ≤ 2 mm",
     source=ISSUE,
 )
 def waves() -> dict[str, Finding]:
@@ -191,16 +191,6 @@ def waves() -> dict[str, Finding]:
     cause = "the reference loses ∫(F_a − F_b)/b dt while the waves of a contact are under way"
     note = f"{pressed.note}; free {moved.value:.1f} ×, {moved.note}; drift {left.value:.1f} mm, {left.note}: {cause}"
     return {"L-15": made, "L-16": Finding(pressed.value, pressed.ok and moved.ok and left.ok, note)}
-
-
-MUTATIONS = [
-    Mutation("layer-off", "neither end looks at its account", ("L-02", "L-03"), lambda: _layer_off()),
-    Mutation("no-recovery", "what was held back stays held back", ("L-04",), lambda: _no_recovery()),
-    Mutation("empty-account", "the follower's account is always empty", ("L-06",), lambda: _empty()),
-    Mutation("no-reserve", "nobody pays beforehand", ("L-06",), lambda: patched(EnergyPort, "wanted", 0.01)),
-    Mutation("own-idea", "the follower guesses what the leader was asked for", ("L-14",), lambda: _guessing()),
-    Mutation("waves-doubled", "waves arrive twice as high", ("L-15",), lambda: patched(WavePort, "wave", _doubled)),
-]
 
 
 @contextmanager
@@ -247,3 +237,13 @@ def _guessing() -> Iterator[None]:
 
 def _doubled(self: WavePort, dt: float) -> np.ndarray:
     return 2.0 * self._wave
+
+
+MUTATIONS = [
+    Mutation("layer-off", "neither end looks at its account", ("L-02", "L-03"), _layer_off),
+    Mutation("no-recovery", "what was held back stays held back", ("L-04",), _no_recovery),
+    Mutation("empty-account", "the follower's account is always empty", ("L-06",), _empty),
+    Mutation("no-reserve", "nobody pays beforehand", ("L-06",), lambda: patched(EnergyPort, "wanted", 0.01)),
+    Mutation("own-idea", "the follower guesses what the leader was asked for", ("L-14",), _guessing),
+    Mutation("waves-doubled", "waves arrive twice as high", ("L-15",), lambda: patched(WavePort, "wave", _doubled)),
+]

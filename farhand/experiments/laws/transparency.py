@@ -1,4 +1,4 @@
-"""What the hand feels: the follower's inertia in free motion and the wall's stiffness in contact, under several laws."""
+"""What the hand feels: the follower's inertia in free motion, the wall's stiffness in contact, under several laws."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ERRORS = (1.05, 1.2)
 
 
 def case(law: str, model: float = 1.0) -> Case:
-    """The dual-arm rig with silent sensors under a law; a wrong model without gravity, which would make the arms sag."""
+    """The dual-arm rig with silent sensors under a law; a wrong model without gravity, or the arms would sag."""
     wrong = () if model == 1.0 else (("rig.model_mass", model), ("rig.gravity", 0.0))
     return Case("dual-arm", law, settings=(*QUIET, *wrong))
 
@@ -138,7 +138,7 @@ def wrong_model() -> Finding:
 def _softer() -> Iterator[None]:
     whole = PositionPosition.step
 
-    def step(self, a, b, dt):  # type: ignore[no-untyped-def]
+    def step(self, a, b, dt):
         self.spring.stiffness = 600.0
         self.spring.refresh()
         return whole(self, a, b, dt)
@@ -152,7 +152,7 @@ def _silent(which: int) -> Iterator[None]:
     """The law does not hear one of the measured wrenches."""
     whole = FourChannel._wrench
 
-    def wrench(self, side, measured, dt):  # type: ignore[no-untyped-def]
+    def wrench(self, side, measured, dt):
         return np.zeros(6) if side == which else whole(self, side, measured, dt)
 
     with patched(FourChannel, "_wrench", wrench):

@@ -25,12 +25,14 @@ TABLE_4 = np.array([0.03718, 0.08976, 0.1516, 1.047, 0.01898])
 """Published parameters of wheel 1, in the order of NAMES."""
 
 PERIOD = 0.02
-"""Time between samples of the protocol, [s]; means over 30 s do not ask for more, and the solver is implicit."""
+"""Time between samples of the protocol, [s]; 5 ms gives the same within 0.03 mN·m, and takes four times as long."""
 
 TORQUE_NOISE = 2e-3
 """Standard deviation of the torque measurement, [N·m]; assumed."""
 
 DRAWS = 300
+SCATTER = {5e-4: np.array([2.1, 0.7, 1.6, 2.5, 5.2]), 1e-3: np.array([4.2, 1.5, 3.3, 5.0, 10.5])}
+"""One standard deviation of each parameter that the prototype found, [%], by the noise of the torque [N·m]."""
 
 
 @shared
@@ -39,10 +41,10 @@ def steady_points() -> Array:
     speeds = protocol.steady_grid()
     faults = DriveFaults(encoder_step=WHEEL_TICK, torque_noise=TORQUE_NOISE)
     joint = OneJoint(make("youbot-wheel-1", joints=len(speeds)), faults=faults, dt=PERIOD, rng=generator("Y-38"))
-    total, torques, places = np.zeros(len(speeds)), [], []
+    seen, total, torques, places = StateVariableFilter(cutoff=20.0), np.zeros(len(speeds)), [], []
     first, last = (round(t / PERIOD) for t in (protocol.SETTLE, protocol.SETTLE + protocol.RECORD))
     for k in range(round((protocol.SETTLE + protocol.RECORD + protocol.EXTRA) / PERIOD)):
-        error = speeds - joint.velocity
+        error = speeds - seen.step(joint.measured_position, PERIOD)
         total += PERIOD * error
         joint.step(0.3 * error + 0.6 * total)
         if first <= k < last:
@@ -72,13 +74,28 @@ def steady_protocol() -> Finding:
     v, torque = points.T
     judged = (np.abs(v) >= 0.05) & (np.abs(v) <= 10.05)
     error = 1e3 * float(np.sqrt(np.mean((torque - make("youbot-wheel-1").steady(v))[judged] ** 2)))
-    order, even = np.argsort(v), np.linspace(0.05, 2.0, 391)  # the grid itself is dense where KFM is good
-    kfm = make("kfm").steady(even) / np.interp(even, v[order], torque[order]) - 1.0
-    off = 100.0 * float(np.sqrt(np.mean(kfm**2)))
+    order, even = np.argsort(v), np.linspace(0.05, 2.0, 391)
+    off, at_points = _kfm_off(even, np.interp(even, v[order], torque[order])), _kfm_off(*_between(v, torque, 0.05, 2.0))
     hours = len(v) * (protocol.SETTLE + protocol.RECORD + protocol.EXTRA) / 3600.0
-    note = f"{len(v)} points, {hours:.1f} h of virtual time; KFM of table 4 off by {off:.1f} % over 0.05–2 rad/s"
+    note = (
+        f"{len(v)} points, {hours:.1f} h of virtual time; KFM of table 4 over 0.05–2 rad/s off by {off:.1f} % averaged "
+        f"over the speeds, as the prototype's 21 %, and by {at_points:.1f} % averaged over the protocol's "
+        "points, most of "
+        "which lie below 0.75 rad/s, where KFM was fitted; the first is judged"
+    )
     figure = Figure("Wheel 1: steady points and the published curve", _steady_plot)
     return Finding(error, error <= 2.0 and len(v) == 312 and off > 15.0, note, figures=(figure,))
+
+
+def _between(v: Array, torque: Array, low: float, high: float) -> tuple[Array, Array]:
+    """The points between two speeds."""
+    inside = (v >= low) & (v <= high)
+    return v[inside], torque[inside]
+
+
+def _kfm_off(speed: Array, torque: Array) -> float:
+    """Relative root mean square by which KFM with table 4 misses these torques, [%]."""
+    return 100.0 * float(np.sqrt(np.mean((make("kfm").steady(speed) / torque - 1.0) ** 2)))
 
 
 def _steady_plot() -> Plot:
@@ -113,17 +130,16 @@ def velocity_from_ticks() -> Finding:
 
 
 def slow_grid(low: float, high: float) -> Array:
-    """Positive speeds of the published grid in a range, [rad/s]."""
-    speeds = protocol.steady_grid()
+    """Positive speeds of the published grid in a range, each once, [rad/s]."""
+    speeds = np.unique(np.round(protocol.steady_grid(), 9))
     return speeds[(speeds >= low - 1e-9) & (speeds <= high + 1e-9)]
 
 
-def scatter(speeds: Array, noise: float) -> Array:
-    """Relative deviation of the five parameters over many draws, as half of the 16–84 % range, [%]."""
+def draws(speeds: Array, noise: float) -> Array:
+    """The five parameters of many noisy copies of the published curve, as shares of the truth, [-]."""
     clean = kfm_curve(TABLE_4[None], speeds)
-    draws = clean + noise * generator(f"Y-40 {noise} {len(speeds)}").standard_normal((DRAWS, len(speeds)))
-    low, high = np.percentile(fit_kfm(speeds, draws), [16, 84], axis=0)
-    return 50.0 * (high - low) / TABLE_4
+    noisy = clean + noise * generator(f"Y-40 {noise} {len(speeds)}").standard_normal((DRAWS, len(speeds)))
+    return fit_kfm(speeds, noisy) / TABLE_4
 
 
 @experiment(
@@ -131,26 +147,33 @@ def scatter(speeds: Array, noise: float) -> Array:
     "Fitting the kinetic friction model",
     group=GROUP,
     unit="%",
-    criterion="round trip on 0.02–1 rad/s: scatter 2.1, 0.7, 1.6, 2.5, 5.2 % at 0.5 mN·m and twice that at 1 mN·m "
-    "(each ± 30 %); 0.1–0.75 rad/s ill-conditioned (15–33 %); table 4 and the wheel's curve on 0.05–0.7 rad/s ≤ 2 %",
+    criterion="round trip on 0.02–1 rad/s: scatter 2.1, 0.7, 1.6, 2.5, 5.2 % at 0.5 mN·m and 4.2, 1.5, 3.3, 5.0, "
+    "10.5 % at 1 mN·m; 0.1–0.75 rad/s ill-conditioned (half the 16–84 % range 15–33 %); table 4 and the wheel's curve "
+    "on 0.05–0.7 rad/s ≤ 2 %",
     source="seed L973–1010, table 4; scatter is a prototype's, 300 draws",
 )
 def kfm_fit() -> Finding:
-    """Five parameters from noisy copies of the published curve; agreement of the two published curves."""
-    published = {5e-4: (2.1, 0.7, 1.6, 2.5, 5.2), 1e-3: (4.2, 1.5, 3.3, 5.0, 10.5)}
-    found = {noise: scatter(slow_grid(0.02, 1.0), noise) for noise in published}
-    alike = all(np.all(np.abs(found[noise] / expected - 1.0) < 0.3) for noise, expected in published.items())
-    narrow = scatter(slow_grid(0.1, 0.75), 1e-3)
+    """Five parameters from noisy copies of the published curve; agreement of the two published curves.
+
+    Two scatters of 300 draws each differ by chance: their ratio by √2/√598 = 5.8 %, half ranges by 7.9 %. Three times
+    that, and half of the last digit printed, is allowed.
+    """
+    found = {noise: 100.0 * draws(slow_grid(0.02, 1.0), noise).std(axis=0, ddof=1) for noise in SCATTER}
+    alike = all(np.all(np.abs(found[noise] - said) <= 0.174 * said + 0.05) for noise, said in SCATTER.items())
+    low, high = np.percentile(draws(slow_grid(0.1, 0.75), 1e-3), [16, 84], axis=0)
+    narrow = 50.0 * (high - low)
+    wide = bool(narrow.min() >= (1.0 - 0.237) * 15.0 and narrow.max() <= (1.0 + 0.237) * 33.0)
     v = np.linspace(0.05, 0.7, 651)
     wheel = make("youbot-wheel-1").steady(v)
     curve = 100.0 * float(np.sqrt(np.mean((kfm_curve(TABLE_4[None], v)[0] - wheel) ** 2)) / wheel.mean())
     words = [", ".join(f"{value:.1f}" for value in row) for row in (found[5e-4], found[1e-3], narrow)]
     note = (
         f"scatter of {', '.join(NAMES)}: {words[0]} % at 0.5 mN·m, {words[1]} % at 1 mN·m; on 0.1–0.75 rad/s "
-        f"{words[2]} %; value is the curves' disagreement"
+        f"{words[2]} %; value is the curves' disagreement; every speed of table 3 counts once: with those that "
+        "it names "
+        "twice counted twice the scatter is a tenth smaller"
     )
-    ok = alike and curve <= 2.0 and narrow.max() > 15.0 and narrow.max() < 40.0
-    return Finding(curve, bool(ok), note)
+    return Finding(curve, bool(alike and wide and curve <= 2.0), note)
 
 
 def _unsigned(self: OneJoint) -> Array:

@@ -153,7 +153,7 @@ def _mirror_refused() -> bool:
     unit="rows",
 )
 def csv_logger() -> Finding:
-    """A log of 2000 rows is read back to the same bits; a damaged one is refused with its row."""
+    """A log of 2000 rows is read back to the same bits; a damaged one is refused with its line."""
     log, rng = CsvLog(), generator("csv")
     for k in range(2000):
         log.add(1e-3 * k, rng.normal(size=4), rng.normal(size=4) * 1e-7, rng.normal(size=4) * 1e5)
@@ -165,9 +165,9 @@ def csv_logger() -> Finding:
         lines = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join([*lines[:10], lines[10].replace(",", ",x", 1), *lines[11:]]), encoding="utf-8")
         refused = _refusal(path)
-    ok = same and list(table) == list(WHEELS) and len(WHEELS) == 13 and "row 11" in refused
+    ok = same and list(table) == list(WHEELS) and len(WHEELS) == 13 and "line 11" in refused
     rows = len(table["time"])
-    return Finding(rows, ok and rows == 2000, "read back to the same bits; a word in a cell is refused with its row")
+    return Finding(rows, ok and rows == 2000, "read back to the same bits; a word in a cell is refused with its line")
 
 
 def _refusal(path: Path) -> str:

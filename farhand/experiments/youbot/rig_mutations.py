@@ -185,7 +185,7 @@ MUTATIONS = [
     Mutation(
         "compensation-against",
         "the wheels' compensation has the wrong sign",
-        ("Y-50", "Y-63"),
+        ("Y-63",),
         lambda: patched(Compensation, "measured", _against),
     ),
 ]

@@ -49,7 +49,7 @@ def make_layer(name: str, law: type[Coupling] | None = None) -> Layer | None:
     if law is not None and not layer.needs <= law.properties:
         able = ", ".join(sorted(found.name for found in laws_with(*layer.needs)))
         raise Mismatch(
-            f"layer {name!r} needs a law with a velocity–force port, and the efforts of {law.name!r} depend on more than "
-            f"the other side's motion; take one of the laws {able}, or one of the layers tank, tdpa"
+            f"layer {name!r} needs a law with a velocity–force port, and the efforts of {law.name!r} depend on more "
+            f"than the other side's motion; take one of the laws {able}, or one of the layers tank, tdpa"
         )
     return layer()

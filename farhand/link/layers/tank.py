@@ -13,8 +13,9 @@ from farhand.parameters import parameter
 class EnergyTank(TimeDomainPassivity):
     """Two layers (Franken): above, any law; below, a tank at each end that may not run dry.
 
-    The ends account as in time-domain passivity, but the level of the tanks is the same however long the link. The hand pays for it with a light drag when it begins to move; in return the follower can press at once, with
-    what is in the tank, and a link that becomes slow is no surprise.
+    The ends account as in time-domain passivity, but the level of the tanks is the same however long the link. The
+    hand pays for it with a light drag when it begins to move; in return the follower can press at once, with what is
+    in the tank, and a link that becomes slow is no surprise.
 
     Attributes:
         level: energy to have in reserve at either end, [J].

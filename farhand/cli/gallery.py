@@ -1,0 +1,47 @@
+"""``farhand gallery``: the pictures and animations that README and docs show, taken of the console page."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from farhand.cli.output import Bar, JsonPath, check_file, check_folder, stdout, write_json
+
+Rigs = Annotated[list[str] | None, typer.Argument(metavar="[RIG…]", help="Which rigs; all by default.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the pictures go.")]
+
+
+def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = None) -> int:
+    """Take pictures of every rig: RIG.png, RIG-phone.png, RIG.gif, and console.png.
+
+    Needs Chromium and playwright. A rig runs in virtual time; the page shows its recording at fixed times.
+
+    Example: [bold]farhand gallery dual-arm --out docs/images[/bold]
+    """
+    check_file(json)
+    check_folder(out)
+    from farhand.console.gallery import shown, take
+    from farhand.errors import UnknownName
+    from farhand.rigs.rig import rig_names
+
+    chosen = rigs or rig_names()
+    for rig in chosen:
+        if rig not in rig_names():
+            raise UnknownName("rig", rig, rig_names())
+    out.mkdir(parents=True, exist_ok=True)
+    taken: list[str] = []
+    bar = Bar("taking pictures")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for number, rig in enumerate(chosen):
+                taken += [str(path) for path in take(rig, shown(rig, Path(folder)), out)]
+                bar.update((number + 1) / len(chosen))
+    finally:
+        bar.close()
+    write_json(json, taken)
+    for path in taken:
+        stdout().print(path, soft_wrap=True)
+    return 0

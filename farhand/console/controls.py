@@ -1,0 +1,187 @@
+"""Controls: the panel of a live run, by mouse and by keyboard: stop first, then coupling, hand, tuning, recording."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import viser
+
+from farhand.console.grasp import STEP, Grasp
+from farhand.console.plots import Plots
+from farhand.console.requests import Requests
+from farhand.console.scene import Scene
+from farhand.console.status import Health, Reading, log, panel
+from farhand.console.tuning import Tuning
+
+HELD_BY_BUTTON, HELD_BY_KEY = 0.35, 0.8
+"""How long a dead-man counts as held after the last sign of it, [s]; a key repeats only after half a second."""
+
+NOTICE = 8.0  # [s], how long a refusal stays on the page
+
+KEYS = """
+| key | does |
+| --- | --- |
+| **Esc** or **S** | stop |
+| **E**, **R** | engage, release |
+| **C** | clutch: part, move the hand, press again |
+| **X** | clear trips |
+| **D** (hold) | dead-man |
+| **arrows**, **PgUp**, **PgDn** | move the hand by 1 cm |
+| **H** | hand back to its path |
+"""
+
+_STEPS: dict[Any, tuple[str, tuple[float, float, float]]] = {
+    "arrowup": ("hand +x", (STEP, 0.0, 0.0)),
+    "arrowdown": ("hand -x", (-STEP, 0.0, 0.0)),
+    "arrowleft": ("hand +y", (0.0, STEP, 0.0)),
+    "arrowright": ("hand -y", (0.0, -STEP, 0.0)),
+    "pageup": ("hand +z", (0.0, 0.0, STEP)),
+    "pagedown": ("hand -z", (0.0, 0.0, -STEP)),
+}
+
+
+class Controls:
+    """The panel beside the picture of a live run.
+
+    Args:
+        server: where it is shown.
+        scene: what runs.
+        requests: the way to the session.
+        grasp: the visitor's hand; None where no hand can be dragged.
+    """
+
+    def __init__(self, server: viser.ViserServer, scene: Scene, requests: Requests, grasp: Grasp | None) -> None:
+        self._server, self._scene, self._requests, self._grasp = server, scene, requests, grasp
+        self._clutched, self._held_until, self._was_held, self._recording = False, 0.0, False, False
+        gui = server.gui
+        gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
+        self._add_stop()
+        couple = gui.add_button_group("coupling", ("Engage", "Release", "Clutch"))
+        couple.on_click(lambda _: self._press(couple.value))
+        trips = gui.add_button_group("trips", ("Reset",))
+        trips.on_click(lambda _: self._press("Reset"))
+        self._status = gui.add_html("")
+        self._tuning = Tuning(gui, scene, requests)
+        tabs = gui.add_tab_group()
+        with tabs.add_tab("Drive"):
+            self._add_drive()
+        with tabs.add_tab("Plots"):
+            self._plots = Plots(gui, scene)
+        with tabs.add_tab("Tune"):
+            self._tuning.add_live()
+            self._tuning.add_any()
+        with tabs.add_tab("Record"):
+            self._add_record()
+        with tabs.add_tab("Log"):
+            self._log = gui.add_html("")
+        self._add_keys()
+
+    def show(self, reading: Reading, health: Health, recording: bool) -> None:
+        """Put the newest status into the panel, and tell of what was refused."""
+        self._status.content = panel(reading, self._scene, health)
+        self._log.content = log(reading)
+        for path, value in reading.changes.items():
+            self._tuning.known(path, value)
+        for path, why in reading.refusals:
+            self._tuning.restore(path)
+            self.refuse(why)
+        reading.changes.clear()
+        reading.refusals.clear()
+        self._plots.show()
+        if recording != self._recording:
+            self._recording = recording
+            self._record.label = "Stop recording" if recording else "Record"
+            self._record.color = "red" if recording else None
+
+    def plot(self, reading: Reading, health: Health) -> None:
+        """Take the newest numbers into the plots."""
+        self._plots.add(reading, health)
+
+    def refuse(self, why: str) -> None:
+        """Tell every visitor why something was not done."""
+        for client in self._server.get_clients().values():
+            client.add_notification("Refused", why, auto_close_seconds=NOTICE, color="orange")
+
+    def keep_alive(self, reading: Reading) -> None:
+        """Part the coupling when the dead-man is let go."""
+        if not self._deadman.value:
+            return
+        held = time.monotonic() < self._held_until
+        if held and not self._was_held:
+            self._requests.send("engage")
+        elif not held and (self._was_held or reading.engagement >= 1.0):
+            self._requests.send("release")
+        self._was_held = held
+
+    def _add_stop(self) -> None:
+        """First in the panel, so that nothing above it can grow and move it; and over the picture, where it stays."""
+        gui = self._server.gui
+        always = gui.add_panel()
+        with always.add_tab("Stop"):
+            over = gui.add_button("STOP  (Esc)", color="red")
+        always.float(x=15, y=-15, width=230)
+        first = gui.add_button("STOP  (Esc)", color="red")
+        for button in (over, first):
+            button.on_click(lambda _: self._requests.send("stop"))
+
+    def _press(self, what: str) -> None:
+        if what == "Clutch":
+            self._clutched = not self._clutched
+            self._requests.send("clutch" if self._clutched else "declutch")
+            return
+        self._clutched = False
+        self._requests.send(what.lower())
+
+    def _hold(self, seconds: float) -> None:
+        self._held_until = time.monotonic() + seconds
+
+    def _add_drive(self) -> None:
+        gui = self._server.gui
+        if self._grasp is not None:
+            most, robot = self._grasp.most, self._grasp.robot
+            gui.add_markdown(
+                f"**Drag the arrows on the {robot}'s tool.** Your hand is a spring that pulls with at most "
+                f"{most:.0f} N: what the follower touches holds it back."
+            )
+            back = gui.add_button("Hand back to its path  (H)")
+            back.on_click(lambda _: self._grasp.release() if self._grasp else None)
+        self._deadman = gui.add_checkbox("dead-man", False, hint="Coupled only while the button below or D is held")
+        hold = gui.add_button("Hold to stay coupled  (D)", visible=False)
+        hold.on_hold(lambda _: self._hold(HELD_BY_BUTTON), callback_hz=10.0)
+
+        def arm(_: object) -> None:
+            hold.visible = self._deadman.value
+            self._requests.send("deadman", "", self._deadman.value)
+
+        self._deadman.on_update(arm)
+        self._tuning.add_choices()
+        with gui.add_folder("Keys", expand_by_default=False):
+            gui.add_markdown(KEYS)
+
+    def _add_record(self) -> None:
+        gui, rig = self._server.gui, self._scene["rig"]
+        name = gui.add_text("file", f"{rig}.mcap", hint="In the folder that farhand was started in")
+        self._record = gui.add_button("Record")
+        self._record.on_click(lambda _: self._requests.send("record", "" if self._recording else name.value))
+        gui.add_markdown("Play it again with `farhand replay FILE`; everything done here is in it.")
+
+    def _add_keys(self) -> None:
+        gui = self._server.gui
+        presses: list[tuple[str, Any, Any]] = [
+            ("Stop", "escape", lambda _: self._requests.send("stop")),
+            ("Stop now", "S", lambda _: self._requests.send("stop")),
+            ("Engage", "E", lambda _: self._press("Engage")),
+            ("Release", "R", lambda _: self._press("Release")),
+            ("Clutch", "C", lambda _: self._press("Clutch")),
+            ("Clear trips", "X", lambda _: self._press("Reset")),
+            ("Hold the dead-man", "D", lambda _: self._hold(HELD_BY_KEY)),
+        ]
+        grasp = self._grasp
+        if grasp is not None:
+            presses.append(("Hand back to its path", "H", lambda _: grasp.release()))
+            for key, (label, step) in _STEPS.items():
+                presses.append((label, key, lambda _, step=step: grasp.nudge(np.array(step))))
+        for label, key, press in presses:
+            gui.add_command(label, hotkey=key).on_trigger(press)

@@ -1,0 +1,113 @@
+"""Menus: what an operator may choose and set, as plain values: laws, layers, scenarios and every live parameter."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from farhand.coupling import LAWS
+from farhand.link.layers import LAYERS
+from farhand.parameters import children, declared, describe
+from farhand.rigs.rig import scenarios_of
+
+if TYPE_CHECKING:
+    from farhand.rigs import Rig
+
+
+class Knob(TypedDict):
+    """One parameter that can be set while a run goes on.
+
+    Attributes:
+        path: such as ``wall.stiffness``.
+        value: a number, a truth, a word or a list of numbers.
+        unit: of the value, ``"-"`` for none.
+        meaning: a few words.
+        low: smallest value; None for no bound.
+        high: largest value; None for no bound.
+        choices: allowed words; empty for any.
+    """
+
+    path: str
+    value: Any
+    unit: str
+    meaning: str
+    low: float | None
+    high: float | None
+    choices: list[str]
+
+
+class Menus(TypedDict):
+    """What needs a new session to change, and what is chosen now.
+
+    Attributes:
+        laws: by name; empty where the rig has no coupling to choose a law for.
+        layers: passivity layers by name.
+        scenarios: one line on each, by name.
+        chosen: ``law``, ``layer``, ``scenario``, ``delay`` [ms], ``jitter`` [ms] and ``loss`` of this session.
+        linked: whether a link carries the coupling, so that its delay can be changed live.
+    """
+
+    laws: list[str]
+    layers: list[str]
+    scenarios: dict[str, str]
+    chosen: dict[str, Any]
+    linked: bool
+
+
+def menus_of(rig: Rig) -> Menus:
+    """What can be chosen for a rig."""
+    options, link = rig.options, rig.session.parameters.get("link")
+    chosen = {"law": rig.law, "layer": options.layer, "scenario": rig.scenario.name}
+    chosen |= {name: getattr(link, name, getattr(options, name)) for name in ("delay", "jitter", "loss")}
+    coupled = bool(rig.session.bridges)
+    return {
+        "laws": sorted({*LAWS, rig.law}) if coupled else [],
+        "layers": ["none", *LAYERS] if coupled else [],
+        "scenarios": {name: scenario.title for name, scenario in scenarios_of(rig.name).items()},
+        "chosen": chosen,
+        "linked": link is not None and bool(link.connected),
+    }
+
+
+def knobs_of(parameters: object) -> list[Knob]:
+    """Every live parameter."""
+    return [_knob(parameters, path, value) for path, value, *_ in describe(parameters)]
+
+
+def range_of(knob: Knob) -> str:
+    """What a knob takes, in words, such as ``0 to 10000 ms``."""
+    if knob["choices"]:
+        return " or ".join(knob["choices"])
+    unit = "" if knob["unit"] == "-" else f" {knob['unit']}"
+    low, high = knob["low"], knob["high"]
+    if low is None or high is None:
+        return f"any number{unit and ','}{unit}" if isinstance(knob["value"], float) else unit.strip()
+    return f"{low:g} to {high:g}{unit}"
+
+
+def path_of(root: object, part: object, prefix: str = "") -> str | None:
+    """Path of a part below ``root``; None if it is not there."""
+    for name, child in children(root):
+        path = f"{prefix}{name}"
+        if child is part:
+            return path
+        if isinstance(child, Mapping | tuple) or dataclasses.is_dataclass(child):
+            found = path_of(child, part, f"{path}.")
+            if found is not None:
+                return found
+    return None
+
+
+def _knob(parameters: object, path: str, value: Any) -> Knob:
+    said = declared(parameters, path)
+    return {
+        "path": path,
+        "value": value.tolist() if hasattr(value, "tolist") else value,
+        "unit": said["unit"],
+        "meaning": said["doc"],
+        "low": said["low"] if math.isfinite(said["low"]) else None,
+        "high": said["high"] if math.isfinite(said["high"]) else None,
+        "choices": list(said["choices"]),
+    }
