@@ -109,7 +109,10 @@ def measure(case: Case) -> dict[str, Any]:
     row: dict[str, Any] = {"rig": case.rig, "law": case.law, "layer": case.layer, "delay": case.delay}
     try:
         values = _free(case)
-        walls = {"soft": [("wall.stiffness", SOFT), ("wall.damping", 1.0)], "hard": []}
+        walls: dict[str, list[tuple[str, object]]] = {
+            "soft": [("wall.stiffness", SOFT), ("wall.damping", 1.0)],
+            "hard": [],
+        }
         for name, wall in walls.items():
             values |= {f"{name}_{key}" if key in _PER_WALL else key: v for key, v in contact(case, wall).items()}
             values["energy_created"] = max(values["energy_created"], values.pop("created"))

@@ -66,5 +66,5 @@ def test_python_dash_m_is_the_same_command():
     """``python -m farhand`` works where scripts are not on the path, with the same exit code and no traceback."""
     done = subprocess.run([sys.executable, "-m", "farhand", "run", "moon"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("farhand: unknown rig 'moon'; available: dual-arm")
+    assert done.stderr.startswith("farhand: unknown rig 'moon'; available: cooperative")
     assert done.stderr.count("\n") == 1

@@ -17,8 +17,8 @@ from farhand.mapping import WorkspaceMapping
 from farhand.plants.simulated import SimulatedPlant
 from farhand.safety import Guard, Watchdog
 from farhand.station import Station
+from farhand.world.ledger import Ledger
 from farhand.world.walls import Wall
-from farhand.world.world import Port
 
 Array = np.ndarray
 
@@ -51,10 +51,10 @@ def _no_gravity(act):
     return broken
 
 
-def _end_velocity(account):
-    def broken(self: Port, h: float, constrained: bool) -> None:
-        self._v_before[:] = -0.9 * self.v
-        account(self, h, constrained)
+def _end_velocity(after):
+    def broken(self: Ledger, v: Array, constraint: Array | None) -> None:
+        self._page_v[self._noted, 0] = -0.9 * v
+        after(self, v, constraint)
 
     return broken
 
@@ -126,7 +126,7 @@ MUTATIONS = [
         "ledger",
         "work is counted with the wrong velocity",
         ("P-02", "P-03"),
-        lambda: _attribute(Port, "account", _end_velocity),
+        lambda: _attribute(Ledger, "after", _end_velocity),
     ),
     Mutation(
         "weak reflection", "the hand feels 95 %", ("P-04",), lambda: _attribute(PositionForce, "step", _felt(0.95))

@@ -22,8 +22,7 @@ TURNS = {
     "half −y": (0.0, -0.3, 0.0),
 }
 """Turns of the pen about its own axes, [rad]; the source names none. The rig is its own mirror image: −x is as +x."""
-WHOLE = ("+x", "+y", "−y")
-STILL = 1e-5  # energy of a pen that goes at 8 mm/s [J]
+WHOLE = ("+x", "+y", "−y", "+z")
 END = 1.5  # [s], when the turning ends
 SECONDS = 7.0
 PUBLISHED: tuple[tuple[str, object], ...] = (("law.spring.damping", 0.0), ("law.spring.rotational_damping", 0.0))
@@ -82,7 +81,8 @@ def orientation_only() -> Finding:
     calm = {case: {turn: growth(turned(case, turn)) for turn in WHOLE} for case in CALMED}
     ratios = {turn: after / during for turn, (during, after, _) in loose["as published"].items()}
     grown = sum(ratio > 2.0 for ratio in ratios.values())
-    bounded = all(end < max(0.5 * max(rest), STILL) for found in calm.values() for *rest, end in found.values())
+    kept = {case: [turn for turn, (during, _, end) in found.items() if end < during] for case, found in calm.items()}
+    bounded = [case for case, turns in kept.items() if len(turns) == len(WHOLE)]
     trips = any(turned(case, turn).rig.session.trips for case in CALMED for turn in WHOLE)
     stopped = sum(bool(turned("as published", turn).rig.session.trips) for turn in TURNS)
     tables = "; ".join(f"{case}: {_energies(found)}" for case, found in loose.items())
@@ -91,11 +91,12 @@ def orientation_only() -> Finding:
         f"largest energy of the pen while it is turned by 0.6 rad (half: 0.3) → after that [mJ]. {tables}. It grows in "
         f"{grown} of {len(ratios)} turns, in {stopped} until the guard stops the arm: it can swing up, as the "
         "seed says, "
-        f"but not by every turn. Calmed, {calmed}; bounded, that is below half of its largest value in the last "
-        f"second and no trip: {bounded and not trips}"
+        f"but not by every turn. Calmed, {calmed}. Bounded here: less energy in the last second than while it was turned; "
+        f"in every turn: {', '.join(bounded) or 'none'}; all: "
+        f"{', '.join(f'{case} {len(turns)} of {len(WHOLE)}' for case, turns in kept.items())}; X15 asks for a mitigation"
     )
     figures = (Figure("A loose pen is turned", _plot),)
-    return Finding(max(ratios.values()), grown > 0 and bounded and not trips, note, figures=figures)
+    return Finding(max(ratios.values()), grown > 0 and bool(bounded) and not trips, note, figures=figures)
 
 
 def _energies(found: dict[str, tuple[float, float, float]]) -> str:
