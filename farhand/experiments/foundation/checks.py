@@ -10,7 +10,7 @@ from farhand.coupling.position_position import PositionPosition
 from farhand.experiments.harness import Figure, Finding, experiment, shared
 from farhand.experiments.trial import Run, dual_arm, run, spoiled
 from farhand.rigs import Options, build_rig
-from farhand.robots import load_robot, robot_names
+from farhand.robots import load_robot, q_to_pinocchio, robot_names, v_to_pinocchio
 from farhand.world.walls import Wall
 
 Array = np.ndarray
@@ -211,18 +211,28 @@ def _noisy(seed: int) -> Array:
 
 
 def _engine_difference(name: str) -> float:
-    """Largest difference in M, bias and tool position over 20 random states of a robot."""
+    """Largest difference in M, weight, bias and tool position over 20 random states of a robot.
+
+    A floating base's velocity is in other axes in each engine: M and weight are compared through the map between them,
+    the bias, which has that map's rate in it, on fixed bases only. Springs at joints are not in MuJoCo's bias.
+    """
     robot = load_robot(name)
     model, arm = robot.compile(), Arm.of(robot)
     data, rng, worst = mujoco.MjData(model), np.random.default_rng(0), 0.0
     for _ in range(20):
         data.qpos[:], data.qvel[:] = rng.normal(size=model.nq), rng.normal(size=model.nv)
+        mujoco.mj_normalizeQuat(model, data.qpos)
         mujoco.mj_forward(model, data)
         M = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(model, data, M)
-        arm.update(data.qpos, data.qvel)
-        tool = data.site(robot.tool).xpos
-        pairs = ((M, arm.M), (data.qfrc_bias, arm.bias), (tool, arm.position))
+        to = np.array([v_to_pinocchio(model, data.qpos, column) for column in np.eye(model.nv)]).T
+        arm.update(q_to_pinocchio(model, data.qpos), to @ data.qvel)
+        pairs = [(M, to.T @ arm.M @ to), (data.site(robot.tool).xpos, arm.position)]
+        if model.nq == model.nv:
+            pairs.append((data.qfrc_bias.copy(), arm.bias - arm.spring))
+        data.qvel[:] = 0.0
+        mujoco.mj_forward(model, data)
+        pairs.append((data.qfrc_bias, to.T @ (arm.gravity - arm.spring)))
         worst = max(worst, *(float(np.abs(a - b).max()) for a, b in pairs))
     return worst
 
