@@ -201,8 +201,9 @@ class LinkEnd(End):
             remote.position[:] = packet.tool_position
             remote.rotation[:] = rotation_from_quaternion(packet.tool_quaternion)
             remote.twist[:] = packet.tool_twist
-        remote.wrench, remote.commanded = packet.measured_wrench, packet.commanded_wrench
+        remote.wrench = packet.measured_wrench
         if self.port is not None:
+            remote.commanded = packet.commanded_wrench  # to act on it at once takes a layer that bounds the energy
             self.port.hear(packet.port_energy_in, packet.port_energy_out)
             self.port.round_trip = (self.endpoint.round_trip_ns or 0) * 1e-9
             heard = self._heard_position, self._heard_rotation, self._heard_twist

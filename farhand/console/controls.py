@@ -140,10 +140,10 @@ class Controls:
     def _add_drive(self) -> None:
         gui = self._server.gui
         if self._grasp is not None:
-            most, robot = self._grasp.most, self._grasp.robot
+            most, robot, stiffness = self._grasp.most, self._grasp.robot, self._grasp.stiffness
             gui.add_markdown(
-                f"**Drag the arrows on the {robot}'s tool.** Your hand is a spring that pulls with at most "
-                f"{most:.0f} N: what the follower touches holds it back."
+                f"**Drag the arrows on the {robot}'s tool.** Your hand is a spring of {stiffness:g} N/m that pulls "
+                f"with at most {most:.0f} N: what the follower touches holds it back."
             )
             back = gui.add_button("Hand back to its path  (H)")
             back.on_click(lambda _: self._grasp.release() if self._grasp else None)

@@ -45,6 +45,7 @@ ARGUMENTS = (
 
 WIDE, PHONE, SMALL = (1280, 800), (390, 844), (480 + PANEL_WIDTH, 320)  # [px]
 FRAMES, SPAN, FRAME_TIME = 12, 6.0, 250  # [-], [s] of the run, [ms] each is shown
+COVERAGE = 1  # of Pillow's ways to choose a palette, the one that keeps a small arrow's colour
 PATIENCE = 120.0  # [s], for the page to be drawn; software rendering on a busy machine is slow
 
 SCENARIOS = {"dual-arm": "wall"}
@@ -130,7 +131,7 @@ def _page(driver: Any, server: viser.ViserServer, size: tuple[int, int]) -> Iter
 def _still(driver: Any, server: viser.ViserServer, player: Player, t: float, size: tuple[int, int], path: Path) -> Path:
     with _page(driver, server, size) as page:
         player.seek(t)
-        _write(path, _settled(page))
+        write_bytes(path, _settled(page))
     return path
 
 
@@ -140,17 +141,8 @@ def _console(driver: Any, server: viser.ViserServer, source: RecordedSource, ite
     source.seek(round(1e9 * item.moment))
     with _page(driver, server, WIDE) as page:
         console.frame(0.0, Health(), False, True)
-        _write(path, _settled(page))
+        write_bytes(path, _settled(page))
     return path
-
-
-def _write(path: Path, png: bytes) -> None:
-    """A picture with a palette takes a third of the room."""
-    from PIL import Image
-
-    made = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").quantize(256).save(made, "PNG", optimize=True)
-    write_bytes(path, made.getvalue())
 
 
 def _moving(driver: Any, server: viser.ViserServer, player: Player, t: float, path: Path) -> Path:
@@ -163,7 +155,7 @@ def _moving(driver: Any, server: viser.ViserServer, player: Player, t: float, pa
         _settled(page)
         for moment in np.linspace(max(0.0, t - SPAN / 2), t + SPAN / 2, FRAMES):
             player.seek(float(moment))
-            frames.append(Image.open(io.BytesIO(_settled(page, clip))).convert("RGB").quantize(64))
+            frames.append(Image.open(io.BytesIO(_settled(page, clip))).convert("RGB").quantize(128, COVERAGE))
     made = io.BytesIO()
     frames[0].save(made, "GIF", save_all=True, append_images=frames[1:], duration=FRAME_TIME, loop=0, optimize=True)
     write_bytes(path, made.getvalue())

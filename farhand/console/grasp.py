@@ -43,6 +43,7 @@ class Grasp:
     Attributes:
         robot: whose tool it holds.
         most: force it pulls with at most, [N].
+        stiffness: of its spring, [N/m].
         drag: displacement beside the path, [m], world axes.
         dragging: whether somebody holds the handle.
     """
@@ -51,7 +52,7 @@ class Grasp:
         self._requests, self._live = requests, live
         self.robot, self.most, self._owner = thing["robot"], thing["most"], thing.get("path", "hand")
         self._path = Path(Move(**move) for move in thing["moves"])
-        self._start, self._stiffness, self._open = np.array(thing["start"]), thing["stiffness"], thing["open"]
+        self._start, self.stiffness, self._open = np.array(thing["start"]), thing["stiffness"], thing["open"]
         self.drag, self._goal, self._wanted = np.zeros(3), np.zeros(3), self._start.copy()
         self.dragging = False
         scene = server.scene
@@ -74,7 +75,7 @@ class Grasp:
     def change(self, path: str, value: Any, tool: Array) -> None:
         """Take over a parameter of the hand that was set, by this page or another way."""
         if path == f"{self._owner}.stiffness":
-            self._stiffness = float(value)
+            self.stiffness = float(value)
         elif path == f"{self._owner}.open":
             self._open = str(value).lower() in ("true", "1", "on", "yes")
             self._start = tool - self._path.translation - self.drag  # where it takes hold again
@@ -95,13 +96,13 @@ class Grasp:
         if self._live and not self._open:
             self._approach(middle, tool, dt)
         far = middle + self.drag
-        force = self._stiffness * (far - tool)
+        force = self.stiffness * (far - tool)
         seen = not self._open and bool(np.linalg.norm(far - tool) > SMALLEST_STRETCH)
         self._line.visible = self._label.visible = seen
         if seen:
             self._line.points = coil(tool, far)
             self._label.position = far + [0.0, 0.0, 0.05]
-            self._label.text = f"hand {newtons(force)} · {self._stiffness:g} N/m"
+            self._label.text = f"hand {newtons(force)}"
         if not self.dragging and np.linalg.norm(np.array(self._handle.position) - far) > SMALLEST_STEP:
             self._handle.position = far
 
@@ -112,7 +113,7 @@ class Grasp:
     def _approach(self, middle: Array, tool: Array, dt: float) -> None:
         """Move the spring's far end towards the goal, no faster and no farther from the tool than a hand can."""
         stretch = middle + self._goal - tool
-        reach = self.most / max(self._stiffness, 1e-9)
+        reach = self.most / max(self.stiffness, 1e-9)
         size = float(np.linalg.norm(stretch))
         moving = self.dragging or bool(np.linalg.norm(self._goal - self.drag) > SMALLEST_STEP)
         goal = tool + stretch * min(1.0, reach / size) - middle if size > 0.0 and moving else self._goal

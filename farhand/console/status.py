@@ -196,7 +196,8 @@ def log(reading: Reading) -> str:
 def _robot(name: str, role: str, reading: Reading) -> str:
     """What one robot does and feels."""
     mode, force, felt = reading.mode[name], newtons(reading.force[name]), reading.commanded.get(name)
-    what = _FORCES.get(role, "force") if name in _FORCES else "force"
+    coupled = not math.isnan(reading.engagement)
+    what = _FORCES[name] if coupled and name in _FORCES else "force"
     if force == "not measured" and felt is not None:
         what = "synthetic force" if reading.origin(name) == "synthetic" else "law pulls"
         force = newtons(felt)

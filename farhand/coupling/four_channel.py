@@ -38,7 +38,9 @@ class FourChannel(Coupling):
     C₁ and C₄ are the arms' own impedances with K_p and K_d, and C₂ = C₃ = 1. With exact models the lag stays zero: the
     hand feels the leader's own inertia and no more, and in contact the environment's own stiffness.
 
-    Over a link the follower's end takes :math:`w_a` from the packet: what the leader was asked for when it left.
+    Over a link with a passivity layer the follower's end takes :math:`w_a` from the packet, what the leader was asked
+    for when it left, and follows without lag. Without a layer it works w_a out from what it knows: it lags behind, and
+    bears more delay in contact.
 
     Needs both models and both wrenches. A wrench that is not measured any more fades to zero; without the hand's the
     follower's inertia is felt again, without the follower's only the lag is felt. What it does badly: it takes the

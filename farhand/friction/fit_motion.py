@@ -46,7 +46,7 @@ BANDS = np.array([0.7, 1.0, 1.5, 2.2, 3.3, 5.0, 7.0, 10.0, 15.0, 22.0, 33.0, 50.
 HAZE = 0.02
 """Largest share of the acceleration's variance that may be noise; more would make inertia look smaller."""
 
-SHARP = 6.0
+SHARP = 8.0
 """Least cut-off frequency as a multiple of the motion's mean frequency: less would blur reversals."""
 
 COLUMN_SLACK = 1.5

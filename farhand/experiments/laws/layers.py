@@ -160,12 +160,12 @@ def four_channels() -> dict[str, Finding]:
     "Four channels over a link: the packet tells what the leader was asked for",
     group=GROUP,
     unit="mm",
-    criterion="bare law, 100 ms: free-motion RMS error against the leader as the packet showed it below 0.05 mm",
+    criterion="with tdpa, 100 ms: free-motion RMS error against the leader as the packet showed it below 0.05 mm",
     source="ours: an exact model needs no more than the leader's own command to move as it did",
 )
 def told_command() -> Finding:
-    """Free-motion error at 100 ms without a layer."""
-    error = 1e3 * task("four-channel", "none", Link(100.0)).free
+    """Free-motion error at 100 ms."""
+    error = 1e3 * task("four-channel", "tdpa", Link(100.0)).free
     return Finding(error, error < 0.05)
 
 

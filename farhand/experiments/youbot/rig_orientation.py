@@ -91,9 +91,11 @@ def orientation_only() -> Finding:
         f"largest energy of the pen while it is turned by 0.6 rad (half: 0.3) → after that [mJ]. {tables}. It grows in "
         f"{grown} of {len(ratios)} turns, in {stopped} until the guard stops the arm: it can swing up, as the "
         "seed says, "
-        f"but not by every turn. Calmed, {calmed}. Bounded here: less energy in the last second than while it was turned; "
+        f"but not by every turn. Calmed, {calmed}. Bounded here: less energy in the last second than while it "
+        "was turned; "
         f"in every turn: {', '.join(bounded) or 'none'}; all: "
-        f"{', '.join(f'{case} {len(turns)} of {len(WHOLE)}' for case, turns in kept.items())}; X15 asks for a mitigation"
+        f"{', '.join(f'{case} {len(turns)} of {len(WHOLE)}' for case, turns in kept.items())}; X15 asks for a "
+        "mitigation"
     )
     figures = (Figure("A loose pen is turned", _plot),)
     return Finding(max(ratios.values()), grown > 0 and bool(bounded) and not trips, note, figures=figures)
