@@ -122,7 +122,10 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         self.close()
         options = Options(**{**vars(self._options), "seed": seed})
         self.rig = build_rig(self._name, options)
-        hand = self.rig.session.parameters["hand"]
+        hand = self.rig.session.parameters.get("hand")
+        if hand is None:
+            self.close()
+            raise Mismatch(f"rig {self._name!r} has no hand that an agent could move")
         hand.path = Path()  # the agent moves it, not the scenario
         hand.refresh()
         self._reader = Reader(self.rig.session.telemetry.path)

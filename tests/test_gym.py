@@ -12,11 +12,19 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import farhand.gym  # noqa: E402, F401
-from farhand.errors import BadValue  # noqa: E402
+from farhand.errors import BadValue, Mismatch  # noqa: E402
 from farhand.rigs import rig_names  # noqa: E402
 
+HANDLESS = "cooperative"  # arms that carry by themselves
 
-@pytest.mark.parametrize("name", rig_names())
+
+def test_a_rig_without_a_hand_says_so():
+    """In one line, not by a missing key."""
+    with pytest.raises(Mismatch, match="no hand"):
+        gymnasium.make(f"farhand/{HANDLESS}-v0")
+
+
+@pytest.mark.parametrize("name", [name for name in rig_names() if name != HANDLESS])
 def test_every_rig_passes_gymnasiums_own_checker(name):
     """Without a warning."""
     env = gymnasium.make(f"farhand/{name}-v0")

@@ -35,15 +35,21 @@ def verdicts(ids, seed: int = 0) -> dict[str, str]:
     return {entry.id: entry.verdict for entry in found}
 
 
+CORRECTED = {"Y-11", "Y-21"}
+
+
 def test_every_criterion_is_met():
-    """None of these needed a correction."""
-    assert set(verdicts(by_id()).values()) == {"pass"}
+    """Two of these needed a correction, with its derivation in the errata."""
+    found = verdicts(by_id())
+    assert {id for id, verdict in found.items() if verdict != "pass"} == CORRECTED
+    assert {found[id] for id in CORRECTED} == {"corrected"}
 
 
 def test_another_draw_gives_the_same_verdicts():
     """No verdict hangs on one lucky set of random poses."""
     drawn = ("Y-04", "Y-05", "Y-06", "Y-08", "Y-11", "Y-14", "Y-20", "Y-21", "Y-59")
-    assert set(verdicts(drawn, seed=5).values()) == {"pass"}
+    found = verdicts(drawn, seed=5)
+    assert {id: verdict for id, verdict in found.items() if verdict != "pass"} == dict.fromkeys(CORRECTED, "corrected")
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

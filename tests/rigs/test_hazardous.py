@@ -149,11 +149,11 @@ def test_the_energy_account_closes_with_drives_in_the_world(hazardous):
 
 
 def test_the_console_can_draw_it(hazardous):
-    """Both robots, the hand and the wall, from the compiled model."""
+    """Both robots, the hand, the wall and the tie between the tools, from the compiled model."""
     run = hazardous(scenario="wall")
     scene = scene_of(run.rig)
     assert [robot["role"] for robot in scene["robots"]] == ["leader", "follower"]
-    assert {thing["kind"] for thing in scene["things"]} == {"hand", "wall"}
+    assert {thing["kind"] for thing in scene["things"]} == {"hand", "tie", "wall"}
     assert model_of(scene).nq == 13
 
 

@@ -26,7 +26,7 @@ def test_every_rig_repeats_its_recording_to_the_bit(name, tmp_path):
     assert recording.metadata["seed"] == 11 and recording.metadata["options"]["jitter"] == 2.0
     again = rerun(recording)
     assert again.exact, again.differences
-    assert again.records == sum(len(s.times_ns) for s in recording.streams.values()) >= 1000
+    assert again.records == sum(len(s.times_ns) for s in recording.streams.values()) >= 400
     assert again.missing == 0 and again.commands == 5
     assert {f"{station}.xml" for station in recording.streams} & recording.files.keys()
 

@@ -32,7 +32,9 @@ def test_the_plant_between_ticks_moves_as_a_spring_mass_damper_does(mass, dampin
     phi, gamma = loop.plant()
     p11, p12, p21, p22, g1, g2 = solution(mass, damping, stiffness, period)
     np.testing.assert_allclose(phi[:2, :2], [[p11, p12], [p21, p22]], rtol=1e-6, atol=1e-9 * max(1.0, stiffness))
-    np.testing.assert_allclose(gamma[:2, 0], [g1, g2], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        gamma[:2, 0], [g1, g2], rtol=1e-6, atol=1e-11
+    )  # the closed form cancels where the spring is weak
 
 
 def test_a_fast_velocity_filter_sees_the_true_velocity():
