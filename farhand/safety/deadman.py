@@ -18,8 +18,9 @@ class DeadMan:
     r"""Turn the leader into a stiff, damped spring while nobody grips the handle.
 
     On release the spring's target starts at the measured pose with the measured velocity and slows down evenly to rest
-    within ``stop``. Spring and damper are slack at that instant, and the force that slows down the leader's mass is fed
-    forward, so they need not stretch much. On a new grip the hold fades within ``fade``. Nothing has to be
+    within ``stop``; the force that slows down the leader's mass is fed forward. Where the believed mass is wrong the
+    spring makes up for it and stretches. At rest the target therefore moves to where the leader has come to: a
+    stretched spring would set it in motion again. On a new grip the hold fades within ``fade``. Nothing has to be
     restarted, however often it happens.
 
     Attributes:
@@ -51,7 +52,7 @@ class DeadMan:
         """Held until somebody grips."""
         self.enabled = False
         self._position, self._rotation, self._twist = np.zeros(3), np.eye(3), np.zeros(6)
-        self._since, self._held = 0.0, False
+        self._since, self._held, self._stopped = 0.0, False, False
 
     @property
     def holding(self) -> bool:
@@ -75,25 +76,28 @@ class DeadMan:
         if gripped != self.enabled or not (gripped or self._held):
             self.enabled, self._since = gripped, 0.0
             if not gripped:
-                self._held = True
+                self._held, self._stopped = True, False
                 self._position, self._rotation, self._twist = position.copy(), rotation.copy(), twist.copy()
         if gripped:
             self._let_go(impedance, position, rotation)
         else:
-            self._hold(impedance)
+            self._hold(impedance, position, rotation)
         self._since += dt
         return gripped
 
-    def _hold(self, impedance: CartesianImpedance) -> None:
-        """Aim at the point where an even deceleration has led by now."""
-        share = min(self._since / self.stop, 1.0)
-        travel = self._twist * self.stop * (share - 0.5 * share * share)
+    def _hold(self, impedance: CartesianImpedance, position: Array, rotation: Array) -> None:
+        """Aim at the point where an even deceleration has led by now; then hold the pose reached."""
+        share = self._since / self.stop
         impedance.stiffness = np.repeat([self.stiffness, self.stiffness_turn], 3)
         impedance.damping = np.repeat([self.damping, self.damping_turn], 3)
-        rotation = rotation_from_vector(travel[3:]) @ self._rotation
-        impedance.aim(self._position + travel[:3], rotation, twist=(1.0 - share) * self._twist)
         if share < 1.0:
+            travel = self._twist * self.stop * (share - 0.5 * share * share)
+            turned = rotation_from_vector(travel[3:]) @ self._rotation
+            impedance.aim(self._position + travel[:3], turned, twist=(1.0 - share) * self._twist)
             impedance.feedforward[:] = np.repeat([self.mass, self.inertia], 3) * self._twist / -self.stop
+        elif not self._stopped:
+            self._stopped = True
+            impedance.aim(position, rotation)
 
     def _let_go(self, impedance: CartesianImpedance, position: Array, rotation: Array) -> None:
         """Fade the spring with its target left where it was; once gone, touch nothing."""

@@ -11,13 +11,14 @@ from farhand.control.impedance import CartesianImpedance
 from farhand.safety.deadman import DeadMan
 
 DT = 1.0 / 350.0
+ORIGIN = np.zeros(3)
 MOVING = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.5])
 
 
-def step(guard: DeadMan, spring: CartesianImpedance, grip: float, twist: np.ndarray = MOVING, n: int = 1) -> bool:
-    """So many steps at the origin."""
+def step(guard: DeadMan, spring: CartesianImpedance, grip: float, twist=MOVING, n: int = 1, position=ORIGIN) -> bool:
+    """So many steps, at the origin unless told otherwise."""
     for _ in range(n):
-        enabled = guard.step(spring, grip, np.zeros(3), np.eye(3), twist, DT)
+        enabled = guard.step(spring, grip, position, np.eye(3), twist, DT)
     return enabled
 
 
@@ -44,16 +45,18 @@ def test_at_the_instant_of_release_spring_and_damper_are_slack():
     np.testing.assert_allclose(force, -np.repeat([4.0, 0.05], 3) * MOVING / 0.09, atol=1e-9)
 
 
-def test_the_target_comes_to_rest_within_its_time_and_stays():
-    """Half of speed times time away."""
+def test_the_target_slows_down_evenly_then_holds_the_pose_reached():
+    """Half of speed times time away at last; from then on where the leader is, however far the spring had stretched."""
     guard, spring = DeadMan(), CartesianImpedance()
     step(guard, spring, 5.0, n=100)
-    step(guard, spring, 0.0, n=round(0.09 / DT) + 2)
+    step(guard, spring, 0.0, n=round(0.09 / DT))
+    assert spring.position[0] == pytest.approx(0.5 * 0.2 * 0.09, rel=1e-3)
+    reached = np.array([0.004, 0.0, 0.001])
+    step(guard, spring, 0.0, n=2, position=reached)
     assert not spring.twist.any() and not spring.feedforward.any()
-    assert spring.position[0] == pytest.approx(0.5 * 0.2 * 0.09)
-    before = spring.position.copy()
+    np.testing.assert_array_equal(spring.position, reached)
     step(guard, spring, 0.0, n=100)
-    np.testing.assert_array_equal(spring.position, before)
+    np.testing.assert_array_equal(spring.position, reached)
 
 
 def test_a_new_grip_fades_the_hold_and_then_leaves_the_springs_alone():
