@@ -168,7 +168,7 @@ def _follow(
         console.frame(now - last, state, bool(recording), frame % FRAMES_PER_STATUS == 0)
         last = now
         due = max(due + PERIOD, time.monotonic() + SHORTEST_REST)
-        time.sleep(due - time.monotonic())
+        time.sleep(max(0.0, due - time.monotonic()))
 
 
 def _hear(incoming: Connection) -> tuple[Path, Scene] | None:

@@ -51,10 +51,10 @@ def test_another_seed_gives_the_same_verdicts() -> None:
 
 
 def test_values_of_timed_ids_are_words() -> None:
-    """A measured time would change the report from run to run."""
+    """A measured time would change the report from run to run; only a miss says by how much."""
     for entry in entries(sorted(TIMED)):
         assert isinstance(entry.value, str)
-        assert not any(unit in entry.note for unit in ("µs", "ms"))
+        assert entry.verdict == "differs" or not any(unit in entry.note for unit in ("µs", "ms"))
 
 
 @pytest.mark.parametrize("mutation", [m for m in MUTATIONS if set(m.watched) - TIMED], ids=lambda m: m.name)
