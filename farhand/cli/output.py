@@ -19,7 +19,23 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="Write the results to this file.")]
+DASH = Path("-")
+"""In place of a JSON file: standard output, which then holds nothing else."""
+
+_tables_on_stderr = False
+
+
+def _heard(path: Path | None) -> Path | None:
+    """Make room on standard output where the results are to go there."""
+    global _tables_on_stderr
+    _tables_on_stderr = path == DASH
+    return path
+
+
+JsonPath = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="PATH", callback=_heard, help="Write the results to this file; - for stdout."),
+]
 ReportFolder = Annotated[
     Path | None, typer.Option("--report", metavar="DIR", help="Write a page with plots, DIR/index.html.")
 ]
@@ -30,10 +46,10 @@ SHORTEST = 2.0
 
 
 def stdout() -> Console:
-    """Where results go."""
+    """Where results go: standard output, unless JSON has it for itself."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, soft_wrap=False, stderr=_tables_on_stderr)
 
 
 def within(what: str, value: float, low: float, high: float, unit: str = "") -> float:
@@ -81,12 +97,16 @@ def _check_below(path: Path, folder: Path) -> None:
 
 
 def write_json(path: Path | None, content: object) -> None:
-    """Write a whole JSON file or nothing: the same content gives the same bytes."""
+    """Write a whole JSON file, or to standard output for ``-``, or nothing: the same content gives the same bytes."""
     if path is None:
         return
     from farhand.files import write_text
 
-    write_text(path, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    if path == DASH:
+        sys.stdout.write(text)
+    else:
+        write_text(path, text)
 
 
 def show_values(title: str, rows: Iterable[tuple[str, str]]) -> None:

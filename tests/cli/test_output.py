@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
 
 from farhand.cli import output
+from farhand.cli.main import main
 from farhand.errors import FileError, OutOfRange
 
 
@@ -75,3 +77,14 @@ def test_progress_on_a_terminal_names_what_comes_next(capsys, monkeypatch):
     said = capsys.readouterr()
     assert said.out == ""
     assert "working one" in said.err
+
+
+def test_a_dash_for_the_json_file_leaves_nothing_else_on_stdout(capsys, tmp_path, monkeypatch):
+    """So that it can be piped; the table is on stderr, and the next command has stdout back."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["list", "--json", "-"]) == 0
+    told = capsys.readouterr()
+    assert "dual-arm" in {rig["name"] for rig in json.loads(told.out)["rigs"]} and "Rigs" in told.err
+    assert not list(tmp_path.iterdir())
+    assert main(["list"]) == 0
+    assert "Rigs" in capsys.readouterr().out
