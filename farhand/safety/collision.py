@@ -24,11 +24,12 @@ class Phase(enum.Enum):
 class CollisionRetreat:
     """Notice a stuck tool and lead it away from what it hit.
 
-    Stuck means: for ``patience`` the force was above ``force`` and the tool slower than ``still`` although it was asked
-    to go faster than ``asked``. The retreat goes along the force that the obstacle exerts on the tool, which points
-    out of the obstacle, at ``speed``, and ends ``distance`` after the force has fallen below ``contact``: counted
-    from there, because an arm that yields has pushed its joints past the surface. Then the tool is held until
-    :meth:`engage`. The force should not be smoothed: a filter of 0.1 s doubles the time to notice.
+    A tool is suspected when the force is above ``force`` and it is slower than ``still`` although it is asked to go
+    faster than ``asked``. It is held then, so that the drives take back what presses on; if the force has not fallen
+    to half within ``patience``, it is stuck. The retreat goes along the force that the obstacle exerts on the tool,
+    which points out of the obstacle, at ``speed``, and ends ``distance`` after the force has fallen below
+    ``contact``: counted from there, because an arm that yields has pushed its joints past the surface. Then the tool
+    is held until :meth:`engage`. The force should not be smoothed: a filter of 0.1 s doubles the time to notice.
 
     Attributes:
         force: [N].
@@ -40,7 +41,7 @@ class CollisionRetreat:
         contact: force below which the tool is free, [N].
         reach: how far a retreat goes at most, whatever the force says, [m].
         phase: what is being done.
-        target: where the tool has to go while retreating or holding, in world, [m].
+        target: where the tool has to go while suspected, retreating or holding, in world, [m].
         direction: of the retreat, a unit vector in world.
         peak: largest force since the last :meth:`engage`, [N].
     """
@@ -84,11 +85,16 @@ class CollisionRetreat:
         size = float(np.linalg.norm(force))
         self.peak = max(self.peak, size)
         if self.phase is Phase.CLEAR:
-            stuck = size > self.force and speed < self.still and asked > self.asked
-            self._lasted = self._lasted + dt if stuck else 0.0
-            if not stuck or self._lasted < self.patience:
-                return None
-            self.begin(position, force)
+            suspected = self._lasted > 0.0
+            if suspected and size < 0.5 * self.force:
+                self._lasted, suspected = 0.0, False
+            if not suspected:
+                if not (size > self.force and speed < self.still and asked > self.asked):
+                    return None
+                self.target = np.array(position)
+            self._lasted += dt
+            if self._lasted >= self.patience:
+                self.begin(position, force)
         elif self.phase is Phase.RETREATING:
             self._retreat(size, dt)
         return self.target

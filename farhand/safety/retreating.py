@@ -140,7 +140,7 @@ class RetreatingController(Controller):
         target = collision.step(arm.position, speed, asked, force, dt)
         if target is None:
             return False
-        if guard.trip is None:
+        if guard.trip is None and collision.phase is not Phase.CLEAR:
             reason = f"the tool is stuck at {size:.1f} N (limit {collision.force:g} N): it retreats"
             guard.stop(now_ns, "collision", reason)
             self.inside.forget()

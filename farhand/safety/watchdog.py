@@ -13,9 +13,11 @@ class Watchdog:
 
     Attributes:
         silence: longest time without anything new, [s].
+        age: oldest state of the other side that is acted on, where the two have clocks of their own, [s].
     """
 
     silence: float = parameter(0.2, "s", "longest time without a packet", 0.001, 1000.0)
+    age: float = parameter(0.5, "s", "oldest state acted on, across a network", 0.001, 1000.0)
 
     def bites(self, silent_ns: int) -> bool:
         """Whether ``silent_ns`` [ns] of silence are too long."""

@@ -28,10 +28,12 @@ def test_a_tool_that_is_not_stuck_stays_in_the_operators_hands(kind):
 
 
 def test_a_short_blow_is_not_a_collision():
-    """The patience starts anew each time."""
+    """The patience starts anew each time; while it lasts the tool is held, however little it is then asked to go."""
     guard = CollisionRetreat()
     for _ in range(10):
-        assert stuck(guard, 4) is None
+        np.testing.assert_array_equal(stuck(guard, 1), np.zeros(3))
+        np.testing.assert_array_equal(stuck(guard, 3, asked=0.0), np.zeros(3))
+        assert guard.phase is Phase.CLEAR
         assert stuck(guard, 1, 0.0 * PUSH) is None
 
 
@@ -64,8 +66,10 @@ def test_only_engaging_ends_the_hold():
     stuck(guard, 6)
     stuck(guard, 60, 0.0 * PUSH)
     guard.engage()
-    assert stuck(guard, 4) is None
-    assert stuck(guard, 2) is not None
+    stuck(guard, 4)
+    assert guard.phase is Phase.CLEAR
+    stuck(guard, 2)
+    assert guard.phase is Phase.RETREATING
 
 
 def test_a_force_that_never_ceases_does_not_lead_the_tool_away_for_ever():

@@ -68,10 +68,9 @@ def collision_retreat() -> Finding:
     apart = 1e3 * (WALL - float(log["tool"][-1]))
     note = (
         f"until the tool moves away; it is told to after {1e3 * told:.0f} ms (the arm stalls after "
-        f"{1e3 * (told - 0.05):.0f} ms, then 50 ms of patience), the step limit needs "
-        f"{1e3 * (start - told - 0.05):.0f} ms to take the forward command back, and the drives act 50 ms late; "
-        f"separation {apart:.1f} mm, peak force {log['force'].max():.0f} N. Taking the forward command back during the "
-        "patience would save the step limit's share"
+        f"{1e3 * (told - 0.05):.0f} ms, then 50 ms of patience, in which it takes back what presses on), the step "
+        f"limit needs {1e3 * (start - told - 0.05):.0f} ms more, and the drives act 50 ms late; separation "
+        f"{apart:.1f} mm, peak force {log['force'].max():.0f} N"
     )
     plot = Figure("Hit, notice, back off, hold", lambda: _collision_plot(log))
     ok = 0.0 <= start <= 0.150 and apart >= 5.0 and log["phase"][-1] == 2.0

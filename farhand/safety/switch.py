@@ -1,0 +1,18 @@
+"""Dead-man switch: nothing is coupled while nobody holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from farhand.parameters import parameter
+
+
+@dataclass
+class Switch:
+    """A switch that the operator holds for as long as the follower may move.
+
+    Attributes:
+        held: whether it is held; let go, the two sides part, and holding it again couples nothing by itself.
+    """
+
+    held: bool = parameter(True, "-", "whether the operator holds the dead-man switch")
