@@ -183,7 +183,34 @@ def _careless(velocity):
     return broken
 
 
+def _pressing_on(step):
+    def broken(self: CollisionRetreat, *args):
+        goal = step(self, *args)
+        return None if self.phase is Phase.CLEAR else goal
+
+    return broken
+
+
+def _into_the_wall(begin):
+    def broken(self: CollisionRetreat, position, force):
+        begin(self, position, -force)
+
+    return broken
+
+
 MUTATIONS = [
+    Mutation(
+        "press on",
+        "a tool suspected of being stuck is pushed on",
+        ("C-52",),
+        lambda: changed(CollisionRetreat, "step", _pressing_on),
+    ),
+    Mutation(
+        "wrong way out",
+        "the retreat goes into the wall",
+        ("C-52",),
+        lambda: changed(CollisionRetreat, "begin", _into_the_wall),
+    ),
     Mutation(
         "overheat latch", "a cooled sensor forgets", ("C-59",), lambda: changed(OverheatStop, "check", _forgetful)
     ),
