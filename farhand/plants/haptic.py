@@ -212,6 +212,7 @@ class HapticPlant(SimulatedPlant):
             self.encoder_scale = np.where(self._slides, 1.0, profile.angle_step / profile.position_step)
         self.heat, self.cut, self.limit = 0.0, 0, profile.force_peak
         self.buttons = dict.fromkeys(profile.buttons, False)
+        self._pressed = {button: np.zeros(1) for button in self.buttons}
         self._heated_ns = world.now_ns
         if friction is None and profile.coulomb:
             bend = profile.coulomb / STICKING
@@ -219,11 +220,18 @@ class HapticPlant(SimulatedPlant):
         if friction is not None:
             world.push(name, JointFriction(self.port, friction, np.flatnonzero(self.actuated & self._slides)))
 
+    def record(self, stream: Any) -> None:
+        """Publish the buttons, of which a recording tells as events."""
+        for button, down in self.buttons.items():
+            self._pressed[button] = stream.channel(f"button_{button}", 1, "index of up, down")
+            self._pressed[button][0] = down
+
     def press(self, button: str, down: bool = True) -> None:
         """Press or let go of a button."""
         if button not in self.buttons:
             raise UnknownName(f"button of {self.profile.device}", button, self.buttons)
         self.buttons[button] = down
+        self._pressed[button][0] = down
 
     def write(self, command: Command, now_ns: int) -> None:
         """Take a force for the driven axes, cut it to what the motors stand, and carry the weight beside it."""

@@ -12,8 +12,11 @@ from farhand.errors import BadValue, FileError, UnknownName
 from farhand.plants import JointTorque
 from farhand.plants.haptic import HapticPlant, HapticProfile, Workspace
 from farhand.plants.simulated import Imperfections
+from farhand.recording.loader import load
+from farhand.recording.recorder import Recorder, record_from
 from farhand.robots import load_robot
 from farhand.station import driven_axes
+from farhand.telemetry import Reader, Telemetry
 from farhand.world import Placed, World
 
 OMEGA = HapticProfile.of(load_robot("omega6"))
@@ -104,6 +107,23 @@ def test_buttons_are_pressed_by_name() -> None:
     assert plant.buttons == {"calibrate": False, "force": False, "gripper": True}
     with pytest.raises(UnknownName, match="gripper"):
         plant.press("trigger")
+
+
+def test_a_pressed_button_is_an_event_of_the_recording(tmp_path) -> None:
+    """By its name and with its time; nothing else need be posted."""
+    plant, path = pen(), tmp_path / "pen.mcap"
+    with Telemetry(capacity=8) as telemetry:
+        stream = telemetry.stream("leader", 1000.0)
+        plant.record(stream)
+        telemetry.freeze({})
+        reader = Reader(telemetry.path)
+        for t_ns, down in ((1, False), (2, True), (3, True), (4, False)):
+            plant.press("gripper", down)
+            stream.commit(t_ns)
+        with Recorder(path, reader.header) as recorder:
+            record_from(reader, recorder)
+    words = "leader button_gripper: {} to {}".format
+    assert load(path).events == [(2, words("up", "down")), (4, words("down", "up"))]
 
 
 @pytest.mark.parametrize(
