@@ -12,6 +12,9 @@ from farhand.errors import BadValue, UnknownName
 NAMES = ("engage", "release", "clutch", "declutch", "stop", "reset", "set")
 """What can be asked: couple, part, part to re-position and couple again, stop all, clear trips, set a parameter."""
 
+MOST_LOGGED = 10_000
+"""Commands kept in the log; at twice as many the older half is forgotten. Telemetry and recordings have them all."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -46,10 +49,12 @@ class Commands:
     """A queue any thread may post to; the session takes from it at tick boundaries.
 
     Attributes:
-        log: every command applied so far, in order.
+        log: the commands applied so far, in order, at least the last :data:`MOST_LOGGED`.
+        forgotten: how many came before those.
     """
 
     log: list[Logged] = field(default_factory=list)
+    forgotten: int = 0
 
     def __post_init__(self) -> None:
         """Start empty."""
@@ -66,6 +71,13 @@ class Commands:
             self._now.append(request)
         else:
             heapq.heappush(self._later, (at_ns, next(self._count), request))
+
+    def note(self, logged: Logged) -> None:
+        """Keep what came of a command."""
+        if len(self.log) >= 2 * MOST_LOGGED:
+            del self.log[:MOST_LOGGED]
+            self.forgotten += MOST_LOGGED
+        self.log.append(logged)
 
     def clear(self) -> None:
         """Forget what has been asked for and is not yet due."""

@@ -9,8 +9,10 @@ from farhand.bridge import AXES, Bridge, End
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
 from farhand.link.endpoint import Endpoint
-from farhand.link.layers import FollowerPort, LeaderPort, Port, WaveFollower, WaveLeader, WavePort
+from farhand.link.layers import FollowerPort, LeaderPort, Playout, Port, WaveFollower, WaveLeader, WavePort
+from farhand.link.packet import Packet
 from farhand.safety import Trip, Watchdog
+from farhand.safety.switch import Switch
 from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
 from farhand.station import Station
 from farhand.telemetry import Telemetry
@@ -54,6 +56,11 @@ class LinkEnd(End):
         remote_arm: model of the other side, for laws that need one.
         watchdog: how long the other side may be silent.
         port: this end of a passivity layer, or None.
+
+    Attributes:
+        switch: that the operator holds, at the leader's end.
+        trip: why this end of the link parted, or None.
+        pending: whether to couple as soon as the other end is heard.
     """
 
     def __init__(
@@ -70,34 +77,63 @@ class LinkEnd(End):
         self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
         self.engagement = Engagement()
         self.energies, self.port = PortEnergy(), port
+        told = endpoint.incoming
+        self.playout = None if port is None else Playout(len(told.q), len(told.v))
         if isinstance(port, WavePort):
             port.law = law
         self._heard_position, self._heard_rotation, self._heard_twist = np.zeros(3), np.eye(3), np.zeros(6)
         self._reflected = np.zeros(6)
         self.trip: Trip | None = None
-        self.pending = False
-        self._engaged_ns = 0
+        self.pending, self.switch = False, Switch()
+        self._engaged_ns, self._generation, self._met = 0, endpoint.generation, False
         self._leader_offset = np.zeros(3)
 
     def receive(self, now_ns: int) -> None:
         """Take in what has arrived, and notice silence."""
         endpoint = self.endpoint
-        if endpoint.receive(now_ns):
-            self._read_packet()
-        silent_ns = endpoint.silence_ns(now_ns)
+        heard_ns = endpoint.local_ns(now_ns)
+        news = endpoint.receive(heard_ns)
+        if endpoint.generation != self._generation:
+            self._renew(now_ns)
+        if news:
+            self._read_packet(heard_ns)
+        silent_ns = endpoint.silence_ns(heard_ns)
         if silent_ns is None:
             return
-        self.remote.age = (endpoint.age_ns(now_ns) or 0) * 1e-9
-        silent = self.watchdog.bites(silent_ns)
-        if silent and self.trip is None:
-            heard = f"nothing heard from the {self.remote.role} for {silent_ns * 1e-9:.3f} s"
-            self.trip = Trip(now_ns, "link", f"{heard} (limit {self.watchdog.silence:g} s)")
+        self.remote.age = (endpoint.age_ns(heard_ns) or 0) * 1e-9
+        unheard = self._unheard(silent_ns)
+        if self.playout is not None:
+            self._play(self.playout, heard_ns)
+        if unheard is not None and self.trip is None:
+            self.trip = Trip(now_ns, "link", unheard)
         if self.trip is not None or self.station.guard.trip is not None:
             self.engagement.release()
         if self.leads:
-            self._lead(silent, now_ns)
+            self._lead(unheard is not None, now_ns)
         else:
             self._follow()
+
+    def _unheard(self, silent_ns: int) -> str | None:
+        """Why the other side counts as not heard, in words; None while it is."""
+        watchdog, role = self.watchdog, self.remote.role
+        if watchdog.bites(silent_ns):
+            return f"nothing heard from the {role} for {silent_ns * 1e-9:.3f} s (limit {watchdog.silence:g} s)"
+        if self.endpoint.offset is not None and self.remote.age > watchdog.age:
+            return f"what is heard from the {role} is {self.remote.age:.3f} s old (limit {watchdog.age:g} s)"
+        return None
+
+    def _renew(self, now_ns: int) -> None:
+        """The other side has started, or started again: part, and begin all accounts anew."""
+        self._generation = self.endpoint.generation
+        if self._met:
+            self.pending = False
+            if self.engagement.wanted:
+                self.trip = Trip(now_ns, "link", f"the {self.remote.role} was started anew")
+            self.engagement.release()
+        self._met = False
+        if self.port is not None and self.playout is not None:
+            self.port.forget()
+            self.playout.begin()
 
     def step(self, now_ns: int, dt: float) -> None:
         """Evaluate this end's law, apply its own half, and send this side's state."""
@@ -111,7 +147,7 @@ class LinkEnd(End):
         self.apply(self.engagement.step(dt), dt)
         self.energies.add(self.contribution.wrench, self.station.arm.twist, dt)
         self._write_packet()
-        self.endpoint.send(now_ns)
+        self.endpoint.send(self.endpoint.local_ns(now_ns))
 
     def apply(self, gain: float, dt: float) -> None:
         """Hand the faded wrench to the station, as far as the passivity layer lets it, and account for its energy."""
@@ -155,7 +191,11 @@ class LinkEnd(End):
         """Couple when asked and able; part when the follower trips, leaves this engagement or does not take it up."""
         incoming, engagement = self.endpoint.incoming, self.engagement
         taken_up = incoming.engagement_id == engagement.number
+        self._met = True
         if incoming.tripped or (taken_up and not incoming.engaged):
+            engagement.release()
+        if not self.switch.held:
+            self.pending = False
             engagement.release()
         if engagement.wanted and not taken_up and self._overdue(now_ns):
             self.trip = Trip(now_ns, "link", "the follower did not take up the engagement")
@@ -167,7 +207,7 @@ class LinkEnd(End):
         if self.pending and ready:
             self.pending, self.trip = False, None
             self.law.engage(self.station.side, self.remote)
-            engagement.engage()
+            engagement.engage(max(engagement.number, incoming.engagement_id) + 1)  # new to a follower that ran before
             self._engaged_ns = now_ns
 
     def _overdue(self, now_ns: int) -> bool:
@@ -177,7 +217,9 @@ class LinkEnd(End):
     def _follow(self) -> None:
         """Do as the leader's packet says; an engagement number seen before does not count again."""
         incoming, engagement, mapping = self.endpoint.incoming, self.engagement, self.law.mapping
-        if not incoming.engaged:
+        if not self._met:  # what a leader asked for before this side heard it was not asked of this side
+            self._met, engagement.number = True, incoming.engagement_id
+        if not (incoming.engaged and incoming.deadman_held):
             engagement.release()
             return
         new = incoming.engagement_id != engagement.number
@@ -193,24 +235,40 @@ class LinkEnd(End):
             mapping.offset_position = incoming.offset_position.copy()
             mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
 
-    def _read_packet(self) -> None:
-        packet, remote = self.endpoint.incoming, self.remote
+    def _read_packet(self, now_ns: int) -> None:
+        packet = self.endpoint.incoming
+        self.remote.external_torque = packet.external_torque
+        if self.port is None or self.playout is None:
+            self._see(packet)
+            return
+        self.playout.take(packet, now_ns)
+        self.port.hear(packet.port_energy_in, packet.port_energy_out)
+
+    def _play(self, playout: Playout, now_ns: int) -> None:
+        """Act on what the packets tell, at an even age."""
+        playout.play(now_ns)
+        remote = self.remote
+        remote.age += playout.behind_ns * 1e-9
+        if self.port is not None:  # what waits here waits at the other end too
+            self.port.round_trip = ((self.endpoint.round_trip_ns or 0) + 2 * playout.waits_ns) * 1e-9
+        self._see(playout)
+        remote.commanded = playout.commanded_wrench  # to act on it at once takes a layer that bounds the energy
+        heard = self._heard_position, self._heard_rotation, self._heard_twist
+        for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
+            kept[:] = new
+        if isinstance(self.port, WavePort) and playout.commanded_wrench is not None:
+            self._read_wave(playout.tool_twist, playout.commanded_wrench)
+
+    def _see(self, told: Packet | Playout) -> None:
+        """The other side as a packet or what is between packets tells of it."""
+        remote = self.remote
         if remote.arm is not None:
-            remote.arm.update(packet.q, packet.v)
+            remote.arm.update(told.q, told.v)
         else:
-            remote.position[:] = packet.tool_position
-            remote.rotation[:] = rotation_from_quaternion(packet.tool_quaternion)
-            remote.twist[:] = packet.tool_twist
-        remote.wrench = packet.measured_wrench
-        if self.port is not None:
-            remote.commanded = packet.commanded_wrench  # to act on it at once takes a layer that bounds the energy
-            self.port.hear(packet.port_energy_in, packet.port_energy_out)
-            self.port.round_trip = (self.endpoint.round_trip_ns or 0) * 1e-9
-            heard = self._heard_position, self._heard_rotation, self._heard_twist
-            for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
-                kept[:] = new
-            if isinstance(self.port, WavePort) and packet.commanded_wrench is not None:
-                self._read_wave(packet.tool_twist, packet.commanded_wrench)
+            remote.position[:] = told.tool_position
+            remote.rotation[:] = rotation_from_quaternion(told.tool_quaternion)
+            remote.twist[:] = told.tool_twist
+        remote.wrench = told.measured_wrench
 
     def _read_wave(self, twist: Array, wrench: Array) -> None:
         """The wave in a packet, from its twist and the wrench on the other arm, both in the leader's workspace."""
@@ -229,7 +287,8 @@ class LinkEnd(End):
         packet.measured_wrench = self.station.side.wrench
         packet.commanded_wrench = self.contribution.wrench
         packet.engaged, packet.engagement_id = self.engagement.wanted, self.engagement.number
-        packet.tripped = self.station.guard.trip is not None
+        packet.tripped, packet.deadman_held = self.station.guard.trip is not None, self.switch.held
+        packet.external_torque = self.station.side.external_torque
         packet.offset_position = mapping.offset_position
         packet.offset_quaternion = quaternion_from_rotation(mapping.offset_rotation)
         if self.port is None:

@@ -119,8 +119,12 @@ class RingReader:
 
     @property
     def position(self) -> int:
-        """How many records lie behind this reader, taken or lost."""
+        """How many records lie behind this reader, taken or lost; set it to go on from elsewhere."""
         return self._next
+
+    @position.setter
+    def position(self, position: int) -> None:
+        self._next = position
 
     def newest(self) -> NDArray[np.int64] | None:
         """A copy of the newest record, ``None`` before the first."""

@@ -7,6 +7,8 @@ import pinocchio as pin
 
 Array = np.ndarray
 
+_ORIGIN = np.zeros(3)
+
 
 def skew(a: Array) -> Array:
     """The matrix S(a) with S(a) b = a × b."""
@@ -22,7 +24,8 @@ def rotation_from_quaternion(quaternion: Array) -> Array:
 
 def quaternion_from_rotation(rotation: Array) -> Array:
     """Quaternion (x, y, z, w), with w ≥ 0, of a rotation matrix."""
-    xyzw = pin.Quaternion(np.asarray(rotation, dtype=float)).coeffs()
+    pose = pin.SE3(np.asarray(rotation, dtype=float), _ORIGIN)
+    xyzw = pin.SE3ToXYZQUAT(pose)[3:]  # pin.Quaternion(rotation) loses 80 bytes with every call (eigenpy 3.13)
     return -xyzw if xyzw[3] < 0.0 else xyzw
 
 

@@ -278,6 +278,16 @@ class Reader:
         """How many records of each stream lie behind this reader, taken or lost."""
         return [ring.position for ring in self._rings.values()]
 
+    @property
+    def place(self) -> list[int]:
+        """How far this reader is in every stream and in the events; another reader of the ring can go on from there."""
+        return [*self.taken, self._events.position]
+
+    @place.setter
+    def place(self, place: Sequence[int]) -> None:
+        for ring, position in zip((*self._rings.values(), self._events), place, strict=True):
+            ring.position = position
+
     def events(self) -> list[tuple[int, str]]:
         """Events since the last call as (time [ns], text); overwritten ones are counted in a line of their own."""
         return [(t_ns, text) for t_ns, text, _ in self.events_with_data()]

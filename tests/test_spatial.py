@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -118,3 +120,18 @@ def test_near_half_a_turn_the_rotation_vector_is_still_a_rotation_the_short_way_
 def test_no_rotation_is_the_zero_vector():
     """The identity has no axis, and needs none."""
     np.testing.assert_array_equal(rotation_vector(np.eye(3)), np.zeros(3))
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="only glibc tells how much is allocated")
+@pytest.mark.parametrize("work", [quaternion_from_rotation, rotation_vector], ids=lambda work: work.__name__)
+def test_rotations_keep_no_memory(work):
+    """A link converts four of them per tick: 80 bytes kept each time made an hour of it cost a gigabyte."""
+    fields = [(f"field_{number}", ctypes.c_size_t) for number in range(10)]
+    allocated = ctypes.CDLL(None).mallinfo2
+    allocated.restype = type("Allocated", (ctypes.Structure,), {"_fields_": fields})
+    rotation = rotation_from_vector(np.array([0.1, 0.2, 0.3]))
+    work(rotation)
+    before = allocated().field_7  # bytes in use
+    for _ in range(5000):
+        work(rotation)
+    assert allocated().field_7 - before < 100_000

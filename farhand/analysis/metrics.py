@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from farhand.analysis.history import History
+from farhand.analysis.history import Gathered, History
 from farhand.linked_bridge import LinkedBridge
 from farhand.session import Session
 from farhand.world import World
@@ -46,7 +46,7 @@ class Running:
         return math.sqrt(self._squares / self._count) if self._count else 0.0
 
 
-class Metrics:
+class Metrics(Gathered):
     """Tracking, force, energy and link numbers of a run with a leader and a follower.
 
     Args:
@@ -129,8 +129,10 @@ class Metrics:
         return {**self.energy_of_world(), "energy_into_coupling": (bridge.a.energy + bridge.b.energy, "J")}
 
     def energy_of_world(self) -> dict[str, tuple[float | None, str]]:
-        """Work on every robot by cause, and how well the books balance."""
+        """Work on every robot by cause, and how well the books balance; nothing where something outside moves one."""
         exchanged = self.world.energy_exchanged()
+        if self.world.open_books:
+            return {"energy_balance_error": (None, "-")}
         work = {
             f"energy_{name}_on_{robot}": (value, "J")
             for robot, port in self.world.ports.items()
@@ -144,13 +146,13 @@ class Metrics:
         if not isinstance(bridge, LinkedBridge):
             return {}
         statistics = [end.endpoint.statistics for end in (bridge.a, bridge.b)]
-        received, lost = sum(s.received for s in statistics), sum(s.lost for s in statistics)
+        received, lost, late = (sum(getattr(s, name) for s in statistics) for name in ("received", "lost", "late"))
         trip_ns = bridge.a.endpoint.round_trip_ns
         return {
             "link_age_mean": (sum(s.age_sum_ns for s in statistics) * 1e-9 / received if received else None, "s"),
             "link_age_max": (self._running["age"].largest, "s"),
-            "link_loss": (lost / (received + lost) if received else None, "-"),
-            "link_late": (float(sum(s.late for s in statistics)), "-"),
+            "link_loss": (lost / (received + late + lost) if received else None, "-"),
+            "link_late": (float(late), "-"),
             "link_round_trip": (trip_ns * 1e-9 if trip_ns is not None else None, "s"),
         }
 

@@ -87,7 +87,8 @@ class TeamWatch:
 class TeamMetrics(Metrics):
     """Tracking, forces, shares, internal force, tilt and energy of a run in which arms meet in one object or spring.
 
-    A share is the vertical force of an arm on the object over what it is meant to carry, in steady carrying.
+    A share is the vertical force of an arm on the object over what it is meant to carry, in steady carrying, as the
+    mean of a :data:`WINDOW` (:meth:`shares`) or of one record (:meth:`momentary`).
 
     Args:
         session: what runs; no bridge among it.
@@ -95,13 +96,20 @@ class TeamMetrics(Metrics):
         arms: names of the arms, as in :class:`TeamWatch`.
         thing: name of the object in the world; None if there is none.
         full: load that each arm is meant to carry, [N].
+
+    Attributes:
+        arms: as given.
+        thing: as given.
+        full: as given.
     """
+
+    _gathered = ("_running", "_forces", "_steps", "_last")
 
     def __init__(self, session: Session, world: World, arms: Sequence[str], thing: str | None, full: Array) -> None:
         self.session, self.world = session, world
         self.history = History(session.telemetry.path)
         self.driven, self.other = arms[0], arms[-1]
-        self.arms, self._thing, self._full = list(arms), thing, np.asarray(full, dtype=float)
+        self.arms, self.thing, self.full = list(arms), thing, np.asarray(full, dtype=float)
         self._running = {name: Running() for name in ("error", "tilt", "internal", "internal_moment")}
         self._forces = {name: (Running(), Running()) for name in arms}
         self._steps = {name: 0.0 for name in arms}
@@ -148,7 +156,7 @@ class TeamMetrics(Metrics):
             found[f"force_max_{name}"] = (force.measured, "N")
             found[f"torque_share_max_{name}"] = (torque.measured, "-")
             found[f"torque_step_max_{name}"] = (self._steps[name], "-")
-        if self._thing is not None:
+        if self.thing is not None:
             found |= self._of_object()
         found |= self.energy_of_world()
         found["torque_cut_ticks"] = (float(sum(station.guard.clipped for station in self.session.stations)), "-")
@@ -159,31 +167,39 @@ class TeamMetrics(Metrics):
 
         Everyone at full load, off the ground, hardly any height gained or lost in a :data:`WINDOW` before and after.
         """
-        assert self._thing is not None
+        assert self.thing is not None
         times = self.history.times("team")
         meant = self.history.signal("team", "load_meant")
-        lifted = self.history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
-        height = np.interp(times, self.history.times(self._thing), self.history.signal(self._thing, "q")[:, 2])
+        lifted = self.lifted()
+        height = np.interp(times, self.history.times(self.thing), self.history.signal(self.thing, "q")[:, 2])
         before, after = (np.interp(times + shift, times, height) for shift in (-WINDOW, WINDOW))
-        full = (meant >= self._full - 1e-9).all(axis=1) & bool(self._full.any())
-        off = lifted.sum(axis=1) > 0.9 * self._full.sum()
+        full = (meant >= self.full - 1e-9).all(axis=1) & bool(self.full.any())
+        off = lifted.sum(axis=1) > 0.9 * self.full.sum()
         level = np.maximum(np.abs(height - before), np.abs(after - height)) < STEADY
         return full & off & level & (height - height[0] > STEADY)
 
+    def lifted(self) -> Array:
+        """Vertical force of every arm on the object, times × arms, [N]."""
+        wrenches = self.history.signal("team", "wrench_of_arms_on_object_in_world")
+        return wrenches.reshape(-1, len(self.arms), 6)[:, :, 2]
+
     def shares(self) -> Array:
         """Load of each arm over what it is meant to carry, mean of a :data:`WINDOW` in steady carry, times × arms."""
-        times = self.history.times("team")
-        lifted = self.history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
-        steady = self.carrying()
+        times, lifted, steady = self.history.times("team"), self.lifted(), self.carrying()
         total = np.vstack([np.zeros(lifted.shape[1]), np.cumsum(lifted, axis=0)])
         n = max(1, round(WINDOW / float(np.median(np.diff(times))))) if len(times) > 1 else 1
         rows = np.arange(n, len(times) + 1)
         means = (total[rows] - total[rows - n]) / n
         whole = np.array([steady[row - n : row].all() for row in rows], dtype=bool)
-        return means[whole] / self._full if self._full.any() else means[:0]
+        return means[whole] / self.full if self.full.any() else means[:0]
+
+    def momentary(self) -> Array:
+        """Load of each arm over what it is meant to carry in every single record of steady carry, times × arms."""
+        lifted = self.lifted()
+        return lifted[self.carrying()] / self.full if self.full.any() else lifted[:0]
 
     def _of_object(self) -> dict[str, tuple[float | None, str]]:
-        running, shares = self._running, self.shares()
+        running, shares, single = self._running, self.shares(), self.momentary()
         found: dict[str, tuple[float | None, str]] = {}
         for number, name in enumerate(self.arms):
             found[f"share_{name}"] = (float(shares[:, number].mean()) if len(shares) else None, "-")
@@ -191,6 +207,7 @@ class TeamMetrics(Metrics):
         return {
             **found,
             "share_error_max": (float(np.abs(shares - 1.0).max()) if len(shares) else None, "-"),
+            "share_error_momentary_max": (float(np.abs(single - 1.0).max()) if len(single) else None, "-"),
             "internal_force_max": (running["internal"].largest, "N"),
             "internal_moment_max": (running["internal_moment"].largest, "N·m"),
             "internal_force_final": (float(np.linalg.norm(final[:, :3], axis=1).max()), "N"),

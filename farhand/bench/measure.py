@@ -12,8 +12,9 @@ from typing import Any
 
 from farhand.errors import UnknownName
 
-SUITES = tuple(f"farhand.bench.{name}" for name in ("tick", "parts", "kinematics", "ik", "recording"))
+SUITES = tuple(f"farhand.bench.{name}" for name in ("tick", "parts", "kinematics", "ik", "recording", "ur", "link"))
 BATCHES = 15
+PAIRS = 7
 
 Work = Callable[[], None]
 Progress = Callable[[int, int, str], None]
@@ -31,15 +32,18 @@ class Benchmark:
         unit: of the result, ``"µs"`` or ``"s"``.
         per_call: how many units of work one call does, [-].
         meta: what else there is to say, such as success rates; ``prepare`` may fill it.
+        pair: in place of ``prepare``, takes one reading of the thing and one of its floor, both in the result's unit,
+            where the one must not go on while the other is timed; called :data:`PAIRS` times.
     """
 
     name: str
-    prepare: Callable[[], tuple[Work, Work | None, dict[str, Work]]]
+    prepare: Callable[[], tuple[Work, Work | None, dict[str, Work]]] | None
     calls: int = 500
     unit: str = "µs"
     each: bool = False
     per_call: float = 1.0
     meta: dict[str, Any] = field(default_factory=dict)
+    pair: Callable[[], tuple[float, float]] | None = None
 
 
 def suite() -> dict[str, Benchmark]:
@@ -76,6 +80,9 @@ def run(selection: str | None = None, progress: Progress | None = None) -> list[
 
 def measure(benchmark: Benchmark) -> dict[str, Any]:
     """Medians over interleaved batches of the thing, its floor and its peers."""
+    if benchmark.pair is not None:
+        return _measure_pairs(benchmark, benchmark.pair)
+    assert benchmark.prepare is not None
     thing, floor, peers = benchmark.prepare()
     works: dict[str, Work] = {
         "": thing,
@@ -104,6 +111,21 @@ def measure(benchmark: Benchmark) -> dict[str, Any]:
         "ratio_to_floor": _round(value / bare) if bare else None,
         "peers": {name: _round(median(readings[f"peer {name}"])) for name in peers},
         **({"meta": benchmark.meta} if benchmark.meta else {}),
+    }
+
+
+def _measure_pairs(benchmark: Benchmark, pair: Callable[[], tuple[float, float]]) -> dict[str, Any]:
+    """Medians of the readings; the ratio is the median of the ratios of pairs, which slow drift leaves alone."""
+    readings = [pair() for _ in range(PAIRS)]
+    ratios = sorted(value / floor for value, floor in readings)
+    return {
+        "name": benchmark.name,
+        "value": _round(median(value for value, _ in readings)),
+        "unit": benchmark.unit,
+        "floor": _round(median(floor for _, floor in readings)),
+        "ratio_to_floor": _round(median(ratios)),
+        "peers": {},
+        "meta": {"ratios": [_round(ratio) for ratio in ratios]},
     }
 
 

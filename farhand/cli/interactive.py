@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,22 @@ import numpy as np
 
 from farhand.cli.margin import margin
 from farhand.cli.output import Bar, within
-from farhand.cli.running import FOREVER, PAGE_PERIOD, Between, Outcome, recording_of, stopping_on_signals, time_of
+from farhand.cli.running import (
+    FOREVER,
+    PAGE_PERIOD,
+    Between,
+    Outcome,
+    in_real_time,
+    recording_of,
+    stopping_on_signals,
+    time_of,
+)
 from farhand.clock import WallClock
+from farhand.commands import Logged
 from farhand.console.scene import Scene, scene_of
 from farhand.console.serve import Page
 from farhand.errors import BadValue, FarhandError
-from farhand.recording.recorder import check_destination, record_process
+from farhand.recording.recorder import RingEvent, check_destination, record_process
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rerun import about
 from farhand.session import TICKS_TIMED, Session
@@ -40,7 +50,8 @@ class Anew(Exception):
 class Scribe:
     """A recorder's process that stands ready, so that a recording begins without the session waiting for anything.
 
-    A recording begins with what the telemetry ring still holds, some seconds before it was asked for.
+    A recording begins with what the telemetry ring still holds, some seconds before it was asked for, and with every
+    command given before that, so that ``farhand replay --rerun`` begins where the run began and has them all.
     """
 
     def __init__(self) -> None:
@@ -70,7 +81,7 @@ class Scribe:
         check_destination(path)
         self.path = path
         self._stop.clear()
-        self._orders.send((session.telemetry.path, path))
+        self._orders.send((session.telemetry.path, path, commands_of(session)))
         return f"recording to {name}"
 
     def end(self) -> str:
@@ -108,19 +119,58 @@ def _scribe(orders: Connection, word: Connection, stop: Any) -> None:
             if not isinstance(order, tuple):
                 known = order
                 continue
-            ring, path = order
+            ring, path, earlier = order
             with suppress(SystemExit):  # it has said why
-                record_process(ring, path, stop, known, None, word)
+                record_process(ring, path, stop, known, None, word, earlier=earlier)
+
+
+def commands_of(session: Session) -> list[RingEvent]:
+    """Every command a session has carried out so far, as its telemetry told of it.
+
+    A session that has forgotten its first ones says so in their place, and a re-run of the recording is refused.
+    """
+    log = session.commands.log
+    found: list[RingEvent] = [(c.time_ns, f"{c.request}: {c.outcome}", told(c)) for c in log]
+    if session.commands.forgotten:
+        why = f"as {session.commands.forgotten} were given before those that were remembered when recording began"
+        found.insert(0, (0, f"commands are missing, {why}", {"kind": "command", "cut": True, "why": why}))
+    return found
+
+
+def told(command: Logged) -> dict[str, Any]:
+    """What an event says of a command, for programs."""
+    request = command.request
+    said = {"kind": "command", "tick": command.tick, "name": request.name, "path": request.path}
+    return said | {"value": request.value, "outcome": command.outcome}
+
+
+@dataclass(frozen=True)
+class Furniture:
+    """What a run on a page has around it.
+
+    Attributes:
+        page: that shows it.
+        scribe: that records it.
+        core: that the loop stays on; any by default.
+        fixed: whether no other session may take its place.
+    """
+
+    page: Page
+    scribe: Scribe
+    core: int | None = None
+    fixed: bool = False
 
 
 class Desk(Between):
     """Called by the session between two ticks: the page's requests, and a report on the ticks for the page."""
 
-    def __init__(self, rig: Rig, length: float | None, recording: Any, bar: Bar, page: Page, scribe: Scribe) -> None:
-        super().__init__(rig, length, recording, bar, page)
-        self._session, self._served, self._scribe = rig.session, page, scribe
+    def __init__(self, rig: Rig, length: float | None, recording: Any, bar: Bar, desk: Furniture) -> None:
+        super().__init__(rig, length, recording, bar, desk.page)
+        page = desk.page
+        self._session, self._served, self._scribe, self._fixed = rig.session, page, desk.scribe, desk.fixed
         page.handlers["restart"] = self._restart
         page.handlers["record"] = self._record
+        page.handlers["end"] = lambda path, value: self._session.finish()
         self._ticks, self._reported = rig.session.ticks, time.monotonic()
 
     def __call__(self) -> None:
@@ -132,7 +182,7 @@ class Desk(Between):
 
     def tell(self, name: str, outcome: str, path: str = "") -> None:
         """Make an event of what came of a request."""
-        said = {"kind": "command", "tick": self._session.ticks, "name": name, "path": path, "outcome": outcome}
+        said = {"kind": "page", "tick": self._session.ticks, "name": name, "path": path, "outcome": outcome}
         self._session.telemetry.event(self._session.now_ns, f"{name}: {outcome}", said)
 
     def _report(self, now: float) -> None:
@@ -149,6 +199,9 @@ class Desk(Between):
         self._ticks, self._reported = session.ticks, now
 
     def _restart(self, path: str, value: object) -> None:
+        if self._fixed:
+            self.tell("restart", "refused: this run was set up on the command line; start it again from there")
+            return
         raise Anew(value if isinstance(value, dict) else {})
 
     def _record(self, path: str, value: object) -> None:
@@ -158,11 +211,13 @@ class Desk(Between):
             self.tell("record", f"refused: {error}", path)
 
 
-def page_for(rig: Rig, host: str, port: int) -> Page:
-    """Serve the console page of a rig."""
+def page_for(rig: Rig, host: str, port: int, fixed: bool = False) -> Page:
+    """Serve the console page of a rig; ``fixed`` where no other session may take its place."""
     from farhand.console.serve import serve
 
-    return serve(rig.session.telemetry.path, scene_for(rig), host, port, rig.session.commands)
+    scene = scene_for(rig)
+    scene["menus"]["anew"] = not fixed
+    return serve(rig.session.telemetry.path, scene, host, port, rig.session.commands)
 
 
 def scene_for(rig: Rig) -> Scene:
@@ -172,7 +227,9 @@ def scene_for(rig: Rig) -> Scene:
     return scene
 
 
-def steer(rig: Rig, length: float | None, record: Path | None, page: Page) -> tuple[Rig, Outcome]:
+def steer(
+    rig: Rig, length: float | None, record: Path | None, page: Page, core: int | None = None, fixed: bool = False
+) -> tuple[Rig, Outcome]:
     """Run a rig on its page until the end; a visitor may put another session of the rig in its place.
 
     Args:
@@ -180,6 +237,8 @@ def steer(rig: Rig, length: float | None, record: Path | None, page: Page) -> tu
         length: how long each session may go on, [s]; until it is interrupted if not given.
         record: where the recording of the first session goes.
         page: that shows it.
+        core: that the loop stays on; any by default.
+        fixed: whether no other session may take its place.
 
     Returns:
         the rig that ran last, and how that went.
@@ -188,7 +247,7 @@ def steer(rig: Rig, length: float | None, record: Path | None, page: Page) -> tu
     try:
         while True:
             scribe.know(rig)
-            other, outcome = _one(rig, length, record, page, scribe)
+            other, outcome = _one(rig, length, record, Furniture(page, scribe, core, fixed))
             if other is None:
                 return rig, outcome
             if scribe.path is not None:
@@ -200,47 +259,52 @@ def steer(rig: Rig, length: float | None, record: Path | None, page: Page) -> tu
         scribe.close()
 
 
-def _one(rig: Rig, length: float | None, record: Path | None, page: Page, scribe: Scribe) -> tuple[Rig | None, Outcome]:
+def _one(rig: Rig, length: float | None, record: Path | None, around: Furniture) -> tuple[Rig | None, Outcome]:
     """Run one session to its end, or until another takes its place, which comes back ready to run."""
     session, began, other = rig.session, time.perf_counter(), None
     recording, bar = recording_of(rig, record), Bar(f"running {rig.name}")
-    desk = Desk(rig, length, recording, bar, page, scribe)
+    desk = Desk(rig, length, recording, bar, around)
     try:
         with stopping_on_signals(session) as interrupted:
             while other is None:
                 try:
-                    session.run((length or FOREVER) - 1e-9 * session.now_ns, desk, PAGE_PERIOD)
+                    with in_real_time(session, around.core) as grants:
+                        session.run((length or FOREVER) - 1e-9 * session.now_ns, desk, PAGE_PERIOD)
                     break
                 except Anew as wish:
                     other = _other(rig, wish.wishes, desk)
             desk.pull()
     finally:
+        desk.close()
         bar.close()
         recording.close()
     wall = time.perf_counter() - began
-    return other, Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped)
+    return other, Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped, tuple(grants))
 
 
 def _other(rig: Rig, wishes: dict[str, Any], desk: Desk) -> Rig | None:
     """Another session of a rig; None, and the reason told, if it cannot be built."""
     try:
-        return build_rig(rig.name, _options(rig.options, wishes))
+        return build_rig(rig.name, _options(rig.options, wishes, rig.scenario.name))
     except FarhandError as error:
         desk.tell("restart", f"refused: {error}")
         return None
 
 
-def _options(before: Options, wishes: dict[str, Any]) -> Options:
-    """What another session is built from: as before, but for what is wished."""
+def _options(before: Options, wishes: dict[str, Any], scenario: str) -> Options:
+    """What another session is built from: as before, with ``scenario``, but for what is wished."""
     changed: dict[str, Any] = {name: value for name, value in wishes.items() if name in CHANGEABLE}
     for name in LIMITS.keys() & changed.keys():
         try:
             changed[name] = within(name, float(changed[name]), 0.0, LIMITS[name])
         except ValueError:
             raise BadValue(f"{name} = {changed[name]} is not a number") from None
-    linked = {f"link.{name}" for name in changed}
-    settings = [setting for setting in before.settings if setting[0] not in linked]
-    return replace(before, **changed, settings=settings, clock=WallClock())
+    built = {name: value for name, value in wishes.items() if name.startswith("rig.")}
+    replaced = {f"link.{name}" for name in changed} | built.keys()
+    if changed.get("scenario", scenario) != scenario:
+        replaced |= {path for path, _ in before.settings if path.startswith("rig.")}  # a scenario has its own say
+    settings = [setting for setting in before.settings if setting[0] not in replaced]
+    return replace(before, **changed, settings=[*settings, *built.items()], clock=WallClock())
 
 
 def _take_over(rig: Rig, page: Page) -> None:

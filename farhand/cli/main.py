@@ -14,12 +14,16 @@ from typer.exceptions import TyperException
 import farhand
 from farhand.cli.bench import bench
 from farhand.cli.compare import compare
+from farhand.cli.doctor import doctor
 from farhand.cli.export import export
+from farhand.cli.follower import follower
 from farhand.cli.friction import friction
 from farhand.cli.ft import ft
 from farhand.cli.gallery import gallery
 from farhand.cli.ik import ik
 from farhand.cli.info import info
+from farhand.cli.key import key
+from farhand.cli.leader import leader
 from farhand.cli.learn import learn
 from farhand.cli.list import list_names
 from farhand.cli.perform import perform
@@ -29,6 +33,7 @@ from farhand.cli.replay import replay
 from farhand.cli.reproduce import reproduce
 from farhand.cli.run import run
 from farhand.cli.stability import stability
+from farhand.cli.ur_sim import ur_sim
 from farhand.errors import FarhandError, UnknownName
 
 
@@ -54,10 +59,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("run")(run)
+app.command("leader")(leader)
+app.command("follower")(follower)
+app.command("key")(key)
 app.command("list")(list_names)
 app.command("reproduce")(reproduce)
 app.command("compare")(compare)
 app.command("bench")(bench)
+app.command("doctor")(doctor)
 app.command("gallery")(gallery)
 app.command("stability")(stability)
 app.add_typer(ft, name="ft")
@@ -70,6 +79,7 @@ app.command("plot")(plot)
 app.command("replay")(replay)
 app.command("recover")(recover)
 app.command("export")(export)
+app.command("ur-sim")(ur_sim)
 
 
 def _print_version(wanted: bool) -> None:

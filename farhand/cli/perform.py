@@ -23,9 +23,7 @@ SkillPath = Annotated[
 Shift = Annotated[float, typer.Option("--shift", metavar="M", help="The wall stands so much further away, in m.")]
 Tilt = Annotated[float, typer.Option("--tilt", metavar="DEG", help="It is turned so much about the vertical, in °.")]
 Goal = Annotated[str | None, typer.Option("--goal", metavar="X,Y,Z", help="Another goal of the tool, in m.")]
-Via = Annotated[
-    list[str] | None, typer.Option("--via", metavar="PHASE,X,Y,Z", help="Pass here at this phase, 0 to 1.")
-]
+Via = Annotated[list[str] | None, typer.Option("--via", metavar="PHASE,X,Y,Z", help="Pass here at this phase, 0 to 1.")]
 PositionOnly = Annotated[bool, typer.Option("--position-only", help="Leave the learnt force aside.")]
 Compare = Annotated[bool, typer.Option("--compare", help="Perform twice, with the force and without it.")]
 Seconds = Annotated[float | None, typer.Option(metavar="S", help="How long; by default what the skill takes.")]
@@ -89,7 +87,6 @@ def _replay(
     json: Path | None,
 ) -> int:
     """Go to the way-points of a file."""
-    from farhand.cli.running import drive, page_for
     from farhand.clock import VirtualClock, WallClock
     from farhand.learning.waypoints import read_points
     from farhand.rigs import Options
@@ -98,15 +95,10 @@ def _replay(
     points = read_points(path)
     clock = VirtualClock() if headless else WallClock()
     rig = replay_rig(points, Options(seed=seed, settings=[setting_of(text) for text in settings], clock=clock))
-    page = None if headless else page_for(rig, *at)
     try:
-        if page is not None:
-            stdout().print(f"replaying at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
-        drive(rig, rig.scenario.seconds, record, page)
+        _drive(rig, rig.scenario.seconds, record, None if headless else at, "replaying")
         reached = int(rig.metrics.history.signal("coupling", "waypoints_reached")[-1, 0])
     finally:
-        if page is not None:
-            page.close()
         rig.close()
     write_json(json, {"waypoints": len(points), "reached": reached})
     stdout().print(f"{reached} of {len(points)} way-points reached")
@@ -145,19 +137,27 @@ def _rig(skill: Skill, settings: list[Any], seed: int, headless: bool, shift: fl
 
 
 def _run(rig: Rig, seconds: float | None, record: Path | None, page_at: tuple[str, int] | None) -> Outcome:
-    from farhand.cli.running import drive, page_for
     from farhand.rigs.performing import outcome_of
 
-    page = page_for(rig, *page_at) if page_at else None
     try:
-        if page is not None:
-            stdout().print(f"performing at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
-        drive(rig, seconds or rig.scenario.seconds, record, page)
+        _drive(rig, seconds or rig.scenario.seconds, record, page_at, "performing")
         return outcome_of(rig)
     finally:
-        if page is not None:
-            page.close()
         rig.close()
+
+
+def _drive(rig: Rig, seconds: float, record: Path | None, page_at: tuple[str, int] | None, doing: str) -> None:
+    """Run to the end, headless or on a page that can stop and record it, but not put another session in its place."""
+    if page_at is None:
+        from farhand.cli.running import drive
+
+        drive(rig, seconds, record)
+        return
+    from farhand.cli.interactive import page_for, steer
+
+    with page_for(rig, *page_at, fixed=True) as page:
+        stdout().print(f"{doing} at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
+        steer(rig, seconds, record, page, fixed=True)
 
 
 def _result(skill: Skill, shift: float, tilt: float, outcomes: dict[str, Outcome]) -> dict[str, Any]:

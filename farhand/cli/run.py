@@ -31,6 +31,9 @@ Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of 
 ClockName = Annotated[
     Literal["virtual", "wall"] | None, typer.Option("--clock", help="virtual when headless, else wall.")
 ]
+Core = Annotated[
+    int | None, typer.Option("--core", metavar="N", min=0, help="Keep a loop on the wall clock on this core.")
+]
 RecordPath = Annotated[
     Path | None, typer.Option("--record", metavar="F.mcap", help="Record every signal at its own rate.")
 ]
@@ -43,6 +46,10 @@ Settings = Annotated[
 Posts = Annotated[
     list[str] | None, typer.Option("--at", metavar="SECONDS:COMMAND", help="Give a command then, such as 7:stop.")
 ]
+LeaderPlant = Annotated[
+    str | None, typer.Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad.")
+]
+FollowerPlant = Annotated[str | None, typer.Option("--follower", metavar="PLANT", help="What follows: ur:HOST.")]
 ListParameters = Annotated[bool, typer.Option("--parameters", help="List every parameter with its value and exit.")]
 
 
@@ -56,10 +63,13 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 8080,
     clock: ClockName = None,
+    core: Core = None,
     record: RecordPath = None,
     delay: Delay = 0.0,
     jitter: Jitter = 0.0,
     loss: Loss = 0.0,
+    leader: LeaderPlant = None,
+    follower: FollowerPlant = None,
     settings: Settings = None,
     at: Posts = None,
     seed: Seed = 0,
@@ -79,36 +89,43 @@ def run(
     within("--delay", delay, 0.0, 10_000.0, "ms")
     within("--jitter", jitter, 0.0, 5_000.0, "ms")
     within("--loss", loss, 0.0, 1.0)
-    _check_files(json, report, record)
+    check_run_files(json, report, record)
     from farhand.clock import VirtualClock, WallClock
     from farhand.rigs import Options, build_rig
 
     virtual = headless and clock != "wall"
+    if core is not None and virtual:
+        raise BadValue("--core needs --clock wall: virtual time has no loop to keep anywhere")
     options = Options(law, layer, scenario, seed, delay, jitter, loss, [setting_of(text) for text in settings or ()])
+    named = (("rig.leader_plant", leader), ("rig.follower_plant", follower))
+    options.settings += [(path, plant) for path, plant in named if plant is not None]
     options.clock = VirtualClock() if virtual else WallClock()
     built = build_rig(rig, options)
     try:
         if parameters:
             return _list_parameters(built, json)
         length = seconds if seconds is not None else built.scenario.seconds if headless else None
-        _post(built, at or [], length)
+        post_commands(built, at or [], length)
         _foretell(built)
-        built, outcome = _run(built, length, record, None if headless else (host, port))
+        built, outcome = _run(built, length, record, None if headless else (host, port), core)
         return _conclude(built, outcome, json, report, record)
     finally:
         built.close()
 
 
 def _foretell(rig: Rig) -> None:
-    """Say how far the rig is from shaking, where that can be predicted."""
+    """Say how far the rig is from shaking, where that can be predicted; of what is outside nothing is known."""
     from farhand.cli.margin import margin
 
+    if rig.world.open_books:
+        return
     words = margin(rig)
     if words is not None:
         stdout().print(words, style="dim", soft_wrap=True)
 
 
-def _check_files(json: Path | None, report: Path | None, record: Path | None) -> None:
+def check_run_files(json: Path | None, report: Path | None, record: Path | None) -> None:
+    """Refuse, before the run, files that could not be written after it."""
     check_file(json)
     check_folder(report)
     check_file(record)
@@ -126,7 +143,7 @@ def setting_of(text: str, flag: str = "--set") -> tuple[str, object]:
     return path.strip(), value.strip()
 
 
-def _post(rig: Rig, texts: list[str], length: float | None) -> None:
+def post_commands(rig: Rig, texts: list[str], length: float | None) -> None:
     """Post the commands of ``--at`` after checking what can be checked before the run."""
     from farhand.parameters import describe
 
@@ -176,20 +193,20 @@ def _text(value: object) -> str:
 
 
 def _run(
-    rig: Rig, length: float | None, record: Path | None, page_at: tuple[str, int] | None
+    rig: Rig, length: float | None, record: Path | None, page_at: tuple[str, int] | None, core: int | None
 ) -> tuple[Rig, Outcome]:
     """Run a rig, headless or on its page, where a visitor may put another session of it in its place."""
     from farhand.cli.running import drive
 
     if page_at is None:
-        return rig, drive(rig, length, record)
+        return rig, drive(rig, length, record, core=core)
     from farhand.cli.interactive import page_for, steer
 
     page = page_for(rig, *page_at)
     try:
         until = "Ctrl-C ends it" if length is None else f"it ends after {length:g} s or with Ctrl-C"
         stdout().print(f"{rig.name} runs at [bold]{page.address}[/bold] ({until})", soft_wrap=True)
-        return steer(rig, length, record, page)
+        return steer(rig, length, record, page, core)
     finally:
         page.close()
 

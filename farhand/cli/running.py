@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 import threading
@@ -13,8 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+from farhand.cli.listening import Listener, can_listen
 from farhand.cli.output import Bar
 from farhand.errors import FileError
+from farhand.realtime import Grant, real_time
 from farhand.recording.recorder import About, part_of, record_process
 from farhand.rigs import Rig
 from farhand.rigs.rerun import about
@@ -48,12 +51,14 @@ class Outcome:
         wall: how long that took, [s].
         interrupted: whether Ctrl-C or a signal ended it.
         unrecorded: why the recording ended before the run did, or None.
+        grants: what the operating system granted the loop, and what not; empty in virtual time.
     """
 
     seconds: float
     wall: float
     interrupted: bool
     unrecorded: str | None = None
+    grants: tuple[Grant, ...] = ()
 
 
 class Recording(Protocol):
@@ -157,14 +162,19 @@ def page_for(rig: Rig, host: str, port: int) -> Page:
     return serve(rig.session.telemetry.path, scene_of(rig), host, port, rig.session.commands)
 
 
-def drive(rig: Rig, length: float | None, record: Path | None = None, page: Page | None = None) -> Outcome:
+def drive(
+    rig: Rig, length: float | None, record: Path | None = None, page: Page | None = None, core: int | None = None
+) -> Outcome:
     """Run a rig to its end and take in everything it says.
+
+    On the wall clock the loop has this process for itself: recording, metrics and progress are in others.
 
     Args:
         rig: ready to run.
         length: how long, [s]; until it is interrupted if not given.
         record: where the recording goes.
         page: whose clicks to pass on.
+        core: that a loop on the wall clock stays on; any by default.
     """
     session = rig.session
     with ExitStack() as stack:
@@ -173,22 +183,39 @@ def drive(rig: Rig, length: float | None, record: Path | None = None, page: Page
         bar = Bar(f"running {rig.name}")
         stack.callback(bar.close)
         between = Between(rig, length, recording, bar, page)
+        stack.callback(between.close)
         interrupted = stack.enter_context(stopping_on_signals(session))
-        began = time.perf_counter()
-        session.run(length or FOREVER, between, PULL_PERIOD if page is None else PAGE_PERIOD)
-        wall = time.perf_counter() - began
+        with in_real_time(session, core) as grants:
+            began = time.perf_counter()
+            session.run(length or FOREVER, between, PULL_PERIOD if page is None else PAGE_PERIOD)
+            wall = time.perf_counter() - began
         between.pull()
-    return Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped)
+    return Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped, tuple(grants))
+
+
+@contextmanager
+def in_real_time(session: Session, core: int | None = None) -> Iterator[list[Grant]]:
+    """On the wall clock, the privileges of a real-time loop as far as granted; nothing in virtual time."""
+    if session.clock.name == "virtual":
+        yield []
+        return
+    with real_time(core) as grants:
+        yield grants
 
 
 class Between:
-    """Called by the session between two ticks; looks at the page every time, at the telemetry more rarely."""
+    """Called by the session between two ticks; looks at the page every time, at the telemetry more rarely.
+
+    On the wall clock a :class:`Listener` looks at the telemetry instead, in another process.
+    """
 
     def __init__(
         self, rig: Rig, length: float | None, recording: Recording, bar: Bar, page: Page | None = None
     ) -> None:
         self._rig, self._length, self._recording, self._bar, self._page = rig, length, recording, bar, page
         self._due_ns = 0
+        apart = rig.session.clock.name == "wall" and can_listen()
+        self._listener = Listener(rig, length) if apart else None
 
     def __call__(self) -> None:
         """Do what is due."""
@@ -197,14 +224,25 @@ class Between:
         now_ns = time_of(self._rig.session)
         if now_ns >= self._due_ns:
             self._due_ns = now_ns + round(PULL_PERIOD * 1e9)
-            self.pull()
-            if self._length is not None:
-                self._bar.update(now_ns * 1e-9 / self._length)
+            self._recording.pump()
+            if self._listener is not None:
+                gc.collect(0)  # some microseconds: the collector itself is off, and a page may be open for weeks
+            else:
+                self._rig.metrics.pull()
+                if self._length is not None:
+                    self._bar.update(now_ns * 1e-9 / self._length)
 
     def pull(self) -> None:
-        """Take in what the telemetry has."""
+        """Take in all that the telemetry has; for when the run is over."""
+        self.close()
         self._rig.metrics.pull()
         self._recording.pump()
+
+    def close(self) -> None:
+        """Take over what was listened to elsewhere."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
 
 
 def time_of(session: Session) -> int:

@@ -19,6 +19,7 @@ from farhand.cli.teamsummary import (
     draw_loads,
     draw_squeeze,
     is_team,
+    moving_picture,
     number,
     team_headline,
 )  # fmt: skip
@@ -33,6 +34,9 @@ LEADER, FOLLOWER, NEUTRAL, TRIP = "#1f6fb4", "#d9730d", "#39424e", "#b3261e"
 ABOVE = ("data", "axes fraction")
 CHARACTERS = 130
 """Characters of a label that fit side by side across a plot."""
+
+UPWARD = 48
+"""Characters of a label that fit up a plot."""
 
 MOST_POINTS = 4000
 """Points per line; more cannot be told apart on the page."""
@@ -66,6 +70,8 @@ def write_report(rig: Rig, result: Result, folder: Path) -> Path:
     if result["trips"]:
         rows = [(f"{t['time']:.3f} s", t["where"], t["kind"], t["reason"]) for t in result["trips"]]
         page.table(("time", "where", "kind", "reason"), rows, "Trips: what stopped the arms")
+    if is_team(result) and (moving := moving_picture(rig)) is not None:
+        page.figure(moving, "The run, twice as fast as it was")
     for drawing in _drawings(rig, result):
         page.figure(figure_of(drawing, rig, result), drawing.title)
     page.section("All numbers")
@@ -137,7 +143,13 @@ def _mark(ax: Axes, result: Result, labelled: bool) -> None:
         if labelled:
             text: dict[str, Any] = {"rotation": 90, "ha": "right", "va": "top", "fontsize": 7.5, "color": colour}
             text["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
-            ax.annotate(", ".join(words), (time, 0.98), xycoords=ABOVE, **text)
+            ax.annotate(_short(words), (time, 0.98), xycoords=ABOVE, **text).set_in_layout(False)
+
+
+def _short(words: list[str]) -> str:
+    """What happened at one time, in as many characters as fit up a plot."""
+    text = ", ".join(words)
+    return text if len(text) <= UPWARD else f"{words[0][:UPWARD]} and {len(words) - 1} more"
 
 
 def _drawings(rig: Rig, result: Result) -> Iterator[Drawing]:

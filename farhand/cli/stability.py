@@ -23,7 +23,7 @@ from farhand.errors import BadValue
 if TYPE_CHECKING:
     from farhand.analysis.stability.answers import Answers
     from farhand.analysis.stability.operating_point import Point
-    from farhand.cli.stabilitytrial import Trial
+    from farhand.experiments.stability_trial import Trial
 
 RigName = Annotated[
     str | None, typer.Argument(metavar="[RIG]", help="Which system, such as dual-arm; left out with --grid.")
@@ -143,7 +143,7 @@ def _try(
     """The rig itself on a map of stiffness and delay around the predicted limits."""
     from farhand.analysis.stability.sweep import sweep
     from farhand.cli.run import setting_of
-    from farhand.cli.stabilitytrial import attempt
+    from farhand.experiments.stability_trial import attempt
 
     done, workers, ray = how
     trials = _trials(rig, law, tuple(setting_of(text) for text in settings), point, found)
@@ -157,7 +157,7 @@ def _trials(
 ) -> list[Trial]:
     import numpy as np
 
-    from farhand.cli.stabilitytrial import Trial
+    from farhand.experiments.stability_trial import Trial
 
     whole, hand = point.whole, point.loop.hand
     middle = found.wall if 0.0 < found.wall < math.inf else max(whole.wall.stiffness, 1000.0)

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from farhand.cli.output import stdout
 from farhand.cli.running import Outcome
 from farhand.cli.teamsummary import Numbers, is_team, number, team_headline, team_lines
+from farhand.cli.timing import show_timing, tick_words, timing_result
 from farhand.rigs import Rig
 
 Result = dict[str, Any]
@@ -39,7 +38,7 @@ def result_of(rig: Rig, outcome: Outcome) -> Result:
         ],
     }
     if session.clock.name == "wall":
-        result["timing"] = {name: {"value": value, "unit": unit} for name, value, unit in _timing(rig, outcome)}
+        result |= timing_result(session, outcome)
     return result
 
 
@@ -49,17 +48,6 @@ def _rates(rig: Rig, seconds: float) -> dict[str, float]:
     names = [station.name for station in session.stations]
     names += ["coupling" if len(session.bridges) == 1 else f"coupling_{i + 1}" for i in range(len(session.bridges))]
     return {name: part.calls / seconds for name, part in zip(names, session.parts, strict=False)}
-
-
-def _timing(rig: Rig, outcome: Outcome) -> list[tuple[str, float, str]]:
-    session = rig.session
-    took = session.tick_ns[: session.ticks] * 1e-9
-    return [
-        ("wall", outcome.wall, "s"),
-        ("tick_median", float(np.median(took)), "s"),
-        ("tick_p99", float(np.percentile(took, 99)), "s"),
-        ("tick_max", float(took.max()), "s"),
-    ]
 
 
 def headline(result: Result) -> str:
@@ -118,11 +106,10 @@ def show(rig: Rig, result: Result, outcome: Outcome) -> None:
     table = Table.grid(padding=(0, 2))
     for topic, words in lines(result):
         table.add_row(Text(f"  {topic}", "cyan"), Text(words))
-    timing = {name: 1e6 * value for name, value, _ in _timing(rig, outcome)}
-    table.add_row(
-        Text("  tick", "cyan"), Text(f"{number(timing['tick_median'])} µs median, {number(timing['tick_p99'])} µs p99")
-    )
+    table.add_row(Text("  tick", "cyan"), Text(tick_words(rig.session)))
     console.print(table)
+    if rig.session.cycle is not None:
+        show_timing(rig.session, outcome.grants)
     for words, style in _warnings(rig, result):
         console.print(Text(words, style), soft_wrap=True)
 

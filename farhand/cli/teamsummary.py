@@ -13,6 +13,9 @@ from farhand.analysis.history import History
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from farhand.experiments.page import Animation
+    from farhand.rigs import Rig
+
 Result = dict[str, Any]
 
 
@@ -70,11 +73,24 @@ def team_lines(result: Result) -> Iterator[tuple[str, str]]:
     if m["tilt_max"] is not None:
         shares = ", ".join(f"{arm} {number(100.0 * s)} %" for arm in arms if (s := m[f"share_{arm}"]) is not None)
         if shares:
-            yield "shares", f"{shares} of nominal; at most {number(100.0 * (m['share_error_max'] or 0.0))} % off"
+            off = [number(100.0 * (m[f"share_error_{kind}max"] or 0.0)) for kind in ("", "momentary_")]
+            yield "shares", f"{shares} of nominal; at most {off[0]} % off in means of 1 s, {off[1]} % at a moment"
         inner = f"up to {number(m['internal_force_max'])} N, {number(m['internal_force_final'])} N at the end"
         yield "squeeze", inner
         yield "tilt", f"up to {number(math.degrees(m['tilt_max']))}°"
     yield "energy", f"balances to {number(100.0 * (m['energy_balance_error'] or 0.0))} %"
+
+
+def moving_picture(rig: Rig) -> Animation | None:
+    """The run as a film, twice as fast as it was; None if nothing was recorded."""
+    from farhand.analysis.team import TeamMetrics
+    from farhand.analysis.team_film import filmed
+    from farhand.experiments.page import Animation
+
+    metrics, size = rig.metrics, getattr(rig.construction, "size", np.zeros(3))
+    if not isinstance(metrics, TeamMetrics) or not len(metrics.history.times("team")):
+        return None
+    return Animation(filmed(metrics, size))
 
 
 def draw_loads(ax: Axes, history: History, arms: list[str]) -> None:

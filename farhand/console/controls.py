@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import viser
 
+from farhand.console.drawing import Drawing
 from farhand.console.grasp import STEP, Grasp
+from farhand.console.limb_page import add_trial
 from farhand.console.plots import Plots
 from farhand.console.requests import Requests
 from farhand.console.scene import Scene
+from farhand.console.state import state
 from farhand.console.status import Health, Reading, log, panel
 from farhand.console.tuning import Tuning
+from farhand.console.views import EYES, OVERVIEW, Views
 
 HELD_BY_BUTTON, HELD_BY_KEY = 0.35, 0.8
 """How long a dead-man counts as held after the last sign of it, [s]; a key repeats only after half a second."""
@@ -30,7 +34,13 @@ KEYS = """
 | **D** (hold) | dead-man |
 | **arrows**, **PgUp**, **PgDn** | move the hand by 1 cm |
 | **H** | hand back to its path |
+| **O**, **V** | overview, view from the follower |
 """
+
+LEGEND = (
+    "Arrows: force on each tool, {scale}. **Orange**: leader; **blue**: follower. Lattice bar: virtual constraint; "
+    "dashes: another law; coil: what the tracking error stretches. Grey lines: limits of the workspace."
+)
 
 _STEPS: dict[Any, tuple[str, tuple[float, float, float]]] = {
     "arrowup": ("hand +x", (STEP, 0.0, 0.0)),
@@ -50,10 +60,14 @@ class Controls:
         scene: what runs.
         requests: the way to the session.
         grasp: the visitor's hand; None where no hand can be dragged.
+        drawing: the picture.
     """
 
-    def __init__(self, server: viser.ViserServer, scene: Scene, requests: Requests, grasp: Grasp | None) -> None:
+    def __init__(
+        self, server: viser.ViserServer, scene: Scene, requests: Requests, grasp: Grasp | None, drawing: Drawing
+    ) -> None:
         self._server, self._scene, self._requests, self._grasp = server, scene, requests, grasp
+        self._kinematics = drawing.kinematics
         self._clutched, self._held_until, self._was_held, self._recording = False, 0.0, False, False
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
@@ -62,18 +76,23 @@ class Controls:
         couple.on_click(lambda _: self._press(couple.value))
         trips = gui.add_button_group("trips", ("Reset",))
         trips.on_click(lambda _: self._press("Reset"))
+        self.views = Views(server, scene, drawing.kinematics, drawing.view)
         self._status = gui.add_html("")
         self._tuning = Tuning(gui, scene, requests)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Drive"):
             self._add_drive()
+        with tabs.add_tab("State"):
+            self._state = gui.add_html("")
         with tabs.add_tab("Plots"):
             self._plots = Plots(gui, scene)
         with tabs.add_tab("Tune"):
             self._tuning.add_live()
+            add_trial(gui, scene)
             self._tuning.add_any()
-        with tabs.add_tab("Record"):
-            self._add_record()
+        if scene["menus"]["records"]:
+            with tabs.add_tab("Record"):
+                self._add_record()
         with tabs.add_tab("Log"):
             self._log = gui.add_html("")
         self._add_keys()
@@ -90,14 +109,16 @@ class Controls:
         reading.changes.clear()
         reading.refusals.clear()
         self._plots.show()
-        if recording != self._recording:
+        if recording != self._recording and self._scene["menus"]["records"]:
             self._recording = recording
             self._record.label = "Stop recording" if recording else "Record"
             self._record.color = "red" if recording else None
 
-    def plot(self, reading: Reading, health: Health) -> None:
-        """Take the newest numbers into the plots."""
+    def follow(self, reading: Reading, health: Health) -> None:
+        """Take the newest numbers into the state and the plots, and carry along who looks from the follower."""
         self._plots.add(reading, health)
+        self._state.content = state(reading, self._scene, self._kinematics)
+        self.views.update()
 
     def refuse(self, why: str) -> None:
         """Tell every visitor why something was not done."""
@@ -159,6 +180,11 @@ class Controls:
         self._tuning.add_choices()
         with gui.add_folder("Keys", expand_by_default=False):
             gui.add_markdown(KEYS)
+        with gui.add_folder("What the picture shows", expand_by_default=False):
+            gui.add_markdown(LEGEND.format(scale=f"10 cm for {self._scene['arrow']:g} N"))
+        if self._scene["menus"]["anew"]:
+            end = gui.add_button("End the run", color="gray", hint="As Ctrl-C where it was started")
+            end.on_click(lambda _: self._requests.send("end"))
 
     def _add_record(self) -> None:
         gui, rig = self._server.gui, self._scene["rig"]
@@ -177,6 +203,8 @@ class Controls:
             ("Clutch", "C", lambda _: self._press("Clutch")),
             ("Clear trips", "X", lambda _: self._press("Reset")),
             ("Hold the dead-man", "D", lambda _: self._hold(HELD_BY_KEY)),
+            ("Overview", "O", lambda event: self.views.choose(event.client, OVERVIEW)),
+            ("View from the follower", "V", lambda event: self.views.choose(event.client, EYES)),
         ]
         grasp = self._grasp
         if grasp is not None:

@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import viser
 
 from farhand.console import palette
+from farhand.console.arrows import Arrow
+from farhand.console.balance import Balance
 from farhand.console.kinematics import Kinematics
-from farhand.console.lines import Trail, ball_circles, box_edges, coil, dashes, segments
+from farhand.console.lines import Trail, ball_circles, box_edges, coil, dashes, rod, segments, torus_circles
 from farhand.console.scene import Geom, RobotScene, Scene
 from farhand.console.shapes import Mesh, box, joined, mesh_of
 from farhand.console.stage import floor_height, set_stage
-from farhand.console.status import Reading, newtons
+from farhand.console.status import Reading
 from farhand.console.things import Thing, wall_place
 
 Array = np.ndarray
 
-METRES_PER_NEWTON = 0.25 / 100.0
-SMALLEST_FORCE = 0.5  # [N], less is not drawn
-LONGEST_ARROW = 1.0  # [m], a crash must not send an arrow through the roof
-HEAD_LENGTH, HEAD_RADIUS, SHAFT_RADIUS = 0.06, 0.025, 0.010  # [m]
 WALL_OPACITY = 0.30
 SMALLEST_GAP = 0.003  # [m], between a tool and where it should be; less is not drawn
-
-
-@dataclass
-class Arrow:
-    """The force on one tool: an arrow from the tool point along the force on the arm, and its size in [N]."""
-
-    arrow: viser.ArrowsHandle
-    label: viser.LabelHandle
-
-    def point(self, tool: Array, force: Array, word: str = "") -> None:
-        """Show the force [N] at the tool [m], and what it is if not measured; nothing when it is small or not known."""
-        size = float(np.linalg.norm(force))
-        self.arrow.visible = self.label.visible = size >= SMALLEST_FORCE  # False for NaN too
-        if not self.arrow.visible:
-            return
-        length = min(size * METRES_PER_NEWTON, LONGEST_ARROW)
-        along = force * (length / size)
-        shrink = min(1.0, 0.6 * length / HEAD_LENGTH)
-        self.arrow.head_length, self.arrow.head_radius = HEAD_LENGTH * shrink, HEAD_RADIUS * shrink
-        self.arrow.shaft_radius = SHAFT_RADIUS * shrink
-        self.arrow.points = np.array([[[0.0, 0.0, 0.0], along]], dtype=np.float32)
-        self.arrow.position = tool
-        self.label.position = tool + along * (1.0 + 0.03 / length)
-        self.label.text = f"{word} {newtons(force)}".strip()
 
 
 class Drawing:
@@ -73,6 +46,7 @@ class Drawing:
         self._trails: dict[str, tuple[Trail, viser.LineSegmentsHandle]] = {}
         self._lines: list[tuple[Thing, viser.LineSegmentsHandle]] = []
         self._walls: dict[str, tuple[Thing, viser.MeshHandle]] = {}
+        self._balances: list[Balance] = []
         self._places = {f"{knob['path']}": knob["value"] for knob in scene["knobs"]}
         lowest = min((robot["position"][2] for robot in scene["robots"]), default=0.0)
         self.view = set_stage(server, extent_of(scene, self.kinematics), floor_height(lowest), scene["rig"], shadows)
@@ -95,6 +69,8 @@ class Drawing:
                 frame.wxyz = kinematics.body_quaternion_wxyz[index]
             for name, arrow in self._arrows.items():
                 arrow.point(kinematics.tool_position[name], reading.measured(name), reading.origin(name))
+            for balance in self._balances:
+                balance.update(kinematics)
             for thing, line in self._lines:
                 self._stretch(thing, line, reading)
             for name, (trail, line) in self._trails.items():
@@ -124,16 +100,23 @@ class Drawing:
                 self._add_shapes(node, geoms)
         if robot["role"] == "object":
             return
-        base = np.array(robot["position"])
-        scene.add_label(f"{root}/name", name, position=base + [0.0, -0.14, 0.02], anchor="top-center")
+        scene.add_label(f"{root}/name", name, position=self._beside(robot), anchor="top-center")
         colour, nothing = palette.role_colour(robot["role"]), np.zeros((1, 2, 3), dtype=np.float32)
         self._arrows[name] = Arrow(
             scene.add_arrows(f"/forces/{name}", nothing, colour, visible=False),
-            scene.add_label(f"/forces/{name}_size", "", visible=False, anchor="center-center"),
+            scene.add_label(f"/forces/{name}_size", "", visible=False, anchor="bottom-left"),
+            self._scene["arrow"],
         )
         tool = np.repeat(self.kinematics.tool_position[name][None], 2, axis=0)
         line = scene.add_line_segments(f"/trails/{name}", tool[None].astype(np.float32), colour, thickness=0.003)
         self._trails[name] = Trail(), line
+
+    def _beside(self, robot: RobotScene) -> Array:
+        """Where a robot's name stands: beside the lowest point of what it stands on, [m]."""
+        base, first = np.array(robot["position"]), robot["bodies"][0]["index"]
+        shapes = [mesh_of(geom, self.kinematics.model) for geom in robot["geoms"] if geom["body"] == first]
+        low = min((float(mesh[0][:, 2].min()) for mesh in shapes if mesh is not None), default=0.0)
+        return base + [0.0, -0.14 * self._scene["size"], min(0.0, low) + 0.02]
 
     def _add_shapes(self, node: str, geoms: list[Geom]) -> None:
         """One mesh per colour, which is far cheaper to show than one per shape."""
@@ -162,7 +145,9 @@ class Drawing:
             nothing = np.zeros((1, 2, 3), dtype=np.float32)
             line = self._server.scene.add_line_segments(node, nothing, colour, thickness=thickness)
             self._lines.append((thing, line))
-        elif kind in ("limits", "ball", "plane"):
+        elif kind == "centre":
+            self._balances.append(Balance(self._server, self._scene, thing))
+        elif kind in ("limits", "ball", "plane", "torus"):
             edges = _outline(thing)
             node = f"/limits/{thing['robot']}_{thing['name']}"
             self._server.scene.add_line_segments(node, edges, palette.LIMITS, thickness=0.0015)
@@ -196,7 +181,8 @@ class Drawing:
             return
         wanted = follower + error
         stretched = bool(np.linalg.norm(error) > SMALLEST_GAP)
-        links = [dashes(here, wanted), coil(wanted, follower)] if stretched else [dashes(here, follower)]
+        held = rod if thing["rigid"] else dashes
+        links = [held(here, wanted), coil(wanted, follower)] if stretched else [held(here, follower)]
         line.points = np.concatenate(links)
 
 
@@ -222,14 +208,17 @@ def _like(before: Any, value: Any) -> Any:
 
 
 def _outline(thing: Thing) -> Array:
-    """The limits of a workspace: a box, a ball or a plane."""
+    """The limits of a workspace: a box, a ball, a torus or a plane."""
     if thing["kind"] == "limits":
         return box_edges(np.array(thing["low"]), np.array(thing["high"]))
     if thing["kind"] == "ball":
         return ball_circles(np.array(thing["point"]), 0.5 * thing["size"])
+    axes = _facing(np.array(thing["normal"]))
+    if thing["kind"] == "torus":
+        return torus_circles(np.array(thing["point"]), axes, 0.5 * thing["size"], 0.5 * thing["tube"])
     half = 0.5 * thing["size"]
     corners = np.array([[-half, -half, 0.0], [half, -half, 0.0], [half, half, 0.0], [-half, half, 0.0]])
-    around = corners[[0, 1, 2, 3, 0, 2, 1, 3]] @ _facing(np.array(thing["normal"])).T + thing["point"]
+    around = corners[[0, 1, 2, 3, 0, 2, 1, 3]] @ axes.T + thing["point"]
     return segments(around)
 
 

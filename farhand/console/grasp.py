@@ -39,6 +39,7 @@ class Grasp:
         thing: the hand.
         requests: the way to the session.
         live: whether it can be dragged; a recorded hand cannot.
+        size: of the rig, to which the handle is made, [m].
 
     Attributes:
         robot: whose tool it holds.
@@ -48,7 +49,9 @@ class Grasp:
         dragging: whether somebody holds the handle.
     """
 
-    def __init__(self, server: viser.ViserServer, thing: Thing, requests: Requests, live: bool = True) -> None:
+    def __init__(
+        self, server: viser.ViserServer, thing: Thing, requests: Requests, live: bool = True, size: float = 1.0
+    ) -> None:
         self._requests, self._live = requests, live
         self.robot, self.most, self._owner = thing["robot"], thing["most"], thing.get("path", "hand")
         self._path = Path(Move(**move) for move in thing["moves"])
@@ -57,9 +60,9 @@ class Grasp:
         self.dragging = False
         scene = server.scene
         self._line = scene.add_line_segments("/hand/spring", _nothing(), palette.HAND, thickness=0.004, visible=False)
-        self._label = scene.add_label("/hand/size", "", visible=False, anchor="bottom-center")
+        self._label, self._below = scene.add_label("/hand/size", "", visible=False, anchor="top-right"), 0.05 * size
         self._handle = scene.add_transform_controls(
-            "/hand/handle", HANDLE, disable_rotations=True, depth_test=False, position=self._start, visible=live
+            "/hand/handle", HANDLE * size, disable_rotations=True, depth_test=False, position=self._start, visible=live
         )
         self._handle.on_update(self._moved)
 
@@ -101,7 +104,7 @@ class Grasp:
         self._line.visible = self._label.visible = seen
         if seen:
             self._line.points = coil(tool, far)
-            self._label.position = far + [0.0, 0.0, 0.05]
+            self._label.position = far - [0.0, 0.0, self._below]
             self._label.text = f"hand {newtons(force)}"
         if not self.dragging and np.linalg.norm(np.array(self._handle.position) - far) > SMALLEST_STEP:
             self._handle.position = far

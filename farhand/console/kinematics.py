@@ -31,6 +31,8 @@ class Kinematics:
         self._q = np.array(q_to_pinocchio(self.model, np.array(scene["posture"])))
         self.body_position, self.body_quaternion_wxyz = self._data.xpos, self._data.xquat
         self.tool_position = {r["name"]: self._data.site_xpos[r["tool_site"]] for r in scene["robots"]}
+        self._tool_axes = {r["name"]: self._data.site_xmat[r["tool_site"]] for r in scene["robots"]}
+        self._roots = {r["name"]: r["bodies"][0]["index"] for r in scene["robots"] if r["bodies"]}
         self.update({})
 
     def update(self, configurations: dict[str, Array]) -> None:
@@ -40,3 +42,16 @@ class Kinematics:
                 self._q[self._parts[name]] = q
         self._data.qpos[:] = q_from_pinocchio(self.model, self._q)
         mujoco.mj_kinematics(self.model, self._data)
+
+    def configuration(self, robot: str) -> Array:
+        """Where a robot's joints are, in Pinocchio's convention, [rad] or [m]; a live view."""
+        return self._q[self._parts[robot]]
+
+    def tool_axes(self, robot: str) -> Array:
+        """Axes of a robot's tool in world, one per column."""
+        return self._tool_axes[robot].reshape(3, 3)
+
+    def centre_of_mass(self, robot: str) -> Array:
+        """Centre of mass of a robot in world, [m]."""
+        mujoco.mj_comPos(self.model, self._data)
+        return np.array(self._data.subtree_com[self._roots[robot]])

@@ -9,6 +9,7 @@ import numpy as np
 Array = np.ndarray
 
 TURNS, PER_TURN, COIL_RADIUS = 8, 10, 0.012  # [-], [-], [m]
+ROD_HALF = 0.006  # [m], half the width of a lattice bar
 TRAIL_SECONDS, TRAIL_POINTS = 6.0, 120
 
 _CORNERS = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
@@ -38,6 +39,30 @@ def dashes(a: Array, b: Array, count: int = 24) -> Array:
     """A dashed line from ``a`` to ``b`` [m]."""
     share = np.linspace(0.0, 1.0, 2 * count)[:, None]
     return (a + share * (b - a)).reshape(count, 2, 3).astype(np.float32)
+
+
+def rod(a: Array, b: Array, rungs: int = 16) -> Array:
+    """A lattice bar from ``a`` to ``b`` [m], for what holds two tools together: two edges with diagonals between."""
+    along = b - a
+    x = np.cross(along, [0.0, 0.0, 1.0])
+    size = float(np.linalg.norm(x))
+    across = (x / size if size > 1e-9 else np.array([1.0, 0.0, 0.0])) * ROD_HALF
+    share = np.linspace(0.0, 1.0, rungs + 1)[:, None]
+    zigzag = a + share * along + across * np.where(np.arange(rungs + 1) % 2, 1.0, -1.0)[:, None]
+    edges = [np.array([a + side * across, b + side * across]) for side in (1.0, -1.0)]
+    return np.concatenate([segments(edges[0]), segments(edges[1]), segments(zigzag)])
+
+
+def torus_circles(centre: Array, axes: Array, major: float, minor: float, tubes: int = 8, sides: int = 32) -> Array:
+    """The inner and outer rim of a torus about the third of ``axes`` (columns), and rings of its tube, [m]."""
+    angles = np.linspace(0.0, 2.0 * np.pi, sides + 1)
+    flat = np.stack([np.cos(angles), np.sin(angles), np.zeros(sides + 1)], axis=1)
+    found = [segments(centre + (major + side * minor) * flat @ axes.T) for side in (1.0, -1.0)]
+    for angle in np.linspace(0.0, 2.0 * np.pi, tubes, endpoint=False):
+        out = np.array([np.cos(angle), np.sin(angle), 0.0])
+        ring = major * out + minor * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), [0.0, 0.0, 1.0]))
+        found.append(segments(centre + ring @ axes.T))
+    return np.concatenate(found)
 
 
 def ball_circles(centre: Array, radius: float, sides: int = 32) -> Array:

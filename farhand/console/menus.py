@@ -45,29 +45,42 @@ class Menus(TypedDict):
         laws: by name; empty where the rig has no coupling to choose a law for.
         layers: passivity layers by name.
         scenarios: one line on each, by name.
+        build: what the rig is built from, such as ``rig.limb``, with its choices.
         chosen: ``law``, ``layer``, ``scenario``, ``delay`` [ms], ``jitter`` [ms] and ``loss`` of this session.
         linked: whether a link carries the coupling, so that its delay can be changed live.
+        anew: whether a new session may be begun from the page.
+        records: whether the page begins and ends recordings.
     """
 
     laws: list[str]
     layers: list[str]
     scenarios: dict[str, str]
+    build: dict[str, list[str]]
     chosen: dict[str, Any]
     linked: bool
+    anew: bool
+    records: bool
 
 
 def menus_of(rig: Rig) -> Menus:
     """What can be chosen for a rig."""
     options, link = rig.options, rig.session.parameters.get("link")
-    chosen = {"law": rig.law, "layer": options.layer, "scenario": rig.scenario.name}
+    chosen: dict[str, Any] = {"law": rig.law, "layer": options.layer, "scenario": rig.scenario.name}
     chosen |= {name: getattr(link, name, getattr(options, name)) for name in ("delay", "jitter", "loss")}
-    coupled = bool(rig.session.bridges)
+    whole = options.side is None  # one side alone is not started anew from its page
+    build = {"rig": rig.construction}
+    choices = {path: list(declared(build, path)["choices"]) for path, *_ in describe(build)} if whole else {}
+    chosen |= {path: value for path, value, *_ in describe(build) if choices.get(path)}
+    coupled = bool(rig.session.bridges) and whole
     return {
         "laws": sorted({*LAWS, rig.law}) if coupled else [],
         "layers": ["none", *LAYERS] if coupled else [],
-        "scenarios": {name: scenario.title for name, scenario in scenarios_of(rig.name).items()},
+        "scenarios": {name: s.title for name, s in scenarios_of(rig.name).items()} if whole else {},
+        "build": {path: names for path, names in choices.items() if names},
         "chosen": chosen,
         "linked": link is not None and bool(link.connected),
+        "anew": whole,
+        "records": whole,
     }
 
 

@@ -14,6 +14,7 @@ from farhand.console.replaying import Replaying
 from farhand.console.requests import Requests
 from farhand.console.scene import Scene
 from farhand.console.source import RecordedSource
+from farhand.console.stage import suit
 from farhand.console.viewer import FRAMES_PER_STATUS, PERIOD, behave, clear, grasp_of, open_server, parent_gone
 from farhand.errors import FarhandError
 from farhand.recording.loader import load
@@ -37,7 +38,7 @@ class Player:
         self._server = server
         self.drawing = Drawing(server, scene, shadows)
         self.grasp = grasp_of(server, scene, Requests(None), live=False)
-        self.replaying = Replaying(server, scene, source, speed)
+        self.replaying = Replaying(server, scene, source, self.drawing, speed)
 
     def frame(self, dt: float, status: bool) -> None:
         """Go on by ``dt`` [s] and draw."""
@@ -54,6 +55,7 @@ class Player:
 
     def _draw(self, reading: Any, dt: float) -> None:
         self.drawing.update(reading)
+        self.replaying.views.update()
         if self.grasp is not None:
             tool = self.drawing.kinematics.tool_position[self.grasp.robot]
             for path, value in reading.changes.items():
@@ -82,6 +84,7 @@ def view(
         outgoing.send(str(error))
         return
     player = Player(server, source, scene, speed)
+    server.on_client_connect(lambda client: suit(client, *player.drawing.view))
     outgoing.send(opened)
     last, frame = time.monotonic(), 0
     while not parent_gone():

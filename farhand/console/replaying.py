@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import viser
 
+from farhand.console.drawing import Drawing
 from farhand.console.plots import RATE, SECONDS, Plots
 from farhand.console.scene import Scene
 from farhand.console.source import RecordedSource
 from farhand.console.status import Health, Reading, log, panel
+from farhand.console.views import Views
 
 SPEEDS = ("0.1 ×", "0.25 ×", "0.5 ×", "1 ×", "2 ×", "5 ×", "10 ×")
 STEP = 0.01  # [s], of the slider
@@ -23,13 +25,16 @@ class Replaying:
         server: where it is shown.
         scene: what was recorded.
         source: the recording.
+        drawing: the picture.
         speed: how many times faster than it was, [-].
 
     Attributes:
         reading: what there was at the time shown.
     """
 
-    def __init__(self, server: viser.ViserServer, scene: Scene, source: RecordedSource, speed: float = 1.0) -> None:
+    def __init__(
+        self, server: viser.ViserServer, scene: Scene, source: RecordedSource, drawing: Drawing, speed: float = 1.0
+    ) -> None:
         self._scene, self._source, self._speed = scene, source, speed
         self.reading, self._playing, self._sought = Reading(), True, False
         gui = server.gui
@@ -42,6 +47,7 @@ class Replaying:
         choice = gui.add_dropdown("speed", sorted({*SPEEDS, f"{speed:g} ×"}, key=_number), initial_value=f"{speed:g} ×")
         choice.on_update(lambda _: setattr(self, "_speed", _number(choice.value)))
         gui.add_command("Play or pause", hotkey="P").on_trigger(lambda _: self.play(not self._playing))
+        self.views = Views(server, scene, drawing.kinematics, drawing.view)
         self._status = gui.add_html("")
         self._log = gui.add_html("", order=1e9)
         self._plots = Plots(gui, scene, timed=False)

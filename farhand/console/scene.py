@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from farhand.console.menus import Knob, Menus, knobs_of, menus_of
+from farhand.console.scale import force_scale
 from farhand.console.things import Thing, things_of
 from farhand.rigs.rig import rig_title
 
@@ -20,6 +21,9 @@ Array = np.ndarray
 
 HIDDEN_GROUP = 3
 """Geoms of this group and above are for collision, not for the eye."""
+
+SIZES = (0.25, 1.0)
+"""Smallest and largest size of a rig that arrows, handles and labels are made for, [m]."""
 
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)  # the engine's own: a geom that still has it takes its material's colour
 
@@ -105,6 +109,8 @@ class Scene(TypedDict):
         knobs: what can be set live.
         menus: what needs a new session to change.
         rate: nominal rate of the ticks, [Hz].
+        size: from the middle of the robots to the farthest of them, 0.25 to 1 m.
+        arrow: force that an arrow of ten centimetres stands for, [N].
         margin: how far the run is predicted to be from shaking, in words; empty where that is not known.
     """
 
@@ -121,13 +127,15 @@ class Scene(TypedDict):
     knobs: list[Knob]
     menus: Menus
     rate: float
+    size: float
+    arrow: float
     margin: str
 
 
 def scene_of(rig: Rig) -> Scene:
     """Describe what to draw of a rig, from its compiled model, so that any robot works."""
     world = rig.world
-    geoms = list(_geoms(world.model))
+    geoms, size = list(_geoms(world.model)), _size(world.data.xpos[1:])
     return {
         "rig": rig.name,
         "title": rig_title(rig.name),
@@ -142,6 +150,8 @@ def scene_of(rig: Rig) -> Scene:
         "knobs": knobs_of(rig.session.parameters),
         "menus": menus_of(rig),
         "rate": 1e9 / min((station.period_ns for station in rig.session.stations), default=1_000_000),
+        "size": size,
+        "arrow": force_scale(rig, size),
         "margin": "",
     }
 
@@ -149,6 +159,12 @@ def scene_of(rig: Rig) -> Scene:
 def model_of(scene: Scene) -> mujoco.MjModel:
     """The model in a scene, for a viewer's own kinematics."""
     return mujoco.MjModel.from_binary_path("scene.mjb", {"scene.mjb": base64.b64decode(scene["model"])})
+
+
+def _size(places: Array) -> float:
+    """From the middle of places, shape (n, 3), to the farthest of them, [m], as far as it matters to a picture."""
+    away = np.linalg.norm(places - 0.5 * (places.min(axis=0) + places.max(axis=0)), axis=1)
+    return float(np.clip(away.max(), *SIZES))
 
 
 def _packed(model: mujoco.MjModel) -> str:

@@ -57,6 +57,11 @@ class Page:
         """Whether the page is still served."""
         return self._reap.alive and self._process.is_alive()
 
+    @property
+    def pid(self) -> int:
+        """Of the page's process; 0 once it has been taken down."""
+        return (self._process.pid or 0) if self._reap.alive else 0
+
     def poll(self) -> int:
         """Post what the page has asked for since the last call; never waits.
 

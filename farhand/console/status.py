@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from farhand.console.palette import Colour, css, role_colour
+from farhand.console.scale import scale_in_words
 from farhand.console.scene import Scene
 from farhand.console.source import Event, Source
+from farhand.mapping.ik.solution import STATUSES
 from farhand.station import MODES
 
 Array = np.ndarray
@@ -21,6 +23,15 @@ EVENTS_SHOWN = 20
 QUIET = "hand.drag"  # set many times a second while somebody drags
 
 _FORCES = {"leader": "hand force", "follower": "contact force"}
+_DRIVERS = {
+    "bus_period": ("bus", lambda v: f"{1.0 / v[0]:.1f} Hz" if v[0] > 0.0 else "silent"),
+    "battery": ("battery", lambda v: f"{v[0]:.2f} V"),
+    "ik_status": ("inverse kinematics", lambda v: list(STATUSES)[int(v[0])]),
+    "distances_to_limits": ("nearest limit", lambda v: f"{1e3 * v.min():.0f} mm" if np.isfinite(v).all() else "–"),
+    "sample_age": ("age of its sample", lambda v: f"{1e-6 * v[0]:.1f} ms"),
+}
+"""What a driver may tell beside its motion, by channel: what it is called, and how it is said."""
+
 _WORDS = {
     "engage: done": "coupling engaged",
     "release: done": "coupling released",
@@ -42,6 +53,7 @@ class Reading:
         commanded: what the law pulls the tool with, in world by robot, [N].
         synthetic: robots whose force is made from kinematics.
         mode: what each robot's station is doing.
+        said: what else each robot's driver says, in words, such as the rate of its bus.
         errors: from the follower's tool to where its coupling wants it, by coupling, [m].
         engagement: 0 apart to 1 coupled, [-]; NaN when unknown.
         energy: put into the coupling by both sides together, [J]; NaN when unknown.
@@ -59,6 +71,7 @@ class Reading:
     commanded: dict[str, Array] = field(default_factory=dict)
     synthetic: set[str] = field(default_factory=set)
     mode: dict[str, str] = field(default_factory=dict)
+    said: dict[str, dict[str, str]] = field(default_factory=dict)
     errors: dict[str, Array] = field(default_factory=dict)
     engagement: float = math.nan
     energy: float = math.nan
@@ -112,19 +125,20 @@ class Reading:
             self.commanded[name] = channels["force_synthetic_in_world"]
             self.synthetic.add(name)
         self.mode[name] = MODES[int(channels["mode"][0])]
+        self.said[name] = {what: words(channels[of]) for of, (what, words) in _DRIVERS.items() if of in channels}
 
     def _couple(self, stream: str, channels: dict[str, Array]) -> None:
         self.errors[stream] = channels["error"][:3]
         self.engagement = float(channels["engagement"][0])
-        self.energy = float(channels["port_energy"].sum())
-        self.age = float(channels["age"].max())
+        self.energy = float(np.nansum(channels["port_energy"]))  # one side alone does not know the other's
+        self.age = float(np.nanmax(channels["age"]))
 
     def _hear(self, event: Event) -> None:
         t_ns, text, data = event
         said = data or {}
         path, outcome = str(said.get("path", "")), str(said.get("outcome", ""))
         if said.get("kind") == "trip":
-            self.trip = text
+            self.trip = in_words(text)
         if text == "reset: done":
             self.trip = ""
         if outcome.startswith("refused"):
@@ -137,6 +151,9 @@ class Reading:
 
 def in_words(event: str) -> str:
     """An event of the ring as a person would say it."""
+    where, tripped, reason = event.partition(" tripped: ")
+    if tripped:
+        return f"{reason} ({where})"
     return _WORDS.get(event, event.replace(": refused:", " refused:"))
 
 
@@ -184,6 +201,7 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
     banner = _BANNER.format(html.escape(reading.trip)) if reading.trip else ""
     last = [_event(*reading.events[0])] if reading.events else []
     last += [html.escape(health.margin)] if health is not None and health.margin else []
+    last.append(scale_in_words(scene["arrow"]))
     return _PANEL.format(banner=banner, title=title, rows="".join(rows), last="<br>".join(last))
 
 
@@ -201,12 +219,13 @@ def _robot(name: str, role: str, reading: Reading) -> str:
     if force == "not measured" and felt is not None:
         what = "synthetic force" if reading.origin(name) == "synthetic" else "law pulls"
         force = newtons(felt)
-    doing = "<b>tripped</b>" if mode == "tripped" else mode
-    return _row(f"{name}, {what}", f"{doing} · {force}", role_colour(role))
+    doing = "<b>stopped</b>" if mode == "tripped" else mode
+    bus = reading.said.get(name, {}).get("bus")
+    return _row(f"{name}, {what}", f"{doing} · {force}", role_colour(role)) + (_row("its bus", bus) if bus else "")
 
 
 def _loop(health: Health) -> list[str]:
-    return [_row("loop", str(health)), _row("overruns", f"{health.overruns}")]
+    return [_row("loop", str(health)), _row("ticks late or skipped", f"{health.overruns}")]
 
 
 def _event(t_ns: int, text: str) -> str:
@@ -230,7 +249,8 @@ def _row(label: str, value: str, colour: Colour | None = None) -> str:
 
 _BANNER = (
     "<div role='alert' style='margin:0 0 8px;padding:6px 8px;border-left:4px solid #d55e00;"
-    "background:rgba(213,94,0,0.12);font-weight:600'>Stopped: {}</div>"
+    "background:rgba(213,94,0,0.12);font-weight:600'>Stopped: {}"
+    "<div style='font-weight:400'>Clear it with Reset (X), then Engage (E).</div></div>"
 )
 _PANEL = (
     "<div style='padding:2px 14px 8px;font-size:13px'>{banner}"

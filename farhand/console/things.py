@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from farhand.console.bounds import bounds_of
 from farhand.console.menus import path_of
-from farhand.control.haptic_objects import Ball, HalfSpace
 from farhand.world import GroundSpring, ImpedanceHand, Wall
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ WALL_SIZE = 0.8
 WALL_SHARE = 1.2
 """That edge over the distance of the tool from the robot's base, [-]."""
 
-PLANE_SIZE = 0.2
-"""Edge of the square drawn for a plane that bounds a workspace, [m]."""
-
 HAND_FORCE = 100.0
 """With how much force a visitor's hand pulls at most, [N]; less where the leader's guard would trip at twice that."""
 
@@ -40,14 +37,18 @@ class Thing(TypedDict, total=False):
     Attributes:
         kind: ``wall`` (point, normal, size), ``spring`` (robot to anchor or to other), ``grip`` (robot to other),
             ``hand`` (at robot's tool), ``tie`` (the coupling from robot to other), ``limits`` (a box for robot),
-            ``ball`` (point, size) or ``plane`` (point, normal) that bound where robot's tool may be.
+            ``ball`` (point, size), ``plane`` (point, normal) or ``torus`` (point, normal, size, tube) that bound where
+            robot's tool may be, ``sole`` (low, high) that robot stands on, or its ``centre`` of gravity.
         name: in the rig.
         path: of its parameters; absent if it has none.
         robot: whose tool it touches.
         other: the robot at the far end of a spring, a grip or a coupling.
-        point: middle of what is drawn of a wall, [m].
-        normal: of a wall, outward, unit length.
-        size: edge of what is drawn, [m].
+        point: middle of what is drawn, [m]; of a centre of gravity, the origin of its closed form.
+        normal: of a wall, outward, of a torus, its axis; unit length.
+        size: edge or diameter of what is drawn, [m].
+        tube: diameter of a torus's ring, [m].
+        leg: +1 or -1 where the centre of gravity is a leg's, left or right, by its closed form; 0 for a whole robot's.
+        rigid: whether a coupling is a constraint between the tools; if not, it is a spring or a command.
         lowest: height of its middle when it stands on the floor, [m].
         present: whether a wall is there.
         anchor: fixed end of a spring, [m].
@@ -69,6 +70,9 @@ class Thing(TypedDict, total=False):
     point: list[float]
     normal: list[float]
     size: float
+    tube: float
+    leg: int
+    rigid: bool
     lowest: float
     present: bool
     anchor: list[float]
@@ -87,7 +91,7 @@ def things_of(rig: Rig) -> list[Thing]:
     world = rig.world
     found = [thing for name, port in world.ports.items() for thing in _touching(rig, name, port)]
     found += _couplings(rig)
-    found += _bounds(rig)
+    found += bounds_of(rig)
     for station in rig.session.stations:
         low, high = getattr(station.guard, "low", None), getattr(station.guard, "high", None)
         if low is not None and high is not None and max(np.abs(low).max(), np.abs(high).max()) < ENDLESS:
@@ -166,25 +170,7 @@ def _wall(name: str, robot: str, wall: Wall, tool: Array, base: Sequence[float])
 def _couplings(rig: Rig) -> Iterator[Thing]:
     for index, bridge in enumerate(rig.session.bridges):
         stream = f"coupling-{index + 1}" if index else "coupling"
-        a, b = bridge.stations
-        yield {"kind": "tie", "name": stream, "robot": a.name, "other": b.name, "stream": stream}
-
-
-def _bounds(rig: Rig) -> Iterator[Thing]:
-    """What a hand that feels the limits of a limb's workspace feels: balls and planes about the limb's base."""
-    objects = [item for s in rig.session.stations for item in getattr(_synthetic(s), "objects", ())]
-    for station in rig.session.stations:
-        base = getattr(station.controller, "base", None)
-        if not isinstance(base, np.ndarray):
-            continue
-        for item in objects:
-            where: Thing = {"name": item.name, "robot": station.name}
-            if isinstance(item, Ball):
-                yield {"kind": "ball", **where, "point": (base + item.centre).tolist(), "size": 2.0 * item.radius}
-            elif isinstance(item, HalfSpace):
-                where |= {"point": (base + item.point).tolist(), "normal": list(map(float, item.normal))}
-                yield {"kind": "plane", **where, "size": PLANE_SIZE}
-
-
-def _synthetic(station: Any) -> Any:
-    return getattr(station.controller, "synthetic", None)
+        if len(bridge.stations) == 2:  # the other one may run elsewhere
+            a, b = bridge.stations
+            tie: Thing = {"kind": "tie", "name": stream, "robot": a.name, "other": b.name, "stream": stream}
+            yield {**tie, "rigid": rig.law == "virtual-constraints"}

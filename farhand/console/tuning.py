@@ -14,6 +14,15 @@ SCALES = ("law.mapping.motion_scale", "law.mapping.force_scale")
 LINK = ("link.delay", "link.jitter", "link.loss")
 HAND = ("hand.stiffness", "hand.damping", "hand.open")
 WALL = ("wall.present", "wall.point", "wall.stiffness", "wall.damping")
+LIMB = (
+    "follower.bus.orders.speed",
+    "follower.bus.orders.passive",
+    "follower.dead_band.width",
+    "follower.single.joint",
+    "follower.single.angle",
+    "leader.force.update",
+    "demonstration.active",
+)
 MOST_GAINS = 8
 
 
@@ -32,9 +41,11 @@ class Tuning:
         self._inputs: dict[str, list[Any]] = {}
 
     def add_choices(self) -> None:
-        """Law, layer and scenario: a change begins a new session in this page."""
+        """Law, layer, scenario and what the rig is built from: a change begins a new session in this page."""
         menus, gui = self._scene["menus"], self._gui
-        chosen, inputs = menus["chosen"], {}
+        if not menus["anew"]:
+            return
+        chosen, inputs = menus["chosen"], dict[str, Any]()
         gui.add_html(_note("These begin a new session here: the arms go back to where they start."))
         with gui.add_form(None) as form:
             if menus["laws"]:
@@ -43,22 +54,31 @@ class Tuning:
             names = list(menus["scenarios"])
             inputs["scenario"] = gui.add_dropdown("scenario", names, initial_value=chosen["scenario"])
             about = gui.add_html(_note(menus["scenarios"][chosen["scenario"]]))
+            for path, choices in menus["build"].items():
+                inputs[path] = gui.add_dropdown(_label(path), choices, initial_value=chosen[path])
             start = gui.add_button("Start", hint="Begin a new session with these")
         inputs["scenario"].on_update(
             lambda _: setattr(about, "content", _note(menus["scenarios"][inputs["scenario"].value]))
         )
         start.on_click(lambda _: form.submit())
-        form.on_submit(lambda _: self._requests.send("restart", "", {n: i.value for n, i in inputs.items()}))
+        form.on_submit(lambda _: self._requests.send("restart", "", self._wishes(inputs)))
+
+    def _wishes(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """What is chosen; of what the rig is built from only what was changed, for a scenario has its own say in it."""
+        menus = self._scene["menus"]
+        wanted = {name: item.value for name, item in inputs.items()}
+        same = {name for name in menus["build"] if wanted.get(name) == menus["chosen"][name]}
+        return {name: value for name, value in wanted.items() if name not in same}
 
     def add_live(self) -> None:
         """Scale, gains, hand, wall and link."""
         gains = [path for path in self._knobs if path.startswith(("law.", "layer.")) and path not in SCALES]
         gains = [path for path in gains if ".mapping." not in path and not self._knobs[path]["choices"]][:MOST_GAINS]
-        for label, paths in (("Scale", SCALES), ("Gains", gains), ("Hand", HAND), ("Wall", WALL)):
+        for label, paths in (("Scale", SCALES), ("Gains", gains), ("Hand", HAND), ("Wall", WALL), ("Limb", LIMB)):
             known = [path for path in paths if path in self._knobs]
             if known:
                 self._add_form(label, known)
-        if LINK[0] in self._knobs:
+        if LINK[0] in self._knobs and (self._scene["menus"]["linked"] or self._scene["menus"]["anew"]):
             self._add_form("Link", list(LINK), None if self._scene["menus"]["linked"] else self._relink)
 
     def add_any(self) -> None:
@@ -114,7 +134,7 @@ class Tuning:
 
     def _add_input(self, path: str) -> Any:
         knob, gui = self._knobs[path], self._gui
-        label = path.rpartition(".")[2].replace("_", " ") + ("" if knob["unit"] == "-" else f" [{knob['unit']}]")
+        label = _label(path) + ("" if knob["unit"] == "-" else f" [{knob['unit']}]")
         hint = _about(knob)
         if isinstance(knob["value"], bool):
             item: Any = gui.add_checkbox(label, knob["value"], hint=hint)
@@ -133,6 +153,10 @@ class Tuning:
         """A run without a link has nothing to delay: it needs a new session with one."""
         options = {path.rpartition(".")[2]: value for path, value in values.items()}
         self._requests.send("restart", "", options)
+
+
+def _label(path: str) -> str:
+    return path.rpartition(".")[2].replace("_", " ")
 
 
 _TRUE = ("true", "1", "on", "yes")

@@ -34,6 +34,13 @@ SHORTEST_REST = 0.005  # [s], even when behind
 FRAMES_PER_STATUS = 6
 NICENESS = 5
 PANEL_WIDTH = 340  # [px]
+NARROW = """<span id="farhand-page"></span><style>@media (max-width: 36em) {
+.mantine-Paper-root:has(#farhand-page), .mantine-Paper-root:has(#farhand-page) div[style*="20em"] {
+width: 100vw !important; max-width: 100vw }
+.mantine-Paper-root:has(#farhand-page) { max-height: 58% !important }
+div:has(> #farhand-page) + div > button { position: fixed; top: 10px; right: 10px; width: 10em; z-index: 20 }
+}</style>"""
+"""On a phone the panel is a sheet below the picture, as wide as the window; what stops the arms stays in sight."""
 
 
 class Console:
@@ -58,7 +65,7 @@ class Console:
         self.reading = Reading()
         self.drawing = Drawing(server, scene, shadows)
         self.grasp = grasp_of(server, scene, requests)
-        self.controls = Controls(server, scene, requests, self.grasp)
+        self.controls = Controls(server, scene, requests, self.grasp, self.drawing)
 
     def frame(self, dt: float, health: Health, recording: bool, status: bool) -> None:
         """Read what is new and draw it; ``dt`` [s] since the last frame."""
@@ -74,7 +81,7 @@ class Console:
                 self.grasp.change(path, value, tool)
             self.grasp.update(reading, tool, dt)
         self.controls.keep_alive(reading)
-        self.controls.plot(reading, health)
+        self.controls.follow(reading, health)
         if status:
             self.controls.show(reading, health, recording)
 
@@ -86,12 +93,13 @@ def clear(server: viser.ViserServer) -> None:
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     server.gui.main_panel.set_width(PANEL_WIDTH)
+    server.gui.add_html(NARROW)
 
 
 def grasp_of(server: viser.ViserServer, scene: Scene, requests: Requests, live: bool = True) -> Grasp | None:
     """The hand of a scene that can be dragged, if there is one."""
     hands = [thing for thing in scene["things"] if thing["kind"] == "hand" and "start" in thing]
-    return Grasp(server, hands[0], requests, live) if hands else None
+    return Grasp(server, hands[0], requests, live, scene["size"]) if hands else None
 
 
 def view(

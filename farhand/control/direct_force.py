@@ -29,6 +29,7 @@ SELECTIONS = {
     "wrist": "as joint, with the wrist's own 3 × 3 inverse, which takes joints 1 to 3 as standing still",
     "task": "orientation rows and force rows before the Jacobian (textbook)",
     "least-norm": "as task, the orientation by the least motion of all joints that gives it (equation 4.3)",
+    "least-energy": "as least-norm, but by the motion of least kinetic energy, which a force on the tool does not feel",
 }
 """How force and orientation share the joints."""
 
@@ -75,7 +76,7 @@ class DirectForce(TaskController):
     r"""Force control from the wrist cell alone; no word from anyone else.
 
     With :math:`f_d = 0` the tool feels :math:`(1 + k_p)` times what pushes on it and moves on at
-    :math:`v \approx k_p f / k_d`. Without a measurement only the damping is left, and the arm comes to rest.
+    :math:`v \approx (1 + k_p) f / k_d`. Without a measurement only the damping is left, and the arm comes to rest.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -145,7 +146,7 @@ class DirectForce(TaskController):
             np.add(self.wanted, wrench, out=self.error)  # f_f = −h: the robot on the world
             self.integral = np.clip(self.integral + self._dt * self.error, -law.limit, law.limit)
             command += law.kp * self.error + law.ki * self.integral
-        if law.mode == "hold" and law.selection in ("task", "least-norm"):
+        if law.mode == "hold" and law.selection in ("task", "least-norm", "least-energy"):
             command[3:] = 0.0
         torque = command.dot(arm.J)
         if law.mode == "hold" and law.selection in ("joint", "wrist"):
@@ -170,4 +171,15 @@ class DirectForce(TaskController):
         self.margin = float(np.linalg.svd(self.arm.J[3:], compute_uv=False)[-1])
         return damped_inverse(self.arm.J[3:], 0.0 if self.margin > self.NEAR else self.NEAR).dot(turn)
 
-    _SELECT = {"joint": _by_joint, "wrist": _by_wrist, "task": _by_task, "least-norm": _by_least_norm}
+    def _by_least_energy(self, turn: Array) -> Array:
+        r"""The inverse weighted by inertia, :math:`A^{-1} J_o^\top (J_o A^{-1} J_o^\top)^{-1}`."""
+        spread = np.linalg.solve(self.arm.M, self.arm.J[3:].T)
+        return spread @ self.inverse(self.arm.J[3:] @ spread).dot(turn)
+
+    _SELECT = {
+        "joint": _by_joint,
+        "wrist": _by_wrist,
+        "task": _by_task,
+        "least-norm": _by_least_norm,
+        "least-energy": _by_least_energy,
+    }

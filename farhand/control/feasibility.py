@@ -9,10 +9,10 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.trajectory import Reference, Trajectory
 from farhand.errors import BadValue, OutOfRange
-from farhand.mapping.ik import Pose, Solver
-from farhand.mapping.ik.closed_form import ClosedForm
+from farhand.mapping.ik import Pose, Solution, Solver
+from farhand.mapping.ik.closed_form import FAMILIES, ClosedForm
 from farhand.robots import Placement, Robot
-from farhand.spatial import rotation_from_quaternion
+from farhand.spatial import rotation_from_quaternion, rotation_from_vector
 
 Array = np.ndarray
 
@@ -64,17 +64,27 @@ class Feasibility:
         self._form = ClosedForm(self._solver.chain)
         self._base, self._R = np.array(place.position), rotation_from_quaternion(np.array(place.quaternion))
 
-    def check_load(self, mass: float, tool: float = 0.0) -> None:
+    def check_load(self, mass: float, tool: float = 0.0, q: Array | None = None) -> None:
         """Refuse a load beyond the robot's payload.
 
         Args:
             mass: of the object, [kg].
             tool: of what is mounted on the flange already, [kg].
+            q: where it is taken up, [rad]; the refusal then names the place and the joint that suffers most there.
         """
         if not 0.0 <= mass + tool <= self.robot.payload:
-            name = f"{self.robot.name} {self.robot.variant}".strip()
-            what = f"load of {name} at the flange ({mass:g} kg object and {tool:g} kg tool)"
+            name = " ".join(dict.fromkeys([self.robot.name, self.robot.variant])).strip()
+            where = "" if q is None else self._strained(q)
+            what = f"load of {name} at the flange ({mass:g} kg object and {tool:g} kg tool){where}"
             raise OutOfRange(what, f"{mass + tool:g}", 0.0, self.robot.payload, "kg")
+
+    def _strained(self, q: Array) -> str:
+        """Where the tool is, and the joint that weight strains most there."""
+        self._arm.update(q, np.zeros(len(q)))
+        limit = self.robot.limits.torque
+        joint = int(np.argmax(np.abs(self._arm.gravity) / limit))
+        needs = f"joint {joint + 1} would need {self._arm.gravity[joint]:.0f} N·m (limit {limit[joint]:g} N·m)"
+        return f" {_at(self._arm.position)}, where {needs},"
 
     def check(self, trajectory: Trajectory, start: Array | None = None) -> Feasible:
         """Follow a trajectory in thought.
@@ -133,8 +143,7 @@ class Feasibility:
         lower, upper = self.robot.limits.lower, self.robot.limits.upper
         branches = self._form.solve(*pose)
         if not len(branches):
-            short = self._solver.solve(pose, start).position_error
-            return f"out of reach by {1e3 * short:.0f} mm, with joint 3 stretched or folded"
+            return self._stretched(pose, self._solver.solve(pose, start))
         if start is not None:
             away = np.abs(np.remainder(branches - start + np.pi, 2.0 * np.pi) - np.pi).max(axis=1)
             branches = branches[[int(np.argmin(away))]]
@@ -142,6 +151,19 @@ class Feasibility:
         row = int(np.argmin(over.max(axis=1)))
         joint = int(np.argmax(over[row]))
         return f"joint {joint + 1} would have to be at {branches[row, joint]:.3f} rad ({self._limits(joint)})"
+
+    def _stretched(self, pose: Pose, near: Solution) -> str:
+        """How far a place is beyond reach; of an arm with a wrist, what joint 3 has to do with it."""
+        if FAMILIES[self._form.family] != "wrist":
+            return f"out of reach by {1e3 * near.position_error:.0f} mm"
+        chain, points = self._form.chain, self._form.points
+        wrist = pose.position - pose.rotation @ chain.tool_rotation.T @ (chain.tool_position - points[-1])
+        shoulder = points[0] + rotation_from_vector(near.q[0] * chain.axes[0]) @ (points[1] - points[0])
+        upper, fore = np.linalg.norm(points[2] - points[1]), np.linalg.norm(points[3] - points[2])
+        away, most, least = float(np.linalg.norm(wrist - shoulder)), float(upper + fore), float(abs(upper - fore))
+        limit = f"at most {most:.3f} m, joint 3 straight" if away > most else f"at least {least:.3f} m, joint 3 folded"
+        short = 1e3 * max(away - most, least - away)
+        return f"out of reach by {short:.0f} mm: the wrist would be {away:.3f} m from joint 2 (limit {limit})"
 
     def _limits(self, joint: int) -> str:
         limits = self.robot.limits

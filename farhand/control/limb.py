@@ -21,6 +21,14 @@ _STATUS = {name: float(index) for index, name in enumerate(STATUSES)}
 class Chain(Protocol):
     """A limb with a closed form."""
 
+    @property
+    def lowest(self) -> tuple[float, ...]:
+        """Smallest angles, [rad]."""
+
+    @property
+    def highest(self) -> tuple[float, ...]:
+        """Largest angles, [rad]."""
+
     def forward(self, q: Array) -> Array:
         """Place of its end in its base, [m]."""
 
@@ -57,6 +65,19 @@ class MotionDeadBand:
         return True
 
 
+@dataclass
+class SingleJoint:
+    """One joint moved by itself while no coupling leads the limb.
+
+    Attributes:
+        joint: its number from 1; 0 moves none.
+        angle: where it goes, [rad], cut to its range.
+    """
+
+    joint: int = parameter(0, "-", "joint moved by itself, from 1; 0: none", 0, 16)
+    angle: float = parameter(0.0, "rad", "where that joint goes", -4.0, 4.0)
+
+
 class LimbController(Controller):
     """Joint positions for the place that a coupling names; its orientation is left to fall out as it may.
 
@@ -71,6 +92,7 @@ class LimbController(Controller):
         dead_band: what counts as motion.
 
     Attributes:
+        single: a joint to be moved by itself.
         status: of the last inverse kinematics.
         place: that the limb was sent to last, in its base, [m].
     """
@@ -83,14 +105,15 @@ class LimbController(Controller):
         self.arm, self.chain, self.dead_band = arm, chain, dead_band or MotionDeadBand()
         self.base, self._shift = np.array(base, dtype=float), np.zeros(3)
         self.command: Command = JointPosition(arm.nv)
+        self.single = SingleJoint()
         self._begun = self._engaged = False
         self.status, self.place = "solved", np.zeros(3)
         self._recorded = np.zeros(1)
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What counts as motion."""
-        return {"dead_band": self.dead_band}
+        """What counts as motion, and a joint to be moved by itself."""
+        return {"dead_band": self.dead_band, "single": self.single}
 
     def record(self, stream: Channels) -> Array:
         """Declare the positions and how they were found."""
@@ -106,6 +129,8 @@ class LimbController(Controller):
             self._keep(self.arm.q)
         if asked.target is None or asked.tripped or not asked.valid:
             self._engaged, self.holding = False, True
+            if asked.valid and not asked.tripped and 0 < self.single.joint <= self.arm.nv:
+                self._move_one(self.single.joint - 1, self.single.angle)
         else:
             self._follow(asked.target.position - self.base)
         self._recorded[0] = _STATUS[self.status]
@@ -118,6 +143,12 @@ class LimbController(Controller):
     def _keep(self, q: Array) -> None:
         self.command.value[:] = q
         self.place[:] = self.chain.forward(self.command.value)
+
+    def _move_one(self, index: int, angle: float) -> None:
+        angle = min(max(angle, self.chain.lowest[index]), self.chain.highest[index])
+        if self.command.value[index] != angle:
+            self.command.value[index] = angle
+            self.place[:] = self.chain.forward(self.command.value)
 
     def _follow(self, wanted: Array) -> None:
         if not self._engaged:

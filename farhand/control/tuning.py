@@ -158,6 +158,55 @@ def sweep(track: Callable[[Array, Array], Array], pairs: Sequence[tuple[float, f
     return rows
 
 
+@dataclass(frozen=True)
+class Tried:
+    """One run of a search over gains.
+
+    Attributes:
+        gains: what was tried.
+        metrics: what it is judged by, all the better the smaller: for an arm, summed and final error of position and of
+            orientation.
+        fault: why the run does not count, such as ``"oscillation"``; empty if it does.
+    """
+
+    gains: tuple[float, ...]
+    metrics: tuple[float, ...]
+    fault: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it was smooth and has all its numbers."""
+        return not self.fault and bool(np.isfinite(self.metrics).all())
+
+
+def grid_search(
+    run: Callable[[tuple[float, ...]], Tried], grid: Sequence[tuple[float, ...]]
+) -> tuple[Tried, list[Tried]]:
+    """Try every set of gains; the best, and all of them.
+
+    Args:
+        run: makes one run; see :func:`rough` for what is wrong with some.
+        grid: the sets of gains.
+    """
+    tried = [run(gains) for gains in grid]
+    return best_of(tried), tried
+
+
+def best_of(tried: Sequence[Tried]) -> Tried:
+    """The run whose metrics, each over the least that any run reached, have the least sum; rough runs do not count.
+
+    Raises:
+        BadValue: no run counts; the faults are named.
+    """
+    kept = [one for one in tried if one.counts]
+    if not kept:
+        faults = ", ".join(dict.fromkeys(one.fault or "not finite" for one in tried)) or "nothing was tried"
+        raise BadValue(f"none of {len(tried)} runs counts: {faults}")
+    table = np.array([one.metrics for one in kept], dtype=float)
+    least = np.maximum(table.min(axis=0), 1e-12)
+    return kept[int(np.argmin((table / least).sum(axis=1)))]
+
+
 def rough(effort: Array, dt: float, chatter: float = 0.005, oscillation: float = 0.02) -> str:
     """What is wrong with a tuning run: ``"chatter"``, ``"oscillation"`` or nothing (``""``).
 

@@ -29,6 +29,9 @@ FREQUENCIES = np.array([0.5, 1.0, 2.0, 3.0, 5.0, 8.0])
 INERTIA_BAND = (1.0, 3.0)
 """Over which felt inertia is judged, [Hz]."""
 
+HOLDING = (50.0, 20.0)
+"""Spring and damper that hold the shaken leader, [N/m] and [N·s/m]: what the start sets off on them is gone in 2 s."""
+
 HOLD = 2.5
 """How long a hand that stays presses before the contact is judged, [s]."""
 
@@ -204,7 +207,7 @@ def impedance(case: Case, stiffness: float = 0.0) -> Array:
     along = directions(rig)
     (leader, to), (follower, into) = along.items()
     size = 2.0 if rig.session.bridges[0].laws[0].mapping.force_scale > 0.5 else 0.3
-    shakers = {leader: Shaker(FREQUENCIES, size / len(FREQUENCIES) ** 0.5, to, stiffness=50.0, damping=2.0)}
+    shakers = {leader: Shaker(FREQUENCIES, size / len(FREQUENCIES) ** 0.5, to, *HOLDING)}
     if stiffness:
         shakers[follower] = Shaker(FREQUENCIES, 0.0, into, stiffness=stiffness)
     seen = shake(rig.session, rig.world, shakers, along, 6.0).after(2.0)

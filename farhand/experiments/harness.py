@@ -43,7 +43,7 @@ Verdict = Literal["pass", "corrected", "differs"]
 Progress = Callable[[int, int, str], None]
 """Called with the ids done, the ids in total and the id that comes next (``""`` at the end)."""
 
-SUPPORT_MODULES = frozenset({"comparison", "harness", "mutation", "page", "trial"})
+SUPPORT_MODULES = frozenset({"comparison", "harness", "mutation", "page", "soak", "stability_trial", "trial"})
 SIGNIFICANT_DIGITS = 6
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from farhand.errors import LinkError
 from farhand.link.channel import Channel
+from farhand.link.clock_offset import ClockOffset
 from farhand.link.packet import Packet
 
 WINDOW = 1024  # how far back a late packet is told from a duplicate [packets]
@@ -37,6 +39,12 @@ class Statistics:
     age_max_ns: int | None = None
 
     @property
+    def loss(self) -> float | None:
+        """Share of packets that never came; one that came late has come. None before the first, [-]."""
+        sent = self.received + self.late + self.lost
+        return self.lost / sent if sent else None
+
+    @property
     def age_mean_ns(self) -> float | None:
         """Mean age at arrival, None before the first packet, [ns]."""
         return self.age_sum_ns / self.received if self.received else None
@@ -45,8 +53,8 @@ class Statistics:
 class Endpoint:
     """One side's end of a link.
 
-    Ages compare the two sides' clocks, so they mean something only where these are shared: in one process, in virtual
-    time, or synchronised. Silence and round trip use this side's clock alone.
+    Ages compare the two sides' clocks: where these are not shared, as in one process or in virtual time they are, they
+    take a :class:`ClockOffset`. Silence and round trip use this side's clock alone.
 
     Attributes:
         outgoing: the packet to fill before :meth:`send`.
@@ -54,6 +62,8 @@ class Endpoint:
         statistics: what has been received so far.
         round_trip_ns: from sending a packet to receiving an answer, less the time the peer held it, as told by the
             newest packet; includes the wait for the next :meth:`receive` on both sides; None until known, [ns].
+        offset: of the other side's clock; None where both share one.
+        generation: which start of the other side is heard; one that starts again counts its packets anew.
     """
 
     def __init__(self, outgoing: Packet, incoming: Packet, outbound: Channel, inbound: Channel) -> None:
@@ -68,13 +78,41 @@ class Endpoint:
         self.outgoing = outgoing
         self.incoming = incoming
         self.statistics = Statistics()
+        self.offset: ClockOffset | None = None
+        self.connect(outbound, inbound)
+
+    def connect(
+        self,
+        outbound: Channel,
+        inbound: Channel,
+        shared_clock: bool = True,
+        clock: Callable[[], int] | None = None,
+    ) -> None:
+        """Send and receive over these channels from now on, as if nothing had been received before.
+
+        Args:
+            outbound: to the other side.
+            inbound: from it.
+            shared_clock: whether both sides read the same clock.
+            clock: that tells the true time, [ns], where the times of ticks do not; None where they do.
+        """
+        self._outbound, self._inbound = outbound, inbound
+        self._shared_clock, self._clock = shared_clock, clock
+        self._forget(getattr(inbound, "generation", 0))
+
+    def _forget(self, generation: int) -> None:
+        """Another start of the other side: its packets are counted from the first again, by another clock."""
+        self.generation = generation
         self.round_trip_ns: int | None = None
-        self._outbound = outbound
-        self._inbound = inbound
+        self.offset = None if self._shared_clock else ClockOffset()
         self._arrival_ns: int | None = None
         self._first = -1
         self._newest = -1
         self._seen = 0  # bit k: the packet k before the newest has arrived
+
+    def local_ns(self, now_ns: int) -> int:
+        """The time by which packets are stamped here, at a tick whose time is ``now_ns``, [ns]."""
+        return now_ns if self._clock is None else self._clock()
 
     def send(self, now_ns: int) -> None:
         """Stamp the outgoing packet with its number, the time and the echo, and send it.
@@ -103,8 +141,12 @@ class Endpoint:
         Returns:
             Whether ``incoming`` is newer than before.
         """
+        arrived = self._inbound.receive(now_ns)
+        generation = getattr(self._inbound, "generation", 0)
+        if generation != self.generation:
+            self._forget(generation)
         before = self._newest
-        for data in self._inbound.receive(now_ns):
+        for data in arrived:
             try:
                 sequence = self.incoming.load(data, newer_than=self._newest)
             except LinkError as error:
@@ -127,14 +169,17 @@ class Endpoint:
         self._seen = (self._seen << step | 1) & _ALL_SEEN if step < WINDOW else 1
         self._newest = sequence
         self._arrival_ns = now_ns
-        age_ns = now_ns - packet.time_ns
+        round_trip_ns = now_ns - packet.echo_time_ns - packet.echo_age_ns
+        if packet.echo_valid and round_trip_ns >= 0:
+            self.round_trip_ns = round_trip_ns
+            if self.offset is not None:
+                arrived_ns = packet.time_ns - packet.echo_age_ns
+                self.offset.take(packet.echo_time_ns, arrived_ns, packet.time_ns, now_ns)
+        age_ns = self.age_ns(now_ns) or 0
         statistics.received += 1
         statistics.age_sum_ns += age_ns
         if statistics.age_max_ns is None or age_ns > statistics.age_max_ns:
             statistics.age_max_ns = age_ns
-        round_trip_ns = now_ns - packet.echo_time_ns - packet.echo_age_ns
-        if packet.echo_valid and round_trip_ns >= 0:
-            self.round_trip_ns = round_trip_ns
 
     def _count_old(self, behind: int) -> None:
         if self._seen >> behind & 1:
@@ -146,9 +191,16 @@ class Endpoint:
             if self._newest - behind > self._first:
                 self.statistics.lost -= 1
 
+    @property
+    def offset_ns(self) -> int:
+        """By how much the other side's clock is ahead of this one's; 0 where it is shared or not known yet, [ns]."""
+        return 0 if self.offset is None or self.offset.offset_ns is None else self.offset.offset_ns
+
     def age_ns(self, now_ns: int) -> int | None:
-        """Time since the newest packet was sent, if both sides share a clock; None before the first packet, [ns]."""
-        return None if self._arrival_ns is None else now_ns - self.incoming.time_ns
+        """Time since the newest packet was sent; None before the first, or before the clocks are compared, [ns]."""
+        if self._arrival_ns is None or (self.offset is not None and self.offset.offset_ns is None):
+            return None
+        return now_ns - self.incoming.time_ns + self.offset_ns
 
     def silence_ns(self, now_ns: int) -> int | None:
         """Time since a newer packet last arrived; None before the first packet, [ns]."""

@@ -15,12 +15,12 @@ from farhand.errors import BadValue, FarhandError, LinkError, OutOfRange
 Array: TypeAlias = NDArray[np.float64]
 
 MAGIC = b"FARH"
-VERSION = 1
-MAX_COORDINATES = 4000  # keeps the largest packet inside one UDP datagram
+VERSION = 2
+MAX_COORDINATES = 2700  # keeps the largest packet, sealed, inside one UDP datagram
 
 _IDENTITY = struct.Struct("<4sIIIQ")  # magic, version, nq, nv, model hash
 _SCALARS = struct.Struct("<QqqqIIII")
-_QUATERNION = struct.Struct("<4d")
+_QUATERNIONS = struct.Struct("<8d")
 _SCALAR_LIMITS = {
     "sequence": (0, 2**64 - 1),
     "time_ns": (-(2**63), 2**63 - 1),
@@ -47,13 +47,15 @@ class Flag:
     DEADMAN_HELD = 1 << 5
     GRIPPER = 1 << 6
     ECHO = 1 << 7
-    ALL = (1 << 8) - 1
+    EXTERNAL_TORQUE = 1 << 8
+    ALL = (1 << 9) - 1
 
 
 _OPTIONAL = {
     "measured_wrench": Flag.MEASURED_WRENCH,
     "commanded_wrench": Flag.COMMANDED_WRENCH,
     "gripper": Flag.GRIPPER,
+    "external_torque": Flag.EXTERNAL_TORQUE,
 }
 
 
@@ -61,7 +63,7 @@ def _sizes(nq: int, nv: int) -> dict[str, int]:
     """Length of every array field, in the order of the layout: those of fixed length first, at fixed places."""
     pose = {"tool_quaternion": 4, "offset_quaternion": 4, "tool_position": 3, "offset_position": 3, "tool_twist": 6}
     port = {"port_energy_in": 6, "port_energy_out": 6, "measured_wrench": 6, "commanded_wrench": 6, "gripper": 2}
-    return pose | port | {"q": nq, "v": nv}
+    return pose | port | {"q": nq, "v": nv, "external_torque": nv}
 
 
 def model_hash(*parts: str | bytes | ArrayLike) -> int:
@@ -134,11 +136,6 @@ def _flag(bit: int, meaning: str) -> Any:
     return property(read, write, doc=meaning)
 
 
-def _check_quaternion(name: str, x: float, y: float, z: float, w: float) -> None:
-    if not abs(x * x + y * y + z * z + w * w - 1.0) <= QUATERNION_TOLERANCE:
-        raise LinkError(f"packet has {name} = {[x, y, z, w]}, its length must be 1")
-
-
 class Packet:
     """State of one side as it crosses the link, in a fixed little-endian layout.
 
@@ -153,7 +150,7 @@ class Packet:
     56       flags, mode, engagement_id, buttons (u32 each)
     72       f64: tool_quaternion (4), offset_quaternion (4), tool_position (3), offset_position (3),
              tool_twist (6), port_energy_in (6), port_energy_out (6), measured_wrench (6), commanded_wrench (6),
-             gripper (2), q (nq), v (nv)
+             gripper (2), q (nq), v (nv), external_torque (nv)
     =======  ======================================================================================
 
     Attributes:
@@ -193,6 +190,9 @@ class Packet:
         "commanded_wrench", "Wrench the controller asks for (6), [N] ×3 then [N·m] ×3; None without one."
     )
     gripper: Array | None = _optional("gripper", "Gripper position [m] and force [N] (2); None without a gripper.")
+    external_torque: Array | None = _optional(
+        "external_torque", "Joint torque known to act beside the tool's wrench (nv), [N·m]; None where not known."
+    )
     engaged: bool = _flag(Flag.ENGAGED, "The sender takes part in the coupling.")
     clutch_pressed: bool = _flag(Flag.CLUTCH_PRESSED, "The sender's clutch is pressed: motion is not to be followed.")
     tripped: bool = _flag(Flag.TRIPPED, "The sender's guard has tripped.")
@@ -289,8 +289,11 @@ class Packet:
         np.isfinite(self._floats, out=self._finite)
         if self._finite_bytes != self._all_finite:  # many times faster than numpy.all
             self._check_finite(flags)
-        _check_quaternion("tool_quaternion", *_QUATERNION.unpack_from(data, _FLOATS_AT))
-        _check_quaternion("offset_quaternion", *_QUATERNION.unpack_from(data, _FLOATS_AT + _QUATERNION.size))
+        a, b, c, d, x, y, z, w = _QUATERNIONS.unpack_from(data, _FLOATS_AT)
+        if not abs(a * a + b * b + c * c + d * d - 1.0) <= QUATERNION_TOLERANCE:
+            raise LinkError(f"packet has tool_quaternion = {[a, b, c, d]}, its length must be 1")
+        if not abs(x * x + y * y + z * z + w * w - 1.0) <= QUATERNION_TOLERANCE:
+            raise LinkError(f"packet has offset_quaternion = {[x, y, z, w]}, its length must be 1")
         if sequence > newer_than:
             self._buffer[:] = self._candidate
             self.sequence, self.time_ns, self.echo_time_ns, self.echo_age_ns, *words = scalars

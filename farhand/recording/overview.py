@@ -86,5 +86,5 @@ def _energy(name: str, stream: StreamData) -> dict[str, dict[str, float]]:
     """Energy put into a coupling by both sides together: at the end, and the least it ever was."""
     if ENERGY not in stream.channels or not stream.times_ns.size:
         return {}
-    total = stream.channels[ENERGY].sum(axis=1)
+    total = np.nansum(stream.channels[ENERGY], axis=1)  # one side alone does not know the other's
     return {name: {"final": float(total[-1]), "least": float(total.min())}}

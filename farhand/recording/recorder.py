@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, MutableSequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -37,6 +37,9 @@ SYNC_PERIOD = 1.0  # [s], between two waits for the disk
 SPAN_NS = 250_000_000  # [ns] of the run's time, at most, in one chunk
 EVENTS_TOPIC, LOG_TOPIC = "/events", "/rosout"
 METADATA_NAME = "farhand"
+
+RingEvent = tuple[int, str, dict[str, Any] | None]
+"""Time [ns], text, and what it says to programs."""
 
 _LEVELS = {"trip": 40, "lost": 30, "full": 40}
 
@@ -173,9 +176,7 @@ class Recorder:
 
     def _describe(self, header: dict[str, Any], about: About) -> None:
         description = {key: json.dumps(value, ensure_ascii=False) for key, value in header["description"].items()}
-        shape = {
-            name: {k: stream[k] for k in ("rate", "channels")} for name, stream in header["streams"].items()
-        }
+        shape = {name: {k: stream[k] for k in ("rate", "channels")} for name, stream in header["streams"].items()}
         self._file.metadata(METADATA_NAME, {**description, "format": str(FORMAT), "streams": json.dumps(shape)})
         for name, text in about.texts.items():
             self._file.metadata(f"{METADATA_NAME}/{name}", {name: text})
@@ -290,6 +291,7 @@ def record_process(
     taken: MutableSequence[int] | None = None,
     word: Connection | None = None,
     hurry: bool = False,
+    earlier: Sequence[RingEvent] = (),
 ) -> None:
     """Record until ``stop_event`` is set, the ring is closed, or this process or its parent is terminated; then finish.
 
@@ -304,6 +306,7 @@ def record_process(
         taken: where to count the records taken, by stream.
         word: where to say why the recording stopped before its end.
         hurry: whether the run waits for this process, as in virtual time; otherwise the run comes first.
+        earlier: events from before the recording began; those the ring has forgotten are written first.
     """
     parent = multiprocessing.parent_process()
     terminated: list[bool] = []
@@ -321,10 +324,27 @@ def record_process(
     try:
         reader = Reader(ring_path)
         recorder = Recorder(mcap_path, reader.header, about)
+        _catch_up(reader, recorder, earlier)
         _record_until(ending, reader, recorder, taken)
     except FarhandError as error:
         _explain(error, recorder, word)
         raise SystemExit(2) from None
+
+
+def _catch_up(reader: Reader, recorder: Recorder, earlier: Sequence[RingEvent]) -> None:
+    """Write the events of the run so far, each once: those told, then what the ring holds beside them."""
+    if not earlier:
+        return
+    held = reader.events_with_data()
+    known = {_key(event) for event in earlier}
+    for t_ns, text, data in sorted([*earlier, *(e for e in held if _key(e) not in known)], key=lambda event: event[0]):
+        recorder.event(t_ns, text, "note", data)
+
+
+def _key(event: RingEvent) -> tuple[object, ...]:
+    """What makes a command of a run the same in its log and in the ring."""
+    data = event[2] or {}
+    return (event[0], data.get("kind"), data.get("tick"), data.get("name"), data.get("path"), data.get("outcome"))
 
 
 def _record_until(

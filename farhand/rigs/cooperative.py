@@ -12,7 +12,7 @@ import numpy as np
 
 from farhand.analysis.team import TeamMetrics, TeamWatch
 from farhand.rigs.cooperative_parts.crew import make_crew
-from farhand.rigs.cooperative_parts.scenarios import DEFAULTS, SCENARIOS
+from farhand.rigs.cooperative_parts.scenarios import DEFAULTS, SCENARIOS, fitted
 from farhand.rigs.cooperative_parts.shape import Cooperative
 from farhand.rigs.rig import Options, Rig, choose, configure, configure_parts, split_settings
 from farhand.session import Part, Session
@@ -32,6 +32,7 @@ def build(options: Options) -> Rig:
     shape = Cooperative()
     shaping, settings = split_settings(options, scenario)
     configure(shape, shaping)
+    scenario = fitted(scenario, shape)
     telemetry = Telemetry()
     crew = make_crew(shape, scenario, telemetry.event, np.random.default_rng(options.seed))
     full = np.array([job.weight for job in crew.jobs])

@@ -6,32 +6,44 @@ Values: spec 002 (the published system) where it gives them, public Universal Ro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from farhand.analysis.metrics import Metrics
 from farhand.arm import Arm
 from farhand.bridge import Bridge, DirectBridge
 from farhand.clock import WallClock
+from farhand.control.controller import Controller
 from farhand.control.fixtures import Fixture
 from farhand.control.friction_offset import FrictionOffset
 from farhand.control.torque import TorqueController
 from farhand.control.trajectory import Path
-from farhand.coupling import Coupling, law_named
+from farhand.coupling import Admittance, Coupling, law_named
 from farhand.errors import UnknownName
 from farhand.learning.demonstration import Teaching
 from farhand.link.emulation import EmulatedLink
-from farhand.link.endpoint import connect
 from farhand.link.layers import Layer, make_layer
 from farhand.link.packet import Packet, model_hash
 from farhand.linked_bridge import LinkedBridge, LinkEnd
 from farhand.parameters import assign_all, parameter
-from farhand.plants import Imperfections, SimulatedPlant
+from farhand.plants import Brake, Imperfections, JointVelocity, SimulatedPlant
+from farhand.plants.mirrored import MirroredPlant
+from farhand.rigs import outside
 from farhand.rigs.dual_arm_scenarios import SCENARIOS
 from farhand.rigs.guidance import Guidance
-from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
+from farhand.rigs.one_side import OTHER, endpoint_of, metrics_of, remote_bridge
+from farhand.rigs.rig import (
+    Options,
+    Rig,
+    Scenario,
+    choose,
+    configure,
+    configure_parts,
+    post_scenario,
+    split_settings,
+)
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import scale_mass, set_armature, set_damping, set_frictionloss
 from farhand.safety import Guard, Watchdog
@@ -76,6 +88,8 @@ class DualArm:
         push_start: when, [s].
         push_duration: for how long, [s].
         push_known: whether the law is told.
+        leader_plant: ``simulated``, ``ur:HOST``, ``spacemouse`` or ``gamepad``.
+        follower_plant: ``simulated`` or ``ur:HOST``.
     """
 
     rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 20.0, 10_000.0)
@@ -107,6 +121,8 @@ class DualArm:
     push_start: float = parameter(1.0, "s", "when the push on the leader's links begins", 0.0, 1e6)
     push_duration: float = parameter(1.0, "s", "how long it lasts", 0.0, 1e6)
     push_known: bool = parameter(False, "-", "whether the law is told of it")
+    leader_plant: str = parameter("simulated", "-", "what leads: simulated, ur:HOST, spacemouse or gamepad")
+    follower_plant: str = parameter("simulated", "-", "what follows: simulated or ur:HOST")
 
 
 @dataclass
@@ -126,31 +142,40 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     shaping, settings = split_settings(options, scenario)
     configure(shape, shaping)
     rng = np.random.default_rng(options.seed)
-    law = law or law_named(options.law or DEFAULT_LAW)
-    law().require({"leader-wrench", "follower-wrench", "models", "observers"})
+    chosen = _chosen_plants(shape, options)
+    device = outside.is_device(chosen["leader"])
+    law = law or law_named(options.law or (outside.DEVICE_LAW if device else DEFAULT_LAW))
+    law().require({"follower-wrench"} if device else {"leader-wrench", "follower-wrench", "models", "observers"})
 
-    arms, period_ns = _arms(shape), round(1e9 / shape.rate)
+    arms, period_ns, roles = _arms(shape), round(1e9 / shape.rate), options.roles
     world = World(
-        {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in ROLES}, period_ns, shape.gravity
+        {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in roles}, period_ns, shape.gravity
     )
     parameters: dict[str, Any] = {"hand": _hand(shape, scenario, options.seed), "wall": Wall(), "watchdog": Watchdog()}
     parameters["demonstration"] = Teaching()
-    world.touch(shape.driven, "hand", parameters["hand"])
-    world.touch("follower", "wall", parameters["wall"])
+    for robot, touch in ((shape.driven, "hand"), ("follower", "wall")):
+        if robot in roles:
+            world.touch(robot, touch, parameters[touch])
     noise = Imperfections(force_noise=0.1, torque_noise=0.002)  # assumed for the published sensor
-    plants = {n: SimulatedPlant(world, n, replace(noise), rng.spawn(1)[0]) for n in ROLES}
-    stations = {n: _station(n, plants[n], arms, shape, period_ns, "observers" in law.needs) for n in ROLES}
-    _push(shape, world, stations["leader"])
-    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
-    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+    plants = {n: SimulatedPlant(world, n, replace(noise), rng.spawn(1)[0]) for n in roles}
+    plants |= _from_outside(chosen, world, arms, shape)
+    parameters["hand"].open = isinstance(plants.get(shape.driven), MirroredPlant)  # a person's own hand holds it
+    stations = {n: _station(n, plants[n], arms, shape, period_ns, law) for n in roles}
+    _push(shape, world, stations)
     layer = make_layer(options.layer, law)
-    link.connected = not link.perfect or layer is not None
-    bridge = _bridge(law, stations, arms, link, parameters["watchdog"], shape, layer)
+    ends = _ends(law, stations, arms, parameters["watchdog"], shape, layer)
+    if options.side is None:
+        parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
+        assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+        link.connected = not link.perfect or layer is not None
+        bridge = _bridge(law, stations, ends, link)
+    else:
+        bridge = remote_bridge(ends(options.side), period_ns, options, parameters)
     if layer is not None:
         parameters["layer"] = layer
     parameters |= {"law": tuple(bridge.laws), "fixture": Fixture()}
     for name, station in stations.items():
-        parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, **station.controller.parts}
+        parameters[name] = {**outside.parts_of(plants[name]), "guard": station.guard, **station.controller.parts}
 
     described = {"rig": "dual-arm", "law": law.name, "seed": options.seed, "scenario": scenario.name}
     session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
@@ -161,9 +186,25 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     parameters["fixture"].attached = any(path.startswith("fixture.") for path, _ in settings)
     if parameters["fixture"].attached:
         Guidance(parameters["fixture"], list(stations.values())).attach(session)
-    for command in scenario.commands:
-        session.commands.post_text(command)
-    return Rig("dual-arm", law.name, options, scenario, session, world, Metrics(session, world), shape)
+    post_scenario(session, scenario, options)
+    return Rig("dual-arm", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
+
+
+def _chosen_plants(shape: DualArm, options: Options) -> dict[str, str]:
+    """Which plant leads and which follows, as far as this process has them; an input device brings its own robot."""
+    outside.check(shape.leader_plant, options)
+    outside.check(shape.follower_plant, options, devices=False)
+    shape.leader_robot = outside.leader_robot(shape.leader_plant, shape.leader_robot)
+    return {"leader": shape.leader_plant, "follower": shape.follower_plant}
+
+
+def _from_outside(chosen: dict[str, str], world: World, arms: Arms, shape: DualArm) -> dict[str, Any]:
+    """The plants that are not simulated."""
+    made = {
+        n: outside.outside_plant(chosen[n], n, world, arms.believed[n], arms.placements[n], shape.gravity)
+        for n in world.placed
+    }
+    return {name: plant for name, plant in made.items() if plant is not None}
 
 
 def _arms(shape: DualArm) -> Arms:
@@ -209,17 +250,17 @@ def _hand(shape: DualArm, scenario: Scenario, seed: int) -> ImpedanceHand | Forc
     return ImpedanceHand(path=Path(scenario.moves_for(seed)))
 
 
-def _push(shape: DualArm, world: World, leader: Station) -> None:
+def _push(shape: DualArm, world: World, stations: dict[str, Station]) -> None:
     """Somebody pushes on the leader's links; the law may be told."""
-    if not shape.push_torque.any():
+    if not shape.push_torque.any() or "leader" not in stations:
         return
     push = JointPush(shape.push_torque, shape.push_start, shape.push_duration)
     world.push("leader", push)
-    leader.side.external_torque = push.now if shape.push_known else None
+    stations["leader"].side.external_torque = push.now if shape.push_known else None
 
 
 def _station(
-    name: str, plant: SimulatedPlant, arms: Arms, shape: DualArm, period_ns: int, observed: bool = False
+    name: str, plant: SimulatedPlant, arms: Arms, shape: DualArm, period_ns: int, law: type[Coupling]
 ) -> Station:
     robot = arms.believed[name]
     guard = Guard(force=400.0, moment=80.0)  # twice what the published sensor could bear
@@ -228,34 +269,49 @@ def _station(
     helped = shape.friction_offset and name == "leader"
     assist = FrictionOffset(coulomb=shape.coulomb) if helped else None
     rest = "free" if name == shape.driven else "hold"
-    controller = TorqueController(arm, rest, period_ns, can_brake=True, assist=assist)
-    observer = MomentumObserver(arm, shape.observer_gain) if observed else None
+    controller: Controller = TorqueController(arm, rest, period_ns, can_brake=Brake in plant.accepts, assist=assist)
+    if law is Admittance and isinstance(plant, MirroredPlant) and JointVelocity in plant.accepts:
+        controller = outside.velocity_controller(arm, robot, arms.placements[name], shape.rate)
+    observer = MomentumObserver(arm, shape.observer_gain) if "observers" in law.needs else None
     return Station(name, name, plant, arm, guard, rest, period_ns, controller, observer)
+
+
+def _ends(
+    law: type[Coupling],
+    stations: dict[str, Station],
+    arms: Arms,
+    watchdog: Watchdog,
+    shape: DualArm,
+    layer: Layer | None,
+) -> Callable[[str], LinkEnd]:
+    """What makes the end of a link at one side: its own law, and a model of the other side where the law needs one."""
+    shared = (shape.parameter_set, shape.mass_scale, shape.armature, shape.viscous, shape.distance, shape.gravity)
+    same = model_hash("dual-arm", law.name, shape.leader_robot, shape.follower_robot, *shared)
+    ports = dict(zip(ROLES, (None, None) if layer is None else layer.ports(), strict=True))
+
+    def end(role: str) -> LinkEnd:
+        models = {n: Arm.of(arms.believed[n], arms.placements[n], shape.gravity) for n in ROLES}
+        packets = {n: Packet(models[n].nq, models[n].nv, same) for n in ROLES}
+        model = models[OTHER[role]] if "models" in law.needs else None
+        return LinkEnd(stations[role], law(), endpoint_of(role, packets), model, watchdog, ports[role])
+
+    return end
 
 
 def _bridge(
     law: type[Coupling],
     stations: dict[str, Station],
-    arms: Arms,
+    ends: Callable[[str], LinkEnd],
     link: EmulatedLink,
-    watchdog: Watchdog,
-    shape: DualArm,
-    layer: Layer | None = None,
 ) -> Bridge:
     """The law between the stations: in one process, or two ends with the emulated link between them."""
-    leader, follower = stations["leader"], stations["follower"]
-    if link.perfect and layer is None:
+    leader, follower = (stations[n] for n in ROLES)
+    if not link.connected:
         return DirectBridge(law(), leader, follower, leader.period_ns)
-    models: dict[str, Arm | None] = {"leader": None, "follower": None}
-    if "models" in law.needs:
-        models = {n: Arm.of(arms.believed[n], arms.placements[n], shape.gravity) for n in ROLES}
-    robots = (shape.leader_robot, shape.follower_robot)
-    same = model_hash("dual-arm", law.name, *robots, shape.parameter_set, shape.mass_scale)
-    packets = [Packet(station.arm.nq, station.arm.nv, same) for station in (leader, follower)]
-    to_leader, to_follower = connect(packets[0], packets[1], *link.channels)
-    ports = (None, None) if layer is None else layer.ports()
-    a = LinkEnd(leader, law(), to_leader, models["follower"], watchdog, ports[0])
-    b = LinkEnd(follower, law(), to_follower, models["leader"], watchdog, ports[1])
+    a, b = (ends(n) for n in ROLES)
+    forward, backward = link.channels
+    a.endpoint.connect(forward, backward)
+    b.endpoint.connect(backward, forward)
     return LinkedBridge(a, b, leader.period_ns)
 
 

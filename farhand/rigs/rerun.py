@@ -161,7 +161,8 @@ def rig_of(recording: Recording) -> Rig:
         if event.kind == "command":
             given = event.data
             if given.get("cut"):
-                raise Mismatch(f"{recording.path} lacks the command at {event.time_ns * 1e-9:g} s, too long to record")
+                why = given.get("why", "too long to record")
+                raise Mismatch(f"{recording.path} lacks the command at {event.time_ns * 1e-9:g} s, {why}")
             commands.post(given["name"], given["path"], given["value"], event.time_ns)
     return rig
 

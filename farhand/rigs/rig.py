@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from farhand.analysis.metrics import Metrics
+from farhand.analysis.side_metrics import SideMetrics
 from farhand.clock import Clock
 from farhand.control.trajectory import Move
-from farhand.errors import FarhandError, UnknownName
+from farhand.errors import FarhandError, Mismatch, UnknownName
 from farhand.link.layers import make_layer
 from farhand.parameters import assign, describe
 from farhand.session import Session
@@ -26,6 +27,15 @@ RIGS = {
     "youbot": "an omega.6 pen leads the tool of a KUKA youBot by one spring and feels a tenth of its force",
 }
 """Every rig by name, with one line on what it is; ``farhand.rigs.<name>`` builds it."""
+
+ONE_MACHINE = {
+    "hazardous": "its handle, gripper and watches are ticked together in one process",
+    "cooperative": "it has no leader and no link, its arms tell each other nothing",
+    "youbot": "pen, base and start-up are assembled for one process",
+    "humanoid": "its limbs share one bus and one pen in one process",
+}
+"""Why a rig cannot be split between two machines."""
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -70,6 +80,7 @@ class Options:
         loss: share of packets lost, [-].
         settings: parameter paths and values, applied in order.
         clock: virtual by default.
+        side: ``"leader"`` or ``"follower"`` to build that side alone, the other running elsewhere; both by default.
     """
 
     law: str | None = None
@@ -81,6 +92,12 @@ class Options:
     loss: float = 0.0
     settings: list[tuple[str, object]] = field(default_factory=list)
     clock: Clock | None = None
+    side: str | None = None
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The sides to build, the leader first."""
+        return ("leader", "follower") if self.side is None else (self.side,)
 
 
 @dataclass
@@ -104,7 +121,7 @@ class Rig:
     scenario: Scenario
     session: Session
     world: World
-    metrics: Metrics
+    metrics: Metrics | SideMetrics
     construction: object
 
     def parameters(self) -> list[tuple[str, object, str, str]]:
@@ -112,7 +129,10 @@ class Rig:
         return [*describe({"rig": self.construction}), *describe(self.session.parameters)]
 
     def close(self) -> None:
-        """Give back what the rig holds."""
+        """Give back what the rig holds, arms and devices outside the simulation among it."""
+        for station in self.session.stations:
+            if hasattr(station.plant, "close"):
+                station.plant.close()
         self.session.close()
 
 
@@ -141,6 +161,9 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
     module = _module(name)
     options = options or Options()
     make_layer(options.layer)  # an unknown one is refused before anything is built
+    if options.side is not None and name in ONE_MACHINE:
+        able = ", ".join(rig for rig in RIGS if rig not in ONE_MACHINE)
+        raise Mismatch(f"rig {name!r} does not run on two machines: {ONE_MACHINE[name]}; those that do: {able}")
     return module.build(options)
 
 
@@ -160,9 +183,18 @@ def choose(scenarios: dict[str, Scenario], options: Options, default: str) -> Sc
 
 def split_settings(options: Options, scenario: Scenario) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
     """Settings of the scenario, then of the user, as those that shape the parts (``rig.…``) and those of the parts."""
-    everything = [*scenario.settings.items(), *options.settings]
+    absent = {"leader", "follower"} - set(options.roles)
+    own = [(path, value) for path, value in scenario.settings.items() if path.partition(".")[0] not in absent]
+    everything = [*own, *options.settings]
     shaping = [(path, value) for path, value in everything if path.startswith("rig.")]
     return shaping, [(path, value) for path, value in everything if not path.startswith("rig.")]
+
+
+def post_scenario(session: Session, scenario: Scenario, options: Options) -> None:
+    """Post what a scenario commands; a follower that runs alone leaves the coupling to its leader."""
+    for command in scenario.commands:
+        if options.side != "follower" or ":set " in command:
+            session.commands.post_text(command)
 
 
 def configure(construction: Any, settings: list[tuple[str, object]]) -> None:

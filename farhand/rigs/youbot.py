@@ -36,6 +36,7 @@ from farhand.plants import Imperfections, SimulatedPlant
 from farhand.plants.gripper import GripperDrive
 from farhand.plants.haptic import HapticPlant, HapticProfile
 from farhand.plants.mecanum import MecanumPlant
+from farhand.rigs import outside
 from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
 from farhand.rigs.youbot_deployment import StartupBridge
 from farhand.rigs.youbot_scenarios import SCENARIOS
@@ -75,6 +76,7 @@ class YouBot:
         posture: where the arm begins, a posture of the robot or ``home``.
         startup: whether the published start-up sequence comes first; if not, the arm is coupled at once.
         pen_filter: cut-off of the pen's velocity, made from its positions, [Hz].
+        leader_plant: ``simulated`` for the pen, or ``spacemouse`` or ``gamepad``.
     """
 
     rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 200.0, 10_000.0)  # published
@@ -92,6 +94,7 @@ class YouBot:
     posture: str = parameter("home", "-", "where the arm begins", choices=("home", "candle", "folded"))
     startup: bool = parameter(False, "-", "whether the start-up sequence comes first")
     pen_filter: float = parameter(50.0, "Hz", "cut-off of the pen's velocity", 0.0, 1000.0)  # assumed
+    leader_plant: str = parameter("simulated", "-", "what leads: simulated, spacemouse or gamepad")
 
 
 def build(options: Options) -> Rig:
@@ -101,16 +104,22 @@ def build(options: Options) -> Rig:
     shaping, settings = split_settings(options, scenario)
     configure(shape, shaping)
     rng = np.random.default_rng(options.seed)
-    law = law_named(options.law or DEFAULT_LAW)
+    outside.check(shape.leader_plant, options, arms=False)
+    device = outside.is_device(shape.leader_plant)
+    law = law_named(options.law or (outside.DEVICE_LAW if device else DEFAULT_LAW))
+    if device and shape.startup:
+        raise Mismatch(f"the start-up sequence is the pen's: set rig.startup=false to lead with a {shape.leader_plant}")
     law().require(set())  # neither side measures a force, and the pen's mapping is no model
 
-    robots = {"leader": load_robot("omega6"), "follower": load_robot("youbot", "mobile" if shape.base else "fixed")}
+    pen = outside.leader_robot(shape.leader_plant, "omega6")
+    robots = {"leader": load_robot(pen), "follower": load_robot("youbot", "mobile" if shape.base else "fixed")}
     placements = {name: Placement(place) for name, place in PLACES.items()}
     true = _true(robots, shape)
     period_ns = round(1e9 / shape.rate)
     postures = {"leader": None, "follower": robots["follower"].postures.get(shape.posture)}
     world = World({n: Placed(true[n], placements[n], postures[n]) for n in true}, period_ns, shape.gravity)
     parameters = _surroundings(world, scenario)
+    parameters["hand"].open = device  # the operator's own hand holds the device
     plants = _plants(world, shape, rng)
     stations = _stations(plants, robots, placements, shape, period_ns)
     parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
@@ -121,8 +130,9 @@ def build(options: Options) -> Rig:
     parameters |= {"law": tuple(bridge.laws)} | ({} if layer is None else {"layer": layer})
     parameters |= {"startup": bridge.startup} if isinstance(bridge, StartupBridge) else {}
     for name, station in stations.items():
-        parameters[name] = {"plant": plants[name].imperfections, "guard": station.guard, **station.controller.parts}
-    parameters["leader"]["device"] = plants["leader"].profile
+        parameters[name] = {**outside.parts_of(plants[name]), "guard": station.guard, **station.controller.parts}
+    if not device:
+        parameters["leader"]["device"] = plants["leader"].profile
     wheeled = WHEELED & vars(plants["follower"]).keys()
     parameters["follower"] |= {name: getattr(plants["follower"], name) for name in sorted(wheeled)}
 
@@ -163,13 +173,21 @@ def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
 
 def _plants(world: World, shape: YouBot, rng: np.random.Generator) -> dict[str, Any]:
     """The pen as its driver presents it, and the robot; neither has a force sensor."""
-    blind = Imperfections(wrench_sensor=False)
-    profile = HapticProfile.of(world.placed["leader"].robot)
-    seen = replace(blind, encoder_step=profile.position_step, velocity_from_position=shape.pen_filter)
-    leader = HapticPlant(world, "leader", profile, None, seen, rng.spawn(1)[0])
+    placed = world.placed["leader"]
+    pen_rng = rng.spawn(1)[0]
+    leader = outside.outside_plant(shape.leader_plant, "leader", world, placed.robot, placed.placement, shape.gravity)
+    leader = leader or _pen(world, shape, pen_rng)
     follower = (_mobile if shape.base else _standing)(world, shape, rng.spawn(1)[0])
     follower.gripper = GripperDrive()
     return {"leader": leader, "follower": follower}
+
+
+def _pen(world: World, shape: YouBot, rng: np.random.Generator) -> HapticPlant:
+    """The omega.6 in its operator's hand."""
+    profile = HapticProfile.of(world.placed["leader"].robot)
+    step = profile.position_step
+    seen = Imperfections(wrench_sensor=False, encoder_step=step, velocity_from_position=shape.pen_filter)
+    return HapticPlant(world, "leader", profile, None, seen, rng)
 
 
 def _mobile(world: World, shape: YouBot, rng: np.random.Generator) -> MecanumPlant:
@@ -248,7 +266,10 @@ def _bridge(
 
 def _law(law: type[Coupling], shape: YouBot) -> Coupling:
     """The law with the pen's map and the published spring."""
-    made = law(mapping=PenMapping(start=np.array(START), period=1.0 / shape.rate))
+    if outside.is_device(shape.leader_plant):
+        made = law()  # a handle in the air moves the tool from where it is, axis by axis
+    else:
+        made = law(mapping=PenMapping(start=np.array(START), period=1.0 / shape.rate))
     if hasattr(made, "spring"):
         made.spring = Spring(700.0, 110.0, 30.0, 3.0)  # published; damping assumed: critical at home
     return made

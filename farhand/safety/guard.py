@@ -24,8 +24,8 @@ class Trip:
 
     Attributes:
         time_ns: when, [ns].
-        kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``, ``stale``, ``link`` or
-            ``stop``.
+        kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``, ``stale``, ``link``,
+            ``overrun`` or ``stop``.
         reason: in plain words, with the value and the limit.
     """
 

@@ -1,6 +1,7 @@
 """The simulated physics: robots in one MuJoCo model, and the hands, walls and springs that touch their tools."""
 
 from farhand.world.hands import ForceHand, ForcePulse, ImpedanceHand
+from farhand.world.jaws import Jaws, add_pads
 from farhand.world.objects import Grip, box
 from farhand.world.springs import CompressionSpring, GroundSpring, GuidedSpring, ToolSpring
 from farhand.world.touch import Tie, Tool, Touch
@@ -15,6 +16,7 @@ __all__ = [
     "GroundSpring",
     "GuidedSpring",
     "ImpedanceHand",
+    "Jaws",
     "Placed",
     "Port",
     "Tie",
@@ -23,5 +25,6 @@ __all__ = [
     "Touch",
     "Wall",
     "World",
+    "add_pads",
     "box",
 ]

@@ -12,21 +12,25 @@ from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.robots import Limits, Robot
 from farhand.spatial import rotation_from_vector, rotation_vector
+from farhand.world.jaws import THING_BITS
 from farhand.world.touch import Tool
 
 Array = np.ndarray
 
 
-def box(size: Array, mass: float, position: Array, table: tuple[float, float] | None = None) -> Robot:
-    """A free, rigid box, to be placed in a world like a robot; its tool point is its centre of mass.
+def box(
+    size: Array, mass: float, position: Array, table: tuple[float, float] | None = None, off: Array | None = None
+) -> Robot:
+    """A free, rigid box, to be placed in a world like a robot; its tool point is its middle.
 
-    Box and table touch by the engine's own contact. Nothing else collides with them.
+    Box and table touch by the engine's own contact, as does the box with pads. Nothing else collides with them.
 
     Args:
         size: edges along x, y and z, [m].
         mass: [kg].
         position: of its centre, where it starts, axes parallel to the world's, [m].
         table: edges along x and y of a table that just carries it; none if not given, [m].
+        off: of its centre of mass from its middle, [m]; none by default.
     """
     edges, at = np.asarray(size, dtype=float), np.asarray(position, dtype=float)
     if not (mass > 0.0 and (edges > 0.0).all()):
@@ -36,9 +40,12 @@ def box(size: Array, mass: float, position: Array, table: tuple[float, float] | 
     body.add_freejoint()
     body.add_geom(
         name="box", type=mujoco.mjtGeom.mjGEOM_BOX, size=edges / 2.0, mass=mass, rgba=[0.72, 0.52, 0.32, 1.0],
-        friction=[0.6, 0.005, 0.0001], solref=[0.01, 1.0],
+        friction=[0.6, 0.005, 0.0001], solref=[0.01, 1.0], conaffinity=THING_BITS,
     )  # fmt: skip
     body.add_site(name="tool")
+    if off is not None:
+        body.mass, body.ipos, body.explicitinertial = mass, np.asarray(off, dtype=float), True
+        body.inertia = mass / 12.0 * (edges @ edges - edges**2)
     if table is not None:
         top = at[2] - edges[2] / 2.0
         spec.worldbody.add_geom(

@@ -12,6 +12,7 @@ from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
 from farhand.robots.springs import Spring
 from farhand.world.gear_friction import GearFriction
+from farhand.world.jaws import Jaws
 from farhand.world.joint_friction import JointFriction
 from farhand.world.ledger import Ledger
 from farhand.world.pushes import JointPush
@@ -22,6 +23,10 @@ Array = np.ndarray
 
 BRAKE = 0.3
 """Torque of a joint's brake as a share of its torque limit; assumed, with a limit of 100 N·m where none is known."""
+
+
+CREEP = 100.0
+"""How much harder the engine's friction is than its normal contact, so that what jaws hold hardly creeps, [-]."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Port:
         site: number of the tool's site in the model.
         tool: state of the tool.
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
+        contact: the part of it that the engine's own contacts do, where jaws hold; None elsewhere.
         touches: what touches the tool: its name, the touch (None for a tie to another tool) and its wrench.
         push: what pushes on its links, or None.
         springs: passive springs at its joints, by number; they count as pushes.
@@ -73,6 +79,7 @@ class Port:
         self.springs: dict[int, Spring] = {}
         self.friction: GearFriction | JointFriction | None = None
         self.braking = False
+        self.contact: Array | None = None
         self._friction, self._brake = model.dof_frictionloss[v_slice], brake
         self._friction_free = self._friction.copy()
         self._number, self._ledger = seat.number, shared.ledger
@@ -127,10 +134,10 @@ class Port:
 
     def total(self) -> None:
         """Sum the touches."""
-        if len(self.touches) == 1:
+        if len(self.touches) == 1 and self.contact is None:
             self.wrench[:] = self.touches[0][2]
             return
-        self.wrench[:] = 0.0
+        self.wrench[:] = 0.0 if self.contact is None else self.contact
         for _, _, wrench in self.touches:
             self.wrench += wrench
 
@@ -154,7 +161,7 @@ class Shared:
     """Arrays of all robots, one after the other, so that one product serves them all."""
 
     def __init__(self, seats: Sequence[Seat], model: mujoco.MjModel) -> None:
-        self.wrench, self.twist = np.zeros(6 * len(seats)), np.zeros(6 * len(seats))
+        self.wrench, self.twist, self.contact = (np.zeros(6 * len(seats)) for _ in range(3))
         self.ledger = Ledger([seat.v for seat in seats], model.dof_damping, model.opt.timestep)
 
 
@@ -168,12 +175,16 @@ class World:
         placed: the robots by name; names become prefixes in the model.
         step_ns: length of one physics step, [ns].
         gravity: downward acceleration, [m/s²].
+
+    Attributes:
+        open_books: whether something outside moves a robot of this world, so that the energy account says nothing.
     """
 
     def __init__(self, placed: Mapping[str, Placed], step_ns: int = 1_000_000, gravity: float = 9.81) -> None:
         self.placed = dict(placed)
         self.step_ns = step_ns
         self.now_ns = 0
+        self.open_books = False
         self.model = _compose(self.placed, step_ns * 1e-9, gravity)
         self.data = mujoco.MjData(self.model)
         self.ports = self._make_ports()
@@ -181,6 +192,7 @@ class World:
         self._v, self._applied, self._constraint = self.data.qvel, self.data.qfrc_applied, self.data.qfrc_constraint
         self._ties: list[tuple[str, Tie, Port, Port, Array, Array]] = []
         self._owners: list[int] = []
+        self._jaws: list[tuple[Jaws, Port, Array]] = []
         for name, item in self.placed.items():
             self.ports[name].q[:] = item.robot.home if item.q is None else item.q
         self._sense()
@@ -212,6 +224,15 @@ class World:
             port.touches.append((name, None, np.zeros(6)))
         self._ties.append((name, tie, *ports, np.zeros(6), np.zeros(6)))
         self._open_accounts([(port, name) for port in ports])
+
+    def grasp(self, robot: str, thing: str, jaws: Jaws) -> None:
+        """Let the pads of ``robot`` hold ``thing`` by the engine's own contact, when they are closed."""
+        port, _ = self._port(robot), self._port(thing)
+        jaws.join(self.model, robot, thing)
+        port.contact = self._shared.contact[6 * self._ports.index(port) :][:6]
+        self._jaws.append((jaws, port, port.contact))
+        self.model.opt.cone, self.model.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, CREEP
+        self._sense()
 
     def advance(self, to_ns: int) -> None:
         """Step until ``to_ns``; steps are whole, so the world may stay up to one step behind."""
@@ -270,11 +291,14 @@ class World:
 
     def _step(self) -> None:
         shared, ledger, applied = self._shared, self._shared.ledger, self._applied
-        shared.wrench.dot(ledger.J, applied)
+        (shared.wrench - shared.contact if self._jaws else shared.wrench).dot(ledger.J, applied)
         applied += ledger.torque
         applied += ledger.push
         ledger.before(self._v)
         mujoco.mj_step2(self.model, self.data)
+        for jaws, port, contact in self._jaws:
+            jaws.feel(self.data, port.tool.position, contact)
+            jaws.step(self.step_ns * 1e-9)
         self.now_ns += self.step_ns
         ledger.after(self._v, self._constraint if self.data.nefc > 0 else None)
         self._sense()

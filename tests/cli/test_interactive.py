@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from farhand.cli.interactive import steer
-from farhand.clock import WallClock
+from farhand.cli.interactive import _options, steer
+from farhand.clock import VirtualClock, WallClock
+from farhand.errors import Mismatch
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
+from farhand.rigs.rerun import rerun
+from farhand.telemetry import EVENT_CAPACITY
 
 
 class ScriptedPage:
@@ -27,7 +30,10 @@ class ScriptedPage:
     def poll(self) -> int:
         if self._script and 1e-9 * self._session.now_ns >= self._script[0][0]:
             _, name, path, value = self._script.pop(0)
-            self.handlers[name](path, value)
+            if name in self.handlers:
+                self.handlers[name](path, value)
+            else:
+                self._session.commands.post(name, path, value)
         return 0
 
     def show(self, ring_path, scene, commands) -> None:
@@ -37,11 +43,11 @@ class ScriptedPage:
         pass
 
 
-def run(script, seconds: float = 0.6):
+def run(script, seconds: float = 0.6, clock=None, fixed: bool = False):
     """A dual-arm run on a scripted page."""
-    rig = build_rig("dual-arm", Options(scenario="press", clock=WallClock()))
+    rig = build_rig("dual-arm", Options(scenario="press", clock=clock or WallClock()))
     page = ScriptedPage(rig, script)
-    last, outcome = steer(rig, seconds, None, page)
+    last, outcome = steer(rig, seconds, None, page, fixed=fixed)
     last.close()
     return page, last, outcome
 
@@ -98,3 +104,44 @@ def test_the_page_is_told_how_the_ticks_do():
     """Time of a tick and rate, a few times a second."""
     page, _, _ = run([])
     assert page.health[0] > 1.0 and page.health[1] > 10.0
+
+
+def test_a_recording_has_the_commands_given_before_it_began(folder):
+    """Even those that the telemetry has forgotten by then: run again from its start, all comes out the same."""
+    rig = build_rig("dual-arm", Options(scenario="press"))
+    for n in range(EVENT_CAPACITY + 50):
+        rig.session.commands.post("set", "hand.drag", [0.0, 0.0, 1e-6 * n], 10_000_000)
+    page = ScriptedPage(rig, [(0.1, "set", "wall.stiffness", 800.0), (0.2, "record", "late.mcap", None)])
+    steer(rig, 0.3, None, page)[0].close()
+    found = load(folder / "late.mcap")
+    given = [event.data["path"] for event in found.happened if event.kind == "command"]
+    assert given.count("hand.drag") == EVENT_CAPACITY + 50 and given[-1] == "wall.stiffness"
+    again = rerun(found)
+    assert again.exact and again.commands == len(given)
+
+
+def test_a_recording_without_its_first_commands_is_not_run_again(folder):
+    """The reason is given, and no wrong comparison is made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("farhand.commands.MOST_LOGGED", 2)
+        script = [(0.02, "set", "hand.drag", [0.0, 0.0, 1e-5 * n]) for n in range(1, 8)]
+        run([*script, (0.3, "record", "late.mcap", None)], 0.5, VirtualClock())
+    with pytest.raises(Mismatch, match="lacks the command at 0 s, as 4 were given before"):
+        rerun(load(folder / "late.mcap"))
+
+
+def test_a_run_that_is_fixed_is_recorded_and_ended_but_not_replaced(folder):
+    """As a performance: what the page asks beyond that is refused with a word."""
+    script = [(0.1, "record", "r.mcap", None), (0.2, "restart", "", {"law": "unilateral"}), (0.4, "end", "", None)]
+    page, last, outcome = run(script, 5.0, VirtualClock(), fixed=True)
+    assert page.shown == [] and outcome.seconds < 1.0
+    assert any("command line" in event.text for event in load(folder / "r.mcap").happened)
+
+
+def test_a_part_that_is_chosen_is_built_in_and_a_scenario_has_its_own_say():
+    """A limb chosen on the page holds until a scenario that brings its own limb."""
+    before = Options(settings=[("rig.limb", "right-arm"), ("hand.stiffness", 100.0)])
+    same = _options(before, {"law": "unilateral", "scenario": "limit", "rig.device": "virtuose"}, "limit")
+    assert same.settings == [*before.settings, ("rig.device", "virtuose")]
+    other = _options(before, {"scenario": "balance"}, "limit")
+    assert other.settings == [("hand.stiffness", 100.0)]

@@ -46,3 +46,18 @@ def test_trips_and_moves_are_marked(run):
     drawing = next(runreport._drawings(*run))
     words = [text.get_text() for text in runreport.figure_of(drawing, *run).axes[0].texts]
     assert words == ["+z", "stop, leader trips, follower trips"]
+
+
+def test_the_page_of_a_team_shows_it_moving_and_fetches_nothing(tmp_path):
+    """A film with forces, inside the page; many commands at once are one short label."""
+    rig = build_rig("cooperative", Options(scenario="weigh"))
+    for part in ("damping", "stiffness", "rotational_damping"):
+        rig.session.commands.post_text(f"0.1:set hand.{part}=50")
+    result = result_of(rig, drive(rig, 0.6))
+    text = runreport.write_report(rig, result, tmp_path / "report").read_text()
+    assert text.count('src="data:image/gif;base64,') == 1
+    assert "http" not in re.sub(r"base64,[^\"]*", "", text)
+    drawing = next(runreport._drawings(rig, result))
+    words = [label.get_text() for label in runreport.figure_of(drawing, rig, result).axes[0].texts]
+    assert "set hand.damping=50 and 2 more" in words
+    rig.close()

@@ -38,7 +38,7 @@ def rig_around(world: World) -> SimpleNamespace:
     session = SimpleNamespace(stations=[], bridges=[], parameters={})
     scenario = SimpleNamespace(title="a test", name="test")
     return SimpleNamespace(
-        name="dual-arm", law="none", scenario=scenario, world=world, session=session, options=Options()
+        name="dual-arm", law="none", scenario=scenario, world=world, session=session, options=Options(), construction={}
     )
 
 

@@ -35,8 +35,8 @@ def test_a_stop_shows_as_tripped_with_its_reason(rig):
     rig.session.commands.post("stop")
     rig.session.run(0.01)
     text = status_of(rig)
-    assert "tripped</b>" in text
-    assert "Stopped: follower tripped: the operator stopped the session" in text
+    assert "stopped</b>" in text
+    assert "Stopped: the operator stopped the session (follower)" in text and "Reset (X)" in text
 
 
 def test_a_refusal_is_told_with_its_reason():

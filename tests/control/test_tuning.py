@@ -7,7 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from farhand.control.tuning import Ultimate, find_ultimate, growth, period_of, rough, sweep, ziegler_nichols
+from farhand.control.tuning import (
+    Tried,
+    Ultimate,
+    best_of,
+    find_ultimate,
+    grid_search,
+    growth,
+    period_of,
+    rough,
+    sweep,
+    ziegler_nichols,
+)
 from farhand.errors import BadValue, OutOfRange, UnknownName
 
 DT = 0.01
@@ -94,3 +105,23 @@ def test_rough_runs_are_told_from_smooth_ones():
     assert rough(smooth, 0.004) == ""
     assert rough(smooth + 0.02 * rng.normal(size=t.shape), 0.004) == "chatter"
     assert rough(smooth + 0.05 * np.sin(2 * np.pi * 5.0 * t), 0.004) == "oscillation"
+
+
+def test_a_search_over_gains_takes_the_best_smooth_run():
+    """Smallest sum of metrics, each over its best; a run that chatters or has no number is thrown out."""
+    runs = {
+        (1.0,): Tried((1.0,), (4.0, 0.2)),
+        (2.0,): Tried((2.0,), (2.0, 0.1)),
+        (3.0,): Tried((3.0,), (1.0, 0.05), "chatter"),
+        (4.0,): Tried((4.0,), (float("nan"), 0.01)),
+        (5.0,): Tried((5.0,), (1.8, 0.2)),
+    }
+    best, tried = grid_search(runs.__getitem__, list(runs))
+    assert best.gains == (2.0,)
+    assert len(tried) == 5
+
+
+def test_a_search_in_which_no_run_counts_says_why():
+    """With the faults named."""
+    with pytest.raises(BadValue, match="none of 2 runs counts: oscillation, not finite"):
+        best_of([Tried((1.0,), (1.0,), "oscillation"), Tried((2.0,), (float("inf"),))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand.experiments import harness
-from farhand.experiments.cooperative import force, robot, robot_gears, sensing, trajectory
+from farhand.experiments.cooperative import force, force_modes, robot, robot_gears, sensing, trajectory
 from farhand.experiments.harness import Entry
 from farhand.experiments.mutation import NUMERICAL_FAILURES, Mutation
 
@@ -15,7 +15,7 @@ DIFFERS = {"F-27", "X-14"}
 """Honestly not met; the note says why."""
 CORRECTED = {"F-26"}
 
-MODULES = {module.__name__: module for module in (force, robot, robot_gears, sensing, trajectory)}
+MODULES = {module.__name__: module for module in (force, force_modes, robot, robot_gears, sensing, trajectory)}
 ITEMS = [item for item in harness.experiments_of("cooperative") if item.function.__module__ in MODULES]
 IDS = [item.id for item in ITEMS if item.id not in SLOW]
 MUTATIONS = [m for module in MODULES.values() for m in module.MUTATIONS if not SLOW & set(m.watched)]

@@ -203,6 +203,32 @@ def test_what_the_hand_puts_in_is_shared_as_both_ends_need_it_and_lost_beyond_th
     assert leader.budget == pytest.approx(0.2)
 
 
+def test_what_the_follower_takes_during_a_round_trip_is_sent_ahead():
+    """An answer to what is known of it arrives a round trip later; until then it goes on taking."""
+    leader, _ = TimeDomainPassivity(level=0.1, blind=0.0).ports()
+    leader.round_trip = 0.5
+    for tick in range(5000):  # the follower takes one watt
+        leader.hear(np.zeros(6), np.array([tick * DT, 0, 0, 0, 0, 0]))
+        leader.push(np.zeros(6), np.zeros(6), DT)
+    assert leader.pace == pytest.approx(1.0, rel=1e-3)
+    assert leader.owed == pytest.approx(leader.wanted + 0.5 - leader.reserve, rel=1e-3)
+    leader.forget()
+    assert leader.owed == pytest.approx(leader.wanted)
+
+
+def test_what_no_damper_can_take_at_the_follower_is_not_exerted():
+    """At a crawl a bounded damper pays next to nothing for a wrench that nobody has paid for."""
+    layer = TimeDomainPassivity(lent=0.01, damping_limit=1.0)
+    _, follower = layer.ports()
+    twist, out = np.array([0.01, 0.0, 0.0, 0.0, 0.0, 0.0]), 0.0
+    for _ in range(2000):
+        pushed = follower.push(np.array([50.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, 1.0, DT)
+        out += float(pushed @ twist) * DT
+    assert out <= 2.0 * layer.lent + 1e-9
+    resisting = follower.push(np.array([-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, 1.0, DT)
+    assert resisting[0] <= -50.0
+
+
 @pytest.mark.parametrize("law", [PositionForce, FourChannel], ids=lambda law: law.name)
 def test_waves_are_refused_around_a_law_without_a_port(law):
     """With the reason, and what would do, on one line."""

@@ -108,8 +108,15 @@ def test_a_dead_controller_stops_its_arm_with_the_reason(ran):
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        (("rig.mass", 100.0), "kg"),
-        (("rig.travel", "0.2,0.1,1.5"), "way-point 2"),
+        (
+            ("rig.mass", 100.0),
+            r"at \(-0.800, -0.100, 0.550\) m, where joint 5 would need -\d+ N·m .* outside \[0, 20\] kg",
+        ),
+        (("rig.mass", 40.0), r"joint 5 would need -\d+ N·m to stand still \(limit 29 N·m\)"),
+        (
+            ("rig.travel", "0.2,0.1,1.5"),
+            r"way-point 2 .*out of reach by \d+ mm: .* joint 2 \(limit at most 1.450 m, joint 3",
+        ),
         (("rig.travel", "0.2,0.1,1.0"), "singular"),
         (("rig.coupling", "rope"), "rope"),
     ],
@@ -118,6 +125,48 @@ def test_what_cannot_be_done_is_refused_before_motion(setting, words):
     """With the reason."""
     with pytest.raises(FarhandError, match=words):
         made("carry", setting)
+
+
+def test_an_object_too_heavy_for_one_arm_is_refused_with_a_person_too():
+    """The weight that a follower would have to hold counts, not who leads it."""
+    with pytest.raises(FarhandError, match=r"follower_1: .* joint 5 would need -\d+ N·m to stand still"):
+        made("weigh", ("rig.mass", 12.0))
+    with pytest.raises(FarhandError, match=r"rig.grip = contact holds a beam only"):
+        made("weigh", ("rig.grip", "contact"))
+
+
+@pytest.mark.parametrize(("followers", "tempo"), [(1, 1.0), (4, 2.0)])
+def test_orders_reach_as_many_arms_as_there_are_and_wait_for_the_path(followers, tempo):
+    """Every arm is told to grasp and to release; nobody is told to lower before the path is over."""
+    rig = made("carry", ("rig.followers", followers), ("rig.tempo", tempo), ("rig.mass", 8.0))
+    orders = [command.split(":") for command in rig.scenario.commands]
+    for word in ("grasp", "release"):
+        assert sum(text.endswith(f"={word}") for _, text in orders) == followers + 1
+    lowered = min(float(time) for time, text in orders if text.endswith("=lower"))
+    assert lowered > 6.5 + 23.0 * tempo
+    assert rig.scenario.seconds > max(float(time) for time, _ in orders)
+    rig.close()
+
+
+def test_a_centre_of_mass_off_the_middle_loads_the_arms_at_that_end(ran):
+    """On its table the beam presses harder there; the arms were told nothing of it."""
+    rig = made("carry", ("rig.off_centre", 0.3))
+    body = rig.world.model.body("object/object")
+    np.testing.assert_allclose(body.ipos, [0.3, 0.0, 0.0])
+    assert float(body.mass[0]) == 20.0
+    assert [job.pace.share for job in jobs(rig)] == pytest.approx([5.0] * 4)
+    rig.close()
+
+
+def test_the_engines_contact_holds_the_beam_and_the_cells_see_what_it_does(ran):
+    """Followers lift with their shares through jaws that only touch the beam; what the cells read is what acts."""
+    rig = ran("carry", 2.4, ("rig.grip", "contact"), *((f"follower_{n}.job.pace.rate", 200.0) for n in (1, 2, 3)),
+              *((f"follower_{n}.job.pace.settle", 0.1) for n in (1, 2, 3)))  # fmt: skip
+    lift = -np.array([rig.world.ports[s.name].wrench[2] for s in rig.session.stations])
+    table = 20.0 * 9.804 - lift.sum()
+    assert not rig.session.trips
+    assert float(rig.world.ports["object"].tool.position[2]) == pytest.approx(0.55, abs=2e-3)
+    assert table > 0.0 and rig.world.data.ncon >= 32
 
 
 def test_orders_that_fit_no_state_are_ignored_and_said(ran):

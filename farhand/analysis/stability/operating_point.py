@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
-from farhand.analysis.stability.sampled_law import SampledLaw, probe_law, sample_law
+from farhand.analysis.stability.sampled_law import Memory, SampledLaw, probe_law, probe_memory, sample_law
 from farhand.analysis.stability.whole import Limb, WholeLoop
 from farhand.arm import Arm
 from farhand.coupling import Coupling, Side
@@ -73,7 +73,7 @@ def operating_point(
         friction: dry friction at both tools, [N]; that of the joints by default.
 
     Raises:
-        Mismatch: no coupling, a side that does not take torques, or a law with a state: nothing is predicted.
+        Mismatch: no coupling, or a side that does not take torques: nothing is predicted.
     """
     if not session.bridges:
         raise Mismatch("no law couples the arms of this rig")
@@ -84,13 +84,13 @@ def operating_point(
     standing = session.parameters.get("wall")
     plane = standing if isinstance(standing, Wall) else None
     axis = AHEAD if plane is None else -plane.normal / np.linalg.norm(plane.normal)
-    view = _View(_fresh(bridge.laws[0]), stations, world, axis)
+    period = bridge.period_ns * 1e-9
+    view = _View(_fresh(bridge.laws[0]), stations, world, axis, period)
     if delay is None:
         link = session.parameters.get("link")
         delay = 1e-3 * link.delay if link is not None else 0.0
     if wall is None:
         wall = Contact(plane.stiffness, plane.damping) if plane is not None and plane.present else Contact(0.0)
-    period = bridge.period_ns * 1e-9
     ticks = int(np.ceil(0.5 * delay / period - 1e-9))
     cut_off = max(getattr(_imperfections(station), "velocity_from_position", 0.0) for station in stations)
     simulated = session.parameters.get("hand")
@@ -98,7 +98,17 @@ def operating_point(
     tools, limbs = view.tools(friction), view.limbs(friction)
     leader = _held(limbs[0], held, simulated if isinstance(simulated, ImpedanceHand) else None)
     loop = Loop(view.along(), tools[0], tools[1], held, wall, period, ticks, cut_off)
-    whole = WholeLoop((leader, limbs[1]), view.reflecting(1.0), wall, period, ticks, cut_off)
+    observed = [0.0 if station.observer is None else float(station.observer.gain.min()) for station in stations]
+    whole = WholeLoop(
+        (leader, limbs[1]),
+        view.reflecting(1.0),
+        wall,
+        period,
+        ticks,
+        cut_off,
+        memory=view.memory(),
+        observers=(observed[0], observed[1]),
+    )
     return Point(loop, whole, words, axis, view.quantum(quantum), view.reflecting)
 
 
@@ -110,9 +120,13 @@ class _View:
         stations: leader and follower.
         world: where they stand.
         axis: into the wall, in world, at the follower.
+        period: between ticks, [s].
     """
 
-    def __init__(self, law: Coupling, stations: tuple[Station, Station], world: World, axis: Array) -> None:
+    def __init__(
+        self, law: Coupling, stations: tuple[Station, Station], world: World, axis: Array, period: float
+    ) -> None:
+        self._period = period
         if hasattr(law.mapping, "absolute"):
             law.mapping.absolute = False  # begin where the follower is, not on the way to a far first setpoint
         at_leader = law.mapping.matrix[:3, :3].T @ axis
@@ -128,10 +142,16 @@ class _View:
     def reflecting(self, times: float) -> Array:
         """The law in all directions, the hand feeling so many times as much."""
         self._law.mapping.force_scale = times * self._felt
-        probed = probe_law(self._law, *self._sides)
+        probed = probe_law(self._law, *self._sides, self._period)
         for number, station in enumerate(self._stations):
             probed[number] *= station.drives[:, None]  # efforts that a passive joint would have to exert are dropped
         return probed
+
+    def memory(self) -> Memory | None:
+        """What the law remembers, the hand feeling as much as it does."""
+        self._law.mapping.force_scale = self._felt
+        found = probe_memory(self._law, *self._sides, self._period)
+        return None if found is None else replace(found, N=found.N * self._stations[0].drives[:, None])
 
     def tools(self, friction: float | None) -> list[Tool]:
         """Both tools along the axis."""
@@ -183,8 +203,9 @@ def _refuse_unlike(station: Station) -> None:
     commands = station.controller.commands
     if commands is not JointTorque:
         raise Mismatch(
-            f"the {station.name} takes {commands.name}, not torques: its drives hide the dynamics that a prediction "
-            "needs; farhand run shows whether it shakes"
+            f"the {station.name} takes {commands.name}, not torques: its drives close a loop of their own, with limits "
+            "and delays that are not linear; farhand run --headless --delay tries it and says if it shakes, farhand "
+            "compare at several delays"
         )
 
 

@@ -8,13 +8,16 @@ import numpy as np
 
 from farhand.coupling import Coupling, Side
 from farhand.errors import Mismatch
-from farhand.spatial import rotation_from_vector
+from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
 
 SIGNALS = ("position", "velocity", "force")
 STEPS = {"position": 1e-5, "velocity": 1e-4, "force": 1e-2}
 """Differences by which a law is probed, [m] and [rad], [m/s] and [rad/s], [N] and [N·m]."""
+
+HANDLE = 12
+"""Numbers that a handle is: pose and twist."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
     A mapping that turns the leader's axes turns the axis at the leader likewise.
 
     Args:
-        law: any law without a memory of its own; it is engaged here, so hand over a copy of one that runs.
+        law: any law; it is engaged here, so hand over a copy of one that runs. What it remembers is held still.
         a: the leader.
         b: the follower.
         axis: unit vector in world, at the follower, into the wall.
@@ -60,44 +63,103 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
     return SampledLaw(along[0], along[1])
 
 
-def probe_law(law: Coupling, a: Side, b: Side) -> Array:
+@dataclass(frozen=True)
+class Memory:
+    """What a law remembers from tick to tick, linear in what it sees: s' = P s + Q_a y_a + Q_b y_b, w_a += N s.
+
+    It is kept at the leader's end; the follower's effort must not depend on it.
+
+    Attributes:
+        P: of the memory itself, n × n.
+        Q: of the signals of leader and follower, 2 × n × 18.
+        N: of the effort on the leader, 6 × n.
+    """
+
+    P: Array
+    Q: Array
+    N: Array
+
+
+def probe_law(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
     """How both efforts answer to pose, twist and wrench of both sides, by central differences; 2 × 2 × 6 × 18.
 
     Poses and wrenches are shifted alone. Velocities are probed by moving the joints such that the tool moves along one
     direction, because laws that use an arm's model look at its joints; what the joints cannot do is left out.
 
     Args:
-        law: as of :func:`sample_law`.
+        law: as of :func:`sample_law`; one that remembers starts from the same memory every time.
         a: the leader.
         b: the follower.
+        dt: time between steps, [s].
+    """
+    return _probe(law, a, b, dt)[0]
+
+
+def probe_memory(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Memory | None:
+    """What a law with a handle remembers; None for a law that remembers nothing.
 
     Raises:
-        Mismatch: the law keeps a state, which a table of gains cannot hold.
+        Mismatch: the follower's effort depends on it too.
     """
-    if hasattr(law, "handle") or "observers" in law.needs:
-        raise Mismatch(f"law {law.name!r} has a state of its own; its stability is found by simulation, not predicted")
+    if not hasattr(law, "handle"):
+        return None
+    Q = _probe(law, a, b, dt)[1]
+    P, N = np.zeros((HANDLE, HANDLE)), np.zeros((2, 6, HANDLE))
+    for column in range(HANDLE):
+        h = STEPS["position" if column < 6 else "velocity"]
+        found = [_answer(law, (a, b), dt, step * np.eye(HANDLE)[column]) for step in (h, -h)]
+        N[:, :, column], P[:, column] = ((one - other) / (2.0 * h) for one, other in zip(*found, strict=True))
+    if np.abs(N[1]).max() > 1e-6 * max(1.0, float(np.abs(N[0]).max())):
+        raise Mismatch(f"what law {law.name!r} remembers acts on the follower too; farhand run shows whether it shakes")
+    return Memory(P, Q, N[0])
+
+
+def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
+    """Efforts, 2 × 2 × 6 × 18, and memory, 2 × n × 18, over the signals of both sides."""
     law.engage(a, b)
     for side in (a, b):
         side.wrench = np.zeros(6)
-    answers = np.zeros((2, 2, 6, 18))
+    answers, memory = np.zeros((2, 2, 6, 18)), np.zeros((2, HANDLE, 18))
     for number, side in enumerate((a, b)):
         for kind, signal in enumerate(SIGNALS):
             for direction in range(6):
                 column = 6 * kind + direction
-                answers[:, number, :, column] = _difference(law, (a, b), side, signal, np.eye(6)[direction])
-    return answers
+                efforts, kept = _difference(law, (a, b), side, (signal, np.eye(6)[direction]), dt)
+                answers[:, number, :, column], memory[number, :, column] = efforts, kept
+    return answers, memory
 
 
-def _difference(law: Coupling, sides: tuple[Side, Side], side: Side, signal: str, direction: Array) -> Array:
-    """Central difference of both efforts for one signal of one side."""
-    found, h = [], STEPS[signal]
+def _difference(
+    law: Coupling, sides: tuple[Side, Side], side: Side, probe: tuple[str, Array], dt: float
+) -> tuple[Array, Array]:
+    """Central difference of both efforts and of the memory for one signal of one side along one direction."""
+    (signal, direction), found = probe, []
+    h = STEPS[signal]
     for step in (h, -h):
         kept = side.rotation.copy()
         _shift(side, signal, step * direction)
-        found.append(np.array([effort.wrench for effort in law.step(*sides, 1e-3)]))
+        found.append(_answer(law, sides, dt))
         _shift(side, signal, -step * direction)
         side.rotation[:] = kept
-    return (found[0] - found[1]) / (2.0 * h)
+    (up, after_up), (down, after_down) = found
+    return (up - down) / (2.0 * h), (after_up - after_down) / (2.0 * h)
+
+
+def _answer(law: Coupling, sides: tuple[Side, Side], dt: float, memory: Array | None = None) -> tuple[Array, Array]:
+    """Both efforts, and what the law remembers after, as what moved of its handle; what it remembered is put back."""
+    handle = getattr(law, "handle", None)
+    if handle is None:
+        return np.array([effort.wrench for effort in law.step(*sides, dt)]), np.zeros(HANDLE)
+    before = handle.position.copy(), handle.rotation.copy(), handle.twist.copy()
+    if memory is not None:
+        handle.position += memory[:3]
+        handle.rotation[:] = rotation_from_vector(memory[3:6]) @ handle.rotation
+        handle.twist += memory[6:]
+    efforts = np.array([effort.wrench for effort in law.step(*sides, dt)])
+    turned = rotation_vector(handle.rotation @ before[1].T)
+    after = np.concatenate([handle.position - before[0], turned, handle.twist - before[2]])
+    handle.position[:], handle.rotation[:], handle.twist[:] = before
+    return efforts, after
 
 
 def _shift(side: Side, signal: str, by: Array) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from farhand.analysis.stability.loop import Contact, Mode, exponential, share_of
+from farhand.analysis.stability.sampled_law import Memory
 
 Array = np.ndarray
 
@@ -56,6 +57,8 @@ class WholeLoop:
         delay: one way, in ticks.
         velocity_filter: cut-off of velocity made from positions, [Hz]; 0 for true velocity.
         reading: positions of leader and follower as the law sees them over what they are, [-].
+        memory: what the law remembers at the leader's end; None for a law that remembers nothing.
+        observers: rate of the low-pass through which leader and follower know their wrench, [1/s]; 0 for a sensor.
     """
 
     limbs: tuple[Limb, Limb]
@@ -65,6 +68,8 @@ class WholeLoop:
     delay: int = 0
     velocity_filter: float = 0.0
     reading: tuple[float, float] = (1.0, 1.0)
+    memory: Memory | None = None
+    observers: tuple[float, float] = (0.0, 0.0)
 
     @property
     def rubs(self) -> bool:
@@ -78,9 +83,11 @@ class WholeLoop:
         nv = [len(limb.M) for limb in held]
         filtered = self.velocity_filter > 0.0
         sizes = [(4 if filtered else 2) * n for n in nv]
-        starts, total = (0, sizes[0]), sum(sizes)
+        starts, arms = (0, sizes[0]), sum(sizes)
+        total = arms + 12 * any(self.observers) + (0 if self.memory is None else len(self.memory.P))
         signals = [self._signals(side, held[side], starts[side], total) for side in range(2)]
         A, B, R = np.zeros((total, total)), np.zeros((total, 12)), np.zeros((12, total))
+        self._observe(A, signals, arms)
         for side in range(2):
             phi, gamma = moved[side]
             rows = slice(starts[side], starts[side] + 2 * nv[side])
@@ -92,7 +99,36 @@ class WholeLoop:
                 memory = starts[side] + 2 * nv[side]
                 A[memory : memory + nv[side], starts[side] : starts[side] + nv[side]] = np.eye(nv[side])
                 A[memory + nv[side] : memory + 2 * nv[side]] = signals[side][1]
+        if self.memory is not None:
+            B, R = self._remember(self.memory, A, B, R, moved[0][1], [signal[0] for signal in signals])
         return A, *_narrowed(B, R)
+
+    def _observe(self, A: Array, signals: list[tuple[Array, Array]], start: int) -> None:
+        """Let wrenches that are observed come through a low-pass, whose states begin at ``start``."""
+        if not any(self.observers):
+            return
+        for side, rate in enumerate(self.observers):
+            rows, seen = slice(start + 6 * side, start + 6 * side + 6), signals[side][0]
+            share = rate * self.period if rate > 0.0 else 1.0
+            A[rows] = share * seen[12:]
+            A[rows, rows] += (1.0 - share) * np.eye(6)
+            if rate > 0.0:
+                seen[12:] = 0.0
+                seen[12:, rows] = np.eye(6)
+
+    @staticmethod
+    def _remember(
+        memory: Memory, A: Array, B: Array, R: Array, gamma: Array, signals: list[Array]
+    ) -> tuple[Array, Array]:
+        """Add what the law remembers, as the last states, and what crosses the link to it."""
+        n, total = len(memory.P), len(A)
+        rows = slice(total - n, total)
+        A[rows] += memory.Q[0] @ signals[0]
+        A[rows, rows] += memory.P
+        A[: len(gamma), rows] += gamma @ memory.N
+        to_memory = np.zeros((total, n))
+        to_memory[rows] = np.eye(n)
+        return np.hstack([B, to_memory]), np.vstack([R, memory.Q[1] @ signals[1]])
 
     def amplitudes(self, shape: Array) -> tuple[float, float]:
         """How far leader and follower swing along the axis in a mode."""

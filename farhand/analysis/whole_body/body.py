@@ -93,14 +93,14 @@ class WholeBody:
 
     def _placement(self, q: Array, base: pin.SE3) -> pin.SE3:
         """Where the support sole is, for a base."""
-        full = np.concatenate([base.translation, pin.Quaternion(base.rotation).coeffs(), q])
+        full = np.concatenate([pin.SE3ToXYZQUAT(base), q])
         pin.forwardKinematics(self.model, self.data, full)
         return pin.updateFramePlacement(self.model, self.data, self.sole).copy()
 
     def configuration(self, q: Array) -> Array:
         """Base and joints with the support sole in its place; joint angles [rad]."""
         base = self._place * self._placement(q, pin.SE3.Identity()).inverse()
-        return np.concatenate([base.translation, pin.Quaternion(base.rotation).coeffs(), q])
+        return np.concatenate([pin.SE3ToXYZQUAT(base), q])
 
     def at(self, q: Array, v: Array | None = None, a: Array | None = None) -> Load:
         """The load of joint angles [rad], velocities and accelerations; at rest where they are left out."""

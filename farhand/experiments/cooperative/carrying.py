@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from farhand.analysis.team import TeamMetrics
+from farhand.analysis.team_film import filmed
 from farhand.control.direct_force import DirectForce
 from farhand.control.feasibility import Feasibility
 from farhand.control.task import TaskController
 from farhand.errors import FarhandError
-from farhand.experiments.cooperative.film import film
 from farhand.experiments.cooperative.machines import trial, trips
 from farhand.experiments.harness import Figure, Finding, experiment, shared
 from farhand.experiments.mutation import Mutation, changed, patched
+from farhand.experiments.page import Animation
 from farhand.experiments.trial import Run
 from farhand.plants.drive import DrivePlant
 from farhand.rigs import Options, build_rig
@@ -37,6 +38,11 @@ def metrics(found: Run) -> TeamMetrics:
     """Of a team."""
     assert isinstance(found.rig.metrics, TeamMetrics)
     return found.rig.metrics
+
+
+def moving(found: Run) -> Animation:
+    """The run as a film."""
+    return Animation(filmed(metrics(found), found.rig.construction.size))  # type: ignore[attr-defined]
 
 
 def squeeze(found: Run) -> tuple[Array, Array]:
@@ -66,13 +72,19 @@ def decay(found: Run) -> tuple[float, float]:
     "A beam of 20 kg carried by one leader and three followers",
     unit="%",
     criterion="lifted, carried along five points, set down; every share within ± 20 % of nominal in steady carry; "
-    "internal force bounded and decaying; tilt ≤ 10°; no trip",
+    "internal force bounded and decaying; tilt ≤ 10°; no trip; shares are means of 1 s",
     source="task of this project; the source carried 5.2 kg with two followers and a person, and reported no shares",
 )
 def beam() -> Finding:
-    """Shares are means over 1 s while the height hardly changes; squeeze at rest after a leg against the leg's peak."""
+    """Shares in steady carry, squeeze at rest after a leg against the leg's peak.
+
+    Steady carry, fixed before the run: every arm is at its full load, the beam is more than 10 mm above its table and
+    gains or loses less than 10 mm of height in the second before and in the second after. A share is the mean of a
+    second that lies whole in steady carry. Single records (50 per second) are told beside it and do not judge.
+    """
     found = trial("carry")
-    shares, tilt = metrics(found).shares(), np.degrees(found.value("tilt_max"))
+    shares, single = metrics(found).shares(), np.abs(metrics(found).momentary() - 1.0)
+    tilt = np.degrees(found.value("tilt_max"))
     shares = shares if len(shares) else np.zeros((1, len(ARMS)))  # never carried steadily
     worst = 100.0 * float(np.abs(shares - 1.0).max())
     most, left = decay(found)
@@ -82,13 +94,16 @@ def beam() -> Finding:
     carried = up > 0.1 and abs(down) < 2e-3 and along > 0.8
     ok = worst <= 20.0 and tilt <= 10.0 and not trips(found) and most < 150.0 and left < 0.6 and carried
     means = ", ".join(f"{arm} {100.0 * mean:.0f} %" for arm, mean in zip(ARMS, shares.mean(axis=0), strict=True))
+    beyond = 100.0 * float((single > 0.2).any(axis=1).mean()) if len(single) else 100.0
+    momentary = f"{100.0 * single.max(initial=0.0):.0f} % off at most, some arm beyond ± 20 % in {beyond:.0f} % of them"
     note = (
-        f"mean shares {means}; tilt {tilt:.2f}°; squeeze at most {most:.0f} N, at rest after a leg {100 * left:.0f} % "
-        f"of the leg's peak or less; lifted {up:.3f} m, path {along:.2f} m, set down to {1e3 * down:.1f} mm; "
+        f"mean shares {means}; single records: {momentary}; tilt {tilt:.2f}°; squeeze at most {most:.0f} N, at rest "
+        f"after a leg {100 * left:.0f} % of the leg's peak or less; lifted {up:.3f} m, path {along:.2f} m, set down to "
+        f"{1e3 * down:.1f} mm; "
         f"{trips(found) or 'no trip'}"
     )
     pictures = (
-        Figure("The beam and its four arms, twice as fast as they were", lambda: film(trial("carry"))),
+        Figure("The beam and its four arms, twice as fast as they were", lambda: moving(trial("carry"))),
         Figure("What every arm lifts with", draw_loads),
     )
     return Finding(worst, ok, note, figures=pictures)
@@ -120,7 +135,8 @@ def killed() -> Finding:
         f"at most {force:.0f} N of 660 N and {moment:.0f} N·m of 60 N·m at a wrist, {100 * torque:.0f} % of a torque "
         f"limit; at rest after 2 s ({1e3 * stopped:.2f} mm/s), {sunk:.1f} mm lower; {'; '.join(reasons)}"
     )
-    return Finding(force, ok, note)
+    picture = Figure("Follower 2 dies at 13 s", lambda: moving(trial("kill", seconds=17.0)))
+    return Finding(force, ok, note, figures=(picture,))
 
 
 @here(
@@ -152,8 +168,8 @@ def switched() -> Finding:
 
 
 REFUSED = {
-    "load beyond payload": (("rig.mass", 100.0), ("leader", "20", "kg")),
-    "unreachable via-point": (("rig.travel", "0.2,0.1,1.5"), ("way-point 2", "joint 3", "out of reach")),
+    "load beyond payload": (("rig.mass", 100.0), ("leader", "joint 5", "limit 29 N·m", "[0, 20] kg", "at (-0.800")),
+    "unreachable via-point": (("rig.travel", "0.2,0.1,1.5"), ("way-point 2", "joint 3", "limit at most", "at (-0.800")),
     "singular path": (
         ("rig.travel", "0.2,0.1,1.0"),
         ("joint 4", "singular", "limit 0.02", "between way-points 1 and 2"),

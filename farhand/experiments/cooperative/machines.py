@@ -14,6 +14,7 @@ from farhand.experiments.trial import Run, run
 from farhand.rigs import Options, build_rig
 from farhand.rigs.cooperative_parts import guiding
 from farhand.rigs.cooperative_parts.guiding import Centred, Guided, Shared
+from farhand.rigs.cooperative_parts.scenarios import GIVEN
 from farhand.safety.machine import Machine
 from farhand.spatial import rotation_from_quaternion, rpy_from_rotation
 
@@ -26,6 +27,14 @@ here = functools.partial(experiment, group="cooperative")
 def trial(scenario: str, *settings: tuple[str, object], seconds: float | None = None) -> Run:
     """One scenario of the rig."""
     return run(build_rig("cooperative", Options(scenario=scenario, settings=list(settings))), seconds)
+
+
+@shared
+def left_alone(seconds: float) -> Run:
+    """SM-1 with a person who lets go of the object and does not come back."""
+    rig = build_rig("cooperative", Options(scenario="weigh"))
+    rig.session.commands.clear()
+    return run(rig, seconds, *GIVEN)
 
 
 def job(found: Run, number: int = 0) -> Guided:
@@ -75,12 +84,13 @@ def unknown_object() -> Finding:
 
     The published script stops supporting the weight when guiding begins: friction holds it. Ours goes on at the mean.
     """
-    found = trial("weigh")
-    mass, drift, angle = job(found).mass, moved(found, 4.4, 5.4), turned(found)
+    found, alone = trial("weigh"), left_alone(9.5)
+    began = next(h.time_ns * 1e-9 for h in job(alone).machine.happenings if h.target == "guide")
+    mass, drift, angle = job(found).mass, moved(alone, began, began + 5.0), turned(found)
     late = moved(found, 12.6, 12.95)
     off = 100.0 * abs(mass / 2.122 - 1.0)
-    ok = off < 1.0 and max(drift, late) < 10.0 and angle < 20.0 and not trips(found)
-    note = f"{mass:.4f} kg of 2.122 kg; drift {drift:.2f} mm in the second after hand-over; turned {angle:.2f}°"
+    ok = off < 1.0 and max(drift, late) < 10.0 and angle < 20.0 and not trips(found) and not trips(alone)
+    note = f"{mass:.4f} kg of 2.122 kg; drift {drift:.2f} mm in the 5 s after hand-over; turned {angle:.2f}°"
     return Finding(off, ok, note)
 
 

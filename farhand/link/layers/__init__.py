@@ -3,6 +3,7 @@
 from farhand.coupling import Coupling, laws_with
 from farhand.errors import Mismatch, UnknownName
 from farhand.link.layers.layer import EnergyPort, FollowerPort, LeaderPort
+from farhand.link.layers.playout import Playout
 from farhand.link.layers.tank import EnergyTank
 from farhand.link.layers.tdpa import TimeDomainPassivity
 from farhand.link.layers.waves import WaveFollower, WaveLeader, WavePort, WaveVariables
@@ -20,6 +21,7 @@ __all__ = [
     "FollowerPort",
     "Layer",
     "LeaderPort",
+    "Playout",
     "Port",
     "TimeDomainPassivity",
     "WaveFollower",

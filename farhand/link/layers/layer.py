@@ -76,6 +76,11 @@ class EnergyPort(ABC):
         self.heard = max(self.heard, float(given.sum()))
         self.heard_taken = float(taken.sum())
 
+    def forget(self) -> None:
+        """The other end has started anew: it knows nothing of what was given and taken, nor shall this one."""
+        self.given[:] = self.taken[:] = 0.0
+        self.heard = self.heard_taken = 0.0
+
     @property
     def budget(self) -> float:
         """What may still be taken out here, [J]."""
@@ -113,19 +118,38 @@ class LeaderPort(EnergyPort):
     A damper at a crawl takes too little, so the force itself fades while the account is overdrawn, to nothing at
     ``lent``: what cannot be paid for is not felt. Beside that the hand is charged, by damping, for what is missing from
     both reserves: over a link it presses on for a whole round trip before it feels anything; what the follower does
-    meanwhile, and the push that later brings the hand back out, must have been paid for.
+    meanwhile, and the push that later brings the hand back out, must have been paid for. What is known of the other end
+    is a round trip old by the time an answer arrives there, so what it takes in that time is sent ahead.
+
+    Attributes:
+        pace: how fast the other end takes energy out, averaged over a round trip, [W].
     """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.pace, self._known_taken = 0.0, 0.0
+
+    def forget(self) -> None:
+        """The other end has started anew."""
+        super().forget()
+        self.pace, self._known_taken = 0.0, 0.0
 
     @property
     def reserve(self) -> float:
         """What this end has put in and the other not yet taken out, as far as is known, [J]."""
         return float(self.given.sum()) - self.heard_taken
 
+    @property
+    def owed(self) -> float:
+        """What is missing from the other end's reserve, with what it will have taken until an answer arrives, [J]."""
+        return max(0.0, self.wanted + max(0.0, self.pace) * self.round_trip - self.reserve)
+
     def push(self, wrench: Array, twist: Array, dt: float) -> Array:
         """The wrench that may be exerted on the arm: as asked, with damping where energy would be made."""
+        self._watch(dt)
         resisting, settings, pushed = WEIGHTS * twist, self.settings, self._wrench
         speed, budget = float(resisting.dot(twist)), self.budget
-        added = settings.fill * (self.missing + max(0.0, self.wanted - self.reserve))
+        added = settings.fill * (self.missing + self.owed)
         np.multiply(wrench, _share(budget, settings.lent), pushed)
         out = float(np.maximum(pushed * twist, 0.0).sum()) * dt
         if out > budget and speed > 0.0:
@@ -135,12 +159,19 @@ class LeaderPort(EnergyPort):
         self.account(pushed * twist * dt)
         return pushed
 
+    def _watch(self, dt: float) -> None:
+        """See how fast the other end takes energy out."""
+        if dt > 0.0:
+            share = min(1.0, dt / max(self.round_trip, dt))
+            self.pace += share * ((self.heard_taken - self._known_taken) / dt - self.pace)
+        self._known_taken = self.heard_taken
+
     def _divide(self, energy: float) -> tuple[float, float]:
         """As both ends need it; of what neither needs a second reserve stays here, to push the hand back out with.
 
         The rest is lost, so that no end has more to spend than it should.
         """
-        here, there = self.missing, max(0.0, self.wanted - self.reserve)
+        here, there = self.missing, self.owed
         share = 1.0 / max(here + there, energy)
         spare = max(0.0, 2.0 * self.wanted - self.budget - here * share * energy)
         more = min(1.0 - (here + there) * share, spare / energy)
@@ -165,7 +196,8 @@ class FollowerPort(EnergyPort):
     to the leader, or is lost if the link is slow.
 
     A spring between that reference and the follower is passive by itself. Other laws may not be: a second account
-    compares what went in at the reference with what came out at the follower, and damps the follower for the rest.
+    compares what went in at the reference with what came out at the follower, and damps the follower for the rest;
+    what a damper cannot take, because there is hardly any motion, is not exerted.
 
     Attributes:
         behind: by how much the reference is held back, [m] ×3 and [rad] ×3.
@@ -214,13 +246,14 @@ class FollowerPort(EnergyPort):
             dt: time since the last call, [s].
         """
         resisting, pushed = WEIGHTS * twist, self._wrench
-        speed = scale * float(resisting.dot(twist)) * dt
-        self.inside -= scale * float(wrench.dot(twist)) * dt
-        owed = -self.inside - self.settings.lent
+        speed, out = scale * float(resisting.dot(twist)) * dt, scale * float(wrench.dot(twist)) * dt
+        owed = out - self.inside - self.settings.lent
         self.added = min(owed / speed, self.settings.damping_limit) if owed > 0.0 and speed > 0.0 else 0.0
-        self.inside += self.added * speed
+        unpaid = owed - self.added * speed
+        share = _share(-unpaid, self.settings.lent) if unpaid > 0.0 and out > 0.0 else 1.0
+        self.inside += self.added * speed - share * out
         np.multiply(resisting, -self.added, pushed)
-        pushed += wrench
+        pushed += share * wrench
         return pushed
 
     def _step(self, position: Array, rotation: Array) -> Array:

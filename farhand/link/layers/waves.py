@@ -33,7 +33,10 @@ class WaveVariables:
     A wave used twice, because a packet is late or lost, would make energy: each end knows from the packets how much
     was sent in all, and weakens a wave beyond that. What losses leave over pays for moving the reference back to where
     the leader is said to be: drift compensation. With b matched to the law's damper waves are not reflected at the
-    follower. It does badly in free motion, where the hand feels 2 b v at first and half of it under way.
+    follower. It does badly in free motion, where the hand feels 2 b v at first and half of it under way, and in contact
+    over a long link: under a force F the reference stays F T/b behind for T one way, as if a spring b/T lay in between.
+    To move it all the way would take F² T/2b that nobody has paid, so ``recovery`` is kept slow: its work is booked
+    against the force alone, and a quick one would send back waves with more than that.
 
     Attributes:
         impedance: b for translation, [N·s/m]; 0 to match the law's damping. Rotation goes along in proportion.
@@ -44,7 +47,7 @@ class WaveVariables:
     needs: ClassVar[frozenset[str]] = frozenset({"velocity-force-port"})
 
     impedance: float = parameter(0.0, "N·s/m", "wave impedance, 0 to match the law's damping", 0.0, 1e4)
-    recovery: float = parameter(5.0, "1/s", "how quickly drift is taken out", 0.0, 1e3)
+    recovery: float = parameter(5.0, "1/s", "how quickly drift is taken out", 0.0, 5.0)
 
     def ports(self) -> tuple[WaveLeader, WaveFollower]:
         """The two ends."""
@@ -85,6 +88,11 @@ class WavePort:
     def budget(self) -> float:
         """Energy of the waves that have arrived and not been used, [J]."""
         return float(np.maximum(self.heard - self.taken, 0.0).sum())
+
+    def forget(self) -> None:
+        """The other end has started anew: it knows nothing of the waves so far, nor shall this one."""
+        self.given[:] = self.taken[:] = self.heard[:] = self._wave[:] = 0.0
+        self.heard_taken = 0.0
 
     def hear(self, given: Array, taken: Array) -> None:
         """Take note of the energy that the other end has sent; older sums say nothing new."""

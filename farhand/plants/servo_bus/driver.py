@@ -40,6 +40,7 @@ class ServoDriver:
         sent: positions sent last, [counts].
         heard: positions read last, or sent last where nothing was read, [counts].
         assumed: which of :attr:`heard` were not read.
+        speed: sent with every reading, 255 for the top speed.
         fault: why it commands no more, or None.
         answers: how many came.
         missed: how many did not.
@@ -49,6 +50,7 @@ class ServoDriver:
         self.joints, self.patience = list(joints), patience
         self.sent, self.heard = np.array(start, dtype=float), np.array(start, dtype=float)
         self.assumed = np.ones(len(self.joints), dtype=bool)
+        self.speed = 0xFF
         self.fault: str | None = None
         self.answers = self.missed = 0
         self._silences = [0] * len(self.joints)
@@ -102,12 +104,18 @@ class ServoDriver:
         """Have every servo stop where it is."""
         yield Frame(frames.GO, 0), True
 
+    def let_go(self) -> Exchange:
+        """Have every servo give way, and read where the limb is moved to."""
+        yield Frame(frames.RELEASE), True
+        for index in range(len(self.joints)):
+            yield from self._read(index)
+
     def nothing(self) -> Exchange:
         """Say nothing at all."""
         yield from ()
 
-    def _read(self, index: int, speed: int = 0xFF) -> Exchange:
-        answer = yield frames.read(self.joints[index].id, speed), True
+    def _read(self, index: int) -> Exchange:
+        answer = yield frames.read(self.joints[index].id, self.speed), True
         position = frames.position(answer)
         self._note(index, position)
         self.assumed[index] = position is None

@@ -10,8 +10,9 @@ import numpy as np
 
 from farhand.control.controller import Channels
 from farhand.errors import BadValue
+from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointPosition, JointTorque, Sample
-from farhand.plants.servo import RATED_VOLTAGE, ServoLoop, Servos
+from farhand.plants.servo import FULL_SPEED, RATED_VOLTAGE, ServoLoop, Servos
 from farhand.plants.servo_bus.battery import Battery
 from farhand.plants.servo_bus.driver import Exchange, SerialLine, ServoDriver
 from farhand.plants.servo_bus.frames import FRAME_NS, Frame
@@ -31,6 +32,19 @@ IDLE_NS = 40_000_000
 
 
 @dataclass
+class ServoOrders:
+    """What an operator asks of all servos beside their positions.
+
+    Attributes:
+        speed: of their motion, 255 for the top speed.
+        passive: whether they let go, so that the limb can be moved by hand; its positions are still read.
+    """
+
+    speed: int = parameter(FULL_SPEED, "-", "speed of the servos, 255 for the top speed", 1, FULL_SPEED)
+    passive: bool = parameter(False, "-", "whether the servos let go")
+
+
+@dataclass
 class BusParts:
     """What a simulated limb on the bus is made of.
 
@@ -39,12 +53,14 @@ class BusParts:
         faults: what goes wrong.
         loop: in the servos.
         battery: what feeds them.
+        orders: what an operator asks of them.
     """
 
     timing: BusTiming = field(default_factory=BusTiming)
     faults: BusFaults = field(default_factory=BusFaults)
     loop: ServoLoop = field(default_factory=ServoLoop)
     battery: Battery = field(default_factory=Battery)
+    orders: ServoOrders = field(default_factory=ServoOrders)
 
 
 class Gear:
@@ -180,6 +196,10 @@ class ServoBusPlant(SimulatedPlant):
             return driver.halt()
         if self.fault is not None:
             return driver.nothing()
+        driver.speed = self.parts.orders.speed
+        if self.parts.orders.passive:
+            self._wanted = driver.heard.copy()  # where it stays when they hold again
+            return driver.let_go()
         return driver.refresh(self._wanted) if self.parts.timing.read_back else driver.command(self._wanted)
 
     def _finish(self, now_ns: int) -> None:

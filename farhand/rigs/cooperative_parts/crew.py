@@ -20,11 +20,22 @@ from farhand.friction import Gears
 from farhand.plants.filtered import Filters
 from farhand.rigs.cooperative_parts.arms import TOOL_MASS, TeamArm, gripping_robot, make_arm, placement_at
 from farhand.rigs.cooperative_parts.guiding import GUIDED
-from farhand.rigs.cooperative_parts.jobs import Follow, FollowerCarry, Job, Lead, LeaderCarry, Report
+from farhand.rigs.cooperative_parts.jobs import Follow, FollowerCarry, Holding, Job, Lead, LeaderCarry, Report
 from farhand.rigs.cooperative_parts.shape import HEIGHT, REACH, Cooperative
 from farhand.rigs.rig import Scenario
-from farhand.robots.edits import add_payload
-from farhand.world import ForceHand, Grip, GuidedSpring, ImpedanceHand, Placed, ToolSpring, World, box
+from farhand.robots.edits import Edit, add_payload
+from farhand.world import (
+    ForceHand,
+    Grip,
+    GuidedSpring,
+    ImpedanceHand,
+    Jaws,
+    Placed,
+    ToolSpring,
+    World,
+    add_pads,
+    box,
+)  # fmt: skip
 
 Array = np.ndarray
 
@@ -92,17 +103,16 @@ def _team_on_beam(shape: Cooperative, scenario: Scenario, report: Report, rng: n
     """One leader and its followers around a beam that lies on a table."""
     names, placed = shape.names, _around(shape)
     middle = np.array([0.0, 0.0, HEIGHT])
-    placed[THING] = Placed(box(shape.size, shape.mass, middle, (shape.size[0] + 1.5, shape.size[1] + 0.8)))
+    table, off = (shape.size[0] + 1.5, shape.size[1] + 0.8), np.array([shape.off_centre, 0.0, 0.0])
+    placed[THING] = Placed(box(shape.size, shape.mass, middle, table, off))
     path = carrying_path(shape, np.zeros(3))
-    _refuse_impossible(shape, placed, path)
+    _refuse_impossible(shape, placed, dict.fromkeys(names, path), shape.mass * shape.shares)
     world = World(placed, shape.plant_ns, shape.gravity)
     arms: list[TeamArm] = []
     jobs: list[Job] = []
     parameters: dict[str, Any] = {}
     for number, name in enumerate(names):
-        arm, grip = _beam_arm(world, name, shape, rng), Grip()
-        grip.misfit = np.array([0.0, 0.0, 0.0]) if name == "leader" else shape.misfit * np.array([1.0, -1.0, 0.5])
-        world.tie(name, THING, f"grip_{name}", grip)
+        arm, grip = _beam_arm(world, name, shape, rng), HOLDS[shape.grip](world, name, shape)
         start = world.ports[name].tool.position.copy()
         guide = _guide(carrying_path(shape, start), world.ports[name].tool.rotation.copy())
         job = (
@@ -115,6 +125,31 @@ def _team_on_beam(shape: Cooperative, scenario: Scenario, report: Report, rng: n
         jobs.append(job)
         parameters[name] = {**arm.parameters, "job": job.parameters, "grip": grip}
     return Crew(world, arms, jobs, THING, _lag(arms[0]), parameters)
+
+
+def _by_pads(world: World, name: str, shape: Cooperative) -> Grip:
+    """Pads in the world's own terms; a follower's close a little beside where they stand."""
+    grip = Grip()
+    grip.misfit = (0.0 if name == "leader" else shape.misfit) * np.array([1.0, -1.0, 0.5])
+    world.tie(name, THING, f"grip_{name}", grip)
+    return grip
+
+
+def _by_contact(world: World, name: str, shape: Cooperative) -> Jaws:
+    """Pads that the physics engine lets touch the beam."""
+    jaws = Jaws()
+    world.grasp(name, THING, jaws)
+    return jaws
+
+
+HOLDS: dict[str, Callable[[World, str, Cooperative], Holding]] = {"pads": _by_pads, "contact": _by_contact}
+"""How an arm holds a beam."""
+
+PADDED: dict[str, Callable[[Cooperative], list[Edit]]] = {
+    "pads": lambda shape: [],
+    "contact": lambda shape: [add_pads(float(shape.size[2]), Jaws.crush)],
+}
+"""What that needs on the gripper."""
 
 
 def _beam_arm(world: World, name: str, shape: Cooperative, rng: np.random.Generator) -> TeamArm:
@@ -132,7 +167,7 @@ def _around(shape: Cooperative) -> dict[str, Placed]:
     """Arms on both long sides of the object, facing it."""
     placed = {}
     for name, (x, y, _) in zip(shape.names, shape.places, strict=True):
-        robot, side = gripping_robot(), float(np.sign(y))
+        robot, side = gripping_robot().edited(*PADDED[shape.grip](shape)), float(np.sign(y))
         stand = placement_at(float(x), float(y) + side * REACH, -side * np.pi / 2.0)
         placed[name] = Placed(robot, stand, robot.postures["table"])
     return placed
@@ -150,19 +185,27 @@ def _guide(points: list[tuple[float, Array]], rotation: Array) -> Trajectory:
     return Trajectory([Waypoint(t, p, rotation) for t, p in points])
 
 
-def _refuse_impossible(shape: Cooperative, placed: dict[str, Placed], path: list[tuple[float, Array]]) -> None:
-    """Look at every arm's part of the task before anything moves."""
-    for number, name in enumerate(shape.names):
+def _refuse_impossible(
+    shape: Cooperative, placed: dict[str, Placed], paths: dict[str, list[tuple[float, Array]]], shares: Array
+) -> None:
+    """Look at every arm's part of the task before anything moves.
+
+    Args:
+        shape: of the rig.
+        placed: the arms where they stand.
+        paths: what each tool is to do, times [s] and ways from where it is [m].
+        shares: of the object's mass that each arm carries, [kg].
+    """
+    for share, (name, path) in zip(shares.tolist(), paths.items(), strict=True):
         item = placed[name]
+        robot = item.robot.edited(add_payload(share, (0.0, 0.0, 0.0))) if share else item.robot
         arm = Arm.of(item.robot, item.placement, shape.gravity)
-        arm.update(item.robot.postures["table"], np.zeros(6))
-        share = float(shape.mass * shape.shares[number])
-        check = Feasibility(
-            item.robot.edited(add_payload(share, (0.0, 0.0, 0.0))), item.placement, shape.gravity, step=0.1
-        )
+        q = item.robot.postures["table"]
+        arm.update(q, np.zeros(6))
+        check = Feasibility(robot, item.placement, shape.gravity, step=0.1 * min(1.0, shape.tempo))
         try:
-            check.check_load(share, TOOL_MASS)
-            check.check(_guide([(t, arm.position + p) for t, p in path], arm.rotation.copy()), item.q)
+            check.check_load(share, TOOL_MASS, q)
+            check.check(_guide([(t, arm.position + p) for t, p in path], arm.rotation.copy()), q)
         except FarhandError as error:
             raise BadValue(f"{name}: {error}") from None
 
@@ -181,6 +224,9 @@ def _pair_on_spring(shape: Cooperative, scenario: Scenario, report: Report, rng:
         "follower_1": placement_at(REACH + gap / 2.0, 0.0, np.pi),
     }
     placed = {name: Placed(robot, stands[name], robot.postures["table"]) for name, robot in robots.items()}
+    moves = [(0.0, (0, 0, 0)), (5.0, (0.25, 0, 0)), (10.0, (0.05, 0, 0))]
+    way = [(t * shape.tempo, np.array(p, dtype=float)) for t, p in moves]
+    _refuse_impossible(shape, placed, dict.fromkeys(placed, way), np.zeros(2))
     world = World(placed, shape.plant_ns, shape.gravity)
     spring = GuidedSpring() if shape.spring == "compression" else ToolSpring(stiffness=200.0)
     world.tie("leader", "follower_1", "spring", spring)
@@ -190,8 +236,7 @@ def _pair_on_spring(shape: Cooperative, scenario: Scenario, report: Report, rng:
     makes = follow_controller(shape, force, loop, True)
     follower = make_arm(world, "follower_1", shape, makes, Filters(r_wrench=500.0), rng.spawn(1)[0])
     tool = world.ports["leader"].tool
-    moves = [(0.0, (0, 0, 0)), (5.0, (0.25, 0, 0)), (10.0, (0.05, 0, 0))]
-    guide = _guide([(t * shape.tempo, tool.position + np.array(p)) for t, p in moves], tool.rotation.copy())
+    guide = _guide([(t, tool.position + p) for t, p in way], tool.rotation.copy())
     follow = Follow(follower, None, shape.gravity, report)
     follow.press.force = (
         20.0 if shape.spring == "compression" else 0.0
@@ -223,12 +268,16 @@ for one arm k_df = 200 N·s/m, ten times the published, as a grip of some 100 N/
 
 def _person_and_followers(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
     """A person guides an object that one follower holds, or several hold together."""
+    if shape.grip != "pads":  # an object is not at the height of the jaws, so one of them would not touch it
+        raise BadValue(f"rig.grip = {shape.grip} holds a beam only (rig.coupling = beam); with a person it is pads")
     placed, job = _around(shape), shape.job if shape.job in GUIDED else "share"
     size, at = shape.size, np.array([0.0, 0.0, HEIGHT])
     if shape.followers == 1:
         at[:2] = shape.places[0, :2] + [0.0286, 0.0]  # its centre is not where it is gripped
         at[2] -= 0.0087
     table = (size[0] + 0.5, size[1] + 0.5) if job == "lift" else None
+    shares = shape.mass * (shape.shares if shape.followers > 1 else np.ones(1))
+    _refuse_impossible(shape, placed, dict.fromkeys(shape.names, _guided(scenario)), shares)
     placed[THING] = Placed(box(size, shape.mass, at, table))
     world = World(placed, shape.plant_ns, shape.gravity)
     hand = ImpedanceHand(
@@ -250,6 +299,16 @@ def _person_and_followers(shape: Cooperative, scenario: Scenario, report: Report
         jobs.append(GUIDED[job](arm, grip, shape.gravity, report))
         parameters[name] = {**arm.parameters, "job": jobs[-1].parameters, "grip": grip}
     return Crew(world, arms, jobs, THING, None, parameters)
+
+
+def _guided(scenario: Scenario) -> list[tuple[float, Array]]:
+    """Where a person takes the object, as far as that is planned: times [s] and ways [m]."""
+    way, points = np.zeros(3), [(0.0, np.zeros(3))]
+    for move in scenario.moves:
+        points.append((move.start, way))
+        way = way + np.array(move.translation)
+        points.append((move.end, way))
+    return [*dict(points).items()] if scenario.moves else [(0.0, way), (1.0, way)]
 
 
 MAKERS = {"beam": _team_on_beam, "spring": _pair_on_spring, "human": _person_and_followers}

@@ -15,10 +15,11 @@ from farhand.parameters import parameter
 from farhand.rigs.cooperative_parts.arms import TeamArm
 from farhand.safety.machine import ANY, Interlock, Machine, State, Transition
 from farhand.sensing.kalman import steady_gain
-from farhand.world import Grip
+from farhand.world import Grip, Jaws
 
 Array = np.ndarray
 Report = Callable[[int, str], None]
+Holding = Grip | Jaws
 
 UP = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
@@ -77,7 +78,7 @@ class Job:
         loaded: how much of its share it carries, [N].
     """
 
-    def __init__(self, arm: TeamArm, grip: Grip | None, gravity: float, report: Report) -> None:
+    def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report) -> None:
         self.arm, self.grip, self.gravity, self.report = arm, grip, gravity, report
         self.orders, self.pace = Orders(), Pace()
         self.loaded = 0.0
@@ -171,7 +172,7 @@ class FollowerCarry(Job):
 
     controller: DirectForce
 
-    def __init__(self, arm: TeamArm, grip: Grip | None, gravity: float, report: Report) -> None:
+    def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report) -> None:
         assert isinstance(arm.controller, DirectForce)
         self.controller, self.bleed, self._expected = arm.controller, SqueezeBleed(), 0.0
         super().__init__(arm, grip, gravity, report)
@@ -237,7 +238,7 @@ class LeaderCarry(Job):
         path: of its tool, from its own beginning.
     """
 
-    def __init__(self, arm: TeamArm, grip: Grip | None, gravity: float, report: Report, path: Any) -> None:
+    def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report, path: Any) -> None:
         self.path = path
         super().__init__(arm, grip, gravity, report)
 
@@ -280,7 +281,7 @@ class Press:
 class Follow(Job):
     """A follower that has nothing to do but to follow the force at its wrist, and to keep in touch."""
 
-    def __init__(self, arm: TeamArm, grip: Grip | None, gravity: float, report: Report) -> None:
+    def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report) -> None:
         self.press, self._pressed = Press(), 0.0
         super().__init__(arm, grip, gravity, report)
 

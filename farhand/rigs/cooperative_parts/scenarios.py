@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from farhand.control.trajectory import Move
+from farhand.rigs.cooperative_parts.shape import Cooperative
 from farhand.rigs.rig import Scenario
 from farhand.world import ForcePulse
 
@@ -15,17 +19,37 @@ def orders(time: float, order: str, followers: int, leader: bool = True) -> tupl
     return tuple(f"{time:g}:set {arm}.job.orders.order={order}" for arm in arms)
 
 
+GO, PATH = 6.5, 23.0
+"""When the leader of a carry begins, and how long its path takes at normal tempo, [s]."""
+
+
 def carrying(followers: int = 3, tempo: float = 1.0) -> tuple[str, ...]:
-    """Grasp, take up the load, carry, put down, release."""
-    end = 7.0 + 23.0 * tempo
+    """Grasp, take up the load, carry, put down, release; the path takes ``tempo`` times its normal time."""
+    end = GO + 0.5 + PATH * tempo
     return (
         *orders(0.5, "grasp", followers),
         *orders(3.5, "lift", followers, leader=False),
-        "6.5:set leader.job.orders.order=go",
+        f"{GO:g}:set leader.job.orders.order=go",
         *orders(end + 0.5, "lower", followers, leader=False),
         *orders(end + 3.5, "release", followers),
     )
 
+
+def on_the_way(commands: tuple[str, ...], tempo: float) -> tuple[str, ...]:
+    """Commands of a carry, each at the same place of the path whatever its tempo."""
+    parts = [command.split(":", 1) for command in commands]
+    return tuple(f"{GO + tempo * (float(time) - GO):g}:{what}" for time, what in parts)
+
+
+KILLED = ("13:set follower_2.drive.dead=true",)
+SWITCHED = (
+    "11:set follower_1.force.kp=5",
+    "12:set follower_2.force.mode=hold-moment",
+    "13:set follower_3.filters.r_wrench=500",
+    "14:set leader.loop.kp=300",
+    "15:set leader.filters.r_velocity=50",
+)
+"""What happens on the way, at normal tempo."""
 
 SOFT = {"stiffness": 200, "damping": 40, "rotational_stiffness": 5, "rotational_damping": 1}
 """A person's grip while guiding; assumed, [N/m], [N·s/m], [N·m/rad], [N·m·s/rad]."""
@@ -59,20 +83,13 @@ SCENARIOS = {
             "kill",
             "as carry, but the controller of one follower dies on the way",
             18.0,
-            commands=(*carrying(), "13:set follower_2.drive.dead=true"),
+            commands=(*carrying(), *KILLED),
         ),
         Scenario(
             "switch",
             "as carry, with gains, mode and filter changed on the way",
             20.0,
-            commands=(
-                *carrying(),
-                "11:set follower_1.force.kp=5",
-                "12:set follower_2.force.mode=hold-moment",
-                "13:set follower_3.filters.r_wrench=500",
-                "14:set leader.loop.kp=300",
-                "15:set leader.filters.r_velocity=50",
-            ),
+            commands=(*carrying(), *SWITCHED),
         ),
         Scenario(
             "pair",
@@ -134,3 +151,31 @@ SCENARIOS = {
 
 DEFAULTS = {"beam": "carry", "spring": "pair", "human": "guide"}
 """What happens in each coupling if nothing is said."""
+
+
+def _carried(*on: str) -> Callable[[Scenario, Cooperative], Scenario]:
+    """A carry by as many arms and at such a tempo as the rig has."""
+
+    def fit(scenario: Scenario, shape: Cooperative) -> Scenario:
+        commands = (*carrying(shape.followers, shape.tempo), *on_the_way(on, shape.tempo))
+        longer = (shape.tempo - 1.0) * (scenario.seconds - GO if on else PATH)
+        return replace(scenario, commands=commands, seconds=scenario.seconds + longer)
+
+    return fit
+
+
+def _pushed(scenario: Scenario, shape: Cooperative) -> Scenario:
+    return replace(scenario, seconds=scenario.seconds + 10.0 * (shape.tempo - 1.0))
+
+
+FITS: dict[str, Callable[[Scenario, Cooperative], Scenario]] = {
+    "carry": _carried(),
+    "kill": _carried(*KILLED),
+    "switch": _carried(*SWITCHED),
+    "pair": _pushed,
+}
+
+
+def fitted(scenario: Scenario, shape: Cooperative) -> Scenario:
+    """The scenario for this number of followers and this tempo."""
+    return FITS.get(scenario.name, lambda same, _: same)(scenario, shape)

@@ -52,6 +52,7 @@ class Cooperative:
         tempo: time of the path over its normal time, [-].
         misfit: how far each follower's jaws close beside where they stand, [m].
         friction: gears of the plants, one of the published sets or ``none``.
+        grip: how arms hold a beam: ``pads`` in the world's own terms, or ``contact`` of the physics engine.
         spring: ``compression`` as in the published experiment, or ``ideal`` as in its simulation.
     """
 
@@ -70,6 +71,7 @@ class Cooperative:
     friction: str = parameter(
         "reduced", "-", "friction of the gears", choices=("none", "zengin", "akbas", "reduced")
     )  # published
+    grip: str = parameter("pads", "-", "how arms hold a beam", choices=("pads", "contact"))
     spring: str = parameter("compression", "-", "kind of spring", choices=("compression", "ideal"))
 
     @property

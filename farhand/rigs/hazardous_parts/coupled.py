@@ -8,7 +8,7 @@ from farhand.analysis.threshold import load_operators
 from farhand.arm import Arm
 from farhand.bridge import Bridge, DirectBridge
 from farhand.control.force_map import ForceMap
-from farhand.coupling import Coupling, PositionForce
+from farhand.coupling import Admittance, Coupling, PositionForce
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import connect
 from farhand.link.layers import Layer
@@ -22,9 +22,18 @@ from farhand.station import Station
 
 MakeLaw = Callable[[WorkspaceMapping], Coupling]
 
+HANDLE_DAMPING = 600.0
+"""Of an admittance's handle, derived, [N·s/m]: the follower's drives act 50 ms late and its wrench is felt 126 ms late,
+so a wall of k N/m answers a handle at v with k v τ, τ = 0.18 s; against the rig's own 5000 N/m times 0.7, a lighter
+one is thrown back until the leader trips."""
+
 
 def law_maker(law: type[Coupling], shape: Hazardous) -> MakeLaw:
-    """What makes the law with a mapping; the position–force law gets the operator's map if the shape says so."""
+    """What makes the law with a mapping.
+
+    The position–force law gets the operator's map if the shape says so, an admittance a handle that the slow follower
+    bears.
+    """
     people = load_operators()
     profiles = {"mean": people.limits(), **{name: people.limits(name) for name in people.names}}
 
@@ -34,6 +43,9 @@ def law_maker(law: type[Coupling], shape: Hazardous) -> MakeLaw:
             made.force_map = ForceMap(profiles=profiles)  # published, Tables 4.1 and 4.2; rounded means by default
             made.force_map.operator = shape.operator
             made.force_map.refresh()
+        if isinstance(made, Admittance):
+            made.damping = HANDLE_DAMPING
+            made.refresh()
         return made
 
     return make

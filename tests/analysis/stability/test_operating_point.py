@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,14 +77,32 @@ def test_hands_go_by_name_or_number(rig):
         operating_point(built.session, built.world, "1,2")
 
 
-def test_followers_that_take_velocities_and_laws_with_a_state_are_refused(rig):
-    """With the reason."""
+def test_followers_that_take_velocities_are_refused(rig):
+    """With the reason, and what to do instead."""
     velocities = rig("hazardous")
-    with pytest.raises(Mismatch, match="takes joint velocity, not torques"):
+    with pytest.raises(Mismatch, match=r"takes joint velocity, not torques.*farhand compare"):
         operating_point(velocities.session, velocities.world)
-    handle = rig(law="admittance")
-    with pytest.raises(Mismatch, match="has a state of its own"):
-        operating_point(handle.session, handle.world)
+
+
+def test_the_handle_of_an_admittance_is_part_of_the_loop(rig):
+    """A stiffer wall is too much for it, a heavier handle bears more; held still it would not shake."""
+    soft = {"hand__stiffness": 200.0, "hand__damping": 5.0, "wall__stiffness": 1000.0, "wall__damping": 20.0}
+    points = [operating_point(b.session, b.world) for b in (rig(law="admittance", law__mass=m, **soft) for m in (4, 8))]
+    light, heavy = (wall_limit(point, 15) for point in points)
+    assert 1000.0 < light < heavy < 1e5
+    assert not stable(points[0].at_wall(2.0 * light))
+    assert stable(replace(points[0].at_wall(2.0 * light), memory=None))
+
+
+def test_an_observer_makes_wrenches_late(rig):
+    """A slow one bears less; one as quick as a tick is a sensor that is a tick late."""
+    soft = {"hand__stiffness": 200.0, "hand__damping": 5.0, "wall__stiffness": 1000.0, "wall__damping": 20.0}
+    slow, quick = (rig(law="four-channel-sensorless", rig__observer_gain=gain, **soft) for gain in (20.0, 800.0))
+    sensed = rig(law="four-channel", **soft)
+    loops = [operating_point(built.session, built.world).whole for built in (slow, quick, sensed)]
+    assert [loop.observers for loop in loops] == [(20.0, 20.0), (800.0, 800.0), (0.0, 0.0)]
+    largest = [np.abs(np.linalg.eigvals(A + B @ R)).max() for A, B, R in (loop.matrices() for loop in loops)]
+    assert abs(largest[1] - largest[2]) < 0.2 * abs(largest[0] - largest[2])
 
 
 def test_coarser_encoders_and_longer_delays_never_raise_the_limit(rig):

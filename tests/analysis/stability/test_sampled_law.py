@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.analysis.stability.sampled_law import probe_law, sample_law
+from farhand.analysis.stability.sampled_law import probe_law, probe_memory, sample_law
 from farhand.coupling import Admittance, PositionForce, PositionPosition, Side, Spring
-from farhand.errors import Mismatch
 from farhand.mapping import WorkspaceMapping
 
 X = np.array([1.0, 0.0, 0.0])
@@ -49,7 +48,13 @@ def test_rotations_are_probed_too():
     np.testing.assert_allclose(table[1, 0, :3, 3:6], 0.0, atol=1e-9)
 
 
-def test_a_law_with_a_state_is_refused_by_name():
-    """Its gains are not all there is to it."""
-    with pytest.raises(Mismatch, match="'admittance' has a state of its own"):
-        sample_law(Admittance(), *sides(), X)
+def test_what_an_admittance_remembers_is_its_handle():
+    """Pushed with a newton for a tick it gains dt/M of speed; its speed fades by B/M, and moves it."""
+    law, (a, b) = Admittance(mass=4.0, damping=10.0), sides()
+    found = probe_memory(law, a, b, 1e-3)
+    np.testing.assert_allclose(found.Q[:, 6, 12], 1e-3 / 4.0, rtol=2e-3)  # leader's and follower's wrench alike
+    assert found.P[6, 6] == pytest.approx(np.exp(-10.0 / 4.0 * 1e-3))
+    assert found.P[0, 6] == pytest.approx(1e-3, rel=3e-3)
+    np.testing.assert_allclose(found.P[:6, :6], np.eye(6), atol=1e-6)
+    np.testing.assert_array_equal(law.handle.twist, 0.0)
+    assert probe_memory(PositionForce(), *sides()) is None

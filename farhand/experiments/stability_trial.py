@@ -14,6 +14,8 @@ from farhand.world import ImpedanceHand, Wall
 
 AHEAD, PRESS = 0.003, 0.03  # [m]: the wall is so far from the tool, the hand goes so far
 SECONDS = 9.0
+"""Length of a trial by default, [s]; beyond 200 ms of round trip an oscillation grows slowly and needs more."""
+
 SMALLEST = 5e-5
 """Amplitude above which a steady motion counts as shaking, where there are no encoder steps to count in, [m]."""
 
@@ -31,6 +33,7 @@ class Trial:
         hand: stiffness and damping, [N/m] and [N·s/m].
         settings: further parameters.
         quantum: encoder step as the tool sees it; five of them are the smallest limit cycle that counts, [m].
+        seconds: how long it takes, [s].
     """
 
     rig: str
@@ -41,6 +44,7 @@ class Trial:
     hand: tuple[float, float]
     settings: tuple[tuple[str, object], ...] = ()
     quantum: float = 0.0
+    seconds: float = SECONDS
 
     @property
     def name(self) -> str:
@@ -68,8 +72,8 @@ def attempt(trial: Trial) -> dict[str, Any]:
         plane.point = rig.world.ports["follower"].tool.position + AHEAD * axis
         plane.refresh()
         hand.path = Path((Move(0.5, 1.0, tuple((PRESS * along).tolist()), (0.0, 0.0, 0.0)),))
-        rig.session.run(SECONDS, rig.metrics.pull)
-        swings = _swings(rig, axis, back)
+        rig.session.run(trial.seconds, rig.metrics.pull)
+        swings = _swings(rig, axis, back, trial.seconds)
         grows = swings[-1] > max(1.05 * swings[-2], 1e-6 + 2.0 * trial.quantum)
         stays = swings[-1] > max(0.98 * swings[-2], SMALLEST, 5.0 * trial.quantum)
         shakes = bool(rig.session.trips) or grows or stays
@@ -78,10 +82,10 @@ def attempt(trial: Trial) -> dict[str, Any]:
         rig.close()
 
 
-def _swings(rig: Any, axis: np.ndarray, back: np.ndarray) -> list[float]:
+def _swings(rig: Any, axis: np.ndarray, back: np.ndarray, seconds: float) -> list[float]:
     """Half the way between the extremes of the livelier tool in each of the last two windows, [m]."""
     found = []
-    for since in (SECONDS - 3.0, SECONDS - 1.5):
+    for since in (seconds - 3.0, seconds - 1.5):
         sizes = []
         for name, along in (("leader", back / np.linalg.norm(back)), ("follower", axis)):
             times = rig.metrics.history.times(name)

@@ -1,0 +1,25 @@
+"""``farhand key``: the key that both sides of a link must hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from farhand.cli.output import stdout
+
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write it; never overwrites.")]
+
+
+def key(out: Out) -> None:
+    """Make a key for a leader and a follower on two machines, readable by you alone.
+
+    Whoever holds it can move the follower. Copy it to the other machine over a way you trust, such as scp.
+
+    Example: [bold]farhand key --out link.key[/bold]
+    """
+    from farhand.link.key import write_key
+
+    write_key(out)
+    stdout().print(f"key: {out} (keep it secret; both sides need the same file)", soft_wrap=True)

@@ -1,0 +1,67 @@
+"""``farhand ur-sim``: a simulated Universal Robots controller that real clients connect to."""
+
+from __future__ import annotations
+
+import signal
+from typing import Annotated
+
+import typer
+
+from farhand.cli.output import Seed, stdout, within
+
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Where to listen; 127.0.0.2 and on for further controllers.")
+]
+PortOffset = Annotated[
+    int, typer.Option(metavar="N", min=0, max=35000, help="Added to every port; most clients need 0.")
+]
+RobotName = Annotated[str, typer.Option("--robot", metavar="NAME", help="Which arm; six hinges.")]
+Variant = Annotated[str | None, typer.Option(metavar="NAME", help="Its parameter set; the manufacturer's by default.")]
+Seconds = Annotated[float | None, typer.Option(metavar="S", help="How long; until Ctrl-C by default.")]
+Payload = Annotated[float, typer.Option(metavar="KG", help="What it really carries at its flange.")]
+Hand = Annotated[
+    float, typer.Option(metavar="M", help="A hand holds the tool and moves it up and down by so much; 0 for none.")
+]
+
+
+def ur_sim(
+    host: Host = "127.0.0.1",
+    port_offset: PortOffset = 0,
+    robot: RobotName = "ur5e",
+    variant: Variant = None,
+    seconds: Seconds = None,
+    payload: Payload = 0.0,
+    hand: Hand = 0.0,
+    seed: Seed = 0,
+) -> None:
+    """Play the controller of a UR arm: RTDE (30004), dashboard (29999) and script ports (30001 to 30003).
+
+    The arm is simulated in MuJoCo in real time, at 500 cycles a second. Unmodified clients such as ur_rtde connect to
+    it, upload their script and move it by servo, speed, moves and direct torque.
+
+    Example: [bold]farhand ur-sim --host 127.0.0.1 --seconds 60[/bold]
+    """
+    within("--seconds", 1.0 if seconds is None else seconds, 1e-3, 1e6, "s")
+    within("--payload", payload, 0.0, 5.0, "kg")
+    within("--hand", hand, 0.0, 0.5, "m")
+    from farhand.plants.ur_sim.build import simulated_controller
+    from farhand.plants.ur_sim.server import Server
+    from farhand.realtime import real_time
+
+    going = [True]
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    controller = simulated_controller(robot, variant, payload, hand, seed)
+    controller.log = lambda line: print(f"{controller.now:9.3f} s  {line}", flush=True)
+    server = Server(controller, host, port_offset)
+    try:
+        for number in before:
+            signal.signal(number, lambda *_: going.clear())
+        ports = ", ".join(f"{name} {port}" for name, port in server.ports.items())
+        stdout().print(f"{robot} at {host}: {ports}", soft_wrap=True)
+        with real_time():
+            server.run(float("inf") if seconds is None else seconds, lambda: bool(going))
+    finally:
+        server.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    stdout().print(f"{controller.cycles} cycles, {server.late} of them late", soft_wrap=True)

@@ -1,0 +1,5 @@
+"""``python -m farhand.experiments.soak``."""
+
+from farhand.experiments.soak.command import main
+
+raise SystemExit(main())

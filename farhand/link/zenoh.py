@@ -1,0 +1,121 @@
+"""Zenoh: the same sealed datagrams through routers, across Wi-Fi and wide-area networks, with TLS where wanted."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from farhand.errors import BadValue, LinkError, Mismatch
+from farhand.link.seal import ROLES
+
+CAPACITY = 256
+"""How many datagrams wait for the next tick; of more, the newest."""
+
+
+def locator(text: str) -> str:
+    """A place as Zenoh writes it, such as ``tls/HOST:PORT``; ``HOST:PORT`` alone means TCP."""
+    return text if "/" in text else f"tcp/{text}"
+
+
+class ZenohWire:
+    """Publishes this side's datagrams and subscribes to the other's, best effort and newest first to be kept.
+
+    Nothing is discovered: the session goes where it is told, or where its configuration file says.
+
+    Args:
+        role: of this side.
+        listen: where others may connect, such as ``tcp/0.0.0.0:7447``; nowhere by default.
+        connect: a peer or router to connect to; none by default.
+        config: a Zenoh configuration file (JSON5), for certificates and whatever else Zenoh can do.
+        name: of the link, the same on both sides; several may share a router.
+
+    Raises:
+        Mismatch: Zenoh is not installed.
+        LinkError: the session cannot be opened.
+        BadValue: the configuration file or the name is not one.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        listen: str | None = None,
+        connect: str | None = None,
+        config: Path | None = None,
+        name: str = "link",
+    ) -> None:
+        zenoh = _library()
+        if not name or set(name) & set("*$#?/ "):
+            raise BadValue(f"link name {name!r} must have letters, digits, - or _ and none of * $ # ? / or space")
+        settings = _settings(zenoh, config)
+        if config is None:
+            settings.insert_json5("mode", '"peer"')
+            settings.insert_json5("scouting/multicast/enabled", "false")
+        for where, place in (("listen", listen), ("connect", connect)):
+            if place is not None:
+                _insert(settings, f"{where}/endpoints", [locator(place)])
+        self._arrived: deque[bytes] = deque(maxlen=CAPACITY)
+        self.unsent = 0
+        try:
+            self._session = zenoh.open(settings)
+            mine, theirs = (f"farhand/{name}/{side}" for side in (role, *(set(ROLES) - {role})))
+            self._subscriber = self._session.declare_subscriber(theirs, self._take)
+            self._publisher = self._session.declare_publisher(
+                mine,
+                congestion_control=zenoh.CongestionControl.DROP,
+                reliability=zenoh.Reliability.BEST_EFFORT,
+                express=True,
+            )
+        except zenoh.ZError as error:
+            raise LinkError(f"Zenoh cannot open the link: {' '.join(str(error).split())[:200]}") from None
+
+    def _take(self, sample: Any) -> None:
+        """Called by Zenoh's own thread."""
+        self._arrived.append(sample.payload.to_bytes())
+
+    def send(self, datagram: bytes) -> None:
+        """Publish a datagram; under congestion it is dropped."""
+        try:
+            self._publisher.put(datagram)
+        except Exception:  # the session is closing, or the network is gone: as lost as any datagram may be
+            self.unsent += 1
+
+    def reply(self, datagram: bytes) -> None:
+        """Publish it: all that may be the peer hear it."""
+        self.send(datagram)
+
+    def receive(self) -> bytes | None:
+        """The next datagram; None when there is none."""
+        return self._arrived.popleft() if self._arrived else None
+
+    def confirm(self) -> None:
+        """Zenoh knows where its peers are."""
+
+    def close(self) -> None:
+        """Leave the network."""
+        self._session.close()
+
+
+def _library() -> Any:
+    try:
+        import zenoh
+    except ImportError:
+        raise Mismatch("transport zenoh needs the package eclipse-zenoh: pip install 'farhand[zenoh]'") from None
+    return zenoh
+
+
+def _settings(zenoh: Any, path: Path | None) -> Any:
+    if path is None:
+        return zenoh.Config()
+    try:
+        return zenoh.Config.from_file(str(path))
+    except zenoh.ZError as error:
+        raise BadValue(f"{path} is no Zenoh configuration: {' '.join(str(error).split())[:200]}") from None
+
+
+def _insert(settings: Any, path: str, value: object) -> None:
+    try:
+        settings.insert_json5(path, json.dumps(value))
+    except Exception as error:  # Zenoh's own type, which is not exported
+        raise BadValue(f"Zenoh refuses {path} = {value}: {' '.join(str(error).split())[:160]}") from None

@@ -1,0 +1,162 @@
+"""Handle: a plant without a machine. An input device says how fast it moves; nothing can be felt in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.mapping.rate import RateMode
+from farhand.parameters import parameter
+from farhand.plants.plant import Command, JointTorque, Sample
+from farhand.robots import Placement, load_robot
+from farhand.spatial import damped_inverse
+
+Array = np.ndarray
+
+ROBOT = "handle"
+"""The robot that stands for it."""
+
+LOCKED = 0.05
+"""Damping where the handle's hinges lock, [-]."""
+
+
+class Reading(NamedTuple):
+    """What an input device shows.
+
+    Attributes:
+        axes: forward, left, up, then turns about these, each from -1 to 1, [-].
+        buttons: which are pressed, by number from 0.
+    """
+
+    axes: Array
+    buttons: frozenset[int]
+
+
+class Device(Protocol):
+    """An input device.
+
+    Attributes:
+        name: in words.
+    """
+
+    name: str
+
+    def poll(self, now_ns: int) -> Reading:
+        """What it shows now; never waits.
+
+        Raises:
+            OSError: it is gone.
+        """
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+def six_axes() -> RateMode:
+    """Rate mode for six axes from -1 to 1: translations together, turns together."""
+    return RateMode(
+        full=np.ones(6),
+        top=np.array([0.15, 0.15, 0.15, 0.6, 0.6, 0.6]),  # assumed: slow enough for a first try
+        dead_band=0.12,  # assumed: more than a worn stick rests off its centre
+        rise=0.25,
+        groups=((0, 1, 2), (3, 4, 5)),
+    )
+
+
+@dataclass
+class HandleSettings:
+    """How a device moves the handle.
+
+    Attributes:
+        rate: from how far a stick is pushed to how fast the handle moves.
+        deadman: whether the handle moves only while a button is held.
+        deadman_button: which, from 0.
+        clutch_button: which button, while held, keeps the handle where it is; -1 for none.
+    """
+
+    rate: RateMode = field(default_factory=six_axes)
+    deadman: bool = parameter(True, "-", "whether a button must be held to move")
+    deadman_button: int = parameter(0, "-", "the button to hold, from 0", 0, 63)
+    clutch_button: int = parameter(1, "-", "the button that keeps the handle still; -1 for none", -1, 63)
+
+
+class HandlePlant:
+    r"""A handle that moves as fast as a device is pushed: :math:`\dot q = J^{-1}\,v(\text{stick})`.
+
+    Letting go of the stick or of the dead-man's button stops it within the rate mode's ``rise``. It stays within its
+    own limits. When the device is gone the handle stops at once, its samples grow old and ``fault`` says why.
+
+    Args:
+        name: of the plant in the rig.
+        device: what moves it.
+        placement: where it begins; its axes are forward, left and up.
+        settings: how.
+
+    Attributes:
+        buttons: which are pressed, by number from 0.
+        fault: why it does not move any more, or None.
+    """
+
+    accepts: frozenset[type[Command]] = frozenset({JointTorque})
+    period_ns = 8_000_000
+
+    def __init__(
+        self, name: str, device: Device, placement: Placement | None = None, settings: HandleSettings | None = None
+    ) -> None:
+        robot = load_robot(ROBOT)
+        self.name, self.device, self.settings = name, device, settings or HandleSettings()
+        self.actuated = robot.actuated
+        self.buttons: frozenset[int] = frozenset()
+        self.fault: str | None = None
+        self._arm = Arm.of(robot)  # in its own axes: the device's forward is the handle's x
+        self._low, self._high = robot.limits.lower, robot.limits.upper
+        self._q, self._sample = robot.home.copy(), Sample(6, 6)
+        self._last_ns: int | None = None
+
+    def read(self, now_ns: int) -> Sample:
+        """Move on to now, as the device says."""
+        dt = 0.0 if self._last_ns is None else (now_ns - self._last_ns) * 1e-9
+        sample = self._sample
+        if self.fault is None and (dt > 0.0 or self._last_ns is None):
+            self._last_ns = now_ns
+            offset = self._offset(now_ns)
+            v = self._velocity(offset, dt)
+            before = self._q.copy()
+            np.clip(self._q + v * dt, self._low, self._high, out=self._q)
+            sample.q[:], sample.v[:] = self._q, (self._q - before) / dt if dt else 0.0
+            sample.time_ns = now_ns
+        if self.fault is not None:
+            sample.v[:] = 0.0
+        return sample
+
+    def write(self, command: Command, now_ns: int) -> None:
+        """Nothing can push on a handle that is not there."""
+
+    def close(self) -> None:
+        """Let go of the device."""
+        self.device.close()
+
+    def _offset(self, now_ns: int) -> Array | None:
+        """How far the device is pushed; None for not at all, or not allowed."""
+        settings = self.settings
+        try:
+            axes, self.buttons = self.device.poll(now_ns)
+        except OSError as error:
+            self.fault = f"{self.device.name} is gone: {error.strerror or error}"
+            return None
+        held = settings.deadman_button in self.buttons or not settings.deadman
+        return axes if held and settings.clutch_button not in self.buttons else None
+
+    def _velocity(self, offset: Array | None, dt: float) -> Array:
+        """Joint velocity of the handle, [m/s] and [rad/s]."""
+        if self.fault is not None:
+            self.settings.rate.v[:] = 0.0
+        twist = self.settings.rate.step(offset, dt)
+        if not twist.any():
+            return np.zeros(6)
+        self._arm.update(self._q, np.zeros(6))
+        locking = abs(float(np.cos(self._q[4]))) < 0.2
+        return damped_inverse(self._arm.J, LOCKED if locking else 1e-9) @ twist

@@ -1,0 +1,8 @@
+"""Real time: what a loop asks of the machine, how late it is, where its time goes, and what is done about overruns."""
+
+from farhand.realtime.cycle import Cycle, Meter
+from farhand.realtime.deadlines import Deadlines
+from farhand.realtime.histogram import Histogram
+from farhand.realtime.privileges import Grant, real_time
+
+__all__ = ["Cycle", "Deadlines", "Grant", "Histogram", "Meter", "real_time"]

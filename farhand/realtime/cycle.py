@@ -1,0 +1,54 @@
+"""Cycle: where the time of a tick goes, section by section."""
+
+from __future__ import annotations
+
+from farhand.realtime.histogram import Histogram
+
+SECTIONS = ("physics", "commands", "read", "law", "write", "other")
+"""Sections in the order of a tick; simulated physics comes first, and publishing belongs to the part that publishes."""
+
+
+class Meter:
+    """Time of one section.
+
+    Attributes:
+        pending: in the present tick so far, [ns].
+        histogram: of the ticks in which it ran.
+    """
+
+    __slots__ = ("histogram", "pending")
+
+    def __init__(self) -> None:
+        self.pending, self.histogram = 0, Histogram()
+
+    def close(self) -> None:
+        """The tick is over."""
+        if self.pending:
+            self.histogram.add(self.pending)
+            self.pending = 0
+
+
+class Cycle:
+    """Timing of a loop on the wall clock, over all of its run, in bounded memory.
+
+    Attributes:
+        late: how late ticks began.
+        tick: how long they took, without simulated physics.
+        meters: the sections by name.
+    """
+
+    def __init__(self) -> None:
+        self.late, self.tick = Histogram(), Histogram()
+        self.meters = {name: Meter() for name in SECTIONS}
+        self._all = tuple(self.meters.values())
+
+    def close(self, took_ns: int, late_ns: int) -> None:
+        """A tick is over: it took so long, [ns], and began so late, [ns]."""
+        for meter in self._all:
+            meter.close()
+        self.tick.add(took_ns)
+        self.late.add(late_ns)
+
+    def sections(self) -> dict[str, dict[str, float | None]]:
+        """Percentiles of each section that ran, [s]."""
+        return {name: meter.histogram.summary() for name, meter in self.meters.items() if meter.histogram.count}

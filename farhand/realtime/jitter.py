@@ -1,0 +1,99 @@
+"""Jitter: an empty loop on the wall clock, how late its ticks begin, and which rates that is good enough for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from farhand.clock import WallClock
+from farhand.realtime.histogram import Histogram
+from farhand.realtime.privileges import Grant, real_time
+
+RATE = 1000.0
+"""Of the loop that is measured, [Hz]."""
+
+RATES = (250, 500, 1000, 4000)
+"""That are judged, [Hz]."""
+
+SHARE = 0.1
+"""Of a period that a tick may be late without the loop noticing."""
+
+WORST = {"ok": 0, "marginal": 1, "no": 2}
+
+
+def measure(seconds: float, core: int | None = None, progress: Callable[[float], None] | None = None) -> Jitter:
+    """Run the loop for so long, [s], with the privileges of a real one, and say what came of it.
+
+    Args:
+        seconds: how long.
+        core: to stay on; any by default.
+        progress: called with the share that is done, about twice a second, outside the ticks.
+    """
+    clock, late, period_ns = WallClock(), Histogram(), round(1e9 / RATE)
+    ticks, pause = round(seconds * RATE), round(RATE / 2)
+    with real_time(core) as grants:
+        begun = 0
+        while begun < ticks:
+            clock.start()
+            for tick in range(1, min(pause, ticks - begun) + 1):
+                clock.wait_until(tick * period_ns)
+                late.add(clock.late_ns)
+            begun += pause
+            if progress is not None:
+                progress(min(begun / ticks, 1.0))
+    return Jitter(late, list(grants))
+
+
+class Jitter:
+    """How late the ticks of an empty loop began.
+
+    Args:
+        late: all of them.
+        grants: what the operating system granted the loop.
+    """
+
+    def __init__(self, late: Histogram, grants: list[Grant]) -> None:
+        self.late, self.grants = late, grants
+
+    @property
+    def scheduler(self) -> str:
+        """What the loop ran under."""
+        return next((grant.what for grant in self.grants if grant.name == "scheduler"), "ordinary")
+
+    @property
+    def overruns(self) -> int:
+        """Ticks that began more than a period late."""
+        return self.late.over(1.0 / RATE)
+
+    def verdicts(self) -> dict[str, str]:
+        """Each of :data:`RATES` judged by :func:`verdict`."""
+        return {str(rate): verdict(self.late, 1.0 / rate) for rate in RATES}
+
+    def result(self) -> dict[str, Any]:
+        """All of it, ready for JSON; times in s."""
+        return {
+            "rate": RATE,
+            "ticks": self.late.count,
+            "overruns": self.overruns,
+            "scheduler": self.scheduler,
+            "lateness": self.late.summary(),
+            "verdicts": self.verdicts(),
+            "privileges": [{"name": g.name, "had": g.had, "what": g.what, "cure": g.cure} for g in self.grants],
+            "histogram": [list(bar) for bar in self.late.bars()],
+        }
+
+
+def verdict(late: Histogram, period: float) -> str:
+    """Whether a loop of that period [s] holds its rate on a machine with that lateness.
+
+    - ``ok``: 99.9 % of the ticks begin within a tenth of the period after their time;
+    - ``marginal``: 99 % do, and 99.9 % within a whole period;
+    - ``no``: anything worse.
+
+    The longest delay does not count: on machines without a real-time kernel it says more about the day than about the
+    machine.
+    """
+    p99, p999 = late.percentile(99.0), late.percentile(99.9)
+    if p999 <= SHARE * period:
+        return "ok"
+    return "marginal" if p99 <= SHARE * period and p999 <= period else "no"

@@ -1,0 +1,164 @@
+"""Privileges: what a real-time loop asks of the operating system, what it got, and how to get the rest.
+
+Each is asked for by itself; a refusal costs that one and no other. All are given back when the loop ends. Threads and
+processes that the loop starts get none of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+PRIORITY = 80
+"""Of the loop under SCHED_FIFO, 1 to 99: above what the kernel runs at 50 for devices, below its own watchdogs."""
+
+MCL_CURRENT, MCL_FUTURE = 1, 2
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
+CAP_IPC_LOCK = 14
+NAMES = ("scheduler", "memory", "timer", "core", "collector")
+
+Undo = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Grant:
+    """One thing asked of the operating system.
+
+    Attributes:
+        name: one of :data:`NAMES`.
+        had: whether it was granted.
+        what: what holds now, in a few words.
+        cure: how to get it where it was refused; empty otherwise.
+    """
+
+    name: str
+    had: bool
+    what: str
+    cure: str = ""
+
+
+@contextmanager
+def real_time(core: int | None = None) -> Iterator[list[Grant]]:
+    """Run the calling thread as a real-time loop, as far as permitted.
+
+    Args:
+        core: to stay on; any by default.
+
+    Yields:
+        what was granted and what was not.
+    """
+    grants: list[Grant] = []
+    with ExitStack() as stack:
+        for ask in (_pin(core), _lock_memory, _tighten_timer, _hold_collector, _take_priority):
+            grant, undo = ask()
+            if grant is not None:
+                grants.append(grant)
+            stack.callback(undo)
+        yield sorted(grants, key=lambda grant: NAMES.index(grant.name))
+
+
+def _nothing() -> None: ...
+
+
+def _take_priority() -> tuple[Grant, Undo]:
+    """SCHED_FIFO for this thread; children start without it."""
+    cure = "allow it with 'ulimit -r 99', a line '@realtime - rtprio 99' in /etc/security/limits.conf, or CAP_SYS_NICE"
+    if not hasattr(os, "SCHED_FIFO"):
+        return Grant("scheduler", False, "ordinary", "use Linux: this system has no SCHED_FIFO"), _nothing
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
+    except OSError:
+        return Grant("scheduler", False, "ordinary (SCHED_OTHER)", cure), _nothing
+
+    def undo() -> None:
+        try:
+            os.sched_setscheduler(0, policy, parameters)
+        except OSError:  # without CAP_SYS_NICE the flag for children stays
+            with suppress(OSError):
+                os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, parameters)
+
+    return Grant("scheduler", True, f"SCHED_FIFO {PRIORITY}"), undo
+
+
+def _lock_memory() -> tuple[Grant, Undo]:
+    """Keep all memory, present and future, from being paged out."""
+    cure = "allow it with 'ulimit -l unlimited', '@realtime - memlock unlimited' in limits.conf, or CAP_IPC_LOCK"
+    lost = Grant("memory", False, "not locked", cure)
+    library = _library()
+    if library is None or not hasattr(library, "mlockall") or not may_lock():
+        return lost, _nothing  # under a limit, locking the future would make later allocations fail
+    if library.mlockall(MCL_CURRENT | MCL_FUTURE) != 0:
+        return lost, _nothing
+    return Grant("memory", True, "locked"), lambda: library.munlockall() and None
+
+
+def may_lock() -> bool:
+    """Whether memory may be locked without a limit."""
+    try:
+        import resource
+    except ImportError:
+        return False
+    if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY:
+        return True
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return False
+    held = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff")), "0")
+    return bool(int(held, 16) >> CAP_IPC_LOCK & 1)
+
+
+def _tighten_timer() -> tuple[Grant, Undo]:
+    """Wake up when asked, not up to 50 µs later."""
+    library = _library()
+    before = library.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) if library is not None and hasattr(library, "prctl") else -1
+    if library is None or before < 0 or library.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0) != 0:
+        return Grant("timer", False, "up to 50 µs late", "use Linux: this system has no timer slack to set"), _nothing
+    return Grant("timer", True, "slack 1 ns"), lambda: library.prctl(PR_SET_TIMERSLACK, before, 0, 0, 0) and None
+
+
+def _pin(core: int | None) -> Callable[[], tuple[Grant | None, Undo]]:
+    """Stay on one core, if asked."""
+
+    def ask() -> tuple[Grant | None, Undo]:
+        if core is None:
+            return None, _nothing
+        if not hasattr(os, "sched_setaffinity"):
+            return Grant("core", False, "any", "use Linux: this system cannot bind a thread to a core"), _nothing
+        before = os.sched_getaffinity(0)
+        try:
+            os.sched_setaffinity(0, {core})
+        except (OSError, ValueError, OverflowError):
+            allowed = ", ".join(str(number) for number in sorted(before))
+            return Grant("core", False, "any", f"core {core} is not to be had; choose one of {allowed}"), _nothing
+        return Grant("core", True, f"{core}"), lambda: os.sched_setaffinity(0, before)
+
+    return ask
+
+
+def _hold_collector() -> tuple[Grant, Undo]:
+    """No garbage collection: a full one takes tens of milliseconds."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+    def undo() -> None:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
+
+    return Grant("collector", True, "frozen and off"), undo
+
+
+def _library() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(None, use_errno=True)
+    except (OSError, TypeError):
+        return None

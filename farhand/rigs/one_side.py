@@ -1,0 +1,61 @@
+"""One side of a rig: what is the same for every rig whose other side runs elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from farhand.analysis.metrics import Metrics
+from farhand.analysis.side_metrics import SideMetrics
+from farhand.link.channel import MemoryChannel
+from farhand.link.endpoint import Endpoint
+from farhand.link.packet import VERSION, Packet, model_hash
+from farhand.linked_bridge import LinkEnd
+from farhand.parameters import describe
+from farhand.remote_bridge import RemoteBridge
+from farhand.rigs.rig import Options, Rig
+from farhand.session import Session
+from farhand.world import World
+
+OTHER = {"leader": "follower", "follower": "leader"}
+OF_THE_MACHINE = ("kernel", "offset_position", "offset_rotation")
+"""Parameters of a law that the two sides need not have alike."""
+
+
+def endpoint_of(role: str, packets: dict[str, Packet]) -> Endpoint:
+    """One side's end of a link that is not connected yet: nothing is heard, and what is sent goes nowhere.
+
+    Args:
+        role: of the side.
+        packets: layout of what each side sends, by role.
+    """
+    return Endpoint(packets[role].blank(), packets[OTHER[role]].blank(), MemoryChannel(1), MemoryChannel(1))
+
+
+def remote_bridge(end: LinkEnd, period_ns: int, options: Options, parameters: dict[str, Any]) -> RemoteBridge:
+    """The coupling as this side knows it; adds what can be set of it to the parameters."""
+    bridge = RemoteBridge(end, period_ns, options.clock)
+    parameters["lateness"] = bridge.lateness
+    if end.leads:
+        parameters["deadman"] = end.switch
+    return bridge
+
+
+def metrics_of(session: Session, world: World, options: Options) -> Metrics | SideMetrics:
+    """What is measured of a run with both sides or with one."""
+    return Metrics(session, world) if options.side is None else SideMetrics(session, world)
+
+
+def terms_of(rig: Rig) -> dict[str, str]:
+    """What the two sides of a rig must agree on before anything is coupled, by name."""
+    bridge = rig.session.bridges[0]
+    assert isinstance(bridge, RemoteBridge)
+    law = [row for row in describe(bridge.end.law) if not row[0].endswith(OF_THE_MACHINE)]
+    return {
+        "version": str(VERSION),
+        "rig": rig.name,
+        "law": rig.law,
+        "layer": rig.options.layer,
+        "rate": f"{1e9 / bridge.period_ns:g} Hz",
+        "law settings": f"{model_hash(*(f'{path}={value}' for path, value, _, _ in law)):016x}",
+        "robots": f"{bridge.end.endpoint.outgoing.model_hash:016x}",
+    }

@@ -1,0 +1,86 @@
+"""Clock offset: found from echoes, whatever the delays, to within half the shortest round trip."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from farhand.link.channel import MemoryChannel
+from farhand.link.clock_offset import BUCKET_NS, BUCKETS, ClockOffset
+from farhand.link.endpoint import Endpoint
+from farhand.link.network import Conditions, EmulatedNetwork
+from farhand.link.packet import Packet
+
+MS = 1_000_000  # [ns]
+
+
+@given(st.integers(-(10**15), 10**15), st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 10**8)), min_size=1))
+@settings(max_examples=60)
+def test_the_offset_is_right_to_half_the_shortest_round_trip(truth, ways):
+    """For any clocks and any delays of the two ways."""
+    found, now = ClockOffset(), 0
+    for there, back in ways:
+        found.take(now, now + there + truth, now + there + truth + MS, now + there + MS + back)
+        now += MS
+    assert found.offset_ns is not None
+    assert abs(found.offset_ns - truth) <= min(a + b for a, b in ways) / 2 + 1
+
+
+def test_before_an_echo_nothing_is_known():
+    """None is not zero."""
+    assert ClockOffset().offset_ns is None
+
+
+def test_an_echo_from_the_future_is_not_believed():
+    """Nor one that took less than no time."""
+    found = ClockOffset()
+    found.take(100, 0, 0, 50)
+    found.take(0, 0, 200, 100)
+    assert found.offset_ns is None
+
+
+def test_a_clock_that_drifts_is_followed():
+    """Old echoes are forgotten after some seconds, however good they were."""
+    found, drift = ClockOffset(), 50e-6
+    for k in range(20 * 100):
+        now = k * 10 * MS
+        truth, way = round(drift * now), 10 * MS if k else 1 * MS
+        found.take(now, now + way + truth, now + way + truth, now + 2 * way)
+    assert found.offset_ns == pytest.approx(drift * now, abs=drift * BUCKETS * BUCKET_NS * 1.2)
+
+
+def test_ages_over_a_jittery_link_are_right_though_the_clocks_differ():
+    """Two endpoints, 20 ± 10 ms each way, clocks an hour apart: mean age 20 ms, to within the jitter's asymmetry."""
+    rng = np.random.default_rng(3)
+    there, back = (EmulatedNetwork(r, Conditions(20 * MS, 10 * MS)) for r in rng.spawn(2))
+    ends = [Endpoint(Packet(1, 1), Packet(1, 1), MemoryChannel(), MemoryChannel()) for _ in range(2)]
+    ends[0].connect(there, back, shared_clock=False)
+    ends[1].connect(back, there, shared_clock=False)
+    hour = 3600 * 1000 * MS
+    ages = []
+    for tick in range(3000):
+        for end, out, back_, ahead in ((ends[0], there, back, 0), (ends[1], back, there, hour)):
+            end._inbound, end._outbound = _At(back_, tick * MS), _At(out, tick * MS)
+            end.receive(tick * MS + ahead)
+            end.send(tick * MS + ahead)
+        if tick > 500:
+            ages.append(ends[0].age_ns(tick * MS))
+    assert ends[0].offset_ns == pytest.approx(hour, abs=10 * MS)
+    assert np.mean(ages) == pytest.approx(20 * MS, abs=10 * MS)
+
+
+class _At:
+    """A channel that goes by the network's time, whatever the end's clock says."""
+
+    def __init__(self, channel: EmulatedNetwork, now_ns: int) -> None:
+        self._channel, self._now_ns = channel, now_ns
+
+    def receive(self, now_ns: int) -> list[bytes]:
+        """What has arrived by the network's time."""
+        return self._channel.receive(self._now_ns)
+
+    def send(self, now_ns: int, data: bytes) -> None:
+        """At the network's time."""
+        self._channel.send(self._now_ns, data)

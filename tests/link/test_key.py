@@ -1,0 +1,50 @@
+"""Keys: made at random, readable by their owner alone, never overwritten."""
+
+from __future__ import annotations
+
+import pytest
+
+from farhand.errors import BadValue, FileError
+from farhand.link.key import open_to_others, read_key, write_key
+
+
+def test_a_key_comes_back_as_it_was_written_and_no_two_are_alike(tmp_path):
+    """32 bytes."""
+    keys = []
+    for name in ("a", "b"):
+        write_key(tmp_path / name)
+        keys.append(read_key(tmp_path / name))
+    assert len(keys[0]) == 32
+    assert keys[0] != keys[1]
+
+
+def test_a_key_is_for_its_owners_eyes(tmp_path):
+    """Mode 0600; a copy that others can read is noticed."""
+    path = tmp_path / "key"
+    write_key(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not open_to_others(path)
+    path.chmod(0o644)
+    assert open_to_others(path)
+
+
+def test_a_key_is_never_overwritten(tmp_path):
+    """The one that is there stays."""
+    path = tmp_path / "key"
+    write_key(path)
+    before = path.read_text()
+    with pytest.raises(FileError, match="never overwritten"):
+        write_key(path)
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"farhand-key-1 ", b"farhand-key-1 !!!", b"farhand-key-1 AAAA", b"\xff\0"]
+)
+def test_a_file_without_a_key_is_refused_and_its_content_not_repeated(tmp_path, content):
+    """Whatever is in it may be somebody's secret."""
+    path = tmp_path / "key"
+    path.write_bytes(content)
+    with pytest.raises(BadValue, match="holds no Farhand key") as caught:
+        read_key(path)
+    assert "AAAA" not in str(caught.value)

@@ -1,0 +1,145 @@
+"""The seal: what the peer has sealed opens once, and nothing else ever does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from farhand.errors import BadValue
+from farhand.link.seal import EPOCH_BYTES, HEADER_BYTES, HELLO, STATE, WINDOW, Seal, new_epoch
+
+KEY = bytes(range(32))
+
+
+def epoch(number: int) -> bytes:
+    """An epoch of a given rank."""
+    return number.to_bytes(EPOCH_BYTES, "big")
+
+
+def met(key: bytes = KEY) -> tuple[Seal, Seal]:
+    """A leader and a follower that answer each other."""
+    leader, follower = Seal(key, "leader"), Seal(key, "follower")
+    follower.open(leader.close(HELLO, b""))
+    assert leader.open(follower.close(HELLO, b"")) == (HELLO, b"")
+    assert follower.open(leader.close(HELLO, b"")) == (HELLO, b"")
+    return leader, follower
+
+
+@given(st.binary(max_size=700))
+@settings(max_examples=30)
+def test_what_one_side_seals_the_other_opens(content):
+    """Any content, both ways, and it cannot be read on the way."""
+    leader, follower = met()
+    for sender, receiver in ((leader, follower), (follower, leader)):
+        datagram = sender.close(STATE, content)
+        assert receiver.open(datagram) == (STATE, content)
+        if len(content) > 8:
+            assert content not in datagram
+
+
+def test_a_datagram_opens_once():
+    """The second copy is a replay, however soon it comes."""
+    leader, follower = met()
+    datagram = leader.close(STATE, b"go")
+    assert follower.open(datagram) is not None
+    assert follower.open(datagram) is None
+    assert follower.counts.replayed == 1
+
+
+def test_datagrams_may_overtake_each_other_but_not_come_too_late():
+    """Late ones open, once; beyond the window it cannot be told whether they did, so they do not."""
+    leader, follower = met()
+    sent = [leader.close(STATE, bytes([k % 256])) for k in range(WINDOW + 10)]
+    assert follower.open(sent[5]) is not None
+    assert follower.open(sent[3]) is not None
+    assert follower.open(sent[-1]) is not None
+    assert follower.open(sent[4]) is None
+    assert follower.open(sent[-2]) is not None
+    assert follower.open(sent[3]) is None
+
+
+@pytest.mark.parametrize("place", [0, 4, 5, 6, 8, 20, 24, 39, 40, 47, HEADER_BYTES, -1])
+def test_one_changed_bit_anywhere_and_it_does_not_open(place):
+    """Header and content are both covered."""
+    leader, follower = met()
+    datagram = bytearray(leader.close(STATE, b"stand still"))
+    datagram[place] ^= 1
+    assert follower.open(datagram) is None
+    assert follower.counts.opened == 1
+
+
+def test_another_key_opens_nothing():
+    """Neither side hears the other, and both count what they refuse."""
+    leader, follower = Seal(KEY, "leader"), Seal(bytes(32), "follower")
+    assert follower.open(leader.close(HELLO, b"")) is None
+    assert leader.open(follower.close(HELLO, b"")) is None
+    assert follower.counts.forged == leader.counts.forged == 1
+    assert follower.live is None
+
+
+def test_a_datagram_sent_back_to_its_sender_does_not_open():
+    """Each role has a key of its own; a reflection is told from a forgery."""
+    leader, _ = met()
+    assert leader.open(leader.close(STATE, b"go")) is None
+    assert leader.counts.reflected == 1
+    assert Seal(KEY, "leader").open(leader.close(HELLO, b"")) is None  # nor does another leader's
+
+
+def test_a_recording_of_an_earlier_start_opens_nothing_at_a_side_that_starts_anew():
+    """The whole conversation is played back to a follower that has forgotten it: not one state is opened."""
+    leader, follower = met()
+    recorded = [leader.close(HELLO, b"terms"), *(leader.close(STATE, bytes([k])) for k in range(50))]
+    again = Seal(KEY, "follower")
+    assert [again.open(datagram) for datagram in recorded] == [None] * 51
+    assert (again.live, again.counts.opened) == (None, 0)
+    assert follower.open(recorded[1]) is not None  # where it belongs, it opens
+
+
+def test_a_peer_that_starts_again_takes_over_and_its_past_no_longer_opens():
+    """Once the new start answers; what the old one sealed is outdated from then on."""
+    leader, follower = met()
+    old = [leader.close(STATE, b"old") for _ in range(3)]
+    anew = Seal(KEY, "leader")
+    assert follower.open(anew.close(HELLO, b"")) is None  # does not answer yet
+    assert follower.open(old[0]) is not None  # so the old one still counts
+    assert anew.open(follower.close(HELLO, b"")) is not None
+    assert follower.open(anew.close(STATE, b"new")) == (STATE, b"new")
+    assert follower.open(old[1]) is None
+    assert follower.counts.outdated == 1
+
+
+def test_a_greater_epoch_that_does_not_answer_disturbs_nothing():
+    """A greeting recorded from a start with the clock set ahead cannot silence the peer that is there."""
+    leader, follower = met()
+    ahead = Seal(KEY, "leader", epoch(2**120))
+    greeting = ahead.close(HELLO, b"")
+    for _ in range(3):
+        follower.open(greeting)
+        assert follower.open(leader.close(STATE, b"go")) is not None
+
+
+def test_epochs_rise_and_never_come_twice():
+    """A later start is greater."""
+    epochs = [new_epoch() for _ in range(100)]
+    assert len(set(epochs)) == 100
+    assert new_epoch() > epochs[0]
+
+
+def test_a_key_of_the_wrong_length_is_refused():
+    """With both lengths in the message."""
+    with pytest.raises(BadValue, match="32 bytes, not 5"):
+        Seal(b"short", "leader")
+
+
+@given(st.lists(st.binary(max_size=200), max_size=30))
+@settings(max_examples=50)
+def test_no_bytes_whatever_open_or_break_a_seal(garbage):
+    """Beginning like a datagram or not."""
+    seal = Seal(KEY, "follower")
+    header = Seal(bytes(32), "leader").close(STATE, b"")[:HEADER_BYTES]
+    for data in garbage:
+        assert seal.open(data) is None
+        assert seal.open(header + data) is None
+    assert (seal.counts.opened, seal.live) == (0, None)
+    assert seal.counts.refused == 2 * len(garbage)

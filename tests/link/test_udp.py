@@ -1,0 +1,90 @@
+"""UDP: datagrams cross the loop-back, nothing waits, and the listening side learns where its peer is."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from farhand.errors import BadValue, LinkError
+from farhand.link.udp import UdpWire, parse_address
+
+
+@pytest.fixture
+def wires():
+    """A leader's wire and the follower's it is connected to."""
+    follower = UdpWire(listen=("127.0.0.1", 0))
+    leader = UdpWire(connect=follower.address)
+    yield leader, follower
+    leader.close()
+    follower.close()
+
+
+def heard(wire: UdpWire) -> bytes | None:
+    """The next datagram within a second."""
+    for _ in range(1000):
+        datagram = wire.receive()
+        if datagram is not None:
+            return bytes(datagram)
+        time.sleep(1e-3)
+    return None
+
+
+def test_datagrams_cross_both_ways_once_the_peer_is_known(wires):
+    """A listening side sends nothing before somebody was confirmed to be its peer."""
+    leader, follower = wires
+    follower.send(b"to nobody")
+    leader.send(b"hello")
+    assert heard(follower) == b"hello"
+    follower.reply(b"who are you")
+    assert heard(leader) == b"who are you"
+    assert follower.peer is None
+    follower.confirm()
+    follower.send(b"welcome")
+    assert heard(leader) == b"welcome"
+
+
+def test_receiving_never_waits(wires):
+    """None, at once."""
+    assert wires[0].receive() is None
+    assert wires[1].receive() is None
+
+
+def test_a_side_that_was_told_where_its_peer_is_does_not_change_its_mind(wires):
+    """Whoever else sends to it."""
+    leader, follower = wires
+    before = leader.peer
+    stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    leader.send(b"x")  # binds its address
+    assert heard(follower) == b"x"
+    stranger.sendto(b"me", ("127.0.0.1", leader.address[1]))
+    assert heard(leader) == b"me"
+    leader.confirm()
+    assert leader.peer == before
+    stranger.close()
+
+
+def test_what_the_system_does_not_take_is_counted(wires):
+    """A datagram that is too long is lost, not an error."""
+    wires[0].send(bytes(70_000))
+    assert wires[0].unsent == 1
+
+
+def test_an_address_in_use_is_refused_on_one_line(wires):
+    """With the address."""
+    with pytest.raises(LinkError, match=f"cannot listen at 127.0.0.1:{wires[1].address[1]}: Address already in use"):
+        UdpWire(listen=wires[1].address)
+
+
+@pytest.mark.parametrize("text", ["", "host", ":7400", "host:", "host:port", "host:70000", "host:-1", "host:٣"])
+def test_an_address_that_is_none_is_refused(text):
+    """With an example of one."""
+    with pytest.raises(BadValue, match="HOST:PORT, such as"):
+        parse_address(text, "--listen")
+
+
+def test_an_address_may_be_of_either_internet():
+    """Brackets keep the colons of the newer one apart."""
+    assert parse_address("[::1]:7400", "") == ("::1", 7400)
+    assert parse_address("0.0.0.0:0", "") == ("0.0.0.0", 0)

@@ -1,0 +1,163 @@
+"""Overrun policy: catch up a little, skip the rest, stop everything in a storm. All on a clock of the test's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from farhand.realtime import Deadlines
+from farhand.robots import Placement, load_robot
+from farhand.session import Session
+from farhand.station import Station
+from farhand.world import Placed, World
+
+MS = 1_000_000
+
+
+class Stalling:
+    """A wall clock whose time the test decides: it stands at the deadline, or beyond where a stall ended."""
+
+    name = "wall"
+
+    def __init__(self, stalls: dict[int, int] | None = None, always_ns: int = 0) -> None:
+        self.stalls, self.always_ns = dict(stalls or {}), always_ns
+        self.late_ns, self.now_ns = 0, 0
+        self.waited: list[int] = []
+
+    def start(self) -> None:
+        self.now_ns = 0
+
+    def wait_until(self, t_ns: int) -> None:
+        self.waited.append(t_ns)
+        self.now_ns = max(self.now_ns, t_ns) + self.always_ns
+        for at_ns in [at_ns for at_ns in self.stalls if at_ns <= t_ns]:
+            self.now_ns += self.stalls.pop(at_ns)
+        self.late_ns = self.now_ns - t_ns
+
+
+@pytest.fixture
+def loop():
+    """A session of one point device on a clock that stalls: ``loop(clock, **deadlines)``."""
+    sessions = []
+
+    def build(clock, period_ns=MS, **deadlines) -> Session:
+        world = World({"one": Placed(load_robot("point3"), Placement())}, gravity=0.0)
+        station = Station.of(world, "one", "leader", gravity=0.0)
+        station.period_ns = period_ns
+        session = Session([station], worlds=[world], clock=clock)
+        for name, value in deadlines.items():
+            setattr(session.deadlines, name, value)
+        session.deadlines.refresh()
+        session.made = []
+        part = session.parts[0]
+        inner = part.run
+        part.run = lambda now_ns: (session.made.append(now_ns), inner(now_ns))
+        sessions.append(session)
+        return session
+
+    yield build
+    for session in sessions:
+        session.close()
+
+
+def test_a_short_stall_is_made_up_for_tick_by_tick(loop):
+    """50 ms behind, with 100 ms allowed: every tick is made, none skipped, and all but the last that are late count."""
+    session = loop(Stalling({200 * MS: 50 * MS}))
+    session.run(1.0)
+    assert session.made == list(range(0, 1000 * MS, MS))
+    assert (session.ticks, session.skipped) == (1000, 0)
+    assert session.overruns == 49  # lateness 50 ms, 49 ms, ... 2 ms; one period late is no overrun
+    assert session.trips == []
+
+
+def test_a_long_stall_is_skipped_and_counted_and_the_newest_tick_is_made(loop):
+    """300 ms behind: no burst. The loop goes on at the newest tick whose time has come."""
+    session = loop(Stalling({200 * MS: 300 * MS}))
+    session.run(1.0)
+    assert session.made == [*range(0, 200 * MS, MS), *range(500 * MS, 1000 * MS, MS)]
+    assert (session.ticks, session.skipped, session.overruns) == (700, 300, 301)
+    assert session.now_ns == 1000 * MS
+
+
+def test_made_and_skipped_ticks_are_all_the_ticks_there_were_to_make(loop):
+    """However the stalls come, also one that goes beyond the end of the run."""
+    session = loop(Stalling({100 * MS: 150 * MS, 500 * MS: 30 * MS, 990 * MS: 700 * MS}))
+    session.run(1.0)
+    assert session.ticks + session.skipped == 1000
+
+
+def test_a_loop_on_hardware_never_makes_two_ticks_in_a_row_to_catch_up(loop):
+    """Without catching up a stall of 50 ms is 50 skipped ticks."""
+    session = loop(Stalling({200 * MS: 50 * MS}), catch_up=0.0)
+    session.run(1.0)
+    assert session.made == [*range(0, 200 * MS, MS), *range(250 * MS, 1000 * MS, MS)]
+    assert session.skipped == 50
+
+
+def test_a_session_without_simulated_physics_does_not_catch_up():
+    """It has real plants, which gain nothing by commands that come late, and less patience with storms."""
+    world = World({"one": Placed(load_robot("point3"), Placement())}, gravity=0.0)
+    real, simulated = (Session([Station.of(world, "one", "leader", gravity=0.0)], worlds=w) for w in ((), (world,)))
+    assert (real.deadlines.catch_up, real.deadlines.storm) == (0.0, 500)
+    assert (simulated.deadlines.catch_up, simulated.deadlines.storm) == (0.1, 900)
+    real.close()
+    simulated.close()
+
+
+def test_parts_of_other_rates_stay_on_their_own_grid_when_ticks_are_skipped(loop):
+    """A part at 250 Hz beside one at 1 kHz: both come back at multiples of their period, neither twice."""
+    session, slow = loop(Stalling({200 * MS: 301 * MS})), []
+    session.parts.append(type(session.parts[0])(slow.append, 4 * MS))
+    session.run(1.0)
+    assert slow == [*range(0, 200 * MS, 4 * MS), 500 * MS, *range(504 * MS, 1000 * MS, 4 * MS)]
+    assert session.made[200:202] == [501 * MS, 502 * MS]
+
+
+def test_a_storm_of_overruns_trips_every_station_with_the_rate_in_its_reason(loop):
+    """A machine that needs 1.5 ms for each tick of 1 ms: half a second later the arm stands, and says why."""
+    session = loop(Stalling(always_ns=MS // 2 + MS), storm=500)
+    session.run(1.0)
+    [record] = session.trips
+    assert (record.where, record.trip.kind) == ("one", "overrun")
+    assert "500 of 1000 ticks began more than 1 ms late" in record.trip.reason
+    assert "does not hold 1000 Hz" in record.trip.reason
+    assert record.trip.time_ns < 900 * MS
+
+
+def test_one_stall_that_can_be_caught_up_with_is_no_storm_but_a_process_that_was_stopped_is(loop):
+    """100 ms are a hiccup. A second without a tick is a loop that was not there: the arms must stay where they are."""
+    hiccup, stopped = loop(Stalling({200 * MS: 100 * MS})), loop(Stalling({200 * MS: 1000 * MS}))
+    hiccup.run(1.0)
+    stopped.run(2.0)
+    assert hiccup.trips == []
+    assert [record.trip.kind for record in stopped.trips] == ["overrun"]
+
+
+def test_after_a_storm_and_a_reset_counting_starts_anew(loop):
+    """A reset that trips again at once would be none."""
+    session = loop(Stalling({200 * MS: 1000 * MS}))
+    session.run(1.5)
+    session.commands.post("reset")
+    session.run(0.5)
+    assert session.stations[0].guard.trip is None
+
+
+def test_overruns_leave_the_window_again():
+    """499 late ticks, a quiet second, 499 more: never 500 within a thousand."""
+    deadlines = Deadlines()
+    for _ in range(2):
+        assert not any(deadlines.storms(True) for _ in range(499))
+        assert not any(deadlines.storms(False) for _ in range(1000))
+
+
+def test_a_storm_larger_than_the_window_never_trips(loop):
+    """Whoever wants slow motion gets it."""
+    session = loop(Stalling(always_ns=3 * MS), storm=1001)
+    session.run(1.5)
+    assert session.overruns > 1000
+    assert session.trips == []
+
+
+def test_virtual_time_has_no_overruns(dual_arm):
+    """Nothing is late that waits for nothing, and nothing is timed."""
+    run = dual_arm(scenario="free").on(0.1)
+    assert (run.session.overruns, run.session.skipped, run.session.cycle) == (0, 0, None)

@@ -1,0 +1,66 @@
+"""The remote bridge: both sides in two sessions do what both do in one, and the external torque crosses too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.link.channel import MemoryChannel
+from farhand.rigs import Options, build_rig
+
+TICK = 1e-3  # [s]
+QUIET = {"force_noise": 0.0, "torque_noise": 0.0}
+
+
+def two_sides(seconds: float, **options):
+    """A leader and a follower over perfect channels, run in step."""
+    rigs = []
+    for role in ("leader", "follower"):
+        quiet = [(f"{role}.plant.{name}", value) for name, value in QUIET.items()]
+        rigs.append(build_rig("dual-arm", Options(side=role, **{**options, "settings": quiet + options["settings"]})))
+    there, back = MemoryChannel(), MemoryChannel()
+    rigs[0].session.bridges[0].end.endpoint.connect(there, back)
+    rigs[1].session.bridges[0].end.endpoint.connect(back, there)
+    for _ in range(round(seconds / TICK)):
+        for rig in rigs:
+            rig.session.run(TICK)
+    for rig in rigs:
+        rig.metrics.pull()
+    return rigs
+
+
+def test_two_sessions_do_what_one_does():
+    """The same scenario over the shortest link there is, a tick each way: half a millimetre apart at most."""
+    leader, follower = two_sides(1.6, law="position-position", scenario="free", settings=[])
+    settings = [(f"{role}.plant.{name}", value) for role in ("leader", "follower") for name, value in QUIET.items()]
+    whole = build_rig("dual-arm", Options(law="position-position", scenario="free", settings=settings))
+    whole.session.run(1.6)
+    apart = follower.world.ports["follower"].tool.position - whole.world.ports["follower"].tool.position
+    assert np.linalg.norm(apart) < 5e-4
+    assert leader.session.bridges[0].a.energy > 0.0
+    for rig in (leader, follower, whole):
+        rig.close()
+
+
+def test_the_telemetry_has_the_links_numbers_and_nothing_of_the_other_sides():
+    """What only the other process knows is not a number here."""
+    leader, follower = two_sides(1.2, law="position-position", scenario="free", settings=[])
+    history = leader.metrics.history
+    assert history.signal("coupling", "link_round_trip")[-1, 0] == pytest.approx(TICK)
+    assert history.signal("coupling", "link_loss")[-1, 0] == 0.0
+    energy = history.signal("coupling", "port_energy")[-1]
+    assert np.isfinite(energy[0])
+    assert np.isnan(energy[1])
+    for rig in (leader, follower):
+        rig.close()
+
+
+def test_a_push_on_the_leaders_links_that_is_known_there_is_known_at_the_follower():
+    """The packet carries it; without it the follower's law would take the push for something else."""
+    pushed = [("rig.push_torque", "20,0,0,0,0,0"), ("rig.push_start", 0.1), ("rig.push_known", True)]
+    leader, follower = two_sides(0.3, law="virtual-constraints", scenario="rest", settings=pushed)
+    remote = follower.session.bridges[0].end.remote
+    assert remote.external_torque is not None
+    assert remote.external_torque.tolist() == [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    for rig in (leader, follower):
+        rig.close()
