@@ -146,6 +146,10 @@ class LinkEnd(End):
             self.part()
         self.apply(self.engagement.step(dt), dt)
         self.energies.add(self.contribution.wrench, self.station.arm.twist, dt)
+        self.tell(now_ns)
+
+    def tell(self, now_ns: int) -> None:
+        """Send this side's state; ``now_ns`` [ns]."""
         self._write_packet()
         self.endpoint.send(self.endpoint.local_ns(now_ns))
 

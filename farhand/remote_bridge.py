@@ -13,6 +13,9 @@ from farhand.safety import Trip
 from farhand.safety.lateness import Lateness
 from farhand.telemetry import Telemetry
 
+FAREWELLS = 5
+"""How often a side that ends says so: some of its last packets may be lost."""
+
 
 class RemoteBridge(Bridge):
     """One end of a coupling: evaluates the law on its own side and on the last packet, and applies its own half.
@@ -65,6 +68,12 @@ class RemoteBridge(Bridge):
         """Part; the other end does so when it hears of it."""
         self.end.pending = False
         self.end.engagement.release()
+
+    def leave(self, now_ns: int) -> None:
+        """Tell the other end that this side parts, a few times, for its session is over; ``now_ns`` [ns]."""
+        self.release()
+        for _ in range(FAREWELLS):
+            self.end.tell(now_ns)
 
     def _engage(self) -> None:
         self.end.pending = not self.end.engagement.wanted  # until the other end has been heard

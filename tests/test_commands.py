@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from farhand.commands import NAMES, Commands, Request
+from farhand.commands import MOST_LOGGED, NAMES, Commands, Logged, Request
 from farhand.errors import BadValue, UnknownName
 
 
@@ -96,3 +96,14 @@ def test_many_threads_may_post_and_nothing_is_lost():
         taken += names(commands, 0)
     taken += names(commands, 0)
     assert sorted(taken) == ["engage"] * 800 + ["release"] * 800
+
+
+def test_the_log_is_bounded_and_says_how_much_it_forgot():
+    """A page that drags a hand for a day posts a million commands; the last ten thousand are there at any time."""
+    commands = Commands()
+    for tick in range(25_000):
+        commands.note(Logged(tick, tick, Request("set", "hand.drag", tick)))
+        assert len(commands.log) <= 2 * MOST_LOGGED
+    assert commands.forgotten + len(commands.log) == 25_000
+    assert len(commands.log) >= MOST_LOGGED
+    assert commands.log[-1].tick == 24_999

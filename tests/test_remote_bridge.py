@@ -55,6 +55,18 @@ def test_the_telemetry_has_the_links_numbers_and_nothing_of_the_other_sides():
         rig.close()
 
 
+def test_a_side_that_ends_says_so_and_the_other_parts_before_it_wonders():
+    """One packet of a few is enough; no silence has to pass."""
+    leader, follower = two_sides(0.5, law="position-position", scenario="free", settings=[])
+    assert follower.session.bridges[0].end.engagement.wanted
+    leader.session.bridges[0].leave(leader.session.now_ns)
+    follower.session.run(2 * TICK)
+    assert not follower.session.bridges[0].end.engagement.wanted
+    assert follower.session.trips == []
+    for rig in (leader, follower):
+        rig.close()
+
+
 def test_a_push_on_the_leaders_links_that_is_known_there_is_known_at_the_follower():
     """The packet carries it; without it the follower's law would take the push for something else."""
     pushed = [("rig.push_torque", "20,0,0,0,0,0"), ("rig.push_start", 0.1), ("rig.push_known", True)]

@@ -65,6 +65,7 @@ class Metrics(Gathered):
         self.driven, self.other = ("follower", "leader") if held == ["follower"] else ("leader", "follower")
         names = ("position", "rotation", "hand", "contact", "age", "speed")
         self._running = {name: Running() for name in names}
+        self._turns = all(station.controller.turns for station in session.stations)
 
     def pull(self) -> None:
         """Take in everything recorded since the last call; call between ticks."""
@@ -94,7 +95,7 @@ class Metrics(Gathered):
         running = self._running
         found["tracking_error_max"] = (running["position"].largest, "m")
         found["tracking_error_rms"] = (running["position"].rms, "m")
-        found["rotation_error_max"] = (running["rotation"].largest, "rad")
+        found["rotation_error_max"] = (running["rotation"].largest if self._turns else None, "rad")
         found["hand_force_max"] = (running["hand"].measured, "N")
         found["contact_force_max"] = (running["contact"].measured, "N")
         hand = float(np.linalg.norm(self.final(self.driven, "wrench_measured_in_world")[:3]))

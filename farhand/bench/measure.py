@@ -12,7 +12,8 @@ from typing import Any
 
 from farhand.errors import UnknownName
 
-SUITES = tuple(f"farhand.bench.{name}" for name in ("tick", "parts", "kinematics", "ik", "recording", "ur", "link"))
+NAMED = ("tick", "parts", "kinematics", "ik", "recording", "ur", "link", "console")
+SUITES = tuple(f"farhand.bench.{name}" for name in NAMED)
 BATCHES = 15
 PAIRS = 7
 

@@ -15,7 +15,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the pictu
 
 
 def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = None) -> int:
-    """Take pictures of every rig: RIG.png, RIG-phone.png, RIG.gif, and console.png.
+    """Take pictures of every rig: RIG.png, RIG-phone.png, RIG.gif; and of the console.
 
     Needs Chromium and playwright. A rig runs in virtual time; the page shows its recording at fixed times.
 
@@ -23,7 +23,8 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
     """
     check_file(json)
     check_folder(out)
-    from farhand.console.gallery import shown, take
+    from farhand.cli.margin import margin
+    from farhand.console.gallery import MORE, shown, take, take_more
     from farhand.errors import UnknownName
     from farhand.rigs.rig import rig_names
 
@@ -37,7 +38,10 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
     try:
         with tempfile.TemporaryDirectory() as folder:
             for number, rig in enumerate(chosen):
-                taken += [str(path) for path in take(rig, shown(rig, Path(folder)), out)]
+                paths = take(rig, shown(rig, Path(folder), margin=margin), out)
+                if rig in MORE:
+                    paths += take_more(rig, shown(rig, Path(folder), MORE[rig]), out)
+                taken += map(str, paths)
                 bar.update((number + 1) / len(chosen))
     finally:
         bar.close()

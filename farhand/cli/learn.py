@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from farhand.cli.output import JsonPath, check_files, counting, stdout, write_json
+from farhand.errors import BadValue, UnknownName
 
 if TYPE_CHECKING:
     from farhand.learning.demonstration import Demonstration
@@ -47,7 +48,11 @@ def learn(
     from farhand.learning import learn as learn_from
     from farhand.recording.loader import load
 
-    chosen = method or (skill if skill in (*METHODS, WAY_POINTS) else "dmp")
+    known = (*METHODS, WAY_POINTS)
+    chosen = method or (skill if skill in known else "dmp")
+    if chosen not in known:
+        raise UnknownName("method", chosen, known)
+    _check_once(demonstrations)
     found = []
     with counting("reading") as progress:
         for done, path in enumerate(demonstrations):
@@ -60,6 +65,15 @@ def learn(
     learnt.save(out)
     write_json(json, summary(learnt))
     _show(learnt, out)
+
+
+def _check_once(paths: list[Path]) -> None:
+    """Refuse a recording that is given twice: it would count as more demonstrations than there were."""
+    seen: set[Path] = set()
+    for path in (path.resolve() for path in paths):
+        if path in seen:
+            raise BadValue(f"{path.name} is given twice: every demonstration counts once")
+        seen.add(path)
 
 
 def _write_points(found: list[Demonstration], out: Path, json: Path | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from farhand.analysis.oscillation import oscillation
+from farhand.analysis.side_metrics import SideMetrics
 from farhand.analysis.stability.answers import STIFFEST, remedies
 from farhand.analysis.stability.operating_point import operating_point
 from farhand.analysis.stability.spectrum import largest_stable, stable
@@ -40,7 +41,7 @@ def margin(rig: Rig) -> str | None:
 
 def shaking(rig: Rig) -> Iterator[str]:
     """What a run that shook did, and what to change by how much."""
-    if not rig.session.bridges:
+    if not rig.session.bridges or isinstance(rig.metrics, SideMetrics):  # one side alone does not know the other
         return
     found = oscillation(rig.metrics.history, rig.metrics.other)
     if found is None:

@@ -181,3 +181,6 @@ def _show(outcomes: dict[str, Outcome]) -> None:
             force.append(f"{found.force_rms_error:.1f} N")
         table.add_row(name, f"{found.phase:.0%}", *force, f"{1e3 * found.goal_error:.1f} mm")
     stdout().print(table)
+    for name, found in outcomes.items():
+        if found.stopped is not None:
+            stdout().print(f"{name}: {found.stopped}", style="bold red", soft_wrap=True)

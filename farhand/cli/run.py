@@ -49,7 +49,9 @@ Posts = Annotated[
 LeaderPlant = Annotated[
     str | None, typer.Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad.")
 ]
-FollowerPlant = Annotated[str | None, typer.Option("--follower", metavar="PLANT", help="What follows: ur:HOST.")]
+FollowerPlant = Annotated[
+    str | None, typer.Option("--follower", metavar="PLANT", help="What follows: ur:HOST, or serial:PATH (humanoid).")
+]
 ListParameters = Annotated[bool, typer.Option("--parameters", help="List every parameter with its value and exit.")]
 
 

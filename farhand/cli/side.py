@@ -94,11 +94,13 @@ def _wire(side: str, wanted: Wanted) -> Wire:
             raise BadValue(f"farhand {side} needs {flag} HOST:PORT, such as {flag} 192.168.1.20:7400")
         if side == "follower" and wanted.connect is not None:
             raise BadValue("--connect of a follower is for a Zenoh router; over UDP a follower listens")
+        if side == "leader" and wanted.listen is not None:
+            raise BadValue("--listen of a leader is for Zenoh; over UDP a leader connects")
         address = parse_address(place, flag)
         return UdpWire(connect=address) if side == "leader" else UdpWire(listen=address)
     from farhand.link.zenoh import ZenohWire
 
-    if place is None and wanted.connect is None and wanted.zenoh_config is None:
+    if wanted.listen is None and wanted.connect is None and wanted.zenoh_config is None:
         raise BadValue(f"farhand {side} over Zenoh needs {flag} HOST:PORT, --connect ROUTER or --zenoh-config")
     return ZenohWire(side, wanted.listen, wanted.connect, wanted.zenoh_config, wanted.link_name)
 
@@ -159,6 +161,7 @@ def _run(rig: Rig, line: Line, length: float | None, wanted: Wanted) -> Outcome:
             began = time.perf_counter()
             session.run(length or FOREVER, desk, PAGE_PERIOD)
             wall = time.perf_counter() - began
+            _bridge(rig).leave(session.now_ns)
         desk.pull()
     return Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped, tuple(grants))
 

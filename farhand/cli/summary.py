@@ -72,8 +72,9 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
         return
     m = Numbers(result)
     error = [number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")]  # [mm]
-    turned = number(math.degrees(m["rotation_error_max"] or 0.0))
-    yield "tracking", f"up to {error[0]} mm and {turned}°, {error[1]} mm rms"
+    turned = m["rotation_error_max"]
+    angle = "" if turned is None else f" and {number(math.degrees(turned))}°"
+    yield "tracking", f"up to {error[0]} mm{angle}, {error[1]} mm rms"
     felt = m["reflection_in_contact"]
     share = f"; {number(100 * felt)} % of it felt" if felt is not None else ""
     hand, contact = number(m["hand_force_max"]), number(m["contact_force_max"])
@@ -86,8 +87,9 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def _energy_words(result: Result, m: Numbers) -> str:
-    given = sum(v["value"] or 0.0 for name, v in result["metrics"].items() if name.startswith("energy_hand_on_"))
-    words = f"{number(given)} J from the hand, {number(m['energy_into_coupling'])} J into the coupling"
+    given = [v["value"] or 0.0 for name, v in result["metrics"].items() if name.startswith("energy_hand_on_")]
+    hand = f"{number(sum(given))} J from the hand, " if given else ""
+    words = f"{hand}{number(m['energy_into_coupling'])} J into the coupling"
     error = m["energy_balance_error"]
     if error is None:
         return words

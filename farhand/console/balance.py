@@ -17,7 +17,7 @@ Array = np.ndarray
 RADIUS = 0.008  # [m], of the ball that stands for the centre
 LIFT = 0.001  # [m], of what is drawn on the ground
 OPACITY = 0.35
-BELOW = 0.05  # [m], where the margin is written
+BELOW = 0.11  # [m], where the margin is written
 
 INSIDE, OUTSIDE = palette.GREEN, palette.VERMILION
 """Colour of the centre; the words beside it say the same."""

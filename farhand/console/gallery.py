@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from farhand.console.viewer import PANEL_WIDTH, Console
 from farhand.errors import FileError
 from farhand.files import write_bytes
 from farhand.recording.loader import Recording, load
-from farhand.rigs import Options, build_rig
+from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rerun import record
 
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
@@ -51,6 +51,11 @@ PATIENCE = 120.0  # [s], for the page to be drawn; software rendering on a busy 
 SCENARIOS = {"dual-arm": "wall"}
 """What is shown, where it is not what a rig does by default."""
 
+MORE = {"humanoid": "balance"}
+"""Another scenario of a rig that is worth a picture."""
+
+Margin = Callable[[Rig], str | None]
+
 _QUIET = ".mantine-Notifications-root { display: none }"  # the browser's remark that it has no graphics card
 
 
@@ -69,30 +74,48 @@ class Shown:
     moment: float
 
 
-def shown(rig: str, folder: Path) -> Shown:
-    """Run a rig in virtual time, record it, and find the moment worth a picture."""
-    made = build_rig(rig, Options(scenario=SCENARIOS.get(rig)))
+def shown(rig: str, folder: Path, scenario: str | None = None, margin: Margin | None = None) -> Shown:
+    """Run a rig in virtual time, record it, and find the moment worth a picture; ``margin`` predicts its stability."""
+    made = build_rig(rig, Options(scenario=scenario or SCENARIOS.get(rig)))
     scene = scene_of(made)
-    found = load(record(made, folder / f"{rig}.mcap"))
+    scene["margin"] = ((margin(made) if margin else None) or "").partition("; hand:")[0]
+    found = load(record(made, folder / f"{rig}-{made.scenario.name}.mcap"))
     return Shown(scene, found, _moment(scene, found))
 
 
 def take(rig: str, item: Shown, folder: Path) -> list[Path]:
     """Take all pictures of a rig: wide, on a phone, and moving; for the first rig also of the console itself."""
+    with _shown_to_a_browser(item) as (driver, server, source, player):
+        paths = [
+            _still(driver, server, player, item.moment, WIDE, folder / f"{rig}.png"),
+            _still(driver, server, player, item.moment, PHONE, folder / f"{rig}-phone.png"),
+            _moving(driver, server, player, item.moment, folder / f"{rig}.gif"),
+        ]
+        if rig == "dual-arm":
+            console = Console(server, source, item.scene, Requests(None))
+            source.seek(round(1e9 * item.moment))
+            for size, name in ((WIDE, "console.png"), (PHONE, "console-phone.png")):
+                paths.append(_console(driver, server, console, item.scene["margin"], size, folder / name))
+        return paths
+
+
+def take_more(rig: str, item: Shown, folder: Path) -> list[Path]:
+    """One wide picture of another scenario of a rig."""
+    with _shown_to_a_browser(item) as (driver, server, _, player):
+        return [_still(driver, server, player, item.moment, WIDE, folder / f"{rig}-{MORE[rig]}.png")]
+
+
+@contextmanager
+def _shown_to_a_browser(item: Shown) -> Iterator[tuple[Any, viser.ViserServer, RecordedSource, Player]]:
+    """A browser, and a page with a recording on it."""
     with browser() as driver, redirect_stdout(io.StringIO()):  # viser has a word to say, asked or not
-        server = viser.ViserServer("127.0.0.1", 0, label=f"Farhand · {rig}", verbose=False)
+        label = f"Farhand · {item.scene['rig']}"
+        server = viser.ViserServer("127.0.0.1", 0, label=label, verbose=False)
         try:
             source = RecordedSource(item.recording)
             player = Player(server, source, item.scene)
             server.on_client_connect(lambda client: suit(client, *player.drawing.view))
-            paths = [
-                _still(driver, server, player, item.moment, WIDE, folder / f"{rig}.png"),
-                _still(driver, server, player, item.moment, PHONE, folder / f"{rig}-phone.png"),
-                _moving(driver, server, player, item.moment, folder / f"{rig}.gif"),
-            ]
-            if rig == "dual-arm":
-                paths.append(_console(driver, server, source, item, folder / "console.png"))
-            return paths
+            yield driver, server, source, player
         finally:
             server.stop()
 
@@ -135,12 +158,12 @@ def _still(driver: Any, server: viser.ViserServer, player: Player, t: float, siz
     return path
 
 
-def _console(driver: Any, server: viser.ViserServer, source: RecordedSource, item: Shown, path: Path) -> Path:
-    """The page as an operator has it."""
-    console = Console(server, source, item.scene, Requests(None))
-    source.seek(round(1e9 * item.moment))
-    with _page(driver, server, WIDE) as page:
-        console.frame(0.0, Health(), False, True)
+def _console(
+    driver: Any, server: viser.ViserServer, console: Console, margin: str, size: tuple[int, int], path: Path
+) -> Path:
+    """The page as an operator has it; a recording has no ticks to be timed."""
+    with _page(driver, server, size) as page:
+        console.frame(0.0, Health(margin=margin), False, True)
         write_bytes(path, _settled(page))
     return path
 

@@ -15,6 +15,7 @@ from farhand.console.scale import scale_in_words
 from farhand.console.scene import Scene
 from farhand.console.source import Event, Source
 from farhand.mapping.ik.solution import STATUSES
+from farhand.plants.inkwell import VERDICTS
 from farhand.station import MODES
 
 Array = np.ndarray
@@ -28,6 +29,7 @@ _DRIVERS = {
     "battery": ("battery", lambda v: f"{v[0]:.2f} V"),
     "ik_status": ("inverse kinematics", lambda v: list(STATUSES)[int(v[0])]),
     "distances_to_limits": ("nearest limit", lambda v: f"{1e3 * v.min():.0f} mm" if np.isfinite(v).all() else "–"),
+    "calibration": ("calibration", lambda v: VERDICTS[int(v[0])]),
     "sample_age": ("age of its sample", lambda v: f"{1e-6 * v[0]:.1f} ms"),
 }
 """What a driver may tell beside its motion, by channel: what it is called, and how it is said."""

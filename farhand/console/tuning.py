@@ -21,6 +21,7 @@ LIMB = (
     "follower.single.joint",
     "follower.single.angle",
     "leader.force.update",
+    "leader.device.inkwell.check",
     "demonstration.active",
 )
 MOST_GAINS = 8

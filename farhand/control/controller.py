@@ -61,6 +61,7 @@ class Controller(ABC):
         commands: the command type it makes.
         channel: name and unit under which the command is recorded.
         pulls: whether it exerts the efforts asked for; one that goes for targets alone does not.
+        turns: whether it controls the tool's orientation; with fewer than six joints it may have to leave it.
         command: the last command of that type.
         holding: whether the arm is being held still.
     """
@@ -68,6 +69,7 @@ class Controller(ABC):
     commands: ClassVar[type[Command]]
     channel: ClassVar[tuple[str, str]]
     pulls: ClassVar[bool] = True
+    turns: ClassVar[bool] = True
 
     command: Command
     holding: bool = False

@@ -100,6 +100,7 @@ class LimbController(Controller):
     commands = JointPosition
     channel = ("q_commanded", "rad")
     pulls = False
+    turns = False
 
     def __init__(self, arm: Arm, chain: Chain, base: Array, dead_band: MotionDeadBand | None = None) -> None:
         self.arm, self.chain, self.dead_band = arm, chain, dead_band or MotionDeadBand()

@@ -47,6 +47,21 @@ td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabula
 .pass { color: var(--pass); } .corrected { color: var(--corrected); } .differs { color: var(--differs); }
 figure { margin: 1.75rem 0; }
 figcaption { padding: .5rem 0 0; }
+nav ul { padding-left: 1.25rem; } nav li { margin: .25rem 0; } a { color: inherit; }
+table.cards td:first-child { white-space: nowrap; }
+tr:target { background: var(--head); }
+@media (max-width: 48rem) {
+  body { padding: 1.5rem .9rem 4rem; } h1 { font-size: 1.6rem; } h2 { overflow-wrap: anywhere; }
+  table.cards thead { display: none; }
+  table.cards tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); }
+  table.cards td { display: block; border: 0; padding: .1rem 0; overflow-wrap: anywhere; text-align: left; }
+  table.cards td:empty { display: none; }
+  table.cards td:nth-child(-n+2) { font-weight: 600; }
+  table.cards td:nth-child(3)::before { content: "ours: "; }
+  table.cards td:nth-child(4)::before { content: "wanted: "; }
+  table.cards td:nth-child(6)::before { content: "published: "; }
+  table.cards td::before { color: var(--soft); }
+}
 img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem; box-sizing: border-box; }
 """
 
@@ -86,21 +101,39 @@ class Page:
         self._parts = [f"<h1>{escape(title)}</h1>", f'<p class="lead">{escape(lead)}</p>']
 
     def section(self, title: str) -> None:
-        """Start a section."""
-        self._parts.append(f"<h2>{escape(title)}</h2>")
+        """Start a section, which :meth:`contents` may lead to by its title."""
+        self._parts.append(f'<a id="{escape(title, quote=True)}"></a><h2>{escape(title)}</h2>')
+
+    def contents(self, entries: Iterable[tuple[str, str, Sequence[tuple[str, str]]]]) -> None:
+        """Add a table of contents: for each entry where it leads, its text, and further (where, text) beside it."""
+        items = []
+        for where, text, more in entries:
+            beside = ", ".join(_link(*link) for link in more)
+            items.append(f"<li>{_link(where, where)}: {escape(text)}{f' ({beside})' if beside else ''}</li>")
+        self._parts.append(f"<nav><ul>{''.join(items)}</ul></nav>")
 
     def paragraph(self, text: str) -> None:
         """Add a paragraph of plain text."""
         self._parts.append(f"<p>{escape(text)}</p>")
 
-    def table(self, headers: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> None:
-        """Add a table; numbers are set to four digits and to the right, a :class:`Badge` is coloured."""
+    def table(
+        self, headers: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "", cards: str = ""
+    ) -> None:
+        """Add a table; numbers are set to four digits and to the right, a :class:`Badge` is coloured.
+
+        Args:
+            headers: one per column.
+            rows: of cells.
+            caption: above it.
+            cards: of a table of results, one below the other on a phone, what stands before the first cell of a row
+                in the address that leads to it.
+        """
         head = "".join(f"<th>{escape(header)}</th>" for header in headers)
-        body = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+        body = "\n".join(f"<tr{_named(cards, row)}>{''.join(map(_cell, row))}</tr>" for row in rows)
         title = f"<caption>{escape(caption)}</caption>" if caption else ""
-        self._parts.append(
-            f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
-        )
+        kind = ' class="cards"' if cards else ""
+        whole = f"{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+        self._parts.append(f'<div class="scroll"><table{kind}>{whole}</table></div>')
 
     def figure(self, figure: matplotlib.figure.Figure | Animation, caption: str) -> None:
         """Add a plot with its caption, embedded as SVG, or as PNG where the SVG would be large."""
@@ -127,6 +160,14 @@ class Page:
         path = Path(folder) / "index.html"
         write_text(path, self.html())
         return path
+
+
+def _link(where: str, text: str) -> str:
+    return f'<a href="#{escape(where, quote=True)}">{escape(text)}</a>'
+
+
+def _named(before: str, row: Sequence[object]) -> str:
+    return f' id="{escape(f"{before}/{row[0]}", quote=True)}"' if before else ""
 
 
 def _cell(value: object) -> str:
@@ -161,7 +202,7 @@ def _embedded(figure: matplotlib.figure.Figure | Animation) -> str:
 
 
 def report(entries: Sequence[Entry], folder: str | Path) -> Path:
-    """Write the reproduction page: counts per verdict, then a table and the plots of each rig.
+    """Write the reproduction page: counts per verdict, contents, then a table and the plots of each rig.
 
     Args:
         entries: what :func:`farhand.experiments.harness.run` returned.
@@ -176,9 +217,18 @@ def report(entries: Sequence[Entry], folder: str | Path) -> Path:
         ("verdict", "results", "meaning"),
         [(Badge(verdict), counts[verdict], meaning) for verdict, meaning in MEANINGS.items()],
     )
-    for group in dict.fromkeys(entry.group for entry in entries):
+    groups = dict.fromkeys(entry.group for entry in entries)
+    page.contents(_listed(group, [entry for entry in entries if entry.group == group]) for group in groups)
+    for group in groups:
         _add_group(page, group, [entry for entry in entries if entry.group == group])
     return page.save(folder)
+
+
+def _listed(group: str, entries: list[Entry]) -> tuple[str, str, list[tuple[str, str]]]:
+    """A rig in the contents: how many of its results hold, and which do not."""
+    counts = Counter(entry.verdict for entry in entries)
+    words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MEANINGS if counts[verdict])
+    return group, words, [(f"{group}/{e.id}", e.id) for e in entries if e.verdict == "differs"]
 
 
 def _add_group(page: Page, group: str, entries: list[Entry]) -> None:
@@ -186,6 +236,7 @@ def _add_group(page: Page, group: str, entries: list[Entry]) -> None:
     page.table(
         ("id", "title", "ours", "criterion", "verdict", "source", "note"),
         [(e.id, e.title, _ours(e), e.criterion, Badge(e.verdict), e.source, e.note) for e in entries],
+        cards=group,
     )
     captions: dict[Figure, list[str]] = {}
     for entry in entries:
@@ -196,6 +247,6 @@ def _add_group(page: Page, group: str, entries: list[Entry]) -> None:
 
 
 def _ours(entry: Entry) -> object:
-    if isinstance(entry.value, bool) or not isinstance(entry.value, int | float) or not entry.unit:
+    if isinstance(entry.value, bool) or not isinstance(entry.value, int | float) or entry.unit in ("", "-"):
         return entry.value
     return f"{_number(entry.value)} {entry.unit}"

@@ -16,6 +16,7 @@ import numpy as np
 from farhand.errors import FileError
 from farhand.parameters import parameter
 from farhand.plants.handle import Reading
+from farhand.plants.rumble import rumble_of
 
 Array = np.ndarray
 
@@ -63,7 +64,9 @@ class Gamepad:
         self.axes = axes or PadAxes()
         self._values = np.zeros(64)
         self._pressed: set[int] = set()
+        path = path or _first()
         self._file, self._rest = _open(path), b""
+        self._rumble = rumble_of(path)
 
     def poll(self, now_ns: int) -> Reading:
         """Take in all events that have come."""
@@ -76,8 +79,20 @@ class Gamepad:
         chosen = self._values[self.axes.numbers.astype(int)]
         return Reading(np.clip(chosen / FULL * self.axes.directions, -1.0, 1.0), frozenset(self._pressed))
 
+    def feel(self, strength: float, now_ns: int) -> None:
+        """Rumble with a share of the full strength, 0 to 1; a pad without motors, or not ours to shake, is still."""
+        if self._rumble is None:
+            return
+        try:
+            self._rumble.shake(strength, now_ns)
+        except OSError:
+            self._rumble.close()
+            self._rumble = None
+
     def close(self) -> None:
         """Let go of the device."""
+        if self._rumble is not None:
+            self._rumble.close()
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -96,12 +111,14 @@ class Gamepad:
             (self._pressed.add if value else self._pressed.discard)(number)
 
 
-def _open(path: str | None) -> int:
-    if path is None:
-        found = sorted(glob.glob(f"{FOLDER}/js*"))
-        if not found:
-            raise FileError(f"no gamepad found: there is no {FOLDER}/js*; plug one in (kernel module joydev)")
-        path = found[0]
+def _first() -> str:
+    found = sorted(glob.glob(f"{FOLDER}/js*"))
+    if not found:
+        raise FileError(f"no gamepad found: there is no {FOLDER}/js*; plug one in (kernel module joydev)")
+    return found[0]
+
+
+def _open(path: str) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Handle: a plant without a machine. An input device says how fast it moves; nothing can be felt in it."""
+"""Handle: a plant without a machine. An input device says how fast it moves; at most it rumbles."""
 
 from __future__ import annotations
 
@@ -75,12 +75,14 @@ class HandleSettings:
         deadman: whether the handle moves only while a button is held.
         deadman_button: which, from 0.
         clutch_button: which button, while held, keeps the handle where it is; -1 for none.
+        full_rumble: force at which a device that can rumble does so as strongly as it can, [N].
     """
 
     rate: RateMode = field(default_factory=six_axes)
     deadman: bool = parameter(True, "-", "whether a button must be held to move")
     deadman_button: int = parameter(0, "-", "the button to hold, from 0", 0, 63)
     clutch_button: int = parameter(1, "-", "the button that keeps the handle still; -1 for none", -1, 63)
+    full_rumble: float = parameter(30.0, "N", "force at which a gamepad rumbles most", 0.1, 1000.0)  # assumed
 
 
 class HandlePlant:
@@ -133,7 +135,11 @@ class HandlePlant:
         return sample
 
     def write(self, command: Command, now_ns: int) -> None:
-        """Nothing can push on a handle that is not there."""
+        """Nothing can push on a handle that is not there; a device that can rumble tells how hard it would be."""
+        feel = getattr(self.device, "feel", None)
+        if feel is not None and self.fault is None:
+            force = command.value[:3]  # its first joints are slides
+            feel(float(np.sqrt(force @ force)) / self.settings.full_rumble, now_ns)
 
     def close(self) -> None:
         """Let go of the device."""

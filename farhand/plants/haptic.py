@@ -18,7 +18,8 @@ import pinocchio as pin
 from farhand.errors import BadValue, FileError, UnknownName
 from farhand.friction import Friction, make
 from farhand.parameters import parameter, validate
-from farhand.plants.plant import Command, JointTorque
+from farhand.plants.inkwell import VERDICTS, Inkwell
+from farhand.plants.plant import Command, JointTorque, Sample
 from farhand.plants.simulated import Imperfections, SimulatedPlant
 from farhand.robots import Robot
 from farhand.robots.description import load_toml
@@ -91,6 +92,7 @@ class HapticProfile:
         workspace: where it is meant to be used.
         buttons: their names.
         sources: where each value comes from.
+        inkwell: where its counters are checked.
     """
 
     device: str = "device"
@@ -108,6 +110,7 @@ class HapticProfile:
     axis_stiffness: list[float] = field(default_factory=list)
     buttons: list[str] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
+    inkwell: Inkwell = field(default_factory=Inkwell)
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -214,14 +217,27 @@ class HapticPlant(SimulatedPlant):
         self.buttons = dict.fromkeys(profile.buttons, False)
         self._pressed = {button: np.zeros(1) for button in self.buttons}
         self._heated_ns = world.now_ns
+        self._verdict, self._offset = np.zeros(1), 0.0
         if friction is None and profile.coulomb:
             bend = profile.coulomb / STICKING
             friction = make("dahl", int((self.actuated & self._slides).sum()), coulomb=profile.coulomb, stiffness=bend)
         if friction is not None:
             world.push(name, JointFriction(self.port, friction, np.flatnonzero(self.actuated & self._slides)))
 
+    def read(self, now_ns: int) -> Sample:
+        """The latest sample, counted from where the counters began."""
+        well = self.profile.inkwell
+        if well.asked:
+            well.look(float(np.linalg.norm(self.port.q[self._slides])), self.profile.position_step)
+            self._verdict[0] = well.verdict
+        if well.offset != self._offset:
+            self._offset, self._position_before = well.offset, None  # the counters jump, the pen does not
+            self.zero = well.offset * self._slides if well.offset else None
+        return super().read(now_ns)
+
     def record(self, stream: Any) -> None:
-        """Publish the buttons, of which a recording tells as events."""
+        """Publish the buttons, of which a recording tells as events, and what the last check of the counters found."""
+        self._verdict = stream.channel("calibration", 1, f"index of {', '.join(VERDICTS)}")
         for button, down in self.buttons.items():
             self._pressed[button] = stream.channel(f"button_{button}", 1, "index of up, down")
             self._pressed[button][0] = down

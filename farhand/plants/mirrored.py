@@ -25,6 +25,11 @@ class MirroredPlant(WrappedPlant):
         self._port = world.ports[plant.name]
         world.open_books = True
 
+    def record(self, stream: Any) -> None:
+        """Declare what the plant knows beside its samples."""
+        if hasattr(self.plant, "record"):
+            self.plant.record(stream)
+
     def read(self, now_ns: int) -> Sample:
         """The plant's sample."""
         sample = self._plant.read(now_ns)

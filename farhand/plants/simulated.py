@@ -85,6 +85,7 @@ class SimulatedPlant:
     Attributes:
         encoder_scale: each joint's encoder step over the imperfections' one, [-].
         gripper: what it carries at its tool, or None.
+        zero: what its encoders read too much, one per coordinate, or None.
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
@@ -102,6 +103,7 @@ class SimulatedPlant:
         self.actuated = robot.actuated
         self.encoder_scale: Array | float = 1.0
         self.gripper: GripperDrive | None = None
+        self.zero: Array | None = None
         self.period_ns = world.step_ns
         self._model = robot.compile()
         self._plain = self._model.nq == self._model.nv
@@ -134,6 +136,8 @@ class SimulatedPlant:
         else:
             sample.q[:] = q_to_pinocchio(self._model, port.q)
             sample.v[:] = v_to_pinocchio(self._model, port.q, port.v)
+        if self.zero is not None:
+            sample.q += self.zero
         sample.set_wrench(port.wrench if faults.wrench_sensor else None)
         if faults.encoder_step or faults.velocity_from_position:
             self._degrade_motion(sample)

@@ -26,14 +26,14 @@ from farhand.learning.demonstration import Teaching
 from farhand.link.emulation import EmulatedLink
 from farhand.link.layers import Layer, make_layer
 from farhand.link.packet import Packet, model_hash
-from farhand.linked_bridge import LinkedBridge, LinkEnd
+from farhand.linked_bridge import LinkEnd
 from farhand.parameters import assign_all, parameter
 from farhand.plants import Brake, Imperfections, JointVelocity, SimulatedPlant
 from farhand.plants.mirrored import MirroredPlant
 from farhand.rigs import outside
 from farhand.rigs.dual_arm_scenarios import SCENARIOS
 from farhand.rigs.guidance import Guidance
-from farhand.rigs.one_side import OTHER, endpoint_of, metrics_of, remote_bridge
+from farhand.rigs.one_side import OTHER, endpoint_of, linked_bridge, metrics_of, remote_bridge
 from farhand.rigs.rig import (
     Options,
     Rig,
@@ -308,11 +308,7 @@ def _bridge(
     leader, follower = (stations[n] for n in ROLES)
     if not link.connected:
         return DirectBridge(law(), leader, follower, leader.period_ns)
-    a, b = (ends(n) for n in ROLES)
-    forward, backward = link.channels
-    a.endpoint.connect(forward, backward)
-    b.endpoint.connect(backward, forward)
-    return LinkedBridge(a, b, leader.period_ns)
+    return linked_bridge(ends, link)
 
 
 def _warm(bridge: Bridge) -> None:

@@ -34,8 +34,8 @@ from farhand.parameters import assign_all, parameter
 from farhand.plants import Imperfections
 from farhand.plants.haptic import HapticPlant, HapticProfile
 from farhand.plants.servo_bus.joints import LIMBS
-from farhand.plants.servo_bus.plant import BusParts, ServoBusPlant
 from farhand.rigs.humanoid_limbs import Limb
+from farhand.rigs.humanoid_plants import Following, check, following
 from farhand.rigs.humanoid_scenarios import DEFAULT_SCENARIO, SCENARIOS
 from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
 from farhand.robots import Placement, Robot, load_robot
@@ -70,6 +70,7 @@ class Humanoid:
         hand_inertia: of the hand, about the pen's wrist, [kg·m²].
         rotor: inertia of a servo's motor at its shaft, [kg·m²].
         pen_filter: cut-off of the pen's velocity, made from its positions, [Hz].
+        follower_plant: ``simulated``, or ``serial:PATH`` for the robot's bus on a serial port.
     """
 
     rate: float = parameter(1000.0, "Hz", "rate of pen, forces and link", 200.0, 10_000.0)  # published aim
@@ -82,6 +83,7 @@ class Humanoid:
     hand_inertia: float = parameter(1e-3, "kg·m²", "inertia of the hand on the pen", 0.0, 1.0)  # assumed
     rotor: float = parameter(5e-3, "kg·m²", "inertia of a servo's motor", 1e-4, 1.0)  # assumed
     pen_filter: float = parameter(50.0, "Hz", "cut-off of the pen's velocity", 0.0, 1000.0)  # assumed
+    follower_plant: str = parameter("simulated", "-", "what follows: simulated or serial:PATH")
 
 
 def build(options: Options, law: type[Coupling] | None = None) -> Rig:
@@ -90,6 +92,7 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     shape = Humanoid()
     shaping, settings = split_settings(options, scenario)
     configure(shape, shaping)
+    check(shape.follower_plant, options)
     rng = np.random.default_rng(options.seed)
     law = law or law_named(options.law or DEFAULT_LAW)
     law().require(set())  # neither side measures a force, and the limb's bus hides its dynamics
@@ -99,9 +102,10 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     period_ns = round(1e9 / shape.rate)
     world = _world(limb, device, placements, shape, period_ns)
     parameters = _surroundings(world, scenario, options.seed)
-    plants, bus = _plants(world, limb, shape, rng)
-    follower = _follower(plants["follower"], limb, placements["follower"], shape, period_ns)
-    leader, synthetic = _leader(plants["leader"], device, limb, follower, shape, period_ns)
+    pen = _pen(world, shape, rng)
+    led = following(shape.follower_plant, world, limb, rng.spawn(1)[0], settings)
+    follower = _follower(led.plant, limb, placements["follower"], shape, period_ns)
+    leader, synthetic = _leader(pen, device, limb, follower, shape, period_ns)
     parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
     assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
     layer = make_layer(options.layer, law)
@@ -112,23 +116,21 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     sides = {"leader": leader, "follower": follower}
     for name, station in sides.items():
         parameters[name] = {"guard": station.guard, **station.controller.parts}
-    parameters["leader"] |= {"plant": plants["leader"].imperfections, "device": plants["leader"].profile}
-    parameters["follower"]["bus"] = bus
+    parameters["leader"] |= {"plant": pen.imperfections, "device": pen.profile}
+    parameters["follower"]["bus"] = led.parts
 
     described = {"rig": "humanoid", "law": law.name, "seed": options.seed, "scenario": scenario.name}
     described["forces"] = "synthetic: made from kinematics, nothing is measured"
-    session = Session(sides.values(), [bridge], [plants["follower"]], None, options.clock, None, parameters, described)
-    session.worlds.append(TeachingButton(plants["leader"], session.commands))
-    session.parts.append(_announcer(session, bus, follower, period_ns))
+    session = Session(sides.values(), [bridge], [led.carried], None, options.clock, None, parameters, described)
+    session.worlds.append(TeachingButton(pen, session.commands))
+    session.parts.append(_announcer(session, led, follower, period_ns))
     configure_parts(session, shape, settings)
     for command in scenario.commands:
         session.commands.post_text(command)
     return Rig("humanoid", law.name, options, scenario, session, world, Metrics(session, world), shape)
 
 
-def _world(
-    limb: Limb, device: Robot, placements: dict[str, Placement], shape: Humanoid, period_ns: int
-) -> World:
+def _world(limb: Limb, device: Robot, placements: dict[str, Placement], shape: Humanoid, period_ns: int) -> World:
     """The device with a hand's mass on it, and the limb with its motors' inertia."""
     ratio = np.array([joint.gear for joint in limb.joints])
     hand = np.repeat([shape.hand_mass, shape.hand_inertia], 3)
@@ -149,17 +151,16 @@ def _surroundings(world: World, scenario: Scenario, seed: int) -> dict[str, Any]
     return {"hand": hand, "demonstration": Teaching(), "watchdog": Watchdog(silence=0.1)}  # assumed
 
 
-def _plants(world: World, limb: Limb, shape: Humanoid, rng: np.random.Generator) -> tuple[dict[str, Any], BusParts]:
-    """The pen as its driver presents it, and the limb behind its bus."""
-    profile, bus = HapticProfile.of(world.placed["leader"].robot), BusParts()
+def _pen(world: World, shape: Humanoid, rng: np.random.Generator) -> HapticPlant:
+    """The pen as its driver presents it."""
+    profile = HapticProfile.of(world.placed["leader"].robot)
     seen = Imperfections(
         wrench_sensor=False, encoder_step=profile.position_step, velocity_from_position=shape.pen_filter
     )
-    leader = HapticPlant(world, "leader", profile, None, seen, rng.spawn(1)[0])
-    return {"leader": leader, "follower": ServoBusPlant(world, "follower", limb.joints, bus, rng.spawn(1)[0])}, bus
+    return HapticPlant(world, "leader", profile, None, seen, rng.spawn(1)[0])
 
 
-def _follower(plant: ServoBusPlant, limb: Limb, placement: Placement, shape: Humanoid, period_ns: int) -> Station:
+def _follower(plant: Any, limb: Limb, placement: Placement, shape: Humanoid, period_ns: int) -> Station:
     """The limb: closed-form inverse kinematics behind a dead band, and a guard with slack for its potentiometers."""
     arm, guard, limits = Arm.of(limb.robot, placement, shape.gravity), Guard(stale=1.0), limb.robot.limits
     guard.watch(replace(limits, lower=limits.lower - 0.1, upper=limits.upper + 0.1, velocity=3.0 * limits.velocity))
@@ -167,18 +168,15 @@ def _follower(plant: ServoBusPlant, limb: Limb, placement: Placement, shape: Hum
     return Station("follower", "follower", plant, arm, guard, "hold", period_ns, controller)
 
 
-def _announcer(session: Session, bus: BusParts, follower: Station, period_ns: int) -> Part:
+def _announcer(session: Session, led: Following, follower: Station, period_ns: int) -> Part:
     """Says aloud that the battery runs low, and that the limb cannot follow."""
     controller = follower.controller
     assert isinstance(controller, LimbController)
 
-    def warning() -> str:
-        return "" if bus.battery.warning is None else f"battery below {bus.battery.alarm:g} V"
-
     def lost() -> str:
         return "" if controller.status == "solved" else f"limb: {controller.status}, {STATUSES[controller.status]}"
 
-    return Part(Announcer(session.telemetry.event, warning, lost).step, period_ns)
+    return Part(Announcer(session.telemetry.event, led.warning, lost).step, period_ns)
 
 
 class PlaceOf:

@@ -13,7 +13,6 @@ OUT = (0.020, 0.015, -0.010)
 """Radially outward for the arm from where it begins, [m] of the hand."""
 
 
-
 def drawing(rng: np.random.Generator) -> tuple[Move, ...]:
     """A triangle in the air with the pen, shown once: three strokes, none twice the same."""
     corners = np.array([[-0.012, 0.010, 0.0], [0.002, -0.002, 0.012], [0.008, -0.006, -0.008]])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from farhand.analysis.metrics import Metrics
 from farhand.analysis.side_metrics import SideMetrics
 from farhand.link.channel import MemoryChannel
+from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import Endpoint
 from farhand.link.packet import VERSION, Packet, model_hash
-from farhand.linked_bridge import LinkEnd
+from farhand.linked_bridge import LinkedBridge, LinkEnd
 from farhand.parameters import describe
 from farhand.remote_bridge import RemoteBridge
 from farhand.rigs.rig import Options, Rig
@@ -29,6 +31,15 @@ def endpoint_of(role: str, packets: dict[str, Packet]) -> Endpoint:
         packets: layout of what each side sends, by role.
     """
     return Endpoint(packets[role].blank(), packets[OTHER[role]].blank(), MemoryChannel(1), MemoryChannel(1))
+
+
+def linked_bridge(ends: Callable[[str], LinkEnd], link: EmulatedLink) -> LinkedBridge:
+    """Both ends in one process, with an emulated link between them."""
+    a, b = ends("leader"), ends("follower")
+    forward, backward = link.channels
+    a.endpoint.connect(forward, backward)
+    b.endpoint.connect(backward, forward)
+    return LinkedBridge(a, b, a.station.period_ns)
 
 
 def remote_bridge(end: LinkEnd, period_ns: int, options: Options, parameters: dict[str, Any]) -> RemoteBridge:

@@ -36,6 +36,7 @@ class Outcome:
         force_demonstrated: mean force in contact of the demonstrations, [N].
         force_ratio: mean over demonstrated, [-].
         goal_error: distance of the tool from the skill's goal at the end, [m].
+        stopped: what stopped it before its end, and when; None if nothing did.
     """
 
     phase: float
@@ -45,6 +46,7 @@ class Outcome:
     force_demonstrated: float
     force_ratio: float | None
     goal_error: float
+    stopped: str | None = None
 
 
 def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float = 0.0) -> Rig:
@@ -136,9 +138,11 @@ def outcome_of(rig: Rig) -> Outcome:
     end = history.signal("follower", "position_tool_in_world")[-1]
     asked = (wanted > skill.threshold) & (phase > 0.0)
     error, demonstrated = float(np.linalg.norm(end - goal)), skill.facts.force_mean
+    trip = next(iter(rig.session.trips), None)
+    stopped = None if trip is None else f"{trip.where} stopped at {1e-9 * trip.trip.time_ns:.3f} s: {trip.trip.reason}"
     if not asked.any():
-        return Outcome(float(phase[-1]), None, None, None, demonstrated, None, error)
+        return Outcome(float(phase[-1]), None, None, None, demonstrated, None, error, stopped)
     mean = float(force[asked].mean())
     rms = float(np.sqrt(np.square(force[asked] - wanted[asked]).mean()))
     kept = float((force[asked] > TOUCHED).mean())
-    return Outcome(float(phase[-1]), kept, mean, rms, demonstrated, mean / max(demonstrated, 1e-9), error)
+    return Outcome(float(phase[-1]), kept, mean, rms, demonstrated, mean / max(demonstrated, 1e-9), error, stopped)

@@ -31,7 +31,6 @@ RIGS = {
 ONE_MACHINE = {
     "hazardous": "its handle, gripper and watches are ticked together in one process",
     "cooperative": "it has no leader and no link, its arms tell each other nothing",
-    "youbot": "pen, base and start-up are assembled for one process",
     "humanoid": "its limbs share one bus and one pen in one process",
 }
 """Why a rig cannot be split between two machines."""

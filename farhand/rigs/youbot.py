@@ -8,12 +8,12 @@ base standing, so the base is off unless asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from farhand.analysis.metrics import Metrics
 from farhand.arm import Arm
 from farhand.bridge import Bridge, DirectBridge
 from farhand.control.joint_damping import JointDamping
@@ -26,10 +26,9 @@ from farhand.coupling import Coupling, Spring, law_named
 from farhand.errors import Mismatch
 from farhand.friction import FRICTIONS, make
 from farhand.link.emulation import EmulatedLink
-from farhand.link.endpoint import connect
 from farhand.link.layers import Layer, make_layer
 from farhand.link.packet import Packet, model_hash
-from farhand.linked_bridge import LinkedBridge, LinkEnd
+from farhand.linked_bridge import LinkEnd
 from farhand.mapping.pen import PenMapping
 from farhand.parameters import assign_all, parameter
 from farhand.plants import Imperfections, SimulatedPlant
@@ -37,7 +36,17 @@ from farhand.plants.gripper import GripperDrive
 from farhand.plants.haptic import HapticPlant, HapticProfile
 from farhand.plants.mecanum import MecanumPlant
 from farhand.rigs import outside
-from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
+from farhand.rigs.one_side import endpoint_of, linked_bridge, metrics_of, remote_bridge
+from farhand.rigs.rig import (
+    Options,
+    Rig,
+    Scenario,
+    choose,
+    configure,
+    configure_parts,
+    post_scenario,
+    split_settings,
+)
 from farhand.rigs.youbot_deployment import StartupBridge
 from farhand.rigs.youbot_scenarios import SCENARIOS
 from farhand.robots import Placement, Robot, load_robot
@@ -117,35 +126,40 @@ def build(options: Options) -> Rig:
     true = _true(robots, shape)
     period_ns = round(1e9 / shape.rate)
     postures = {"leader": None, "follower": robots["follower"].postures.get(shape.posture)}
-    world = World({n: Placed(true[n], placements[n], postures[n]) for n in true}, period_ns, shape.gravity)
+    world = World({n: Placed(true[n], placements[n], postures[n]) for n in options.roles}, period_ns, shape.gravity)
     parameters = _surroundings(world, scenario)
     parameters["hand"].open = device  # the operator's own hand holds the device
     plants = _plants(world, shape, rng)
     stations = _stations(plants, robots, placements, shape, period_ns)
-    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
-    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
     layer = make_layer(options.layer, law)
-    link.connected = not link.perfect or layer is not None
-    bridge = _bridge(law, stations, link, parameters["watchdog"], shape, layer)
+    ends = _ends(law, stations, robots, parameters["watchdog"], shape, layer)
+    if options.side is None:
+        parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
+        assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+        link.connected = not link.perfect or layer is not None
+        bridge = _bridge(law, stations, ends, link, shape)
+    else:
+        _refuse_startup(shape)
+        bridge = remote_bridge(ends(options.side), period_ns, options, parameters)
     parameters |= {"law": tuple(bridge.laws)} | ({} if layer is None else {"layer": layer})
     parameters |= {"startup": bridge.startup} if isinstance(bridge, StartupBridge) else {}
     for name, station in stations.items():
         parameters[name] = {**outside.parts_of(plants[name]), "guard": station.guard, **station.controller.parts}
-    if not device:
-        parameters["leader"]["device"] = plants["leader"].profile
-    wheeled = WHEELED & vars(plants["follower"]).keys()
-    parameters["follower"] |= {name: getattr(plants["follower"], name) for name in sorted(wheeled)}
+        owned = vars(plants[name])
+        parameters[name] |= {called: owned[part] for part, called in PARTS[name].items() if part in owned}
 
     described = {"rig": "youbot", "law": law.name, "seed": options.seed, "scenario": scenario.name}
     session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
     configure_parts(session, shape, settings)
-    for command in scenario.commands:
-        session.commands.post_text(command)
-    return Rig("youbot", law.name, options, scenario, session, world, Metrics(session, world), shape)
+    post_scenario(session, scenario, options)
+    return Rig("youbot", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
 
 
-WHEELED = {"wheels", "filter", "gripper"}
-"""Parts of the robot's plant; a standing one has no wheels."""
+PARTS = {
+    "leader": {"profile": "device"},
+    "follower": {"filter": "filter", "gripper": "gripper", "wheels": "wheels"},
+}
+"""Parts of the plants and what they are called; an input device has no profile, a standing robot no wheels."""
 
 
 def _true(robots: dict[str, Robot], shape: YouBot) -> dict[str, Robot]:
@@ -164,22 +178,30 @@ def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
     hand = ImpedanceHand(  # spec 000 §2.9 [A]; rotation assumed
         stiffness=200.0, damping=5.0, rotational_stiffness=1.0, rotational_damping=0.05, path=Path(scenario.moves)
     )
-    x = float(world.ports["follower"].tool.position[0])
-    wall = Wall(point=np.array([x + 0.02, 0.0, 0.0]), stiffness=24_200.0, damping=100.0)  # "rigid" to a finger [S]
-    world.touch("leader", "hand", hand)
-    world.touch("follower", "wall", wall)
+    wall = Wall(stiffness=24_200.0, damping=100.0)  # "rigid" to a finger [S]
+    if "leader" in world.ports:
+        world.touch("leader", "hand", hand)
+    if "follower" in world.ports:
+        wall.point = np.array([float(world.ports["follower"].tool.position[0]) + 0.02, 0.0, 0.0])
+        world.touch("follower", "wall", wall)
     return {"hand": hand, "wall": wall, "watchdog": Watchdog(silence=0.1)}  # assumed
 
 
 def _plants(world: World, shape: YouBot, rng: np.random.Generator) -> dict[str, Any]:
     """The pen as its driver presents it, and the robot; neither has a force sensor."""
+    makers = {"leader": _leader, "follower": _mobile if shape.base else _standing}
+    streams = {name: rng.spawn(1)[0] for name in makers}
+    plants = {name: makers[name](world, shape, streams[name]) for name in world.ports}
+    if "follower" in plants:
+        plants["follower"].gripper = GripperDrive()
+    return plants
+
+
+def _leader(world: World, shape: YouBot, rng: np.random.Generator) -> Any:
+    """What leads: an input device, or the pen."""
     placed = world.placed["leader"]
-    pen_rng = rng.spawn(1)[0]
-    leader = outside.outside_plant(shape.leader_plant, "leader", world, placed.robot, placed.placement, shape.gravity)
-    leader = leader or _pen(world, shape, pen_rng)
-    follower = (_mobile if shape.base else _standing)(world, shape, rng.spawn(1)[0])
-    follower.gripper = GripperDrive()
-    return {"leader": leader, "follower": follower}
+    device = outside.outside_plant(shape.leader_plant, "leader", world, placed.robot, placed.placement, shape.gravity)
+    return device or _pen(world, shape, rng)
 
 
 def _pen(world: World, shape: YouBot, rng: np.random.Generator) -> HapticPlant:
@@ -227,6 +249,7 @@ def _stations(
     return {
         name: Station(name, name, plants[name], model, guards[name], rest, period_ns, controller)
         for name, (model, rest, controller) in made.items()
+        if name in plants
     }
 
 
@@ -235,33 +258,52 @@ def _with_slack(robot: Robot) -> Any:
     return replace(robot.limits, lower=robot.limits.lower - 0.02, upper=robot.limits.upper + 0.02)  # assumed
 
 
+def _ends(
+    law: type[Coupling],
+    stations: dict[str, Station],
+    robots: dict[str, Robot],
+    watchdog: Watchdog,
+    shape: YouBot,
+    layer: Layer | None,
+) -> Callable[[str], LinkEnd]:
+    """What makes the end of a link at one side; only the leader's map drives the tool on."""
+    same = model_hash("youbot", law.name, shape.base, shape.leader_plant)
+    ports = dict(zip(PLACES, (None, None) if layer is None else layer.ports(), strict=True))
+
+    def end(role: str) -> LinkEnd:
+        models = {name: Arm.of(robot) for name, robot in robots.items()}
+        packets = {name: Packet(model.nq, model.nv, same) for name, model in models.items()}
+        made = LinkEnd(stations[role], _law(law, shape), endpoint_of(role, packets), None, watchdog, ports[role])
+        if role == "follower":
+            made.law.mapping.drives = False  # type: ignore[attr-defined]
+        return made
+
+    return end
+
+
+def _refuse_startup(shape: YouBot) -> None:
+    if shape.startup:
+        raise Mismatch(
+            "the start-up sequence runs in one process: set rig.startup=false, or use a perfect link and no layer"
+        )
+
+
 def _bridge(
     law: type[Coupling],
     stations: dict[str, Station],
+    ends: Callable[[str], LinkEnd],
     link: EmulatedLink,
-    watchdog: Watchdog,
     shape: YouBot,
-    layer: Layer | None = None,
 ) -> Bridge:
     """The law between the stations: in one process, or two ends with the emulated link between them."""
-    leader, follower = stations["leader"], stations["follower"]
+    leader, follower = (stations[name] for name in PLACES)
+    if link.connected:
+        _refuse_startup(shape)
+        return linked_bridge(ends, link)
     if shape.startup:
-        if not link.perfect or layer is not None:
-            raise Mismatch(
-                "the start-up sequence runs in one process: set rig.startup=false, or use a perfect link and no layer"
-            )
         still = follower.controller.parts["still"]
         return StartupBridge(_law(law, shape), leader, follower, still, leader.period_ns)
-    if link.perfect and layer is None:
-        return DirectBridge(_law(law, shape), leader, follower, leader.period_ns)
-    same = model_hash("youbot", law.name, shape.base)
-    packets = [Packet(station.arm.nq, station.arm.nv, same) for station in (leader, follower)]
-    to_leader, to_follower = connect(packets[0], packets[1], *link.channels)
-    ports = (None, None) if layer is None else layer.ports()
-    a = LinkEnd(leader, _law(law, shape), to_leader, None, watchdog, ports[0])
-    b = LinkEnd(follower, _law(law, shape), to_follower, None, watchdog, ports[1])
-    b.law.mapping.drives = False  # type: ignore[attr-defined]
-    return LinkedBridge(a, b, leader.period_ns)
+    return DirectBridge(_law(law, shape), leader, follower, leader.period_ns)
 
 
 def _law(law: type[Coupling], shape: YouBot) -> Coupling:

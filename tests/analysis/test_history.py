@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,30 @@ def test_events_are_kept(telemetry):
     telemetry.event(5, "leader tripped")
     history.pull()
     assert history.events == [(5, "leader tripped")]
+
+
+def test_another_process_s_history_is_taken_over_and_gone_on_with(telemetry):
+    """Nothing twice, nothing missing, events and losses included."""
+    there, here = History(telemetry.path), History(telemetry.path)
+    write(telemetry, 0, 30)
+    telemetry.event(5, "first")
+    there.pull()
+    here.restore(pickle.loads(pickle.dumps(there.state())))
+    write(telemetry, 30, 20)
+    telemetry.event(6, "second")
+    here.pull()
+    np.testing.assert_array_equal(here.signal("arm", "q")[:, 0], np.arange(50))
+    assert [text for _, text in here.events] == ["first", "second"]
+    assert here.lost == 0
+    assert here.latest == pytest.approx(0.049)
+
+
+def test_events_stay_bounded(telemetry, monkeypatch):
+    """The newest are kept."""
+    monkeypatch.setattr(module, "MOST_EVENTS", 10)
+    history = History(telemetry.path)
+    for number in range(50):
+        telemetry.event(number, f"event {number}")
+        history.pull()
+        assert len(history.events) < 20
+    assert history.events[-1] == (49, "event 49")

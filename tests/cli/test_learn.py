@@ -41,9 +41,9 @@ def test_recordings_become_a_skill(farhand_command, recorded, tmp_path):
     assert abs(load_skill(tmp_path / "s.npz").facts.duration - 1.5) < 0.3
 
 
-@pytest.mark.parametrize("kind", ["few", "mixed", "truncated", "missing", "method"])
+@pytest.mark.parametrize("kind", ["few", "twice", "mixed", "truncated", "missing", "method"])
 def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, tmp_path, kind):
-    """Too few, of two robots, cut off, not there, by an unknown method; what was there before stays as it was."""
+    """Too few, one given twice, of two robots, cut off, not there, unknown method; what was there stays as it was."""
     demos = [recorded / f"{number}.mcap" for number in range(5)]
     more: list[object] = []
     cut = tmp_path / "cut.mcap"
@@ -53,14 +53,14 @@ def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, t
     elif kind == "method":
         more = ["--method", "magic"]
     else:
-        demos[1] = {"mixed": recorded / "5.mcap", "truncated": cut, "missing": tmp_path / "none.mcap"}[kind]
+        demos[1] = {"twice": demos[0], "mixed": recorded / "5.mcap", "truncated": cut, "missing": tmp_path / "none.mcap"}[kind]
     out = tmp_path / "s.npz"
     out.write_bytes(b"before")
     said = farhand_command("learn", "wipe", *demos, "--out", out, *more)
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith("farhand: ") and said.err.count("\n") == 1
-    words = {"few": "too few", "mixed": "different robots", "truncated": "cut.mcap", "missing": "none.mcap"}
-    assert words.get(kind, "available: dmp, promp") in said.err
+    words = {"few": "too few", "twice": "0.mcap is given twice", "mixed": "different robots", "truncated": "cut.mcap", "missing": "none.mcap"}
+    assert words.get(kind, "available: dmp, promp, way-points") in said.err
     assert out.read_bytes() == b"before" and sorted(p.name for p in tmp_path.iterdir()) == ["cut.mcap", "s.npz"]
 
 

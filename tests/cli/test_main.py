@@ -35,7 +35,7 @@ def test_the_version_is_the_package_s(farhand_command):
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["walk"], "available: bench, "),
+        (["walk"], "unknown command 'walk'; available: "),
         (["run"], "RIG"),
         (["run", "dual-arm", "--speed", "3"], "--speed"),
         (["run", "dual-arm", "--seconds", "soon"], "--seconds"),

@@ -42,6 +42,7 @@ def test_a_key_is_made_once_for_its_owner_alone(farhand_command, key):
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--law", "nil"), "unknown law 'nil'"),
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--seconds", "0"), "--seconds = 0 is outside"),
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--patience", "0.1"), "no follower with this key answers"),
+        (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--listen", "127.0.0.1:0"), "over UDP a leader connects"),
         (("follower", "dual-arm", "--transport", "zenoh"), "over Zenoh needs --listen"),
     ],
 )

@@ -61,7 +61,6 @@ def test_the_grid_is_reported_cell_by_cell(tmp_path, capsys, monkeypatch):
         (["dual-arm", "--wall", "nan,1"], "--wall stiffness = nan"),
         (["dual-arm", "--delay", "-1"], "--delay = -1 is outside"),
         (["dual-arm", "--quantum", "inf"], "--quantum = inf is outside"),
-        (["dual-arm", "--law", "admittance"], "has a state of its own"),
         (["hazardous"], "takes joint velocity, not torques"),
     ],
 )

@@ -58,3 +58,13 @@ def test_the_dead_band_passes_a_place_once_and_then_only_what_differs() -> None:
     band = MotionDeadBand(1e-3)
     places = [(0.0, 0.0, 0.0), (9e-4, 0.0, 0.0), (0.0, -9e-4, 9e-4), (1.1e-3, 0.0, 0.0), (2e-3, 0.0, 0.0)]
     assert [band.step(np.array(place)) for place in places] == [True, False, False, True, False]
+
+
+def test_one_joint_moves_by_itself_while_nothing_leads_the_limb() -> None:
+    """Within its range; a coupling that leads goes first, and begins where the joint was left."""
+    lead = led()
+    lead.controller.single.joint, lead.controller.single.angle = 3, 9.0
+    lead.asked.target = None
+    q = np.array(lead.controller.step(lead.asked, 0).value)
+    np.testing.assert_allclose(q, [Q[0], Q[1], ArmChain().highest[2]], atol=1e-12)
+    np.testing.assert_allclose(lead.step(HAND), q, atol=1e-12)

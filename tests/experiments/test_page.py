@@ -114,6 +114,16 @@ def test_the_report_counts_verdicts_and_has_a_table_per_rig(tmp_path):
     assert "<td>D-3</td><td>Title of D-3</td><td>0.25 mm</td><td>&lt; 1 mm</td>" in html
 
 
+def test_the_contents_lead_to_every_rig_and_to_what_differs(tmp_path):
+    """Every link of the page leads to a place on it."""
+    entries = [entry("D-1", "pass"), entry("D-3", "differs"), entry("Y-1", "pass", group="youbot")]
+    html = report(entries, tmp_path).read_text(encoding="utf-8")
+    links = re.findall('href="#(.*?)"', html)
+    assert links == ["dual-arm", "dual-arm/D-3", "youbot"]
+    assert set(links) <= set(re.findall(' id="(.*?)"', html))
+    assert "http" not in html.replace("http://www.w3.org", "")
+
+
 def test_a_figure_that_several_ids_share_is_shown_once(tmp_path):
     """Its caption names them all."""
     figure = Figure("error over time", line_plot)

@@ -268,7 +268,7 @@ def test_a_follower_whose_own_loop_is_late_stops_and_says_so(pair, name, late, k
     """Stopped for 0.15 s, or 600 ticks late in a row: tripped, still, and coupled again only after a reset."""
     made, clock = pair(law="position-position"), LateClock()
     made.start("follower", clock=clock)
-    made.on(AT)
+    made.post("follower", "set deadlines.storm=500").on(AT)  # as where the plant is no simulation
     assert made.coupled == (1.0, 1.0)
     clock.next_ns = list(late)
     made.on(1.0)
@@ -279,7 +279,7 @@ def test_a_follower_whose_own_loop_is_late_stops_and_says_so(pair, name, late, k
     assert still_after(speeds) <= stated
     assert still_after(speeds) == pytest.approx(measured, abs=0.0101)
     assert np.abs(np.diff(speeds, axis=0)).max() < LARGEST_STEP
-    made.post("leader", "engage").on(0.3)
+    made.post("leader", "engage").on(0.1)
     assert made.coupled == (0.0, 0.0)
-    made.post("follower", "reset").on(0.3).post("leader", "engage").on(0.4)
+    made.post("follower", "reset").on(0.05).post("leader", "engage").on(0.25)
     assert made.coupled == (1.0, 1.0)

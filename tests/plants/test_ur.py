@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -169,6 +170,38 @@ def test_a_controller_that_dies_leaves_samples_that_grow_old_and_a_guard_that_tr
         assert not guard.check(sample, now_ns) or guard.trip is not None
         assert guard.trip.kind == "stale"
         plant.close()
+
+
+DRIVEN = """
+import time
+from farhand.plants import JointVelocity
+from farhand.plants.ur import UrPlant
+from farhand.robots import load_robot
+plant, command = UrPlant("leader", "{host}", load_robot("ur5e", "ur")), JointVelocity(6)
+command.value[0] = -0.3
+print("moving", flush=True)
+while True:
+    plant.read(0)
+    plant.write(command, 0)
+    time.sleep(0.001)
+"""
+
+
+def test_a_killed_client_leaves_a_standing_arm(address):
+    """SpeedJ would go on for ever: the controller's watchdog, set by the driver, ends it."""
+    from rtde_receive import RTDEReceiveInterface
+
+    receive = RTDEReceiveInterface(address, 500.0, ["timestamp", "actual_qd", "runtime_state"])
+    driven = subprocess.Popen([sys.executable, "-c", DRIVEN.format(host=address)], stdout=subprocess.PIPE, text=True)
+    driven.stdout.readline()
+    time.sleep(0.6)
+    moving = receive.getActualQd()[0]
+    driven.kill()
+    driven.communicate()
+    time.sleep(0.6)
+    assert moving == pytest.approx(-0.3, abs=0.05)
+    np.testing.assert_allclose(receive.getActualQd(), 0.0, atol=1e-3)
+    receive.disconnect()
 
 
 def test_nobody_at_the_address_is_one_clear_line(robot):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from farhand.errors import Mismatch, UnknownName
+from farhand.link.channel import MemoryChannel
 from farhand.rigs import Options, build_rig
 from farhand.rigs.one_side import terms_of
 
@@ -70,11 +72,41 @@ def test_settings_of_the_side_that_is_elsewhere_are_refused_by_path(side):
         side("follower", settings=[("deadman.held", False)])
 
 
-@pytest.mark.parametrize("name", ["hazardous", "cooperative", "humanoid", "youbot"])
+@pytest.mark.parametrize("name", ["hazardous", "cooperative", "humanoid"])
 def test_a_rig_that_runs_in_one_process_is_refused_with_the_reason(name):
     """And with those that do not."""
-    with pytest.raises(Mismatch, match=f"rig {name!r} does not run on two machines: .*; those that do: dual-arm"):
+    with pytest.raises(
+        Mismatch, match=f"rig {name!r} does not run on two machines: .*; those that do: dual-arm, youbot"
+    ):
         build_rig(name, Options(side="leader"))
+
+
+@pytest.mark.parametrize("base", [False, True])
+def test_the_youbot_runs_on_two_machines_too(base):
+    """Pen here, robot there, over perfect channels: coupled, and the tool follows."""
+    shape, rigs = [("rig.base", base)], []
+    for role in ("leader", "follower"):
+        rigs.append(build_rig("youbot", Options(side=role, settings=shape)))
+    ends = [rig.session.bridges[0].end for rig in rigs]
+    there, back = MemoryChannel(), MemoryChannel()
+    ends[0].endpoint.connect(there, back)
+    ends[1].endpoint.connect(back, there)
+    assert terms_of(rigs[0]) == terms_of(rigs[1])
+    for _ in range(900):
+        for rig in rigs:
+            rig.session.run(1e-3)
+    assert [end.engagement.gain for end in ends] == [1.0, 1.0]
+    assert [trip for rig in rigs for trip in rig.session.trips] == []
+    assert np.linalg.norm(ends[1].law.error[:3]) < 5e-3
+    assert np.linalg.norm(ends[0].station.arm.position) > 1e-3
+    for rig in rigs:
+        rig.close()
+
+
+def test_a_start_up_sequence_is_refused_on_two_machines():
+    """It knows both sides."""
+    with pytest.raises(Mismatch, match="start-up sequence runs in one process"):
+        build_rig("youbot", Options(side="leader", settings=[("rig.startup", True)]))
 
 
 @pytest.mark.parametrize("layer", ["tdpa", "tank", "waves"])

@@ -117,7 +117,8 @@ def _arrows() -> tuple[dict[str, bool], float]:
     with drawn(_scene()) as (server, drawing):
         for size in FORCES:
             drawing.update(Reading(force={"leader": size * along}))
-            tip = np.asarray(server.scene.get_handle_by_name("/forces/leader").points[0][1], dtype=float)  # type: ignore[union-attr]
+            arrow: Any = server.scene.get_handle_by_name("/forces/leader")
+            tip = np.array(arrow.points[0][1], dtype=float)
             lengths.append(float(np.linalg.norm(tip)))
             straight &= float(np.linalg.norm(np.cross(tip, along))) < ROUNDING < float(tip @ along)
     gain = np.array(lengths) / np.array(FORCES)

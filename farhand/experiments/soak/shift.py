@@ -21,11 +21,11 @@ CALM = 1.0  # [s], at the beginning without any act
 MOST = 20  # complaints kept of each kind
 MISSING = re.compile(
     r"(variance_)?wrench_(measured|observed|raw|contact_raw)_in_(world|sensor)|q_reference|ik_status"
-    r"|distances_to_limits"
+    r"|distances_to_limits|singular_margin"
 )
-"""Channels in which NaN is a value of its own: no measurement, or nothing to follow."""
+"""Channels in which NaN or infinity is a value of its own: no measurement, nothing to follow, nothing inverted."""
 
-BY_LIMIT = ("force", "speed", "position", "workspace", "torque", "collision", "overheat")
+BY_LIMIT = ("force", "speed", "position", "workspace", "torque", "collision", "overheat", "overload")
 """Trips that need no fault: a hand may lead an arm beyond any limit. Their reason must name the limit."""
 
 NAMED = re.compile(r"limit|outside|beyond|more than|stuck", re.IGNORECASE)

@@ -8,6 +8,7 @@ same ones in virtual time.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -149,7 +150,7 @@ class SerialLine:
 
     def __init__(self, path: str, timing: BusTiming | None = None, echo: bool = False) -> None:
         self.timing, self._echo = timing or BusTiming(), echo
-        self._port = _open(path, self.timing)
+        self._port = _open(path)
         self._free_ns = 0
 
     def __enter__(self) -> SerialLine:
@@ -169,7 +170,9 @@ class SerialLine:
 
     def transact(self, frame: Frame, wants: bool = True) -> bytes | None:
         """Send one frame and wait for its answer, or for its time on the line where none is wanted."""
-        port = self._port
+        port, patience = self._port, self.timing.silent_ns * 1e-9
+        if port.timeout != patience:
+            port.timeout = patience
         start_ns = max(self._free_ns, time.monotonic_ns())
         time.sleep(max(0.0, (start_ns - time.monotonic_ns()) * 1e-9))  # the frame before must have left the line
         try:
@@ -185,18 +188,17 @@ class SerialLine:
         return answer if len(answer) == 2 else None
 
 
-def _open(path: str, timing: BusTiming) -> Any:
+def _open(path: str) -> Any:
     try:
         import serial
     except ImportError:
         raise Mismatch("the servo bus needs pyserial: pip install 'farhand[serial]'") from None
     try:
-        port = serial.Serial(path, frames.BAUD, serial.EIGHTBITS, serial.PARITY_NONE, serial.STOPBITS_TWO)
-        port.timeout = timing.silent_ns * 1e-9
-        return port
+        return serial.Serial(path, frames.BAUD, serial.EIGHTBITS, serial.PARITY_NONE, serial.STOPBITS_TWO)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise FileError(f"cannot open the servo bus at {path}: {' '.join(reason.split())}") from None
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else " ".join(str(error).split())
+        raise FileError(f"cannot open the servo bus at {path}: {reason}") from None
 
 
 def rate(times: Array) -> float:

@@ -1,8 +1,7 @@
-"""Servo-bus plants: a limb of the World behind its slow bus in virtual time, and one on a serial port in wall time."""
+"""Servo-bus plant: a limb of the World behind its slow bus, in virtual time."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,12 +13,11 @@ from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointPosition, JointTorque, Sample
 from farhand.plants.servo import FULL_SPEED, RATED_VOLTAGE, ServoLoop, Servos
 from farhand.plants.servo_bus.battery import Battery
-from farhand.plants.servo_bus.driver import Exchange, SerialLine, ServoDriver
-from farhand.plants.servo_bus.frames import FRAME_NS, Frame
+from farhand.plants.servo_bus.driver import Exchange, ServoDriver
+from farhand.plants.servo_bus.frames import FRAME_NS, HIGHEST, LOWEST, Frame
 from farhand.plants.servo_bus.joints import BusJoint
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, SimulatedBus, VirtualLine
 from farhand.plants.simulated import Imperfections, SimulatedPlant
-from farhand.plants.worker import Latest, Worker
 from farhand.world.world import World
 
 Array = np.ndarray
@@ -198,7 +196,7 @@ class ServoBusPlant(SimulatedPlant):
             return driver.nothing()
         driver.speed = self.parts.orders.speed
         if self.parts.orders.passive:
-            self._wanted = driver.heard.copy()  # where it stays when they hold again
+            self._wanted = np.clip(driver.heard, LOWEST, HIGHEST)  # where it stays when they hold again
             return driver.let_go()
         return driver.refresh(self._wanted) if self.parts.timing.read_back else driver.command(self._wanted)
 
@@ -237,70 +235,3 @@ def _next(exchange: Exchange | None, answer: bytes | None) -> tuple[Frame, bool]
         return exchange.send(answer)
     except StopIteration:
         return None
-
-
-class SerialServoPlant:
-    """A limb on a serial port, real or pseudo, served by a thread of its own; reading and writing never wait.
-
-    Args:
-        name: of the plant.
-        path: of the port.
-        joints: its servos.
-        start: angles it is believed to be at before the first reading, [rad].
-        timing: how long answers are waited for.
-
-    Attributes:
-        driver: what was sent and heard.
-    """
-
-    accepts: frozenset[type[Command]] = frozenset({JointPosition})
-
-    def __init__(
-        self, name: str, path: str, joints: Sequence[BusJoint], start: Array, timing: BusTiming | None = None
-    ) -> None:
-        self.name, self.timing = name, timing or BusTiming()
-        self.actuated = np.ones(len(joints), dtype=bool)
-        self.driver = ServoDriver(joints, np.zeros(len(joints)))
-        counts = self.driver.counts(start)
-        self.driver.sent[:], self.driver.heard[:] = counts, counts
-        self.period_ns = 2 * len(joints) * self.timing.answer_ns
-        self._line = SerialLine(path, self.timing)
-        self._wanted, self._state = Latest(name, counts), Latest(name, np.concatenate([start, np.zeros(len(joints))]))
-        self._sample = Sample(len(joints), len(joints))
-        self.worker = Worker(f"{name}-bus", self._serve, 1000.0)
-
-    @property
-    def fault(self) -> str | None:
-        """Why the limb is commanded no more, or None."""
-        return str(self.worker.error) if self.worker.error is not None else self.driver.fault
-
-    def start(self) -> None:
-        """Look for every servo, then serve them; where one is silent, nothing is commanded."""
-        self._line.run(self.driver.scan())
-        self._wanted.put(self.driver.heard if self.driver.fault is None else self.driver.sent)
-        self.worker.start()
-
-    def stop(self) -> None:
-        """End the thread and close the port."""
-        self.worker.stop()
-        self._line.__exit__()
-
-    def read(self, now_ns: int) -> Sample:
-        """What the bus said last; the sample's time is ``now_ns`` less its age."""
-        state, sample = self._state.get(), self._sample
-        sample.time_ns = now_ns - state.age_ns(time.monotonic_ns())
-        sample.motion[:] = state.value
-        return sample
-
-    def write(self, command: Command, now_ns: int) -> None:
-        """Leave a position for the next cycle of the bus."""
-        self._wanted.put(self.driver.counts(command.value))
-
-    def _serve(self, now_ns: int) -> None:
-        wanted, driver, before = self._wanted.get().value, self.driver, self._state.get()
-        self._line.run(driver.refresh(wanted) if self.timing.read_back else driver.command(wanted))
-        q = driver.angles(driver.heard)
-        elapsed = max((time.monotonic_ns() - before.time_ns) * 1e-9, 1e-3)
-        self._state.put(np.concatenate([q, (q - before.value[: len(q)]) / elapsed]))
-        if driver.fault is not None:
-            time.sleep(IDLE_NS * 1e-9)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
-from farhand.experiments.humanoid.bus_bench import ARM, ArmOnBus, bench
-from farhand.plants import JointPosition
+from farhand.experiments.humanoid.bus_bench import ArmOnBus
 from farhand.plants.servo_bus.battery import Battery
-from farhand.plants.servo_bus.plant import BusParts, SerialServoPlant
-from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, PseudoTerminal
+from farhand.plants.servo_bus.plant import BusParts
+from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming
 
 
 def test_the_arm_goes_where_it_is_sent_and_reads_with_its_potentiometers_error() -> None:
@@ -74,23 +71,3 @@ def test_the_same_seed_gives_the_same_motion_to_the_bit() -> None:
     """Losses included."""
     runs = [ArmOnBus(BusParts(faults=BusFaults(drop=0.3)), 3).run(0.5, lambda t: np.full(3, 0.8)) for _ in range(2)]
     np.testing.assert_array_equal(*runs)
-
-
-def test_the_serial_plant_commands_and_reads_a_terminal_without_waiting() -> None:
-    """Behind a thread of its own; reads and writes return at once."""
-    made = bench()
-    start = made.driver.angles(made.driver.sent)
-    with PseudoTerminal(made.bus) as terminal:
-        plant = SerialServoPlant("limb", terminal.path, ARM, start, BusTiming(timeout=0.5))
-        plant.start()
-        command = JointPosition(3)
-        command.value[:] = start + 0.1
-        plant.write(command, 0)
-        deadline = time.monotonic() + 5.0
-        while np.abs(made.bus.servos.reference - plant.driver.counts(start + 0.1)).max() > 0.5:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        sample = plant.read(1_000_000_000)
-        plant.stop()
-    assert plant.fault is None and sample.time_ns <= 1_000_000_000
-    assert plant.worker.error is None

@@ -1,0 +1,59 @@
+"""A visitor looks from beside the rig or out of the follower's eyes, and nobody else's picture changes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from farhand.console.kinematics import Kinematics
+from farhand.console.scene import scene_of
+from farhand.console.views import EYES, OVERVIEW, Views, eye_of
+from farhand.rigs import build_rig, rig_names
+
+
+def visitor(number: int) -> SimpleNamespace:
+    """Somebody with a wide window."""
+    camera = SimpleNamespace(position=np.zeros(3), look_at=np.zeros(3), fov=0.5, aspect=1.6)
+    return SimpleNamespace(client_id=number, camera=camera)
+
+
+@pytest.mark.parametrize("name", rig_names())
+def test_the_follower_looks_at_its_own_work(name):
+    """From within half a metre, with the tool or what lies before it in the middle of the picture."""
+    rig = build_rig(name)
+    try:
+        scene = scene_of(rig)
+        kinematics = Kinematics(scene)
+        robot = next(robot for robot in scene["robots"] if robot["role"] == "follower")
+        eye, at = eye_of(robot, kinematics)
+        tool = kinematics.tool_position[robot["name"]]
+        assert 0.1 < np.linalg.norm(eye - tool) < 0.5
+        to_tool, ahead = tool - eye, at - eye
+        assert to_tool @ ahead > 0.8 * np.linalg.norm(to_tool) * np.linalg.norm(ahead)
+    finally:
+        rig.close()
+
+
+def test_one_visitor_is_carried_along_and_the_other_is_left_alone(rig):
+    """The eyes move with the tool; the way back is the overview."""
+    scene = scene_of(rig)
+    kinematics = Kinematics(scene)
+    people = {1: visitor(1), 2: visitor(2)}
+    buttons = SimpleNamespace(on_click=lambda press: None)
+    gui = SimpleNamespace(add_button_group=lambda label, names: buttons)
+    server = SimpleNamespace(gui=gui, get_clients=lambda: people)
+    overview = np.array([0.0, 1.0, 0.5]), np.array([2.0, 0.0, 1.0])
+    views = Views(server, scene, kinematics, overview)
+    views.choose(people[1], EYES)
+    before = people[1].camera.position.copy()
+    kinematics.update({"follower": rig.world.ports["follower"].q + 0.2})
+    views.update()
+    assert np.linalg.norm(people[1].camera.position - before) > 0.01
+    assert not people[2].camera.position.any()
+    views.choose(people[1], OVERVIEW)
+    views.update()
+    np.testing.assert_allclose(people[1].camera.position, overview[0] + overview[1])
+    del people[1]
+    views.update()  # who has left is forgotten
