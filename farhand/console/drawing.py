@@ -140,7 +140,7 @@ class Drawing:
         if kind == "wall":
             self._add_wall(thing)
         elif kind in _LINES:
-            colour, thickness = _LINES[kind]
+            colour, thickness = _LINES["rod" if thing.get("rigid") else kind]
             node = f"/things/{thing['robot']}_{thing['name']}_{kind}"
             nothing = np.zeros((1, 2, 3), dtype=np.float32)
             line = self._server.scene.add_line_segments(node, nothing, colour, thickness=thickness)
@@ -186,7 +186,7 @@ class Drawing:
         line.points = np.concatenate(links)
 
 
-_LINES = {"spring": (palette.SPRING, 0.006), "tie": (palette.COUPLING, 0.004)}
+_LINES = {"spring": (palette.SPRING, 0.006), "tie": (palette.COUPLING, 0.004), "rod": (palette.COUPLING, 0.0025)}
 
 
 def extent_of(scene: Scene, kinematics: Kinematics) -> Array:

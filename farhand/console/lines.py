@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray
 
 TURNS, PER_TURN, COIL_RADIUS = 8, 10, 0.012  # [-], [-], [m]
-ROD_HALF = 0.006  # [m], half the width of a lattice bar
+ROD_HALF = 0.015  # [m], half the width of a lattice bar
 TRAIL_SECONDS, TRAIL_POINTS = 6.0, 120
 
 _CORNERS = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])

@@ -116,6 +116,7 @@ class HandlePlant:
         self._arm = Arm.of(robot)  # in its own axes: the device's forward is the handle's x
         self._low, self._high = robot.limits.lower, robot.limits.upper
         self._q, self._sample = robot.home.copy(), Sample(6, 6)
+        self._weight = 9.81 * float(robot.compile().body_mass.sum())  # [N]
         self._last_ns: int | None = None
 
     def read(self, now_ns: int) -> Sample:
@@ -139,7 +140,8 @@ class HandlePlant:
         feel = getattr(self.device, "feel", None)
         if feel is not None and self.fault is None:
             force = command.value[:3]  # its first joints are slides
-            feel(float(np.sqrt(force @ force)) / self.settings.full_rumble, now_ns)
+            beyond = float(np.sqrt(force @ force)) - self._weight  # which a controller may hold up
+            feel(max(0.0, beyond) / self.settings.full_rumble, now_ns)
 
     def close(self) -> None:
         """Let go of the device."""

@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from farhand.console import scene_of
 from farhand.recording.loader import load
 from tests.browser.visiting import SIZE, Run, Visitor, eventually, on_screen
 
 pytestmark = pytest.mark.browser
 
 TRIES = 20
-GRIP = np.array([0.13, 0.0, 0.0])  # [m], from the tool to the middle of the handle's arrow along x
+GRIP = np.array([0.13, 0.0, 0.0])  # [m], from the tool to the middle of the handle's arrow along x, in a rig of 1 m
 
 NOTE_TIMES = """() => document.addEventListener("keydown", () => { window.pressed = Date.now() }, true)"""
 
@@ -30,7 +31,8 @@ def test_a_visitor_sees_drags_presses_and_stops(run, visitor):
     assert eventually(lambda: "engaged" in visitor.text())
     session, follower = run.rig.session, run.rig.world.ports["follower"].tool
     before = float(follower.position[0])
-    x, y = on_screen(run, run.rig.world.ports["leader"].tool.position + GRIP)
+    grip = GRIP * scene_of(run.rig)["size"]
+    x, y = on_screen(run, run.rig.world.ports["leader"].tool.position + grip)
     visitor.page.mouse.move(x, y)
     visitor.page.mouse.down()
     visitor.page.mouse.move(x + 30, y + 20, steps=4)
@@ -112,6 +114,7 @@ def test_beyond_this_machine_nobody_gets_in_without_the_token(browser):
 def test_another_law_is_chosen_on_the_page_and_a_recording_made(browser, tmp_path):
     """A new session takes the place of the old one without the page being opened anew; a file is there afterwards."""
     command = [sys.executable, "-m", "farhand", "run", "dual-arm", "--scenario", "rest", "--port", "0"]
+    command += ["--set", "deadlines.storm=1000000"]  # a busy machine is late, which is not what is tested here
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as run:
         try:

@@ -53,13 +53,24 @@ def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, t
     elif kind == "method":
         more = ["--method", "magic"]
     else:
-        demos[1] = {"twice": demos[0], "mixed": recorded / "5.mcap", "truncated": cut, "missing": tmp_path / "none.mcap"}[kind]
+        demos[1] = {
+            "twice": demos[0],
+            "mixed": recorded / "5.mcap",
+            "truncated": cut,
+            "missing": tmp_path / "none.mcap",
+        }[kind]
     out = tmp_path / "s.npz"
     out.write_bytes(b"before")
     said = farhand_command("learn", "wipe", *demos, "--out", out, *more)
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith("farhand: ") and said.err.count("\n") == 1
-    words = {"few": "too few", "twice": "0.mcap is given twice", "mixed": "different robots", "truncated": "cut.mcap", "missing": "none.mcap"}
+    words = {
+        "few": "too few",
+        "twice": "0.mcap is given twice",
+        "mixed": "different robots",
+        "truncated": "cut.mcap",
+        "missing": "none.mcap",
+    }
     assert words.get(kind, "available: dmp, promp, way-points") in said.err
     assert out.read_bytes() == b"before" and sorted(p.name for p in tmp_path.iterdir()) == ["cut.mcap", "s.npz"]
 

@@ -1,9 +1,10 @@
 """Fail still: each row of the measured table in docs/faults.md, injected in virtual time with both sides in it.
 
-The rules, fixed before the first run: after a fault the follower's joints are below 0.01 rad/s within the stated time
-and below 1e-3 rad/s at the end; on the way no joint changes its speed by more than 0.02 rad/s from one tick of 1 ms to
-the next (0.05 rad/s where an arm whose joints cannot be read any more is stopped by its brakes); the wrench on the
-leader's arm changes by at most 1.6 dt / ramp of its level per tick; and both sides stay apart until somebody asks.
+The limits, stated with the first measurements at hand: after a fault the follower's joints are below 0.01 rad/s within
+the stated time and below 1e-3 rad/s at the end; on the way no joint changes its speed by more than 0.02 rad/s from one
+tick of 1 ms to the next (0.05 rad/s where an arm whose joints cannot be read any more is stopped by its brakes); the
+wrench on the leader's arm changes by at most 1.6 dt / ramp of its level per tick; and both sides stay apart until
+somebody asks.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def test_changes_come_at_most_twenty_times_a_second_and_rest_asks_for_nothing(tm
 
 
 def test_a_handle_that_is_pushed_back_shakes_its_device():
-    """With the share of the force that is set as the most."""
+    """With the share of the force beyond its own weight that is set as the most; its weight alone is not felt."""
     felt: list[float] = []
 
     class Stick:
@@ -69,7 +69,9 @@ def test_a_handle_that_is_pushed_back_shakes_its_device():
     plant, command = HandlePlant("leader", Stick()), JointTorque(6)
     command.value[:] = [0.0, 9.0, -12.0, 1.0, 1.0, 1.0]
     plant.write(command, 0)
-    assert felt == [pytest.approx(0.5)]
+    command.value[:] = [0.0, 0.0, 1.9, 0.0, 0.0, 0.0]
+    plant.write(command, MS)
+    assert felt == [pytest.approx((15.0 - 0.2 * 9.81) / 30.0), 0.0]
 
 
 def test_a_pad_without_motors_is_still(tmp_path):
