@@ -25,7 +25,8 @@ reproduce: $(VENV)/.installed ## reproduce the published results of all rigs int
 bench: $(VENV)/.installed-bench ## the benchmarks, beside their floors and peers
 	@$(BIN)/farhand bench
 
-soak: $(VENV)/.installed ## the wall-clock threads of the dual-arm rig for a minute
+soak: $(VENV)/.installed ## hours of every rig with random operators and faults; results in docs/results
+	@$(BIN)/python -m farhand.experiments.soak
 	@$(BIN)/python -c "from farhand.experiments.dual_arm.rates_wall import soak; raise SystemExit(soak(60))"
 
 clean: ## back to a fresh checkout: removes .venv, out and caches

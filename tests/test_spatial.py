@@ -125,7 +125,7 @@ def test_no_rotation_is_the_zero_vector():
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="only glibc tells how much is allocated")
 @pytest.mark.parametrize("work", [quaternion_from_rotation, rotation_vector], ids=lambda work: work.__name__)
 def test_rotations_keep_no_memory(work):
-    """A link converts four of them per tick: 80 bytes kept each time made an hour of it cost a gigabyte."""
+    """A link converts four of them per tick: 80 bytes kept each time made an hour of it cost 0.6 GB."""
     fields = [(f"field_{number}", ctypes.c_size_t) for number in range(10)]
     allocated = ctypes.CDLL(None).mallinfo2
     allocated.restype = type("Allocated", (ctypes.Structure,), {"_fields_": fields})

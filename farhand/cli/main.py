@@ -32,6 +32,7 @@ from farhand.cli.recover import recover
 from farhand.cli.replay import replay
 from farhand.cli.reproduce import reproduce
 from farhand.cli.run import run
+from farhand.cli.servo_sim import servo_sim
 from farhand.cli.stability import stability
 from farhand.cli.ur_sim import ur_sim
 from farhand.errors import FarhandError, UnknownName
@@ -80,6 +81,7 @@ app.command("replay")(replay)
 app.command("recover")(recover)
 app.command("export")(export)
 app.command("ur-sim")(ur_sim)
+app.command("servo-sim")(servo_sim)
 
 
 def _print_version(wanted: bool) -> None:

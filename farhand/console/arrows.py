@@ -24,11 +24,13 @@ class Arrow:
         arrow: the node of the scene.
         label: its number.
         scale: force that ten centimetres stand for, [N].
+        aside: where the number stands from the tip, [m]: tools that meet need not have their numbers meet too.
     """
 
     arrow: viser.ArrowsHandle
     label: viser.LabelHandle
     scale: float
+    aside: Array
 
     def point(self, tool: Array, force: Array, word: str = "") -> None:
         """Show the force [N] at the tool [m], and what it is if not measured; nothing when it is small or not known."""
@@ -43,5 +45,5 @@ class Arrow:
         self.arrow.shaft_radius = SHAFT_RADIUS * shrink
         self.arrow.points = np.array([[[0.0, 0.0, 0.0], along]], dtype=np.float32)
         self.arrow.position = tool
-        self.label.position = tool + along * (1.0 + 0.03 / length)
+        self.label.position = tool + along * (1.0 + 0.03 / length) + self.aside
         self.label.text = f"{word} {newtons(force)}".strip()

@@ -22,6 +22,7 @@ from farhand.console.things import Thing, wall_place
 Array = np.ndarray
 
 WALL_OPACITY = 0.30
+ASIDE = 0.25  # [m], of a force's number from its arrow, where many tools are near each other
 SMALLEST_GAP = 0.003  # [m], between a tool and where it should be; less is not drawn
 
 
@@ -106,10 +107,19 @@ class Drawing:
             scene.add_arrows(f"/forces/{name}", nothing, colour, visible=False),
             scene.add_label(f"/forces/{name}_size", "", visible=False, anchor="bottom-left"),
             self._scene["arrow"],
+            self._aside(robot),
         )
         tool = np.repeat(self.kinematics.tool_position[name][None], 2, axis=0)
         line = scene.add_line_segments(f"/trails/{name}", tool[None].astype(np.float32), colour, thickness=0.003)
         self._trails[name] = Trail(), line
+
+    def _aside(self, robot: RobotScene) -> Array:
+        """Towards a robot's base where more than two work together, [m]; nowhere where they are two."""
+        if sum(other["role"] != "object" for other in self._scene["robots"]) <= 2:
+            return np.zeros(3)
+        back = np.array(robot["position"]) - self.kinematics.tool_position[robot["name"]]
+        back[2] = 0.0
+        return ASIDE * back / max(1e-6, float(np.linalg.norm(back)))
 
     def _beside(self, robot: RobotScene) -> Array:
         """Where a robot's name stands: beside the lowest point of what it stands on, [m]."""

@@ -17,6 +17,7 @@ Array = np.ndarray
 
 SECONDS, RATE = 10.0, 20.0  # [s], [1/s] points kept
 HEIGHT = 130  # [px]
+PADDING = (8, 24, 0, 0)  # [px], so that the topmost number of an axis is whole
 
 _COUPLED = (
     ("tracking error, mm", palette.COUPLING, 1.0),
@@ -91,5 +92,6 @@ class Plots:
             axes=(uplot.Axis(size=28), uplot.Axis(size=48)),
             legend=uplot.Legend(show=False),
             height=HEIGHT,
+            padding=PADDING,
         )
         self._shown.append((plot, [0, *range(first, first + len(colours))], least))

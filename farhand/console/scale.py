@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 USUAL_FORCE = 100.0
 """Largest force that most of a picture is meant for where no device bounds it, [N]."""
 
+PEAK_SHARE = 0.6
+"""Share of a device's peak force that its picture is meant for, [-]: a peak is rare."""
+
 FULL_ARROW = 0.25
 """How long an arrow of that force is, [m]; shorter where all the rig's robots are small."""
 
@@ -28,7 +31,7 @@ def force_scale(rig: Rig, size: float) -> float:
         size: of what is drawn, from the middle outward, [m]; at most one counts.
     """
     peaks = [getattr(getattr(s.plant, "profile", None), "force_peak", math.inf) for s in rig.session.stations]
-    most = min([USUAL_FORCE, *peaks])
+    most = min([USUAL_FORCE, *(PEAK_SHARE * peak for peak in peaks)])
     exact = 0.1 * most / (FULL_ARROW * size)
     decade = 10.0 ** math.floor(math.log10(exact))
     choices = [step * decade * tens for tens in (1.0, 10.0) for step in STEPS]

@@ -14,8 +14,9 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.balance import BalanceForce
+from farhand.control.board import Board
 from farhand.control.controller import Asked, Channels
-from farhand.control.haptic_objects import HalfSpace, HapticObject, ObjectForce
+from farhand.control.haptic_objects import HapticObject, ObjectForce
 from farhand.control.limit_force import ContactForce, LimitForce
 from farhand.control.torque import TorqueController
 from farhand.parameters import parameter
@@ -39,7 +40,7 @@ class SyntheticForce:
         peak: largest resultant, [N].
         gravity: downward acceleration, [m/s²].
         objects: limits of the limb's workspace, in its base.
-        board: a surface to be touched, or None.
+        board: a surface to be touched, once three touches have made it.
         centre: centre of gravity of the leg at a place, where there is one.
     """
 
@@ -51,7 +52,7 @@ class SyntheticForce:
     peak: float = parameter(3.3, "N", "largest resultant", 0.0, 100.0)  # stated
     gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
     objects: list[HapticObject] = field(default_factory=list)
-    board: HalfSpace | None = None
+    board: Board = field(default_factory=Board)
     centre: Callable[[], Array] | None = None
 
     def __post_init__(self) -> None:
@@ -67,8 +68,8 @@ class SyntheticForce:
     def raw(self, place: Array) -> Array:
         """Push of limits, board and balance at a place of the limb in its base [m], not cut, [N]."""
         force = ObjectForce(self.objects, self.limits).force(place)
-        if self.board is not None:
-            s, n = self.board.locate(place)
+        if self.board.surface is not None:
+            s, n = self.board.surface.locate(place)
             force += float(self.contact.magnitude(s)) * n
         if self.centre is not None:
             force += self.balance.force(self.centre())
@@ -124,6 +125,8 @@ class SyntheticController(TorqueController):
             self._recorded[:] = 0.0
             return command
         place = self._places[self.synthetic.update]() if asked.gain > 0.0 and not asked.tripped else None
+        if place is not None:
+            self.synthetic.board.see(place)
         self._recorded[:] = self.synthetic.force(place, asked.gain)
         self._distances[:] = np.nan if place is None else self.synthetic.distances(place)
         self.command.value += self._recorded @ self.arm.J[:3]

@@ -5,9 +5,11 @@ For a slow bus or a simulation beside the tick: the worker publishes, the tick r
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +19,25 @@ from farhand.plants.plant import Command, JointTorque, Sample
 Array = np.ndarray
 
 TIMES_KEPT = 1 << 16
+
+PRIORITY = 70
+"""Of threads that talk to a device, under SCHED_FIFO: below that of the tick."""
+
+
+@contextmanager
+def urgent() -> Iterator[None]:
+    """Threads that begin here, and this one for as long, run before other programs, where that is permitted."""
+    if not hasattr(os, "SCHED_FIFO"):
+        yield
+        return
+    policy, given = os.sched_getscheduler(0), os.sched_getparam(0)
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.sched_setscheduler(0, policy, given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,19 +143,12 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     configure(shape, shaping)
     rng = np.random.default_rng(options.seed)
     chosen = _chosen_plants(shape, options)
-    device = outside.is_device(chosen["leader"])
-    law = law or law_named(options.law or (outside.DEVICE_LAW if device else DEFAULT_LAW))
-    law().require({"follower-wrench"} if device else {"leader-wrench", "follower-wrench", "models", "observers"})
+    law = _law(options, law, outside.is_device(chosen["leader"]))
 
     arms, period_ns, roles = _arms(shape), round(1e9 / shape.rate), options.roles
-    world = World(
-        {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in roles}, period_ns, shape.gravity
-    )
-    parameters: dict[str, Any] = {"hand": _hand(shape, scenario, options.seed), "wall": Wall(), "watchdog": Watchdog()}
-    parameters["demonstration"] = Teaching()
-    for robot, touch in ((shape.driven, "hand"), ("follower", "wall")):
-        if robot in roles:
-            world.touch(robot, touch, parameters[touch])
+    placed = {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in roles}
+    world = World(placed, period_ns, shape.gravity)
+    parameters = _surroundings(world, shape, scenario, options.seed)
     noise = Imperfections(force_noise=0.1, torque_noise=0.002)  # assumed for the published sensor
     plants = {n: SimulatedPlant(world, n, replace(noise), rng.spawn(1)[0]) for n in roles}
     plants |= _from_outside(chosen, world, arms, shape)
@@ -163,31 +156,46 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     stations = {n: _station(n, plants[n], arms, shape, period_ns, law) for n in roles}
     _push(shape, world, stations)
     layer = make_layer(options.layer, law)
+    parameters |= {} if layer is None else {"layer": layer}
     ends = _ends(law, stations, arms, parameters["watchdog"], shape, layer)
-    if options.side is None:
-        parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
-        assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
-        link.connected = not link.perfect or layer is not None
-        bridge = _bridge(law, stations, ends, link)
-    else:
-        bridge = remote_bridge(ends(options.side), period_ns, options, parameters)
-    if layer is not None:
-        parameters["layer"] = layer
+    bridge = _bridge(law, stations, ends, options, parameters, settings, rng)
     parameters |= {"law": tuple(bridge.laws), "fixture": Fixture()}
     for name, station in stations.items():
         parameters[name] = {**outside.parts_of(plants[name]), "guard": station.guard, **station.controller.parts}
 
     described = {"rig": "dual-arm", "law": law.name, "seed": options.seed, "scenario": scenario.name}
     session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
-    compiled = isinstance(options.clock, WallClock) and hasattr(bridge.laws[0], "kernel")
+    _configure(session, shape, bridge, settings)
+    post_scenario(session, scenario, options)
+    return Rig("dual-arm", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
+
+
+def _law(options: Options, law: type[Coupling] | None, device: bool) -> type[Coupling]:
+    """The law asked for, if the plants give what it needs; an input device has no model and feels nothing."""
+    law = law or law_named(options.law or (outside.DEVICE_LAW if device else DEFAULT_LAW))
+    law().require({"follower-wrench"} if device else {"leader-wrench", "follower-wrench", "models", "observers"})
+    return law
+
+
+def _surroundings(world: World, shape: DualArm, scenario: Scenario, seed: int) -> dict[str, Any]:
+    """The hand, the wall, what watches the link and the mark of a demonstration."""
+    parameters: dict[str, Any] = {"hand": _hand(shape, scenario, seed), "wall": Wall(), "watchdog": Watchdog()}
+    for robot, touch in ((shape.driven, "hand"), ("follower", "wall")):
+        if robot in world.placed:
+            world.touch(robot, touch, parameters[touch])
+    return parameters | {"demonstration": Teaching()}
+
+
+def _configure(session: Session, shape: DualArm, bridge: Bridge, settings: list[tuple[str, object]]) -> None:
+    """Set every part, on the wall clock with the compiled kernel ready before the first tick; fixtures if asked for."""
+    compiled = isinstance(session.clock, WallClock) and hasattr(bridge.laws[0], "kernel")
     configure_parts(session, shape, [("law.kernel", "numba"), *settings] if compiled else settings)
     if compiled:
         _warm(bridge)
-    parameters["fixture"].attached = any(path.startswith("fixture.") for path, _ in settings)
-    if parameters["fixture"].attached:
-        Guidance(parameters["fixture"], list(stations.values())).attach(session)
-    post_scenario(session, scenario, options)
-    return Rig("dual-arm", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
+    fixture = session.parameters["fixture"]
+    fixture.attached = any(path.startswith("fixture.") for path, _ in settings)
+    if fixture.attached:
+        Guidance(fixture, list(session.stations)).attach(session)
 
 
 def _chosen_plants(shape: DualArm, options: Options) -> dict[str, str]:
@@ -302,13 +310,21 @@ def _bridge(
     law: type[Coupling],
     stations: dict[str, Station],
     ends: Callable[[str], LinkEnd],
-    link: EmulatedLink,
+    options: Options,
+    parameters: dict[str, Any],
+    settings: list[tuple[str, object]],
+    rng: np.random.Generator,
 ) -> Bridge:
-    """The law between the stations: in one process, or two ends with the emulated link between them."""
+    """The law between the stations: in one process, over an emulated link, or one end of a real one."""
+    if options.side is not None:
+        return remote_bridge(ends(options.side), stations[options.side].period_ns, options, parameters)
+    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
+    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+    link.connected = not link.perfect or "layer" in parameters
+    if link.connected:
+        return linked_bridge(ends, link)
     leader, follower = (stations[n] for n in ROLES)
-    if not link.connected:
-        return DirectBridge(law(), leader, follower, leader.period_ns)
-    return linked_bridge(ends, link)
+    return DirectBridge(law(), leader, follower, leader.period_ns)
 
 
 def _warm(bridge: Bridge) -> None:

@@ -56,6 +56,24 @@ SCENARIOS = {
             varied=drawing,
         ),
         Scenario(
+            "board",
+            "the pen touches a board at three corners, which makes it known, leaves, and is pushed back on its return",
+            8.0,
+            (
+                Move(0.5, 1.0, (-0.012, 0.006, 0.0), label="first corner"),
+                Move(1.9, 0.8, (0.0, -0.010, 0.004), label="second corner"),
+                Move(3.1, 0.8, (0.0, 0.004, -0.008), label="third corner"),
+                Move(4.3, 0.8, (0.012, 0.0, 0.0), label="off the board"),
+                Move(5.8, 1.0, (-0.016, 0.0, 0.0), label="on it again"),
+            ),
+            commands=(
+                "0:engage",
+                "1.7:set leader.force.board.touches=1",
+                "2.9:set leader.force.board.touches=2",
+                "4.1:set leader.force.board.touches=3",
+            ),
+        ),
+        Scenario(
             "balance",
             "the pen leans a standing leg outward until the edge of its sole pushes back",
             10.0,

@@ -21,7 +21,7 @@ def test_an_unknown_rig_is_refused_with_those_there_are(farhand_command, tmp_pat
 def test_without_a_browser_it_says_what_to_install(farhand_command, tmp_path, monkeypatch):
     """On one line."""
     monkeypatch.setattr(gallery, "CHROMIUM", ())
-    monkeypatch.setattr(gallery, "shown", lambda rig, folder: None)
+    monkeypatch.setattr(gallery, "shown", lambda rig, folder, margin=None: None)
     said = farhand_command("gallery", "dual-arm", "--out", tmp_path)
     assert said.code == 2 and "install Chromium" in said.err
 

@@ -41,8 +41,8 @@ def test_the_outer_limit_pulls_back_to_the_shoulder() -> None:
 def test_a_board_pushes_along_its_normal() -> None:
     """In free space, 1 mm in front of it."""
     middle = ArmChain().forward(np.radians([40.0, 35.0, 75.0]))
-    board = HalfSpace("board", (middle[0] + 1e-3, 0.0, 0.0), (-1.0, 0.0, 0.0))
-    without, made = force().raw(middle), force(board=board)
+    without, made = force().raw(middle), force()
+    made.board.surface = HalfSpace("board", (middle[0] + 1e-3, 0.0, 0.0), (-1.0, 0.0, 0.0))
     np.testing.assert_allclose(made.raw(middle) - without, [-float(made.contact.magnitude(1e-3)), 0.0, 0.0], atol=1e-12)
 
 

@@ -106,3 +106,13 @@ def test_a_low_battery_is_said_before_the_limb_stops() -> None:
     result = ran("low-battery", 7.0)
     said = [(time_ns, text) for time_ns, text, *_ in result.rig.metrics.history.events if "battery" in text]
     assert "below" in said[0][1] and "tripped" in said[-1][1] and said[0][0] < said[-1][0]
+
+
+def test_a_board_is_made_by_three_touches_and_felt_on_the_way_back_to_it() -> None:
+    """Square to the way there; the hand, which wants 4 mm beyond it, is held in front of it."""
+    result = ran("board", 7.5)
+    surface = result.rig.session.parameters["leader"]["force"].board.surface
+    np.testing.assert_allclose(surface.normal, [1.0, 0.0, 0.0], atol=0.05)
+    force = result.signal("leader", "force_synthetic_in_world")[:, 0]
+    assert abs(force[4000]) < 1e-9 and force[5500] < 0.3 and force[-1] > 0.8
+    assert surface.locate(ArmChain().forward(result.signal("follower", "q_sent")[-1]))[0] > 0.0

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +14,7 @@ from farhand.plants.servo_bus.driver import Exchange, SerialLine, ServoDriver
 from farhand.plants.servo_bus.joints import LIMBS, BusJoint, bus_joints, joints_named
 from farhand.plants.servo_bus.plant import BusParts, ServoBusPlant
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, PseudoTerminal, SimulatedBus, VirtualLine
+from farhand.plants.worker import urgent
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import set_armature
 from farhand.world import Placed, World
@@ -112,28 +111,12 @@ class WallRun:
     missed: int
 
 
-@contextmanager
-def before_others() -> Iterator[None]:
-    """This thread and those that it starts run before other programs, where that is permitted.
-
-    A busy machine wakes both ends of the line late, and it is the line that is measured, not the machine.
-    """
-    if not hasattr(os, "SCHED_FIFO"):
-        yield
-        return
-    policy, priority = os.sched_getscheduler(0), os.sched_getparam(0)
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.sched_setscheduler(0, policy, priority)
-
-
 def on_pseudo_terminal(cycles: int = 30) -> WallRun:
-    """Command and read three servos through pyserial and a pseudo-terminal."""
-    with before_others():
+    """Command and read three servos through pyserial and a pseudo-terminal.
+
+    A busy machine wakes both ends of the line late; it is the line that is measured, so both go before other programs.
+    """
+    with urgent():
         return _on_pseudo_terminal(cycles)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import mujoco
@@ -142,12 +143,22 @@ def _volume(workspace: Workspace) -> float:
     return 8.0 * float(np.mean([workspace.contains(at) for at in p]))
 
 
+def _turned(spec: mujoco.MjSpec) -> None:
+    spec.joint("z").axis = [-1.0, 0.0, 0.0]
+
+
 MUTATIONS = [
     Mutation(
         "no-clip",
         "the device shows any force",
         ("H-23", "H-45"),
         lambda: patched(HapticPlant, "_saturate", lambda self, torque, fraction: None),
+    ),
+    Mutation(
+        "away-is-towards",
+        "the device's third axis points away from the operator",
+        ("H-24",),
+        lambda: changed(sys.modules[__name__], "load_robot", lambda whole: lambda name: whole(name).edited(_turned)),
     ),
     Mutation(
         "never-warm",

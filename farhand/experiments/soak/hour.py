@@ -1,7 +1,7 @@
 """An hour of a rig: one long session and several short ones, and the verdict on all of them.
 
 Half of the time is one session, so that memory that grows while a session runs shows; the rest is shared by sessions
-of other laws, layers and links, so that memory a closed session keeps shows. The rules, fixed before any run:
+of other laws, layers and links, so that memory a closed session keeps shows. The rules:
 
 - *valid*: no recorded number is NaN or infinite but where that means "no measurement", nor is the state of the world;
 - *explained*: every trip has the kind, place and time of an injected fault, or names the limit that a hand led it to;

@@ -15,7 +15,7 @@ from farhand.plants.servo_bus.driver import Exchange, SerialLine, ServoDriver
 from farhand.plants.servo_bus.joints import BusJoint
 from farhand.plants.servo_bus.plant import ServoOrders
 from farhand.plants.servo_bus.simulated_bus import BusTiming
-from farhand.plants.worker import Latest, Worker
+from farhand.plants.worker import Latest, Worker, urgent
 
 Array = np.ndarray
 
@@ -74,7 +74,8 @@ class SerialServoPlant:
         self._began_ns, self._halted, self._again = time.monotonic_ns(), False, False
         self._left, self._left_at = self.driver.heard.copy(), -1
         self.worker = Worker(f"{name}-bus", self._serve, 1000.0)
-        self.worker.start()
+        with urgent():
+            self.worker.start()
 
     @property
     def fault(self) -> str | None:
