@@ -16,7 +16,8 @@ def test_a_place_in_reach_gives_the_angles_of_the_closed_form():
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("0.9,0,0", "unreachable"), ("a,b,c", "three numbers"), ("1,2", "three numbers"), ("nan,0,0", "invalid")]
+    ("text", "why"),
+    [("0.9,0,0", "unreachable"), ("a,b,c", "three numbers"), ("1,2", "three numbers"), ("nan,0,0", "invalid")],
 )
 def test_what_cannot_be_reached_or_read_is_said_in_words(text, why):
     """And nothing is raised into the page."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from farhand.plants import JointTorque
-from farhand.plants.worker import TIMES_KEPT, Latest, PublishedPlant, Timing, Worker
+from farhand.plants.worker import TIMES_KEPT, Latest, PublishedPlant, Timing, Worker, urgent
 
 
 def test_a_published_value_never_changes():
@@ -125,3 +126,17 @@ def test_timing_of_a_known_pattern():
     assert timing.mean == pytest.approx(100.0)
     assert timing.variance == pytest.approx(400.0)
     assert timing.p99 == pytest.approx(0.012)
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_FIFO"), reason="no real-time scheduling here")
+def test_threads_that_talk_to_a_device_go_first_and_the_one_that_starts_them_only_meanwhile():
+    """Where permitted; afterwards, and after an error, it is as it was."""
+    before, inherited = os.sched_getscheduler(0), []
+    with pytest.raises(ValueError, match="now"), urgent():
+        inside = os.sched_getscheduler(0)
+        thread = threading.Thread(target=lambda: inherited.append(os.sched_getscheduler(0)))
+        thread.start()
+        thread.join()
+        raise ValueError("now")
+    assert inside in (before, os.SCHED_FIFO) and inherited == [inside]
+    assert os.sched_getscheduler(0) == before
