@@ -14,6 +14,7 @@ Array = np.ndarray
 OVERVIEW, EYES = "Overview", "Follower's eyes"
 EYE_FIELD = float(np.radians(70.0))  # of a camera on a robot
 BEHIND, BESIDE, AHEAD = 0.30, 0.12, 0.25  # [m], of the eye from the tool, and of what it looks at
+BEFORE = 0.09  # [m], of an eye from the middle of its head
 HEAD = "head"
 """Body from which a robot looks, where it has one."""
 
@@ -78,7 +79,8 @@ def eye_of(robot: RobotScene, kinematics: Kinematics) -> tuple[Array, Array]:
     tool = kinematics.tool_position[robot["name"]]
     heads = [body["index"] for body in robot["bodies"] if body["name"] == HEAD]
     if heads:
-        return kinematics.body_position[heads[0]] + [0.0, 0.0, 0.05], tool.copy()
+        middle = kinematics.body_position[heads[0]] + [0.0, 0.0, 0.05]
+        return middle + BEFORE * (tool - middle) / float(np.linalg.norm(tool - middle)), tool.copy()
     ahead = kinematics.tool_axes(robot["name"])[:, 2]
     up = np.array([0.0, 0.0, 1.0])
     above = up - ahead * float(up @ ahead)

@@ -17,7 +17,7 @@ from farhand.experiments.mutation import Mutation, changed, patched
 from farhand.mapping.limbs import ArmChain
 from farhand.plants.callbacks import MAX, MIN, CallbackLoop, Caller, Ticket, run_virtual
 from farhand.plants.servo_bus.simulated_bus import PseudoTerminal
-from farhand.plants.worker import Timing, Worker
+from farhand.plants.worker import Timing, Worker, urgent
 from farhand.rigs import humanoid_startup
 from farhand.rigs.humanoid_startup import DEFAULT_PORT, Hardware, Started, start
 
@@ -69,7 +69,8 @@ def _in_wall_time() -> tuple[Timing, bool]:
     place = np.array([0.14, 0.11, -0.12])
     loop.asynchronous("force", lambda now_ns: shown.__setitem__(slice(None), force.force(place)))
     worker, tickets = Worker("haptics", loop.tick, 1000.0), list[Ticket]()
-    worker.start()
+    with urgent():
+        worker.start()
     caller = threading.Thread(target=lambda: tickets.append(_ask(loop)))
     caller.start()
     time.sleep(1.0)
@@ -143,7 +144,7 @@ def _servos(dead: int) -> Iterator[str]:
     """Twenty servos on a pseudo-terminal, one of them dead."""
     made = bench(all_joints())
     made.bus.faults.dead = dead
-    with PseudoTerminal(made.bus) as terminal:
+    with urgent(), PseudoTerminal(made.bus) as terminal:
         yield terminal.path
 
 

@@ -28,6 +28,9 @@ Exchange = Generator[tuple[Frame, bool], bytes | None, None]
 PATIENCE = 10
 """Answers missed in a row before a servo counts as silent."""
 
+SCANS = 5
+"""How often a robot is looked for before it counts as missing: one lost answer is no missing servo."""
+
 
 class ServoDriver:
     """Commands servos and reads them back. A lost answer is replaced by what was sent last; a silent servo stops it.
@@ -167,6 +170,13 @@ class SerialLine:
                 frame, wants = exchange.send(self.transact(frame, wants))
         except StopIteration:
             return
+
+    def find(self, driver: ServoDriver) -> None:
+        """Read every servo until all have answered; the driver's fault says which did not."""
+        for _ in range(SCANS):
+            self.run(driver.scan())
+            if driver.fault is None:
+                return
 
     def transact(self, frame: Frame, wants: bool = True) -> bytes | None:
         """Send one frame and wait for its answer, or for its time on the line where none is wanted."""

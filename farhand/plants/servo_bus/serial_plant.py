@@ -19,9 +19,6 @@ from farhand.plants.worker import Latest, Worker, urgent
 
 Array = np.ndarray
 
-SCANS = 5
-"""How often a robot is looked for before it counts as missing: one lost answer is no missing servo."""
-
 IDLE = 0.04
 """How often a stopped driver looks whether it may go on, [s]."""
 
@@ -120,12 +117,11 @@ class SerialServoPlant:
             self._wanted.put(self.driver.counts(command.value))
 
     def _find(self, path: str) -> None:
-        """Read every servo until all have answered."""
-        for _ in range(SCANS):
-            self._line.run(self.driver.scan())
-            if self.driver.fault is None:
-                self.driver.sent[:] = self.driver.heard
-                return
+        """Begin where every servo says that it is."""
+        self._line.find(self.driver)
+        if self.driver.fault is None:
+            self.driver.sent[:] = self.driver.heard
+            return
         self._line.__exit__()
         raise FileError(f"{self.driver.fault} at {path}: is the robot switched on?")
 
