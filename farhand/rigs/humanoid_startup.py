@@ -100,7 +100,7 @@ def probe(port: str) -> str:
     driver = ServoDriver(joints, np.full(len(joints), float(CENTRE)))
     try:
         with SerialLine(port) as line:
-            line.find(driver)
+            line.run(driver.scan())
     except FarhandError as error:
         return str(error)
     return driver.fault or ""

@@ -28,8 +28,8 @@ Exchange = Generator[tuple[Frame, bool], bytes | None, None]
 PATIENCE = 10
 """Answers missed in a row before a servo counts as silent."""
 
-SCANS = 5
-"""How often a robot is looked for before it counts as missing: one lost answer is no missing servo."""
+TRIES = 5
+"""How often a servo is looked for before it counts as missing: one lost answer is no missing servo."""
 
 
 class ServoDriver:
@@ -77,10 +77,13 @@ class ServoDriver:
         self._silences = [0] * len(self.joints)
 
     def scan(self) -> Exchange:
-        """Read every servo once; all must answer for commands to be allowed."""
+        """Read every servo, one that is silent several times; all must answer for commands to be allowed."""
         self.restart()
         for index in range(len(self.joints)):
-            yield from self._read(index)
+            for _ in range(TRIES):
+                yield from self._read(index)
+                if not self.assumed[index]:
+                    break
         missing = [f"{joint.id} ({joint.name})" for joint, away in zip(self.joints, self.assumed, strict=True) if away]
         if missing:
             self.fault = f"no answer from servo {', '.join(missing)}"
@@ -170,13 +173,6 @@ class SerialLine:
                 frame, wants = exchange.send(self.transact(frame, wants))
         except StopIteration:
             return
-
-    def find(self, driver: ServoDriver) -> None:
-        """Read every servo until all have answered; the driver's fault says which did not."""
-        for _ in range(SCANS):
-            self.run(driver.scan())
-            if driver.fault is None:
-                return
 
     def transact(self, frame: Frame, wants: bool = True) -> bytes | None:
         """Send one frame and wait for its answer, or for its time on the line where none is wanted."""

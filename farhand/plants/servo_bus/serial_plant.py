@@ -118,7 +118,7 @@ class SerialServoPlant:
 
     def _find(self, path: str) -> None:
         """Begin where every servo says that it is."""
-        self._line.find(self.driver)
+        self._line.run(self.driver.scan())
         if self.driver.fault is None:
             self.driver.sent[:] = self.driver.heard
             return
