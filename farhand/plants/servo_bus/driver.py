@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import termios
 import time
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -189,8 +190,8 @@ class SerialLine:
                 return None
             skipped = frames.LENGTH if self._echo else 0
             answer = port.read(skipped + 2)[skipped:]
-        except OSError as error:
-            raise FileError(f"the servo bus went away: {error}") from None
+        except (OSError, termios.error) as error:
+            raise FileError(f"the servo bus went away: {error.args[-1]}") from None
         return answer if len(answer) == 2 else None
 
 

@@ -14,6 +14,7 @@ from farhand.experiments.humanoid.bus_bench import ARM, Bench, bench
 from farhand.plants import JointPosition
 from farhand.plants.servo_bus.serial_plant import SerialParts, SerialServoPlant
 from farhand.plants.servo_bus.simulated_bus import BusTiming, PseudoTerminal
+from farhand.plants.worker import urgent
 
 
 def until(done: Callable[[], object], seconds: float = 10.0) -> None:
@@ -25,7 +26,7 @@ def until(done: Callable[[], object], seconds: float = 10.0) -> None:
 
 @contextmanager
 def on_terminal(made: Bench, parts: SerialParts | None = None) -> Iterator[SerialServoPlant]:
-    with PseudoTerminal(made.bus) as terminal:
+    with urgent(), PseudoTerminal(made.bus) as terminal:
         patient = parts or SerialParts(BusTiming(timeout=0.5))
         plant = SerialServoPlant("limb", terminal.path, ARM, patient)
         try:
@@ -55,7 +56,7 @@ def test_it_begins_where_the_limb_is_and_goes_where_it_is_sent_without_waiting()
 def test_a_servo_that_falls_silent_stops_it_and_a_restart_lets_it_go_on() -> None:
     """The posture stays known; what is written meanwhile moves nothing."""
     made = bench()
-    with on_terminal(made, SerialParts(BusTiming(timeout=0.02))) as plant:
+    with on_terminal(made, SerialParts(BusTiming(timeout=0.1))) as plant:
         made.bus.faults.dead = ARM[2].id
         until(lambda: f"servo {ARM[2].id}" in (plant.fault or ""))
         until(lambda: made.bus.servos.target[0] == made.bus.servos.reference[0])
@@ -89,3 +90,14 @@ def test_a_robot_that_does_not_answer_is_one_clear_line() -> None:
     with pytest.raises(FileError, match=rf"no answer from servo {ARM[0].id} .* at /dev/.*: is the robot switched on"):
         with on_terminal(made, SerialParts(BusTiming(timeout=0.02))):
             pass
+
+
+def test_a_port_that_goes_away_is_a_fault_that_says_so() -> None:
+    """As when a plug is pulled; reading goes on with what was known."""
+    made = bench()
+    with PseudoTerminal(made.bus) as terminal:
+        plant = SerialServoPlant("limb", terminal.path, ARM, SerialParts(BusTiming(timeout=0.5)))
+        known = plant.read(0).q.copy()
+    until(lambda: "the servo bus went away: " in (plant.fault or ""))
+    assert np.isfinite(plant.read(0).q).all() and np.abs(plant.read(0).q - known).max() < 0.1
+    plant.close()
