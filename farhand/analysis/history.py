@@ -83,7 +83,8 @@ class Kept:
 
 
 def _mapped(shape: tuple[int, ...]) -> Array:
-    return np.frombuffer(mmap.mmap(-1, max(8 * math.prod(shape), 8)), count=math.prod(shape)).reshape(shape)
+    private = mmap.mmap(-1, max(8 * math.prod(shape), 8), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(private, count=math.prod(shape)).reshape(shape)
 
 
 class History:

@@ -7,10 +7,8 @@ finds it, and hands the newest command to the client: a call of the client may w
 from __future__ import annotations
 
 import math
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +18,7 @@ from farhand.arm import Arm
 from farhand.errors import FileError, Mismatch
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Command, JointPosition, JointTorque, JointVelocity, Sample
-from farhand.plants.worker import Latest, Stamped, Worker
+from farhand.plants.worker import Latest, Stamped, Worker, urgent
 from farhand.robots import Placement, Robot
 from farhand.spatial import rotation_from_quaternion
 
@@ -28,9 +26,6 @@ Array = np.ndarray
 
 RATE = 1000.0
 """How often the thread looks for a new state, [Hz]; twice the controller's own rate."""
-
-PRIORITY = 70
-"""Of the threads that talk to the controller, below that of the tick."""
 
 SPEEDING = (JointVelocity, Brake)
 """Commands that are given as joint speeds: standing still is a speed of zero."""
@@ -123,7 +118,7 @@ class UrPlant:
         self._mode: type[Command] | None = None
         self._restart = self._watched = False
         self._refusal = ""
-        with _urgent():
+        with urgent():
             self._receive, self._control = _connect(host)
         try:
             self._prepare()
@@ -132,7 +127,7 @@ class UrPlant:
             raise
         self._latest = Latest(name, self._state())
         self._worker = Worker(f"ur {name}", self._exchange, RATE)
-        with _urgent():
+        with urgent():
             self._worker.start()
 
     def read(self, now_ns: int) -> Sample:
@@ -303,21 +298,6 @@ def _unlock(host: str) -> str:
     finally:
         dashboard.disconnect()
     return ""
-
-
-@contextmanager
-def _urgent() -> Iterator[None]:
-    """Threads that begin here run before others, where that is permitted: the client's, and the one that serves it."""
-    policy, given = os.sched_getscheduler(0), os.sched_getparam(0)
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-    except OSError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, policy, given)
 
 
 def _connect(host: str) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ ITEMS = [
     if item.function.__module__ in {module.__name__ for module in MODULES}
 ]
 IDS = [item.id for item in ITEMS]
-JUDGED = {"C-52": "differs", "C-54": "corrected", "C-61": "corrected"}
+JUDGED = {"C-54": "corrected", "C-61": "corrected"}
 MUTATIONS = [mutation for module in MODULES for mutation in module.MUTATIONS]
 
 
@@ -47,10 +47,10 @@ def test_another_draw_gives_the_same_verdicts() -> None:
     assert "differs" not in {entry.verdict for entry in entries(drawn, seed=3).values()}
 
 
-def test_another_draw_hardly_changes_the_ratio_of_two_gains() -> None:
-    """It is so near its criterion of 1.3 that a draw may tip the verdict, which the note says."""
-    found = entries(["C-19"], seed=3)["C-19"]
-    assert found.value == pytest.approx(1.305, abs=0.02) and "close" in found.note
+def test_another_draw_gives_the_same_ratio_of_two_gains(monkeypatch) -> None:
+    """Within the scatter of a tenth of the tasks; the criterion of 1.3 is so near that the verdict takes them all."""
+    monkeypatch.setattr(control, "TASKS", 40)
+    assert entries(["C-19"], seed=3)["C-19"].value == pytest.approx(1.306, abs=0.015)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)

@@ -24,8 +24,8 @@ HASTY = 0.6
 FIXED_SIGMA = 0.047  # σ_e(10; 0) of the cross-check with one fixed reference, spec 003 X-06, [rad]
 HASTES = (0.4, 0.6, 0.8, 1.2)  # shortest moves of references from all too hasty to slow, [s]
 JUDGED_HASTES = (0.7, 0.75)  # likewise, on either side of the cross-check's σ_e(10; 0)
-TASKS = 200
-"""Random tasks of 90 s behind the verdict, five hours: with one, the ratio of two gains scatters by 3 %."""
+TASKS = 400
+"""Random tasks of 90 s behind the verdict, ten hours: with one, the ratio of two gains scatters by 3 %."""
 
 LISTED = 10
 """Of these, tasks behind what is only shown."""
@@ -45,16 +45,16 @@ def task_motion(shortest: float, number: int = 0) -> Array:
     A move lasts from ``shortest`` to 3.3 times as long, [s]. It ends with 3 s at rest. Each number is another task.
     """
     rng, dt = generator(f"hazardous-task {number}" if number else "hazardous-task"), JointServo().period
-    rows: list[Array] = []
+    parts: list[Array] = []
     q = HOME
-    while len(rows) * dt < SECONDS - 3.0:
+    while sum(map(len, parts)) * dt < SECONDS - 3.0:
         goal = HOME + rng.uniform(-0.5, 0.5, 6)
         s = np.arange(round(shortest * rng.uniform(1.0, 3.3) / dt)) * dt
         s = (s / s[-1])[:, None]
-        rows += list(q + s**3 * (10.0 + s * (6.0 * s - 15.0)) * (goal - q))
-        rows += [goal] * round(rng.uniform(0.1, 0.6) / dt)
+        parts.append(q + s**3 * (10.0 + s * (6.0 * s - 15.0)) * (goal - q))
+        parts.append(np.tile(goal, (round(rng.uniform(0.1, 0.6) / dt), 1)))
         q = goal
-    return np.array(rows + [q] * round(3.0 / dt))
+    return np.concatenate([*parts, np.tile(q, (round(3.0 / dt), 1))])
 
 
 class Tracked:

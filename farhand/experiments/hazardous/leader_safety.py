@@ -22,7 +22,7 @@ SPEED = 0.25  # [m/s], largest the hand intends, as in spec 003 §3.23
 FREQUENCIES = (0.5, 1.0, 1.5, 2.0, 3.0)  # [Hz], from a calm to a hurried hand
 PHASES = 4  # moments of half a period at which the handle is let go
 LIMIT = 0.1  # [s], within which motion must stop
-BELIEVED = (0.8, 1.0, 1.2)  # share of the leader's mass that the controller believes in; right to a fifth (assumed)
+BELIEVED = (0.8, 1.2)  # share of the leader's mass that the controller may believe in; right to a fifth (assumed)
 STEADY = 1.0  # [s] of motion before
 UPDATES = round(1.0 / (350.0 * TICK))  # ticks between updates of the leader
 IIWA = np.radians([170.0, 120.0, 170.0, 120.0, 170.0, 120.0, 175.0])
@@ -163,15 +163,16 @@ def dead_man() -> Finding:
     Rest and drift are judged with the leader's mass known, and believed a fifth too small and too large; acceleration
     with the mass known, for its bound is derived from a stop that knows what it brakes.
     """
-    cases = [(hz, phase, known) for hz in FREQUENCIES for phase in range(PHASES) for known in BELIEVED]
+    cases = [(hz, phase, 1.0) for hz in FREQUENCIES for phase in range(PHASES)]
+    cases += [(hz, phase, share) for hz in FREQUENCIES[1::2] for phase in range(PHASES) for share in BELIEVED]
     found = {case: _let_go(*case) for case in cases}
     stopped, drift = max(r.stopped for r in found.values()), max(r.drift for r in found.values())
     harder = sorted({hz for (hz, _, share), r in found.items() if share == 1.0 and r.spike > r.free})
-    known = [r for (_, _, share), r in found.items() if share == 1.0]
+    known = [r for (*_, share), r in found.items() if share == 1.0]
     worst, misled = (max(some, key=lambda r: r.spike) for some in (known, found.values()))
     smooth = all(r.spike <= r.allowed for r in known)
     good = _regrips(100)
-    told = ", ".join(f"{share:g} {1e3 * _slowest(share):.0f}" for share in (0.0, 0.5, 0.8, 1.0, 1.2, 1.5))
+    told = ", ".join(f"{share:g} {1e3 * _slowest(share):.0f}" for share in (0.5, 0.8, 1.0, 1.2, 1.5))
     note = (
         f"docs/errata.md C-54: hardest stop {worst.spike:.2f} m/s² from {worst.speed:.2f} m/s (at least "
         f"{worst.speed / LIMIT:.2f} for anyone, {worst.allowed:.2f} allowed), free motion {worst.free:.2f}, with the "
