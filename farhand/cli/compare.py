@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 RigName = Annotated[str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")]
 Laws = Annotated[str, typer.Option(metavar="all|A,B,…", help="Which laws; all that the rig can run by default.")]
-Delays = Annotated[str, typer.Option("--delay", metavar="MS,…", help="Round-trip delays, [ms].")]
+Delays = Annotated[str, typer.Option("--delay", metavar="MS,…", help="Round-trip delays in milliseconds.")]
 Pictures = Annotated[
     Path | None,
     typer.Option("--pictures", metavar="DIR", help="Write the plots as laws-impedance.svg and laws-delay.svg."),

@@ -55,8 +55,9 @@ def reproduce(
         return _check_mutations(selection, json, seed)
     from farhand.experiments import harness, page
 
+    keep = page.drawn if report is not None else page.undrawn
     with counting("reproducing") as progress:
-        entries = harness.run(selection, progress, seed=seed)
+        entries = harness.run(selection, progress, seed=seed, keep=keep)
     write_json(json, [entry.to_json() for entry in entries])
     _show(entries)
     if report is not None:

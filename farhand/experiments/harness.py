@@ -36,7 +36,7 @@ from farhand.errors import BadValue, FarhandError, UnknownName
 if TYPE_CHECKING:
     import matplotlib.figure
 
-    from farhand.experiments.page import Animation
+    from farhand.experiments.page import Animation, Drawn
 
 Value = float | bool | str
 Verdict = Literal["pass", "corrected", "differs"]
@@ -57,7 +57,7 @@ class Figure:
     """
 
     title: str
-    make: Callable[[], matplotlib.figure.Figure | Animation]
+    make: Callable[[], matplotlib.figure.Figure | Animation | Drawn]
 
 
 @dataclass(frozen=True)
@@ -246,20 +246,41 @@ def select(selection: str | None) -> list[Experiment]:
     return chosen
 
 
-def run(selection: str | None = None, progress: Progress | None = None, *, seed: int = 0) -> list[Entry]:
+def run(
+    selection: str | None = None,
+    progress: Progress | None = None,
+    *,
+    seed: int = 0,
+    keep: Callable[[list[Entry]], list[Entry]] | None = None,
+) -> list[Entry]:
     """Run the selected experiments and judge them.
 
     Args:
         selection: see :func:`select`.
         progress: told before each experiment and at the end.
         seed: seed of :func:`generator`.
+        keep: takes the entries of a rig and returns what is to be kept of them, such as their figures drawn: the runs
+            behind them are forgotten after each rig. Without it all runs of all rigs stay, which takes gigabytes.
 
     Raises:
         UnknownName: no such rig, id or name.
         BadValue: an experiment returned something that cannot be judged.
     """
     with seeded(seed):
-        return measure(select(selection), progress)
+        wanted = select(selection)
+        if keep is None:
+            return measure(wanted, progress)
+        entries: list[Entry] = []
+        for group in dict.fromkeys(item.group for item in wanted):
+            told = _after(progress, len(entries), len(wanted)) if progress else None
+            entries += keep(measure([item for item in wanted if item.group == group], told))
+            clear_shared()
+        return entries
+
+
+def _after(progress: Progress, done: int, total: int) -> Progress:
+    """Progress of a part, told as that of the whole."""
+    return lambda count, _, what: progress(done + count, total, what)
 
 
 def measure(

@@ -6,7 +6,7 @@ import base64
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -135,7 +135,7 @@ class Page:
         whole = f"{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
         self._parts.append(f'<div class="scroll"><table{kind}>{whole}</table></div>')
 
-    def figure(self, figure: matplotlib.figure.Figure | Animation, caption: str) -> None:
+    def figure(self, figure: matplotlib.figure.Figure | Animation | Drawn, caption: str) -> None:
         """Add a plot with its caption, embedded as SVG, or as PNG where the SVG would be large."""
         text = escape(caption, quote=True)
         self._parts.append(
@@ -185,8 +185,36 @@ def _number(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.4g}"
 
 
-def _embedded(figure: matplotlib.figure.Figure | Animation) -> str:
+@dataclass(frozen=True)
+class Drawn:
+    """A plot that needs nothing more of the run behind it.
+
+    Attributes:
+        address: the picture itself, as a data address.
+    """
+
+    address: str
+
+
+def drawn(entries: Sequence[Entry]) -> list[Entry]:
+    """The same entries with their figures drawn, so that the runs behind them may be forgotten."""
+
+    def ready(figure: Figure) -> Figure:
+        picture = Drawn(_embedded(figure.make()))
+        return Figure(figure.title, lambda: picture)
+
+    return [replace(entry, figures=tuple(map(ready, entry.figures))) for entry in entries]
+
+
+def undrawn(entries: Sequence[Entry]) -> list[Entry]:
+    """The same entries without their figures, for which nobody asks."""
+    return [replace(entry, figures=()) for entry in entries]
+
+
+def _embedded(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
     """The plot as a data address. The same plot gives the same bytes: no date, and ids from a fixed salt."""
+    if isinstance(figure, Drawn):
+        return figure.address
     if isinstance(figure, Animation):
         return f"data:image/gif;base64,{base64.b64encode(figure.gif).decode()}"
     import matplotlib

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import farhand.experiments
-from farhand.experiments import harness
+from farhand.experiments import harness, mutation  # noqa: F401 - toy rigs import it, when only they are to be found
 
 
 @pytest.fixture

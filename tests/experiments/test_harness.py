@@ -210,6 +210,30 @@ def test_progress_counts_ids_and_ends_at_the_total(write_rig):
     assert seen == [(0, 2, "toy-arm/T-2"), (1, 2, "toy-arm/T-10"), (2, 2, "")]
 
 
+def test_what_is_to_be_kept_is_taken_before_the_runs_of_a_rig_are_forgotten(write_rig):
+    """Figures are drawn while their data is there; afterwards the data is gone, and progress is that of the whole."""
+    body = """
+calls = []
+@shared
+def lift(): calls.append(1); return 0.5
+@experiment("T-1", "One", **fields)
+def one(): return Finding(lift(), True)
+"""
+    write_rig("toy_arm", body)
+    seen, told = [], []
+
+    def keep(entries: list[harness.Entry]) -> list[harness.Entry]:
+        module = harness.module_of("toy-arm")
+        module.lift()
+        seen.append(len(module.calls))
+        return entries
+
+    entries = harness.run("toy-arm", lambda done, total, label: told.append((done, total)), keep=keep)
+    harness.module_of("toy-arm").lift()
+    assert seen == [1] and len(harness.module_of("toy-arm").calls) == 2
+    assert [entry.id for entry in entries] == ["T-1"] and told == [(0, 1), (1, 1)]
+
+
 def test_every_registered_rig_is_named_after_its_module():
     """An experiment with a misspelt group would never be run."""
     assert set(harness.names()) >= set(harness._registry)

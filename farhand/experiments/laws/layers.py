@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from farhand.coupling.side import Side
 from farhand.experiments.harness import Finding, experiment, shared
 from farhand.experiments.laws.task import UNDELAYED, Link, Outcome, task
 from farhand.experiments.mutation import Mutation, patched
@@ -209,6 +210,20 @@ def _layer_off() -> Iterator[None]:
 
 
 @contextmanager
+def _too_far() -> Iterator[None]:
+    whole, starts = FollowerPort.lead, {}
+
+    def lead(self: FollowerPort, remote: Side, position: np.ndarray, *rest: Any) -> None:
+        if not self._started:
+            starts[id(self)] = position.copy()
+        whole(self, remote, position, *rest)
+        remote.position += position - starts[id(self)]
+
+    with patched(FollowerPort, "lead", lead):
+        yield
+
+
+@contextmanager
 def _no_recovery() -> Iterator[None]:
     whole = FollowerPort.lead
 
@@ -265,7 +280,8 @@ def _newest() -> Iterator[None]:
 MUTATIONS = [
     Mutation("uneven", "packets are acted on as they come", ("L-05", "L-10"), _newest),
     Mutation("hand-to-mouth", "what the follower takes on is not sent ahead", ("L-04",), _hand_to_mouth),
-    Mutation("layer-off", "neither end looks at its account", ("L-02", "L-03"), _layer_off),
+    Mutation("layer-off", "neither end looks at its account", ("L-02",), _layer_off),
+    Mutation("too-far", "the follower's reference goes twice as far as the leader", ("L-03",), _too_far),
     Mutation("no-recovery", "what was held back stays held back", ("L-04",), _no_recovery),
     Mutation("empty-account", "the follower's account is always empty", ("L-06",), _empty),
     Mutation("no-reserve", "nobody pays beforehand", ("L-06",), lambda: patched(EnergyPort, "wanted", 0.01)),
