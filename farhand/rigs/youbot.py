@@ -183,6 +183,7 @@ def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
         world.touch("leader", "hand", hand)
     if "follower" in world.ports:
         wall.point = np.array([float(world.ports["follower"].tool.position[0]) + 0.02, 0.0, 0.0])
+        wall.refresh()
         world.touch("follower", "wall", wall)
     return {"hand": hand, "wall": wall, "watchdog": Watchdog(silence=0.1)}  # assumed
 

@@ -85,6 +85,15 @@ def test_the_tool_follows_the_pen_one_to_one_in_robot_axes(youbot):
     np.testing.assert_allclose(tool[-1] - tool[0], (pen[-1] - pen[0]) * [-1, -1, 1], atol=5e-4)
 
 
+def test_the_wall_stands_two_centimetres_before_the_tool(youbot):
+    """Its setpoint goes beyond it, so the tool presses; what the wall gives it is what its spring asks for."""
+    run = youbot(scenario="wall-steps")
+    wall, tool = run.session.parameters["wall"], run.rig.world.ports["follower"].tool
+    assert wall.point[0] == pytest.approx(tool.position[0] + 0.02, abs=1e-3)
+    run.on(4.0)
+    assert wall.force > 1.0 and tool.position[0] == pytest.approx(wall.point[0], abs=2e-3)
+
+
 def test_sideways_the_arm_cannot_keep_its_orientation_and_the_pen_feels_it(youbot):
     """Five joints: a tool that moves sideways turns, and the spring that turns it back is felt as a side force."""
     run = youbot(scenario="free").on(2.4)
