@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -199,6 +200,7 @@ class Drawn:
 def drawn(entries: Sequence[Entry]) -> list[Entry]:
     """The same entries with their figures drawn, so that the runs behind them may be forgotten."""
 
+    @functools.cache  # a figure that several entries share stays one
     def ready(figure: Figure) -> Figure:
         picture = Drawn(_embedded(figure.make()))
         return Figure(figure.title, lambda: picture)

@@ -10,7 +10,7 @@ import pytest
 
 from farhand.errors import FileError
 from farhand.experiments.harness import Entry, Figure
-from farhand.experiments.page import Badge, Page, report
+from farhand.experiments.page import Badge, Page, drawn, report, undrawn
 from farhand.files import write_text
 
 
@@ -130,6 +130,22 @@ def test_a_figure_that_several_ids_share_is_shown_once(tmp_path):
     entries = [entry("D-1", "pass", (figure,)), entry("D-2", "pass", (figure,))]
     html = report(entries, tmp_path).read_text(encoding="utf-8")
     assert re.findall("<figcaption>(.*?)</figcaption>", html) == ["D-1, D-2: error over time"]
+
+
+def test_a_report_of_figures_drawn_before_is_the_same(tmp_path):
+    """Also where several ids share one; nothing is drawn again."""
+    drawings = []
+
+    def make():
+        drawings.append(1)
+        return line_plot()
+
+    figure = Figure("error over time", make)
+    entries = [entry("D-1", "pass", (figure,)), entry("D-2", "pass", (figure,)), entry("D-3", "pass")]
+    before = report(entries, tmp_path / "a").read_text()
+    kept = drawn(entries)
+    assert report(kept, tmp_path / "b").read_text() == before and len(drawings) == 2
+    assert not any(entry.figures for entry in undrawn(entries))
 
 
 def test_the_harness_and_the_page_do_not_load_matplotlib():
