@@ -144,7 +144,7 @@ def draw(ax: Axes, scene: Scene, time: float, stopped: Mapping[str, float]) -> N
             _draw_arm(ax, chains[arm], look[arm])
     for number, arm in enumerate(scene.arms):
         _draw_force(ax, chains[arm][-1], scene.forces[number], look[arm])
-        words = f"{arm}\n{scene.forces[number, 2]:.0f} N" + (" stopped" if look[arm] == STOPPED else "")
+        words = f"{arm}\n{round(scene.forces[number, 2]):d} N" + (" stopped" if look[arm] == STOPPED else "")
         ax.text(-1.9 + 3.8 * number / len(scene.arms), -0.62, words, color=look[arm], fontsize=10, va="top")
     ax.text(-1.9, 2.15, f"{time:.1f} s", fontsize=11, va="top")
     ax.text(1.85, 2.15, "arrows: force of each arm on what is carried", fontsize=8, va="top", ha="right", color="#555")
