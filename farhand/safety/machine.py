@@ -224,8 +224,8 @@ class Machine:
             except FarhandError as error:  # what fails on the way must not keep it out of the fault
                 self._note(self.state, f"while failing: {error}")
 
-    def reset(self, now_ns: int) -> None:
-        """Leave the fault for the first state.
+    def reset(self, now_ns: int, state: str = "") -> None:
+        """Leave the fault for ``state``, the first one if empty.
 
         Raises:
             BadValue: the interlock that failed, or one of the first state, still does not hold.
@@ -236,7 +236,7 @@ class Machine:
         self._refuse_broken("cannot be reset", self.trip.kind)
         self.trip = None
         self._leave()
-        self._enter(self.initial, "reset")
+        self._enter(state or self.initial, "reset")
 
     def step(self, now_ns: int) -> str:
         """Do what is due at ``now_ns`` [ns] and return the state."""

@@ -20,9 +20,8 @@ Array = np.ndarray
 
 here = functools.partial(experiment, group="cooperative")
 
-CONTACT: tuple[tuple[str, object], ...] = (("rig.grip", "contact"), ("leader.job.pace.alarm", 200.0))
-"""Jaws that only touch the beam. Setting it down, the leader meets 153 N, where pads of 10⁵ N/m give way to 89 N; with
-the rig's 120 N it stops then. Seen in the first run, and changed after it."""
+CONTACT: tuple[tuple[str, object], ...] = (("rig.grip", "contact"),)
+"""Jaws that only touch the beam."""
 
 
 def slipped(found: Run, arm: str, start: float, end: float) -> float:
@@ -40,17 +39,17 @@ def slipped(found: Run, arm: str, start: float, end: float) -> float:
     "B-06",
     "The same beam held by the engine's contact",
     unit="%",
-    criterion="as B-01: lifted, carried, set down; shares within ± 20 %; tilt ≤ 10°; no trip; no pad slides by "
-    "more than 10 mm",
+    criterion="as B-01: lifted, carried, set down; tilt ≤ 10°; no trip; no pad slides by more than 10 mm; shares, as "
+    "means of 1 s, within ± 20 %",
     source="task of this project: carried objects use real contact",
 )
 def in_contact() -> Finding:
-    """Shares by the rule of B-01; the leader's alarm at 200 N."""
+    """Shares of single records stick and slip with the pads; they are told and do not judge."""
     found = trial("carry", *CONTACT)
     shares, single = metrics(found).shares(), np.abs(metrics(found).momentary() - 1.0)
     shares = shares if len(shares) else np.zeros((1, len(ARMS)))  # never carried steadily
     worst, tilt = 100.0 * float(np.abs(shares - 1.0).max()), np.degrees(found.value("tilt_max"))
-    slip = max(slipped(found, arm, 3.0, 29.5) for arm in ARMS)
+    slip = max(slipped(found, arm, 3.0, 32.5) for arm in ARMS)
     height = found.signal("object", "q")[:, 2] - found.signal("object", "q")[0, 2]
     carried = float(height.max()) > 0.1 and abs(float(height[-1])) < 2e-3
     ok = worst <= 20.0 and tilt <= 10.0 and slip <= 10.0 and carried and not trips(found)

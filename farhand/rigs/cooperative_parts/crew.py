@@ -152,12 +152,17 @@ PADDED: dict[str, Callable[[Cooperative], list[Edit]]] = {
 """What that needs on the gripper."""
 
 
+SELECTED = {"pads": "task", "contact": "least-energy"}
+"""How a follower's force and orientation share its joints. The published selection by joints leaves the wrist out of
+the force law, so that a force comes with a moment: 1 N·m moves 5 N from one long side of the beam to the other. Jaws in
+contact pass moments on undiminished; the softest hold keeps joint 5 within its limit when the beam is set down."""
+
+
 def _beam_arm(world: World, name: str, shape: Cooperative, rng: np.random.Generator) -> TeamArm:
     if name == "leader":
         return make_arm(world, name, shape, soft_lead_controller(shape), Filters(), rng.spawn(1)[0])
-    force = ForceLoop(
-        kp=9.0, kd=700.0, kd_moment=100.0, mode="hold"
-    )  # k_pf of G12; k_df by C-5: k_pf M / τ_f for 60 kg
+    # k_pf of G12; k_df by C-5: k_pf M / τ_f for 60 kg
+    force = ForceLoop(kp=9.0, kd=700.0, kd_moment=100.0, mode="hold", selection=SELECTED[shape.grip])
     loop = PoseLoop(kpo=200.0, kdo=70.0)  # G12, stated in the source
     makes = follow_controller(shape, force, loop, False)  # friction is damping that the rigid coupling needs
     return make_arm(world, name, shape, makes, Filters(r_wrench=5000.0), rng.spawn(1)[0])
@@ -177,7 +182,7 @@ def carrying_path(shape: Cooperative, start: Array) -> list[tuple[float, Array]]
     """Up, along five points, and down: times [s] and places [m]."""
     x, y, z = shape.travel.tolist()
     points = [(0, 0, 0), (0, 0, z), (x, 0, z), (x, y, z), (0, y, z), (-0.5 * x, 0, z), (-0.5 * x, 0, 0)]
-    times = np.array([0.0, 4.0, 7.5, 11.0, 14.5, 18.0, 23.0]) * shape.tempo
+    times = np.array([0.0, 4.0, 7.5, 11.0, 14.5, 18.0, 26.0]) * shape.tempo
     return [(float(t), start + np.array(p, dtype=float)) for t, p in zip(times, points, strict=True)]
 
 

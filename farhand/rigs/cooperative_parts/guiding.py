@@ -93,6 +93,12 @@ class Guided(Job):
         ]
         return Machine(self.arm.name, states, ways)
 
+    def resumed(self) -> str:
+        """Guiding what was weighed, weighing what is held, or with nothing."""
+        if self.holds:
+            return "guide" if np.isfinite(self.mass) else "close"
+        return "empty"
+
     def bear(self) -> None:
         """Hold against what is measured, and do not listen to it."""
         self.controller.listens = False

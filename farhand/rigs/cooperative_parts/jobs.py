@@ -10,7 +10,7 @@ import numpy as np
 
 from farhand.control.direct_force import DirectForce
 from farhand.control.internal_force import SqueezeBleed
-from farhand.errors import UnknownName
+from farhand.errors import BadValue, UnknownName
 from farhand.parameters import parameter
 from farhand.rigs.cooperative_parts.arms import TeamArm
 from farhand.safety.machine import ANY, Interlock, Machine, State, Transition
@@ -84,7 +84,7 @@ class Job:
         self.loaded = 0.0
         self._dt = arm.station.period_ns * 1e-9
         self._sum, self._count = np.zeros(6), 0
-        self._now_ns = 0
+        self._now_ns, self._stopped = 0, False
         self.machine = self.make()
         self.machine.report = report
 
@@ -117,11 +117,31 @@ class Job:
         if order:
             self.order(order)
         self.machine.step(now_ns)
-        guard, trip = self.arm.station.guard, self.machine.trip
+        self._agree(now_ns)
+
+    def _agree(self, now_ns: int) -> None:
+        """Arm and job stop together, and go on together when an operator has reset the arm."""
+        guard = self.arm.station.guard
+        if self._stopped and guard.trip is None and self.machine.trip is not None:
+            try:
+                self.machine.reset(now_ns, self.resumed())
+            except BadValue as error:
+                guard.stop(now_ns, self.machine.trip.kind, str(error))
+        trip = self.machine.trip
         if trip is not None and guard.trip is None:
             guard.stop(now_ns, trip.kind, trip.reason)
         elif guard.trip is not None and trip is None:
             self.machine.fail(now_ns, guard.trip.kind, guard.trip.reason)
+        self._stopped = guard.trip is not None
+
+    def resumed(self) -> str:
+        """State in which the job goes on after a reset; by what the arm holds, so that nothing is dropped."""
+        return self.machine.initial
+
+    @property
+    def holds(self) -> bool:
+        """Whether the gripper is closed."""
+        return self.grip is not None and self.grip.closed
 
     def order(self, order: str) -> None:
         """Take an order; one that this job does not know is noted and ignored."""
@@ -210,6 +230,12 @@ class FollowerCarry(Job):
         alarm = Interlock("overload", self.unexplained, frozenset({"relax", "gripped", "load", "carry", "unload"}))
         return Machine(self.arm.name, states, ways, [alarm])
 
+    def resumed(self) -> str:
+        """With its load, with the object but no load, or with nothing."""
+        if self.holds:
+            return "carry" if self.loaded > 0.0 else "gripped"
+        return "away"
+
     def _relax(self) -> None:
         self.bleed.begin(self.mean(), np.zeros(6))
         self.controller.offset[:] = self.bleed.left
@@ -239,7 +265,7 @@ class LeaderCarry(Job):
     """
 
     def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report, path: Any) -> None:
-        self.path = path
+        self.path, self._begun = path, False
         super().__init__(arm, grip, gravity, report)
 
     def make(self) -> Machine:
@@ -248,7 +274,7 @@ class LeaderCarry(Job):
             State("ready"),
             State("gripped", enter=self.close),
             State("carry", enter=self._follow, timeout=lambda: self.path.duration + 0.5, after="arrived"),
-            State("arrived"),
+            State("arrived", enter=self._stand),
             State("away", enter=self.open),
             State("fault"),
         ]
@@ -260,9 +286,21 @@ class LeaderCarry(Job):
         alarm = Interlock("overload", self.unexplained, frozenset({"gripped", "carry", "arrived"}))
         return Machine(self.arm.name, states, ways, [alarm])
 
+    def resumed(self) -> str:
+        """Where it stands: a path that was broken off is not begun again from its start."""
+        if self._begun:
+            return "arrived" if self.holds else "away"
+        return "gripped" if self.holds else "ready"
+
     def _follow(self) -> None:
+        self._begun = True
         self.loaded = self.weight
         self.arm.controller.follow(self.path, self._now_ns)  # type: ignore[attr-defined]
+
+    def _stand(self) -> None:
+        """Stay where it has come to: on a table, what is left of the way would only be pressed out of the table."""
+        self.arm.controller.begin()
+        self.arm.controller.change()
 
 
 @dataclass
@@ -304,6 +342,10 @@ class Follow(Job):
 
 class Lead(LeaderCarry):
     """A leader that follows its path and holds nothing."""
+
+    def resumed(self) -> str:
+        """As a leader that carries, but there is nothing to hold."""
+        return "arrived" if self._begun else "ready"
 
     def make(self) -> Machine:
         """Ready, path, arrived, and fault."""

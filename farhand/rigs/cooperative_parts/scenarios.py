@@ -19,7 +19,7 @@ def orders(time: float, order: str, followers: int, leader: bool = True) -> tupl
     return tuple(f"{time:g}:set {arm}.job.orders.order={order}" for arm in arms)
 
 
-GO, PATH = 6.5, 23.0
+GO, PATH = 6.5, 26.0
 """When the leader of a carry begins, and how long its path takes at normal tempo, [s]."""
 
 
@@ -76,7 +76,7 @@ SCENARIOS = {
         Scenario(
             "carry",
             "a 20 kg beam is lifted, carried along five points and set down by four arms",
-            34.5,
+            37.5,
             commands=carrying(),
         ),
         Scenario(
