@@ -253,8 +253,9 @@ class LinkEnd(End):
         playout.play(now_ns)
         remote = self.remote
         remote.age += playout.behind_ns * 1e-9
-        if self.port is not None:  # what waits here waits at the other end too
-            self.port.round_trip = ((self.endpoint.round_trip_ns or 0) + 2 * playout.waits_ns) * 1e-9
+        trip_ns = self.endpoint.round_trip_ns
+        if self.port is not None and trip_ns is not None:  # what waits here waits at the other end too
+            self.port.measure((trip_ns + 2 * playout.waits_ns) * 1e-9)
         self._see(playout)
         remote.commanded = playout.commanded_wrench  # to act on it at once takes a layer that bounds the energy
         heard = self._heard_position, self._heard_rotation, self._heard_twist
@@ -280,13 +281,13 @@ class LinkEnd(End):
         if self.leads:
             self.law.mapping.back(wrench, self._reflected)
             wrench = self._reflected
-        self.port.arrive(twist, wrench, -1.0)
+        self.port.arrive(twist, wrench)
 
     def _write_packet(self) -> None:
         packet, arm, mapping = self.endpoint.outgoing, self.station.arm, self.law.mapping
         packet.q, packet.v = arm.q, arm.v
         packet.tool_position = arm.position
-        packet.tool_twist = self.port.twist if isinstance(self.port, WaveFollower) else arm.twist
+        packet.tool_twist = arm.twist
         packet.tool_quaternion = quaternion_from_rotation(arm.rotation)
         packet.measured_wrench = self.station.side.wrench
         packet.commanded_wrench = self.contribution.wrench

@@ -62,6 +62,7 @@ def test_the_grid_is_reported_cell_by_cell(tmp_path, capsys, monkeypatch):
         (["dual-arm", "--delay", "-1"], "--delay = -1 is outside"),
         (["dual-arm", "--quantum", "inf"], "--quantum = inf is outside"),
         (["hazardous"], "takes joint velocity, not torques"),
+        (["cooperative"], "no law couples a hand to a follower in this rig"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(arguments, words, capsys):

@@ -241,35 +241,114 @@ def test_waves_are_refused_around_a_law_without_a_port(law):
 
 
 def test_the_power_of_a_wave_port_is_what_the_waves_carry():
-    """F·v = ½u² − ½w²: what is booked as sent less what is booked as used is the work done at the port."""
+    """F·v = ½u² − ½w²: what is booked as sent less what is booked as used is the work of the hand at the port."""
     rng = np.random.default_rng(3)
-    leader, follower = WaveVariables().ports()
-    for port, sign in ((leader, 1.0), (follower, -1.0)):
-        twist, force = rng.normal(size=6), rng.normal(size=6)
-        port.account(twist, force, sign, DT)
-        np.testing.assert_allclose(port.given - port.taken, sign * force * twist * DT, atol=1e-15)
+    leader, _ = WaveVariables().ports()
+    leader.hear(np.full(6, 1.0), np.zeros(6))
+    leader.arrive(rng.normal(size=6), rng.normal(size=6))
+    twist = rng.normal(size=6)
+    wrench = leader.push(twist, 1.0, np.ones(6), DT)
+    np.testing.assert_allclose(leader.given - leader.taken, -wrench * twist * DT, atol=1e-15)
 
 
-def test_the_impedance_of_waves_is_matched_to_the_law_unless_chosen():
-    """Translation and rotation keep their proportion."""
+def test_what_neither_the_law_nor_the_wave_back_takes_of_a_wave_is_spared():
+    """Energy is kept at the reference: waves in = work on the law + waves out + spare, whatever the force does."""
+    rng, work = np.random.default_rng(4), 0.0
+    _, follower = WaveVariables(reserve=100.0).ports()
+    force = np.zeros(6)
+    for _ in range(500):
+        follower.hear(follower.taken + 0.01, np.zeros(6))
+        follower.arrive(0.1 * rng.normal(size=6), rng.normal(size=6))
+        lead(follower, 0.01 * rng.normal(size=3), force)
+        force = rng.normal(size=6)
+        work -= float(force @ follower.twist) * DT
+    follower.taken[:], came = 0.0, float(follower.taken.sum())
+    follower.heard[:] = 0.0
+    lead(follower, np.zeros(3), force)
+    assert came == pytest.approx(work + float(follower.given.sum()) + follower.spare, rel=1e-9)
+
+
+def test_the_impedance_of_waves_fits_the_law_and_the_link_unless_chosen():
+    """The law's damper, or what makes the link's spring b/T as stiff as the law's; rotation goes along."""
     layer = WaveVariables()
     leader, _ = layer.ports()
     leader.law = PositionPosition()
+    leader.fit()
     np.testing.assert_allclose(leader.impedance, [70.0] * 3 + [1.2] * 3)
+    leader.measure(0.6)
+    leader.measure(0.8)
+    leader.fit()
+    np.testing.assert_allclose(leader.impedance, [1000.0 * 0.35] * 3 + [20.0 * 0.35] * 3)
     layer.impedance = 140.0
+    leader.fit()
     np.testing.assert_allclose(leader.impedance, [140.0] * 3 + [2.4] * 3)
+
+
+def test_the_impedance_of_waves_is_that_of_the_law_as_the_leader_feels_it():
+    """Through a mapping a spring is felt s² s_f as stiff, and s_f as stiff about an axis; none felt: full."""
+    leader, _ = WaveVariables().ports()
+    leader.law = PositionPosition()
+    leader.law.mapping.motion_scale, leader.law.mapping.force_scale = 2.0, 0.1
+    leader.fit()
+    np.testing.assert_allclose(leader.impedance, [0.4 * 70.0] * 3 + [0.1 * 1.2] * 3)
+    leader.law.mapping.force_scale = 0.0
+    leader.fit()
+    np.testing.assert_allclose(leader.impedance, [4.0 * 70.0] * 3 + [1.2] * 3)
 
 
 def test_a_wave_is_used_once():
     """A packet that is held because the next is late gives no energy twice."""
     leader, _ = WaveVariables().ports()
-    twist = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
-    leader.arrive(twist, np.zeros(6), -1.0)
-    energy = 0.25 * (50.0 * 0.1) ** 2 / 50.0 * DT
+    leader.arrive(REST, np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    energy = 0.25 * 5.0**2 / 50.0 * DT
     leader.hear(np.array([energy, 0, 0, 0, 0, 0]), np.zeros(6))
-    assert leader.wave(DT)[0] == pytest.approx(5.0)
+    assert leader.wave(DT)[0] == pytest.approx(-5.0)
     leader.push(np.zeros(6), 1.0, np.ones(6), DT)
     assert leader.wave(DT)[0] == pytest.approx(0.0, abs=1e-6)
+
+
+def waved(layer, velocity, force, ticks, late=100):
+    """Move the leader at a velocity [m/s] of time [s] against a force of place [N], ``late`` ticks one way.
+
+    Returns where the leader was said to be, where the reference was and what the hand felt, per tick.
+    """
+    leader, follower = layer.ports()
+    x, felt, sent, rows = 0.0, np.zeros(6), [(0.0, REST, REST, REST)] * late, []
+    back = [(np.zeros(6), REST)] * late
+    for tick in range(ticks):
+        v = np.array([velocity(tick * DT), 0, 0, 0, 0, 0])
+        x += v[0] * DT
+        leader.hear(back[-late][1], REST)
+        leader.arrive(REST, back[-late][0])
+        felt = leader.push(v, 1.0, np.ones(6), DT).copy()
+        position, twist, wrench, given_ = sent[-late]
+        follower.hear(given_, REST)
+        follower.arrive(twist, wrench)
+        pulled = back[-1][0]
+        seen = lead(follower, [position, 0.0, 0.0], -pulled)
+        sent.append((x, v, felt, leader.given.copy()))
+        back.append((np.array([force(seen.position[0]), 0, 0, 0, 0, 0]), follower.given.copy()))
+        rows.append((position, seen.position[0], -felt[0]))
+    return np.array(rows).T
+
+
+def test_in_free_motion_the_reference_goes_as_the_leader_went_and_nothing_is_reflected():
+    """Also in the first round trip, in which an end without a damper would go twice as far."""
+    layer = WaveVariables(impedance=80.0, recovery=0.0)
+    said, seen, felt = waved(layer, lambda t: 0.1 if t < 0.5 else 0.0, lambda x: 0.0, 800)
+    np.testing.assert_allclose(seen, said, atol=1e-3)
+    np.testing.assert_allclose(felt[:500], 80.0 * 0.1)
+    np.testing.assert_allclose(felt[501:], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("recovery", "share"), [(0.0, 1.0), (5.0, 0.0)])
+def test_the_links_spring_is_felt_under_a_force_unless_the_hand_has_paid_for_it(recovery, share):
+    """F T/b behind the leader in steady contact; with what the damper spared before it, not at all."""
+    layer = WaveVariables(impedance=80.0, recovery=recovery)
+    said, seen, felt = waved(layer, lambda t: 0.1 if t < 1.0 else 0.0, lambda x: 500.0 * max(0.0, x - 0.08), 6000)
+    force = 500.0 * (seen[-1] - 0.08)
+    assert felt[-1] == pytest.approx(force, rel=1e-3)
+    assert said[-1] - seen[-1] == pytest.approx(share * force * 0.1 / 80.0, abs=3e-4)
 
 
 def test_the_reference_of_waves_comes_back_to_the_leader():
@@ -279,3 +358,15 @@ def test_the_reference_of_waves_comes_back_to_the_leader():
     for _ in range(2000):
         seen = lead(follower, [0.05, 0.0, 0.0], np.zeros(6))
     assert seen.position[0] == pytest.approx(0.05, abs=1e-4)
+
+
+def test_nobody_pays_for_a_reference_that_pushes_on_by_itself():
+    """Against a force and with nothing spared it stays where the wave left it; a new engagement has nothing spared."""
+    _, follower = WaveVariables().ports()
+    against = [-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    follower.spare = 1.0
+    follower.begin()
+    for _ in range(500):
+        seen = lead(follower, [0.05, 0.0, 0.0], against)
+        against = [-50.0 if seen.position[0] > 0.0 else 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert seen.position[0] < 1e-3

@@ -18,7 +18,7 @@ from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass, set_armature
 
 DT, MS = 1e-3, 1_000_000
-BOUND = {"tdpa": 0.1, "tank": 0.1, "waves": 0.05}
+BOUND = {"tdpa": 0.1, "tank": 0.1, "waves": 0.01}
 """What may come out at most, [J]: less than twice what is lent, and what half a step of a spring is worth."""
 
 ROBOTS = tuple(load_robot("omega6").edited(scale_mass(times), set_armature(0.02)) for times in (12.0, 6.0))
@@ -81,12 +81,12 @@ class Ends:
         for k, channel in enumerate((self.link.channels.backward, self.link.channels.forward)):
             port, remote = self.ports[k], self.remote[k]
             for data in channel.receive(now_ns):
-                state, twist, remote.wrench, remote.commanded, given_, taken = pickle.loads(data)
+                state, remote.wrench, remote.commanded, given_, taken = pickle.loads(data)
                 self.take(k, state)
                 port.hear(given_, taken)
-                port.round_trip = self.link.delay * 1e-3
+                port.measure(self.link.delay * 1e-3)
                 if isinstance(port, WavePort):
-                    port.arrive(twist, remote.commanded, -1.0)
+                    port.arrive(state[-1], remote.commanded)
 
     def step(self, now_ns: int, pushes) -> None:
         """Both laws, both layers, both bodies."""
@@ -100,11 +100,10 @@ class Ends:
         else:
             on_a = self.ports[0].push(a.twist, 1.0, np.ones(6), DT)
         self.net -= float(on_a @ a.twist + on_b @ b.twist) * DT
-        twists = a.twist, b.twist if isinstance(self.ports[1], EnergyPort) else self.ports[1].twist
         for k, (channel, wrench) in enumerate(zip(self.link.channels, (on_a, on_b), strict=True)):
             arm, port = self.bodies[k].arm, self.ports[k]
             state = (arm.q, arm.v, arm.position, arm.rotation, arm.twist)
-            packet = (state, twists[k], self.bodies[k].side.wrench, wrench.copy(), port.given, port.taken)
+            packet = (state, self.bodies[k].side.wrench, wrench.copy(), port.given, port.taken)
             channel.send(now_ns, pickle.dumps(packet))
         for body, wrench, push in zip(self.bodies, (on_a.copy(), on_b.copy()), pushes, strict=True):
             body.advance(wrench, push)

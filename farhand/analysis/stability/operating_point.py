@@ -13,6 +13,7 @@ from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
 from farhand.analysis.stability.sampled_law import Memory, SampledLaw, probe_law, probe_memory, sample_law
 from farhand.analysis.stability.whole import Limb, WholeLoop
 from farhand.arm import Arm
+from farhand.bridge import Bridge
 from farhand.coupling import Coupling, Side
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.plants import JointTorque
@@ -75,9 +76,7 @@ def operating_point(
     Raises:
         Mismatch: no coupling, or a side that does not take torques: nothing is predicted.
     """
-    if not session.bridges:
-        raise Mismatch("no law couples the arms of this rig")
-    bridge = session.bridges[0]
+    bridge = _coupled(session)
     stations = bridge.a.station, bridge.b.station
     for station in stations:
         _refuse_unlike(station)
@@ -197,6 +196,15 @@ def _fresh(part: Any) -> Any:
     values = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
     parts = {name: _fresh(value) for name, value in values.items() if is_dataclass(value)}
     return replace(part, **parts)
+
+
+def _coupled(session: Session) -> Bridge:
+    if not session.bridges:
+        raise Mismatch(
+            "no law couples a hand to a follower in this rig, so there is no wall or delay to ask about; how stiffly "
+            "followers may hold one object is predicted by farhand reproduce cooperative/F-50"
+        )
+    return session.bridges[0]
 
 
 def _refuse_unlike(station: Station) -> None:

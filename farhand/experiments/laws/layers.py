@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from farhand.coupling import Spring
 from farhand.coupling.side import Side
 from farhand.experiments.harness import Finding, experiment, shared
 from farhand.experiments.laws.task import UNDELAYED, Link, Outcome, task
 from farhand.experiments.mutation import Mutation, patched
-from farhand.link.layers import EnergyPort, FollowerPort, LeaderPort, Playout, WavePort
+from farhand.link.layers import EnergyPort, FollowerPort, LeaderPort, Playout, WaveFollower, WavePort
 from farhand.linked_bridge import LinkEnd
 
 GROUP = "laws"
@@ -28,6 +29,9 @@ NOISY = (("leader.plant.force_noise", 0.1), ("leader.plant.torque_noise", 0.002)
 """The rig's own sensors in place of silent ones, [N] and [N·m]."""
 
 SPRINGS = ("position-position", "position-force")
+STIFFNESS = Spring().stiffness
+"""Of the law that waves are tried around, [N/m]."""
+
 LENT = 0.06
 """What the ends are lent in all at the layers' defaults, [J]: it may be out at any time, and never comes again."""
 
@@ -45,10 +49,10 @@ def bare(law: str, *settings: tuple[str, object]) -> Outcome:
     return task(law, "none", UNDELAYED, *settings)
 
 
-def energy(found: Grid) -> Finding:
-    """Most energy made anywhere, [J]."""
+def energy(found: Grid, lent: float = LENT) -> Finding:
+    """Most energy made anywhere, where the ends are lent so much in all, [J]."""
     worst = max(found, key=lambda at: found[at].created)
-    return Finding(found[worst].created, found[worst].created <= LENT, f"worst: {_name(worst)}; lent: {LENT:g} J")
+    return Finding(found[worst].created, found[worst].created <= lent, f"worst: {_name(worst)}; lent: {lent:g} J")
 
 
 def force(found: Grid) -> Finding:
@@ -192,12 +196,13 @@ def told_command() -> Finding:
     source=ISSUE,
 )
 def waves() -> dict[str, Finding]:
-    """The value of L-16 is the smallest share of the contact force."""
+    """The value of L-16 is the smallest share of the contact force. Nothing is lent to waves."""
     found = grid("waves", SPRINGS[:1])
-    made, moved, pressed, left = energy(found), free(found), contact(found), drift(found)
-    cause = "over T one way waves are a spring b/T: under F the reference stays F T/b behind; nobody has paid F² T/2b"
-    note = f"{pressed.note}; free {moved.value:.1f} ×, {moved.note}; drift {left.value:.1f} mm, {left.note}: {cause}"
-    return {"L-15": made, "L-16": Finding(pressed.value, pressed.ok and moved.ok and left.ok, note)}
+    made, moved, pressed, left = energy(found, 0.0), free(found), contact(found), drift(found)
+    shares = f"{pressed.note}; free {moved.value:.2f} ×, {moved.note}; drift {left.value:.2f} mm, {left.note}"
+    plain = task(SPRINGS[0], "waves", Link(700.0), ("layer.recovery", 0.0)).contact / bare(SPRINGS[0]).contact
+    price = f"at 700 ms the hand feels a damper of {STIFFNESS * 0.35:g} N·s/m; without the reserve contact {plain:.2f}"
+    return {"L-15": made, "L-16": Finding(pressed.value, pressed.ok and moved.ok and left.ok, f"{shares}; {price}")}
 
 
 @contextmanager
@@ -261,6 +266,30 @@ def _doubled(self: WavePort, dt: float) -> np.ndarray:
 
 
 @contextmanager
+def _reflecting() -> Iterator[None]:
+    """The reference ends in the law alone: v = (√(2b) u − F)/b, which moves it twice as far at first."""
+
+    def moved(self: WaveFollower, wave: np.ndarray, force: np.ndarray, dt: float) -> np.ndarray:
+        self.taken += self.energy(wave, dt)
+        return (wave + force + self.damping * self.twist) / (self.impedance + self.damping)
+
+    with patched(WaveFollower, "_moved", moved):
+        yield
+
+
+@contextmanager
+def _soft_link() -> Iterator[None]:
+    whole = WavePort.fit
+
+    def fit(self: WavePort) -> None:
+        whole(self)
+        self.impedance[:] = self.damping
+
+    with patched(WavePort, "fit", fit):
+        yield
+
+
+@contextmanager
 def _hand_to_mouth() -> Iterator[None]:
     with patched(LeaderPort, "_watch", lambda self, dt: None):
         yield
@@ -287,4 +316,6 @@ MUTATIONS = [
     Mutation("no-reserve", "nobody pays beforehand", ("L-06",), lambda: patched(EnergyPort, "wanted", 0.01)),
     Mutation("own-idea", "the follower guesses what the leader was asked for", ("L-14",), _guessing),
     Mutation("waves-doubled", "waves arrive twice as high", ("L-15",), lambda: patched(WavePort, "wave", _doubled)),
+    Mutation("waves-reflected", "there is no damper at the reference", ("L-16",), _reflecting),
+    Mutation("soft-link", "b is the law's damper at any delay", ("L-16",), _soft_link),
 ]

@@ -76,6 +76,10 @@ class EnergyPort(ABC):
         self.heard = max(self.heard, float(given.sum()))
         self.heard_taken = float(taken.sum())
 
+    def measure(self, round_trip: float) -> None:
+        """Take note of the link's round trip, [s]."""
+        self.round_trip = round_trip
+
     def forget(self) -> None:
         """The other end has started anew: it knows nothing of what was given and taken, nor shall this one."""
         self.given[:] = self.taken[:] = 0.0

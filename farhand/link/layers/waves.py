@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +17,9 @@ Array = np.ndarray
 UNMATCHED = np.repeat([50.0, 0.5], 3)
 """Wave impedance for a law without a spring, [N·s/m] and [N·m·s/rad]."""
 
+LOOKS = 1000
+"""Over how many looks the round trip is averaged: both ends are to come to the same impedance."""
+
 
 @dataclass
 class WaveVariables:
@@ -24,37 +28,43 @@ class WaveVariables:
     .. math:: u = \frac{b\,v + F}{\sqrt{2b}}, \qquad w = \frac{b\,v - F}{\sqrt{2b}}, \qquad
               F\cdot v = \tfrac12 |u|^2 - \tfrac12 |w|^2
 
-    u goes to the follower, w comes back. Only half the squares carry power, so whatever the link does to their timing,
-    no energy is made: the hand feels the other end's force late, and a damper b to its late velocity. For laws with a
-    velocity–force port: the law spans its spring from the reference that the wave moves to the follower, and nothing
-    of the leader but its motion may reach the follower. Waves are made from the twist and the commanded wrench that
-    packets carry anyway; the follower's packets carry the twist of its reference.
+    u goes to the follower and moves a reference there, to which the law ties the follower; w comes back. Only half the
+    squares carry power, so whatever the link does to their timing, no energy is made. For laws with a velocity–force
+    port: nothing of the leader but its motion may reach the follower. Waves are made from the twist and the commanded
+    wrench that packets carry anyway. A wave used twice, because a packet is late or lost, would make energy: each end
+    knows from the packets how much was sent in all, and weakens a wave beyond that.
 
-    A wave used twice, because a packet is late or lost, would make energy: each end knows from the packets how much
-    was sent in all, and weakens a wave beyond that. What losses leave over pays for moving the reference back to where
-    the leader is said to be: drift compensation. With b matched to the law's damper waves are not reflected at the
-    follower. It does badly in free motion, where the hand feels 2 b v at first and half of it under way, and in contact
-    over a long link: under a force F the reference stays F T/b behind for T one way, as if a spring b/T lay in between.
-    To move it all the way would take F² T/2b that nobody has paid, so ``recovery`` is kept slow: its work is booked
-    against the force alone, and a quick one would send back waves with more than that.
+    The reference ends in a damper b beside the law, which reflects nothing: what comes back is the law's force alone.
+    With T one way and :math:`F_c` the law's force on the follower,
+
+    .. math:: F_a(t) = b\,v_a(t) + F_c(t - T), \qquad
+              v_r(t) = v_a(t - T) - \frac{F_c(t) - F_c(t - 2T)}{2b}
+
+    so under a steady force the reference stays F T/b behind the leader, as if a spring b/T lay in between. Two things
+    are done about that. b is matched to the law's damper, but no less than K T: the link is never softer than the law's
+    own spring. And what the damper at the reference would waste pays, up to ``reserve``, for bringing the reference to
+    where the leader is said to be, which takes out drift as well. It does badly in free motion over a long link: the
+    hand feels the damper b all the time.
 
     Attributes:
-        impedance: b for translation, [N·s/m]; 0 to match the law's damping. Rotation goes along in proportion.
-        recovery: how quickly drift is taken out, [1/s].
+        impedance: b for translation, [N·s/m]; 0 to fit it to the law and the link. Rotation goes along in proportion.
+        recovery: how quickly the reference is brought to the leader, [1/s].
+        reserve: most that is kept to pay for that, [J].
     """
 
     name: ClassVar[str] = "waves"
     needs: ClassVar[frozenset[str]] = frozenset({"velocity-force-port"})
 
-    impedance: float = parameter(0.0, "N·s/m", "wave impedance, 0 to match the law's damping", 0.0, 1e4)
-    recovery: float = parameter(5.0, "1/s", "how quickly drift is taken out", 0.0, 5.0)
+    impedance: float = parameter(0.0, "N·s/m", "wave impedance, 0 to fit it to the law and the link", 0.0, 1e4)
+    recovery: float = parameter(5.0, "1/s", "how quickly the reference is brought to the leader", 0.0, 5.0)
+    reserve: float = parameter(1.5, "J", "most that is kept to pay for that", 0.0, 100.0)
 
     def ports(self) -> tuple[WaveLeader, WaveFollower]:
         """The two ends."""
         return WaveLeader(self), WaveFollower(self)
 
 
-class WavePort:
+class WavePort(ABC):
     """One end: the waves that arrive and leave, and their energy.
 
     Attributes:
@@ -62,9 +72,11 @@ class WavePort:
         taken: energy of the waves used, per axis, [J] ×6.
         heard: energy of the waves that the other end has sent, per axis, [J] ×6.
         heard_taken: energy of those it has used, [J].
-        round_trip: of the link, as last measured, [s].
+        round_trip: of the link, averaged, [s].
         added: damping felt at this end, [N·s/m].
-        law: whose damping is matched.
+        law: whose spring and damper the impedance is fitted to.
+        impedance: b per axis in the leader's workspace, [N·s/m] ×3 and [N·m·s/rad] ×3.
+        damping: the law's damper there, in the same units.
     """
 
     def __init__(self, settings: WaveVariables) -> None:
@@ -72,94 +84,136 @@ class WavePort:
         self.given, self.taken, self.heard = np.zeros(6), np.zeros(6), np.zeros(6)
         self.heard_taken, self.round_trip, self.added = 0.0, 0.0, 0.0
         self.law: Coupling | None = None
-        self._wave = np.zeros(6)
+        self.impedance, self.damping = UNMATCHED.copy(), UNMATCHED.copy()
+        self._wave, self._looks = np.zeros(6), 0
 
-    @property
-    def impedance(self) -> Array:
-        """B per axis, [N·s/m] ×3 and [N·m·s/rad] ×3."""
+    def fit(self) -> None:
+        """Fit b = max(D, K T), unless it is chosen, to the law's spring and damper as the leader feels them."""
+        b, d, chosen = self.impedance, self.damping, self.settings.impedance
         spring = getattr(self.law, "spring", None)
-        matched = UNMATCHED
-        if spring is not None and spring.damping > 0.0 and spring.rotational_damping > 0.0:
-            matched = np.repeat([spring.damping, spring.rotational_damping], 3)
-        b = self.settings.impedance
-        return matched if b == 0.0 else matched * (b / matched[0])
+        if self.law is None or spring is None or not (spring.damping > 0.0 and spring.rotational_damping > 0.0):
+            b[:] = d[:] = UNMATCHED
+        else:
+            one_way, turned = 0.5 * self.round_trip, self.law.mapping.force_scale or 1.0
+            moved = turned * self.law.mapping.motion_scale**2
+            d[:3], d[3:] = moved * spring.damping, turned * spring.rotational_damping
+            b[:3] = max(d[0], moved * spring.stiffness * one_way)
+            b[3:] = max(d[3], turned * spring.rotational_stiffness * one_way)
+        if chosen > 0.0:
+            np.multiply(d, chosen / d[0], b)
 
     @property
     def budget(self) -> float:
         """Energy of the waves that have arrived and not been used, [J]."""
         return float(np.maximum(self.heard - self.taken, 0.0).sum())
 
+    def measure(self, round_trip: float) -> None:
+        """Take note of the link's round trip, [s]; jitter is averaged out."""
+        self._looks = min(self._looks + 1, LOOKS)
+        self.round_trip += (round_trip - self.round_trip) / self._looks
+
     def forget(self) -> None:
         """The other end has started anew: it knows nothing of the waves so far, nor shall this one."""
         self.given[:] = self.taken[:] = self.heard[:] = self._wave[:] = 0.0
-        self.heard_taken = 0.0
+        self.heard_taken, self._looks = 0.0, 0
 
     def hear(self, given: Array, taken: Array) -> None:
         """Take note of the energy that the other end has sent; older sums say nothing new."""
         np.maximum(self.heard, given, out=self.heard)
         self.heard_taken = float(taken.sum())
 
-    def arrive(self, twist: Array, force: Array, sign: float) -> None:
-        """Make the wave √(2b) u = b v ± F out of what a packet says of the other end."""
-        np.multiply(self.impedance, twist, self._wave)
-        self._wave += sign * force
+    @abstractmethod
+    def arrive(self, twist: Array, wrench: Array) -> None:
+        """Make the wave out of what a packet says of the other end.
+
+        Args:
+            twist: of its arm, [m/s] and [rad/s].
+            wrench: of the coupling on that arm, in the leader's workspace, [N] and [N·m].
+        """
 
     def wave(self, dt: float) -> Array:
         """√(2b) times the wave to use now: as it arrived, or as much of it as there is energy for."""
-        energy = 0.25 * self._wave**2 / self.impedance * dt
+        energy = self.energy(self._wave, dt)
         there = np.maximum(self.heard - self.taken, 0.0)
         return self._wave * np.sqrt(np.minimum(1.0, there / np.maximum(energy, 1e-300)))
 
-    def account(self, twist: Array, force: Array, sign: float, dt: float) -> None:
-        """Book the wave used and the one sent by an end that moves with a twist under a force on the link."""
-        moving = self.impedance * twist
-        scale = 0.25 * dt / self.impedance
-        self.taken += scale * (moving - sign * force) ** 2
-        self.given += scale * (moving + sign * force) ** 2
+    def energy(self, wave: Array, dt: float) -> Array:
+        """What √(2b) times a wave carries in a step, per axis, [J] ×6."""
+        return 0.25 * dt * wave**2 / self.impedance
 
 
 class WaveLeader(WavePort):
-    """The leader's end: the hand feels the other end's force and a damper b to its velocity, both as they arrive."""
+    """The leader's end: the hand feels the law's force at the follower as it arrives, and a damper b."""
+
+    def arrive(self, twist: Array, wrench: Array) -> None:
+        """√(2b) w = −F: the reference reflects nothing of its motion."""
+        np.negative(wrench, self._wave)
 
     def push(self, twist: Array, gain: float, drives: Array, dt: float) -> Array:
         """The wrench on the leader's arm, with which the wave that leaves is made, [N] and [N·m]."""
+        self.fit()
+        moving = self.impedance * twist
         self.added = float(self.impedance[0])
-        force = (self.impedance * twist - self.wave(dt)) * (gain * drives)
-        self.account(twist, force, 1.0, dt)
+        force = (moving - self.wave(dt)) * (gain * drives)
+        self.taken += self.energy(moving - force, dt)
+        self.given += self.energy(moving + force, dt)
         return -force
 
 
 class WaveFollower(WavePort):
-    """The follower's end: the wave moves a reference, to which the law ties the follower.
+    r"""The follower's end: the wave moves a reference, to which the law ties the follower.
+
+    Of a wave's energy the law takes :math:`F_c \cdot v_r` and the wave that leaves :math:`F_c^2/4b`. The rest would
+    heat the damper; it is kept as ``spare`` instead and pays for the work of bringing the reference to the leader.
 
     Attributes:
         twist: of the reference, [m/s] and [rad/s].
         behind: how far the reference is from where the leader is said to be, [m] and [rad].
+        spare: energy that came with waves and was not needed, up to the layer's reserve, [J].
     """
 
     def __init__(self, settings: WaveVariables) -> None:
         super().__init__(settings)
-        self.twist, self.behind = np.zeros(6), np.zeros(6)
+        self.twist, self.behind, self.spare = np.zeros(6), np.zeros(6), 0.0
         self._position, self._rotation = np.zeros(3), np.eye(3)
-        self._started = False
+        self._started, self._came = False, 0.0
 
     def begin(self) -> None:
-        """A new engagement: the reference starts where the leader is said to be."""
-        self._started = False
-        self.twist[:] = 0.0
+        """A new engagement: the reference starts where the leader is said to be, with nothing spared."""
+        self._started, self._came = False, 0.0
+        self.twist[:], self.spare = 0.0, 0.0
+
+    def arrive(self, twist: Array, wrench: Array) -> None:
+        """√(2b) u = b v + F."""
+        np.multiply(self.impedance, twist, self._wave)
+        self._wave -= wrench
 
     def lead(self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float) -> None:
         """Move the law's idea of the leader with the wave; see :meth:`farhand.link.layers.FollowerPort.lead`."""
         if not self._started:
             self._position[:], self._rotation[:], self._started = position, rotation, True
-        self.account(self.twist, -force, -1.0, dt)  # the last step, now that its force is known
-        wanted = (self.wave(dt) + force) / self.impedance
-        self.twist += 0.5 * (wanted - self.twist)  # half: exact in one step with a matched damper, which is in force
+        self._book(force, dt)
+        self.fit()
+        self.twist[:] = self._moved(self.wave(dt), force, dt)
         self.behind[:3] = position - self._position
         self.behind[3:] = rotation_vector(rotation @ self._rotation.T)
         back = self.settings.recovery * self.behind
         cost = float(np.maximum(-force * back, 0.0).sum()) * dt
-        self.twist += back * (1.0 if cost == 0.0 else min(1.0, self.budget / cost))
+        self.twist += back * (1.0 if cost == 0.0 else min(1.0, max(self.spare, 0.0) / cost))
         self._position += self.twist[:3] * dt
         self._rotation[:] = rotation_from_vector(self.twist[3:] * dt) @ self._rotation
         remote.position[:], remote.rotation[:], remote.twist[:] = self._position, self._rotation, self.twist
+
+    def _book(self, force: Array, dt: float) -> None:
+        """Account for the last step, now that the force under which the reference moved is known."""
+        sent = self.energy(force, dt)
+        self.given += sent
+        left = self._came - float(sent.sum()) + float(force.dot(self.twist)) * dt
+        self.spare = min(self.spare + left, self.settings.reserve)
+
+    def _moved(self, wave: Array, force: Array, dt: float) -> Array:
+        """The twist with which a wave moves the reference against the law, whose damper is in the force already."""
+        came = self.energy(wave, dt)
+        self.taken += came
+        self._came = float(came.sum())
+        return (wave + force + self.damping * self.twist) / (2.0 * self.impedance + self.damping)
