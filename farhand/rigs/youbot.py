@@ -143,10 +143,7 @@ def build(options: Options) -> Rig:
         bridge = remote_bridge(ends(options.side), period_ns, options, parameters)
     parameters |= {"law": tuple(bridge.laws)} | ({} if layer is None else {"layer": layer})
     parameters |= {"startup": bridge.startup} if isinstance(bridge, StartupBridge) else {}
-    for name, station in stations.items():
-        parameters[name] = {**outside.parts_of(plants[name]), "guard": station.guard, **station.controller.parts}
-        owned = vars(plants[name])
-        parameters[name] |= {called: owned[part] for part, called in PARTS[name].items() if part in owned}
+    parameters |= {name: _parts(station, plants[name]) for name, station in stations.items()}
 
     described = {"rig": "youbot", "law": law.name, "seed": options.seed, "scenario": scenario.name}
     session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
@@ -160,6 +157,12 @@ PARTS = {
     "follower": {"filter": "filter", "gripper": "gripper", "wheels": "wheels"},
 }
 """Parts of the plants and what they are called; an input device has no profile, a standing robot no wheels."""
+
+
+def _parts(station: Station, plant: Any) -> dict[str, Any]:
+    """What a user may set of one side."""
+    named = {called: vars(plant)[part] for part, called in PARTS[station.name].items() if part in vars(plant)}
+    return {**outside.parts_of(plant), "guard": station.guard, **station.controller.parts, **named}
 
 
 def _true(robots: dict[str, Robot], shape: YouBot) -> dict[str, Robot]:

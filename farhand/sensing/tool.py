@@ -214,51 +214,77 @@ def load_tool(path: str | Path, *, tool_id: str = "", sensor_id: str = "") -> To
     return tool
 
 
-def _tool(content: Mapping[str, Any], where: str) -> Tool:
-    def numbers(key: str, *shape: int, default: object = None, table: Mapping[str, Any] = content) -> Array:
-        value = table.get(key, default)
+class _Fields:
+    """Checked numbers of a calibration file.
+
+    Args:
+        content: values by name.
+        where: name of the file, for messages.
+    """
+
+    def __init__(self, content: Mapping[str, Any], where: str) -> None:
+        self._content, self._where = content, where
+
+    def numbers(self, key: str, *shape: int, default: object = None) -> Array:
+        """Finite numbers of that shape."""
+        value = self._content.get(key, default)
         try:
             array = np.array(value, dtype=float)
         except (TypeError, ValueError, OverflowError):
             array = np.array(np.nan)
         if array.shape != shape or isinstance(value, bool) or not (np.abs(array) <= LARGEST).all():
             size = " × ".join(map(str, shape)) or "one"
-            raise BadValue(f"{where}: {key} must be {size} finite number{'s' if shape else ''}, not {str(value)[:60]}")
+            few = f"{size} finite number{'s' if shape else ''}"
+            raise BadValue(f"{self._where}: {key} must be {few}, not {str(value)[:60]}")
         return array
 
-    def positive(key: str, *shape: int, default: object, zero: bool = False) -> Array:
-        array = numbers(key, *shape, default=default)
+    def positive(self, key: str, *shape: int, default: object, zero: bool = False) -> Array:
+        """The same, and above zero, or not below it."""
+        array = self.numbers(key, *shape, default=default)
         if not (array >= 0.0 if zero else array > 0.0).all():
-            raise BadValue(f"{where}: {key} must {'not be negative' if zero else 'be positive'}: {array.tolist()}")
+            raise BadValue(
+                f"{self._where}: {key} must {'not be negative' if zero else 'be positive'}: {array.tolist()}"
+            )
         return array
 
+    def covariance(self) -> Array:
+        """Symmetric, without a negative eigenvalue."""
+        covariance = self.numbers("covariance", 10, 10)
+        most = 1e-6 * float(np.abs(covariance).max())
+        if np.abs(covariance - covariance.T).max() > most or np.linalg.eigvalsh(covariance)[0] < -most:
+            raise BadValue(f"{self._where}: covariance must be symmetric and have no negative eigenvalue")
+        return covariance
+
+    def thermal(self) -> Thermal | None:
+        """The line over temperature, where one was fitted."""
+        line = self._content.get("thermal")
+        if line is None:
+            return None
+        if not isinstance(line, dict):
+            raise BadValue(f"{self._where}: thermal must be a table or null, not {str(line)[:60]}")
+        fields = _Fields(line, self._where)
+        return Thermal(float(fields.numbers("reference")), fields.numbers("slope", 6), fields.numbers("deviation", 6))
+
+
+def _tool(content: Mapping[str, Any], where: str) -> Tool:
+    fields = _Fields(content, where)
     words = [content.get(key, "") for key in ("tool_id", "sensor_id")]
     if not all(isinstance(word, str) for word in words):
         raise BadValue(f"{where}: tool_id and sensor_id must be words, not {words}")
-    covariance = numbers("covariance", 10, 10)
-    largest = float(np.abs(covariance).max())
-    if np.abs(covariance - covariance.T).max() > 1e-6 * largest or np.linalg.eigvalsh(covariance)[0] < -1e-6 * largest:
-        raise BadValue(f"{where}: covariance must be symmetric and have no negative eigenvalue")
-    if not numbers("mass"):
+    if not fields.numbers("mass"):
         raise BadValue(f"{where}: mass must not be 0: the centre of mass has no meaning then")
-    line, thermal = content.get("thermal"), None
-    if line is not None:
-        if not isinstance(line, dict):
-            raise BadValue(f"{where}: thermal must be a table or null, not {str(line)[:60]}")
-        slope, deviation = (numbers(key, 6, table=line) for key in ("slope", "deviation"))
-        thermal = Thermal(float(numbers("reference", table=line)), slope, deviation)
     return Tool(
-        float(numbers("mass")),
-        numbers("com", 3),
-        numbers("bias_force", 3),
-        numbers("bias_torque", 3),
-        covariance=covariance,
-        freedom=float(positive("freedom", default=1e9)),
-        noise=positive("noise", 6, default=[0.0] * 6, zero=True),
-        gravity=float(positive("gravity", default=9.81)),
-        yaw=float(numbers("yaw", default=0.0)),
-        yaw_deviation=float(numbers("yaw_deviation", default=0.0)),
-        thermal=thermal,
+        float(fields.numbers("mass")),
+        fields.numbers("com", 3),
+        fields.numbers("bias_force", 3),
+        fields.numbers("bias_torque", 3),
+        covariance=fields.covariance(),
+        freedom=float(fields.positive("freedom", default=1e9)),
+        noise=fields.positive("noise", 6, default=[0.0] * 6, zero=True),
+        gravity=float(fields.positive("gravity", default=9.81)),
+        yaw=float(fields.numbers("yaw", default=0.0)),
+        yaw_deviation=float(fields.numbers("yaw_deviation", default=0.0)),
+        thermal=fields.thermal(),
         tool_id=words[0],
         sensor_id=words[1],
     )
