@@ -12,6 +12,16 @@ MOST_LISTED = 20
 class FarhandError(Exception):
     """Base of all errors a user can cause or should read. The command line prints it on one line and exits with 2."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes as its kind and its line, whatever it was made from."""
+        return _told, (type(self), str(self))
+
+
+def _told(kind: type[FarhandError], line: str) -> FarhandError:
+    error = kind.__new__(kind, line)
+    error.args = (line,)
+    return error
+
 
 class UnknownName(FarhandError):
     """A rig, robot, law, experiment or parameter that does not exist; the message lists those that do.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from farhand import errors
@@ -42,3 +44,13 @@ def test_a_value_out_of_range_is_named_with_its_limits_and_unit():
 def test_a_value_without_unit_ends_without_a_blank():
     """No trailing blank where there is no unit."""
     assert str(errors.OutOfRange("loss", 2, 0.0, 1.0)) == "loss = 2 is outside [0, 1]"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [errors.UnknownName("law", "x", ["y"]), errors.OutOfRange("w", 1, 2, 3, "m"), errors.BadValue("no number")],
+)
+def test_an_error_travels_between_processes(error):
+    """It arrives as the same kind with the same line, whatever it was made from."""
+    arrived = pickle.loads(pickle.dumps(error))
+    assert type(arrived) is type(error) and str(arrived) == str(error)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, check_file, stdout, within, write_json
+from farhand.cli.output import Bar, JsonPath, check_core, check_file, stdout, within, write_json
 from farhand.errors import BadValue
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def doctor(seconds: Seconds = 10.0, core: Core = None, picture: Picture = None, 
     from farhand.realtime.machine import describe_machine
 
     machine = describe_machine()
-    _check_core(core, machine)
+    check_core(core)
     bar = Bar("measuring")
     try:
         jitter = measure(seconds, core, bar.update)
@@ -57,12 +57,6 @@ def doctor(seconds: Seconds = 10.0, core: Core = None, picture: Picture = None, 
 
         save_figure(draw(result), picture)
         stdout().print(f"picture: {picture}", soft_wrap=True)
-
-
-def _check_core(core: int | None, machine: dict[str, Any]) -> None:
-    usable = machine["cores"]["usable"]
-    if core is not None and core not in usable:
-        raise BadValue(f"--core {core} is not to be had; choose one of {', '.join(str(number) for number in usable)}")
 
 
 def _show(result: dict[str, Any]) -> None:

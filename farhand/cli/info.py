@@ -64,7 +64,7 @@ def _streams(found: dict[str, Any]) -> object:
 
 
 def _signals(found: dict[str, Any]) -> object:
-    table = _table("signal", "n", "unit", "least", "most", "none")
+    table = _table("signal", "n", "unit", "least", "most", "NaN")
     for name, row in found["signals"].items():
         low, high = ("–" if row[key] is None else f"{row[key]:.4g}" for key in ("min", "max"))
         unit = "index" if row["unit"].startswith("index of") else row["unit"]

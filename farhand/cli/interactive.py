@@ -19,6 +19,7 @@ from farhand.cli.running import (
     PAGE_PERIOD,
     Between,
     Outcome,
+    ignoring_interrupts,
     in_real_time,
     recording_of,
     stopping_on_signals,
@@ -60,7 +61,8 @@ class Scribe:
         self._word, word = context.Pipe(duplex=False)
         self._stop = context.Event()
         self._process = context.Process(target=_scribe, args=(orders, word, self._stop), name="farhand-scribe")
-        self._process.start()
+        with ignoring_interrupts():
+            self._process.start()
         orders.close()
         word.close()
         self.path: Path | None = None

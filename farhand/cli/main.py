@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -36,6 +37,9 @@ from farhand.cli.servo_sim import servo_sim
 from farhand.cli.stability import stability
 from farhand.cli.ur_sim import ur_sim
 from farhand.errors import FarhandError, UnknownName
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C in a command that does not end in order then."""
 
 
 class Commands(TyperGroup):
@@ -111,12 +115,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without µ gets a question mark, not a traceback
     try:
-        code = app(args=arguments, prog_name="farhand", standalone_mode=False)
+        words = with_json_file(sys.argv[1:] if arguments is None else arguments)
+        code = app(args=words, prog_name="farhand", standalone_mode=False)
     except (FarhandError, TyperException) as error:
         return _refuse(error)
-    except typer.Abort:
-        return 130
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        print("farhand: interrupted", file=sys.stderr)
     return code if isinstance(code, int) else 0
+
+
+def with_json_file(words: Sequence[str]) -> list[str]:
+    """The words of a command line, where ``--json`` without a file goes to standard output."""
+    found: list[str] = []
+    for word, following in itertools.zip_longest(words, words[1:], fillvalue="--"):
+        found.append(word)
+        if word == "--json" and following.startswith("--"):
+            found.append("-")
+    return found
 
 
 def _refuse(error: FarhandError | TyperException) -> int:

@@ -11,7 +11,9 @@ from farhand.analysis.side_metrics import SideMetrics
 from farhand.analysis.stability.answers import STIFFEST, remedies
 from farhand.analysis.stability.operating_point import operating_point
 from farhand.analysis.stability.spectrum import largest_stable, stable
+from farhand.coupling.unilateral import Unilateral
 from farhand.errors import FarhandError
+from farhand.plants.plant import JointPosition
 from farhand.rigs import Rig
 
 QUICK = 5
@@ -31,11 +33,13 @@ def margin(rig: Rig) -> str | None:
     stiffness, trip = whole.wall.stiffness, 2e3 * whole.delay * whole.period
     what = f"a wall of {stiffness:g} N/m" if stiffness > 0.0 else "free motion"
     if not stable(whole):
-        return f"predicted to shake: {what} at {trip:g} ms of round trip; hand: {point.hand}"
+        layer = rig.options.layer
+        bare = "" if layer == "none" else f" but for the layer {layer}, which is not in the prediction"
+        return f"predicted to shake{bare}: {what} at {trip:g} ms of round trip; hand: {point.hand}"
     if whole.delay > QUICK or stiffness == 0.0:
         return f"predicted to be calm: {what} at {trip:g} ms of round trip; hand: {point.hand}"
     most = largest_stable(point.at_wall, stiffness, max(STIFFEST, 2.0 * stiffness), 0.05, 6)
-    reach = f"{most:.3g} N/m" if math.isfinite(most) else f"more than {STIFFEST:g} N/m"
+    reach = f"{most:.3g} N/m" if math.isfinite(most) else f"more than {STIFFEST:,.0f} N/m"
     return f"predicted to be calm: {what}, up to {reach}; hand: {point.hand}"
 
 
@@ -44,7 +48,7 @@ def shaking(rig: Rig) -> Iterator[str]:
     if not rig.session.bridges or isinstance(rig.metrics, SideMetrics):  # one side alone does not know the other
         return
     found = oscillation(rig.metrics.history, rig.metrics.other)
-    if found is None:
+    if found is None or (found.signal == "tracking error" and _open_loop(rig)):
         return
     yield f"it shakes: {found}"
     try:
@@ -61,3 +65,10 @@ def shaking(rig: Rig) -> Iterator[str]:
         yield f"calm again with {', or '.join(changes)}; predicted for this hand: {point.hand}"
     else:
         yield "no reason is predicted where it stands; farhand stability tells more"
+
+
+def _open_loop(rig: Rig) -> bool:
+    """Whether drives are sent positions and nothing comes back: an error that swings is then their lag, in steps."""
+    laws = [law for bridge in rig.session.bridges for law in bridge.laws]
+    drives = [station.plant.accepts for station in rig.session.stations if station.role == "follower"]
+    return all(isinstance(law, Unilateral) for law in laws) and drives == [frozenset({JointPosition})]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 import time
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farhand.errors import FileError, OutOfRange
+from farhand.errors import BadValue, FileError, OutOfRange
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,9 @@ def _heard(path: Path | None) -> Path | None:
 
 JsonPath = Annotated[
     Path | None,
-    typer.Option("--json", metavar="PATH", callback=_heard, help="Write the results to this file; - for stdout."),
+    typer.Option(
+        "--json", metavar="PATH", callback=_heard, help="Write the results to this file; - or nothing for stdout."
+    ),
 ]
 ReportFolder = Annotated[
     Path | None, typer.Option("--report", metavar="DIR", help="Write a page with plots, DIR/index.html.")
@@ -44,12 +47,18 @@ Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of every 
 SHORTEST = 2.0
 """Work that takes less shows no progress bar, [s]."""
 
+WIDTH = 120
+"""Of the lines in a file or a pipe, in characters."""
+
 
 def stdout() -> Console:
     """Where results go: standard output, unless JSON has it for itself."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False, stderr=_tables_on_stderr)
+    console = Console(highlight=False, soft_wrap=False, stderr=_tables_on_stderr)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDTH
+    return console
 
 
 def within(what: str, value: float, low: float, high: float, unit: str = "") -> float:
@@ -57,6 +66,15 @@ def within(what: str, value: float, low: float, high: float, unit: str = "") -> 
     if not low <= value <= high:
         raise OutOfRange(what, f"{value:g}", low, high, unit)
     return value
+
+
+def check_core(core: int | None) -> None:
+    """Refuse a core that this process may not run on; where the system does not tell, any is tried."""
+    if core is None or not hasattr(os, "sched_getaffinity"):
+        return
+    usable = sorted(os.sched_getaffinity(0))
+    if core not in usable:
+        raise BadValue(f"--core {core} is not to be had; choose one of {', '.join(map(str, usable))}")
 
 
 def check_file(path: Path | None) -> None:

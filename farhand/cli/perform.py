@@ -60,6 +60,7 @@ def perform(
     from farhand.learning import load_skill
 
     if skill.suffix == ".txt":
+        _check_points(skill, shift=shift, tilt=tilt, goal=goal, via=via, position_only=position_only, compare=compare)
         return _replay(skill, settings or [], seed, headless, (host, port), record, json)
     learnt = bent(load_skill(skill), goal, via or [])
     chosen = [setting_of(text) for text in settings or ()]
@@ -75,6 +76,12 @@ def perform(
     write_json(json, _result(learnt, shift, tilt, outcomes))
     _show(outcomes)
     return 0
+
+
+def _check_points(path: Path, **given: object) -> None:
+    """Refuse what bends or judges a skill: way-points are gone to as they are."""
+    for name in (name.replace("_", "-") for name, value in given.items() if value):
+        raise BadValue(f"--{name} needs a skill; {path} holds way-points, which are gone to as they are")
 
 
 def _replay(

@@ -97,12 +97,15 @@ def _show(recording: Recording, speed: float, host: str, port: int, json: Path |
     from farhand.console.scene import scene_of
     from farhand.console.serve import serve_recording
     from farhand.recording.playback import FASTEST, SLOWEST
+    from farhand.rigs.performing import TITLE
     from farhand.rigs.rerun import rig_of
 
     within("--speed", speed, SLOWEST, FASTEST)
-    rig = rig_of(recording)
+    rig = rig_of(recording, drawn=True)
     try:
         scene = scene_of(rig)
+        if recording.metadata.get("law", rig.law) != rig.law:
+            scene["law"], scene["scenario"] = recording.metadata["law"], TITLE  # the skill is not in the file
     finally:
         rig.close()
     with serve_recording(recording.path, scene, host, port, speed) as page:

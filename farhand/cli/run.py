@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from farhand.cli.output import JsonPath, ReportFolder, Seed, check_file, check_folder, stdout, within, write_json
+from farhand.cli.output import (
+    JsonPath,
+    ReportFolder,
+    Seed,
+    check_core,
+    check_file,
+    check_folder,
+    stdout,
+    within,
+    write_json,
+)
 from farhand.errors import BadValue, UnknownName
 
 if TYPE_CHECKING:
     from farhand.cli.running import Outcome
-    from farhand.rigs import Rig
+    from farhand.rigs import Options, Rig
 
 LONGEST = 1e6  # [s]
 SHORTEST = 1e-3  # [s]
+BROAD = 110  # characters that a table of parameters takes to be read with ease
 
 RigName = Annotated[str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")]
 Law = Annotated[str | None, typer.Option(metavar="L", help="Coupling law; the rig's own by default.")]
@@ -91,19 +102,19 @@ def run(
     within("--delay", delay, 0.0, 10_000.0, "ms")
     within("--jitter", jitter, 0.0, 5_000.0, "ms")
     within("--loss", loss, 0.0, 1.0)
+    check_core(core)
     check_run_files(json, report, record)
     from farhand.clock import VirtualClock, WallClock
-    from farhand.rigs import Options, build_rig
+    from farhand.rigs import Options
 
     virtual = headless and clock != "wall"
     if core is not None and virtual:
         raise BadValue("--core needs --clock wall: virtual time has no loop to keep anywhere")
     options = Options(law, layer, scenario, seed, delay, jitter, loss, [setting_of(text) for text in settings or ()])
-    named = (("rig.leader_plant", leader), ("rig.follower_plant", follower))
-    options.settings += [(path, plant) for path, plant in named if plant is not None]
     options.clock = VirtualClock() if virtual else WallClock()
-    built = build_rig(rig, options)
+    built = _build(rig, options, {"leader": leader, "follower": follower})
     try:
+        _check_coupling(built)
         if parameters:
             return _list_parameters(built, json)
         length = seconds if seconds is not None else built.scenario.seconds if headless else None
@@ -113,6 +124,30 @@ def run(
         return _conclude(built, outcome, json, report, record)
     finally:
         built.close()
+
+
+def _build(name: str, options: Options, plants: dict[str, str | None]) -> Rig:
+    """The rig, with what was named in place of its simulated plants."""
+    from farhand.rigs import build_rig
+
+    named = {f"rig.{side}_plant": side for side, plant in plants.items() if plant is not None}
+    options.settings += [(path, plants[side]) for path, side in named.items()]
+    try:
+        return build_rig(name, options)
+    except UnknownName as error:
+        for path, side in named.items():
+            if f"parameter {path!r}" in str(error):
+                raise BadValue(f"--{side} {plants[side]}: the {side} of {name} is always simulated") from None
+        raise
+
+
+def _check_coupling(rig: Rig) -> None:
+    """Refuse what only a coupling has, where there is none."""
+    asked = rig.options
+    flags = {"--law": asked.law not in (None, rig.law), "--layer": asked.layer != "none", "--delay": asked.delay}
+    flags |= {"--jitter": asked.jitter, "--loss": asked.loss}
+    for flag in (flag for flag, given in flags.items() if given and not rig.session.bridges):
+        raise BadValue(f"{flag} has no meaning for {rig.name}: nothing couples its arms, they tell each other nothing")
 
 
 def _foretell(rig: Rig) -> None:
@@ -173,12 +208,18 @@ def _list_parameters(rig: Rig, json: Path | None) -> int:
     write_json(
         json, [{"path": path, "value": _plain(value), "unit": unit, "meaning": doc} for path, value, unit, doc in rows]
     )
+    console = stdout()
+    if console.width < BROAD:
+        for path, value, unit, doc in rows:
+            line = f" = {_text(value)} {unit.strip('-')}".rstrip()
+            console.print(Text(path, "cyan").append(line, "default"), Text(f"    {doc}"), sep="\n")
+        return 0
     table = Table(box=box.SIMPLE_HEAD)
     for header in ("parameter", "value", "unit", "meaning"):
-        table.add_column(header, no_wrap=header == "parameter")
+        table.add_column(header, no_wrap=header == "parameter", overflow="fold")
     for path, value, unit, doc in rows:
         table.add_row(Text(path, "cyan"), Text(_text(value)), unit, doc)
-    stdout().print(table)
+    console.print(table)
     return 0
 
 

@@ -110,7 +110,7 @@ class RecordingProcess:
         arguments = (session.telemetry.path, path, self._stop, about, self._taken, word, self._virtual)
         self._process = context.Process(target=record_process, args=arguments, daemon=False)
         self.stopped: str | None = None
-        with _ignoring_interrupts():  # inherited: Ctrl-C ends the run, and the run ends the recording
+        with ignoring_interrupts():  # inherited: Ctrl-C ends the run, and the run ends the recording
             self._process.start()
         word.close()
         if not self._virtual:
@@ -277,7 +277,8 @@ def stopping_on_signals(session: Session) -> Iterator[list[int]]:
 
 
 @contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
+def ignoring_interrupts() -> Iterator[None]:
+    """Ctrl-C does nothing, also to a process that is started meanwhile, which inherits that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

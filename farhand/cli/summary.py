@@ -47,7 +47,8 @@ def _rates(rig: Rig, seconds: float) -> dict[str, float]:
     session = rig.session
     names = [station.name for station in session.stations]
     names += ["coupling" if len(session.bridges) == 1 else f"coupling_{i + 1}" for i in range(len(session.bridges))]
-    return {name: part.calls / seconds for name, part in zip(names, session.parts, strict=False)}
+    lasted = max(seconds, 1e-9)  # interrupted before its first tick, it has made none
+    return {name: part.calls / lasted for name, part in zip(names, session.parts, strict=False)}
 
 
 def headline(result: Result) -> str:
@@ -77,13 +78,20 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
     yield "tracking", f"up to {error[0]} mm{angle}, {error[1]} mm rms"
     felt = m["reflection_in_contact"]
     share = f"; {number(100 * felt)} % of it felt" if felt is not None else ""
-    hand, contact = number(m["hand_force_max"]), number(m["contact_force_max"])
-    yield "force", f"up to {hand} N at the hand, {contact} N at the contact{share}"
+    yield "force", _force_words(m["hand_force_max"], m["contact_force_max"]) + share
     yield "energy", _energy_words(result, m)
     if m["link_age_mean"] is not None:
         age, oldest, trip = (1e3 * (m[name] or 0.0) for name in ("link_age_mean", "link_age_max", "link_round_trip"))
         lost = number(100 * (m["link_loss"] or 0.0))
         yield "link", f"{number(age)} ms old, {number(oldest)} ms at most; round trip {number(trip)} ms; {lost} % lost"
+
+
+def _force_words(hand: float | None, contact: float | None) -> str:
+    """The largest forces; a rig may measure them at neither end, or at one."""
+    if hand is None and contact is None:
+        return "measured nowhere: this rig has no force sensor"
+    ends = (("at the hand", hand), ("at the contact", contact))
+    return "up to " + ", ".join(f"{number(force)} N {end}" for end, force in ends if force is not None)
 
 
 def _energy_words(result: Result, m: Numbers) -> str:

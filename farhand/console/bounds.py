@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.control.haptic_objects import Ball, ElbowObject, HalfSpace, HapticObject, Torus
+from farhand.control.haptic_objects import AnkleObject, Ball, ElbowObject, HalfSpace, HapticObject, Torus
 from farhand.mapping.limbs import ArmChain, LegChain
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ Array = np.ndarray
 
 PLANE_SIZE = 0.2
 """Edge of the square drawn for a plane that bounds a workspace, [m]."""
+
+ARC = 13
+"""Places on each curve of a surface that is drawn as curves, [-]."""
 
 
 def bounds_of(rig: Rig) -> Iterator[Thing]:
@@ -34,7 +37,7 @@ def bounds_of(rig: Rig) -> Iterator[Thing]:
 
 
 def _surfaces(item: HapticObject, robot: str, base: Array) -> Iterator[Thing]:
-    """The surfaces of an object; the ankle's, which fill most of a picture of the leg, are felt but not drawn."""
+    """The surfaces of an object."""
     where: Thing = {"name": item.name, "robot": robot}
     if isinstance(item, Ball):
         yield {"kind": "ball", **where, "point": (base + item.centre).tolist(), "size": 2.0 * item.radius}
@@ -47,6 +50,26 @@ def _surfaces(item: HapticObject, robot: str, base: Array) -> Iterator[Thing]:
     elif isinstance(item, ElbowObject):
         yield from _surfaces(item.ball, robot, base)
         yield from _surfaces(item.torus, robot, base)
+    elif isinstance(item, AnkleObject):
+        yield {"kind": "curves", **where, "curves": (base + _ankle(item)).tolist()}
+
+
+def _ankle(item: AnkleObject) -> Array:
+    """Where the leg gets with its ankle at a limit, shape (6, n, 3), [m]: three leans, then three bends of the knee.
+
+    The whole torus would fill most of a picture of the leg; it bounds the workspace only where the leg can be, and
+    the hip is never below the ankle.
+    """
+    leg = item.leg
+    flexed = (leg.highest if item.upper else leg.lowest)[1]
+    level = flexed + np.arccos(max(-1.0, -leg.shank / leg.thigh * np.cos(flexed))) - 1e-6  # [rad]: hip at the ankle
+    leans = np.linspace(leg.lowest[0], leg.highest[0], ARC)
+    bends = np.linspace(leg.lowest[2], min(leg.highest[2], level), ARC)
+    q = np.full((6, ARC, 3), flexed)  # [rad]
+    for row, part in enumerate((0, ARC // 2, -1)):
+        q[row, :, 0], q[row, :, 2] = leans[part], bends
+        q[row + 3, :, 0], q[row + 3, :, 2] = leans, bends[part]
+    return leg.forward(q)
 
 
 def _balance(rig: Rig, station: Any, base: Array, balance: Any) -> Iterator[Thing]:

@@ -22,7 +22,8 @@ from farhand.console.things import Thing, wall_place
 Array = np.ndarray
 
 WALL_OPACITY = 0.30
-ASIDE = 0.25  # [m], of a force's number from its arrow, where many tools are near each other
+ASIDE = 0.40  # [m], of a force's number from its arrow, where many tools are near each other
+ABOVE = 0.15  # [m], of a name over the highest joint of a robot that others stand before
 SMALLEST_GAP = 0.003  # [m], between a tool and where it should be; less is not drawn
 
 
@@ -115,14 +116,23 @@ class Drawing:
 
     def _aside(self, robot: RobotScene) -> Array:
         """Towards a robot's base where more than two work together, [m]; nowhere where they are two."""
-        if sum(other["role"] != "object" for other in self._scene["robots"]) <= 2:
+        if not self._team:
             return np.zeros(3)
         back = np.array(robot["position"]) - self.kinematics.tool_position[robot["name"]]
         back[2] = 0.0
         return ASIDE * back / max(1e-6, float(np.linalg.norm(back)))
 
+    @property
+    def _team(self) -> bool:
+        """Whether more than two robots work together, so that some stand behind others."""
+        return sum(other["role"] != "object" for other in self._scene["robots"]) > 2
+
     def _beside(self, robot: RobotScene) -> Array:
-        """Where a robot's name stands: beside the lowest point of what it stands on, [m]."""
+        """Where a robot's name stands, [m]: beside its foot; above it where others of its team stand before it."""
+        middle, camera = self.view
+        if self._team and float((np.array(robot["position"]) - middle) @ camera) < 0.0:
+            top = max(float(self.kinematics.body_position[body["index"]][2]) for body in robot["bodies"])
+            return np.array([*robot["position"][:2], top + ABOVE])
         base, first = np.array(robot["position"]), robot["bodies"][0]["index"]
         shapes = [mesh_of(geom, self.kinematics.model) for geom in robot["geoms"] if geom["body"] == first]
         low = min((float(mesh[0][:, 2].min()) for mesh in shapes if mesh is not None), default=0.0)
@@ -157,7 +167,7 @@ class Drawing:
             self._lines.append((thing, line))
         elif kind == "centre":
             self._balances.append(Balance(self._server, self._scene, thing))
-        elif kind in ("limits", "ball", "plane", "torus"):
+        elif kind in ("limits", "ball", "plane", "torus", "curves"):
             edges = _outline(thing)
             node = f"/limits/{thing['robot']}_{thing['name']}"
             self._server.scene.add_line_segments(node, edges, palette.LIMITS, thickness=0.0015)
@@ -218,11 +228,13 @@ def _like(before: Any, value: Any) -> Any:
 
 
 def _outline(thing: Thing) -> Array:
-    """The limits of a workspace: a box, a ball, a torus or a plane."""
+    """The limits of a workspace: a box, a ball, a torus, a plane, or curves on a surface."""
     if thing["kind"] == "limits":
         return box_edges(np.array(thing["low"]), np.array(thing["high"]))
     if thing["kind"] == "ball":
         return ball_circles(np.array(thing["point"]), 0.5 * thing["size"])
+    if thing["kind"] == "curves":
+        return np.concatenate([segments(np.array(curve)) for curve in thing["curves"]])
     axes = _facing(np.array(thing["normal"]))
     if thing["kind"] == "torus":
         return torus_circles(np.array(thing["point"]), axes, 0.5 * thing["size"], 0.5 * thing["tube"])

@@ -207,6 +207,12 @@ def _first_word(incoming: Connection) -> int:
     return word
 
 
+def cannot_open(host: str, port: int, error: OSError) -> str:
+    """Why nothing can listen there, and what could."""
+    hint = "try --port 0" if error.errno == errno.EACCES else "give an address of this machine with --host"
+    return f"cannot open port {port} on {host}: {error.strerror}; {hint}"
+
+
 def _check_port(host: str, port: int) -> None:
     """Refuse a port that cannot be opened before a process is started for it."""
     if not 0 <= port <= 65535:
@@ -219,7 +225,7 @@ def _check_port(host: str, port: int) -> None:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise FarhandError(_in_use(host, port)) from None
-            raise FarhandError(f"cannot open port {port} on {host}: {error.strerror}; try --port 0") from None
+            raise FarhandError(cannot_open(host, port, error)) from None
 
 
 def _in_use(host: str, port: int) -> str:

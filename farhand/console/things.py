@@ -37,8 +37,8 @@ class Thing(TypedDict, total=False):
     Attributes:
         kind: ``wall`` (point, normal, size), ``spring`` (robot to anchor or to other), ``grip`` (robot to other),
             ``hand`` (at robot's tool), ``tie`` (the coupling from robot to other), ``limits`` (a box for robot),
-            ``ball`` (point, size), ``plane`` (point, normal) or ``torus`` (point, normal, size, tube) that bound where
-            robot's tool may be, ``sole`` (low, high) that robot stands on, or its ``centre`` of gravity.
+            ``ball`` (point, size), ``plane`` (point, normal), ``torus`` (point, normal, size, tube) or ``curves`` that
+            bound where robot's tool may be, ``sole`` (low, high) that robot stands on, or its ``centre`` of gravity.
         name: in the rig.
         path: of its parameters; absent if it has none.
         robot: whose tool it touches.
@@ -47,6 +47,7 @@ class Thing(TypedDict, total=False):
         normal: of a wall, outward, of a torus, its axis; unit length.
         size: edge or diameter of what is drawn, [m].
         tube: diameter of a torus's ring, [m].
+        curves: lines on a surface, each as its places, [m].
         leg: +1 or -1 where the centre of gravity is a leg's, left or right, by its closed form; 0 for a whole robot's.
         rigid: whether a coupling is a constraint between the tools; if not, it is a spring or a command.
         lowest: height of its middle when it stands on the floor, [m].
@@ -71,6 +72,7 @@ class Thing(TypedDict, total=False):
     normal: list[float]
     size: float
     tube: float
+    curves: list[list[list[float]]]
     leg: int
     rigid: bool
     lowest: float

@@ -73,8 +73,7 @@ def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float 
     settings = [*before, *noise, *_moved(skill, shift, tilt), *options.settings]
     options = replace(options, law=Performance.name, scenario="rest", settings=settings)
     rig = dual_arm.build(options, performing(skill))
-    rig.scenario = replace(rig.scenario, seconds=_law(rig).approach + skill.facts.duration / _law(rig).pace + SPARE)
-    return rig
+    return _titled(rig, _law(rig).approach + skill.facts.duration / _law(rig).pace + SPARE)
 
 
 def _on_humanoid(skill: Skill, options: Options) -> Rig:
@@ -82,8 +81,7 @@ def _on_humanoid(skill: Skill, options: Options) -> Rig:
     before = [(path, value) for path, value in skill.facts.settings.items() if path.startswith("rig.")]
     settings = [*before, ("hand.open", True), ("law.relative", True), ("law.force_aware", False), *options.settings]
     rig = humanoid.build(replace(options, law=Performance.name, scenario="rest", settings=settings), performing(skill))
-    rig.scenario = replace(rig.scenario, seconds=_law(rig).approach + skill.facts.duration / _law(rig).pace + 1.0)
-    return rig
+    return _titled(rig, _law(rig).approach + skill.facts.duration / _law(rig).pace + 1.0)
 
 
 def replay_rig(points: Sequence[TaughtPoint], options: Options) -> Rig:
@@ -95,15 +93,23 @@ def replay_rig(points: Sequence[TaughtPoint], options: Options) -> Rig:
     assert isinstance(law, Replay)
     places = np.array([(0.0, 0.0, 0.0), *(point.position for point in points)])
     ways = np.maximum(0.1, np.linalg.norm(np.diff(places, axis=0), axis=1) / law.speed)
-    rig.scenario = replace(rig.scenario, seconds=float((ways + law.patience + law.rest).sum()) + 1.0)
-    return rig
+    return _titled(rig, float((ways + law.patience + law.rest).sum()) + 1.0)
 
+
+TITLE = "the follower does by itself what it was taught; nobody holds the leader"
+"""What the page says of a performance."""
 
 RIGS = ("dual-arm", "humanoid")
 """Where skills can be performed."""
 
 NOISE = {"force_noise": 0.1, "torque_noise": 0.002}
 """The sensors as they were in the demonstrations, which the quiet scenario silences."""
+
+
+def _titled(rig: Rig, seconds: float) -> Rig:
+    """The rig with what happens on it in words, and how long it takes, [s]."""
+    rig.scenario = replace(rig.scenario, title=TITLE, seconds=seconds)
+    return rig
 
 
 def _moved(skill: Skill, shift: float, tilt: float) -> list[tuple[str, object]]:

@@ -14,6 +14,8 @@ import numpy as np
 
 import farhand
 from farhand.errors import BadValue, Mismatch
+from farhand.learning.performance import Performance
+from farhand.learning.waypoints import Replay
 from farhand.recording.loader import Recording
 from farhand.recording.recorder import About, Recorder, record_from
 from farhand.recording.topics import quaternions, rotations
@@ -24,6 +26,15 @@ Array = np.ndarray
 
 LIBRARIES = ("numpy", "mujoco", "pin", "numba")
 """Libraries whose version may show in the last bits."""
+
+PERFORMED = (Performance.name, Replay.name)
+"""What moves a follower without a hand; the skill or the way-points themselves are in no recording."""
+
+PLANTS = ("rig.leader_plant", "rig.follower_plant")
+"""Where something outside takes the place of a simulated plant."""
+
+ALIKE = ("ur:", "serial:")
+"""Plants that look like the simulated ones in whose place they are."""
 
 
 def about(rig: Rig, arguments: list[str] | None = None) -> About:
@@ -139,17 +150,27 @@ class Rerun:
         return not self.differences and self.records > 0
 
 
-def rig_of(recording: Recording) -> Rig:
+def rig_of(recording: Recording, drawn: bool = False) -> Rig:
     """The rig of a recording as it was before its first tick, with the recorded commands waiting.
 
+    Args:
+        recording: what was recorded.
+        drawn: the rig is only to be looked at and never runs; simulated plants and a law of the rig then stand for
+            what is not in the recording.
+
     Raises:
-        Mismatch: the recording does not say how its rig was set up, or lacks a command.
+        Mismatch: the recording does not say how its rig was set up, lacks a command, or something outside took part.
         UnknownName: this version has no such rig.
     """
     said = recording.metadata
     if "options" not in said or "rig" not in said:
         raise Mismatch(f"{recording.path} does not say how its rig was set up: only farhand run --record writes that")
     options = {**said["options"], "settings": [tuple(pair) for pair in said["options"]["settings"]]}
+    outside = _outside(options)
+    if outside is not None and not drawn:
+        raise Mismatch(f"{recording.path} cannot be run again: {outside}; farhand replay without --rerun shows it")
+    if drawn:
+        options = _drawable(options)
     try:
         rig = build_rig(said["rig"], Options(**options))
     except TypeError as error:
@@ -165,6 +186,27 @@ def rig_of(recording: Recording) -> Rig:
                 raise Mismatch(f"{recording.path} lacks the command at {event.time_ns * 1e-9:g} s, {why}")
             commands.post(given["name"], given["path"], given["value"], event.time_ns)
     return rig
+
+
+def _outside(options: dict[str, Any]) -> str | None:
+    """What took part in a run and is not in its recording, in words; None if nothing did."""
+    if options.get("law") in PERFORMED:
+        return "it is of a performance, and what was performed is not in the file"
+    if options.get("side") is not None:
+        return f"it is of the {options['side']}'s side alone, and what the other side said is not in the file"
+    plants = [str(value) for path, value in options["settings"] if path in PLANTS and value != "simulated"]
+    return f"{' and '.join(plants)} took part, whose motion cannot be computed" if plants else None
+
+
+def _drawable(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a rig that looks the same and needs nothing from outside."""
+    performed = options.get("law") in PERFORMED
+    kept = [
+        (path, value)
+        for path, value in options["settings"]
+        if not (performed and path.startswith("law.")) and not (path in PLANTS and str(value).startswith(ALIKE))
+    ]
+    return options | {"settings": kept} | ({"law": "unilateral"} if performed else {})
 
 
 def _restore(rig: Rig, values: dict[str, Any]) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import signal
+import time
 
 import pytest
 
@@ -16,6 +19,7 @@ BAD = {
     "no law": (("dual-arm", "--laws", ","), "names none"),
     "no number": (("dual-arm", "--delay", "soon"), "not a list of milliseconds"),
     "negative": (("dual-arm", "--delay=-5"), "not within 0 to 2000 ms"),
+    "no wall": (("cooperative",), "has no wall, and laws are compared by pressing on one; those that have: dual-arm, "),
     "unknown layer": (("dual-arm", "--layer", "magic"), "unknown layer 'magic'"),
 }
 
@@ -55,3 +59,22 @@ def test_rows_become_a_table_a_page_and_json(monkeypatch, tmp_path, farhand_comm
 def test_numbers_take_no_more_room_than_they_need(value, text):
     """Six characters at most."""
     assert command.number(value) == text
+
+
+def test_ctrl_c_does_not_wait_for_the_workers(monkeypatch, farhand_command):
+    """They are ended with what they do; what waits for them is not begun."""
+
+    def stuck(cases, progress):
+        worker = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60.0,))
+        worker.start()
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            worker.join(30.0)
+            assert worker.exitcode == -signal.SIGTERM
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(comparison, "compare", stuck)
+    said = farhand_command("compare", "dual-arm")
+    assert (said.code, said.out, said.err) == (130, "", "farhand: interrupted\n")
+    assert signal.getsignal(signal.SIGINT) is before

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from farhand.errors import FarhandError
 from farhand.learning import learn, load_skill
 from farhand.rigs import Options, build_rig
 from farhand.rigs.rerun import record
@@ -132,3 +134,28 @@ def test_a_skill_without_measured_force_has_nothing_to_compare(farhand_command, 
     learn("reach", shown).save(tmp_path / "reach.npz")
     said = farhand_command("perform", tmp_path / "reach.npz", "--headless", "--compare")
     assert said.code == 2 and "--compare needs a measured force" in said.err
+
+
+def test_a_recorded_performance_is_shown_but_not_run_again(farhand_command, skill, tmp_path, monkeypatch):
+    """The page needs no skill, which is in no recording; a proof would need it, and says so."""
+    path, scenes = tmp_path / "done.mcap", []
+
+    def serve(recording, scene, host, port, speed):
+        scenes.append(scene)
+        raise FarhandError("no page here")
+
+    monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve_recording", serve)
+    assert farhand_command("perform", skill, "--headless", "--seconds", "0.1", "--record", path).code == 0
+    assert "no page here" in farhand_command("replay", path).err
+    assert scenes[0]["law"] == "skill" and scenes[0]["scenario"].startswith("the follower does by itself")
+    assert [thing["rigid"] for thing in scenes[0]["things"] if thing["kind"] == "tie"] == [False]
+    said = farhand_command("replay", path, "--rerun")
+    assert said.code == 2 and "is of a performance" in said.err and said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("--shift", "0.1"), ("--goal", "0,0,0"), ("--compare",), ("--position-only",)])
+def test_what_bends_a_skill_is_refused_for_way_points(farhand_command, tmp_path, words):
+    """They are gone to as they are."""
+    (tmp_path / "p.txt").write_text("left-arm 0.1 0.1 0.0\n")
+    said = farhand_command("perform", tmp_path / "p.txt", "--headless", *words)
+    assert said.code == 2 and f"{words[0]} needs a skill" in said.err and said.err.count("\n") == 1

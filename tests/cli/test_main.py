@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
 import pytest
 
 import farhand
+from farhand.cli.main import with_json_file
 
 COMMANDS = ("run", "list", "reproduce", "bench")
 
@@ -30,6 +32,21 @@ def test_the_help_names_every_command(farhand_command):
 def test_the_version_is_the_package_s(farhand_command):
     """``--version`` prints it and nothing else."""
     assert farhand_command("--version").out.strip() == farhand.__version__
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["list", "--json"], ["list", "--json", "-"]),
+        (["run", "x", "--json", "--seed", "1"], ["run", "x", "--json", "-", "--seed", "1"]),
+        (["list", "--json", "a.json"], ["list", "--json", "a.json"]),
+        (["list", "--json", "-"], ["list", "--json", "-"]),
+        ([], []),
+    ],
+)
+def test_json_without_a_file_goes_to_standard_output(words, meant):
+    """And only then."""
+    assert with_json_file(words) == meant
 
 
 @pytest.mark.parametrize(
@@ -68,3 +85,16 @@ def test_python_dash_m_is_the_same_command():
     assert done.returncode == 2
     assert done.stderr.startswith("farhand: unknown rig 'moon'; available: cooperative")
     assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_is_one_line_and_code_130(farhand_command, monkeypatch):
+    """Wherever it strikes, also before a command has begun."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("farhand.rigs.build_rig", interrupted)
+    said = farhand_command("run", "dual-arm", "--headless")
+    assert (said.code, said.out, said.err) == (130, "", "farhand: interrupted\n")
+    monkeypatch.setattr(importlib.import_module("farhand.cli.main"), "app", interrupted)
+    assert farhand_command("list").code == 130

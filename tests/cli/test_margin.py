@@ -42,3 +42,26 @@ def test_a_run_that_shook_is_told_what_to_change_and_a_calm_one_nothing(monkeypa
     assert told[1].startswith("calm again with --delay ≤ ")
     assert "law.mapping.force_scale ≤" in told[1]
     assert "wall.stiffness ≤" in told[1]
+
+
+def test_a_layer_is_named_where_the_prediction_leaves_it_out():
+    """Bare, the law would shake; whether it does with the layer is not what was predicted."""
+    soft = [("hand.stiffness", 200.0), ("hand.damping", 5.0)]
+    rig = build_rig("dual-arm", Options(law="position-force", layer="tank", delay=200.0, settings=soft))
+    words = margin(rig)
+    rig.close()
+    assert words is not None
+    assert words.startswith("predicted to shake but for the layer tank, which is not in the prediction: a wall of")
+
+
+def test_the_lag_of_drives_that_nothing_comes_back_from_is_not_shaking(monkeypatch):
+    """Servos on a slow bus go in steps: an error that swings with them is no loop that swings."""
+    rig = build_rig("humanoid")
+    times = np.arange(0.0, 5.0, 1e-3)
+    wave = np.zeros((len(times), 6))
+    wave[:, 0] = 0.002 * np.sin(2 * np.pi * 25.0 * times)  # [m]: no contact force oscillates by 2 N
+    monkeypatch.setattr(rig.metrics.history, "times", lambda stream: times)
+    monkeypatch.setattr(rig.metrics.history, "signal", lambda stream, channel: wave)
+    told = list(shaking(rig))
+    rig.close()
+    assert told == []

@@ -88,3 +88,14 @@ def test_a_dash_for_the_json_file_leaves_nothing_else_on_stdout(capsys, tmp_path
     assert not list(tmp_path.iterdir())
     assert main(["list"]) == 0
     assert "Rigs" in capsys.readouterr().out
+
+
+def test_lines_in_a_pipe_are_not_broken_at_the_width_of_a_terminal(monkeypatch, capsys):
+    """A program reads whole sentences; a person may still say how wide they should be."""
+    line = "word " * 22
+    monkeypatch.delenv("COLUMNS", raising=False)
+    output.stdout().print(line)
+    assert capsys.readouterr().out.count("\n") == 1
+    monkeypatch.setenv("COLUMNS", "40")
+    output.stdout().print(line)
+    assert capsys.readouterr().out.count("\n") > 2

@@ -118,6 +118,24 @@ def test_bad_input_is_one_line_and_code_2(farhand_command, words, hint):
     assert hint in said.err
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("cooperative", "--law", "unilateral"), "--law has no meaning for cooperative: nothing couples its arms"),
+        (("cooperative", "--delay", "20"), "--delay has no meaning for cooperative"),
+        (
+            ("youbot", "--follower", "ur:127.0.0.1"),
+            "--follower ur:127.0.0.1: the follower of youbot is always simulated",
+        ),
+        (("dual-arm", "--clock", "wall", "--core", "4000"), "--core 4000 is not to be had; choose one of "),
+    ],
+)
+def test_a_wish_that_a_rig_or_a_machine_cannot_meet_is_refused(farhand_command, words, hint):
+    """A flag that would be left aside in silence is an error."""
+    said = farhand_command("run", *words, "--headless")
+    assert (said.code, said.out) == (2, "") and hint in said.err and said.err.count("\n") == 1
+
+
 def test_virtual_time_on_the_page_is_refused(farhand_command):
     """A person watches in real time."""
     said = farhand_command("run", "dual-arm", "--clock", "virtual")
@@ -181,6 +199,14 @@ def test_the_parameters_are_listed_with_unit_and_meaning(farhand_command, tmp_pa
     assert (rows["wall.stiffness"]["value"], rows["wall.stiffness"]["unit"]) == (1234.0, "N/m")
     assert rows["rig.parameter_set"]["value"] == "cb" and len(rows["rig.viscous"]["value"]) == 6
     assert "wall.stiffness" in said.out and "1234" in said.out
+
+
+def test_the_parameters_are_whole_on_a_narrow_terminal(farhand_command, monkeypatch):
+    """A path, its value and its unit on one line, what it means below."""
+    monkeypatch.setenv("COLUMNS", "80")
+    said = farhand_command(*SHORT, "--parameters", "--set", "wall.stiffness=1234")
+    assert "\nwall.stiffness = 1234 N/m\n    " in said.out and "…" not in said.out
+    assert "\nrig.parameter_set = cb\n" in said.out
 
 
 class ToyPage:

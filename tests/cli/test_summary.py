@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from farhand.cli.summary import headline, number
+from farhand.cli.running import Outcome
+from farhand.cli.summary import headline, lines, number, result_of, show
+from farhand.rigs import build_rig
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,27 @@ def test_the_headline_of_a_good_run_is_tracking_and_touch():
     assert pressed == "The follower is at most 30.5 mm off, and the hand feels 98.0 % of the contact force"
     assert headline(result(tracking_error_max=0.001, contact_force_max=0.2)).endswith("and touches nothing")
     assert headline(result(tracking_error_max=0.001, contact_force_max=20.0)).endswith("touches with up to 20.0 N")
+
+
+@pytest.mark.parametrize(
+    ("hand", "contact", "words"),
+    [
+        (87.9, 88.8, "up to 87.9 N at the hand, 88.8 N at the contact"),
+        (None, 88.8, "up to 88.8 N at the contact"),
+        (None, None, "measured nowhere: this rig has no force sensor"),
+    ],
+)
+def test_a_force_that_nobody_measured_is_not_given_a_number(hand, contact, words):
+    """A dash would look like a result."""
+    shown = result(hand_force_max=hand, contact_force_max=contact)
+    assert dict(lines(shown))["force"] == words
+
+
+def test_a_run_interrupted_before_its_first_tick_has_a_summary():
+    """Nothing ran, so nothing is claimed; it is no reason for a traceback."""
+    rig = build_rig("dual-arm")
+    rig.metrics.pull()
+    found = result_of(rig, Outcome(0.0, 1e-3, interrupted=True))
+    assert set(found["rates"].values()) == {0.0} and found["seconds"] == 0.0
+    show(rig, found, Outcome(0.0, 1e-3, interrupted=True))
+    rig.close()

@@ -51,4 +51,4 @@ def test_a_plant_from_outside_does_not_run_in_virtual_time(capsys, flag, plant):
 def test_a_rig_without_a_place_for_it_says_so(capsys):
     """The humanoid's leader is its own."""
     assert main(["run", "humanoid", "--headless", "--leader", "gamepad"]) == 2
-    assert "rig.leader_plant" in capsys.readouterr().err
+    assert "--leader gamepad: the leader of humanoid is always simulated" in capsys.readouterr().err

@@ -11,6 +11,7 @@ import viser
 from farhand.console.drawing import Drawing
 from farhand.console.scene import scene_of
 from farhand.console.status import Reading
+from farhand.rigs import Options, build_rig
 
 
 @pytest.fixture
@@ -87,3 +88,36 @@ def test_a_crash_does_not_send_the_arrow_out_of_sight(server, drawing):
     """Its length is bounded, its number is not."""
     drawing.update(Reading(force={"leader": np.array([0.0, 0.0, 1e6])}))
     assert np.linalg.norm(server.scene.get_handle_by_name("/forces/leader").points[0][1]) <= 1.0
+
+
+def test_the_ankle_of_a_leg_is_drawn_where_it_is_felt(server):
+    """Every place on the curves is on the surface of its limit: the distance there is nothing."""
+    rig = build_rig("humanoid", Options(settings=[("rig.limb", "left-leg")]))
+    scene = scene_of(rig)
+    synthetic = next(force for s in rig.session.stations if (force := getattr(s.controller, "synthetic", None)))
+    base = next(b for s in rig.session.stations if (b := getattr(s.controller, "base", None)) is not None)
+    felt = {item.name: item for item in synthetic.objects}
+    Drawing(server, scene)
+    rig.close()
+    drawn = [thing for thing in scene["things"] if thing["kind"] == "curves"]
+    assert sorted(thing["name"] for thing in drawn) == ["ankle-back", "ankle-front"]
+    for thing in drawn:
+        distance, _ = felt[thing["name"]].locate(np.array(thing["curves"]) - base)
+        assert np.abs(distance[np.isfinite(distance)]).max() < 1e-9  # where the thigh is stretched both limits meet
+        assert np.isfinite(distance).mean() > 0.7
+        assert server.scene.get_handle_by_name(f"/limits/follower_{thing['name']}") is not None
+
+
+def test_names_of_a_team_stand_where_nobody_stands_before_them(server):
+    """Seen from the camera, arms at the back are named above, those in front at their feet."""
+    rig = build_rig("cooperative")
+    scene = scene_of(rig)
+    drawing = Drawing(server, scene)
+    rig.close()
+    middle, camera = drawing.view
+    arms = [robot for robot in scene["robots"] if robot["role"] != "object"]
+    assert len(arms) == 4
+    for robot in arms:
+        behind = float((np.array(robot["position"]) - middle) @ camera) < 0.0
+        height = server.scene.get_handle_by_name(f"/robots/{robot['name']}/name").position[2]
+        assert (height > 0.5) == behind, robot["name"]

@@ -94,3 +94,21 @@ def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
         expected = rotation_from_quaternion(recorded["leader/quaternion_tool_in_world"][index])
         np.testing.assert_allclose(expected, leader.arm.rotation, atol=1e-12)
     rig.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"law": "skill", "settings": [("law.force_aware", True)]}, "what was performed is not in the file"),
+        ({"side": "leader"}, "it is of the leader's side alone"),
+        ({"settings": [("rig.leader_plant", "ur:192.0.2.1")]}, "ur:192.0.2.1 took part"),
+    ],
+)
+def test_what_something_outside_took_part_in_is_shown_but_not_run_again(recorded, said, why):
+    """A proof would fail for want of the other's part, and a robot must not be called up by looking at a file."""
+    recorded.metadata["options"] |= said
+    with pytest.raises(Mismatch, match=why):
+        rig_of(recorded)
+    rig = rig_of(recorded, drawn=True)
+    assert "leader" in rig.world.placed
+    rig.close()
