@@ -19,7 +19,6 @@ from farhand.cli.running import (
     PAGE_PERIOD,
     Between,
     Outcome,
-    ignoring_interrupts,
     in_real_time,
     recording_of,
     stopping_on_signals,
@@ -30,6 +29,7 @@ from farhand.commands import Logged
 from farhand.console.scene import Scene, scene_of
 from farhand.console.serve import Page
 from farhand.errors import BadValue, FarhandError
+from farhand.interrupts import ignoring_interrupts
 from farhand.recording.recorder import RingEvent, check_destination, record_process
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rerun import about

@@ -17,6 +17,7 @@ from typing import Protocol
 from farhand.cli.listening import Listener, can_listen
 from farhand.cli.output import Bar
 from farhand.errors import FileError
+from farhand.interrupts import ignoring_interrupts
 from farhand.realtime import Grant, real_time
 from farhand.recording.recorder import About, part_of, record_process
 from farhand.rigs import Rig
@@ -274,16 +275,3 @@ def stopping_on_signals(session: Session) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def ignoring_interrupts() -> Iterator[None]:
-    """Ctrl-C does nothing, also to a process that is started meanwhile, which inherits that."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -154,7 +154,9 @@ def learn(name: str, demonstrations: Sequence[Demonstration], method: str = "dmp
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     if len(demonstrations) < LEAST:
-        raise BadValue(f"{len(demonstrations)} demonstrations are too few: learning takes at least {LEAST}")
+        count = len(demonstrations)
+        found = "1 demonstration is" if count == 1 else f"{count} demonstrations are"
+        raise BadValue(f"{found} too few: learning takes at least {LEAST}")
     first = demonstrations[0]
     for other in demonstrations[1:]:
         if other.robot != first.robot:

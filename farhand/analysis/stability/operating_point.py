@@ -212,8 +212,7 @@ def _refuse_unlike(station: Station) -> None:
     if commands is not JointTorque:
         raise Mismatch(
             f"the {station.name} takes {commands.name}, not torques: its drives close a loop of their own, with limits "
-            "and delays that are not linear; farhand run --headless --delay tries it and says if it shakes, farhand "
-            "compare at several delays"
+            "and delays that are not linear; farhand run --headless --delay tries it and says if it shakes"
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.files import write_text
+from farhand.interrupts import ignoring_interrupts
 
 Item = TypeVar("Item")
 Row = dict[str, Any]
@@ -59,20 +60,14 @@ def _results(
     elif workers == 1 or len(left) < 2:
         yield from ((index, work(item)) for index, item in left)
     else:
-        with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn"), _alone) as pool:
-            futures = {pool.submit(work, item): index for index, item in left}
+        with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
+            with ignoring_interrupts():  # the workers start here, and leave Ctrl-C to the one that started them
+                futures = {pool.submit(work, item): index for index, item in left}
             try:
                 for future in as_completed(futures):
                     yield futures[future], future.result()
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _alone() -> None:
-    """Workers leave Ctrl-C to the one that started them."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _on_ray(work: Callable[[Item], Row], left: list[tuple[int, Item]], address: str) -> Iterator[tuple[int, Row]]:
