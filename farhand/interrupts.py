@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 
 @contextmanager
@@ -15,6 +17,25 @@ def ignoring_interrupts() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def ending_workers() -> Iterator[None]:
+    """Ctrl-C ends the workers too; left alone they would do all that waits for them first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, end)
     try:
         yield
     finally:

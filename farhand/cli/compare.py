@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import nan
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from farhand.cli.output import JsonPath, ReportFolder, Seed, check_file, check_folder, counting, stdout, write_json
 from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.interrupts import ending_workers
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -77,7 +72,7 @@ def compare(
         fit = ", ".join(name for name in rig_names() if "wall" in scenarios_of(name))
         raise Mismatch(f"{rig} has no wall, and laws are compared by pressing on one; those that have: {fit}")
     cases = [comparison.Case(rig, law, ms, layer, seed) for law in chosen for ms in delays]
-    with _ending_workers(), counting("comparing") as progress:
+    with ending_workers(), counting("comparing") as progress:
         rows = comparison.compare(cases, progress)
     write_json(json, rows)
     _show(rows)
@@ -86,25 +81,6 @@ def compare(
     if pictures is not None:
         _save(rows, pictures)
     return 0
-
-
-@contextmanager
-def _ending_workers() -> Iterator[None]:
-    """Ctrl-C ends the workers too; left alone they would do all that waits for them first."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, frame: FrameType | None) -> None:
-        for worker in multiprocessing.active_children():
-            worker.terminate()
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _save(rows: list[dict[str, Any]], folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.files import write_text
-from farhand.interrupts import ignoring_interrupts
+from farhand.interrupts import ending_workers, ignoring_interrupts
 
 Item = TypeVar("Item")
 Row = dict[str, Any]
@@ -60,7 +60,7 @@ def _results(
     elif workers == 1 or len(left) < 2:
         yield from ((index, work(item)) for index, item in left)
     else:
-        with ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
+        with ending_workers(), ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
             with ignoring_interrupts():  # the workers start here, and leave Ctrl-C to the one that started them
                 futures = {pool.submit(work, item): index for index, item in left}
             try:
