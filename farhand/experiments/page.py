@@ -62,6 +62,7 @@ tr:target { background: var(--head); }
   table.cards td:nth-child(4)::before { content: "wanted: "; }
   table.cards td:nth-child(6)::before { content: "published: "; }
   table.cards td::before { color: var(--soft); }
+  figure { overflow-x: auto; } figure img { max-width: none; width: 40rem; }
 }
 img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem; box-sizing: border-box; }
 """
@@ -183,7 +184,10 @@ def _cell(value: object) -> str:
 
 
 def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.4g}"
+    """Four digits, without an exponent where a person would not write one."""
+    if isinstance(value, int) or (1e4 <= abs(value) < 1e9):
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,12 @@ def test_the_page_needs_nothing_from_elsewhere():
 
 
 def test_cells_are_set_by_type():
-    """Numbers have four digits and stand to the right; yes and no are words; a missing value is a dash."""
+    """Numbers have four digits or no exponent, to the right; yes and no are words; a missing value is a dash."""
     page = Page("Report", "A page.")
-    page.table(["a", "b", "c", "d", "e"], [[1.23456, 12345, True, None, Badge("differs")]])
+    page.table(["a", "b", "c", "d", "e"], [[1.23456, 12345.6, True, None, Badge("differs")]])
     row = re.search(r"<tbody>\n(.*)\n</tbody>", page.html()).group(1)
     assert row == (
-        '<tr><td class="number">1.235</td><td class="number">12345</td><td>yes</td><td>–</td>'
+        '<tr><td class="number">1.235</td><td class="number">12,346</td><td>yes</td><td>–</td>'
         '<td><span class="badge differs">differs</span></td></tr>'
     )
 

@@ -265,8 +265,8 @@ def rejection() -> Finding:
     ok = smooth == 3 and found == ["chatter", "oscillation"] and printed == (500, 35)
     thrown = [f"{one.gains[0]:g}/{one.gains[1]:g} {one.fault}" for one in tried if not one.counts]
     note = (
-        f"of 3 smooth runs kept; injected: {found}; on the published table the rule picks {printed[0]:g}/"
-        f"{printed[1]:g}; of our {len(tried)} runs {best.gains[0]:g}/{best.gains[1]:g}, rejected: "
+        f"of 3 smooth runs kept; injected: {', '.join(map(str, found))}; on the published table the rule picks "
+        f"{printed[0]:g}/{printed[1]:g}; of our {len(tried)} runs {best.gains[0]:g}/{best.gains[1]:g}, rejected: "
         f"{', '.join(thrown) or 'none'}"
     )
     return Finding(smooth, ok, note)
