@@ -66,7 +66,7 @@ class Shown:
     Attributes:
         scene: what to draw.
         recording: of its run.
-        moment: when the follower feels most, [s].
+        moment: worth a picture, [s].
     """
 
     scene: Scene
@@ -197,9 +197,15 @@ def _settled(page: Any, clip: dict[str, int] | None = None) -> bytes:
 
 
 def _moment(scene: Scene, recording: Recording) -> float:
-    """When the followers' tools feel most, as measured or as the law pulls, [s]; the middle if nothing is felt."""
+    """When an object is lifted highest, or else the followers' tools feel most, as measured or as the law pulls, [s].
+
+    The middle where nothing is lifted or felt.
+    """
     best, when = 0.0, 0.5 * recording.duration
     for robot in scene["robots"]:
+        if robot["role"] == "object":
+            lifted = recording.streams[robot["stream"]]
+            return float(lifted.times[int(lifted.channels["q"][:, 2].argmax())])
         stream = recording.streams.get(robot["stream"])
         if robot["role"] != "follower" or stream is None:
             continue
