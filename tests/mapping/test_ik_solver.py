@@ -250,3 +250,20 @@ def test_a_robot_that_branches_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ModelError, match="single chain"):
         Solver(load_robot(path))
+
+
+def test_nothing_is_left_to_compile_in_the_midst_of_a_run():
+    """Whatever becomes of a pose, and however arrays lie in memory, no stage meets arguments it was not made for."""
+    solver, _ = arm("lwa4p")
+    stages = [stage for stage in vars(solver._stages).values() if hasattr(stage, "overloads")]
+    before = {stage.__name__: len(stage.overloads) for stage in stages}
+    fixed = solver.chain.home.copy()
+    fixed.flags.writeable = False
+    turned = np.asfortranarray(rotation_from_vector(np.array([0.3, -0.2, 0.1])))
+    spread = np.zeros((3, 2))[:, 0]
+    for place in ((0.3, 0.1, 0.4), (9.0, 0.0, 0.0), (0.0, 0.0, 0.05)):
+        spread[:] = place
+        for start in (None, fixed, fixed + 1.0):
+            solver.solve(Pose(spread, turned), start)
+    assert solver.branch(fixed) >= 0 and solver.elbow_height(fixed) > 0.0
+    assert {stage.__name__: len(stage.overloads) for stage in stages} == before

@@ -62,6 +62,26 @@ class Solver:
         self._arm = (limited, family, chain.axes, points, chain.tool_position, chain.tool_rotation)
         self._settings = (float(tolerance_position), float(tolerance_rotation), float(step_max), ELBOWS[elbow])
         self._stages, self._codes = search, search.CODES
+        self._compile()
+
+    def _compile(self) -> None:
+        """Compile every stage now, or load it: in the midst of a run the first use of one would stall a tick."""
+        from farhand.mapping.ik.compiled import prepare
+
+        stages, arm, settings, q = self._stages, self._arm, self._settings, self.chain.home
+        p, R = np.zeros(3), np.eye(3)
+        calls = {
+            stages.follow: (arm, settings, p, R, q, True, q),
+            stages.restart: (arm, settings, p, R, q, q),
+            stages.by_branches: (arm, settings, p, R, q, True, q),
+            stages.between: (arm, p, R, q, 0.0, q),
+            stages.polish: (arm, settings, p, R, q),
+            stages.closest: (arm, settings, p, R, q, True, q),
+            stages.hold: (arm, p, R, q, settings[2], q),
+            stages.branch_of: (arm, q),
+            stages.elbow_height: (arm, q),
+        }
+        prepare(calls)
 
     def solve(self, pose: Array | Pose, q_start: Array | None = None) -> Solution:
         """Joints for one pose.
@@ -76,9 +96,10 @@ class Solver:
         Raises:
             BadValue: a pose or a start of the wrong shape.
         """
-        target = split(pose)
-        warm = q_start is not None
-        start = np.ascontiguousarray(q_start, dtype=float) if warm else self.chain.home
+        given, warm = split(pose), q_start is not None
+        # Copies are of one kind, writable and in C order, whatever was given: another kind would be compiled for anew.
+        target = Pose(np.array(given.position, dtype=float), np.array(given.rotation, dtype=float, order="C"))
+        start = np.array(q_start, dtype=float) if warm else self.chain.home
         if start.shape != self.chain.home.shape:
             raise BadValue(f"q_start must have {self.chain.n} values, not {start.size}")
         q = np.empty(self.chain.n)
@@ -120,8 +141,8 @@ class Solver:
 
         A change from one pose to the next is a flip: the arm went through a singularity.
         """
-        return int(self._stages.branch_of(self._arm, np.ascontiguousarray(q, dtype=float)))
+        return int(self._stages.branch_of(self._arm, np.array(q, dtype=float)))
 
     def elbow_height(self, q: Array) -> float:
         """How far the elbow is above the line from shoulder to wrist, [m]; 0 for an arm without a closed form."""
-        return float(self._stages.elbow_height(self._arm, np.ascontiguousarray(q, dtype=float)))
+        return float(self._stages.elbow_height(self._arm, np.array(q, dtype=float)))
