@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import truediv
 from statistics import median
 from typing import Any
 
@@ -80,10 +82,11 @@ def run(selection: str | None = None, progress: Progress | None = None) -> list[
 
 
 def measure(benchmark: Benchmark) -> dict[str, Any]:
-    """Medians over interleaved batches of the thing, its floor and its peers."""
+    """Medians over interleaved batches of the thing, its floor and its peers, and of the batches' ratios."""
     if benchmark.pair is not None:
         return _measure_pairs(benchmark, benchmark.pair)
     assert benchmark.prepare is not None
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None  # prepare may choose among them
     thing, floor, peers = benchmark.prepare()
     works: dict[str, Work] = {
         "": thing,
@@ -93,6 +96,7 @@ def measure(benchmark: Benchmark) -> dict[str, Any]:
     readings: dict[str, list[float]] = {name: [] for name in works}
     scale = (1e6 if benchmark.unit == "µs" else 1.0) / benchmark.per_call
     gc.collect()
+    gc.freeze()
     gc.disable()
     try:
         for batch in range(BATCHES + 1):
@@ -101,15 +105,17 @@ def measure(benchmark: Benchmark) -> dict[str, Any]:
                 if batch:  # the first warms caches
                     readings[name].append(seconds * scale)
     finally:
+        gc.unfreeze()
         gc.enable()
-    value = median(readings[""])
-    bare = median(readings["floor"]) if floor else None
+        if cores is not None:
+            os.sched_setaffinity(0, cores)
+    bare = readings.get("floor")
     return {
         "name": benchmark.name,
-        "value": _round(value),
+        "value": _round(median(readings[""])),
         "unit": benchmark.unit,
-        "floor": _round(bare) if bare else None,
-        "ratio_to_floor": _round(value / bare) if bare else None,
+        "floor": _round(median(bare)) if bare else None,
+        "ratio_to_floor": _round(median(map(truediv, readings[""], bare))) if bare else None,
         "peers": {name: _round(median(readings[f"peer {name}"])) for name in peers},
         **({"meta": benchmark.meta} if benchmark.meta else {}),
     }

@@ -20,11 +20,15 @@ class ClockOffset:
     Attributes:
         offset_ns: θ, the peer's clock minus this one's; None until an echo has come, [ns].
         shortest_ns: δ of the echo it is from, [ns].
+        least_ns: δ below which an echo of the present period says something new, [ns].
+        began_ns: when the present period began, by this side's clock, [ns].
+        ends_ns: when it ends, [ns].
     """
 
     def __init__(self) -> None:
         self.offset_ns: int | None = None
         self.shortest_ns = 0
+        self.least_ns = self.began_ns = self.ends_ns = 0
         self._delays: list[int | None] = [None] * BUCKETS
         self._offsets = [0] * BUCKETS
         self._bucket = 0
@@ -46,10 +50,11 @@ class ClockOffset:
             for passed in range(min(bucket - self._bucket, BUCKETS) if bucket > self._bucket else BUCKETS):
                 self._delays[(bucket - passed) % BUCKETS] = None
             self._bucket = bucket
+        self.began_ns, self.ends_ns = bucket * BUCKET_NS, (bucket + 1) * BUCKET_NS
         at = bucket % BUCKETS
         least = self._delays[at]
         if least is None or delay < least:
-            self._delays[at] = delay
+            self._delays[at] = self.least_ns = delay
             self._offsets[at] = ((arrived_ns - sent_ns) + (answered_ns - now_ns)) // 2
             self._choose()
 

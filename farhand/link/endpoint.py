@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from farhand.errors import LinkError
 from farhand.link.channel import Channel
 from farhand.link.clock_offset import ClockOffset
-from farhand.link.packet import Packet
+from farhand.link.packet import Flag, Packet
 
+_ECHO = Flag.ECHO
 WINDOW = 1024  # how far back a late packet is told from a duplicate [packets]
-_ALL_SEEN = (1 << WINDOW) - 1
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class Endpoint:
         self._arrival_ns: int | None = None
         self._first = -1
         self._newest = -1
-        self._seen = 0  # bit k: the packet k before the newest has arrived
+        self._seen = [-1] * WINDOW  # the last number that arrived of all that share a place
 
     def local_ns(self, now_ns: int) -> int:
         """The time by which packets are stamped here, at a tick whose time is ``now_ns``, [ns]."""
@@ -127,7 +127,7 @@ class Endpoint:
             packet.echo_valid = False
             packet.echo_time_ns = packet.echo_age_ns = 0
         else:
-            packet.echo_valid = True
+            packet.flags |= _ECHO
             packet.echo_time_ns = self.incoming.time_ns
             packet.echo_age_ns = now_ns - self._arrival_ns
         self._outbound.send(now_ns, packet.to_bytes())
@@ -145,50 +145,56 @@ class Endpoint:
         generation = getattr(self._inbound, "generation", 0)
         if generation != self.generation:
             self._forget(generation)
-        before = self._newest
+        newest = before = self._newest
         for data in arrived:
             try:
-                sequence = self.incoming.load(data, newer_than=self._newest)
+                sequence = self.incoming.load(data, newest)
             except LinkError as error:
                 self.statistics.malformed += 1
                 self.statistics.last_refusal = str(error)
                 continue
-            if sequence > self._newest:
+            if sequence > newest:
                 self._take(sequence, now_ns)
+                newest = sequence
             else:
-                self._count_old(self._newest - sequence)
-        return self._newest > before
+                self._count_old(sequence)
+        return newest > before
 
     def _take(self, sequence: int, now_ns: int) -> None:
         statistics, packet = self.statistics, self.incoming
         if self._arrival_ns is None:
             self._first = sequence
-        else:
+        elif sequence != self._newest + 1:
             statistics.lost += sequence - self._newest - 1
-        step = sequence - self._newest
-        self._seen = (self._seen << step | 1) & _ALL_SEEN if step < WINDOW else 1
-        self._newest = sequence
+        self._seen[sequence % WINDOW] = self._newest = sequence
         self._arrival_ns = now_ns
-        round_trip_ns = now_ns - packet.echo_time_ns - packet.echo_age_ns
-        if packet.echo_valid and round_trip_ns >= 0:
-            self.round_trip_ns = round_trip_ns
-            if self.offset is not None:
-                arrived_ns = packet.time_ns - packet.echo_age_ns
-                self.offset.take(packet.echo_time_ns, arrived_ns, packet.time_ns, now_ns)
-        age_ns = self.age_ns(now_ns) or 0
+        offset, sent_ns = self.offset, packet.time_ns
+        if packet.flags & _ECHO:
+            round_trip_ns = now_ns - packet.echo_time_ns - packet.echo_age_ns
+            if round_trip_ns >= 0:
+                self.round_trip_ns = round_trip_ns
+                if offset is not None and (
+                    round_trip_ns < offset.least_ns or not offset.began_ns <= now_ns < offset.ends_ns
+                ):
+                    offset.take(packet.echo_time_ns, sent_ns - packet.echo_age_ns, sent_ns, now_ns)
+        if offset is None:
+            age_ns = now_ns - sent_ns
+        else:
+            age_ns = 0 if offset.offset_ns is None else now_ns - sent_ns + offset.offset_ns
         statistics.received += 1
         statistics.age_sum_ns += age_ns
         if statistics.age_max_ns is None or age_ns > statistics.age_max_ns:
             statistics.age_max_ns = age_ns
 
-    def _count_old(self, behind: int) -> None:
-        if self._seen >> behind & 1:
+    def _count_old(self, sequence: int) -> None:
+        recent = self._newest - sequence < WINDOW
+        if recent and self._seen[sequence % WINDOW] == sequence:
             self.statistics.duplicates += 1
             return
         self.statistics.late += 1
-        if behind < WINDOW:
-            self._seen |= 1 << behind
-            if self._newest - behind > self._first:
+        if recent:
+            self._seen[sequence % WINDOW] = sequence
+            if sequence > self._first:
                 self.statistics.lost -= 1
 
     @property
@@ -198,9 +204,12 @@ class Endpoint:
 
     def age_ns(self, now_ns: int) -> int | None:
         """Time since the newest packet was sent; None before the first, or before the clocks are compared, [ns]."""
-        if self._arrival_ns is None or (self.offset is not None and self.offset.offset_ns is None):
+        if self._arrival_ns is None:
             return None
-        return now_ns - self.incoming.time_ns + self.offset_ns
+        if self.offset is None:
+            return now_ns - self.incoming.time_ns
+        ahead_ns = self.offset.offset_ns
+        return None if ahead_ns is None else now_ns - self.incoming.time_ns + ahead_ns
 
     def silence_ns(self, now_ns: int) -> int | None:
         """Time since a newer packet last arrived; None before the first packet, [ns]."""

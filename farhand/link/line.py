@@ -81,27 +81,32 @@ class Line(Channel):
         """Packets of the agreed peer since the last call; the list is valid until the next."""
         arrived, wire, seal = self._arrived, self.wire, self.seal
         arrived.clear()
-        seal.strangers, answered = MOST_STRANGERS, False
-        for _ in range(MOST_DATAGRAMS):
-            datagram = wire.receive()
-            if datagram is None:
-                break
-            before = seal.counts.unproven
+        datagram = wire.receive()
+        if datagram is None:
+            return arrived
+        seal.strangers, answered, unproven, looked = MOST_STRANGERS, False, seal.counts.unproven, 0
+        while datagram is not None:
             opened = seal.open(datagram)
-            if opened is None:
-                if seal.counts.unproven > before and not answered:  # it has the key, and yet to hear of this start
-                    wire.reply(seal.close(HELLO, self._greeting))
-                    answered = True
-                continue
-            wire.confirm()
-            self._take(*opened)
+            if opened is not None:
+                wire.confirm()
+                kind, content = opened
+                if kind == HELLO or self._peer is not seal.live:
+                    self._meet(kind, content)
+                elif self.agreed:
+                    arrived.append(content)
+            elif not answered and seal.counts.unproven > unproven:  # it has the key, and yet to hear of this start
+                wire.reply(seal.close(HELLO, self._greeting))
+                answered = True
+            looked += 1
+            datagram = wire.receive() if looked < MOST_DATAGRAMS else None
         return arrived
 
     def close(self) -> None:
         """Close the wire."""
         self.wire.close()
 
-    def _take(self, kind: int, content: bytes) -> None:
+    def _meet(self, kind: int, content: bytes) -> None:
+        """A greeting, or the first word of another start of the peer."""
         if self._peer is not self.seal.live:  # another start of the peer: what the one before said no longer counts
             self._peer = self.seal.live
             self.generation += 1
@@ -110,8 +115,6 @@ class Line(Channel):
         if kind == HELLO:
             self.refusal = self._difference(content)
             self.agreed = self.refusal is None
-        elif self.agreed:
-            self._arrived.append(content)
 
     def _difference(self, content: bytes) -> str | None:
         """How the peer's terms differ from this side's, in words; None if they do not."""

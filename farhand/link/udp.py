@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 from typing import Any
 
@@ -58,7 +59,12 @@ class UdpWire:
         self.unsent = 0
         self._buffer = bytearray(LARGEST)
         self._view = memoryview(self._buffer)
+        self._size, self._datagram = 0, self._view[:0]  # the part of the view that holds the last datagram
+        self._sendto, self._receive_into = self._socket.sendto, self._socket.recvfrom_into
         self._sender: Any = None
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        self._waiting, self._took = poll.poll, False  # took: whether the last call gave a datagram
 
     @property
     def address(self) -> tuple[str, int]:
@@ -73,27 +79,34 @@ class UdpWire:
 
     def send(self, datagram: bytes) -> None:
         """Hand a datagram to the system; one it does not take is counted and gone, as any may be on its way."""
-        self._send(datagram, self._peer)
+        if self._peer is not None:
+            self._send(datagram, self._peer)
 
     def reply(self, datagram: bytes) -> None:
         """Send to where the last datagram came from."""
-        self._send(datagram, self._sender)
+        if self._sender is not None:
+            self._send(datagram, self._sender)
 
     def _send(self, datagram: bytes, place: Any) -> None:
-        if place is None:
-            return
         try:
-            self._socket.sendto(datagram, place)
+            self._sendto(datagram, place)
         except OSError:
             self.unsent += 1
 
     def receive(self) -> memoryview | None:
         """The next datagram, valid until the next call; None when there is none."""
+        if self._took:
+            self._took = False
+            if not self._waiting(0):  # mostly none follows: asking takes a third of the exception's time
+                return None
         try:
-            size, self._sender = self._socket.recvfrom_into(self._buffer)
+            size, self._sender = self._receive_into(self._buffer)
         except OSError:  # none there, or news of one that did not arrive
             return None
-        return self._view[:size]
+        self._took = True
+        if size != self._size:  # seldom: states are all of one length
+            self._size, self._datagram = size, self._view[:size]
+        return self._datagram
 
     def confirm(self) -> None:
         """Send to where the last datagram came from, unless this side was told where its peer is."""

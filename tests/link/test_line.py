@@ -7,7 +7,7 @@ from collections import deque
 import pytest
 
 from farhand.link.line import MOST_DATAGRAMS, Line
-from farhand.link.seal import HELLO, STATE, Seal
+from farhand.link.seal import HELLO, MAGIC, STATE, Seal
 
 KEY = bytes(range(32))
 TERMS = {"version": "2", "rig": "dual-arm", "law": "position-force", "layer": "none"}
@@ -103,7 +103,7 @@ def test_only_the_peer_decides_where_answers_go():
     a, b = lines()
     talk(a, b)
     before = b.wire.confirmed
-    b.wire.back.extend([b"", b"FHS1" + bytes(100), Seal(bytes(32), "leader").close(STATE, b"x")])
+    b.wire.back.extend([b"", MAGIC + bytes(100), Seal(bytes(32), "leader").close(STATE, b"x")])
     b.receive(0)
     assert b.wire.confirmed == before
 

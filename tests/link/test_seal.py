@@ -59,6 +59,31 @@ def test_datagrams_may_overtake_each_other_but_not_come_too_late():
     assert follower.open(sent[3]) is None
 
 
+@given(st.lists(st.integers(1, 3 * WINDOW), max_size=60), st.integers(0, 2 * WINDOW))
+@settings(max_examples=50)
+def test_in_whatever_order_they_come_each_opens_once_and_only_within_the_window(numbers, ahead):
+    """Numbers that share a place in the window are not taken for each other."""
+    leader, follower = met()
+    first = leader._counter
+    newest, opened = first, {first}
+    for number in (first + jump for n in numbers for jump in (n, n + ahead, n)):
+        leader._counter = number - 1
+        fresh = number not in opened and number > newest - WINDOW
+        assert (follower.open(leader.close(STATE, b"go")) is not None) == fresh
+        if fresh:
+            opened.add(number)
+            newest = max(newest, number)
+
+
+def test_a_state_does_not_pass_for_a_greeting():
+    """What a datagram is, is sealed too."""
+    leader, follower = met()
+    datagram = bytearray(leader.close(STATE, b"stand still"))
+    datagram[5] = HELLO
+    assert follower.open(datagram) is None
+    assert follower.counts.forged == 1
+
+
 @pytest.mark.parametrize("place", [0, 4, 5, 6, 8, 20, 24, 39, 40, 47, HEADER_BYTES, -1])
 def test_one_changed_bit_anywhere_and_it_does_not_open(place):
     """Header and content are both covered."""

@@ -51,6 +51,18 @@ def test_receiving_never_waits(wires):
     assert wires[1].receive() is None
 
 
+def test_all_that_wait_are_given_in_order_and_then_none_until_more_come(wires):
+    """However often it is asked in between, and after every count of datagrams that waited."""
+    leader, follower = wires
+    for count in (1, 3, 0, 2):
+        sent = [bytes([count, k]) for k in range(count)]
+        for datagram in sent:
+            leader.send(datagram)
+        assert [heard(follower) for _ in sent] == sent
+        assert follower.receive() is None
+        assert follower.receive() is None
+
+
 def test_a_side_that_was_told_where_its_peer_is_does_not_change_its_mind(wires):
     """Whoever else sends to it."""
     leader, follower = wires
