@@ -13,7 +13,7 @@ from farhand.link.layers import FollowerPort, LeaderPort, Playout, Port, WaveFol
 from farhand.link.packet import Packet
 from farhand.safety import Trip, Watchdog
 from farhand.safety.switch import Switch
-from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
+from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion, total
 from farhand.station import Station
 from farhand.telemetry import Telemetry
 
@@ -335,7 +335,7 @@ class LinkedBridge(Bridge):
         if self._ports is None:
             return
         a, b = self._ports
-        self._layer_energy[:] = a.given.sum(), a.taken.sum(), b.given.sum(), b.taken.sum()
+        self._layer_energy[:] = total(a.given), total(a.taken), total(b.given), total(b.taken)
         self._layer_damping[:] = a.added, b.added
         self._held_back[:] = b.behind
 

@@ -17,6 +17,7 @@ from farhand.spatial import (
     rotation_from_vector,
     rotation_vector,
     skew,
+    total,
     twist_in_parent,
     wrench_at,
     wrench_in_parent,
@@ -135,3 +136,9 @@ def test_rotations_keep_no_memory(work):
     for _ in range(5000):
         work(rotation)
     assert allocated().field_7 - before < 100_000
+
+
+def test_the_total_is_the_sum_over_the_axes():
+    """To the last digit or two."""
+    axes = np.array([1e3, -2.0, 0.5, 1e-3, 7.0, -9.0])
+    assert total(axes) == pytest.approx(axes.sum(), rel=1e-15)

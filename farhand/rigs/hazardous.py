@@ -12,21 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from farhand.analysis.metrics import Metrics
 from farhand.control.trajectory import Path
 from farhand.coupling import law_named
-from farhand.link.emulation import EmulatedLink
 from farhand.link.layers import make_layer
 from farhand.mapping.robot_pair import IIWA_POWERBALL
-from farhand.parameters import assign_all
 from farhand.plants.drive_limits import POWERBALL_STEP, POWERBALL_VELOCITY
-from farhand.rigs.hazardous_parts.coupled import law_maker, make_bridge
+from farhand.rigs.hazardous_parts.coupled import law_maker, make_bridge, make_ends
 from farhand.rigs.hazardous_parts.following import following
 from farhand.rigs.hazardous_parts.scenarios import DEFAULT_SCENARIO, SCENARIOS
 from farhand.rigs.hazardous_parts.shape import PLACES, Hazardous
-from farhand.rigs.hazardous_parts.sides import make_follower, make_leader
+from farhand.rigs.hazardous_parts.sides import make_sides
 from farhand.rigs.hazardous_parts.watching import watch
-from farhand.rigs.rig import Options, Rig, Scenario, choose, configure, configure_parts, split_settings
+from farhand.rigs.one_side import emulated_link, metrics_of, remote_bridge
+from farhand.rigs.rig import (
+    Options,
+    Rig,
+    Scenario,
+    choose,
+    configure,
+    configure_parts,
+    post_scenario,
+    split_settings,
+)
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import set_damping
 from farhand.safety import Watchdog
@@ -54,42 +61,43 @@ def build(options: Options) -> Rig:
     robot = load_robot("iiwa14").edited(set_damping(shape.leader_viscous))
     places = {name: Placement(place) for name, place in PLACES.items()}
     way = following(shape, robot, places["follower"])
-    placed = {
-        "leader": Placed(robot, places["leader"], robot.home),
-        "follower": Placed(way.robot, places["follower"], way.posture()),
-    }
+    postures = {"leader": robot.home, "follower": way.posture()}
+    robots = {"leader": robot, "follower": way.robot}
+    placed = {name: Placed(robots[name], places[name], postures[name]) for name in options.roles}
     world = World(placed, shape.period_ns, shape.gravity)
     parameters = _surroundings(world, scenario)
-    leader = make_leader(world, way, places["leader"], shape, rng.spawn(1)[0])
-    follower = make_follower(world, way, shape, rng.spawn(1)[0])
-    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
-    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+    sides = make_sides(world, way, places["leader"], shape, rng)
     layer = make_layer(options.layer, law)
-    link.connected = not link.perfect or layer is not None
-    stations = leader.station, follower.station
-    bridge = make_bridge(law_maker(law, shape), way, *stations, link, parameters["watchdog"], law.name, layer)
-    parameters |= {"law": tuple(bridge.laws), "leader": leader.parameters, "follower": follower.parameters}
     parameters |= {} if layer is None else {"layer": layer}
+    make, stations = law_maker(law, shape), sides.stations
+    ends = make_ends(make, way, stations, parameters["watchdog"], law.name, layer)
+    if options.side is None:
+        bridge = make_bridge(make, way, stations, ends, emulated_link(options, parameters, settings, rng))
+    else:
+        bridge = remote_bridge(ends(options.side), shape.period_ns, options, parameters)
+    parameters |= {"law": tuple(bridge.laws), **sides.parameters}
 
     telemetry = Telemetry()
-    watches = watch(telemetry, leader, follower, bridge)
+    watches = watch(telemetry, sides, bridge)
     described = {"rig": "hazardous", "law": law.name, "seed": options.seed, "scenario": scenario.name}
-    carried = [follower.drives]  # its servo runs in every step of the world
-    session = Session(stations, [bridge], carried, telemetry, options.clock, None, parameters, described)
+    carried = [world if sides.follower is None else sides.follower.drives]  # its servo runs in every step of the world
+    session = Session(stations.values(), [bridge], carried, telemetry, options.clock, None, parameters, described)
     session.parts += watches
     configure_parts(session, shape, settings)
-    for command in scenario.commands:
-        session.commands.post_text(command)
-    return Rig("hazardous", law.name, options, scenario, session, world, Metrics(session, world), shape)
+    post_scenario(session, scenario, options)
+    return Rig("hazardous", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
 
 
 def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
-    """The operator's hand on the leader, and a wall in front of the follower."""
+    """The operator's hand on the leader, and a wall in front of the follower, where they are in this process."""
     hand = ImpedanceHand(  # spec 003 §3.23 [A]; rotation assumed
         stiffness=300.0, damping=20.0, rotational_stiffness=15.0, rotational_damping=1.5, path=Path(scenario.moves)
     )
-    x = float(world.ports["follower"].tool.position[0])
-    wall = Wall(point=np.array([x + 0.05, 0.0, 0.0]), stiffness=5000.0, damping=50.0)  # assumed: tool against metal
-    world.touch("leader", "hand", hand)
-    world.touch("follower", "wall", wall)
+    wall = Wall(stiffness=5000.0, damping=50.0)  # assumed: tool against metal
+    if "leader" in world.ports:
+        world.touch("leader", "hand", hand)
+    if "follower" in world.ports:
+        wall.point = np.array([float(world.ports["follower"].tool.position[0]) + 0.05, 0.0, 0.0])
+        wall.refresh()
+        world.touch("follower", "wall", wall)
     return {"hand": hand, "wall": wall, "watchdog": Watchdog(silence=0.1)}  # assumed

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from farhand.analysis.metrics import Metrics
 from farhand.analysis.side_metrics import SideMetrics
 from farhand.link.channel import MemoryChannel
@@ -12,7 +14,7 @@ from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import Endpoint
 from farhand.link.packet import VERSION, Packet, model_hash
 from farhand.linked_bridge import LinkedBridge, LinkEnd
-from farhand.parameters import describe
+from farhand.parameters import assign_all, describe
 from farhand.remote_bridge import RemoteBridge
 from farhand.rigs.rig import Options, Rig
 from farhand.session import Session
@@ -31,6 +33,23 @@ def endpoint_of(role: str, packets: dict[str, Packet]) -> Endpoint:
         packets: layout of what each side sends, by role.
     """
     return Endpoint(packets[role].blank(), packets[OTHER[role]].blank(), MemoryChannel(1), MemoryChannel(1))
+
+
+def emulated_link(
+    options: Options, parameters: dict[str, Any], settings: list[tuple[str, object]], rng: np.random.Generator
+) -> EmulatedLink:
+    """The link where both sides are in one process; connected if it disturbs anything or has a layer around it.
+
+    Args:
+        options: with its delay, jitter and loss.
+        parameters: of the rig, its layer among them if there is one; the link is added.
+        settings: of the parts; those of the link hold before it is connected.
+        rng: one is spawned from it.
+    """
+    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
+    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+    link.connected = not link.perfect or "layer" in parameters
+    return link
 
 
 def linked_bridge(ends: Callable[[str], LinkEnd], link: EmulatedLink) -> LinkedBridge:

@@ -29,9 +29,7 @@ RIGS = {
 """Every rig by name, with one line on what it is; ``farhand.rigs.<name>`` builds it."""
 
 ONE_MACHINE = {
-    "hazardous": "its handle, gripper and watches are ticked together in one process",
     "cooperative": "it has no leader and no link, its arms tell each other nothing",
-    "humanoid": "its limbs share one bus and one pen in one process",
 }
 """Why a rig cannot be split between two machines."""
 
@@ -177,7 +175,21 @@ def choose(scenarios: dict[str, Scenario], options: Options, default: str) -> Sc
     name = options.scenario or default
     if name not in scenarios:
         raise UnknownName("scenario", name, scenarios)
+    if options.side is not None and (why := _together(scenarios[name])):
+        able = ", ".join(other for other in scenarios if not _together(scenarios[other]))
+        raise Mismatch(f"scenario {name!r} needs both sides in one process: {why}; on two machines: {able}")
     return scenarios[name]
+
+
+def _together(scenario: Scenario) -> str:
+    """Why a scenario cannot be split between two machines; empty if it can."""
+    if any(path.startswith("link.") for path in scenario.settings):
+        return "it disturbs the emulated link; disturb the network itself"
+    if any(command.endswith(":reset") for command in scenario.commands):
+        return "it resets the follower by the leader's clock; type reset at the follower"
+    if scenario.settings.get("rig.startup"):
+        return "its start-up sequence knows both"
+    return ""
 
 
 def split_settings(options: Options, scenario: Scenario) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
@@ -190,9 +202,11 @@ def split_settings(options: Options, scenario: Scenario) -> tuple[list[tuple[str
 
 
 def post_scenario(session: Session, scenario: Scenario, options: Options) -> None:
-    """Post what a scenario commands; a follower that runs alone leaves the coupling to its leader."""
+    """Post what a scenario commands; a side that runs alone leaves out the other's, a follower the coupling too."""
+    absent = tuple(f"{role}." for role in ("leader", "follower") if role not in options.roles)
     for command in scenario.commands:
-        if options.side != "follower" or ":set " in command:
+        _, sets, path = command.partition(":set ")
+        if (sets or options.side != "follower") and not path.startswith(absent):
             session.commands.post_text(command)
 
 

@@ -38,7 +38,11 @@ def test_a_key_is_made_once_for_its_owner_alone(farhand_command, key):
         (("leader", "dual-arm", "--connect", "nowhere"), "--connect 'nowhere' is not of the form HOST:PORT"),
         (("follower", "dual-arm", "--listen", "0.0.0.0:99999"), "is not of the form HOST:PORT"),
         (("follower", "dual-arm", "--connect", "10.0.0.1:1", "--listen", "127.0.0.1:0"), "for a Zenoh router"),
-        (("leader", "hazardous", "--connect", "127.0.0.1:1"), "rig 'hazardous' does not run on two machines"),
+        (("leader", "cooperative", "--connect", "127.0.0.1:1"), "rig 'cooperative' does not run on two machines"),
+        (
+            ("leader", "hazardous", "--connect", "127.0.0.1:1", "--scenario", "collision"),
+            "scenario 'collision' needs both sides in one process",
+        ),
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--law", "nil"), "unknown law 'nil'"),
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--seconds", "0"), "--seconds = 0 is outside"),
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--patience", "0.1"), "no follower with this key answers"),
@@ -92,12 +96,13 @@ def test_a_follower_that_runs_something_else_is_refused_by_name(farhand_command,
     assert "the follower is refused: the other side has rig 'another', this one 'dual-arm'" in said.err
 
 
-def test_a_follower_nobody_leads_stands_still_and_reports_it(farhand_command, key, tmp_path):
+@pytest.mark.parametrize(("rig", "law"), [("dual-arm", "position-position"), ("hazardous", "position-force")])
+def test_a_follower_nobody_leads_stands_still_and_reports_it(farhand_command, key, tmp_path, rig, law):
     """Runs in real time, tells its address, shows dashes for what it does not know."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{probe.getsockname()[1]}"
-    words = ("follower", "dual-arm", "--law", "position-position", "--listen", place, "--key", key, "--headless")
+    words = ("follower", rig, "--law", law, "--listen", place, "--key", key, "--headless")
     said = farhand_command(*words, "--seconds", "0.2", "--json", tmp_path / "f.json")
     assert said.code == 0, said.err
     assert f"listens at {place}" in said.err

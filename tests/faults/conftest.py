@@ -64,8 +64,8 @@ class Pair:
         to_leader: the cable back.
     """
 
-    def __init__(self, keys: tuple[bytes, bytes] = (KEY, KEY), **options: object) -> None:
-        self.options, self.keys = options, dict(zip(("leader", "follower"), keys, strict=True))
+    def __init__(self, keys: tuple[bytes, bytes] = (KEY, KEY), rig: str = "dual-arm", **options: object) -> None:
+        self.rig, self.options, self.keys = rig, options, dict(zip(("leader", "follower"), keys, strict=True))
         self.to_follower, self.to_leader = Cable(), Cable()
         self.rigs: dict[str, Rig] = {}
         self.lines: dict[str, Line] = {}
@@ -82,7 +82,7 @@ class Pair:
             self.closed.append(self.rigs[role])
         quiet = [(f"{role}.plant.{noise}", 0.0) for noise in ("force_noise", "torque_noise")]
         options = {"settings": quiet, **self.options, **changed}
-        rig = build_rig("dual-arm", Options(side=role, **options))  # type: ignore[arg-type]
+        rig = build_rig(self.rig, Options(side=role, **options))  # type: ignore[arg-type]
         cables = self.to_follower, self.to_leader
         wire = CableWire(*(cables if role == "leader" else cables[::-1]))
         self.rigs[role], self.lines[role] = rig, Line(wire, Seal(self.keys[role], role), terms_of(rig))

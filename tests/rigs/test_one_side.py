@@ -8,7 +8,9 @@ import pytest
 from farhand.errors import Mismatch, UnknownName
 from farhand.link.channel import MemoryChannel
 from farhand.rigs import Options, build_rig
+from farhand.rigs.hazardous import MOTION_SCALE
 from farhand.rigs.one_side import terms_of
+from tests.faults.conftest import Pair
 
 
 @pytest.fixture
@@ -72,12 +74,11 @@ def test_settings_of_the_side_that_is_elsewhere_are_refused_by_path(side):
         side("follower", settings=[("deadman.held", False)])
 
 
-@pytest.mark.parametrize("name", ["hazardous", "cooperative", "humanoid"])
+@pytest.mark.parametrize("name", ["cooperative"])
 def test_a_rig_that_runs_in_one_process_is_refused_with_the_reason(name):
     """And with those that do not."""
-    with pytest.raises(
-        Mismatch, match=f"rig {name!r} does not run on two machines: .*; those that do: dual-arm, youbot"
-    ):
+    able = "dual-arm, hazardous, humanoid, youbot"
+    with pytest.raises(Mismatch, match=f"rig {name!r} does not run on two machines: .*; those that do: {able}"):
         build_rig(name, Options(side="leader"))
 
 
@@ -116,3 +117,146 @@ def test_every_layer_can_be_put_around_a_side(side, layer):
         rig = side(role, law="position-position", layer=layer)
         rig.session.run(0.05)
         assert rig.session.parameters["layer"].name == layer
+
+
+@pytest.fixture
+def apart():
+    """Both sides of a rig as two sessions over a sealed line: ``apart("hazardous", scenario=…)``."""
+    made = []
+
+    def build(rig: str, **options) -> Pair:
+        made.append(Pair(rig=rig, **options))
+        return made[-1]
+
+    yield build
+    for pair in made:
+        pair.close()
+
+
+def test_the_powerball_follows_the_iiwa_elsewhere_and_the_wall_is_felt_there(apart):
+    """Freely within what its slow drives allow, then into the wall; the forces are those of one process."""
+    pair = apart("hazardous", scenario="wall").on(1.4)
+    assert pair.coupled == (1.0, 1.0)
+    moved = [np.ptp(pair.signal(role, role, "position_tool_in_world", 1.4)[:, 0]) for role in pair.rigs]
+    behind = np.linalg.norm(pair.signal("follower", "coupling", "error", 0.9)[:, :3], axis=1).max()
+    assert moved[1] > 0.01
+    assert moved[1] == pytest.approx(MOTION_SCALE * moved[0], abs=0.01)
+    assert behind < 0.01
+    assert np.abs(pair.end("leader").contribution.wrench[0]) < 3.0
+    assert not pair.signal("leader", "operator", "cue", 1.4).any()
+    pair.on(0.85)
+    buzzed = [pair.signal(*place, "cue", 0.85).sum() for place in (("follower", "wrist"), ("leader", "operator"))]
+    assert buzzed[1] == pytest.approx(buzzed[0], abs=1)
+    assert buzzed[0] > 1
+    together = build_rig("hazardous", Options(scenario="wall"))
+    together.session.run(2.25, together.metrics.pull, 0.5)
+    for role, channel in (("follower", "wrench_measured_in_world"), ("leader", "wrench_commanded_in_world")):
+        force = pair.signal(role, role, channel, 0.25)[:, 0].mean()
+        assert force == pytest.approx(together.metrics.history.signal(role, channel)[-250:, 0].mean(), abs=2.0)
+        assert force < -8.0
+    together.close()
+    assert pair.trips("leader") == pair.trips("follower") == []
+    assert list(pair.rigs["leader"].world.ports) == ["leader"]
+    assert list(pair.rigs["follower"].world.ports) == ["follower"]
+
+
+def test_a_powerball_whose_link_is_cut_in_motion_stops_and_the_leaders_force_fades(apart):
+    """Both ends say so; it couples again only when asked."""
+    pair = apart("hazardous", scenario="wall").on(1.3)
+    assert pair.speed() > 0.02
+    pair.to_follower.cut = pair.to_leader.cut = True
+    pair.on(0.6)
+    assert pair.speed() < 1e-3
+    assert pair.coupled == (0.0, 0.0)
+    assert not pair.end("leader").contribution.wrench.any()
+    assert "nothing heard from the leader" in pair.trips("follower")[0]
+    assert "nothing heard from the follower" in pair.trips("leader")[0]
+    pair.to_follower.cut = pair.to_leader.cut = False
+    assert pair.on(0.2).coupled == (0.0, 0.0)
+
+
+def test_ring_and_grip_go_with_the_packets(apart):
+    """The ring closes the jaws elsewhere while coupled; letting the handle go parts, gripping it again couples."""
+    pair = apart("hazardous", scenario="free").on(0.1)
+    open_wide = pair.rigs["follower"].session.parameters["follower"]["gripper"].opening
+    pair.post("leader", "set leader.handle.ring=1").on(0.2)
+    jaws = pair.signal("follower", "wrist", "gripper", 0.01)[-1]
+    assert jaws[0] < open_wide - 2e-3
+    assert pair.signal("leader", "operator", "gripper", 0.01)[-1] == pytest.approx(jaws, abs=1e-4)
+    pair.post("leader", "set leader.handle.grip=0").on(0.4)
+    assert pair.coupled == (0.0, 0.0)
+    still = pair.signal("follower", "wrist", "gripper", 0.2)[:, 0]
+    assert np.ptp(still) == 0.0
+    pair.post("leader", "set leader.handle.grip=10").on(0.3)
+    assert pair.coupled == (1.0, 1.0)
+
+
+def test_a_pen_leads_a_limb_elsewhere_and_feels_its_limits_until_the_link_is_cut(apart):
+    """The synthetic force is made at the pen's side, where it is what it is in one process; then nothing pushes."""
+    pair, together = apart("humanoid", scenario="limit", settings=[]).on(2.0), build_rig("humanoid")
+    together.session.run(2.0, together.metrics.pull, 0.5)
+    assert pair.coupled == (1.0, 1.0)
+    for role, channel, close in (("leader", "force_synthetic_in_world", 0.05), ("follower", "q", 0.01)):
+        expected = together.metrics.history.signal(role, channel)[-1]
+        np.testing.assert_allclose(pair.signal(role, role, channel, 0.1)[-1], expected, atol=close)
+    together.close()
+    pushed, lift = (pair.signal("leader", "leader", "force_synthetic_in_world", 2.0)[tick] for tick in (-1, 0))
+    assert np.linalg.norm(pushed - lift) > 1.0
+    pair.to_follower.cut = pair.to_leader.cut = True
+    pair.on(0.6)
+    np.testing.assert_allclose(pair.signal("leader", "leader", "force_synthetic_in_world", 0.1)[-1], lift)
+    assert "nothing heard from the leader" in pair.trips("follower")[0]
+    assert np.ptp(pair.signal("follower", "follower", "q_commanded", 0.3), axis=0).max() == 0.0
+
+
+def test_a_leg_elsewhere_pushes_the_pen_at_the_edge_of_its_sole_without_chattering(apart):
+    """Its angles are solved at the pen's side: those that the bus reports come too late."""
+    pair = apart("humanoid", scenario="balance", settings=[]).on(4.8)
+    force = pair.signal("leader", "leader", "force_synthetic_in_world", 0.2)
+    assert force[:, 1].max() < -0.5
+    assert np.ptp(force[:, 1]) < 0.1
+
+
+@pytest.mark.parametrize("changed", [("rig.limb", "right-arm"), ("rig.device", "virtuose"), ("rig.exact", False)])
+def test_both_sides_of_the_humanoid_agree_and_another_limb_or_device_shows(changed):
+    """By the name of the robots."""
+    rigs = [build_rig("humanoid", Options(side=role)) for role in ("leader", "follower")]
+    rigs.append(build_rig("humanoid", Options(side="follower", settings=[changed])))
+    leader, follower, other = (terms_of(rig) for rig in rigs)
+    assert leader == follower
+    assert {name for name in leader if leader[name] != other[name]} == {"robots"}
+    for rig in rigs:
+        rig.close()
+
+
+@pytest.mark.parametrize(
+    "shape", [(), (("rig.mapping", "joint"),), (("rig.mapping", "position-only"),), (("rig.base", "mobile"),)]
+)
+def test_both_sides_of_the_hazardous_rig_agree_however_it_follows_and_a_change_shows(shape):
+    """What shapes the rig must be alike; the rate and the law's settings have names of their own."""
+
+    def terms(role, *more):
+        rig = build_rig("hazardous", Options(side=role, settings=[*shape, *more]))
+        found = terms_of(rig)
+        rig.close()
+        return found
+
+    leader = terms("leader")
+    assert leader == terms("follower")
+    other = terms("follower", ("rig.follower_shoulder", 0.21), ("law.force_map.force_low", 9.0))
+    assert {name for name in leader if leader[name] != other[name]} == {"robots", "law settings"}
+
+
+@pytest.mark.parametrize(
+    ("rig", "scenario", "why"),
+    [
+        ("hazardous", "collision", "it resets the follower by the leader's clock; type reset at the follower"),
+        ("hazardous", "link-loss", "it disturbs the emulated link; disturb the network itself"),
+        ("humanoid", "link-loss", "it disturbs the emulated link; disturb the network itself"),
+        ("youbot", "startup", "its start-up sequence knows both"),
+    ],
+)
+def test_a_scenario_that_needs_both_sides_is_refused_with_those_that_do_not(rig, scenario, why):
+    """Before anything is built."""
+    with pytest.raises(Mismatch, match=f"scenario '{scenario}' needs both sides in one process: {why}; on two .*free"):
+        build_rig(rig, Options(side="follower", scenario=scenario))

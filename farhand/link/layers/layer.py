@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from farhand.coupling import Side
-from farhand.spatial import rotation_from_vector, rotation_vector
+from farhand.spatial import rotation_from_vector, rotation_vector, total
 
 Array = np.ndarray
 
@@ -73,8 +73,8 @@ class EnergyPort(ABC):
 
     def hear(self, given: Array, taken: Array) -> None:
         """Take note of the other end's sums; an older sum of what was given says nothing new."""
-        self.heard = max(self.heard, float(given.sum()))
-        self.heard_taken = float(taken.sum())
+        self.heard = max(self.heard, total(given))
+        self.heard_taken = total(taken)
 
     def measure(self, round_trip: float) -> None:
         """Take note of the link's round trip, [s]."""
@@ -88,7 +88,7 @@ class EnergyPort(ABC):
     @property
     def budget(self) -> float:
         """What may still be taken out here, [J]."""
-        return self.settings.lent + self.heard - float(self.taken.sum())
+        return self.settings.lent + self.heard - total(self.taken)
 
     @property
     def wanted(self) -> float:
@@ -105,9 +105,9 @@ class EnergyPort(ABC):
         positive = np.maximum(energy_out, 0.0)
         self.taken += positive
         came = positive - energy_out
-        total = float(came.sum())
-        if total > 0.0:
-            kept, sent = self._divide(total)
+        energy = total(came)
+        if energy > 0.0:
+            kept, sent = self._divide(energy)
             self.taken -= kept * came
             self.given += sent * came
 
@@ -141,7 +141,7 @@ class LeaderPort(EnergyPort):
     @property
     def reserve(self) -> float:
         """What this end has put in and the other not yet taken out, as far as is known, [J]."""
-        return float(self.given.sum()) - self.heard_taken
+        return total(self.given) - self.heard_taken
 
     @property
     def owed(self) -> float:
@@ -155,7 +155,7 @@ class LeaderPort(EnergyPort):
         speed, budget = float(resisting.dot(twist)), self.budget
         added = settings.fill * (self.missing + self.owed)
         np.multiply(wrench, _share(budget, settings.lent), pushed)
-        out = float(np.maximum(pushed * twist, 0.0).sum()) * dt
+        out = total(np.maximum(pushed * twist, 0.0)) * dt
         if out > budget and speed > 0.0:
             added += (out - budget) / (speed * dt)
         self.added = min(added, settings.damping_limit)
@@ -270,10 +270,10 @@ class FollowerPort(EnergyPort):
 
     def _allow(self, energy_out: Array) -> float:
         """The share of a displacement that there is energy for; that share is booked."""
-        out = float(np.maximum(energy_out, 0.0).sum())
+        out = total(np.maximum(energy_out, 0.0))
         budget = max(self.budget, 0.0)
         share = 1.0 if out <= budget else budget / out
-        self.inside += share * float(energy_out.sum())
+        self.inside += share * total(energy_out)
         self.account(share * energy_out)
         return share
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from farhand.coupling import Coupling, Side
 from farhand.parameters import parameter
-from farhand.spatial import rotation_from_vector, rotation_vector
+from farhand.spatial import rotation_from_vector, rotation_vector, total
 
 Array = np.ndarray
 
@@ -105,7 +105,7 @@ class WavePort(ABC):
     @property
     def budget(self) -> float:
         """Energy of the waves that have arrived and not been used, [J]."""
-        return float(np.maximum(self.heard - self.taken, 0.0).sum())
+        return total(np.maximum(self.heard - self.taken, 0.0))
 
     def measure(self, round_trip: float) -> None:
         """Take note of the link's round trip, [s]; jitter is averaged out."""
@@ -120,7 +120,7 @@ class WavePort(ABC):
     def hear(self, given: Array, taken: Array) -> None:
         """Take note of the energy that the other end has sent; older sums say nothing new."""
         np.maximum(self.heard, given, out=self.heard)
-        self.heard_taken = float(taken.sum())
+        self.heard_taken = total(taken)
 
     @abstractmethod
     def arrive(self, twist: Array, wrench: Array) -> None:
@@ -198,7 +198,7 @@ class WaveFollower(WavePort):
         self.behind[:3] = position - self._position
         self.behind[3:] = rotation_vector(rotation @ self._rotation.T)
         back = self.settings.recovery * self.behind
-        cost = float(np.maximum(-force * back, 0.0).sum()) * dt
+        cost = total(np.maximum(-force * back, 0.0)) * dt
         self.twist += back * (1.0 if cost == 0.0 else min(1.0, max(self.spare, 0.0) / cost))
         self._position += self.twist[:3] * dt
         self._rotation[:] = rotation_from_vector(self.twist[3:] * dt) @ self._rotation
@@ -208,12 +208,12 @@ class WaveFollower(WavePort):
         """Account for the last step, now that the force under which the reference moved is known."""
         sent = self.energy(force, dt)
         self.given += sent
-        left = self._came - float(sent.sum()) + float(force.dot(self.twist)) * dt
+        left = self._came - total(sent) + float(force.dot(self.twist)) * dt
         self.spare = min(self.spare + left, self.settings.reserve)
 
     def _moved(self, wave: Array, force: Array, dt: float) -> Array:
         """The twist with which a wave moves the reference against the law, whose damper is in the force already."""
         came = self.energy(wave, dt)
         self.taken += came
-        self._came = float(came.sum())
+        self._came = total(came)
         return (wave + force + self.damping * self.twist) / (2.0 * self.impedance + self.damping)

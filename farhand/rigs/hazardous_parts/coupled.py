@@ -1,22 +1,22 @@
-"""The coupling of the hazardous-environment rig: the law with the pair's mapping, in one process or over a link."""
+"""The coupling of the hazardous-environment rig: the law with the mapping, in one process, over a link, or one end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from farhand.analysis.threshold import load_operators
-from farhand.arm import Arm
 from farhand.bridge import Bridge, DirectBridge
 from farhand.control.force_map import ForceMap
 from farhand.coupling import Admittance, Coupling, PositionForce
 from farhand.link.emulation import EmulatedLink
-from farhand.link.endpoint import connect
 from farhand.link.layers import Layer
 from farhand.link.packet import Packet, model_hash
-from farhand.linked_bridge import LinkedBridge, LinkEnd
+from farhand.linked_bridge import LinkEnd
 from farhand.mapping import WorkspaceMapping
+from farhand.parameters import describe
 from farhand.rigs.hazardous_parts.following import Following
-from farhand.rigs.hazardous_parts.shape import Hazardous
+from farhand.rigs.hazardous_parts.shape import PLACES, Hazardous
+from farhand.rigs.one_side import OTHER, endpoint_of, linked_bridge
 from farhand.safety import Watchdog
 from farhand.station import Station
 
@@ -51,27 +51,39 @@ def law_maker(law: type[Coupling], shape: Hazardous) -> MakeLaw:
     return make
 
 
+def make_ends(
+    make: MakeLaw, way: Following, stations: dict[str, Station], watchdog: Watchdog, name: str, layer: Layer | None
+) -> Callable[[str], LinkEnd]:
+    """What makes the end of a link at one side: its own law, and a model of the other side where the mapping needs one.
+
+    Args:
+        make: the law with a mapping.
+        way: how the follower follows.
+        stations: those of this process, by role.
+        watchdog: of both ends.
+        name: of the law.
+        layer: around the law, or None.
+    """
+    shaped = [f"{path}={value}" for path, value, *_ in describe({"rig": way.shape}) if path != "rig.rate"]
+    same = model_hash("hazardous", name, *shaped)
+    ports = dict(zip(PLACES, (None, None) if layer is None else layer.ports(), strict=True))
+
+    def end(role: str) -> LinkEnd:
+        models = way.models()
+        packets = {of: Packet(model.nq, model.nv, same) for of, model in models.items()}
+        other = models[OTHER[role]] if way.needs_models else None
+        models[role] = stations[role].arm
+        law = make(way.mapping(models["leader"], models["follower"], role == "follower"))
+        return LinkEnd(stations[role], law, endpoint_of(role, packets), other, watchdog, ports[role])
+
+    return end
+
+
 def make_bridge(
-    make: MakeLaw,
-    way: Following,
-    leader: Station,
-    follower: Station,
-    link: EmulatedLink,
-    watchdog: Watchdog,
-    name: str,
-    layer: Layer | None = None,
+    make: MakeLaw, way: Following, stations: dict[str, Station], ends: Callable[[str], LinkEnd], link: EmulatedLink
 ) -> Bridge:
-    """The law between the stations: in one process, or two ends with the emulated link between them."""
-    if link.perfect and layer is None:
-        return DirectBridge(make(way.mapping(leader.arm, follower.arm, True)), leader, follower, leader.period_ns)
-    gravity = way.shape.gravity
-    same = model_hash("hazardous", name, way.shape.mapping, way.shape.base)
-    packets = [Packet(station.arm.nq, station.arm.nv, same) for station in (leader, follower)]
-    to_leader, to_follower = connect(packets[0], packets[1], *link.channels)
-    of_leader, of_follower = Arm.of(way.leader, gravity=gravity), Arm.of(way.robot, way.placement, gravity)
-    known, ports = way.needs_models, (None, None) if layer is None else layer.ports()
-    at_leader = make(way.mapping(leader.arm, of_follower, False))
-    at_follower = make(way.mapping(of_leader, follower.arm, True))
-    a = LinkEnd(leader, at_leader, to_leader, of_follower if known else None, watchdog, ports[0])
-    b = LinkEnd(follower, at_follower, to_follower, of_leader if known else None, watchdog, ports[1])
-    return LinkedBridge(a, b, leader.period_ns)
+    """The law between the stations of one process: directly, or two ends with the emulated link between them."""
+    if link.connected:
+        return linked_bridge(ends, link)
+    leader, follower = (stations[role] for role in PLACES)
+    return DirectBridge(make(way.mapping(leader.arm, follower.arm, True)), leader, follower, leader.period_ns)

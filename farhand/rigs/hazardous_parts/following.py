@@ -65,6 +65,14 @@ class Following:
             raise BadValue(f"the follower cannot start at ({where}) m, where the leader's home maps to: {found.status}")
         return found.q
 
+    def models(self) -> dict[str, Arm]:
+        """Both arms by role, new, as each side knows the other."""
+        gravity = self.shape.gravity
+        return {
+            "leader": Arm.of(self.leader, gravity=gravity),
+            "follower": Arm.of(self.robot, self.placement, gravity),
+        }
+
     def controller(self, arm: Arm) -> Follows:
         """What makes joint velocities of targets."""
         return self.tracking(arm)

@@ -76,6 +76,36 @@ class Follower:
         self.parameters |= {"overheat": self.overheat, "cue": self.cue, "gripper": self.gripper, "grip": self.grip}
 
 
+@dataclass
+class Sides:
+    """What of the rig is in this process: both sides, or the one whose other runs elsewhere.
+
+    Attributes:
+        leader: the side of the operator, or None.
+        follower: the side of the tool, or None.
+    """
+
+    leader: Leader | None
+    follower: Follower | None
+
+    @property
+    def stations(self) -> dict[str, Station]:
+        """Of the sides there are, by role."""
+        return {side.station.role: side.station for side in (self.leader, self.follower) if side is not None}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a user may set, by role."""
+        return {side.station.role: side.parameters for side in (self.leader, self.follower) if side is not None}
+
+
+def make_sides(world: World, way: Following, placement: Placement, shape: Hazardous, rng: np.random.Generator) -> Sides:
+    """The sides whose robots are in the world; each has the same random numbers with and without the other."""
+    of_leader, of_follower = rng.spawn(1)[0], rng.spawn(1)[0]
+    leader = make_leader(world, way, placement, shape, of_leader) if "leader" in world.ports else None
+    return Sides(leader, make_follower(world, way, shape, of_follower) if "follower" in world.ports else None)
+
+
 def make_leader(
     world: World, way: Following, placement: Placement, shape: Hazardous, rng: np.random.Generator
 ) -> Leader:
