@@ -43,8 +43,8 @@ class Compensation:
 class WristPlant(InstrumentedPlant):
     """A plant whose wrench is measured by an imperfect sensor, and conditioned with a calibration of its tool.
 
-    The calibration is made at the first reading, from a simulated round of poses with all faults but the warming, so
-    it knows no more than the sensor says. A tool that is changed later on is not calibrated anew.
+    The calibration is made at the first reading if not before, from a simulated round of poses with all faults but the
+    warming, so it knows no more than the sensor says. A tool that is changed later on is not calibrated anew.
 
     Args:
         plant: the arm, whose wrench is the true one.
@@ -78,8 +78,8 @@ class WristPlant(InstrumentedPlant):
         """The last contact wrench, not smoothed."""
         return self._wrench
 
-    def calibrate(self) -> Tool:
-        """Identify bias and load from a round of poses."""
+    def calibrate(self) -> None:
+        """Identify bias and load from a round of poses; takes some 30 ms, so best before the first tick."""
         sensor = ImperfectSensor(self._profile, replace(self.faults, warming=False), self._gravity, self._rng)
         turns = np.repeat(Rotation.random(POSES, self._rng).as_quat(), SAMPLES, axis=0)
         nothing = np.zeros(6)
@@ -87,11 +87,11 @@ class WristPlant(InstrumentedPlant):
         time = np.arange(len(counts)) / self._profile.rate
         tool = identify(Readings(time, turns, counts * self._profile.resolution), gravity=self._gravity).tool
         slope = (1.0 + self.compensation.slope_error) * WITH_HEAT * self.faults.slope
-        return replace(tool, thermal=Thermal(self.faults.ambient, slope, 0.05 * np.abs(slope)))
+        self.tool = replace(tool, thermal=Thermal(self.faults.ambient, slope, 0.05 * np.abs(slope)))
 
     def _measure(self, true: Sample, now_ns: int) -> None:
         if self.tool is None:
-            self.tool = self.calibrate()
+            self.calibrate()
         self._settle()
         dt = (now_ns - self._measured_ns) * 1e-9 if self._measured_ns >= 0 else 0.0
         change = float(np.linalg.norm(true.v - self._velocity))

@@ -84,6 +84,8 @@ def build(options: Options) -> Rig:
     session = Session(stations.values(), [bridge], carried, telemetry, options.clock, None, parameters, described)
     session.parts += watches
     configure_parts(session, shape, settings)
+    if sides.follower is not None:
+        sides.follower.wrist.calibrate()  # with the faults that were set
     post_scenario(session, scenario, options)
     return Rig("hazardous", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
 
