@@ -186,7 +186,7 @@ def _together(scenario: Scenario) -> str:
     if any(path.startswith("link.") for path in scenario.settings):
         return "it disturbs the emulated link; disturb the network itself"
     if any(command.endswith(":reset") for command in scenario.commands):
-        return "it resets the follower by the leader's clock; type reset at the follower"
+        return "it resets the follower by the leader's clock, and each side is reset by itself"
     if scenario.settings.get("rig.startup"):
         return "its start-up sequence knows both"
     return ""
