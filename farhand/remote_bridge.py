@@ -60,6 +60,8 @@ class RemoteBridge(Bridge):
             return "refused: the leader couples the two sides; ask there"
         if self.live.silence > self.end.watchdog.silence:
             return f"refused: nothing heard from the follower for {self.live.silence:.1f} s"
+        if self.end.endpoint.incoming.tripped:
+            return "refused: the follower has tripped; reset it there first"
         if not self.end.switch.held:
             return "refused: nobody holds the dead-man switch"
         return "; ".join(dict.fromkeys(super().engage().split("; ")))  # one end, so each remark once

@@ -67,6 +67,25 @@ def test_a_side_that_ends_says_so_and_the_other_parts_before_it_wonders():
         rig.close()
 
 
+def test_a_wish_to_couple_with_a_tripped_follower_is_refused_and_forgotten():
+    """It must not come true when somebody resets the follower."""
+    leader, follower = two_sides(0.3, law="position-position", scenario="free", settings=[])
+    follower.session.commands.post("stop")
+    for _ in range(5):
+        for rig in (follower, leader):
+            rig.session.run(TICK)
+    bridge = leader.session.bridges[0]
+    assert bridge.engage() == "refused: the follower has tripped; reset it there first"
+    follower.session.commands.post("reset")
+    for _ in range(300):
+        for rig in (follower, leader):
+            rig.session.run(TICK)
+    assert not bridge.end.engagement.wanted
+    assert "refused" not in bridge.engage()
+    for rig in (leader, follower):
+        rig.close()
+
+
 def test_a_push_on_the_leaders_links_that_is_known_there_is_known_at_the_follower():
     """The packet carries it; without it the follower's law would take the push for something else."""
     pushed = [("rig.push_torque", "20,0,0,0,0,0"), ("rig.push_start", 0.1), ("rig.push_known", True)]
