@@ -80,7 +80,7 @@ def test_hands_go_by_name_or_number(rig):
 def test_followers_that_take_velocities_are_refused(rig):
     """With the reason, and what to do instead."""
     velocities = rig("hazardous")
-    with pytest.raises(Mismatch, match=r"takes joint velocity, not torques.*farhand compare"):
+    with pytest.raises(Mismatch, match=r"takes joint velocity, not torques.*farhand run --headless --delay"):
         operating_point(velocities.session, velocities.world)
 
 
