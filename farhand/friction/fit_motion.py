@@ -221,9 +221,7 @@ def motion_at(pieces: list[Piece], bandwidth: float, tick: float, source: str) -
     haze = (noise * np.sqrt(1.5) * bandwidth / WIDTH) ** 2 / max(float(np.var(acceleration)), 1e-30)
     step = float(np.median(np.diff(time)))
     rate = 1.0 / pieces[0].step
-    return Motion(
-        time, position, v, acceleration, torque, numbers, step, bandwidth, slowest, tick, source, rate, haze
-    )
+    return Motion(time, position, v, acceleration, torque, numbers, step, bandwidth, slowest, tick, source, rate, haze)
 
 
 def _binned(piece: Piece, count: int) -> Piece:

@@ -70,9 +70,7 @@ def busiest(motion: Motion) -> slice:
     return slice(start, start + LONGEST)
 
 
-def search(
-    model: str, name: str, values: Array, fixed: dict[str, Any], motion: Motion, target: Array
-) -> Search:
+def search(model: str, name: str, values: Array, fixed: dict[str, Any], motion: Motion, target: Array) -> Search:
     """Try these values of one parameter.
 
     Args:

@@ -93,9 +93,12 @@ class Performance(Coupling):
         self._origin[:] = b.position - start[:3] if self.relative else 0.0
         start[:3] += self._origin
         turn = rotation_vector(rotation_from_vector(start[3:6]) @ self.skill.reference @ b.rotation.T)
-        self._from = Quintic(
-            [[*b.position, 0.0], [0.0] * 4, [0.0] * 4], [[*start[:3], 1.0], [0.0] * 4, [0.0] * 4], self.approach
-        ), np.concatenate([turn[None], b.rotation])
+        self._from = (
+            Quintic(
+                [[*b.position, 0.0], [0.0] * 4, [0.0] * 4], [[*start[:3], 1.0], [0.0] * 4, [0.0] * 4], self.approach
+            ),
+            np.concatenate([turn[None], b.rotation]),
+        )
         self.phase, self._clock, self._given_up = 0.0, 0.0, False
         self._offset[:] = self._normal[:] = 0.0
 

@@ -23,17 +23,16 @@ from farhand.control.trajectory import Path
 from farhand.coupling import Admittance, Coupling, law_named
 from farhand.errors import UnknownName
 from farhand.learning.demonstration import Teaching
-from farhand.link.emulation import EmulatedLink
 from farhand.link.layers import Layer, make_layer
 from farhand.link.packet import Packet, model_hash
 from farhand.linked_bridge import LinkEnd
-from farhand.parameters import assign_all, parameter
+from farhand.parameters import parameter
 from farhand.plants import Brake, Imperfections, JointVelocity, SimulatedPlant
 from farhand.plants.mirrored import MirroredPlant
 from farhand.rigs import outside
 from farhand.rigs.dual_arm_scenarios import SCENARIOS
 from farhand.rigs.guidance import Guidance
-from farhand.rigs.one_side import OTHER, endpoint_of, linked_bridge, metrics_of, remote_bridge
+from farhand.rigs.one_side import OTHER, emulated_link, endpoint_of, linked_bridge, metrics_of, remote_bridge
 from farhand.rigs.rig import (
     Options,
     Rig,
@@ -318,9 +317,7 @@ def _bridge(
     """The law between the stations: in one process, over an emulated link, or one end of a real one."""
     if options.side is not None:
         return remote_bridge(ends(options.side), stations[options.side].period_ns, options, parameters)
-    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
-    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
-    link.connected = not link.perfect or "layer" in parameters
+    link = emulated_link(options, parameters, settings, rng)
     if link.connected:
         return linked_bridge(ends, link)
     leader, follower = (stations[n] for n in ROLES)

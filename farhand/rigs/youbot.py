@@ -30,13 +30,13 @@ from farhand.link.layers import Layer, make_layer
 from farhand.link.packet import Packet, model_hash
 from farhand.linked_bridge import LinkEnd
 from farhand.mapping.pen import PenMapping
-from farhand.parameters import assign_all, parameter
+from farhand.parameters import parameter
 from farhand.plants import Imperfections, SimulatedPlant
 from farhand.plants.gripper import GripperDrive
 from farhand.plants.haptic import HapticPlant, HapticProfile
 from farhand.plants.mecanum import MecanumPlant
 from farhand.rigs import outside
-from farhand.rigs.one_side import endpoint_of, linked_bridge, metrics_of, remote_bridge
+from farhand.rigs.one_side import emulated_link, endpoint_of, linked_bridge, metrics_of, remote_bridge
 from farhand.rigs.rig import (
     Options,
     Rig,
@@ -133,15 +133,13 @@ def build(options: Options) -> Rig:
     stations = _stations(plants, robots, placements, shape, period_ns)
     layer = make_layer(options.layer, law)
     ends = _ends(law, stations, robots, parameters["watchdog"], shape, layer)
+    parameters |= {} if layer is None else {"layer": layer}
     if options.side is None:
-        parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
-        assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
-        link.connected = not link.perfect or layer is not None
-        bridge = _bridge(law, stations, ends, link, shape)
+        bridge = _bridge(law, stations, ends, emulated_link(options, parameters, settings, rng), shape)
     else:
         _refuse_startup(shape)
         bridge = remote_bridge(ends(options.side), period_ns, options, parameters)
-    parameters |= {"law": tuple(bridge.laws)} | ({} if layer is None else {"layer": layer})
+    parameters["law"] = tuple(bridge.laws)
     parameters |= {"startup": bridge.startup} if isinstance(bridge, StartupBridge) else {}
     parameters |= {name: _parts(station, plants[name]) for name, station in stations.items()}
 

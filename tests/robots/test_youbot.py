@@ -97,7 +97,7 @@ def test_locking_a_joint_that_is_not_there_is_refused_by_name(tmp_path) -> None:
     folder.mkdir()
     (folder / "model.xml").write_text(
         '<mujoco><worldbody><body name="a"><joint name="j1" axis="0 0 1"/><geom size="0.1"/><site name="tool"/></body>'
-        '</worldbody></mujoco>'
+        "</worldbody></mujoco>"
     )
     (folder / "robot.toml").write_text('variant = "free"\n[variants.stuck]\nlocked = ["j2"]\n')
     with pytest.raises(UnknownName, match="j1"):

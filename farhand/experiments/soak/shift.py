@@ -96,7 +96,7 @@ class Watch:
     """
 
     def __init__(self, rig: Rig, plan: Plan, rng: np.random.Generator, log: Log) -> None:
-        self._rig, self._rng, self._log = rig, rng, log
+        self._rig, self._calm, self._rng, self._log = rig, plan.calm, rng, log
         self._repertoire = Repertoire(rig, plan.reach, plan.speed, plan.calm, rng)
         self._reader = Reader(rig.session.telemetry.path)
         self._acts: list[Act] = []
@@ -169,11 +169,12 @@ class Watch:
             self._recover = now + self._rng.uniform(0.5, 3.0)
         elif now >= self._recover:
             self._recover = 0.0
+            if not session.bridges and not self._calm:
+                session.finish()  # a job that has failed is over, unless it is a hand that leads
+                return
+            session.commands.post("reset")
             if session.bridges:
-                session.commands.post("reset")
                 session.commands.post("engage", at_ns=round((now + 0.5) * 1e9))
-            else:
-                session.finish()  # a job among arms that has failed is over
 
 
 def cause_of(record: TripRecord, acts: list[Act]) -> str | None:

@@ -101,8 +101,6 @@ def _against(self: Compensation, position: Array, dt: float, asked: Array | None
     return -_compensate(self, position, dt, asked)
 
 
-
-
 MUTATIONS = [
     Mutation(
         "gravity-1-percent",

@@ -252,5 +252,3 @@ def _square_plot(errors: tuple[Array, ...]):
     axes.set(xlabel="time [s]", ylabel="position error [µm]", title="Wheels known in whole counts")
     axes.legend(fontsize=8)
     return figure
-
-

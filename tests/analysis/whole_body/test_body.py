@@ -52,9 +52,7 @@ def test_the_welded_foot_stays(whole):
 def test_holding_torques_are_the_slope_of_the_potential_energy(whole):
     """Virtual work, joint by joint."""
     q, h = posture(whole, 1), 1e-6
-    slope = [
-        float(whole.at(q + h * e).energy - whole.at(q - h * e).energy) / (2 * h) for e in np.eye(len(q))
-    ]
+    slope = [float(whole.at(q + h * e).energy - whole.at(q - h * e).energy) / (2 * h) for e in np.eye(len(q))]
     np.testing.assert_allclose(whole.at(q).torque, slope, atol=1e-7)
 
 

@@ -77,4 +77,3 @@ def controller(said) -> Controller:
 def registers(controller) -> Registers:
     """The controller with the control script running."""
     return Registers(controller)
-
