@@ -87,7 +87,7 @@ def _judge(name: str, times: Array, values: Array) -> Oscillation | None:
         return None
     swing = values - np.polyval(np.polyfit(times - times[0], values, 2), times - times[0])
     ups = np.flatnonzero((swing[:-1] < 0.0) & (swing[1:] >= 0.0))
-    if len(ups) < FEWEST:
+    if len(ups) <= FEWEST:
         return None
     periods, half = np.diff(times[ups]), len(swing) // 2
     first, second = (float(np.sqrt(2.0) * part.std()) for part in (swing[:half], swing[half:]))
