@@ -27,6 +27,9 @@ from farhand.session import Session
 FOREVER = 1e9  # [s]
 PULL_PERIOD = 0.5  # [s], between two looks at the telemetry
 PAGE_PERIOD = 0.02  # [s], between two looks at the page's clicks
+ONE_PRESS = 1.0
+"""Interrupts within this time are one: some senders, such as ``timeout``, signal a process and then its group, [s]."""
+
 LAG = 0.05  # share of the telemetry ring that a recorder may be behind before virtual time waits for it
 PATIENCE = 60.0  # [s], for the recorder's process to start or to finish
 
@@ -258,13 +261,18 @@ def recording_of(rig: Rig, path: Path | None) -> Recording:
 
 @contextmanager
 def stopping_on_signals(session: Session) -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM make the session return after the present tick; a second Ctrl-C is not caught."""
+    """Ctrl-C and SIGTERM make the session return after the present tick; Ctrl-C a second later leaves all as it is."""
     received: list[int] = []
+    impatient = 0.0  # [s], by the monotonic clock
 
     def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal impatient
+        if not received:
+            impatient = time.monotonic() + ONE_PRESS
+        elif number == signal.SIGINT and time.monotonic() > impatient:
+            raise KeyboardInterrupt
         received.append(number)
         session.finish()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     if threading.current_thread() is not threading.main_thread():
         yield received

@@ -138,11 +138,7 @@ def _warnings(rig: Rig, result: Result) -> Iterator[tuple[str, str]]:
 def _pace(rig: Rig, outcome: Outcome) -> str:
     ran = f"{outcome.seconds:g} s{' until interrupted' if outcome.interrupted else ''}"
     if rig.session.clock.name == "wall":
-        behind = outcome.wall - outcome.seconds
-        slow = (
-            f", {number(behind)} s behind: this computer is too slow or too busy"
-            if behind > 0.01 * outcome.wall
-            else ""
-        )
-        return f"{ran} in real time{slow}"
+        behind = 1e-9 * rig.session.clock.late_ns
+        slow = f", {number(behind)} s behind: this computer is too slow or too busy"
+        return f"{ran} in real time{slow if behind > 0.01 * outcome.seconds else ''}"
     return f"{ran} in {number(outcome.wall)} s, {number(outcome.seconds / outcome.wall)} × real time"

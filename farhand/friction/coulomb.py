@@ -14,7 +14,7 @@ from farhand.parameters import parameter
 @register
 @dataclass(kw_only=True)
 class Coulomb(StaticFriction):
-    r"""Dry friction: :math:`F = F_c\,\mathrm{sgn}\,v`.
+    """Dry friction: F = F_c sgn v.
 
     Attributes:
         coulomb: F_c, [N·m].
@@ -37,7 +37,7 @@ class Coulomb(StaticFriction):
 @register
 @dataclass(kw_only=True)
 class Viscous(StaticFriction):
-    r"""Fluid friction: :math:`F = \sigma_2 v`.
+    """Fluid friction: F = σ2 v.
 
     Attributes:
         viscous: σ2, [N·m·s/rad].
@@ -55,7 +55,7 @@ class Viscous(StaticFriction):
 @register
 @dataclass(kw_only=True)
 class CoulombViscous(Coulomb):
-    r"""Dry and fluid friction: :math:`F = F_c\,\mathrm{sgn}\,v + \sigma_2 v`.
+    """Dry and fluid friction: F = F_c sgn v + σ2 v.
 
     Attributes:
         coulomb: F_c, [N·m].

@@ -57,7 +57,7 @@ class Elements(Friction):
 @register
 @dataclass(kw_only=True)
 class MaxwellSlip(Elements):
-    r"""Hysteresis with non-local memory: :math:`F_i \leftarrow \mathrm{clip}(F_i + k_i v\,dt, \pm W_i)`, F = Σ F_i.
+    """Hysteresis with non-local memory: F_i ← clip(F_i + k_i v dt, ±W_i), F = Σ F_i.
 
     Independent of rate; inner loops close. No Stribeck fall, no lag, no viscous friction.
 

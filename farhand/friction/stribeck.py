@@ -66,7 +66,7 @@ class ShapedLevel(StribeckLevel):
 @register
 @dataclass(kw_only=True)
 class Stribeck(StribeckLevel, StaticFriction):
-    r"""The classical curve with a Gaussian fall: :math:`F = g(v)\,\mathrm{sgn}\,v + \sigma_2 v`, δ = 2."""
+    """The classical curve with a Gaussian fall: F = g(v) sgn v + σ2 v, δ = 2."""
 
     name = "stribeck"
 

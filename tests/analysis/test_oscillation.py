@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.analysis.oscillation import find
+from farhand.analysis.oscillation import find, swing_at
 
 TIMES = np.arange(0.0, 10.0, 2e-3)
 
@@ -25,6 +25,17 @@ def test_growing_counts_and_dying_away_does_not():
     wave = 5.0 * np.sin(2 * np.pi * 5.0 * TIMES)
     assert find("contact force", TIMES, wave * np.exp(0.3 * (TIMES - 10.0))) is not None
     assert find("contact force", TIMES, wave * np.exp(-3.0 * TIMES)) is None
+
+
+def test_what_swings_is_seen_in_another_signal_too_or_not():
+    """An error swings by itself where packets jitter; a tool that shakes is in both."""
+    shaking = 3e-3 * np.sin(2 * np.pi * 7.3 * TIMES)
+    hit = find("tracking error", TIMES, shaking)
+    assert hit is not None
+    hand = np.stack([0.3 * np.sin(0.4 * TIMES), 0.1 * TIMES**2, 0.0 * TIMES], axis=1)
+    assert swing_at(hit, TIMES, hand) < 1e-4
+    moved = hand + np.outer(shaking, [0.6, 0.0, 0.8])
+    assert swing_at(hit, TIMES, moved) == pytest.approx(3e-3, rel=0.05)
 
 
 def test_small_slow_and_irregular_motions_are_nobodys_fault():

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -249,7 +250,7 @@ def test_the_page_is_served_polled_and_closed(farhand_command, tmp_path, monkeyp
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_in_order(tmp_path, end):
-    """Ctrl-C in a terminal reaches the whole process group; result and recording are complete all the same."""
+    """Ctrl-C reaches the whole process group, and ``timeout`` signals twice; result and recording are complete."""
     words = ("run", "dual-arm", "--headless", "--clock", "wall", "--seconds", "600")
     files = ("--json", str(tmp_path / "r.json"), "--record", str(tmp_path / "r.mcap"))
     command = [sys.executable, "-m", "farhand", *words, *files]
@@ -259,6 +260,7 @@ def test_an_interrupted_run_ends_in_order(tmp_path, end):
             assert run.poll() is None, run.stderr.read()
             time.sleep(0.05)
         time.sleep(1.0)
+        os.kill(run.pid, end)
         os.killpg(run.pid, end)
         out, err = run.communicate(timeout=30)
     finally:
@@ -270,6 +272,21 @@ def test_an_interrupted_run_ends_in_order(tmp_path, end):
     times_ns = load(tmp_path / "r.mcap").streams["leader"].times_ns
     assert len(times_ns) == round(1000 * seconds)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.json", "r.mcap"]
+
+
+def test_ctrl_c_pressed_again_after_a_while_leaves_at_once(monkeypatch):
+    """But not within one press, which some senders make two of."""
+    finished, now = [], [100.0]
+    session = SimpleNamespace(finish=lambda: finished.append(None))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with running.stopping_on_signals(session) as received:
+        signal.raise_signal(signal.SIGINT)
+        now[0] += 0.9 * running.ONE_PRESS
+        signal.raise_signal(signal.SIGINT)
+        assert (len(finished), len(received)) == (2, 2)
+        now[0] += 0.2 * running.ONE_PRESS
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
 
 
 def test_a_run_killed_outright_leaves_a_recording_that_opens_and_can_be_run_again(tmp_path):
