@@ -12,7 +12,7 @@ from farhand.errors import BadValue, UnknownName
 NAMES = ("engage", "release", "clutch", "declutch", "stop", "reset", "set")
 """What can be asked: couple, part, part to re-position and couple again, stop all, clear trips, set a parameter."""
 
-MOST_LOGGED = 5_000
+MOST_LOGGED = 10_000
 """Commands kept in the log; at twice as many the older half is forgotten. Telemetry and recordings have them all."""
 
 

@@ -19,7 +19,7 @@ MOST_ROWS = 50_000
 MOST_AT_ONCE = 8192
 """Records taken in one step."""
 
-MOST_EVENTS = 5_000
+MOST_EVENTS = 20_000
 """Events kept; at twice as many the older half is forgotten."""
 
 

@@ -110,6 +110,8 @@ def test_memory_that_grows_is_a_failure_within_a_session_and_from_one_to_the_nex
     assert (growth_within(grown), growth_across(grown)) == (0.06, 0.0611)
     assert len(result(grown, 1, 1.0)["failures"]) == 2
     assert growth_within(log([100.0] * 100, 90.0)) is None  # too short to tell
+    longer = Log(memory=[[100.0], [90.0] * 4, [90.0] * 4 + [99.0] * 4], built=["long", "short", "short"])
+    assert growth_across(longer) == 0.0  # what a session holds when it runs for longer is no growth
 
 
 def test_results_are_kept_and_what_is_done_is_not_done_again(tmp_path, monkeypatch, capsys):

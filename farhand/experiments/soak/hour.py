@@ -5,9 +5,9 @@ of other laws, layers and links, so that memory a closed session keeps shows. Th
 
 - *valid*: no recorded number is NaN or infinite but where that means "no measurement", nor is the state of the world;
 - *explained*: every trip has the kind, place and time of an injected fault, or names the limit that a hand led it to;
-- *flat*: resident memory at the end of the long session is at most 5 % above what it was when the history of the
-  signals was full, and the largest of the last short session at most 5 % above that of the first one built alike; see
-  :func:`farhand.experiments.soak.command.give_back` on what is measured.
+- *flat*: resident memory at the end of the long session is at most 5 % above what it was when the history of all
+  signals was full, and the largest of the last short session at most 5 % above that of the first one built alike, for
+  as long as both ran; see :func:`farhand.experiments.soak.command.give_back` on what is measured.
 """
 
 from __future__ import annotations
@@ -132,10 +132,15 @@ def growth_within(log: Log) -> float | None:
 
 
 def growth_across(log: Log) -> float | None:
-    """Growth of memory from the first to the last of the short sessions that are built alike; None without such."""
+    """Growth of memory from the first to the last of the short sessions that are built alike; None without such.
+
+    They are compared for as long as both ran: a session that ends early has less of a history.
+    """
     gaps = {name: log.built[1:].index(name) + 1 for name in log.built[1:]}
     last = {name: number for number, name in enumerate(log.built)}
     name = max(gaps, key=lambda name: last[name] - gaps[name], default="")
     if not name or last[name] == gaps[name]:
         return None
-    return round(max(log.memory[last[name]]) / max(log.memory[gaps[name]]) - 1.0, 4)
+    first, final = log.memory[gaps[name]], log.memory[last[name]]
+    both = min(len(first), len(final))
+    return round(max(final[:both]) / max(first[:both]) - 1.0, 4)

@@ -68,7 +68,7 @@ class Log:
         invalid: numbers that are none, in words.
         memory: resident size at each look, [MB], one list per shift.
         built: what each shift was, in a word.
-        period: of the first part of the first session, [s].
+        period: of the slowest part of the first session, whose history is the last to be full, [s].
     """
 
     seconds: float = 0.0
@@ -195,7 +195,7 @@ def work(plan: Plan, seed: int, log: Log) -> float:
     try:
         options = plan.options
         log.built.append(f"{rig.law} {options.layer} {rig.scenario.name} {options.delay:g} ms")
-        log.period = log.period or rig.session.parts[0].period_ns * 1e-9
+        log.period = log.period or max(part.period_ns for part in rig.session.parts) * 1e-9
         rig.session.run(plan.seconds, Watch(rig, plan, rng, log), EVERY)
         done = 1e-9 * rig.session.now_ns
         log.seconds += done
