@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +44,9 @@ _WORDS = {
     "reset: done": "trips cleared",
 }
 
+_STEP = re.compile(r"(?P<robot>\w+): (?:\S+ → )?(?P<state>\S+) \(")
+"""What the machine of a job says when it goes on."""
+
 
 @dataclass
 class Reading:
@@ -55,6 +59,7 @@ class Reading:
         commanded: what the law pulls the tool with, in world by robot, [N].
         synthetic: robots whose force is made from kinematics.
         mode: what each robot's station is doing.
+        job: where the job of each robot that has one stands, such as ``carry``.
         said: what else each robot's driver says, in words, such as the rate of its bus.
         errors: from the follower's tool to where its coupling wants it, by coupling, [m].
         engagement: 0 apart to 1 coupled, [-]; NaN when unknown.
@@ -73,6 +78,7 @@ class Reading:
     commanded: dict[str, Array] = field(default_factory=dict)
     synthetic: set[str] = field(default_factory=set)
     mode: dict[str, str] = field(default_factory=dict)
+    job: dict[str, str] = field(default_factory=dict)
     said: dict[str, dict[str, str]] = field(default_factory=dict)
     errors: dict[str, Array] = field(default_factory=dict)
     engagement: float = math.nan
@@ -147,6 +153,8 @@ class Reading:
             self.refusals.append((path, outcome.removeprefix("refused: ")))
         elif said.get("name") == "set":
             self.changes[path] = said.get("value")
+        if step := _STEP.match(text):
+            self.job[step["robot"]] = step["state"]
         if path != QUIET or outcome.startswith("refused"):
             self.events.appendleft((t_ns, in_words(text)))
 
@@ -196,9 +204,10 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
     rows = [
         _row("time", f"{reading.time_ns * 1e-9:.1f} s" + (" · the run has ended" if reading.ended else "")),
         *([] if health is None or math.isnan(health.tick) else _loop(health)),
-        _row("coupling", _coupling(reading)),
-        _row("tracking error", f"{1e3 * reading.error:.1f} mm" if reading.engagement > 0.0 else "–"),
     ]
+    if any(thing["kind"] == "tie" for thing in scene["things"]):
+        apart = f"{1e3 * reading.error:.1f} mm" if reading.engagement > 0.0 else "–"
+        rows += [_row("coupling", _coupling(reading)), _row("tracking error", apart)]
     rows += [_robot(r["name"], r["role"], reading) for r in scene["robots"] if r["name"] in reading.mode]
     banner = _BANNER.format(html.escape(reading.trip)) if reading.trip else ""
     last = [_event(*reading.events[0])] if reading.events else []
@@ -221,7 +230,7 @@ def _robot(name: str, role: str, reading: Reading) -> str:
     if force == "not measured" and felt is not None:
         what = "synthetic force" if reading.origin(name) == "synthetic" else "law pulls"
         force = newtons(felt)
-    doing = "<b>stopped</b>" if mode == "tripped" else mode
+    doing = "<b>stopped</b>" if mode == "tripped" else html.escape(reading.job.get(name, mode))
     bus = reading.said.get(name, {}).get("bus")
     return _row(f"{name}, {what}", f"{doing} · {force}", role_colour(role)) + (_row("its bus", bus) if bus else "")
 

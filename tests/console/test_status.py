@@ -6,7 +6,8 @@ import numpy as np
 
 from farhand.console.scene import scene_of
 from farhand.console.status import Health, Reading, in_words, log, newtons, panel
-from farhand.rigs import build_rig
+from farhand.rigs import Options, build_rig
+from farhand.station import MODES
 from farhand.telemetry import Reader
 
 
@@ -118,3 +119,15 @@ def test_without_a_sensor_the_panel_tells_what_the_law_pulls_with():
     finally:
         made.close()
     assert "leader, law pulls" in text and "hand force" not in text
+
+
+def test_arms_with_a_job_say_where_it_stands_and_nothing_of_a_coupling():
+    """Carriers are tied to nobody."""
+    rig = build_rig("cooperative", Options(scenario="pair"))
+    try:
+        rig.session.run(1.0)
+        text = status_of(rig)
+    finally:
+        rig.close()
+    assert "coupling" not in text and "tracking error" not in text
+    assert "follow · " in text and not any(f"{mode} · " in text for mode in MODES)
