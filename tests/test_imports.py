@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1] / "farhand"
 
 # Lowest first. A part may import its own layer and those before it.
 LAYERS = (
-    ("errors", "files", "interrupts", "parameters", "spatial", "robots", "arm"),
+    ("errors", "files", "interrupts", "latch", "parameters", "spatial", "robots", "arm"),
     ("world", "plants", "sensing", "mapping", "control", "coupling", "friction"),
     ("link", "safety"),
     ("ring", "clock", "realtime", "commands", "telemetry", "station"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, check_files, stdout, write_json
+from farhand.cli.output import Bar, JsonPath, check_files, note, stdout, write_json
 from farhand.errors import BadValue, UnknownName
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def ik(
     found = summary(robot, solver, answers)
     write_json(json, found)
     _show(found, out)
+    if far_out(targets, [one for one, _ in answers]):
+        note("every pose is more than ten times farther away than the arm reaches: are x,y,z in m?")
 
 
 def read_poses(path: Path) -> list[Pose]:
@@ -103,6 +105,14 @@ def read_poses(path: Path) -> list[Pose]:
             )
         found.append(Pose(row[:3], rotation_from_quaternion(row[3:])))
     return found
+
+
+def far_out(poses: list[Pose], answers: list[Solution]) -> bool:
+    """Whether the arm comes no more than a tenth of the way to any pose: another unit of length."""
+    import numpy as np
+
+    ways = [float(np.linalg.norm(pose.position)) for pose in poses]
+    return all(one.position_error > 0.9 * way > 0.0 for one, way in zip(answers, ways, strict=True))
 
 
 def _solver(robot: Robot, name: str) -> Solves:
@@ -168,5 +178,6 @@ def _show(found: dict[str, Any], out: Path) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in found["statuses"].items())
     stdout().print(
         f"{found['poses']} poses of {found['robot']}: {counts}; median {found['median_us']:g} µs, "
-        f"99th percentile {found['p99_us']:g} µs; joints in {out}"
+        f"99th percentile {found['p99_us']:g} µs; joints in {out}",
+        soft_wrap=True,
     )

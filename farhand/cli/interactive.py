@@ -28,8 +28,9 @@ from farhand.clock import WallClock
 from farhand.commands import Logged
 from farhand.console.scene import Scene, scene_of
 from farhand.console.serve import Page
-from farhand.errors import BadValue, FarhandError
+from farhand.errors import BadValue, FarhandError, FileError
 from farhand.interrupts import ignoring_interrupts
+from farhand.latch import Latch
 from farhand.recording.recorder import RingEvent, check_destination, record_process
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rerun import about
@@ -59,7 +60,7 @@ class Scribe:
         context = multiprocessing.get_context("spawn")
         orders, self._orders = context.Pipe(duplex=False)
         self._word, word = context.Pipe(duplex=False)
-        self._stop = context.Event()
+        self._stop = Latch(context)
         self._process = context.Process(target=_scribe, args=(orders, word, self._stop), name="farhand-scribe")
         with ignoring_interrupts():
             self._process.start()
@@ -69,7 +70,8 @@ class Scribe:
 
     def know(self, rig: Rig) -> None:
         """Hand over what a file should say of a rig; takes its time, so call it before the rig runs."""
-        self._orders.send(about(rig))
+        with suppress(OSError):  # it has ended: the first recording that is asked for is refused
+            self._orders.send(about(rig))
 
     def begin(self, session: Session, name: str) -> str:
         """Record a session to a file of that name in the working folder; how it went, in words."""
@@ -81,9 +83,12 @@ class Scribe:
         if path.exists():
             raise BadValue(f"{name} is there already; choose another name")
         check_destination(path)
-        self.path = path
         self._stop.clear()
-        self._orders.send((session.telemetry.path, path, commands_of(session)))
+        try:
+            self._orders.send((session.telemetry.path, path, commands_of(session)))
+        except OSError:
+            raise FileError("the recorder's process has ended; end this run and start it again to record") from None
+        self.path = path
         return f"recording to {name}"
 
     def end(self) -> str:
@@ -94,11 +99,13 @@ class Scribe:
 
     def failed(self) -> str | None:
         """Why a recording broke off, if one did since the last call."""
-        with suppress(EOFError, OSError):
-            if self._word.poll():
-                self.path = None
-                return str(self._word.recv())
-        return None
+        try:
+            why = str(self._word.recv()) if self._word.poll() else None
+        except (EOFError, OSError):  # once it was killed, for ever
+            why = None if self.path is None else f"the recorder's process has ended; what is in {self.path} can be read"
+        if why is not None:
+            self.path = None
+        return why
 
     def close(self) -> None:
         """Finish what is being recorded, and let the process go."""
@@ -109,7 +116,7 @@ class Scribe:
             self._process.kill()
 
 
-def _scribe(orders: Connection, word: Connection, stop: Any) -> None:
+def _scribe(orders: Connection, word: Connection, stop: Latch) -> None:
     """Record whatever is ordered, one file after the other, until the orders end."""
     import signal
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from farhand.cli.listening import Listener, can_listen
 from farhand.cli.output import Bar
 from farhand.errors import FileError
 from farhand.interrupts import ignoring_interrupts
+from farhand.latch import Latch
 from farhand.realtime import Grant, real_time
 from farhand.recording.recorder import About, part_of, record_process
 from farhand.rigs import Rig
@@ -38,6 +40,10 @@ class Page(Protocol):
     """The console page, as far as a run needs it."""
 
     address: str
+
+    @property
+    def alive(self) -> bool:
+        """Whether the page is still served."""
 
     def poll(self) -> object:
         """Hand the clicks made since the last call to the session's commands."""
@@ -107,7 +113,7 @@ class RecordingProcess:
 
     def __init__(self, session: Session, path: Path, about: About | None = None) -> None:
         context = multiprocessing.get_context("spawn")
-        self._session, self._path, self._stop = session, path, context.Event()
+        self._session, self._path, self._stop = session, path, Latch(context)
         self._taken = context.RawArray("q", len(session.telemetry.names))
         self._word, word = context.Pipe(duplex=False)
         self._virtual = session.clock.name == "virtual"
@@ -124,29 +130,29 @@ class RecordingProcess:
         """Notice whether the recording has stopped; in virtual time, let it catch up."""
         self._listen()
         while self._virtual and self.stopped is None and self._session.telemetry.backlog(self._taken) > LAG:
-            if not self._process.is_alive():
-                self._listen()
-                self.stopped = self.stopped or "the recorder has ended"
             time.sleep(0.0005)
+            self._listen()
 
     def close(self) -> None:
         """Let the other process write the rest and finish."""
         self._stop.set()
         self._process.join(PATIENCE)
+        self._process.kill()  # does nothing to one that has ended
+        self._process.join()
         self._listen()
-        if self._process.exitcode != 0:
-            self._process.kill()
-            self.stopped = self.stopped or "the recorder has ended"
         self._word.close()
 
     def _listen(self) -> None:
-        """Take the recorder's word for why it stopped, and make an event of it."""
+        """Take the recorder's word for why it stopped, or its silent end, and make an event of it."""
+        if self.stopped is not None or (self._process.is_alive() and not self._word.poll()):
+            return
         try:
-            if self.stopped is None and self._word.poll():
-                self.stopped = str(self._word.recv())
-                self._session.telemetry.event(self._session.now_ns, f"recording stopped: {self.stopped}")
+            self.stopped = str(self._word.recv())
         except (EOFError, OSError):
-            pass  # it has ended; whether in order, its exit code tells
+            if not self._process.exitcode:
+                return  # in order, or not known yet
+            self.stopped = "the recorder's process has ended; what it wrote can be read"
+        self._session.telemetry.event(self._session.now_ns, f"recording stopped: {self.stopped}")
 
     def _await_start(self) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -229,12 +235,20 @@ class Between:
         if now_ns >= self._due_ns:
             self._due_ns = now_ns + round(PULL_PERIOD * 1e9)
             self._recording.pump()
+            self._miss_page(now_ns)
             if self._listener is not None:
                 gc.collect(0)  # some microseconds: the collector itself is off, and a page may be open for weeks
             else:
                 self._rig.metrics.pull()
                 if self._length is not None:
                     self._bar.update(now_ns * 1e-9 / self._length)
+
+    def _miss_page(self, now_ns: int) -> None:
+        """Say once, on the terminal and in the recording, that the page's process has ended."""
+        if self._page is not None and not self._page.alive:
+            self._page = None
+            self._rig.session.telemetry.event(now_ns, "the page has ended; the run goes on")
+            print("farhand: the page has ended; the run goes on, Ctrl-C ends it", file=sys.stderr)
 
     def pull(self) -> None:
         """Take in all that the telemetry has; for when the run is over."""

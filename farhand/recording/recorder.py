@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from farhand.errors import BadValue, FarhandError, FileError, UnknownName
+from farhand.latch import Latch
 from farhand.recording.cdr import event_content, log_content, record
 from farhand.recording.definitions import definition, full_name
 from farhand.recording.growing import MAGIC, GrowingFile, Index, growing
@@ -286,14 +286,14 @@ def record_from(reader: Reader, recorder: Recorder) -> int:
 def record_process(
     ring_path: Path,
     mcap_path: Path,
-    stop_event: Event,
+    stop: Latch,
     about: About | None = None,
     taken: MutableSequence[int] | None = None,
     word: Connection | None = None,
     hurry: bool = False,
     earlier: Sequence[RingEvent] = (),
 ) -> None:
-    """Record until ``stop_event`` is set, the ring is closed, or this process or its parent is terminated; then finish.
+    """Record until ``stop`` is set, the ring is closed, or this process or its parent is terminated; then finish.
 
     The target of a :class:`multiprocessing.Process`, which ends with exit code 2 and one line if the file cannot be
     written; :func:`check_destination` in the parent says so earlier. The keyboard interrupt is left to the parent.
@@ -301,7 +301,7 @@ def record_process(
     Args:
         ring_path: the telemetry ring.
         mcap_path: the file.
-        stop_event: when to end.
+        stop: set when to end.
         about: what the file should say.
         taken: where to count the records taken, by stream.
         word: where to say why the recording stopped before its end.
@@ -319,7 +319,7 @@ def record_process(
 
     def ending() -> bool:
         alone = parent is not None and not parent.is_alive()
-        return stop_event.wait(HURRIED_PERIOD if hurry else PUMP_PERIOD) or bool(terminated) or alone
+        return stop.wait(HURRIED_PERIOD if hurry else PUMP_PERIOD) or bool(terminated) or alone
 
     try:
         reader = Reader(ring_path)

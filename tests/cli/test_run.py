@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -214,6 +215,7 @@ class ToyPage:
     """A page whose operator presses stop at once."""
 
     address = "http://127.0.0.1:1"
+    alive = True
 
     def __init__(self, commands) -> None:
         self.commands, self.polls, self.closed = commands, 0, False
@@ -306,6 +308,30 @@ def test_a_run_killed_outright_leaves_a_recording_that_opens_and_can_be_run_agai
     assert not recording.complete
     assert recording.duration > 0.3
     assert rerun(recording).exact
+
+
+def test_a_run_goes_on_without_its_recorder_and_its_page(tmp_path):
+    """Both are killed outright; each is told in a line, what was recorded can be read, and the code is 2."""
+    words = ["run", "dual-arm", "--seconds", "5", "--port", "0", "--record", str(tmp_path / "r.mcap")]
+    command = [sys.executable, "-m", "farhand", *words, "--json", str(tmp_path / "r.json")]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while not (tmp_path / "r.mcap").exists():
+            assert run.poll() is None, run.stderr.read()
+            time.sleep(0.02)
+        time.sleep(2.0)
+        for child in map(int, Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()):
+            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text():
+                os.kill(child, signal.SIGKILL)
+        out, err = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    assert run.returncode == 2
+    page, recording = err.splitlines()
+    assert page.startswith("farhand: the page has ended; the run goes on")
+    assert recording.startswith("farhand: the recording stopped before the run: the recorder's process has ended")
+    assert json.loads((tmp_path / "r.json").read_text())["seconds"] == 5.0
+    assert 0.0 < load(tmp_path / "r.mcap").duration < 5.0
 
 
 def record_on_a_small_disk(*arguments) -> None:

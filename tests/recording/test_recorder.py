@@ -16,6 +16,7 @@ from mcap_ros2.decoder import DecoderFactory
 from rosbags.highlevel import AnyReader
 
 from farhand.errors import BadValue, FileError, UnknownName
+from farhand.latch import Latch
 from farhand.recording.growing import MAGIC
 from farhand.recording.loader import load
 from farhand.recording.recorder import Recorder, check_destination, part_of, record_from, record_process
@@ -261,7 +262,7 @@ def test_a_full_disk_ends_the_recording_with_a_word_and_keeps_what_fitted(path) 
         stream = telemetry.stream("leader", 1000.0)
         values = stream.channel("q", 20, "rad")
         telemetry.freeze({})
-        child = FORK.Process(target=fill, args=(path, telemetry.path, FORK.Event(), word))
+        child = FORK.Process(target=fill, args=(path, telemetry.path, Latch(FORK), word))
         child.start()
         for t_ns in range(40_000):
             values[:] = noise.normal(size=20)
@@ -281,7 +282,7 @@ def test_a_full_disk_ends_the_recording_with_a_word_and_keeps_what_fitted(path) 
 
 def test_the_child_process_drains_the_ring_before_it_ends(telemetry, path) -> None:
     """Records committed right before the stop are in the file."""
-    stop = SPAWN.Event()
+    stop = Latch(SPAWN)
     child = SPAWN.Process(target=record_process, args=(telemetry.path, path, stop))
     child.start()
     wait_for(lambda: part_of(path).exists() or path.exists())
@@ -297,7 +298,7 @@ def test_the_child_process_drains_the_ring_before_it_ends(telemetry, path) -> No
 @pytest.mark.parametrize("end", ["close", "terminate"])
 def test_the_child_process_finishes_the_file_however_the_run_ends(telemetry, path, end) -> None:
     """The ring is closed without a word to the child, or the child is terminated."""
-    never = SPAWN.Event()
+    never = Latch(SPAWN)
     child = SPAWN.Process(target=record_process, args=(telemetry.path, path, never))
     child.start()
     wait_for(lambda: part_of(path).exists() or path.exists())
@@ -314,7 +315,7 @@ def test_a_recorder_killed_at_any_moment_leaves_a_file_that_opens_and_lacks_less
         stream = telemetry.stream("leader", 1000.0)
         values = stream.channel("q", 20, "rad")
         telemetry.freeze({})
-        never = FORK.Event()
+        never = Latch(FORK)
         paths = [tmp_path / f"{index}.mcap" for index in range(20)]
         children = [FORK.Process(target=record_process, args=(telemetry.path, path, never)) for path in paths]
         for child in children:
@@ -342,7 +343,7 @@ def test_a_recorder_killed_at_any_moment_leaves_a_file_that_opens_and_lacks_less
 
 def orphan(ring_path, path, connection) -> None:
     """A parent that starts a recorder and waits to be killed."""
-    never = SPAWN.Event()
+    never = Latch(SPAWN)
     child = SPAWN.Process(target=record_process, args=(ring_path, path, never))
     child.start()
     connection.send(child.pid)
@@ -365,7 +366,7 @@ def test_a_recorder_whose_parent_is_killed_finishes_the_file(telemetry, path) ->
 
 def test_the_child_process_survives_a_keyboard_interrupt(telemetry, path) -> None:
     """Ctrl-C reaches the whole group; the parent decides when the recording ends."""
-    stop = SPAWN.Event()
+    stop = Latch(SPAWN)
     child = SPAWN.Process(target=record_process, args=(telemetry.path, path, stop))
     child.start()
     assert child.pid is not None
@@ -379,7 +380,7 @@ def test_the_child_process_survives_a_keyboard_interrupt(telemetry, path) -> Non
 
 def test_the_child_process_says_on_one_line_why_it_cannot_record(telemetry, tmp_path, capfd) -> None:
     """Exit code 2 and no traceback."""
-    never = SPAWN.Event()
+    never = Latch(SPAWN)
     child = SPAWN.Process(target=record_process, args=(telemetry.path, tmp_path / "no" / "run.mcap", never))
     child.start()
     child.join()

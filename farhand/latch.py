@@ -1,0 +1,37 @@
+"""Latch: a word from one process to another that neither can hang on, whatever becomes of the other."""
+
+from __future__ import annotations
+
+import time
+from multiprocessing.context import BaseContext
+
+GLANCE = 0.01  # [s], between two looks
+
+
+class Latch:
+    """Set by one process and waited for by another.
+
+    :class:`multiprocessing.Event` serves as long as nobody dies: whoever sets it waits until every sleeper has woken,
+    and one that was killed asleep never does. This one is a shared byte that the waiting side looks at.
+
+    Args:
+        context: of the processes that share it.
+    """
+
+    def __init__(self, context: BaseContext) -> None:
+        self._set = context.RawValue("b", 0)
+
+    def set(self) -> None:
+        """Let whoever waits go on."""
+        self._set.value = 1
+
+    def clear(self) -> None:
+        """Let whoever comes next wait."""
+        self._set.value = 0
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is set, but at most that long [s]; whether it is."""
+        deadline = time.monotonic() + seconds
+        while not self._set.value and (left := deadline - time.monotonic()) > 0.0:
+            time.sleep(min(left, GLANCE))
+        return bool(self._set.value)
