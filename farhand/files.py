@@ -91,7 +91,7 @@ class Table:
 
 
 def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
-    """Read a CSV file whose header names at least these columns, in any order.
+    """Read a CSV file whose header names at least these columns, in any order; lines that begin with # are left out.
 
     Args:
         path: of the file.
@@ -102,7 +102,7 @@ def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
         FileError: the file cannot be read.
         BadValue: it is no such table; the message names the line.
     """
-    table = [(line, row) for line, row in _lines(path) if any(word.strip() for word in row)]
+    table = [(line, row) for line, row in _lines(path) if any(word.strip() for word in row) and row[0][:1] != "#"]
     if not table:
         raise BadValue(f"{path.name} is empty (need the columns {','.join(columns)})")
     header = [name.strip() for name in table[0][1]]
@@ -110,7 +110,8 @@ def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
     missing = [name for name in columns if name not in header]
     if missing:
         words = "the columns" if len(missing) > 1 else "the column"
-        other = next((f"; it is separated by {what}, not commas" for mark, what in _MARKS if told.count(mark) > 1), "")
+        marks = [what for mark, what in _MARKS if len(header) == 1 and told.count(mark) > 1]
+        other = f"; it is separated by {marks[0]}, not commas" if marks else ""
         raise BadValue(f"{path.name} lacks {words} {','.join(missing)} (header: {told}{other})")
     if len(set(header)) < len(header):
         raise BadValue(f"{path.name} names a column twice: {told}")
@@ -123,7 +124,7 @@ def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
     return Table(path.name, header, list(found), list(lines))
 
 
-_MARKS = ((";", "semicolons"), ("\t", "tabs"))
+_MARKS = ((";", "semicolons"), ("\t", "tabs"), (" ", "spaces"))
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
@@ -135,7 +136,7 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise BadValue(f"{path.name} is not a text file")
+        raise BadValue(f"{path.name} is not a text file, or not in UTF-8")
     reader = csv.reader(io.StringIO(text), skipinitialspace=True)
     found, line = [], 1
     try:

@@ -23,10 +23,11 @@ def table(tmp_path, content: str | bytes):
         "\ufeffa,b,c\r\n1,2,x\r\n3,4,y",
         ' a , "b",c\n\n 1 , "2" ,x\n\n3,4,y\n\n',
         "c,b,a\nx,2,1\ny,4,3\n",
+        "# a log, of mine\na,b,c\n1,2,x\n# half\n3,4,y\n",
     ],
 )
 def test_the_same_numbers_in_any_spelling(tmp_path, content):
-    """Order, blanks, quotes, line ends and a byte order mark change nothing."""
+    """Order, blanks, quotes, line ends, comments and a byte order mark change nothing."""
     np.testing.assert_array_equal(table(tmp_path, content).numbers("a", "b"), [[1.0, 2.0], [3.0, 4.0]])
 
 
@@ -39,9 +40,11 @@ def test_the_same_numbers_in_any_spelling(tmp_path, content):
         ("a,c\n1,2\n", "lacks the column b "),
         ("x,y\n1,2\n", "lacks the columns a,b "),
         ("a;b;c\n1;2;3\n", "separated by semicolons, not commas"),
+        ("a b c\n1 2 3\n", "separated by spaces, not commas"),
         ("a,b,a\n1,2,3\n", "names a column twice"),
         ("a,b\n1,2\n3\n", "line 3 has 1 values, not 2"),
         (b"\xff\xfe", "not a text file"),
+        ("a,b\n1,é\n".encode("latin-1"), "not in UTF-8"),
     ],
 )
 def test_what_is_no_such_table_is_refused_on_one_line(tmp_path, content, words):

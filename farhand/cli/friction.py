@@ -119,7 +119,7 @@ def protocol(
 ) -> None:
     """Write what motion to run on a joint: steady speeds, sweep, break-away ramps and loops, with instructions.
 
-    Columns are t [s], mode, setpoint [rad/s or N·m], phase and instruction; set points change linearly between rows.
+    Columns are t (s), mode, setpoint (rad/s or N·m), phase and instruction; set points change linearly between rows.
 
     Example: [bold]farhand friction protocol --robot ur5e --joint 6 --out protocol.csv[/bold]
     """

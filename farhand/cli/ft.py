@@ -34,6 +34,9 @@ ft = typer.Typer(
     rich_markup_mode="rich",
 )
 
+RARE = 1.0
+"""Time between readings from which on drift and contact cannot be told apart, [s]."""
+
 Raw = Annotated[Path, typer.Argument(metavar="RAW.csv", help="Recording of the sensor.")]
 ToolFile = Annotated[Path, typer.Option("--tool", metavar="TOOL.json", help="Calibration from farhand ft calibrate.")]
 ToolId = Annotated[str, typer.Option("--tool-id", metavar="NAME", help="Name of the tool; another one is refused.")]
@@ -171,7 +174,15 @@ def _finish(
 
 def remarks(readings: Readings, tool: Tool, clean: Compensated) -> list[str]:
     """What a user should know about a compensated recording, one line each."""
+    import numpy as np
+
     found = []
+    apart = float(np.median(np.diff(readings.time))) if len(readings) > 1 else 0.0
+    if apart >= RARE and clean.drift.any():
+        found.append(
+            f"the readings are {apart:.3g} s apart, too far to tell drift from contact: is t in s? Otherwise use "
+            "--drift none"
+        )
     if tool.sign < 0.0:
         found.append(opposite_sign(tool))
     if tool.thermal is not None and readings.temperature is None:
@@ -188,7 +199,7 @@ def opposite_sign(tool: Tool) -> str:
     """The line that says so."""
     return (
         f"opposite sign: the fitted mass is negative ({tool.mass:.4g} kg), so the sensor reports what it exerts on the "
-        "tool; compensation keeps that sign"
+        "tool, or the base's z axis points down; compensation keeps that sign"
     )
 
 

@@ -56,7 +56,7 @@ def ik(
 ) -> None:
     """Find joints for every pose of the tool in a file.
 
-    The result has one line per pose: q1 … qn [rad or m], status, position_error [m], rotation_error [rad], iterations
+    The result has one line per pose: q1 … qn (rad or m), status, position_error (m), rotation_error (rad), iterations
     and time_us. Only joints with the status solved meet their pose inside the limits; the others are the closest found.
 
     Example: [bold]farhand ik ur5e poses.csv --out joints.csv[/bold]

@@ -226,8 +226,9 @@ def _estimate(value: float, half: float, unit: str, low: float = 0.0, known: boo
 def _inertia(whole: Sliding, given: float | None, ready: Prepared) -> Estimate:
     if given is not None:
         return Estimate(given, given, given, "kg·m²", True)
-    known = ready.coverage.accelerates
-    return _estimate(whole.values["inertia"], whole.half("inertia"), "kg·m²", known=known)
+    value = whole.values["inertia"]
+    half = whole.half("inertia") + ready.motion.haze * value  # noise of the acceleration makes inertia look smaller
+    return _estimate(value, half, "kg·m²", known=ready.coverage.accelerates)
 
 
 def _offset(whole: Sliding) -> Estimate:
@@ -245,6 +246,8 @@ def _parameters(model: str, whole: Sliding, ready: Prepared) -> tuple[dict[str, 
     notes: list[str] = []
     if "breakaway" in declared and "breakaway" not in out:
         out["breakaway"] = replace(out["coulomb"], identified=False, low=None, high=None)
+    if "fresh_breakaway" in declared:
+        out["fresh_breakaway"] = replace(out["breakaway"], identified=False, low=None, high=None)
     if "stiffness" in declared:
         from farhand.friction.fit_bristles import bristle_parameters
 
@@ -351,5 +354,6 @@ def _holdout(model: str, terms: Terms, ready: Prepared, parameters: dict[str, Es
 def _consistent(kept: dict[str, float], fresh: dict[str, float]) -> dict[str, float]:
     """Break-away friction is never below Coulomb friction."""
     if "breakaway" in kept and "coulomb" in fresh:
-        return {"breakaway": max(fresh.get("breakaway", kept["breakaway"]), fresh["coulomb"])}
+        top = max(fresh.get("breakaway", kept["breakaway"]), fresh["coulomb"])
+        return {name: top for name in ("breakaway", "fresh_breakaway") if name in kept}
     return {}

@@ -125,7 +125,7 @@ def _why(top: float, tick: float, seen: bool, limits: Search) -> str:
     if tick > 0.0 and not seen:
         return (
             f"stiffness before sliding is not identified: one encoder tick is {tick:.3g} rad, and the joint breaks "
-            f"away within less than {SEEN:g} of them; it is at least about {top / tick:.3g} N·m/rad"
+            f"away within less than {SEEN:g} of them; it is at least about {top / (SEEN * tick):.3g} N·m/rad"
         )
     if limits.low > 0.0:
         return f"stiffness before sliding is not identified: the data only say it is above {limits.low:.3g} N·m/rad"

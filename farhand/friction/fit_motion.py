@@ -247,7 +247,15 @@ def _noise(pieces: list[Piece], bandwidth: float, tick: float, source: str) -> f
 def _speed(piece: Piece, width: float, source: str) -> Array:
     if source == "velocity":
         return gaussian_filter1d(piece.velocity, width, mode="nearest")
-    return gaussian_filter1d(piece.position, width, order=1, mode="nearest") / piece.step
+    slope = gaussian_filter1d(piece.position, width, order=1, mode="nearest", truncate=REACH) / piece.step
+    return slope / _slope_gain(width)
+
+
+def _slope_gain(width: float) -> float:
+    """What the derivative's kernel makes of a straight line of slope 1: cut off at :data:`REACH`, a little less."""
+    x = np.arange(-int(REACH * width + 0.5), int(REACH * width + 0.5) + 1)
+    weight = np.exp(-0.5 * (x / width) ** 2)
+    return float((weight @ x**2) / weight.sum() / width**2)
 
 
 def _rate_gain(width: float, step: float) -> float:

@@ -9,7 +9,15 @@ from scipy.ndimage import median_filter
 
 from farhand.friction.fit_data import Recording
 from farhand.friction.fit_motion import Motion, best_motion, find_tick, motion_at, pieces_of, unwrapped
-from farhand.friction.fit_static import Terms, fit_sliding, predicted, sliding_samples, torque_delay, uncertainty
+from farhand.friction.fit_static import (
+    Terms,
+    fit_sliding,
+    predicted,
+    sliding_samples,
+    torque_delay,
+    travelled,
+    uncertainty,
+)
 from farhand.friction.fit_warnings import Coverage, coverage, unsigned
 
 Array = np.ndarray
@@ -19,6 +27,15 @@ SPIKE = 10.0
 
 SIGN_ROUNDS = 4
 """Fits by which the lost sign of a torque is found."""
+
+SETTLED = 4.0
+"""Squared error just after a rest or a reversal, over the usual one, above which the joint has yet to slide."""
+
+SETTLE_ROUNDS = 12
+"""How often more of the way after a rest is left out, at most."""
+
+SETTLE_WAYS = np.geomspace(1e-5, 1.0, 31)
+"""Ways after a rest or a reversal that are told apart, as shares of the longest."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +57,15 @@ def prepare(found: Recording, inertia: float | None = None) -> Prepared:
         notes.append(f"{found.repeated} samples repeat the time before and were left out")
     found, spikes = _without_spikes(found)
     if spikes:
-        notes.append(f"{spikes} samples of the torque stand out from their neighbours and were replaced")
+        words = "sample of the torque stands" if spikes == 1 else "samples of the torque stand"
+        notes.append(f"{spikes} {words} out from the neighbours; the median of these was taken")
     if unsigned(found):
         found = _signed(found, inertia)
         notes.append(
             "torque has no sign although the joint moves both ways: it was given the sign that the motion asks for"
         )
-    motion = best_motion(found, uncertainty)
-    used = sliding_samples(motion)
-    late = 0.0
+    motion, settling = _sliding_motion(found, inertia)
+    used, late = sliding_samples(motion, settling), 0.0
     for _ in range(2):
         delay = torque_delay(motion, used)
         if delay == 0.0:
@@ -56,11 +73,51 @@ def prepare(found: Recording, inertia: float | None = None) -> Prepared:
         late += delay
         found = replace(found, torque=np.interp(found.time - delay, found.time, found.torque))
         motion = motion_at(pieces_of(found, motion.tick), motion.bandwidth, motion.tick, motion.source)
-        used = sliding_samples(motion)
+        used = sliding_samples(motion, _settling(motion, inertia))
     if abs(late) > 0.75 / motion.rate:
         way = "ahead of" if late > 0.0 else "behind"
         notes.append(f"torque is {1e3 * abs(late):.2g} ms {way} the motion, which was put right")
     return Prepared(found, motion, used, coverage(motion, used), tuple(notes))
+
+
+def _sliding_motion(found: Recording, inertia: float | None) -> tuple[Motion, float]:
+    """The motion in the best band, and the way after a rest or a reversal before the joint slides, [rad].
+
+    What happens on that way counts against wide bands, which show it best, so the band is chosen again without it.
+    """
+    motion = best_motion(found, uncertainty)
+    settling = _settling(motion, inertia)
+    if settling > 0.0:
+        motion = best_motion(found, lambda one: uncertainty(one, settling))
+        settling = _settling(motion, inertia)
+    return motion, settling
+
+
+def _settling(motion: Motion, inertia: float | None) -> float:
+    """Way after a rest or a reversal over which a joint that gives before it slides is off every sliding curve, [rad].
+
+    A coarse encoder hides that way anyhow. A fine one shows it, and as part of the sliding curve it would bend the
+    peak. As long as the error stands out there, its worst part is left out and the curve is fitted anew.
+    """
+    way, used, settling = travelled(motion), sliding_samples(motion), 0.0
+    most = 0.5 * np.count_nonzero(used)
+    ways = SETTLE_WAYS * float(way[used].max())
+    for _ in range(SETTLE_ROUNDS):
+        squares = fit_sliding(motion, Terms(stribeck=True, shape=None, inertia=inertia), used).residual[used] ** 2
+        bins = np.digitize(way[used], ways)
+        count = np.bincount(bins, minlength=len(ways) + 1)
+        error = np.bincount(bins, squares, minlength=len(ways) + 1) / np.maximum(count, 1)
+        usual = float(np.median(error[count > 0]))
+        full = np.flatnonzero(count >= 8)
+        if not len(full) or error[full[0]] < SETTLED * usual:
+            break
+        near = full[error[full] < 0.25 * error[full[0]]]
+        wider = float(ways[near[0] - 1]) if len(near) else np.inf
+        fewer = sliding_samples(motion, wider)
+        if np.count_nonzero(fewer) < most:
+            break
+        settling, used = wider, fewer
+    return settling
 
 
 def _without_spikes(found: Recording) -> tuple[Recording, int]:

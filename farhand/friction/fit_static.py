@@ -131,18 +131,32 @@ def half_interval(variance: float, freedom: int) -> float:
     return float(student.ppf(0.975, max(freedom, 1)) * np.sqrt(max(variance, 0.0)))
 
 
-def sliding_samples(motion: Motion) -> Array:
+def sliding_samples(motion: Motion, settling: float = 0.0) -> Array:
     """Samples of which the direction of motion is known over the whole kernel.
 
     A joint that turns round within a few ticks, or within the kernel, is seen too late or too early; so is one at rest.
+
+    Args:
+        motion: what the joint did.
+        settling: way after a rest or a reversal that is left out too, [rad].
     """
     speed = np.abs(motion.velocity)
     still = speed < motion.slowest
     pace = np.abs(motion.acceleration)
     turning = (speed**2 < TURN * pace * motion.tick) | (speed < BLUR * pace * motion.width)
+    turning |= travelled(motion) < settling
     clear = motion.smooth((still | turning).astype(float)) < AT_REST
     rough = motion.smooth(still.astype(float)) < AT_REST
     return clear if np.count_nonzero(clear) > 0.5 * np.count_nonzero(rough) else rough
+
+
+def travelled(motion: Motion) -> Array:
+    """How far the joint has come since it last was at rest or turned round, n [rad]."""
+    still = np.abs(motion.velocity) < motion.slowest
+    way = np.sign(motion.velocity)
+    fresh = still | (np.diff(way, prepend=0.0) != 0.0) | (np.diff(motion.piece, prepend=-1) != 0)
+    since = np.maximum.accumulate(np.where(fresh, np.arange(len(way)), 0))
+    return np.abs(motion.position - motion.position[since])
 
 
 def columns(motion: Motion, terms: Terms, stribeck_velocity: float = 1.0, shape: float = 2.0) -> Array:
@@ -307,13 +321,17 @@ def freer_error(motion: Motion, used: Array) -> float:
     return float(np.sqrt(left))
 
 
-def uncertainty(motion: Motion) -> float:
+def uncertainty(motion: Motion, settling: float = 0.0) -> float:
     """How badly this motion tells dry and viscous friction apart, [(N·m)²]; says how good a band is.
 
     A wide band lets the noise of the encoder in, a narrow one blurs reversals until dry friction looks like viscous
     friction. The variance of the two torques shows both.
+
+    Args:
+        motion: what the joint did.
+        settling: way after a rest or a reversal that is left out, [rad].
     """
-    used = sliding_samples(motion)
+    used = sliding_samples(motion, settling)
     if np.count_nonzero(used) < FEWEST // 2:
         return np.inf
     v, rms = motion.velocity, float(np.sqrt(np.mean(motion.velocity**2)))

@@ -36,6 +36,12 @@ BENT = 0.2
 HIGH = 0.1
 """… if its height is more than this share of dry friction."""
 
+CLIPPED, CLIPPED_LEFT = 0.02, 0.005
+"""Share of samples at exactly the largest torque that shows a limit, unless the model leaves less than this share …"""
+
+CLIPPED_SPEEDS = 0.2
+"""… and they cover this share of the speeds: at one speed, the same torque is no wonder."""
+
 AGAINST = 0.2
 """Mean power against the motion, as a share of what torque and speed could have, by which the sign must be wrong."""
 
@@ -97,7 +103,8 @@ def trusted(result: Fit, whole: Sliding, seen: Coverage) -> tuple[dict[str, Esti
     """The parameters with those that cannot be trusted marked as not identified, and why, one line each."""
     doubted: set[str] = set()
     lines: list[str] = []
-    for names, line in (_unfit(result), _one_sided(result), _bent(result, whole, seen), _faint(result)):
+    checks = (_clipped(result), _unfit(result), _one_sided(result), _bent(result, whole, seen), _faint(result))
+    for names, line in checks:
         if line and (names - doubted or not names):
             lines.append(line)
         doubted |= names
@@ -107,6 +114,23 @@ def trusted(result: Fit, whole: Sliding, seen: Coverage) -> tuple[dict[str, Esti
 
 def _marked(one: Estimate) -> Estimate:
     return replace(one, identified=False, low=None, high=None)
+
+
+def _clipped(result: Fit) -> tuple[set[str], str]:
+    """A torque that stops at a limit of the drive or the logger is not what moved the joint."""
+    data, motion = result.data, result.motion
+    if data is None or result.rms_error < CLIPPED_LEFT * result.rms_torque:
+        return set(), ""
+    speed = np.abs(np.interp(data.time, motion.time, motion.velocity))
+    for end in (float(data.torque.max()), float(data.torque.min())):
+        at = data.torque == end
+        share = float(at.mean())
+        if share > CLIPPED and np.ptp(np.quantile(speed[at], [0.05, 0.95])) > CLIPPED_SPEEDS * speed.max():
+            return set(CURVE), (
+                f"the torque is exactly {end:.4g} N·m in {100 * share:.0f} % of the samples and never beyond: the "
+                "drive or the logger is at its limit, so friction is not identified; log a run that needs less torque"
+            )
+    return set(), ""
 
 
 def _unfit(result: Fit) -> tuple[set[str], str]:
@@ -121,6 +145,7 @@ def _unfit(result: Fit) -> tuple[set[str], str]:
     return set(CURVE), (
         f"{result.model} leaves {100 * left:.0f} % of the torque (root mean square) where a freer curve leaves "
         f"{100 * freer:.1f} %: its parameters are not identified; try --model auto"
+        + (", or without --inertia" if result.inertia.low == result.inertia.high else "")
     )
 
 

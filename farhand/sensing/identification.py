@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from farhand.errors import BadValue, UnknownName
+from farhand.sensing.misread import check_axes, check_orientation, drifting, mounting, scattered, spikes
 from farhand.sensing.poses import Poses, advice_on, at_rest, check_poses, poses_of
 from farhand.sensing.readings import Readings
 from farhand.sensing.tool import Thermal, Tool, quantile
@@ -25,6 +26,9 @@ FAR = 8.0
 
 TURNED = 3.0
 """How many times better a fit with the sensor's yaw must explain the poses to be recommended."""
+
+HEAVIEST = 100.0
+"""Mass above which the unit of the forces is asked after, [kg]."""
 
 _FIXED = 10  # m, m r, b_f, b_τ
 
@@ -97,11 +101,16 @@ def identify(
         raise UnknownName("weighting", weighting, WEIGHTINGS)
     total = len(readings)
     readings = readings.where(at_rest(readings))
+    moving, wrong = total - len(readings), spikes(readings)
+    stray = _stray(readings.time[wrong])
+    readings = readings.where(~wrong)
     poses = poses_of(readings)
     check_poses(poses)
+    check_axes(readings, poses)
+    check_orientation(readings, poses)
     fit = _Fit(poses, gravity, yaw, _fit_thermal(readings, thermal))
     fit.solve(poses.count if weighting == "sample" else np.ones(len(poses)))
-    turned = [] if yaw else _turned(fit)
+    turned = [] if yaw else _turned(fit) or mounting(poses)
     try:
         if weighting == "auto":
             fit.solve(*fit.weights(readings))
@@ -112,9 +121,18 @@ def identify(
     tool = replace(tool, noise=_noise(readings, tool, poses))
     rest = readings.wrench - tool.bias_at(readings.temperature, len(readings)) - tool.weight(readings.up)
     before, after = _norms(readings.wrench), _norms(rest)
-    misfits = _misfits(left * np.sqrt(fit.share), readings, poses)
-    advice = (*turned, *advice_on(poses), *_advice(tool), *misfits)
-    return Identification(tool, poses, left, before, after, advice, total - len(readings))
+    causes = turned or drifting(left, tool.noise, readings, poses)
+    causes = causes or _misfits(left * np.sqrt(fit.share), readings, poses) or scattered(left, tool.noise, poses)
+    advice = (*stray, *causes, *advice_on(poses), *_advice(tool, noisy=not causes))
+    return Identification(tool, poses, left, before, after, advice, moving)
+
+
+def _stray(times: Array) -> list[str]:
+    """Says which single readings were left out."""
+    if not len(times):
+        return []
+    words = "reading stands" if len(times) == 1 else "readings stand"
+    return [f"{len(times)} {words} far out from the neighbours (first at t = {times[0]:.6g} s) and counted for nothing"]
 
 
 def _turned(fit: _Fit) -> list[str]:
@@ -284,16 +302,19 @@ def _noise(readings: Readings, tool: Tool, poses: Poses) -> Array:
     return np.sqrt(((rest - mean[poses.member]) ** 2).sum(axis=0) / freedom)
 
 
-def _advice(tool: Tool) -> list[str]:
-    """What the uncertainty and the numbers themselves tell."""
+def _advice(tool: Tool, noisy: bool) -> list[str]:
+    """What the uncertainty and the numbers themselves tell; more readings help if only noise is left."""
     found = []
     half = quantile(tool.freedom) * np.sqrt(np.diag(tool.covariance))
     if half[0] > 0.01 * abs(tool.mass):
-        share = 100.0 * half[0] / abs(tool.mass)
-        found.append(f"the mass is known to ± {share:.2g} % only: take more readings per pose, or more poses")
+        share, more = 100.0 * half[0] / abs(tool.mass), ": take more readings per pose, or more poses" if noisy else ""
+        found.append(f"the mass is known to ± {share:.2g} % only{more}")
     if half[1:4].max() > 0.002:
         axis, reach = "xyz"[int(np.argmax(half[1:4]))], 1e3 * half[1:4].max()
-        found.append(f"the centre of mass is known to ± {reach:.2g} mm only ({axis}): take more readings per pose")
+        more = ": take more readings per pose" if noisy else ""
+        found.append(f"the centre of mass is known to ± {reach:.2g} mm only ({axis}){more}")
+    if abs(tool.mass) > HEAVIEST:
+        found.append(f"the tool weighs {abs(tool.mass):.3g} kg: are the forces in N?")
     if np.linalg.norm(tool.com) > 0.5:
         found.append(f"the centre of mass lies {np.linalg.norm(tool.com):.2g} m away: are the torques in N·m?")
     return found

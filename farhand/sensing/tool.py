@@ -210,7 +210,8 @@ def load_tool(path: str | Path, *, tool_id: str = "", sensor_id: str = "") -> To
     tool = _tool(content, path.name)
     for kind, wanted, found in (("tool", tool_id, tool.tool_id), ("sensor", sensor_id, tool.sensor_id)):
         if wanted and wanted != found:
-            raise Mismatch(f"{path.name} belongs to {kind} {found or 'without a name'!r}, not to {wanted!r}")
+            owner = f"{kind} {found!r}" if found else f"a {kind} without a name"
+            raise Mismatch(f"{path.name} belongs to {owner}, not to {wanted!r}")
     return tool
 
 

@@ -272,3 +272,21 @@ def test_a_recording_in_contact_throughout_is_called_so(farhand_command, rng, tr
     assert said.code == 0 and said.err.count("\n") == 1 and "every reading counts as contact" in said.err
     assert "without contact" not in said.out and "force with contact" in said.out
     assert "none: no reading is free of contact" in said.out and "every reading, up to" in said.out
+
+
+def test_a_time_in_another_unit_is_asked_after(farhand_command, raw, tool, tmp_path):
+    """Readings ten seconds apart are milliseconds, or too rare to tell drift from contact."""
+    words = ("--tool", tool, "--out", tmp_path / "out.csv")
+    assert farhand_command("ft", "compensate", raw, *words).err == ""
+    readings = read_readings(raw)
+    write_readings(tmp_path / "ms.csv", replace(readings, time=1e3 * readings.time))
+    assert "is t in s?" in farhand_command("ft", "compensate", tmp_path / "ms.csv", *words).err
+    assert farhand_command("ft", "compensate", tmp_path / "ms.csv", *words, "--drift", "none").err == ""
+
+
+def test_a_tool_without_a_name_is_said_to_have_none(farhand_command, raw, tmp_path):
+    """Not called by the name 'without a name'."""
+    assert farhand_command("ft", "calibrate", raw, "--out", tmp_path / "tool.json").code == 0
+    words = ("--tool", tmp_path / "tool.json", "--tool-id", "drill", "--out", tmp_path / "out.csv")
+    said = farhand_command("ft", "compensate", raw, *words)
+    assert said.code == 2 and "belongs to a tool without a name, not to 'drill'" in said.err

@@ -153,3 +153,19 @@ def test_what_does_not_exist_is_named_with_what_does(farhand_command, tmp_path):
 def test_the_help_has_an_example(farhand_command):
     """A newcomer copies it and goes on from there."""
     assert "Example: farhand ik" in farhand_command("ik", "--help").out
+
+
+def test_poses_in_millimetres_are_asked_after(farhand_command, tmp_path):
+    """All of them far beyond reach; a pose merely out of reach says nothing of the kind."""
+    rows = reachable("ur5e", 4)
+    for factor, asked in ((1000.0, True), (3.0, False)):
+        far = [[*(factor * x for x in row[:3]), *row[3:]] for row in rows]
+        said = farhand_command("ik", "ur5e", write(tmp_path / "p.csv", far), "--out", tmp_path / "q.csv")
+        assert said.code == 0 and ("are x,y,z in m?" in said.err) == asked
+
+
+def test_the_summary_is_one_line_however_long_the_path(farhand_command, tmp_path):
+    """A path broken in two cannot be copied."""
+    out = tmp_path / ("long" * 20) / "q.csv"
+    said = farhand_command("ik", "ur5e", write(tmp_path / "p.csv", reachable("ur5e", 2)), "--out", out)
+    assert said.code == 0 and said.out.endswith(f"joints in {out}\n")

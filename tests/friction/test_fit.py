@@ -271,3 +271,74 @@ def test_slow_motion_alone_does_not_pretend_to_know_viscous_friction(joint):
     """Below 0.1 rad/s it is but a twentieth of the torque."""
     found = fit(log(joint, "steps", fastest=0.1, seconds=40.0), "kfm")
     assert not found.parameters["viscous"].identified
+
+
+def test_a_straight_line_keeps_its_slope(joint):
+    """The kernel that smooths velocity is cut off: taken as it is, it makes viscous friction 0.1 % too large."""
+    plain, errors = replace(joint, coulomb=1e-9, breakaway=1e-9), []
+    for seed in range(4):
+        found = fit(log(plain, "steps", seconds=20.0, rate=500.0, seed=seed), "viscous").parameters["viscous"]
+        errors.append(found.value / plain.viscous - 1.0)
+        assert found.low <= plain.viscous <= found.high
+    assert abs(np.mean(errors)) < 5e-4
+
+
+@pytest.mark.parametrize("tick", [0.0, TICK / 16, TICK / 200])
+def test_a_fine_encoder_does_not_bend_the_peak_of_a_joint_that_gives_before_it_slides(tick):
+    """LuGre friction along starts and stops: the way before sliding is no part of the sliding curve."""
+    truth = {"coulomb": 0.8, "breakaway": 1.3, "stribeck_velocity": 0.15, "shape": 1.5, "viscous": 0.4}
+    joint, rate, rng = make("lugre", **truth, stiffness=4000.0, damping=4.0), 500.0, np.random.default_rng(0)
+    time, v, k, begin = np.arange(0.0, 40.0, 1.0 / rate), np.zeros(20000), 0, 0.0
+    while begin < 40.0:
+        speed, lasts = 2.0 * rng.choice([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0]), rng.uniform(1.0, 3.0)
+        part = np.clip(np.minimum(time - begin, begin + lasts - time) / (0.15 * lasts), 0.0, 1.0)
+        v, k, begin = v + (-1) ** k * speed * part, k + 1, begin + lasts + 0.3
+    torque = 0.05 * np.gradient(v, time) + np.array([joint.step(np.array([one]), 1.0 / rate)[0] for one in v])
+    position = np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]) / rate)])
+    position = np.round(position / tick) * tick if tick else position
+    torque += 0.02 * np.sqrt(np.mean(torque**2)) * rng.standard_normal(len(time))
+    found = fit(recording(np.column_stack([time, position, np.gradient(position, time), torque])), "lugre")
+    for name, value in truth.items():
+        assert found.parameters[name].identified
+        assert found.parameters[name].value == pytest.approx(value, rel=0.04), name
+    if tick == 0.0:
+        assert found.parameters["stiffness"].value == pytest.approx(4000.0, rel=0.15)
+
+
+def test_a_coarse_encoder_widens_the_interval_of_the_inertia(joint):
+    """Noise of the acceleration makes inertia look smaller; the interval allows for it."""
+    inside = []
+    for seed in range(12):
+        one = fit(log(joint, "sweep", seconds=20.0, rate=500.0, tick=4.0 * TICK, seed=seed), "kfm").inertia
+        inside.append(one.low <= joint.inertia <= one.high)
+    assert np.mean(inside) > 0.8
+
+
+def test_armstrong_is_fitted_to_joints_larger_than_its_defaults():
+    """Break-away after a short rest is not in a log of sliding: it follows the one that is found."""
+    big = Joint(coulomb=0.8, breakaway=1.3, stribeck_velocity=0.15, viscous=0.4, inertia=0.05)
+    found = fit(log(big, "steps", seconds=30.0, rate=500.0), "armstrong")
+    assert found.parameters["breakaway"].value == pytest.approx(1.3, rel=0.1)
+    assert not found.parameters["fresh_breakaway"].identified
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.12, 0.12), (-9.0, 0.1)])
+def test_a_torque_at_its_limit_identifies_nothing(joint, low, high):
+    """A drive that gives no more, both ways or one way; the friction above the limit was never recorded."""
+    table = log(joint, "random", seconds=20.0)
+    found = fit(replace(table, torque=np.clip(table.torque, low, high)), "kfm")
+    assert not any(one.identified for name, one in found.parameters.items())
+    assert said(found, "at its limit")
+
+
+def test_dry_friction_without_noise_is_no_limit_of_the_torque():
+    """A made-up joint without inertia: the torque is the same at all speeds, and the model says so."""
+    plain = Joint(coulomb=0.06, breakaway=0.06, viscous=0.0, inertia=0.0)
+    found = fit(log(plain, "steps", seconds=20.0, noise=0.0), "coulomb")
+    assert found.parameters["coulomb"].identified and not said(found, "at its limit")
+
+
+def test_a_given_inertia_that_cannot_be_is_asked_after(joint):
+    """A hundred times the joint's own."""
+    found = fit(log(joint, "random", seconds=20.0), "kfm", inertia=100.0 * joint.inertia)
+    assert said(found, "without --inertia")

@@ -313,6 +313,7 @@ def restart(arm, settings, position, rotation, begin, q):
             break
     q[:] = best
     linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE)
+    code = SOLVED if _met(linear, angular, tolerance) else code
     return code, linear, angular, max(done, more)
 
 
@@ -349,7 +350,10 @@ def closest(arm, settings, position, rotation, begin, reachable, q):
             best[:] = trial
     q[:] = best
     linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE)
-    return LIMITED if reachable else UNREACHABLE, linear, angular, max(done, more)
+    code = LIMITED if reachable else UNREACHABLE
+    if _met(linear, angular, tolerance):  # a stretched arm: rounding puts the pose beyond reach of every branch
+        code = SOLVED
+    return code, linear, angular, max(done, more)
 
 
 @compiled
