@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -114,6 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without µ gets a question mark, not a traceback
+    if arguments is None:  # a process of its own: guards judge numbers that are none, in words
+        warnings.simplefilter("ignore", RuntimeWarning)
     try:
         words = with_json_file(sys.argv[1:] if arguments is None else arguments)
         code = app(args=words, prog_name="farhand", standalone_mode=False)

@@ -36,6 +36,8 @@ def number(value: float | None) -> str:
     value = float(f"{value:.3g}")
     if value == 0.0 or not math.isfinite(value):
         return f"{value:g}"
+    if abs(value) >= 1e7:
+        return f"{value:.3g}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:.1g}" if digits > 6 else f"{value:.{digits}f}"
 

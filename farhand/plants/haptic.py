@@ -97,7 +97,7 @@ class HapticProfile:
 
     device: str = "device"
     force_peak: float = parameter(3.0, "N", "largest force", 0.0, 1000.0)
-    force_continuous: float = parameter(1.0, "N", "force kept up for ever", 0.0, 1000.0)
+    force_continuous: float = parameter(1.0, "N", "force kept up for ever", 0.01, 1000.0)
     heat_time: float = parameter(30.0, "s", "time constant of warming", 0.01, 1e5)
     torque_peak: float = parameter(0.0, "N·m", "largest torque of a driven wrist", 0.0, 100.0)
     stiffness_max: float = parameter(1000.0, "N/m", "stiffest wall it renders", 0.0, 1e6)

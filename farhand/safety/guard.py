@@ -91,10 +91,9 @@ class Guard:
         self._torque, self._share = limits.torque, np.zeros(len(limits.torque))
         middle = np.where(bounded, 0.5 * (low + high), 0.0)
         reach = np.where(bounded, 2.0 / np.maximum(high - low, 1e-9), 0.0)
-        with np.errstate(divide="ignore"):  # a limit of zero gives infinity, and then nothing but zero passes
-            self._inverse_torque = 1.0 / limits.torque
-            wrench = np.repeat([1.0 / np.float64(self.force), 1.0 / np.float64(self.moment)], 3)
-            self._scale = np.concatenate([reach, 1.0 / self._velocity, wrench])
+        self._inverse_torque = _inverse(limits.torque)
+        wrench = np.repeat(_inverse(np.array([self.force, self.moment])), 3)
+        self._scale = np.concatenate([reach, _inverse(self._velocity), wrench])
         self._centre = np.concatenate([middle, np.zeros(len(middle) + 6)])
         self._off = np.zeros(len(self._scale))
 
@@ -191,3 +190,8 @@ def _bad(sample: Sample) -> str:
         if len(wrong):
             return f"measured {word} {wrong[0] + 1}"
     return "the measured state"
+
+
+def _inverse(limits: Array) -> Array:
+    """One over limits; over a limit of zero a number so large that nothing but zero passes."""
+    return 1.0 / np.maximum(limits, 1e-100)

@@ -12,6 +12,8 @@ Array = np.ndarray
 def pink(n: int, rate: float, lowest: float, rng: np.random.Generator, channels: int = 6) -> Array:
     """Noise, n × channels, with a 1/f power spectrum above ``lowest``, nothing below it, and unit variance.
 
+    There is none if the band lies beyond half the rate.
+
     Args:
         n: samples.
         rate: samples per second, [Hz].
@@ -25,7 +27,7 @@ def pink(n: int, rate: float, lowest: float, rng: np.random.Generator, channels:
     shape[band] = frequency[band] ** -0.5
     spectrum = np.fft.rfft(rng.standard_normal((n, channels)), axis=0) * shape[:, None]
     expected = np.sqrt(2.0 * np.sum(shape**2) / n)  # of unit white noise through this shape
-    return np.fft.irfft(spectrum, n, axis=0) / expected
+    return np.fft.irfft(spectrum, n, axis=0) / (expected or 1.0)
 
 
 @dataclass(frozen=True)

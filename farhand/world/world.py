@@ -165,6 +165,12 @@ class Shared:
         self.ledger = Ledger([seat.v for seat in seats], model.dof_damping, model.opt.timestep)
 
 
+UNSTABLE = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
+"""Warnings of the engine that mean the end of a simulation; :attr:`World.unstable` tells of them."""
+
+mujoco.set_mju_user_warning(lambda text: None)  # else it writes a log file wherever the user happens to be
+
+
 class World:
     """One MuJoCo model assembled from robots, and the hands, walls and springs around them.
 
@@ -238,6 +244,11 @@ class World:
         """Step until ``to_ns``; steps are whole, so the world may stay up to one step behind."""
         while self.now_ns + self.step_ns <= to_ns:
             self._step()
+
+    @property
+    def unstable(self) -> bool:
+        """Whether the simulation went beyond all bounds, because something pushes too hard for its step."""
+        return any(self.data.warning[kind].number for kind in UNSTABLE)
 
     def mechanical_energy(self) -> float:
         """Kinetic plus gravitational energy of all robots, [J]."""

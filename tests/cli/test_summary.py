@@ -20,6 +20,7 @@ from farhand.rigs import build_rig
         (0.00123456, "0.00123"),
         (-0.5, "-0.500"),
         (2.3e-9, "2e-09"),
+        (8.4712e117, "8.47e+117"),
     ],
 )
 def test_a_number_has_three_digits(value, text):

@@ -158,6 +158,16 @@ def test_a_force_beyond_its_limit_trips(guard):
     assert "contact force 320.2 N (limit 300 N)" in guard.trip.reason
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_limit_of_zero_lets_zero_pass_and_nothing_else(guard):
+    """In silence: 0 times infinity is no number."""
+    guard.force = 0.0
+    guard.refresh()
+    assert guard.check(sample_of(), 0) and guard.trip is None
+    assert guard.check(sample_of(wrench=(0, 0, 1e-6, 0, 0, 0)), 1)
+    assert guard.trip.kind == "force"
+
+
 def test_a_contact_torque_beyond_its_limit_trips(guard):
     """Force and torque have limits of their own."""
     assert guard.check(sample_of(wrench=(0, 0, 0, 0, 0, -61.5)), 0)

@@ -40,6 +40,7 @@ def test_pink_noise_has_unit_variance_and_falls_with_the_frequency():
     band = (frequency > 8.0) & (frequency < 200.0)
     assert np.polyfit(np.log(frequency[band]), np.log(power[band]), 1)[0] == pytest.approx(-1.0, abs=0.1)
     assert power[frequency < 3.0].max() < 1e-3 * power[band].max()
+    assert not pink(100, 500.0, 251.0, np.random.default_rng(1)).any()  # a band beyond half the rate
 
 
 def test_vibration_grows_with_acceleration_and_hum_is_a_line_at_50_hertz():

@@ -292,3 +292,16 @@ def test_ground_springs_hang_an_arm():
     np.testing.assert_allclose(world.ports["arm"].tool.position, anchor, atol=1e-3)
     assert world.ports["arm"].work["spring"] <= loaded
     closes(world)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_a_simulation_beyond_all_bounds_says_so_and_leaves_no_file(tmp_path, monkeypatch):
+    """Too much damping for the step: every push is answered by a larger one."""
+    monkeypatch.chdir(tmp_path)
+    world = two_arms()
+    world.advance(10_000_000)
+    assert not world.unstable
+    world.touch("left", "hand", ImpedanceHand(path=Path([Move(0.0, 0.2, (0.1, 0.0, 0.0))]), damping=1e5))
+    world.advance(SECOND)
+    assert world.unstable
+    assert list(tmp_path.iterdir()) == []
