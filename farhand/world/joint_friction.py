@@ -36,7 +36,7 @@ class JointFriction:
         self.friction = friction
         self._data, self._dt = world.data, world.step_ns * 1e-9
         names = [mujoco.mj_id2name(world.model, mujoco.mjtObj.mjOBJ_JOINT, k) for k in range(world.model.njnt)]
-        own = [k for k, name in enumerate(names) if name.startswith(f"{robot}/")]
+        own = [k for k, name in enumerate(names) if name and name.startswith(f"{robot}/")]  # a loose object has none
         start = int(world.model.jnt_dofadr[own[0]])
         self._slice = slice(start, start + friction.joints)
         self._inertia = 1.0 / world.model.dof_invweight0[self._slice]
