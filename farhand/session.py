@@ -27,7 +27,7 @@ MOST_AT_ONCE = 64  # trips that hold at the same time
 
 
 class Advancing(Protocol):
-    """Simulated physics that the session carries along."""
+    """Simulated physics that the session carries along; one with an ``unstable`` says there why it lost itself."""
 
     def advance(self, to_ns: int) -> None:
         """Move on to ``to_ns``."""
@@ -151,6 +151,8 @@ class Session:
         """One tick."""
         for world in self.worlds:
             world.advance(due_ns)
+            if lost := getattr(world, "unstable", ""):
+                self._stop_all(due_ns, "invalid", lost)
         began = time.perf_counter_ns()
         self._tick(due_ns)
         self.tick_ns[self.ticks % TICKS_TIMED] = time.perf_counter_ns() - began
@@ -160,6 +162,8 @@ class Session:
         before = time.perf_counter_ns()
         for world in self.worlds:
             world.advance(due_ns)
+            if lost := getattr(world, "unstable", ""):
+                self._stop_all(due_ns, "invalid", lost)
         began = time.perf_counter_ns()
         cycle.meters["physics"].pending = began - before
         self._tick_timed(due_ns, began, cycle)
@@ -168,7 +172,7 @@ class Session:
         place = self.ticks % TICKS_TIMED
         self.tick_ns[place], self.late_ns[place] = took, late_ns
         if late_ns <= self._base_ns and self.deadlines.storms(False):
-            self._trip_all(due_ns)
+            self._stop_all(due_ns, "overrun", self.deadlines.reason(self._base_ns))
 
     def _fall_behind(self, due_ns: int, late_ns: int, end_ns: int) -> int:
         """Count an overrun, skip what the overrun policy says, and return the time of the tick to make, [ns]."""
@@ -184,13 +188,13 @@ class Session:
         self.skipped += skipped
         self.overruns += 1 + skipped
         if self.deadlines.storms(True, skipped):
-            self._trip_all(due_ns)
+            self._stop_all(due_ns, "overrun", self.deadlines.reason(self._base_ns))
         return due_ns
 
-    def _trip_all(self, now_ns: int) -> None:
-        """Overruns are storming: every station goes to still."""
+    def _stop_all(self, now_ns: int, kind: str, reason: str) -> None:
+        """Every station goes to still."""
         for station in self.stations:
-            station.guard.stop(now_ns, "overrun", self.deadlines.reason(self._base_ns))
+            station.guard.stop(now_ns, kind, reason)
 
     def _next_due(self) -> int:
         """When the next part is due, [ns]; parts of one rate and phase are due together."""

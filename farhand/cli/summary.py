@@ -131,12 +131,6 @@ def _warnings(rig: Rig, result: Result) -> Iterator[tuple[str, str]]:
     for command in result["commands"]:
         if command["outcome"].startswith("refused"):
             yield f"{command['command']} at {command['time']:g} s was {command['outcome']}", "yellow"
-    if rig.world.unstable:
-        step = 1e-6 * rig.world.step_ns
-        yield (
-            f"the simulation is unstable: a hand, wall or spring is too stiff or damped for steps of {step:g} ms",
-            "red",
-        )
     if rig.metrics.history.lost:
         yield f"{rig.metrics.history.lost} telemetry records came too fast for the metrics", "yellow"
 

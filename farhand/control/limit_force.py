@@ -106,13 +106,14 @@ class ContactForce:
         self.slope = self.approach * self.peak / self.zone  # γk [N/m]
         dl = MM * self.margin * self.zone  # [mm]
         G = self.peak - self.slope * self.zone * (1.0 - self.margin)  # [N]
-        least, most = 2.0 * math.tanh(0.5 * dl), math.sinh(min(dl, 500.0))
+        far = min(dl, 300.0)  # beyond, sinh and cosh are the same and soon too large to write down
+        least, most = 2.0 * math.tanh(0.5 * dl), math.sinh(far)
         if not least <= G < most:
             raise BadValue(
                 f"no contact force rises by {G:.4g} N within {dl:g} mm; it must be {least:.4g} N or more and below "
                 f"{most:.4g} N: change peak, approach or zone"
             )
-        w = (G * math.cosh(dl) - math.sinh(dl)) / (math.sinh(dl) - G)
+        w = (G * math.cosh(far) - math.sinh(far)) / (math.sinh(far) - G)
         self.beta = 0.5 * (dl + math.acosh(max(w, 1.0)))
         self.alpha = math.cosh(self.beta - 0.5 * dl) ** 2
         self.theta = self.peak - self.alpha * math.tanh(self.beta)

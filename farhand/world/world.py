@@ -165,8 +165,8 @@ class Shared:
         self.ledger = Ledger([seat.v for seat in seats], model.dof_damping, model.opt.timestep)
 
 
-UNSTABLE = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
-"""Warnings of the engine that mean the end of a simulation; :attr:`World.unstable` tells of them."""
+RUNAWAY = 1e12
+"""Sum of squared velocities above which a simulation has lost itself, [rad²/s²]."""
 
 mujoco.set_mju_user_warning(lambda text: None)  # else it writes a log file wherever the user happens to be
 
@@ -184,17 +184,19 @@ class World:
 
     Attributes:
         open_books: whether something outside moves a robot of this world, so that the energy account says nothing.
+        unstable: why the simulation lost itself, in words; it stands still from then on. Empty before.
     """
 
     def __init__(self, placed: Mapping[str, Placed], step_ns: int = 1_000_000, gravity: float = 9.81) -> None:
         self.placed = dict(placed)
         self.step_ns = step_ns
         self.now_ns = 0
-        self.open_books = False
+        self.open_books, self.unstable = False, ""
         self.model = _compose(self.placed, step_ns * 1e-9, gravity)
         self.data = mujoco.MjData(self.model)
         self.ports = self._make_ports()
         self._ports = tuple(self.ports.values())
+        self._q, self._last = self.data.qpos, self.data.qpos.copy()
         self._v, self._applied, self._constraint = self.data.qvel, self.data.qfrc_applied, self.data.qfrc_constraint
         self._ties: list[tuple[str, Tie, Port, Port, Array, Array]] = []
         self._owners: list[int] = []
@@ -243,12 +245,10 @@ class World:
     def advance(self, to_ns: int) -> None:
         """Step until ``to_ns``; steps are whole, so the world may stay up to one step behind."""
         while self.now_ns + self.step_ns <= to_ns:
-            self._step()
-
-    @property
-    def unstable(self) -> bool:
-        """Whether the simulation went beyond all bounds, because something pushes too hard for its step."""
-        return any(self.data.warning[kind].number for kind in UNSTABLE)
+            if self.unstable:
+                self.now_ns += self.step_ns
+            else:
+                self._step()
 
     def mechanical_energy(self) -> float:
         """Kinetic plus gravitational energy of all robots, [J]."""
@@ -306,12 +306,27 @@ class World:
         applied += ledger.torque
         applied += ledger.push
         ledger.before(self._v)
+        self._last[:] = self._q
         mujoco.mj_step2(self.model, self.data)
+        if not self._v.dot(self._v) < RUNAWAY:
+            self._stand_still()
+            return
         for jaws, port, contact in self._jaws:
             jaws.feel(self.data, port.tool.position, contact)
             jaws.step(self.step_ns * 1e-9)
         self.now_ns += self.step_ns
         ledger.after(self._v, self._constraint if self.data.nefc > 0 else None)
+        self._sense()
+
+    def _stand_still(self) -> None:
+        """Go back to where all was finite, and stay: what comes after has nothing to do with the robots."""
+        step = self.step_ns * 1e-6
+        self.unstable = (
+            f"the simulation is unstable: a hand, wall, spring or torque is too hard for steps of {step:g} ms"
+        )
+        self._q[:], self._v[:] = self._last, 0.0
+        self.data.qacc[:] = self.data.qacc_warmstart[:] = 0.0
+        self.now_ns += self.step_ns
         self._sense()
 
     def _sense(self) -> None:
@@ -343,7 +358,7 @@ def _compose(placed: Mapping[str, Placed], step: float, gravity: float) -> mujoc
     spec.option.timestep = step
     spec.option.gravity = [0.0, 0.0, -gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a diverged state must be seen, not reset
+    spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_AUTORESET  # what diverges is stopped here
     for name, item in placed.items():
         x, y, z, w = item.placement.quaternion
         frame = spec.worldbody.add_frame(pos=list(item.placement.position), quat=[w, x, y, z])
