@@ -35,6 +35,10 @@ Out = Annotated[Path, typer.Option("--out", metavar="Q.csv", help="Where the joi
 SolverName = Annotated[
     str, typer.Option("--solver", metavar="NAME", help="combined (recommended), or a published one: levenberg, newton.")
 ]
+Variant = Annotated[
+    str | None,
+    typer.Option("--variant", metavar="NAME", help="Parameter set of the robot, such as ur of ur5e; see farhand list."),
+]
 AsPath = Annotated[bool, typer.Option("--path", help="The poses are one path: start each where the last one ended.")]
 
 
@@ -52,6 +56,7 @@ def ik(
     out: Out,
     solver: SolverName = "combined",
     path: AsPath = False,
+    variant: Variant = None,
     json: JsonPath = None,
 ) -> None:
     """Find joints for every pose of the tool in a file.
@@ -67,7 +72,7 @@ def ik(
     targets = read_poses(poses)
     from farhand.robots import load_robot
 
-    arm = load_robot(robot)
+    arm = load_robot(robot, variant)
     answers = _solve(_solver(arm, solver), arm, targets, follow=path)
     from farhand.files import write_text
 

@@ -55,6 +55,19 @@ def test_the_joints_in_the_file_meet_the_poses_in_the_file(farhand_command, tmp_
     assert summary["solved"] == 1.0 and summary["statuses"] == {"solved": 50}
 
 
+def test_a_variant_has_kinematics_of_its_own(farhand_command, tmp_path):
+    """The same joints reach 1 to 3 mm elsewhere; an unknown variant is refused by name."""
+    poses, out = write(tmp_path / "p.csv", reachable("ur5e", 3)), tmp_path / "q.csv"
+    assert farhand_command("ik", "ur5e", poses, "--variant", "ur", "--out", out).code == 0
+    published, own = Model(load_robot("ur5e")), Model(load_robot("ur5e", "ur"))
+    for row, answer in zip(reachable("ur5e", 3), read(out), strict=True):
+        q = np.array([float(answer[f"q{i + 1}"]) for i in range(6)])
+        assert np.linalg.norm(own.pose(q).position - row[:3]) < 1e-4
+        assert 5e-4 < np.linalg.norm(published.pose(q).position - row[:3]) < 5e-3
+    said = farhand_command("ik", "ur5e", poses, "--variant", "cc", "--out", out)
+    assert said.code == 2 and "cb, ur" in said.err
+
+
 def test_columns_may_come_in_any_order_with_others_between(farhand_command, tmp_path):
     """The header says which is which."""
     plain = write(tmp_path / "a.csv", reachable("lwa4p", 3))
