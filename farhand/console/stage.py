@@ -22,6 +22,9 @@ CAMERAS = {
 }
 """From where a rig is looked at, where not from the usual side."""
 
+FARTHER = {"youbot": 1.15}
+"""How much farther away than usual, where an arrow and its number reach beyond all that is drawn, [-]."""
+
 
 def set_stage(
     server: viser.ViserServer, points: Array, floor: float, rig: str, shadows: bool = True
@@ -49,7 +52,8 @@ def camera_of(points: Array, rig: str) -> tuple[Array, Array]:
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     radius = max(0.25, float(np.linalg.norm(points - middle, axis=1).max()))
     away = CAMERAS.get(rig, VIEW_DIRECTION)
-    return middle, away / np.linalg.norm(away) * 1.25 * radius / np.tan(0.5 * FIELD_OF_VIEW)
+    distance = 1.25 * FARTHER.get(rig, 1.0) * radius / np.tan(0.5 * FIELD_OF_VIEW)
+    return middle, away / np.linalg.norm(away) * distance
 
 
 def suit(client: viser.ClientHandle, middle: Array, back: Array) -> None:
