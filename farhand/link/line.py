@@ -18,6 +18,8 @@ MOST_STRANGERS = 8
 GREETING_NS = 100_000_000
 """Time between greetings until the peer has agreed, [ns]; ten times that afterwards."""
 
+AT_ONCE = -(2**63)  # before any time there is [ns]
+
 
 class Wire(Protocol):
     """Carries datagrams to and from wherever the peer is, unchanged or not at all. No verb ever blocks."""
@@ -61,13 +63,13 @@ class Line(Channel):
         self.refusal: str | None = None
         self._terms = dict(terms)
         self._greeting = json.dumps(self._terms, sort_keys=True).encode()
-        self._next_ns: int | None = None
+        self._next_ns = AT_ONCE
         self._peer: Peer | None = None
         self._arrived: list[bytes] = []
 
     def send(self, now_ns: int, data: bytes) -> None:
         """Send a packet to a peer that has agreed, and a greeting now and then; ``now_ns`` [ns]."""
-        if self._next_ns is None or now_ns >= self._next_ns:
+        if now_ns >= self._next_ns:
             self.greet()
             self._next_ns = now_ns + GREETING_NS * (10 if self.agreed else 1)
         if self.agreed:
@@ -110,7 +112,7 @@ class Line(Channel):
         if self._peer is not self.seal.live:  # another start of the peer: what the one before said no longer counts
             self._peer = self.seal.live
             self.generation += 1
-            self.agreed, self.refusal, self._next_ns = False, None, None
+            self.agreed, self.refusal, self._next_ns = False, None, AT_ONCE
             self._arrived.clear()
         if kind == HELLO:
             self.refusal = self._difference(content)

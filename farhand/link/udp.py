@@ -60,9 +60,10 @@ class UdpWire:
         self._buffer = bytearray(LARGEST)
         self._view = memoryview(self._buffer)
         self._size, self._datagram = 0, self._view[:0]  # the part of the view that holds the last datagram
-        self._sendto, self._receive_into = self._socket.sendto, self._socket.recvfrom_into
-        self._sender: Any = None
-        poll = select.poll()
+        self._sendto = self._socket.sendto
+        self._receive_into, self._receive_from = self._socket.recv_into, self._socket.recvfrom_into
+        self._sender = self._peer  # of the last datagram; a side that knows its peer need not ask the system each time
+        poll = select.poll()  # not epoll: that is asked quicker, but has the kernel do more for each datagram
         poll.register(self._socket, select.POLLIN)
         self._waiting, self._took = poll.poll, False  # took: whether the last call gave a datagram
 
@@ -83,7 +84,7 @@ class UdpWire:
             self._send(datagram, self._peer)
 
     def reply(self, datagram: bytes) -> None:
-        """Send to where the last datagram came from."""
+        """Send to where the last datagram came from; a side that was told where its peer is sends there."""
         if self._sender is not None:
             self._send(datagram, self._sender)
 
@@ -100,7 +101,10 @@ class UdpWire:
             if not self._waiting(0):  # mostly none follows: asking takes a third of the exception's time
                 return None
         try:
-            size, self._sender = self._receive_into(self._buffer)
+            if self._fixed:
+                size = self._receive_into(self._buffer)
+            else:
+                size, self._sender = self._receive_from(self._buffer)
         except OSError:  # none there, or news of one that did not arrive
             return None
         self._took = True
