@@ -71,7 +71,8 @@ def show_timing(session: Session, grants: Sequence[Grant]) -> None:
         table.add_row(name, *(_micro(values[column]) for column in COLUMNS))
     console = stdout()
     console.print(table)
-    lost = f"{session.overruns} overruns, {session.skipped} of them skipped ticks"
+    late = f"{session.overruns} overrun{'' if session.overruns == 1 else 's'}"
+    lost = f"{late}, {session.skipped} tick{'' if session.skipped == 1 else 's'} skipped"
     console.print(f"  {session.ticks:,} ticks, {lost}", soft_wrap=True)
     had = ", ".join(f"{grant.name} {grant.what}" for grant in grants if grant.had)
     console.print(Text(f"  had: {had or 'nothing'}", "dim"), soft_wrap=True)

@@ -147,17 +147,18 @@ def test_an_operator_can_be_chosen_at_the_start_and_a_stranger_is_refused():
         build_rig("hazardous", Options(settings=[("rig.operator", "nobody")]))
 
 
-def test_a_touch_too_light_to_be_felt_buzzes_in_the_handle_and_free_motion_does_not(hazardous):
-    """A soft thing comes to the resting tool with 4 N: cued within 50 ms, for as long as it lasts."""
+@pytest.mark.parametrize("delay", [0.0, 200.0], ids=["one process", "over a link"])
+def test_a_touch_too_light_to_be_felt_buzzes_in_the_handle_and_free_motion_does_not(hazardous, delay):
+    """A soft thing comes to the resting tool with 4 N: cued 50 ms after that is known there, for as long as it lasts."""
     settings = [("wall.stiffness", 100.0), ("wall.damping", 5.0)]
-    run = hazardous(scenario="grasp", law="unilateral", settings=settings)
+    run = hazardous(scenario="grasp", law="unilateral", delay=delay, settings=settings)
     x = float(run.world.ports["follower"].tool.position[0]) - 0.04
     run.post(f"1:set wall.point={x},0,0", "1:set wall.present=true").on(2.0)
-    cue = run.signal("operator", "cue")[:, 0]
-    assert not cue[:1000].any()
-    assert cue[1050:].all()
+    cue, way = run.signal("operator", "cue")[:, 0], round(delay / 2)  # [ticks]
+    assert not cue[: 1000 + way].any()
+    assert cue[1050 + way :].all()
     assert np.linalg.norm(raw(run, 1.5).mean(axis=0)) == pytest.approx(4.0, rel=0.1)
-    free = hazardous(scenario="free").on(3.0)
+    free = hazardous(scenario="free", delay=delay).on(3.0)
     assert not free.signal("operator", "cue").any()
 
 

@@ -97,7 +97,7 @@ class AtFollower:
 
 
 class CueOverLink:
-    """The cue in the handle where handle and wrist are in two processes: decided at the follower, felt at the leader.
+    """The cue in the handle where a link lies between handle and wrist: decided at the follower, felt at the leader.
 
     Args:
         end: of this process.

@@ -66,16 +66,18 @@ def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Part]:
 
 
 def _together(leader: Leader, follower: Follower, bridge: Bridge, report: Report) -> Watches:
-    """Both sides in one process: the cue is known at once, ring and jaws go over the link if there is one."""
+    """Both sides in one process: ring, jaws and cue go over the link if there is one, and are known at once if not."""
+    guard, wrist = follower.station.guard, WristReadings(follower.wrist, follower.cue, bridge.period_ns)
     to_follower: ToFollower
     to_leader: ToLeader
     to_follower = to_leader = SameProcess()
+    buzz, crossing = wrist.buzz, list[Steps]()
     if isinstance(bridge, LinkedBridge):
         to_follower, to_leader = AtLeader(bridge.a), AtFollower(bridge.b)
-    guard, wrist = follower.station.guard, WristReadings(follower.wrist, follower.cue, bridge.period_ns)
-    handle = _handle(leader, bridge, to_follower, wrist.buzz, report)
+        buzz, crossing = CueOverLink(bridge.a).buzz, [CueOverLink(bridge.b, wrist.buzz)]
+    handle = _handle(leader, bridge, to_follower, buzz, report)
     tool = _tool(follower, bridge, to_leader, lambda: guard.trip is None)
-    return Watches([*handle.parts, *tool.parts], [*tool.says, *handle.says], [*handle.readings, wrist])
+    return Watches([*handle.parts, *tool.parts, *crossing], [*tool.says, *handle.says], [*handle.readings, wrist])
 
 
 def _leader_alone(leader: Leader, bridge: Bridge, report: Report) -> Watches:
