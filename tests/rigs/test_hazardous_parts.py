@@ -149,7 +149,7 @@ def test_an_operator_can_be_chosen_at_the_start_and_a_stranger_is_refused():
 
 @pytest.mark.parametrize("delay", [0.0, 200.0], ids=["one process", "over a link"])
 def test_a_touch_too_light_to_be_felt_buzzes_in_the_handle_and_free_motion_does_not(hazardous, delay):
-    """A soft thing comes to the resting tool with 4 N: cued 50 ms after that is known there, for as long as it lasts."""
+    """A soft thing comes to the resting tool with 4 N: cued 50 ms after it is known, as long as it lasts."""
     settings = [("wall.stiffness", 100.0), ("wall.damping", 5.0)]
     run = hazardous(scenario="grasp", law="unilateral", delay=delay, settings=settings)
     x = float(run.world.ports["follower"].tool.position[0]) - 0.04
