@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -114,26 +115,40 @@ def test_memory_that_grows_is_a_failure_within_a_session_and_from_one_to_the_nex
     assert growth_across(longer) == 0.0  # what a session holds when it runs for longer is no growth
 
 
-def test_results_are_kept_and_what_is_done_is_not_done_again(tmp_path, monkeypatch, capsys):
-    """An interrupted soak goes on where it was; --again does all of it."""
+def test_results_are_kept_and_an_interrupted_soak_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    """Unless the code, the time or the seed is another, or it is not asked to go on."""
     calls = []
 
-    def soaked(name: str, seconds: float, seed: int) -> dict[str, object]:
-        calls.append(name)
-        found = result(Log(seconds=seconds, memory=[[1.0]], built=["x"], period=1e-3), seed, 1.0)
-        return {"asked": seconds, **found}
+    def soaked(names: list[str], seconds: float, seed: int, jobs: int) -> Iterator[tuple[str, dict[str, object]]]:
+        for name in names:
+            calls.append(name)
+            yield name, result(Log(seconds=seconds, memory=[[1.0]], built=["x"], period=1e-3), seed, 1.0)
 
-    monkeypatch.setattr(command, "apart", soaked)
+    monkeypatch.setattr(command, "side_by_side", soaked)
     words = ["--out", str(tmp_path), "--seconds", "20", "--rig", "youbot", "--rig", "dual-arm"]
-    assert command.main(words) == command.main(words) == 0
+    assert command.main(words) == command.main([*words, "--go-on"]) == 0
     assert calls == ["youbot", "dual-arm"]
-    assert command.main([*words, "--again"]) == 0
-    assert len(calls) == 4
+    assert command.main(words) == command.main([*words, "--go-on", "--seed", "2"]) == 0
+    assert len(calls) == 6
+    monkeypatch.setattr(command, "fingerprint", lambda: "another")
+    assert command.main([*words, "--go-on", "--seed", "2"]) == 0
+    assert len(calls) == 8
     kept = json.loads((tmp_path / "soak.json").read_text())
     assert set(kept) == {"youbot", "dual-arm"}
     assert "| youbot | 20 s |" in (tmp_path / "soak.md").read_text()
+    assert "Code: another" in (tmp_path / "soak.md").read_text()
     assert command.main(["--seconds", "1", "--out", str(tmp_path)]) == 2
     assert "outside [10, 1e+06] s" in capsys.readouterr().err
+    assert command.main(["--jobs", "0", "--out", str(tmp_path)]) == 2
+
+
+def test_each_rig_has_a_process_and_one_that_dies_is_a_failure(tmp_path, capfd):
+    """Ten seconds of the humanoid beside a process that cannot even begin."""
+    found = dict(command.side_by_side(["humanoid", "nothing"], 10.0, 1, 2))
+    assert found["humanoid"]["ok"]
+    assert found["humanoid"]["seconds"] == 10.0
+    assert (found["nothing"]["ok"], found["nothing"]["failures"]) == (False, ["the process ended with code 1"])
+    assert "KeyError: 'nothing'" in capfd.readouterr().err
 
 
 def test_the_table_names_failures_and_friction():

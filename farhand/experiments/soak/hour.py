@@ -33,13 +33,13 @@ LINK = 20.0  # [ms], round trip of the link in most sessions
 FAR = 100.0  # [ms], with a passivity layer
 
 LONG = {
-    "dual-arm": Plan("dual-arm", Options(delay=LINK), 0.0, 0.10, 0.25),
     "hazardous": Plan("hazardous", Options(delay=LINK), 0.0, 0.10, 0.25),
-    "youbot": Plan("youbot", Options(delay=LINK), 0.0, 0.04, 0.10),
     "cooperative": Plan("cooperative", Options(scenario="guide"), 0.0, 0.03, 0.02, calm=True),
     "humanoid": Plan("humanoid", Options(delay=LINK), 0.0, 0.03, 0.10),
+    "youbot": Plan("youbot", Options(delay=LINK), 0.0, 0.04, 0.10),
+    "dual-arm": Plan("dual-arm", Options(delay=LINK), 0.0, 0.10, 0.25),
 }
-"""The long session of each rig; its hand is as fast as that of a person at that device."""
+"""The long session of each rig, slowest rig first; its hand is as fast as that of a person at that device."""
 
 SHORT: dict[str, tuple[dict[str, Any], ...]] = {
     "dual-arm": (

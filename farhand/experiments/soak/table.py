@@ -18,8 +18,8 @@ within the long session, once the history of signals is full, and from the first
 
 def as_markdown(results: dict[str, dict[str, Any]]) -> str:
     """The page."""
-    rows = [_row(name, found) for name, found in results.items() if "ticks" in found]
-    return HEAD + "\n".join(rows) + "\n" + _friction(results.get("friction")) + _failures(results)
+    rows = [_row(name, found) for name, found in sorted(results.items()) if "ticks" in found]
+    return HEAD + "\n".join(rows) + "\n" + _friction(results.get("friction")) + _code(results) + _failures(results)
 
 
 def _row(name: str, found: dict[str, Any]) -> str:
@@ -53,6 +53,11 @@ def _friction(found: dict[str, Any] | None) -> str:
         return ""
     verdict = "no NaN, no energy created" if found["ok"] else "; ".join(found["failures"])
     return f"\nFriction: {found['models']} models, {found['seconds']:g} s of random motion each: {verdict}.\n"
+
+
+def _code(results: dict[str, dict[str, Any]]) -> str:
+    codes = sorted({found["code"] for found in results.values() if "code" in found})
+    return f"\nCode: {', '.join(codes)} (over every Python file of the package).\n" if codes else ""
 
 
 def _failures(results: dict[str, dict[str, Any]]) -> str:
