@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 
 import pytest
 
 from farhand.bench import measure as measuring
-from farhand.bench.measure import BATCHES, Benchmark, measure
+from farhand.bench.measure import BATCHES, Benchmark, measure, run
 
 
 def nothing() -> None:
@@ -34,3 +35,14 @@ def test_the_ratio_is_of_readings_taken_side_by_side(monkeypatch):
     monkeypatch.setattr(measuring, "_batch", lambda work, calls: next(readings))
     result = measure(Benchmark("x", lambda: (nothing, nothing, {}), unit="s"))
     assert (result["value"], result["floor"], result["ratio_to_floor"]) == (2.0, 2.0, 1.5)
+
+
+def test_benchmarks_run_in_a_process_that_ends_with_them():
+    """What one leaves behind cannot slow the next: nobody is left."""
+    told: list[tuple[int, int, str]] = []
+    (row,) = run("telemetry/100-channels", lambda *words: told.append(words))
+    assert row["name"] == "telemetry/100-channels"
+    assert 0.0 < row["value"] < 1000.0
+    assert row["value"] / row["floor"] == pytest.approx(row["ratio_to_floor"], rel=0.5)
+    assert told == [(0, 1, "telemetry/100-channels"), (1, 1, "")]
+    assert multiprocessing.active_children() == []
