@@ -15,6 +15,7 @@ import importlib.util
 import multiprocessing
 import os
 import select
+import signal
 import socket
 import struct
 import threading
@@ -166,7 +167,8 @@ def _child(target: Any, spins: bool) -> Any:
 
 
 def _placed(target: Any, tell: Connection, spins: bool, core: int) -> None:
-    """Answer on that core, out of the way of whoever asks, and without garbage collections."""
+    """Answer on that core, out of the way of whoever asks, and without garbage collections, until that one ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     gc.freeze()

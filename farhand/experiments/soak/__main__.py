@@ -1,5 +1,13 @@
 """``python -m farhand.experiments.soak``."""
 
+import sys
+
 from farhand.experiments.soak.command import main
 
-raise SystemExit(main())
+if __name__ == "__main__":
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        print("soak: interrupted; with --go-on it goes on where it was", file=sys.stderr)
+        code = 130
+    raise SystemExit(code)
