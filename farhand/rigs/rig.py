@@ -11,6 +11,7 @@ import numpy as np
 
 from farhand.analysis.metrics import Metrics
 from farhand.analysis.side_metrics import SideMetrics
+from farhand.analysis.stability.operating_point import Stance, stances
 from farhand.clock import Clock
 from farhand.control.trajectory import Move
 from farhand.errors import FarhandError, Mismatch, UnknownName
@@ -110,6 +111,7 @@ class Rig:
         world: the simulated physics.
         metrics: what is measured on the way.
         construction: parameters that shape the parts; fixed once built.
+        standing: how its robots stood when it was built, before any tick; predictions are made for this.
     """
 
     name: str
@@ -120,6 +122,11 @@ class Rig:
     world: World
     metrics: Metrics | SideMetrics
     construction: object
+    standing: dict[str, Stance] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Remember where everything stands: a run does not come back there."""
+        self.standing = stances(self.world)
 
     def parameters(self) -> list[tuple[str, object, str, str]]:
         """Every parameter as (path, value, unit, meaning)."""
@@ -217,7 +224,7 @@ def configure(construction: Any, settings: list[tuple[str, object]]) -> None:
 
 
 def configure_parts(session: Session, construction: Any, settings: list[tuple[str, object]]) -> None:
-    """Apply the settings of the parts; an unknown path is answered with every path of the rig."""
+    """Apply the settings of the parts, as the first tick finds them; an unknown path is answered with all there are."""
     for path, value in settings:
         try:
             assign(session.parameters, path, value)
@@ -230,3 +237,6 @@ def configure_parts(session: Session, construction: Any, settings: list[tuple[st
         except FarhandError:
             session.close()
             raise
+    for world in session.worlds if settings else ():
+        if isinstance(world, World):
+            world.refresh()

@@ -282,6 +282,10 @@ class World:
             ports[name].springs = dict(item.robot.springs)
         return ports
 
+    def refresh(self) -> None:
+        """Feel again what acts now: what touches the tools has been set anew since it was last felt."""
+        self._sense()
+
     def _open_accounts(self, opened: Sequence[tuple[Port, str]]) -> None:
         """Begin an energy account for each new touch; all touches write into the ledger's own rows from now on."""
         for port, name in opened:
