@@ -9,6 +9,7 @@ import numpy as np
 
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
+from farhand.coupling.trial import UNANSWERED, admit, failure, told
 from farhand.safety import Trip
 from farhand.station import Station
 from farhand.telemetry import Telemetry
@@ -17,6 +18,9 @@ Array = np.ndarray
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 """The tool's axes, by name."""
+
+SHAPE = (6,)
+NO_NUMBER = "gave an effort that is not a number"
 
 
 class End:
@@ -42,8 +46,14 @@ class End:
         return f"the {self.station.name} is passive in {', '.join(axes)}: efforts there are dropped" if axes else ""
 
     def take(self, effort: Effort) -> bool:
-        """Remember what the law asks for, unless it is not a number; a wrench only if the station exerts wrenches."""
+        """Remember what the law asks for, unless it is not a number; a wrench only if the station exerts wrenches.
+
+        Raises:
+            Exception: of any kind, if it is no effort at all.
+        """
         wrench = effort.wrench
+        if wrench.shape != SHAPE:
+            raise ValueError(f"a wrench of shape {wrench.shape}")
         if not float(wrench.dot(wrench)) < math.inf:
             return False
         if self._pulls:
@@ -63,6 +73,10 @@ class End:
         contribution.gain = gain
         contribution.wrench = self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded)
         self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
+
+    def stop(self, now_ns: int, law: Coupling, why: str) -> None:
+        """Trip the station's guard over a law that failed, with the reason that stands behind its name."""
+        self.station.guard.stop(now_ns, "invalid", f"law {law.name!r} {why}")
 
 
 class Bridge(ABC):
@@ -141,15 +155,21 @@ class DirectBridge(Bridge):
     """A law between two stations in one process: evaluated once, both efforts used.
 
     Releasing fades out the last efforts without evaluating the law again, so nothing a law says after a fault is felt.
+    A law that raises, or answers with anything but two efforts of six numbers, stops both stations.
 
     Args:
         law: the coupling.
         a: the leader's station.
         b: the follower's.
         period_ns: time between evaluations, [ns].
+
+    Raises:
+        Mismatch: the law needs something that the stations do not have.
+        BadValue: it does not answer as a law must.
     """
 
     def __init__(self, law: Coupling, a: Station, b: Station, period_ns: int = 1_000_000) -> None:
+        admit(law, a.arm, b.arm, a.observer is not None and b.observer is not None)
         super().__init__(End(a, b.side), End(b, a.side), period_ns)
         self.law, self.engagement = law, Engagement()
         self._laws, self._pending = [law], False
@@ -173,16 +193,37 @@ class DirectBridge(Bridge):
             self.release()
         if self._pending and engagement.gain == 0.0:  # the last efforts must have faded before new ones begin
             self._pending = False
-            self.law.engage(a.station.side, b.station.side)
-            engagement.engage()
+            self._couple(now_ns)
         if engagement.wanted:
-            on_a, on_b = self.law.step(a.station.side, b.station.side, dt)
-            if not (a.take(on_a) and b.take(on_b)):
-                b.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
-                engagement.release()
+            self._ask(now_ns, dt)
         if not engagement.wanted:
             a.part()
             b.part()
         gain = engagement.step(dt)
         a.apply(gain, dt)
         b.apply(gain, dt)
+
+    def _couple(self, now_ns: int) -> None:
+        """Let the law take the sides as they stand, and begin."""
+        try:
+            self.law.engage(self.a.station.side, self.b.station.side)
+        except Exception as error:  # a user's law may raise anything
+            self._fail(now_ns, f"raised {told(error)}")
+        else:
+            self.engagement.engage()
+
+    def _ask(self, now_ns: int, dt: float) -> None:
+        """Evaluate the law, and remember what it asks for."""
+        a, b, answer = self.a, self.b, UNANSWERED
+        try:
+            answer = on_a, on_b = self.law.step(a.station.side, b.station.side, dt)
+            if not (a.take(on_a) and b.take(on_b)):
+                self._fail(now_ns, NO_NUMBER)
+        except Exception as error:  # a user's law may raise anything
+            self._fail(now_ns, failure(answer, error))
+
+    def _fail(self, now_ns: int, why: str) -> None:
+        """Stop both stations: nothing sensible is known of either's effort."""
+        for end in (self.a, self.b):
+            end.stop(now_ns, self.law, why)
+        self.engagement.release()

@@ -1,10 +1,16 @@
-"""Files: text written whole or not at all, and tables of numbers read with every mistake in them named."""
+"""Files: text written whole or not at all, and tables of numbers read with every mistake in them named.
+
+A name that is a link stands for what it leads to. A device or a pipe is written through; it is never replaced.
+"""
 
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import os
+import stat
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,8 +26,35 @@ LARGEST = 1e12
 """No number of a table that means anything is larger, whatever its unit; squares of such still are numbers."""
 
 
+_OWN = {"/dev/stdout": 1, "/dev/stderr": 2}
+_OWN_FOLDERS = ("/dev/fd", "/proc/self/fd")
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a name stands for a device, a pipe, or what this process has open: something to write through."""
+    if _descriptor(path) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def real_file(path: Path) -> Path:
+    """The file that a name stands for, links followed, which need not be there yet.
+
+    Raises:
+        FileError: it stands for something that a file must not replace: a device, a pipe, a socket.
+    """
+    real = Path(os.path.realpath(path))
+    if is_stream(path) or (real.exists() and not real.is_file() and not real.is_dir()):
+        raise FileError(f"cannot write {path}: it is not a file but a pipe or a device")
+    return real
+
+
 def write_text(path: Path, text: str) -> None:
-    """Write a text file to a temporary name beside it and rename it.
+    """Write a text file to a temporary name beside it and rename it; a device or a pipe is written through.
 
     Raises:
         FileError: the folder cannot be made or written; a file that was there stays as it was.
@@ -31,15 +64,43 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """The same as :func:`write_text` for any content."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    if is_stream(path):
+        _write_through(path, content)
+        return
+    real = real_file(path)
+    temporary = real.with_name(f".{real.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        real.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(content)
-        temporary.replace(path)
+        temporary.replace(real)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
         raise FileError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _descriptor(path: Path) -> int | None:
+    """The number of what this process has open under a name such as ``/dev/stdout`` or ``/dev/fd/3``."""
+    name = os.path.abspath(path)
+    folder, _, number = name.rpartition("/")
+    return int(number) if folder in _OWN_FOLDERS and number.isdecimal() else _OWN.get(name)
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    """Write to what is there already; a pipe that nobody reads is refused, as it would wait for ever."""
+    try:
+        own = _descriptor(path)
+        if own is None:
+            to = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(to, True)
+        else:
+            sys.stdout.flush()
+            to = os.dup(own)
+        with open(to, "wb") as file:
+            file.write(content)
+    except OSError as error:
+        why = "nobody reads from it" if error.errno == errno.ENXIO else error.strerror or error
+        raise FileError(f"cannot write {path}: {why}") from error
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,14 @@ class Latch:
     def __init__(self, context: BaseContext) -> None:
         self._set = context.RawValue("b", 0)
 
-    def set(self) -> None:
-        """Let whoever waits go on."""
-        self._set.value = 1
+    def set(self, word: int = 1) -> None:
+        """Let whoever waits go on, with a word to it, 1 to 127."""
+        self._set.value = word
+
+    @property
+    def word(self) -> int:
+        """What it was set to; 0 if it is not."""
+        return int(self._set.value)
 
     def clear(self) -> None:
         """Let whoever comes next wait."""

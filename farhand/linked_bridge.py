@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.bridge import AXES, Bridge, End
+from farhand.bridge import AXES, NO_NUMBER, Bridge, End
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
+from farhand.coupling.trial import UNANSWERED, admit, failure, told
 from farhand.link.endpoint import Endpoint
 from farhand.link.layers import FollowerPort, LeaderPort, Playout, Port, WaveFollower, WaveLeader, WavePort
 from farhand.link.packet import Packet
@@ -73,6 +74,8 @@ class LinkEnd(End):
         port: Port | None = None,
     ) -> None:
         self.leads = station.role == "leader"
+        a, b = (station.arm, remote_arm) if self.leads else (remote_arm, station.arm)
+        admit(law, a, b, station.observer is not None)
         super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
         self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
         self.engagement = Engagement()
@@ -82,7 +85,7 @@ class LinkEnd(End):
         if isinstance(port, WavePort):
             port.law = law
         self._heard_position, self._heard_rotation, self._heard_twist = np.zeros(3), np.eye(3), np.zeros(6)
-        self._reflected = np.zeros(6)
+        self._reflected, self._driven = np.zeros(6), np.zeros(6)
         self.trip: Trip | None = None
         self.pending, self.switch = False, Switch()
         self._engaged_ns, self._generation, self._met = 0, endpoint.generation, False
@@ -111,7 +114,7 @@ class LinkEnd(End):
         if self.leads:
             self._lead(unheard is not None, now_ns)
         else:
-            self._follow()
+            self._follow(now_ns)
 
     def _unheard(self, silent_ns: int) -> str | None:
         """Why the other side counts as not heard, in words; None while it is."""
@@ -138,10 +141,7 @@ class LinkEnd(End):
     def step(self, now_ns: int, dt: float) -> None:
         """Evaluate this end's law, apply its own half, and send this side's state."""
         if self.engagement.wanted:
-            on_a, on_b = self._evaluate(dt)
-            if not self.take(on_a if self.leads else on_b):
-                self.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
-                self.engagement.release()
+            self._ask(now_ns, dt)
         if not self.engagement.wanted:
             self.part()
         self.apply(self.engagement.step(dt), dt)
@@ -157,39 +157,72 @@ class LinkEnd(End):
         """Hand the faded wrench to the station, as far as the passivity layer lets it, and account for its energy."""
         if self.port is None or isinstance(self.port, WaveFollower):
             super().apply(gain, dt)
+            if isinstance(self.port, WaveFollower) and not self.engagement.wanted:
+                self._part(self.port, dt)
             return
         twist, contribution = self.station.arm.twist, self.contribution
         contribution.gain = gain
-        np.multiply(self.asked, gain, self._faded)
-        if isinstance(self.port, LeaderPort):
-            contribution.wrench = self.port.push(self._faded, twist, dt)
-        elif isinstance(self.port, WaveLeader):
+        if isinstance(self.port, WaveLeader):
             contribution.wrench = self.port.push(twist, gain, self.station.drives, dt)
-        elif isinstance(self.port, FollowerPort):
-            contribution.wrench = self.port.push(self._faded, twist, self.law.mapping.force_scale, dt)
+        else:
+            if self._passive is not None:
+                twist = np.multiply(twist, self.station.drives, self._driven)  # nobody damps what cannot be pushed
+            if isinstance(self.port, LeaderPort):
+                contribution.wrench = self.port.push(self.asked, twist, dt, gain)
+            elif isinstance(self.port, FollowerPort):
+                contribution.wrench = self.port.push(self.asked, twist, self.law.mapping.force_scale, dt, gain)
         self.energy -= float(contribution.wrench.dot(twist)) * dt
 
-    def _evaluate(self, dt: float) -> tuple[Effort, Effort]:
-        """The law on this side and the other, the follower's end's idea of the leader as the layer lets it move."""
-        local, remote = self.station.side, self.remote
-        if self.leads:
-            return self.law.step(local, remote, dt)
-        if isinstance(self.port, FollowerPort | WaveFollower):
-            heard = self._heard_position, self._heard_rotation, self._heard_twist
-            self.port.lead(remote, *heard, self._reflected, dt)
-        on_a, on_b = self.law.step(remote, local, dt)
-        if self.port is not None:
-            self._reflect(on_a, on_b)
-        return on_a, on_b
+    def _part(self, port: WaveFollower, dt: float) -> None:
+        """Let the force that fades here still go back; its wave is booked a tick later, as while engaged."""
+        if self._reflected.any():
+            port.part(self._reflected, dt)
+            self.law.mapping.back(self.contribution.wrench, self._reflected)
+            np.negative(self._reflected, self._reflected)
 
-    def _reflect(self, on_a: Effort, on_b: Effort) -> None:
+    def _ask(self, now_ns: int, dt: float) -> None:
+        """The law on this side and the other, the follower's end's idea of the leader as the layer lets it move."""
+        a, b, port, answer = self.station.side, self.remote, self.port, UNANSWERED
+        if not self.leads:
+            a, b = b, a
+            if isinstance(port, FollowerPort | WaveFollower):
+                port.lead(a, self._heard_position, self._heard_rotation, self._heard_twist, self._reflected, dt)
+        try:
+            answer = on_a, on_b = self.law.step(a, b, dt)
+            if not (self.take(on_a if self.leads else on_b) and (self.leads or self._reflect(on_a, on_b))):
+                self._fail(now_ns, NO_NUMBER)
+        except Exception as error:  # a user's law may raise anything
+            self._fail(now_ns, failure(answer, error))
+
+    def _couple(self, number: int, now_ns: int) -> bool:
+        """Let the law take the sides as they stand, and begin the engagement of that number; False if it fails."""
+        local, remote = self.station.side, self.remote
+        try:
+            self.law.engage(*((local, remote) if self.leads else (remote, local)))
+        except Exception as error:  # a user's law may raise anything
+            self._fail(now_ns, f"raised {told(error)}")
+            return False
+        self.engagement.engage(number)
+        return True
+
+    def _fail(self, now_ns: int, why: str) -> None:
+        """Stop this station, of whose effort nothing sensible is known; the other side hears of it and parts."""
+        self.stop(now_ns, self.law, why)
+        self.engagement.release()
+
+    def _reflect(self, on_a: Effort, on_b: Effort) -> bool:
         """The force at the follower's port: what the law exerts on it, or what it feels if it only follows targets."""
+        if self.port is None:
+            return True
         if self._pulls:
             self.law.mapping.back(on_b.wrench, self._reflected)
             self._reflected *= -self.engagement.gain
-        else:
-            np.subtract(on_a.wrench, on_a.local, self._reflected)
-            self._reflected *= self.engagement.gain
+            return True
+        if not np.isfinite(on_a.wrench).all():
+            return False
+        np.subtract(on_a.wrench, on_a.local, self._reflected)
+        self._reflected *= self.engagement.gain
+        return True
 
     def _lead(self, silent: bool, now_ns: int) -> None:
         """Couple when asked and able; part when the follower trips, leaves this engagement or does not take it up."""
@@ -210,15 +243,14 @@ class LinkEnd(End):
         ready = answered and engagement.gain == 0.0 and self.station.guard.trip is None and not incoming.tripped
         if self.pending and ready:
             self.pending, self.trip = False, None
-            self.law.engage(self.station.side, self.remote)
-            engagement.engage(max(engagement.number, incoming.engagement_id) + 1)  # new to a follower that ran before
+            self._couple(max(engagement.number, incoming.engagement_id) + 1, now_ns)  # new to one that ran before
             self._engaged_ns = now_ns
 
     def _overdue(self, now_ns: int) -> bool:
         """Whether the follower has had time to answer the engagement."""
         return self.watchdog.bites(now_ns - self._engaged_ns - (self.endpoint.round_trip_ns or 0))
 
-    def _follow(self) -> None:
+    def _follow(self, now_ns: int) -> None:
         """Do as the leader's packet says; an engagement number seen before does not count again."""
         incoming, engagement, mapping = self.endpoint.incoming, self.engagement, self.law.mapping
         if not self._met:  # what a leader asked for before this side heard it was not asked of this side
@@ -227,9 +259,8 @@ class LinkEnd(End):
             engagement.release()
             return
         new = incoming.engagement_id != engagement.number
-        if new and self.station.guard.trip is None and engagement.gain == 0.0:
-            self.law.engage(self.remote, self.station.side)  # a mapping with a state starts where this tool is
-            engagement.engage(incoming.engagement_id)
+        able = new and self.station.guard.trip is None and engagement.gain == 0.0
+        if able and self._couple(incoming.engagement_id, now_ns):  # a mapping with a state starts where this tool is
             self.trip = None
             self._reflected[:] = 0.0
             if isinstance(self.port, FollowerPort | WaveFollower):

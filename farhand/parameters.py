@@ -59,7 +59,7 @@ def assign_all(root: object, settings: Iterable[tuple[str, object]]) -> None:
         for owner in owners:
             metadata = _metadata(owner, name)
             assert metadata is not None  # _find looked
-            changes.append((owner, name, _checked(path, value, getattr(owner, name), metadata)))
+            changes.append((owner, name, _checked(path, value, _current(owner, name), metadata)))
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
     _set(changes)
     try:
@@ -123,6 +123,15 @@ def _metadata(owner: object, name: str) -> Mapping[str, Any] | None:
     if not dataclasses.is_dataclass(owner):
         return None
     return next((f.metadata for f in dataclasses.fields(owner) if f.name == name and "unit" in f.metadata), None)
+
+
+def _current(owner: object, name: str) -> Any:
+    """The value of a parameter; one that is annotated as a float is one, also where its default was written as 1."""
+    value = getattr(owner, name)
+    if type(value) is not int or not dataclasses.is_dataclass(owner):
+        return value
+    kind = next(f.type for f in dataclasses.fields(owner) if f.name == name)
+    return float(value) if kind in (float, "float") else value
 
 
 def _find(root: object, path: str) -> tuple[list[object], str]:

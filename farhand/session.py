@@ -172,7 +172,7 @@ class Session:
         place = self.ticks % TICKS_TIMED
         self.tick_ns[place], self.late_ns[place] = took, late_ns
         if late_ns <= self._base_ns and self.deadlines.storms(False):
-            self._stop_all(due_ns, "overrun", self.deadlines.reason(self._base_ns))
+            self._stop_late(due_ns)
 
     def _fall_behind(self, due_ns: int, late_ns: int, end_ns: int) -> int:
         """Count an overrun, skip what the overrun policy says, and return the time of the tick to make, [ns]."""
@@ -188,8 +188,13 @@ class Session:
         self.skipped += skipped
         self.overruns += 1 + skipped
         if self.deadlines.storms(True, skipped):
-            self._stop_all(due_ns, "overrun", self.deadlines.reason(self._base_ns))
+            self._stop_late(due_ns)
         return due_ns
+
+    def _stop_late(self, now_ns: int) -> None:
+        """Every station goes to still for a storm of overruns, which names the section that takes too long."""
+        heaviest = None if self.cycle is None else self.cycle.heaviest(self._base_ns)
+        self._stop_all(now_ns, "overrun", self.deadlines.reason(self._base_ns, heaviest))
 
     def _stop_all(self, now_ns: int, kind: str, reason: str) -> None:
         """Every station goes to still."""

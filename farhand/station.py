@@ -8,6 +8,7 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import Asked, Controller, Target
+from farhand.control.joint_units import joint_units
 from farhand.control.torque import TorqueController
 from farhand.coupling import Side
 from farhand.errors import Mismatch
@@ -128,7 +129,8 @@ class Station:
         nq, nv, axes = self.arm.nq, self.arm.nv, ("fx", "fy", "fz", "tx", "ty", "tz")
         joints = list(self.arm.model.names)[1:]
         labels = [joints if len(joints) == size else () for size in (nq, nv)]  # a floating base has more numbers
-        self._motion = stream.block(("q", nq, "rad", labels[0]), ("v", nv, "rad/s", labels[1]))
+        units = [joint_units(self.arm.model, unit) for unit in ("rad", "rad/s")]
+        self._motion = stream.block(("q", nq, units[0], labels[0]), ("v", nv, units[1], labels[1]))
         self._position = stream.channel("position_tool_in_world", 3, "m", ("x", "y", "z"))
         self._rotation = stream.channel("rotation_tool_in_world", 9, "-")
         self._columns = self.arm.rotation.T.reshape(9)  # a live view, column by column as the model keeps it

@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from farhand.bridge import DirectBridge
+from farhand.coupling import FourChannelSensorless
+from farhand.errors import Mismatch
+
 DT, RAMP = 1e-3, 0.2
 REACH = 0.95  # of a UR5e [m]: no joint has a longer lever
 BRAKING = 24.0  # [N·m]: what slows the heaviest joint at 8 rad/s²
@@ -210,3 +214,59 @@ def test_a_live_change_of_scale_across_a_link_keeps_both_ends_in_step(dual_arm):
     run.post("1.2:set law.mapping.motion_scale=1.5").on(3.0)
     first, second = (law.mapping for law in run.bridge.laws)
     np.testing.assert_allclose(first.offset_position, second.offset_position, atol=1e-6)
+
+
+def fail_from(run, seconds: float, how) -> None:
+    """Let every instance of the law answer as ``how(a, b)`` does from a time on."""
+    for law in run.bridge.laws:
+
+        def step(a, b, dt, inner=law.step):
+            return how(a, b) if run.session.now_ns >= seconds * 1e9 else inner(a, b, dt)
+
+        law.step = step
+    run.on(seconds)
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        (lambda a, b: 1 / 0, "raised ZeroDivisionError: division by zero"),
+        (lambda a, b: None, "must return (a.effort(w), b.effort(w)) with six numbers each; it returned None"),
+        (lambda a, b: (a.effort(np.zeros(1)), b.effort(np.zeros(1))), "an effort of an array of shape (1,)"),
+        (lambda a, b: (a.effort(0.0), b.effort(0.0)), "an effort of the float 0.0"),
+    ],
+    ids=["raises", "None", "one number", "scalar"],
+)
+@pytest.mark.parametrize("settings", [[], LINKED], ids=["direct", "linked"])
+def test_a_law_that_fails_in_mid_run_stops_both_sides_with_the_reason(dual_arm, how, told, settings):
+    """As one that gives no number: the last good efforts fade, without a jump, and nothing is raised."""
+    run = dual_arm(law="position-position", scenario="free", settings=settings)
+    fail_from(run, 1.0, how)
+    run.on(0.5)
+    assert run.trips == [("leader", "invalid"), ("follower", "invalid")]
+    for record in run.session.trips:
+        assert record.trip.reason.startswith("law 'position-position' ")
+        assert told in record.trip.reason
+    for station in ("leader", "follower"):
+        level = np.abs(run.signal(station, "wrench_commanded_in_world", 0.9)).max()
+        assert run.largest_step(station, "wrench_commanded_in_world", 0.9) < 1.6 * DT / RAMP * level + 0.05
+    assert np.abs(run.signal("follower", "v")[-1]).max() < 0.02
+
+
+@pytest.mark.parametrize("settings", [[], LINKED], ids=["direct", "linked"])
+def test_a_law_that_fails_to_engage_stops_its_side_and_couples_nothing(dual_arm, settings):
+    """Whatever it raises; asked again after a reset, it fails again."""
+    run = dual_arm(law="position-position", scenario="free", settings=settings)
+    for law in run.bridge.laws:
+        law.engage = lambda a, b: {}["pose"]
+    run.post("0.05:reset", "0.06:engage").on(0.1)
+    assert run.session.trips[0].trip.reason == "law 'position-position' raised KeyError: 'pose'"
+    assert [where for where, _ in run.trips].count("leader") == 2
+    assert run.signal("coupling", "engagement").max() == 0.0
+
+
+def test_a_law_that_needs_observers_is_refused_between_stations_without_them(dual_arm):
+    """Rather than run on the force sensors, as another law than its name says."""
+    stations = dual_arm(law="position-position").session.stations
+    with pytest.raises(Mismatch, match="'four-channel-sensorless' needs torque-driven arms on both sides"):
+        DirectBridge(FourChannelSensorless(), *stations)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import stat
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -73,6 +78,64 @@ def test_a_file_that_is_not_there_or_a_folder_cannot_be_read(tmp_path):
     for path in (tmp_path, tmp_path / "none.csv"):
         with pytest.raises(FileError, match="cannot read"):
             read_csv(path, ("a",))
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
+    """Whether that is there already or not."""
+    (tmp_path / "far").mkdir()
+    link = tmp_path / "link.txt"
+    link.symlink_to(tmp_path / "far" / "away.txt")
+    for text in ("one", "two"):
+        write_text(link, text)
+        assert link.is_symlink() and (tmp_path / "far" / "away.txt").read_text() == text
+    assert [path.name for path in (tmp_path / "far").iterdir()] == ["away.txt"]
+
+
+def test_a_pipe_is_written_through_and_refused_where_nobody_reads(tmp_path):
+    """It is never replaced by a file, and nobody waits for ever; a link to one is the same."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(FileError, match="nobody reads from it"):
+            write_text(path, "text")
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        write_text(path, "text")
+        assert os.read(reader, 100) == b"text"
+        os.close(reader)
+    assert pipe.is_fifo() and link.is_symlink() and len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_device_is_written_through(tmp_path):
+    """One of our own that swallows everything, as the usual one does."""
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        device.read_bytes()
+    except OSError:
+        pytest.skip("only the superuser may make a device, and not everywhere")
+    write_text(device, "text")
+    assert device.is_char_device() and [path.name for path in tmp_path.iterdir()] == ["null"]
+
+
+def test_what_is_neither_file_nor_stream_is_refused(tmp_path):
+    """A socket is not replaced."""
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "s"))
+        with pytest.raises(FileError, match="cannot write"):
+            write_text(tmp_path / "s", "text")
+        assert (tmp_path / "s").is_socket()
+
+
+def test_what_this_process_has_open_is_written_where_it_stands(tmp_path):
+    """As with ``--out /dev/stdout > file``: behind what is there already, and the file stays the same one."""
+    with open(tmp_path / "log", "w+b") as file:
+        file.write(b"before ")
+        file.flush()
+        write_text(Path(f"/dev/fd/{file.fileno()}"), "text")
+        file.seek(0, os.SEEK_CUR)
+        file.write(b" after")
+    assert (tmp_path / "log").read_bytes() == b"before text after"
 
 
 def test_a_text_is_written_whole_or_not_at_all(tmp_path):

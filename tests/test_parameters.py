@@ -195,3 +195,19 @@ def test_any_number_in_range_survives_the_way_through_text(value):
     """``repr`` on the command line is exact."""
     spring = Spring()
     assert assign(spring, "stiffness", repr(value)) == value == spring.stiffness
+
+
+def test_a_whole_number_as_default_of_a_float_is_a_float():
+    """``gain: float = parameter(1, ...)`` takes 1.5; ``count: int`` does not."""
+
+    @dataclass
+    class Part:
+        gain: float = parameter(1, "-", "gain", 0, 10)
+        count: int = parameter(1, "-", "count", 0, 10)
+
+    part = Part()
+    assert assign(part, "gain", "1.5") == 1.5
+    assert isinstance(assign(part, "gain", 2), float)
+    assert assign(part, "count", "2") == 2
+    with pytest.raises(BadValue, match="whole number"):
+        assign(part, "count", "2.5")

@@ -95,3 +95,19 @@ def test_a_push_on_the_leaders_links_that_is_known_there_is_known_at_the_followe
     assert remote.external_torque.tolist() == [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     for rig in (leader, follower):
         rig.close()
+
+
+def test_a_law_that_raises_at_one_side_stops_it_there_and_the_other_side_parts():
+    """The reason is told where it happened; the other end hears that it has tripped."""
+    leader, follower = two_sides(0.4, law="position-position", scenario="free", settings=[])
+    end = follower.session.bridges[0].end
+    end.law.step = lambda a, b, dt: {}["gain"]
+    for _ in range(20):
+        for rig in (leader, follower):
+            rig.session.run(TICK)
+    (trip,) = [record.trip for record in follower.session.trips]
+    assert (trip.kind, trip.reason) == ("invalid", "law 'position-position' raised KeyError: 'gain'")
+    assert not end.engagement.wanted
+    assert not leader.session.bridges[0].end.engagement.wanted
+    for rig in (leader, follower):
+        rig.close()

@@ -9,6 +9,7 @@ from farhand.arm import Arm
 from farhand.errors import Mismatch
 from farhand.plants import JointTorque, SimulatedPlant
 from farhand.plants.plant import Command
+from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass
 from farhand.safety import Guard
@@ -19,6 +20,7 @@ from farhand.world import ForceHand, ForcePulse, Placed, World
 
 UR5E = load_robot("ur5e")
 PUSH = (0.0, 0.0, -20.0, 0.0, 0.0, 0.0)
+PEN_UNITS = ["m, rad", "m/s, rad/s", "N, N·m"]
 
 
 @pytest.fixture
@@ -149,3 +151,16 @@ def test_commands_are_joint_torques(station_in_world):
     station.plant.write = lambda command, now_ns: (seen.append(type(command)), inner(command, now_ns))
     session.run(0.003)
     assert set(seen) == {JointTorque}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "side", "units"),
+    [("drive", "follower", ["m ×2, rad ×6", "m/s ×2, rad/s ×6", "N ×2, N·m ×6"]), ("drive", "leader", PEN_UNITS)],
+)
+def test_slides_are_recorded_in_metres_and_newtons(scenario, side, units):
+    """A pen has three slides and three hinges, a driven base two slides; the names of the signals stay."""
+    rig = build_rig("youbot", Options(scenario=scenario))
+    described = Reader(rig.session.telemetry.path).header["streams"][side]["channels"]
+    rig.close()
+    said = {channel["name"]: channel["unit"] for channel in described}
+    assert [said[name] for name in ("q", "v", "torque_commanded")] == units

@@ -42,12 +42,19 @@ class Running:
 
     @property
     def rms(self) -> float:
-        """Root mean square."""
+        """Root mean square; 0 where nothing was measured."""
         return math.sqrt(self._squares / self._count) if self._count else 0.0
+
+    @property
+    def measured_rms(self) -> float | None:
+        """Root mean square, or None where nothing was measured."""
+        return self.rms if self._count else None
 
 
 class Metrics(Gathered):
     """Tracking, force, energy and link numbers of a run with a leader and a follower.
+
+    There is no tracking, and its numbers are None, where the two were never coupled.
 
     Args:
         session: what runs.
@@ -93,9 +100,9 @@ class Metrics(Gathered):
         """Every metric as ``{name: {value, unit}}``; the same run in virtual time gives the same numbers to the bit."""
         found: dict[str, tuple[float | None, str]] = {}
         running = self._running
-        found["tracking_error_max"] = (running["position"].largest, "m")
-        found["tracking_error_rms"] = (running["position"].rms, "m")
-        found["rotation_error_max"] = (running["rotation"].largest if self._turns else None, "rad")
+        found["tracking_error_max"] = (running["position"].measured, "m")
+        found["tracking_error_rms"] = (running["position"].measured_rms, "m")
+        found["rotation_error_max"] = (running["rotation"].measured if self._turns else None, "rad")
         found["hand_force_max"] = (running["hand"].measured, "N")
         found["contact_force_max"] = (running["contact"].measured, "N")
         hand = float(np.linalg.norm(self.final(self.driven, "wrench_measured_in_world")[:3]))

@@ -61,9 +61,9 @@ class SideMetrics(Gathered):
         felt = "hand" if self.side == "leader" else "contact"
         final = float(np.linalg.norm(self.final(self.side, "wrench_measured_in_world")[:3]))
         found: dict[str, tuple[float | None, str]] = {
-            "tracking_error_max": (running["position"].largest, "m"),
-            "tracking_error_rms": (running["position"].rms, "m"),
-            "rotation_error_max": (running["rotation"].largest, "rad"),
+            "tracking_error_max": (running["position"].measured, "m"),
+            "tracking_error_rms": (running["position"].measured_rms, "m"),
+            "rotation_error_max": (running["rotation"].measured, "rad"),
             f"{felt}_force_max": (running["force"].measured, "N"),
             f"{felt}_force_final": (final, "N"),
             f"{felt}_force_ripple": (self._ripple(), "N"),

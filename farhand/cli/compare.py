@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from farhand.cli.output import JsonPath, ReportFolder, Seed, check_file, check_folder, counting, stdout, write_json
+from farhand.cli.run import Settings, setting_of
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.interrupts import ending_workers
 
@@ -47,6 +48,7 @@ def compare(
     laws: Laws = "all",
     delay: Delays = "0",
     layer: Layer = "none",
+    settings: Settings = None,
     report: ReportFolder = None,
     pictures: Pictures = None,
     json: JsonPath = None,
@@ -55,14 +57,15 @@ def compare(
     """Run free motion, soft and hard contact under several laws and delays, shake the leader, and show one table.
 
     Felt inertia is the handle's inertia at 1 to 3 Hz minus the leader's own. A law that a rig cannot run is listed with
-    the reason.
+    the reason, as is one that has no parameter that --set sets. The hard wall is the rig's own or that of
+    --set wall.stiffness; the soft one is always 500 N/m.
 
     Example: [bold]farhand compare dual-arm --laws all --delay 0,20,100 --report report[/bold]
     """
     check_file(json)
     check_folder(report)
     check_folder(pictures)
-    chosen, delays = _laws(laws), _delays(delay)
+    chosen, delays, changed = _laws(laws), _delays(delay), tuple(setting_of(text) for text in settings or ())
     from farhand.experiments import comparison
     from farhand.link.layers import make_layer
     from farhand.rigs.rig import rig_names, scenarios_of
@@ -71,7 +74,9 @@ def compare(
     if "wall" not in scenarios_of(rig):  # an unknown rig is refused here
         fit = ", ".join(name for name in rig_names() if "wall" in scenarios_of(name))
         raise Mismatch(f"{rig} has no wall, and laws are compared by pressing on one; those that have: {fit}")
-    cases = [comparison.Case(rig, law, ms, layer, seed) for law in chosen for ms in delays]
+    cases = [comparison.Case(rig, law, ms, layer, seed, changed) for law in chosen for ms in delays]
+    if changed:
+        comparison.check([case for case in cases if case.delay == delays[0]])
     with ending_workers(), counting("comparing") as progress:
         rows = comparison.compare(cases, progress)
     write_json(json, rows)
@@ -163,7 +168,9 @@ def _report(rig: str, rows: list[dict[str, Any]], folder: Path) -> Path:
     from farhand.experiments.page import Page
 
     done = [row for row in rows if "metrics" in row]
-    page = Page(f"Laws on {rig}, side by side", "The same hand, the same walls, the same delays; only the law differs.")
+    words = "The same hand, the same walls, the same delays; only the law differs."
+    changed = ", ".join(f"{path} = {value}" for path, value in rows[0].get("settings", {}).items())
+    page = Page(f"Laws on {rig}, side by side", f"{words} Set: {changed}." if changed else words)
     headings = ("law", "delay [ms]", *(f"{heading} [{unit}]" for _, heading, unit, _ in COLUMNS))
     cells = [(r["law"], r["delay"], *(_value(r, name, factor) for name, *_, factor in COLUMNS)) for r in done]
     page.table(headings, cells, LEGEND)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, check_core, check_file, stdout, within, write_json
+from farhand.cli.output import Bar, JsonPath, check_core, check_files, stdout, within, write_json
 from farhand.errors import BadValue
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def doctor(seconds: Seconds = 10.0, core: Core = None, picture: Picture = None, 
     within("--seconds", seconds, 0.1, 3600.0, "s")
     if picture is not None and picture.suffix.lower() not in KINDS:
         raise BadValue(f"--picture {picture} ends in none of {', '.join(KINDS)}")
-    check_file(picture)
-    check_file(json)
+    check_files(picture, json, read=[])
     from farhand.realtime.advice import advice
     from farhand.realtime.jitter import measure
     from farhand.realtime.machine import describe_machine

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from farhand.cli.info import RecordingPath
+from farhand.cli.info import RecordingPath, note_if_broken
 from farhand.cli.output import check_folder, stdout, within
 
 Format = Annotated[Literal["lerobot", "parquet", "csv", "rerun"], typer.Option("--format", help="What to write.")]
@@ -38,9 +38,12 @@ def export(
     from farhand.recording.loader import load
 
     found = load(recording)
+    note_if_broken(found)
     if format == "lerobot":
-        frames = export_lerobot(found, folder, fps, task, episodes)
-        stdout().print(f"{frames} frames at {fps} Hz in {folder}", soft_wrap=True)
+        written = export_lerobot(found, folder, fps, task, episodes)
+        stdout().print(f"{written.frames} frames at {fps} Hz in {folder}", soft_wrap=True)
+        for note in written.notes:
+            stdout().print(f"note: {note}", style="yellow", soft_wrap=True)
         return
     if format == "rerun":
         from farhand.recording.rerun_file import export_rerun

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import JsonPath, check_file, stdout, write_json
+from farhand.cli.output import JsonPath, check_files, note, stdout, write_json
+
+if TYPE_CHECKING:
+    from farhand.recording.loader import Recording
 
 RecordingPath = Annotated[Path, typer.Argument(metavar="F.mcap", help="A recording, from farhand run --record.")]
 MOST_EVENTS = 20
@@ -18,13 +21,19 @@ def info(recording: RecordingPath, json: JsonPath = None) -> None:
 
     Example: [bold]farhand info demo.mcap[/bold]
     """
-    check_file(json)
+    check_files(json, read=[recording])
     from farhand.recording.loader import load
     from farhand.recording.overview import overview
 
     found = overview(load(recording))
     write_json(json, found)
     show(found)
+
+
+def note_if_broken(recording: Recording) -> None:
+    """Say that a recording is not all of its run, to whoever works with it."""
+    if not recording.complete:
+        note(f"{recording.path} is {recording.metadata.get('ended', 'not finished')}; this is all there is")
 
 
 def show(found: dict[str, Any]) -> None:
@@ -38,11 +47,12 @@ def show(found: dict[str, Any]) -> None:
     rate = f", {size / duration:.2f} MB/s" if duration else ""
     console.print(f"  {duration:.3f} s, {size:.2f} MB{rate}")
     if not found["complete"]:
-        hint = f"  it was not finished: farhand recover {found['file']} adds the index that other tools may ask for"
-        console.print(Text(hint, "yellow"), soft_wrap=True)
+        hint = f"not finished: farhand recover {found['file']} adds the index that other tools may ask for"
+        console.print(Text(f"  it is {found['ended'] or hint}", "yellow"), soft_wrap=True)
     console.print(_streams(found))
     for signal, peak in found["peaks"].items():
-        console.print(f"  peak of {signal}: {peak['force']:.3g} N, {peak['torque']:.3g} N·m at {peak['time']:.3f} s")
+        force = f"{peak['force']:.3g} N at {peak['time']:.3f} s"
+        console.print(f"  peak of {signal}: {force}, {peak['torque']:.3g} N·m at {peak['torque_time']:.3f} s")
     for name, energy in found["energy"].items():
         console.print(f"  energy into {name}: {energy['final']:.3g} J at the end, {energy['least']:.3g} J at the least")
     console.print(_signals(found))

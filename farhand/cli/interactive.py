@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,7 +32,8 @@ from farhand.console.serve import Page
 from farhand.errors import BadValue, FarhandError, FileError
 from farhand.interrupts import ignoring_interrupts
 from farhand.latch import Latch
-from farhand.recording.recorder import RingEvent, check_destination, record_process
+from farhand.recording.destination import check_destination
+from farhand.recording.recorder import BROKEN, RingEvent, record_process
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rerun import about
 from farhand.session import TICKS_TIMED, Session
@@ -108,8 +110,8 @@ class Scribe:
         return why
 
     def close(self) -> None:
-        """Finish what is being recorded, and let the process go."""
-        self._stop.set()
+        """Finish what is being recorded, and let the process go; an error on its way out of the run is told."""
+        self._stop.set(BROKEN if sys.exc_info()[0] is not None else 1)
         self._orders.close()
         self._process.join(PATIENCE)
         if self._process.is_alive():

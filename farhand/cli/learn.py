@@ -79,7 +79,7 @@ def _check_once(paths: list[Path]) -> None:
 def _write_points(found: list[Demonstration], out: Path, json: Path | None) -> None:
     from farhand.learning.waypoints import points_of, write_points
 
-    points = points_of(found, str(found[0].settings.get("rig.limb", found[0].robot.station)))
+    points = points_of(found)
     write_points(out, points)
     write_json(json, [{"chain": point.chain, "position": list(point.position)} for point in points])
     stdout().print(f"{len(points)} way-points of {found[0].robot}: {out}", soft_wrap=True)
@@ -98,9 +98,11 @@ def _show(skill: Skill, out: Path) -> None:
     console.print(f"{facts.name} ({facts.method}) from {facts.demonstrations} demonstrations of {facts.robot}")
     console.print(f"takes {facts.duration:.2f} s; demonstrations stray {1e3 * facts.deviation:.1f} mm from their mean")
     if facts.force_kind == "none":
-        console.print("no force was measured: the skill is a movement alone")
+        console.print("without a force: the skill is a movement alone")
     elif facts.contact_share:
         console.print(
             f"in contact {facts.contact_share:.0%} of the time with {facts.force_mean:.1f} N ({facts.force_kind})"
         )
+    for note in facts.notes:
+        console.print(f"note: {note}", style="yellow", soft_wrap=True)
     console.print(f"skill: {out}", soft_wrap=True)

@@ -29,6 +29,7 @@ _tables_on_stderr = False
 def _heard(path: Path | None) -> Path | None:
     """Make room on standard output where the results are to go there."""
     global _tables_on_stderr
+    path = DASH if path == Path("/dev/stdout") else path
     _tables_on_stderr = path == DASH
     return path
 
@@ -78,22 +79,35 @@ def check_core(core: int | None) -> None:
 
 
 def check_file(path: Path | None) -> None:
-    """Refuse, before the work, a file that could not be written after it; changes nothing."""
-    if path is None:
+    """Refuse, before the work, a file that could not be written after it; changes nothing.
+
+    A device or a pipe is written through, as :mod:`farhand.files` does; of a link, what it leads to is looked at.
+    """
+    from farhand.files import is_stream, real_file
+
+    if path is None or path == DASH:
         return
     if path.is_dir():
         raise FileError(f"cannot write {path}: it is a folder")
-    _check_below(path, path.parent)
+    if not is_stream(path):
+        _check_below(path, real_file(path).parent)
+    elif not os.access(path, os.W_OK):
+        raise FileError(f"cannot write {path}: permission denied")
 
 
 def check_files(*written: Path | None, read: Iterable[Path]) -> None:
-    """:func:`check_file` for each, and refuse one that is also read, or written twice."""
-    taken = {path.resolve() for path in read}
+    """:func:`check_file` for each, and refuse one that is also read, or written twice; devices may be."""
+    from farhand.files import is_stream
+
+    taken = {os.path.realpath(path) for path in read}
     for path in written:
         check_file(path)
-        if path is not None and path.resolve() in taken:
+        if path is None or path == DASH or is_stream(path):
+            continue
+        real = os.path.realpath(path)
+        if real in taken:
             raise FileError(f"cannot write {path}: the same command also reads it or writes something else there")
-        taken |= {path.resolve()} if path is not None else set()
+        taken.add(real)
 
 
 def check_folder(folder: Path | None) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import JsonPath, Seed, check_file, stdout, within, write_json
-from farhand.cli.run import LONGEST, SHORTEST, Headless, Host, Port, RecordPath, Settings, setting_of
+from farhand.cli.output import JsonPath, Seed, stdout, within, write_json
+from farhand.cli.run import LONGEST, SHORTEST, Headless, Host, Port, RecordPath, Settings, check_run_files, setting_of
 from farhand.errors import BadValue
 
 if TYPE_CHECKING:
+    from farhand.cli.running import Outcome as Driven
     from farhand.learning.skill import Skill
     from farhand.rigs import Rig
     from farhand.rigs.performing import Outcome
@@ -55,8 +57,7 @@ def perform(
     within("--shift", shift, -0.5, 0.5, "m")
     within("--tilt", tilt, -45.0, 45.0, "°")
     within("--seconds", SHORTEST if seconds is None else seconds, SHORTEST, LONGEST, "s")
-    check_file(json)
-    check_file(record)
+    check_run_files(json, None, record, read=[skill])
     from farhand.learning import load_skill
 
     if skill.suffix == ".txt":
@@ -64,18 +65,61 @@ def perform(
         return _replay(skill, settings or [], seed, headless, (host, port), record, json)
     learnt = bent(load_skill(skill), goal, via or [])
     chosen = [setting_of(text) for text in settings or ()]
-    feels = learnt.facts.force_kind == "measured"
-    if compare and not feels:
-        raise BadValue(f"--compare needs a measured force; that of {skill} is {learnt.facts.force_kind}")
-    ways = [True, False] if compare else [feels and not position_only]
     outcomes: dict[str, Outcome] = {}
-    for number, aware in enumerate(ways):
+    faults: list[str] = []
+    for number, aware in enumerate(_ways(learnt, skill, compare, position_only)):
         rig = _rig(learnt, [*chosen, ("law.force_aware", aware)], seed, headless, shift, math.radians(tilt))
-        outcome = _run(rig, seconds, record if number == 0 else None, None if headless else (host, port))
+        _check_places(rig, goal, via or [])
+        outcome, found = _run(rig, seconds, record if number == 0 else None, None if headless else (host, port))
         outcomes["force-aware" if aware else "position-only"] = outcome
+        faults += found
     write_json(json, _result(learnt, shift, tilt, outcomes))
     _show(outcomes)
-    return 0
+    return _conclude(faults)
+
+
+def _ways(skill: Skill, path: Path, compare: bool, position_only: bool) -> list[bool]:
+    """Whether the force counts, for each performance."""
+    feels = skill.facts.force_kind == "measured"
+    if compare and not feels:
+        raise BadValue(f"--compare needs a measured force; that of {path} is {skill.facts.force_kind}")
+    return [True, False] if compare else [feels and not position_only]
+
+
+def _check_places(rig: Rig, goal: str | None, vias: list[str]) -> None:
+    """Refuse a goal or a via-point that is out of reach for sure."""
+    import numpy as np
+
+    from farhand.rigs.performing import check_reach
+
+    given = [] if goal is None else [(f"--goal {goal}", _numbers("--goal", goal, 3))]
+    given += [(f"--via {text}", _numbers("--via", text, 4)[1:]) for text in vias]
+    try:
+        for what, place in given:
+            check_reach(rig, np.array(place), what)
+    except BadValue:
+        rig.close()
+        raise
+
+
+def _faults(rig: Rig, driven: Driven) -> list[str]:
+    """What makes a run worth nothing, as for ``farhand run``: a stop for something that is no number, or no recording.
+
+    Any other stop is an outcome like reaching the goal; it is shown, and the code stays 0.
+    """
+    invalid = next((found for found in rig.session.trips if found.trip.kind == "invalid"), None)
+    found = []
+    if invalid is not None:
+        found.append(f"{invalid.where} stopped at {1e-9 * invalid.trip.time_ns:g} s: {invalid.trip.reason}")
+    if driven.unrecorded is not None:
+        found.append(f"the recording stopped before the run: {driven.unrecorded}")
+    return found
+
+
+def _conclude(faults: list[str]) -> int:
+    for line in faults:
+        print(f"farhand: {line}", file=sys.stderr)
+    return 2 if faults else 0
 
 
 def _check_points(path: Path, **given: object) -> None:
@@ -97,19 +141,22 @@ def _replay(
     from farhand.clock import VirtualClock, WallClock
     from farhand.learning.waypoints import read_points
     from farhand.rigs import Options
-    from farhand.rigs.performing import replay_rig
+    from farhand.rigs.performing import replay_rig, stopped
 
     points = read_points(path)
     clock = VirtualClock() if headless else WallClock()
     rig = replay_rig(points, Options(seed=seed, settings=[setting_of(text) for text in settings], clock=clock))
     try:
-        _drive(rig, rig.scenario.seconds, record, None if headless else at, "replaying")
+        driven = _drive(rig, rig.scenario.seconds, record, None if headless else at, "replaying")
+        faults, stop = _faults(rig, driven), stopped(rig)
         reached = int(rig.metrics.history.signal("coupling", "waypoints_reached")[-1, 0])
     finally:
         rig.close()
-    write_json(json, {"waypoints": len(points), "reached": reached})
+    write_json(json, {"waypoints": len(points), "reached": reached, "stopped": stop})
     stdout().print(f"{reached} of {len(points)} way-points reached")
-    return 0
+    if stop is not None:
+        stdout().print(stop, style="bold red", soft_wrap=True)
+    return _conclude(faults)
 
 
 def bent(skill: Skill, goal: str | None, vias: list[str]) -> Skill:
@@ -143,28 +190,30 @@ def _rig(skill: Skill, settings: list[Any], seed: int, headless: bool, shift: fl
     return perform_rig(skill, options, shift, tilt)
 
 
-def _run(rig: Rig, seconds: float | None, record: Path | None, page_at: tuple[str, int] | None) -> Outcome:
+def _run(
+    rig: Rig, seconds: float | None, record: Path | None, page_at: tuple[str, int] | None
+) -> tuple[Outcome, list[str]]:
+    """How it went, and what makes it worth nothing."""
     from farhand.rigs.performing import outcome_of
 
     try:
-        _drive(rig, seconds or rig.scenario.seconds, record, page_at, "performing")
-        return outcome_of(rig)
+        driven = _drive(rig, seconds or rig.scenario.seconds, record, page_at, "performing")
+        return outcome_of(rig), _faults(rig, driven)
     finally:
         rig.close()
 
 
-def _drive(rig: Rig, seconds: float, record: Path | None, page_at: tuple[str, int] | None, doing: str) -> None:
+def _drive(rig: Rig, seconds: float, record: Path | None, page_at: tuple[str, int] | None, doing: str) -> Driven:
     """Run to the end, headless or on a page that can stop and record it, but not put another session in its place."""
     if page_at is None:
         from farhand.cli.running import drive
 
-        drive(rig, seconds, record)
-        return
+        return drive(rig, seconds, record)
     from farhand.cli.interactive import page_for, steer
 
     with page_for(rig, *page_at, fixed=True) as page:
         stdout().print(f"{doing} at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
-        steer(rig, seconds, record, page, fixed=True)
+        return steer(rig, seconds, record, page, fixed=True)[1]
 
 
 def _result(skill: Skill, shift: float, tilt: float, outcomes: dict[str, Outcome]) -> dict[str, Any]:

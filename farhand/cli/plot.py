@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from farhand.cli.info import RecordingPath
-from farhand.cli.output import check_file, stdout
+from farhand.cli.output import check_files, stdout
 from farhand.errors import BadValue
 
 Out = Annotated[
@@ -32,9 +32,10 @@ def plot(
     out = out or recording.with_suffix(".png")
     if out.suffix.lower() not in KINDS:
         raise BadValue(f"--out {out} ends in none of {', '.join(KINDS)}")
-    check_file(out)
+    check_files(out, read=[recording])
     from farhand.recording.loader import load
     from farhand.recording.plots import draw
 
-    draw(load(recording), out, signal or [], since, until)
+    for silent in draw(load(recording), out, signal or [], since, until):
+        stdout().print(f"not measured, so not drawn: {silent}", soft_wrap=True)
     stdout().print(f"plot: {out}", soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from farhand.cli.info import RecordingPath
-from farhand.cli.output import JsonPath, check_file, stdout, write_json
+from farhand.cli.output import JsonPath, check_files, stdout, write_json
 
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="G.mcap", help="The new file; by default F.recovered.mcap beside it.")
@@ -21,17 +21,20 @@ def recover(recording: RecordingPath, out: Out = None, json: JsonPath = None) ->
     Example: [bold]farhand recover crashed.mcap --out saved.mcap[/bold]
     """
     out = out or recording.with_name(f"{recording.name.removesuffix('.part').removesuffix('.mcap')}.recovered.mcap")
-    check_file(out)
-    check_file(json)
+    check_files(out, json, read=[recording])
+    from farhand.recording.recorder import IN_ORDER
     from farhand.recording.recover import recover as save
 
     saved = save(recording, out)
-    write_json(
-        json, {"out": str(out), "messages": saved.messages, "damaged": saved.damaged, "unread_bytes": saved.unread}
-    )
+    told = {"messages": saved.messages, "damaged": saved.damaged, "unread_bytes": saved.unread}
+    write_json(json, told | {"out": str(out), "altered": saved.altered, "ended": saved.ended})
     console = stdout()
     if saved.damaged:
         console.print(f"{saved.damaged} damaged chunks were left out")
     if saved.unread:
-        console.print(f"{saved.unread} bytes at the end belong to no whole record")
+        console.print(f"{saved.unread} bytes belong to no whole record")
+    if saved.altered:
+        console.print("something beside the signals is not as it was written: look at parameters and command line")
+    if saved.ended != IN_ORDER:
+        console.print(f"the new file says of itself: {saved.ended}", soft_wrap=True)
     console.print(f"{saved.messages} messages saved to {out}", soft_wrap=True)

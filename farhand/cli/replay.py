@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farhand.cli.info import RecordingPath
-from farhand.cli.output import JsonPath, check_file, stdout, write_json
+from farhand.cli.info import RecordingPath, note_if_broken
+from farhand.cli.output import JsonPath, check_files, stdout, write_json
 from farhand.cli.run import Host, Port
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ def replay(
 
     Example: [bold]farhand replay demo.mcap --rerun[/bold]
     """
-    check_file(json)
+    check_files(json, read=[recording])
     from farhand.recording.loader import load
 
     found = load(recording)
+    note_if_broken(found)
     if rerun:
         return _again(found, json)
     return _play(found, speed, json) if headless else _show(found, speed, host, port, json)
@@ -60,6 +61,8 @@ def _again(recording: Recording, json: Path | None) -> int:
     console = stdout()
     if result.missing:
         console.print(f"{result.missing} records are not in the recording and were not compared")
+    if result.late:
+        console.print(f"{result.late} commands came after the last record and were left out")
     if result.exact:
         console.print(f"equal to the bit: {what} over {result.seconds:.3f} s", soft_wrap=True)
         return 0
@@ -68,6 +71,10 @@ def _again(recording: Recording, json: Path | None) -> int:
     if not result.differences:
         print(f"farhand: {recording.path} has no records to compare", file=sys.stderr)
         return 2
+    if result.robots:
+        files = "; ".join(result.robots)
+        print(f"farhand: the re-run is not equal: robot files have changed: {files}", file=sys.stderr)
+        return 1
     for different in result.differences:
         console.print(f"{different.signal} differs from {different.time:.6g} s on", soft_wrap=True)
     first = min(result.differences, key=lambda found: found.time)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,8 +14,9 @@ from farhand.cli.output import (
     ReportFolder,
     Seed,
     check_core,
-    check_file,
+    check_files,
     check_folder,
+    note,
     stdout,
     within,
     write_json,
@@ -133,7 +135,10 @@ def _build(name: str, options: Options, plants: dict[str, str | None]) -> Rig:
     named = {f"rig.{side}_plant": side for side, plant in plants.items() if plant is not None}
     options.settings += [(path, plants[side]) for path, side in named.items()]
     try:
-        return build_rig(name, options)
+        built = build_rig(name, options)
+        for line in built.notes:
+            note(line)
+        return built
     except UnknownName as error:
         for path, side in named.items():
             if f"parameter {path!r}" in str(error):
@@ -161,15 +166,16 @@ def _foretell(rig: Rig) -> None:
         stdout().print(words, style="dim", soft_wrap=True)
 
 
-def check_run_files(json: Path | None, report: Path | None, record: Path | None) -> None:
-    """Refuse, before the run, files that could not be written after it."""
-    check_file(json)
+def check_run_files(json: Path | None, report: Path | None, record: Path | None, read: Iterable[Path] = ()) -> None:
+    """Refuse, before the run, files that could not be written after it, or where something else is read or written."""
     check_folder(report)
-    check_file(record)
+    taken = [*read] if report is None else [*read, report, report / "index.html"]
     if record is not None:
-        from farhand.recording.recorder import check_destination
+        from farhand.recording.destination import check_destination, part_of
 
         check_destination(record)
+        taken.append(part_of(record))
+    check_files(record, json, read=taken)
 
 
 def setting_of(text: str, flag: str = "--set") -> tuple[str, object]:

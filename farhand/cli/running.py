@@ -21,7 +21,8 @@ from farhand.errors import FileError
 from farhand.interrupts import ignoring_interrupts
 from farhand.latch import Latch
 from farhand.realtime import Grant, real_time
-from farhand.recording.recorder import About, part_of, record_process
+from farhand.recording.destination import part_of
+from farhand.recording.recorder import BROKEN, About, record_process
 from farhand.rigs import Rig
 from farhand.rigs.rerun import about
 from farhand.session import Session
@@ -134,8 +135,8 @@ class RecordingProcess:
             self._listen()
 
     def close(self) -> None:
-        """Let the other process write the rest and finish."""
-        self._stop.set()
+        """Let the other process write the rest and finish; an error on its way out of the run is told."""
+        self._stop.set(BROKEN if sys.exc_info()[0] is not None else 1)
         self._process.join(PATIENCE)
         self._process.kill()  # does nothing to one that has ended
         self._process.join()

@@ -157,11 +157,15 @@ def _drawings(rig: Rig, result: Result) -> Iterator[Drawing]:
     if is_team(result):
         yield from _team_drawings(history, result)
         return
-    behind = number(1e3 * (m["tracking_error_max"] or 0.0))
-    yield Drawing(f"Where the tools go: the follower is at most {behind} mm off", lambda ax: _positions(ax, history), 3)
-    rms = number(1e3 * (m["tracking_error_rms"] or 0.0))
-    yield Drawing(f"Tracking error: {behind} mm at most, {rms} mm rms", lambda ax: _error(ax[0], history))
-    yield Drawing(_force_title(m), lambda ax: _forces(ax[0], history))
+    behind, rms = (number(1e3 * (m[f"tracking_error_{kind}"] or 0.0)) for kind in ("max", "rms"))
+    if result["never_coupled"]:
+        yield Drawing("Where the tools go: they were never coupled", lambda ax: _positions(ax, history), 3)
+    else:
+        title = f"Where the tools go: the follower is at most {behind} mm off"
+        yield Drawing(title, lambda ax: _positions(ax, history), 3)
+        yield Drawing(f"Tracking error: {behind} mm at most, {rms} mm rms", lambda ax: _error(ax[0], history))
+    if m["hand_force_max"] is not None or m["contact_force_max"] is not None:
+        yield Drawing(_force_title(m), lambda ax: _forces(ax[0], history))
     yield Drawing(_energy_title(history), lambda ax: _energy(ax[0], history))
     if m["link_age_mean"] is not None:
         age, oldest = number(1e3 * m["link_age_mean"]), number(1e3 * (m["link_age_max"] or 0.0))
@@ -177,9 +181,11 @@ def _team_drawings(history: History, result: Result) -> Iterator[Drawing]:
 
 
 def _force_title(m: Numbers) -> str:
-    hand, contact, felt = m["hand_force_max"], m["contact_force_max"] or 0.0, m["reflection_in_contact"]
+    hand, contact, felt = m["hand_force_max"], m["contact_force_max"], m["reflection_in_contact"]
     if felt is not None:
         return f"Pressing steadily, the hand feels {number(100 * felt)} % of what the follower touches"
+    if contact is None:
+        return f"The hand moves the leader with {number(hand)} N at most; no sensor tells what the follower touches"
     if contact < 1.0:
         return f"Nothing is touched; the hand moves the leader with {number(hand)} N at most"
     return f"Force: {number(hand)} N at the hand and {number(contact)} N at the contact at most"

@@ -46,7 +46,7 @@ def run_side(side: str, wanted: Wanted) -> int:
     """
     within("--seconds", SHORTEST if wanted.seconds is None else wanted.seconds, SHORTEST, LONGEST, "s")
     within("--patience", wanted.patience, 0.0, LONGEST, "s")
-    check_run_files(wanted.json, None, wanted.record)
+    check_run_files(wanted.json, None, wanted.record, read=[wanted.key])
     key = read_key(wanted.key)
     if open_to_others(wanted.key):
         note(f"others on this machine can read {wanted.key}; make it yours alone with: chmod 600 {wanted.key}")
@@ -56,6 +56,8 @@ def run_side(side: str, wanted: Wanted) -> int:
     with ExitStack() as stack:
         rig = build_rig(wanted.rig, options)
         stack.callback(rig.close)
+        for words in rig.notes:
+            note(words)
         length = _length(side, wanted, rig)
         post_commands(rig, wanted.at, length)
         line = Line(_wire(side, wanted), Seal(key, side), terms_of(rig))

@@ -30,7 +30,8 @@ def side_lines(result: Result) -> Iterator[tuple[str, str]]:
     m, side = Numbers(result), result["side"]
     felt = "hand" if side == "leader" else "contact"
     error, turned = number(1e3 * (m["tracking_error_max"] or 0.0)), m["rotation_error_max"] or 0.0
-    yield "tracking", f"up to {error} mm and {number(math.degrees(turned))}° as this side knows it"
+    known = f"up to {error} mm and {number(math.degrees(turned))}° as this side knows it"
+    yield "tracking", result["never_coupled"] or known
     yield "force", f"up to {number(m[f'{felt}_force_max'])} N at the {felt}"
     yield "energy", f"{number(m['energy_into_coupling'])} J into the coupling at this side"
     yield "coupled", f"{number(100 * (m['coupled_share'] or 0.0))} % of the time"

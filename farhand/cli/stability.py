@@ -11,7 +11,7 @@ import typer
 from farhand.cli.output import (
     JsonPath,
     ReportFolder,
-    check_file,
+    check_files,
     check_folder,
     counting,
     stdout,
@@ -76,8 +76,7 @@ def stability(
 
     Example: [bold]farhand stability dual-arm --law position-force --delay 100 --hand soft --report out[/bold]
     """
-    check_file(json)
-    check_file(done)
+    check_files(json, done, read=[])
     check_folder(report)
     if grid:
         return _grid(report, json, done, workers, ray)

@@ -9,7 +9,7 @@ from typing import Any
 from farhand.cli.output import stdout
 from farhand.cli.running import Outcome
 from farhand.cli.teamsummary import Numbers, is_team, number, team_headline, team_lines
-from farhand.cli.timing import show_timing, tick_words, timing_result
+from farhand.cli.timing import show_timing, slow_words, tick_words, timing_result
 from farhand.rigs import Rig
 
 Result = dict[str, Any]
@@ -37,9 +37,23 @@ def result_of(rig: Rig, outcome: Outcome) -> Result:
             for c in session.commands.log
         ],
     }
+    result["never_coupled"] = never_coupled(result)
     if session.clock.name == "wall":
         result |= timing_result(session, outcome)
     return result
+
+
+def never_coupled(result: Result) -> str | None:
+    """Why a leader and a follower were not coupled for a single tick, in words; None if they were, and for a team."""
+    if is_team(result) or Numbers(result)["tracking_error_max"] is not None:
+        return None
+    if result["trips"]:
+        trip = result["trips"][0]
+        return f"never coupled: {trip['where']} stopped at {trip['time']:.3f} s: {trip['reason']}"
+    tried = [command for command in result["commands"] if command["command"] in ("engage", "declutch")]
+    if tried:
+        return f"never coupled: {tried[-1]['command']} at {tried[-1]['time']:g} s, {tried[-1]['outcome']}"
+    return "never coupled: no engage was carried out"
 
 
 def _rates(rig: Rig, seconds: float) -> dict[str, float]:
@@ -59,10 +73,14 @@ def headline(result: Result) -> str:
         return f"{trip['where'].capitalize()} stopped at {trip['time']:.2f} s: {trip['reason']}"
     if is_team(result):
         return team_headline(result)
+    if result["never_coupled"]:
+        return f"N{result['never_coupled'][1:]}"
     behind = f"The follower is at most {number(1e3 * (metrics['tracking_error_max'] or 0.0))} mm off"
-    felt, contact = metrics["reflection_in_contact"], metrics["contact_force_max"] or 0.0
+    felt, contact = metrics["reflection_in_contact"], metrics["contact_force_max"]
     if felt is not None:
         return f"{behind}, and the hand feels {number(100 * felt)} % of the contact force"
+    if contact is None:
+        return f"{behind}; no sensor tells what it touches"
     return f"{behind} and touches nothing" if contact < 1.0 else f"{behind} and touches with up to {number(contact)} N"
 
 
@@ -72,10 +90,7 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
         yield from team_lines(result)
         return
     m = Numbers(result)
-    error = [number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")]  # [mm]
-    turned = m["rotation_error_max"]
-    angle = "" if turned is None else f" and {number(math.degrees(turned))}°"
-    yield "tracking", f"up to {error[0]} mm{angle}, {error[1]} mm rms"
+    yield "tracking", result["never_coupled"] or _tracking_words(m)
     felt = m["reflection_in_contact"]
     share = f"; {number(100 * felt)} % of it felt" if felt is not None else ""
     yield "force", _force_words(m["hand_force_max"], m["contact_force_max"]) + share
@@ -84,6 +99,13 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
         age, oldest, trip = (1e3 * (m[name] or 0.0) for name in ("link_age_mean", "link_age_max", "link_round_trip"))
         lost = number(100 * (m["link_loss"] or 0.0))
         yield "link", f"{number(age)} ms old, {number(oldest)} ms at most; round trip {number(trip)} ms; {lost} % lost"
+
+
+def _tracking_words(m: Numbers) -> str:
+    error = [number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")]  # [mm]
+    turned = m["rotation_error_max"]
+    angle = "" if turned is None else f" and {number(math.degrees(turned))}°"
+    return f"up to {error[0]} mm{angle}, {error[1]} mm rms"
 
 
 def _force_words(hand: float | None, contact: float | None) -> str:
@@ -97,7 +119,9 @@ def _force_words(hand: float | None, contact: float | None) -> str:
 def _energy_words(result: Result, m: Numbers) -> str:
     given = [v["value"] or 0.0 for name, v in result["metrics"].items() if name.startswith("energy_hand_on_")]
     hand = f"{number(sum(given))} J from the hand, " if given else ""
-    words = f"{hand}{number(m['energy_into_coupling'])} J into the coupling"
+    cut = m["torque_cut_ticks"]  # the coupling's books are of what it asked for, not of what the arms could do
+    asked = f" as asked for, torques were cut in {cut:.0f} ticks" if cut else ""
+    words = f"{hand}{number(m['energy_into_coupling'])} J into the coupling{asked}"
     error = m["energy_balance_error"]
     if error is None:
         return words
@@ -139,6 +163,6 @@ def _pace(rig: Rig, outcome: Outcome) -> str:
     ran = f"{outcome.seconds:g} s{' until interrupted' if outcome.interrupted else ''}"
     if rig.session.clock.name == "wall":
         behind = 1e-9 * rig.session.clock.late_ns
-        slow = f", {number(behind)} s behind: this computer is too slow or too busy"
+        slow = f", {number(behind)} s behind: {slow_words(rig.session)}"
         return f"{ran} in real time{slow if behind > 0.01 * outcome.seconds else ''}"
     return f"{ran} in {number(outcome.wall)} s, {number(outcome.seconds / outcome.wall)} × real time"

@@ -42,6 +42,13 @@ def tick_words(session: Session) -> str:
     return f"{_micro(tick['median'])} µs median, {_micro(tick['p99'])} µs p99"
 
 
+def slow_words(session: Session) -> str:
+    """Why a run on the wall clock is behind, for a person."""
+    period_ns = min(part.period_ns for part in session.parts)
+    heaviest = None if session.cycle is None else session.cycle.heaviest(period_ns)
+    return heaviest or "this computer is too slow or too busy"
+
+
 def _tick(session: Session) -> dict[str, float | None]:
     """Median, 99th percentile and longest of a tick, [s]."""
     if session.cycle is not None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from farhand.control.joint_units import joint_units
 from farhand.plants.plant import Command
 
 Array = np.ndarray
@@ -59,7 +60,7 @@ class Controller(ABC):
 
     Attributes:
         commands: the command type it makes.
-        channel: name and unit under which the command is recorded.
+        channel: name under which the command is recorded, and its unit for a hinge.
         pulls: whether it exerts the efforts asked for; one that goes for targets alone does not.
         turns: whether it controls the tool's orientation; with fewer than six joints it may have to leave it.
         command: the last command of that type.
@@ -81,9 +82,14 @@ class Controller(ABC):
 
     def record(self, stream: Channels) -> Array:
         """Declare what is recorded; from now on the command is computed in the array handed back."""
-        name, unit = self.channel
-        self.command.value = stream.channel(name, len(self.command.value), unit)
+        self.command.value = stream.channel(self.channel[0], len(self.command.value), self.unit)
         return self.command.value
+
+    @property
+    def unit(self) -> str:
+        """Of the command's numbers: that of :attr:`channel` for hinges, the linear one for the slides of its arm."""
+        model = getattr(getattr(self, "arm", None), "model", None)
+        return self.channel[1] if model is None else joint_units(model, self.channel[1])
 
     @abstractmethod
     def step(self, asked: Asked, now_ns: int) -> Command:

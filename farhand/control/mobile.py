@@ -8,6 +8,7 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import Asked, Channels, Controller
+from farhand.control.joint_units import joined
 from farhand.control.tracking import TrackingController
 from farhand.mapping.rate import RateMode
 from farhand.mapping.vehicle import Vehicle, VehicleMapping
@@ -62,6 +63,11 @@ class MobileController(Controller):
     def status(self) -> str:
         """Of the arm's last inverse kinematics."""
         return self.tracking.status
+
+    @property
+    def unit(self) -> str:
+        """Of x, y, yaw and z of the base, then of the arm's joints."""
+        return joined(["m/s", "m/s", "rad/s", "m/s", *["rad/s"] * (len(self.command.value) - BASE)])
 
     def record(self, stream: Channels) -> Array:
         """Declare the velocity of all joints, and what the arm's go for."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.coupling.constraint_terms import ToolTerms
+from farhand.coupling.constraint_terms import ToolTerms, placing_inverse
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import NOTHING, Effort, Side
 from farhand.parameters import parameter
@@ -117,7 +117,8 @@ class Admittance(Coupling):
         wanted = terms.A + acceleration
         wanted += self.derivative * rate
         wanted += self.proportional * error
-        return damped_inverse(terms.gamma, DAMPING) @ wanted
+        inverse = damped_inverse if side.arm.nv >= 6 else placing_inverse
+        return inverse(terms.gamma, DAMPING) @ wanted
 
     def _advance(self, a: Side, b: Side, dt: float) -> None:
         """One step of the handle: the damping exact, the force held."""

@@ -86,6 +86,24 @@ class PairTerms(System):
         super().solve()
 
 
+LEVER = 0.1
+"""What a radian counts as for an arm that cannot do all that is asked of its tool, [m/rad]."""
+
+
+def placing_inverse(gamma: Array, damping: float) -> Array:
+    """The damped inverse of Γ for an arm of less than six joints: it is to be in the right place before it is turned.
+
+    Minimises |W(Γ w − a)|² + ρ²|w|² where W counts an angle as :data:`LEVER` of way; unweighted, a radian counts as a
+    metre, and centimetres are given away for degrees.
+
+    Args:
+        gamma: Γ, 6 × 6, [1/kg] and so on.
+        damping: ρ > 0, [1/kg].
+    """
+    weighted = gamma * np.repeat([1.0, LEVER * LEVER], 3)
+    return np.linalg.solve(weighted @ gamma + damping * damping * np.eye(6), weighted)
+
+
 class ToolTerms(System):
     r"""One arm by itself: its tool accelerates by :math:`\ddot x = \Gamma w - A` under a wrench w asked of its motors.
 

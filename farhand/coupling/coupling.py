@@ -72,10 +72,9 @@ class Coupling(ABC):
         self._rotation[:] = pin.log3(mapping.rotation.dot(b.rotation.T))
         np.subtract(mapping.twist, b.twist, self.rate)
 
-    def require(self, available: frozenset[str] | set[str]) -> None:
-        """Refuse, by name, to run where something the law needs is missing."""
+    def require(self, available: frozenset[str] | set[str], who: str = "this rig does") -> None:
+        """Refuse, by name, to run where something the law needs is missing; ``who`` does not have it."""
         missing = sorted(self.needs - available)
         if missing:
-            raise Mismatch(
-                f"law {self.name!r} needs {' and '.join(NEEDS[need] for need in missing)}, which this rig does not have"
-            )
+            needed = " and ".join(NEEDS.get(need, repr(need)) for need in missing)
+            raise Mismatch(f"law {self.name!r} needs {needed}, which {who} not have")

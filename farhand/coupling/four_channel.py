@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from farhand.coupling.constraint_terms import ToolTerms
+from farhand.coupling.constraint_terms import ToolTerms, placing_inverse
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 from farhand.parameters import parameter
@@ -98,7 +98,8 @@ class FourChannel(Coupling):
         error, lead = self._wanted[:, 0], self._wanted[:, 1]
         np.multiply(self.derivative, self.rate, error)
         error += self.proportional * self.error
-        lag = self._weigh(two.gamma, self._wanted)[:, 0]
+        few = b.arm.nv < 6
+        lag = self._weigh(two.gamma, self._wanted, few)[:, 0]
         self.mapping.back(self.reflection * h_b - self.lag_share * lag, self._felt)
         np.multiply(a.twist[:3], -self.leader_damping, self._local[:3])
         self._felt += self._local
@@ -107,7 +108,7 @@ class FourChannel(Coupling):
             lead[:] = self.mapping.matrix @ lead
         lead += two.A
         lead += error
-        self._pull[:] = self._weigh(two.gamma, self._wanted)[:, 1]
+        self._pull[:] = self._weigh(two.gamma, self._wanted, few)[:, 1]
         return a.effort(self._felt, local=self._local), b.effort(self._pull, self.mapping)
 
     def _wrench(self, which: int, measured: Array | None, dt: float) -> Array:
@@ -119,8 +120,13 @@ class FourChannel(Coupling):
             kept *= math.exp(-dt / FADE) if self._known[which] else 0.0
         return kept
 
-    def _weigh(self, gamma: Array, acceleration: Array) -> Array:
-        """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: the wrenches that cause them, [N] and [N·m]."""
+    def _weigh(self, gamma: Array, acceleration: Array, few: bool) -> Array:
+        """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: the wrenches that cause them, [N] and [N·m].
+
+        An arm of few joints, less than six, cannot do all of it and keeps to the place rather than to the angle.
+        """
+        if few and self.damping > 0.0:
+            return placing_inverse(gamma, self.damping) @ acceleration
         if self.damping == 0.0:
             return np.linalg.solve(gamma, acceleration)
         gamma.dot(gamma, self._squared.T)

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ SOFT = 500.0
 
 FREQUENCIES = np.array([0.5, 1.0, 2.0, 3.0, 5.0, 8.0])
 """At which the leader is shaken, [Hz]."""
+
+COUPLED = ("law.", "layer.", "link.")
+"""Parameters that the leader by itself does not have."""
 
 INERTIA_BAND = (1.0, 3.0)
 """Over which felt inertia is judged, [Hz]."""
@@ -68,7 +71,7 @@ class Case:
         delay: round trip, [ms].
         layer: passivity layer.
         seed: of every random number.
-        settings: parameter paths and values.
+        settings: parameter paths and values, before those that make the tasks: a soft wall is soft on any rig.
     """
 
     rig: str
@@ -80,7 +83,7 @@ class Case:
 
     def build(self, scenario: str, *settings: tuple[str, object]) -> Rig:
         """The rig under this law and delay."""
-        chosen = [*settings, *self.settings]
+        chosen = [*self.settings, *settings]
         return build_rig(self.rig, Options(self.law, self.layer, scenario, self.seed, self.delay, settings=chosen))
 
 
@@ -90,18 +93,20 @@ def compare(
     """Every case's metrics, over the machine's cores, in the order of the cases.
 
     Returns:
-        Rows ``{rig, law, layer, delay, metrics: {name: {value, unit}}, impedance: {...}}``; a law that the rig refuses
-        has ``refused`` instead of metrics.
+        Rows ``{rig, law, layer, delay, settings: {path: value}, metrics: {name: {value, unit}}, impedance: {...}}``; a
+        law that the rig refuses has ``refused`` instead of metrics.
     """
     workers = workers or os.cpu_count() or 1
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(max_workers=min(workers, len(cases))) as pool:
-        own = {rig: pool.submit(own_impedance, rig) for rig in dict.fromkeys(case.rig for case in cases)}
+        rigs = dict.fromkeys((case.rig, case.settings) for case in cases)
+        own = {rig: pool.submit(own_impedance, *rig) for rig in rigs}
         found = [pool.submit(measure, case) for case in cases]
         for number, (case, future) in enumerate(zip(cases, found, strict=True)):
             if progress is not None:
                 progress(number, len(cases), f"{case.law}, {case.delay:g} ms")
-            rows.append(_subtract_own(future.result(), own[case.rig].result()))
+            row = future.result()
+            rows.append(row if "refused" in row else _subtract_own(row, own[case.rig, case.settings].result()))
     if progress is not None:
         progress(len(cases), len(cases), "")
     return rows
@@ -110,6 +115,7 @@ def compare(
 def measure(case: Case) -> dict[str, Any]:
     """One row, without the leader's own inertia taken off yet."""
     row: dict[str, Any] = {"rig": case.rig, "law": case.law, "layer": case.layer, "delay": case.delay}
+    row["settings"] = dict(case.settings)
     try:
         values = _free(case)
         walls: dict[str, list[tuple[str, object]]] = {
@@ -133,16 +139,38 @@ def measure(case: Case) -> dict[str, Any]:
     return row
 
 
-def own_impedance(rig: str) -> float:
+def own_impedance(rig: str, settings: tuple[tuple[str, object], ...] = ()) -> float:
     """Inertia of the leader by itself, uncoupled, along the direction into the wall, [kg]."""
-    return inertia(impedance(Case(rig, "none")))
+    alone = tuple(pair for pair in settings if not pair[0].startswith(COUPLED))
+    return inertia(impedance(Case(rig, "none", settings=alone)))
+
+
+def check(cases: Sequence[Case]) -> None:
+    """Refuse settings that no case can be built with, before anything is run.
+
+    One that only some laws have is a reason of the other laws' rows.
+
+    Raises:
+        FarhandError: what the first case that is able to run without the settings says to them.
+    """
+    said: FarhandError | None = None
+    for case in cases:
+        able = False
+        try:
+            replace(case, settings=()).build("free").close()
+            able = True
+            case.build("free").close()
+            return
+        except FarhandError as error:
+            said = error if able and said is None else said
+    if said is not None:
+        raise said
 
 
 def _subtract_own(row: dict[str, Any], own: float) -> dict[str, Any]:
-    if "metrics" in row:
-        values = row["metrics"]
-        values["felt_inertia"] = row["impedance"].pop("inertia") - own
-        row["metrics"] = {name: {"value": _plain(values[name]), "unit": unit} for name, unit in UNITS.items()}
+    values = row["metrics"]
+    values["felt_inertia"] = row["impedance"].pop("inertia") - own
+    row["metrics"] = {name: {"value": _plain(values[name]), "unit": unit} for name, unit in UNITS.items()}
     return row
 
 

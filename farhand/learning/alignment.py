@@ -15,6 +15,10 @@ Array = np.ndarray
 GRID = 200
 """Samples on which demonstrations are compared."""
 
+MISSED = 0.05
+"""How much of the force may be missing without a word: of a demonstration that is still compared by its force, of all
+readings before there is a note, and of the phase, measured by nobody, before no force is learnt."""
+
 DAWDLE = 0.02
 """What it costs to let time pass in one demonstration and not in the other, as a share of the whole range."""
 
@@ -26,7 +30,8 @@ class Aligned:
     Attributes:
         phase: 0 to 1, shape (n,), [-].
         motion: position [m], then rotation vector from ``reference`` in world axes [rad], shape (m, n, 6).
-        force: shape (m, n, 3), [N].
+        force: shape (m, n, 3), [N]; what was not measured is what the others measured, see :func:`_filled`.
+        measured: where there is a reading of the force, shape (m, n).
         reference: mean orientation of all, rotation matrix.
         durations: of the demonstrations, shape (m,), [s].
     """
@@ -34,6 +39,7 @@ class Aligned:
     phase: Array
     motion: Array
     force: Array
+    measured: Array
     reference: Array
     durations: Array
 
@@ -60,7 +66,8 @@ def align(demonstrations: Sequence[Demonstration], samples: int = 400) -> Aligne
     own = [np.interp(at, np.linspace(0.0, 1.0, GRID), one) for one in warps]
     fine = [_sampled(d, reference, place) for d, place in zip(demonstrations, own, strict=True)]
     motion, force = np.stack([f[:, :6] for f in fine]), np.stack([f[:, 6:] for f in fine])
-    return Aligned(phase, motion, force, reference, np.array([d.duration for d in demonstrations]))
+    durations = np.array([d.duration for d in demonstrations])
+    return Aligned(phase, motion, _filled(force), np.isfinite(force).all(axis=2), reference, durations)
 
 
 def mean_rotation(rotations: Array) -> Array:
@@ -70,13 +77,36 @@ def mean_rotation(rotations: Array) -> Array:
 
 
 def _sampled(demonstration: Demonstration, reference: Array, at: Array) -> Array:
-    """Position, rotation vector and force at shares of the duration, shape (n, 9)."""
+    """Position, rotation vector and force at shares of the duration, shape (n, 9); NaN where no force was measured."""
     times = at * demonstration.duration
     own = demonstration.times
     vectors = np.stack([rotation_vector(R @ reference.T) for R in demonstration.rotation])
-    force = np.where(np.isfinite(demonstration.force), demonstration.force, 0.0)
-    columns = np.concatenate([demonstration.position, _continuous(vectors), force], axis=1)
-    return np.stack([np.interp(times, own, column) for column in columns.T], axis=1)
+    known = np.isfinite(demonstration.force).all(axis=1)
+    columns = np.concatenate([demonstration.position, _continuous(vectors)], axis=1)
+    motion = np.stack([np.interp(times, own, column) for column in columns.T], axis=1)
+    if not known.any():
+        return np.concatenate([motion, np.full((len(at), 3), np.nan)], axis=1)
+    force = np.stack([np.interp(times, own[known], column) for column in demonstration.force[known].T], axis=1)
+    force[np.interp(times, own, known.astype(float)) < 0.5] = np.nan
+    return np.concatenate([motion, force], axis=1)
+
+
+def _filled(force: Array) -> Array:
+    """Forces, shape (m, n, 3), with the mean of the demonstrations that measured at a phase in the place of the rest.
+
+    Phases at which none did are bridged from those at which one did. If none ever did, all is zero.
+    """
+    known = np.isfinite(force).all(axis=2, keepdims=True)
+    mean = np.where(known, force, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return np.where(known, force, _bridged(mean, known.any(axis=0)[:, 0]))
+
+
+def _bridged(values: Array, known: Array) -> Array:
+    """Columns with straight lines where they are not known, and zeros if they never are."""
+    if not known.any():
+        return np.zeros_like(values)
+    places = np.arange(len(values))
+    return np.stack([np.interp(places, places[known], column[known]) for column in values.T], axis=1)
 
 
 def _continuous(vectors: Array) -> Array:
@@ -95,6 +125,11 @@ def rotation_at(vector: Array, reference: Array) -> Array:
 
 
 def _features(sampled: list[Array]) -> list[Array]:
+    """What is compared: position and, if every demonstration measured nearly all of it, force, each over its range."""
+    known = [np.isfinite(one[:, 6:]).all(axis=1) for one in sampled]
+    counts = all(one.mean() >= 1.0 - MISSED for one in known)
+    forces = [_bridged(one[:, 6:], there & counts) for one, there in zip(sampled, known, strict=True)]
+    sampled = [np.concatenate([one[:, :6], force], axis=1) for one, force in zip(sampled, forces, strict=True)]
     everything = np.concatenate(sampled)
     position = max(float(np.ptp(everything[:, :3], axis=0).max()), 1e-9)
     force = max(float(np.ptp(everything[:, 6:], axis=0).max()), 1.0)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from farhand.errors import BadValue, FileError, UnknownName
+from farhand.errors import BadValue, FileError, Mismatch, UnknownName
 from farhand.parameters import parameter
 from farhand.recording.loader import Recording
 from farhand.spatial import rotation_from_quaternion
@@ -19,6 +21,9 @@ Array = np.ndarray
 PATH = "demonstration.active"
 """The parameter that begins and ends a demonstration, whoever sets it: a pen's button, the console or ``--at``."""
 
+LIMB = "rig.limb"
+"""The parameter that says which limb is led."""
+
 STILL = 0.05
 """Speed below this share of a demonstration's largest counts as standing still before it begins and after it ends."""
 
@@ -27,6 +32,9 @@ SHORTEST = 0.5
 
 FORCES = {"wrench_measured_in_world": "measured", "force_synthetic_in_world": "synthetic"}
 """Channels that hold a force, the best first, and what kind of force it is."""
+
+TOOL = ("position_tool_in_world", "quaternion_tool_in_world")
+"""Channels of a station that has a tool."""
 
 SENT = "q_sent"
 """Channel with the joint positions that servos were sent to: where they are known better than they report it."""
@@ -92,6 +100,17 @@ class Demonstration:
         """How long it lasts, [s]."""
         return float(self.times[-1])
 
+    @property
+    def limb(self) -> str | None:
+        """Which limb of its robot it is of, where the robot has several."""
+        return self.settings.get(LIMB)
+
+    @property
+    def content(self) -> bytes:
+        """What tells it from every other demonstration: a digest of its motion and force."""
+        parts = (self.times, self.position, self.rotation, self.force)
+        return sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).digest()
+
 
 def demonstrations_in(recording: Recording, station: str = "follower") -> list[Demonstration]:
     """The demonstrations of a recording: between its marks, or the whole of it where nobody set any.
@@ -101,26 +120,51 @@ def demonstrations_in(recording: Recording, station: str = "follower") -> list[D
         station: whose tool.
 
     Raises:
-        UnknownName: no such station.
+        UnknownName: no such station, or one without a tool.
         FileError: the run broke off before the demonstration was over.
         BadValue: a demonstration is too short, or the tool never moved.
     """
-    if station not in recording.streams:
-        raise UnknownName("station", station, recording.streams)
+    taught = [name for name, stream in recording.streams.items() if set(TOOL) <= set(stream.channels)]
+    if station not in taught:
+        raise UnknownName("station", station, taught)
     found = [_cut(recording, station, *span) for span in spans(recording)]
     if not found:
         raise BadValue(f"{recording.path} has no demonstration that lasts {SHORTEST:g} s")
     return found
 
 
+def check_alike(demonstrations: Sequence[Demonstration]) -> None:
+    """Make sure that demonstrations are of one limb of one robot, and that none counts twice.
+
+    Raises:
+        Mismatch: they are of different robots or limbs.
+        BadValue: two of them are the same to the last bit: a copied recording, or a run repeated with its seed.
+    """
+    first, seen = demonstrations[0], dict[bytes, Path]()
+    for one in demonstrations:
+        if one.robot != first.robot:
+            of = f"{first.source} is of {first.robot}, {one.source} of {one.robot}"
+            raise Mismatch(f"demonstrations of different robots: {of}")
+        if one.limb != first.limb:
+            raise Mismatch(
+                f"demonstrations of different limbs: {first.source} is of {first.limb}, {one.source} of {one.limb}"
+            )
+        if one.content in seen:
+            raise BadValue(
+                f"{one.source} holds the same demonstration as {seen[one.content]}: every demonstration counts once"
+            )
+        seen[one.content] = one.source
+
+
 def spans(recording: Recording) -> list[tuple[int, int]]:
-    """When demonstrations began and ended, [ns]."""
+    """When demonstrations began and ended, [ns]; one that was on from the start begins there."""
     marks = [event for event in recording.happened if event.data.get("path") == PATH]
     marks = [event for event in marks if not str(event.data.get("outcome", "")).startswith("refused")]
-    begun: int | None = None
+    initial = any(row["path"] == PATH and _is_on(row["value"]) for row in recording.metadata.get("parameters", []))
+    begun: int | None = 0 if initial else None
     found: list[tuple[int, int]] = []
     for event in marks:
-        active = str(event.data["value"]).lower() in ("true", "1", "on", "yes")
+        active = _is_on(event.data["value"])
         if active and begun is None:
             begun = event.time_ns
         elif not active and begun is not None:
@@ -132,6 +176,10 @@ def spans(recording: Recording) -> list[tuple[int, int]]:
     if begun is not None and ends:
         found.append((begun, max(ends)))
     return found if marks or not ends else [(0, max(ends))]
+
+
+def _is_on(value: object) -> bool:
+    return str(value).lower() in ("true", "1", "on", "yes")
 
 
 def _cut(recording: Recording, station: str, begin_ns: int, end_ns: int) -> Demonstration:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from farhand.errors import BadValue, FileError, Mismatch, UnknownName
+from farhand.errors import BadValue, FileError, UnknownName
 from farhand.files import write_bytes
-from farhand.learning.alignment import Aligned, align, rotation_at
-from farhand.learning.demonstration import Demonstration, Robot
+from farhand.learning.alignment import MISSED, Aligned, align, rotation_at
+from farhand.learning.demonstration import Demonstration, Robot, check_alike
 from farhand.learning.dmp import MovementPrimitive
 from farhand.learning.promp import ProbabilisticPrimitive
 
@@ -40,6 +40,10 @@ TOUCH = 0.3
 LIGHTEST = 1.0
 """No force below this counts as contact, [N]."""
 
+UNLIKE = 0.2
+"""Demonstrations that stray from their mean (root mean square) by more than this share of their extent are worth a
+note; the extent is the diagonal of the box about a demonstration, in the mean of all."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -57,6 +61,7 @@ class Facts:
         contact_share: share of the time in contact, [-].
         deviation: of the demonstrations' positions from their mean, root mean square, [m].
         settings: parameters of the demonstrations' rig that all have in common, by path.
+        notes: what a user should know of the demonstrations before trusting the skill, in words.
     """
 
     name: str
@@ -70,6 +75,7 @@ class Facts:
     contact_share: float
     deviation: float
     settings: dict[str, Any]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,7 @@ def learn(name: str, demonstrations: Sequence[Demonstration], method: str = "dmp
     """A skill from demonstrations of one robot.
 
     Raises:
-        BadValue: there are too few.
+        BadValue: there are too few, or one is there twice.
         Mismatch: they are of different robots.
         UnknownName: no such method.
     """
@@ -157,21 +163,48 @@ def learn(name: str, demonstrations: Sequence[Demonstration], method: str = "dmp
         count = len(demonstrations)
         found = "1 demonstration is" if count == 1 else f"{count} demonstrations are"
         raise BadValue(f"{found} too few: learning takes at least {LEAST}")
-    first = demonstrations[0]
-    for other in demonstrations[1:]:
-        if other.robot != first.robot:
-            raise Mismatch(
-                f"demonstrations of different robots: {first.source} is of {first.robot}, "
-                f"{other.source} of {other.robot}"
-            )
+    check_alike(demonstrations)
     aligned = align(demonstrations)
+    force_kind = _force_kind(demonstrations, aligned)
+    if force_kind == "none":
+        nothing = {"force": np.zeros_like(aligned.force), "measured": np.zeros_like(aligned.measured)}
+        aligned = replace(aligned, **nothing)
     threshold = _threshold(aligned)
     count = max(20, round(BUMPS_PER_SECOND * aligned.duration))
     movements = np.concatenate([aligned.motion, aligned.force], axis=2)
     kind = MovementPrimitive if method == "dmp" else ProbabilisticPrimitive
     primitive = kind.fit(aligned.phase, movements, count)
-    facts = _facts(name, method, demonstrations, aligned, threshold)
+    facts = _facts(name, method, demonstrations, aligned, threshold, force_kind)
     return Skill(facts, primitive, aligned.reference, threshold)
+
+
+def _force_kind(demonstrations: Sequence[Demonstration], aligned: Aligned) -> str:
+    """What kind of force there is to learn: none where kinds are mixed or nobody measured much of the way."""
+    kinds = {d.force_kind for d in demonstrations} - {"none"}
+    nobody = float((~aligned.measured.any(axis=0)).mean())
+    return kinds.pop() if len(kinds) == 1 and nobody <= MISSED else "none"
+
+
+def _notes(demonstrations: Sequence[Demonstration], force_kind: str, deviation: float) -> Iterator[str]:
+    """What the user should know: forces that are missing, and demonstrations that do not show the same."""
+    missing = [float((~np.isfinite(d.force).all(axis=1)).mean()) for d in demonstrations]
+    share, worst = float(np.mean(missing)), demonstrations[int(np.argmax(missing))].source.name
+    if force_kind == "none" and share < 1.0:
+        kinds = sorted({d.force_kind for d in demonstrations} - {"none"})
+        mixed = f"some of them are {' and some '.join(kinds)}"
+        nobody = f"over more than {MISSED:.0%} of the way nobody measured one"
+        yield f"no force is learnt: {mixed if len(kinds) > 1 else nobody}"
+    elif MISSED < share < 1.0:
+        yield (
+            f"{share:.0%} of the force readings are missing, {max(missing):.0%} of those in {worst}: the force learnt "
+            "is the mean of the demonstrations that have one"
+        )
+    extent = float(np.mean([np.linalg.norm(np.ptp(d.position, axis=0)) for d in demonstrations]))
+    if deviation > UNLIKE * extent:
+        yield (
+            f"the demonstrations are unlike one another: they stray from their mean by {deviation / extent:.0%} of "
+            f"their extent of {1e3 * extent:.0f} mm; the skill is a mean that nobody showed"
+        )
 
 
 def _threshold(aligned: Aligned) -> float:
@@ -181,12 +214,17 @@ def _threshold(aligned: Aligned) -> float:
 
 
 def _facts(
-    name: str, method: str, demonstrations: Sequence[Demonstration], aligned: Aligned, threshold: float
+    name: str,
+    method: str,
+    demonstrations: Sequence[Demonstration],
+    aligned: Aligned,
+    threshold: float,
+    force_kind: str,
 ) -> Facts:
-    size = np.linalg.norm(aligned.force, axis=2)
+    size = np.linalg.norm(aligned.force, axis=2)[aligned.measured]
     touching = size > threshold
-    kinds = {d.force_kind for d in demonstrations}
     spread = aligned.motion[:, :, :3] - aligned.motion[:, :, :3].mean(axis=0)
+    deviation = float(np.sqrt(np.square(spread).sum(axis=2).mean()))
     common = demonstrations[0].settings.items()
     return Facts(
         name=name,
@@ -195,11 +233,12 @@ def _facts(
         duration=aligned.duration,
         demonstrations=len(demonstrations),
         sources=tuple(d.source.name for d in demonstrations),
-        force_kind=kinds.pop() if len(kinds) == 1 else "none",
+        force_kind=force_kind,
         force_mean=float(size[touching].mean()) if touching.any() else 0.0,
-        contact_share=float(touching.mean()),
-        deviation=float(np.sqrt(np.square(spread).sum(axis=2).mean())),
+        contact_share=float(touching.mean()) if touching.size else 0.0,
+        deviation=deviation,
         settings={key: value for key, value in common if all(d.settings.get(key) == value for d in demonstrations)},
+        notes=tuple(_notes(demonstrations, force_kind, deviation)),
     )
 
 
@@ -227,7 +266,8 @@ def _skill(path: Path, facts: dict[str, Any], arrays: dict[str, Array]) -> Skill
     try:
         robot = facts.pop("robot")
         known = Robot(robot["rig"], robot["station"], robot["model"], tuple(robot["joints"]))
-        said = Facts(**facts | {"robot": known, "sources": tuple(facts["sources"])})
+        words = {"sources": tuple(facts["sources"]), "notes": tuple(facts.get("notes", ()))}
+        said = Facts(**facts | {"robot": known} | words)
         kind = MovementPrimitive if said.method == "dmp" else ProbabilisticPrimitive
         own = {key.removeprefix("primitive_"): value for key, value in arrays.items() if key.startswith("primitive_")}
         primitive: MovementPrimitive | ProbabilisticPrimitive = kind(**own)

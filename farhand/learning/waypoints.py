@@ -14,9 +14,9 @@ from farhand.control.trajectory import Quintic, Reference
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import Spring
-from farhand.errors import BadValue, FileError
+from farhand.errors import BadValue, FileError, Mismatch
 from farhand.files import write_text
-from farhand.learning.demonstration import Demonstration
+from farhand.learning.demonstration import Demonstration, check_alike
 from farhand.parameters import parameter
 from farhand.spatial import rotation_vector
 
@@ -36,10 +36,21 @@ class TaughtPoint:
     position: tuple[float, float, float]
 
 
-def points_of(demonstrations: Sequence[Demonstration], chain: str) -> list[TaughtPoint]:
-    """Where each demonstration ended, from where the first one began: one press of the button, one place."""
-    start = demonstrations[0].position[0]
-    return [TaughtPoint(chain, tuple((one.position[-1] - start).tolist())) for one in demonstrations]
+def points_of(demonstrations: Sequence[Demonstration]) -> list[TaughtPoint]:
+    """Where each demonstration ended, from where the first one of its recording began: one press, one place.
+
+    Raises:
+        Mismatch: they are of different robots or limbs, or of a robot that cannot go to way-points.
+        BadValue: one is there twice.
+    """
+    check_alike(demonstrations)
+    chain, robot = demonstrations[0].limb, demonstrations[0].robot
+    if chain is None or robot.station != "follower":
+        raise Mismatch(f"only the humanoid's limbs go to way-points; {demonstrations[0].source} is of {robot}")
+    starts: dict[Path, Array] = {}
+    for one in demonstrations:
+        starts.setdefault(one.source, one.position[0])
+    return [TaughtPoint(chain, tuple((one.position[-1] - starts[one.source]).tolist())) for one in demonstrations]
 
 
 def write_points(path: Path, points: Sequence[TaughtPoint]) -> None:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from farhand.realtime.histogram import Histogram
 
-SECTIONS = ("physics", "commands", "read", "law", "write", "other")
-"""Sections in the order of a tick; simulated physics comes first, and publishing belongs to the part that publishes."""
+SECTIONS = {
+    "physics": "the simulated physics",
+    "commands": "carrying out commands",
+    "read": "reading the arms",
+    "law": "the law",
+    "write": "writing to the arms",
+    "other": "something else in the tick",
+}
+"""Sections in the order of a tick, with what each is in words.
+
+Simulated physics comes first, and publishing belongs to the part that publishes.
+"""
 
 
 class Meter:
@@ -52,3 +62,16 @@ class Cycle:
     def sections(self) -> dict[str, dict[str, float | None]]:
         """Percentiles of each section that ran, [s]."""
         return {name: meter.histogram.summary() for name, meter in self.meters.items() if meter.histogram.count}
+
+    def heaviest(self, period_ns: int) -> str | None:
+        """Which section takes more than half of a period [ns] in most ticks, and how long, in words; None if none does.
+
+        Another computer would not help much then.
+        """
+        medians = {
+            name: meter.histogram.percentile(50.0) for name, meter in self.meters.items() if meter.histogram.count
+        }
+        name = max(medians, key=medians.__getitem__, default=None)
+        if name is None or medians[name] <= 0.5e-9 * period_ns:
+            return None
+        return f"{SECTIONS[name]} takes {1e3 * medians[name]:.3g} ms of a period of {period_ns * 1e-6:g} ms"

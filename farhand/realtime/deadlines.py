@@ -62,7 +62,7 @@ class Deadlines:
         self.refresh()
         return True
 
-    def reason(self, period_ns: int) -> str:
-        """Why a storm trips, in words."""
+    def reason(self, period_ns: int, heaviest: str | None = None) -> str:
+        """Why a storm trips, in words; what takes too long is blamed where that is known, else the computer."""
         late = f"{self.storm} of {self.window} ticks began more than {period_ns * 1e-6:g} ms late or not at all"
-        return f"{late} (limit {self.storm}): this computer does not hold {1e9 / period_ns:g} Hz"
+        return f"{late} (limit {self.storm}): {heaviest or f'this computer does not hold {1e9 / period_ns:g} Hz'}"

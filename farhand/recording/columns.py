@@ -12,10 +12,30 @@ Array = np.ndarray
 
 
 def component_units(unit: str, size: int) -> list[str]:
-    """The unit of every number of a channel: of ``"N, N·m"`` the first half has the first, the other the second."""
+    """The unit of every number of a channel.
+
+    Of ``"N, N·m"`` the first half has the first and the other the second, six by six where there are several wrenches,
+    and three and four in a pose of position and quaternion (``"m, -"``). Three units of 36 numbers are the blocks of a
+    covariance. ``"m ×2, rad ×6"`` says how many there are. Otherwise every unit has as many numbers as every other.
+    """
+    if unit.startswith("index of"):
+        return ["index"] * size
     parts = unit.split(", ")
-    if len(parts) == 1 or size % len(parts) or unit.startswith("index of"):
-        return [unit if not unit.startswith("index of") else "index"] * size
+    if "×" in unit:
+        counted = [part.partition(" ×") for part in parts]
+        counts = [int(count) if count.isdecimal() else 1 for _, _, count in counted]
+        if sum(counts) != size:
+            return [unit] * size
+        return [one for (one, _, _), count in zip(counted, counts, strict=True) for _ in range(count)]
+    if len(parts) == 2 and size % 6 == 0:
+        return ([parts[0]] * 3 + [parts[1]] * 3) * (size // 6)
+    if len(parts) == 2 and size == 7:
+        return [parts[0]] * 3 + [parts[1]] * 4
+    if len(parts) == 3 and size == 36:
+        force, mixed, torque = ([part] * 3 for part in parts)
+        return (force + mixed) * 3 + (mixed + torque) * 3
+    if len(parts) == 1 or size % len(parts):
+        return [unit] * size
     return [part for part in parts for _ in range(size // len(parts))]
 
 

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,14 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileError(f"cannot export to {folder}: it exists and is not an empty folder")
-    part = folder.with_name(f".{folder.name}.{os.getpid()}")
+    real = Path(os.path.realpath(folder))
+    part = real.with_name(f".{real.name}.{os.getpid()}")
     try:
         part.mkdir(parents=True)
         yield part
-        if folder.exists():
-            folder.rmdir()
-        part.rename(folder)
+        if real.exists():
+            real.rmdir()
+        part.rename(real)
     except OSError as error:
         raise FileError(f"cannot export to {folder}: {error.strerror or error}") from None
     finally:
@@ -67,8 +68,8 @@ def _export(
     recording: Recording, folder: Path, suffix: str, table: Callable[[Path, dict[str, Any]], None]
 ) -> list[Path]:
     with new_folder(folder) as part:
-        for name, stream in recording.streams.items():
-            table(part / f"{_file_name(name)}.{suffix}", dict(columns_of(stream)))
+        for file, stream in zip(file_names(recording.streams), recording.streams.values(), strict=True):
+            table(part / f"{file}.{suffix}", dict(columns_of(stream)))
         happened = recording.happened
         events = {
             "time [ns]": [event.time_ns for event in happened],
@@ -88,5 +89,13 @@ def _words(values: Any) -> list[Any]:
     return ["" if value != value else repr(value) if isinstance(value, float) else value for value in plain]
 
 
-def _file_name(stream: str) -> str:
-    return stream.replace("/", "-")
+def file_names(streams: Iterable[str]) -> list[str]:
+    """A name for the file of every stream, no two the same, nor that of the events."""
+    found: list[str] = []
+    for stream in streams:
+        plain = name = stream.replace("/", "-")
+        count = 2
+        while name in (*found, "events"):
+            name, count = f"{plain}-{count}", count + 1
+        found.append(name)
+    return found

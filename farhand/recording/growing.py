@@ -41,9 +41,12 @@ PRIVATE = 0x80  # opcode that readers skip
 Index = tuple[int, NDArray[np.int64], NDArray[np.int64]]
 """Channel, times [ns] and offsets in the uncompressed chunk [bytes] of the messages in it."""
 
-_END = struct.pack("<BQI", Opcode.DATA_END, 4, 0)
-_FOOT = struct.pack("<BQQQI", Opcode.FOOTER, 20, 0, 0, 0) + MAGIC
-_TAIL = struct.pack("<BQ", PRIVATE, RESERVE) + bytes(RESERVE) + _END + _FOOT
+FOOT = struct.pack("<BQQQI", Opcode.FOOTER, 20, 0, 0, 0) + MAGIC
+"""How a file without an index ends."""
+
+_END = struct.Struct("<BQI")
+_PADDING = struct.pack("<BQ", PRIVATE, RESERVE) + bytes(RESERVE)
+_TAIL_SIZE = len(_PADDING) + _END.size + len(FOOT)
 
 
 class GrowingFile:
@@ -57,14 +60,14 @@ class GrowingFile:
         self._compress = zstandard.ZstdCompressor(level=LEVEL).compress
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         fcntl.flock(self._file, fcntl.LOCK_EX)  # as long as it grows; ends with the process, however that ends
-        self._place = 0
+        self._place, self._crc = 0, 0  # how far the data goes, and the checksum of all of it
         self._schemas: dict[str, Schema] = {}
         self._channels: list[Channel] = []
         self._chunks: list[ChunkIndex] = []
         self._attachments: list[AttachmentIndex] = []
         self._metadata: list[MetadataIndex] = []
         self._counts: dict[int, int] = defaultdict(int)
-        self._append(MAGIC + _bytes(Header(profile="ros2", library="farhand")))
+        self._append(MAGIC + record_bytes(Header(profile="ros2", library="farhand")))
 
     @property
     def closed(self) -> bool:
@@ -77,22 +80,22 @@ class GrowingFile:
         if schema not in self._schemas:
             number = len(self._schemas) + 1
             self._schemas[schema] = Schema(id=number, name=schema, encoding="ros2msg", data=definition.encode())
-            records = _bytes(self._schemas[schema])
+            records = record_bytes(self._schemas[schema])
         number, of = len(self._channels) + 1, self._schemas[schema].id
         made = Channel(id=number, topic=topic, message_encoding="cdr", schema_id=of, metadata=metadata)
         self._channels.append(made)
-        self._append(records + _bytes(made))
+        self._append(records + record_bytes(made))
         return number
 
     def metadata(self, name: str, content: dict[str, str]) -> None:
         """Add named texts."""
-        data = _bytes(Metadata(name=name, metadata=content))
+        data = record_bytes(Metadata(name=name, metadata=content))
         self._metadata.append(MetadataIndex(offset=self._place, length=len(data), name=name))
         self._append(data)
 
     def attachment(self, name: str, media_type: str, content: bytes) -> None:
         """Add a file."""
-        data = _bytes(Attachment(create_time=0, log_time=0, name=name, media_type=media_type, data=content))
+        data = record_bytes(Attachment(create_time=0, log_time=0, name=name, media_type=media_type, data=content))
         index = AttachmentIndex(
             offset=self._place,
             length=len(data),
@@ -143,23 +146,22 @@ class GrowingFile:
 
     def finish(self) -> None:
         """Write the summary and close: the file is complete and indexed."""
-        self._write(_END + self._summary(self._place + len(_END)), self._place)
+        self._write(_end(self._crc) + self._summary(self._place + _END.size), self._place)
         os.ftruncate(self._file, self._size)
         os.fsync(self._file)
         self._close()
 
     def give_up(self, records: bytes, indexes: Iterable[Index]) -> None:
         """Close a file whose disk is full: cut what did not fit, and say why in the room kept for that."""
-        os.ftruncate(self._file, self._place + len(_TAIL))
+        os.ftruncate(self._file, self._place + _TAIL_SIZE)
         found = [index for index in indexes if len(index[1])]
         time = int(found[0][1][0]) if found else 0
         content = struct.pack("<QQQI", time, time, len(records), zlib.crc32(records)) + _string("")
         content += struct.pack("<Q", len(records)) + records
         chunk = struct.pack("<BQ", Opcode.CHUNK, len(content)) + content
         left = RESERVE - len(chunk)
-        padded = chunk + struct.pack("<BQ", PRIVATE, left) + bytes(max(left, 0)) if left >= 0 else _TAIL[: 9 + RESERVE]
-        tail = padded + _TAIL[9 + RESERVE :]
-        self._write(tail, self._place)
+        padded = chunk + struct.pack("<BQ", PRIVATE, left) + bytes(max(left, 0)) if left >= 0 else _PADDING
+        self._write(padded + _end(zlib.crc32(padded, self._crc)) + FOOT, self._place)
         self._close()
 
     def _close(self) -> None:
@@ -168,8 +170,9 @@ class GrowingFile:
 
     def _append(self, data: bytes) -> None:
         """Write over the end records, and behind the data new ones; the place moves on only when all is written."""
-        self._write(data + _TAIL, self._place)
-        self._place += len(data)
+        crc = zlib.crc32(data, self._crc)
+        self._write(data + _PADDING + _end(zlib.crc32(_PADDING, crc)) + FOOT, self._place)
+        self._place, self._crc = self._place + len(data), crc
 
     def _write(self, data: bytes, place: int) -> None:
         view, written = memoryview(data), 0
@@ -188,10 +191,10 @@ class GrowingFile:
         ]
         content, offsets = b"", b""
         for opcode, records in groups:
-            data = b"".join(_bytes(record) for record in records)
+            data = b"".join(record_bytes(record) for record in records)
             if data:
                 offset = SummaryOffset(group_opcode=opcode, group_start=start + len(content), group_length=len(data))
-                offsets += _bytes(offset)
+                offsets += record_bytes(offset)
                 content += data
         offset_start = start + len(content)
         content += offsets
@@ -224,10 +227,16 @@ def growing(path: Path) -> bool:
     return False
 
 
-def _bytes(record: McapRecord) -> bytes:
+def record_bytes(record: McapRecord) -> bytes:
+    """A record as it stands in a file."""
     builder = RecordBuilder()
     record.write(builder)
     return bytes(builder.end())
+
+
+def _end(crc: int) -> bytes:
+    """The end of the data, whose checksum this is."""
+    return _END.pack(Opcode.DATA_END, 4, crc)
 
 
 def _string(text: str) -> bytes:

@@ -2,12 +2,15 @@
 
 Frames are samples of the recording at a fixed rate: the last record at or before the frame's time, never a blend of
 two. What happens between frames is kept where it matters most: each frame carries the window of full-rate wrenches
-since the frame before. An episode is the time from one engagement of the coupling to its end.
+since the frame before, so that every reading of an episode is in one window and in no other. An episode is the time
+from one engagement of the coupling to its end.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +31,10 @@ MAIN = {"observation": "observation.state", "action": "action"}
 """Names that LeRobot's policies look for: the joint positions of either role."""
 
 RESAMPLING = (
-    "each frame holds the last record at or before its time (zero-order hold, no interpolation); a *_window holds the "
-    "full-rate records since the frame before, oldest first, the last one being the frame's own"
+    "each frame holds the last record at or before its time (zero-order hold, no interpolation), the last frame of an "
+    "episode its last record; a *_window holds the full-rate records since the frame before, oldest first; as many at "
+    "its end as window_count says are new, those before repeat the oldest of them: at the start of an episode, where "
+    "the frame rate does not divide the record rate, and in gaps (0: nothing new came)"
 )
 WINDOWED = "wrench"
 CHUNK = "chunk-000/file-000.parquet"
@@ -54,7 +59,51 @@ class Feature:
     source: str
 
 
-def export_lerobot(recording: Recording, folder: Path, fps: int = 50, task: str = "", episodes: str = "engaged") -> int:
+@dataclass(frozen=True)
+class Frames:
+    """When the frames of all episodes are, n of them, and which records are theirs.
+
+    Attributes:
+        since_ns: records after this, shape (n,), [ns], …
+        until_ns: … up to this are the frame's own, shape (n,), [ns].
+        lengths: frames of each episode.
+    """
+
+    since_ns: Array
+    until_ns: Array
+    lengths: list[int]
+
+    @classmethod
+    def of(cls, spans: list[tuple[int, int]], fps: int) -> Frames:
+        """Frames from the first time of every span to the first at or after its last."""
+        since, until, lengths = [], [], []
+        for start, end in spans:
+            count = -(-(end - start) * fps // 1_000_000_000) + 1
+            if count > 0:
+                times = start + np.arange(count, dtype=np.int64) * 1_000_000_000 // fps
+                since.append(np.concatenate([[start - 1], times[:-1]]))
+                until.append(np.minimum(times, end))
+                lengths.append(count)
+        nothing = np.empty(0, np.int64)
+        return cls(np.concatenate([nothing, *since]), np.concatenate([nothing, *until]), lengths)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        frames: how many.
+        notes: what a user should know of the dataset, in words.
+    """
+
+    frames: int
+    notes: list[str]
+
+
+def export_lerobot(
+    recording: Recording, folder: Path, fps: int = 50, task: str = "", episodes: str = "engaged"
+) -> Exported:
     """Write a dataset that ``LeRobotDataset`` loads.
 
     Args:
@@ -63,31 +112,43 @@ def export_lerobot(recording: Recording, folder: Path, fps: int = 50, task: str 
         fps: frames per second.
         task: what the operator did, in words; the scenario's name by default.
         episodes: ``engaged``, one per engagement of the coupling, or ``whole``, the recording as one.
-
-    Returns:
-        the number of frames.
     """
     import pyarrow as arrow
     from pyarrow import parquet
 
     spans = episode_spans(recording, episodes)
-    frames = [_frame_times(start, end, fps) for start, end in spans]
-    frames = [times for times in frames if times.size]
-    if not frames:
+    frames = Frames.of(spans, fps)
+    if not frames.lengths:
         raise Mismatch(f"{recording.path} has no episode of at least one frame; try --episodes whole")
     task = task or ": ".join(str(recording.metadata.get(key, "demonstration")) for key in ("rig", "scenario"))
-    features = features_of(recording, np.concatenate(frames), fps)
-    indexes = _indexes([times.size for times in frames], fps)
+    everything = features_of(recording, frames, fps)
+    features = {name: f for name, f in everything.items() if not np.isnan(f.values).all()}
+    silent = {name: f.source for name, f in everything.items() if name not in features}
+    notes = list(_notes(features, silent))
+    indexes = _indexes(frames.lengths, fps)
     with new_folder(folder) as part:
         for sub in ("data/chunk-000", "meta/episodes/chunk-000"):
             (part / sub).mkdir(parents=True)
         table = {name: _column(arrow, f.values) for name, f in features.items()}
         parquet.write_table(arrow.table(table | {k: arrow.array(v) for k, v in indexes.items()}), part / "data" / CHUNK)
-        _write_episodes(arrow, parquet, part, [times.size for times in frames], task)
+        _write_episodes(arrow, parquet, part, frames.lengths, task)
         _write_json(part / "meta/info.json", _info(recording, features, indexes, fps))
         _write_json(part / "meta/stats.json", _statistics(features, indexes))
-        _write_json(part / "meta/farhand.json", _declaration(recording, features, spans, fps))
-    return sum(times.size for times in frames)
+        said = {"never_measured": silent, "notes": notes}
+        _write_json(part / "meta/farhand.json", _declaration(recording, features, spans, fps) | said)
+    return Exported(sum(frames.lengths), notes)
+
+
+def _notes(features: dict[str, Feature], silent: dict[str, str]) -> Iterator[str]:
+    """What is not there: signals that never had a value, and what LeRobot's policies look for."""
+    if silent:
+        yield f"never measured and left out: {', '.join(sorted(set(silent.values())))}"
+    for role, name in MAIN.items():
+        if name not in features:
+            stream = next(stream for stream, its in ROLES.items() if its == role)
+            others = [key for key, f in features.items() if f.source.endswith("/q") and key not in MAIN.values()]
+            instead = f"; positions are in {', '.join(others)}" if others else ""
+            yield f"no {name}, which LeRobot's policies look for: the recording has no {stream} with joints{instead}"
 
 
 def episode_spans(recording: Recording, kind: str) -> list[tuple[int, int]]:
@@ -109,36 +170,39 @@ def episode_spans(recording: Recording, kind: str) -> list[tuple[int, int]]:
     return [*spans, (since, whole[1])] if since is not None else spans
 
 
-def features_of(recording: Recording, times_ns: Array, fps: int) -> dict[str, Feature]:
+def features_of(recording: Recording, frames: Frames, fps: int) -> dict[str, Feature]:
     """The columns of all frames."""
     found: dict[str, Feature] = {}
     for name, stream in recording.streams.items():
         if not stream.times_ns.size:
             continue
         role = ROLES.get(name)
-        places = np.maximum(np.searchsorted(stream.times_ns, times_ns, side="right") - 1, 0)
+        prefix = role or f"observation.{name}"
+        places = np.maximum(np.searchsorted(stream.times_ns, frames.until_ns, side="right") - 1, 0)
+        windows, counts = _windows(stream, frames, fps)
         for channel, values in stream.channels.items():
-            key = f"{role or f'observation.{name}'}.{channel}"
-            if role and channel == "q":
-                key = MAIN[role]
+            key = MAIN[role] if role and channel == "q" else f"{prefix}.{channel}"
             labels = list(stream.labels[channel]) or [f"{channel}_{i + 1}" for i in range(values.shape[1])]
-            source = f"{name}/{channel}"
-            found[key] = Feature(values[places].astype(np.float32), labels, stream.units[channel], source)
+            unit, source = stream.units[channel], f"{name}/{channel}"
+            found[key] = Feature(values[places].astype(np.float32), labels, unit, source)
             if channel.startswith(WINDOWED) and stream.rate > fps:
-                window = _windows(stream, channel, places, fps)
-                found[f"{key}_window"] = Feature(window, labels, stream.units[channel], source)
+                found[f"{key}_window"] = Feature(values[windows].astype(np.float32), labels, unit, source)
+                found[f"{prefix}.window_count"] = Feature(counts, ["window_count"], "-", name)
     return found
 
 
-def _windows(stream: StreamData, channel: str, places: Array, fps: int) -> Array:
-    """The records of each frame, shape (frames, records per frame, size); the very first repeats at the start."""
-    width = round(stream.rate / fps)
-    chosen = np.maximum(places[:, None] + np.arange(1 - width, 1), 0)
-    return stream.channels[channel][chosen].astype(np.float32)
+def _windows(stream: StreamData, frames: Frames, fps: int) -> tuple[Array, Array]:
+    """Which records are in each frame's window, shape (frames, width), and how many are its own, shape (frames, 1).
 
-
-def _frame_times(start: int, end: int, fps: int) -> Array:
-    return start + np.arange(int((end - start) * fps // 1_000_000_000) + 1, dtype=np.int64) * 1_000_000_000 // fps
+    The width is that of the fullest: the rate over that of the frames, rounded up, or more where records came late and
+    together. The rest repeats the oldest of the frame's own, or the last one before where there is none.
+    """
+    first, last = (np.searchsorted(stream.times_ns, at, side="right") for at in (frames.since_ns, frames.until_ns))
+    counts = last - first
+    width = max(math.ceil(stream.rate / fps - 1e-6), int(counts.max()))
+    oldest = np.maximum(np.minimum(first, last - 1), 0)
+    windows = np.maximum(last[:, None] + np.arange(-width, 0), oldest[:, None])
+    return windows, counts[:, None].astype(np.float32)
 
 
 def _indexes(lengths: list[int], fps: int) -> dict[str, Array]:

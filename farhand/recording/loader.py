@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from farhand.errors import FileError, UnknownName
 from farhand.recording.cdr import PREFIX, read_event, record_type
-from farhand.recording.recorder import EVENTS_TOPIC, FORMAT, METADATA_NAME
-from farhand.recording.scan import Chunk, Found, messages, scan
+from farhand.recording.chunk import messages
+from farhand.recording.recorder import ENDED, EVENTS_TOPIC, FORMAT, IN_ORDER, METADATA_NAME
+from farhand.recording.scan import UNREADABLE, Found, scan
 
 Array = NDArray[np.float64]
 
@@ -72,7 +74,8 @@ class Recording:
         happened: every event, in the order of their times.
         metadata: how the run was set up: rig, law, seed, version, options, parameters, …
         files: models and the like, by name.
-        complete: whether the run ended in order; otherwise this is all there was when it broke off.
+        complete: whether the run ended in order and nothing of it is missing; otherwise this is all there was when it
+            broke off, and ``metadata["ended"]`` says why where that is known.
     """
 
     path: Path
@@ -113,16 +116,23 @@ class Recording:
 
 
 @dataclass
-class _Topic:
-    """A topic while it is being read."""
+class Topic:
+    """A topic while it is being read.
+
+    Attributes:
+        layout: what its channel says of it: where its numbers lie, and their units.
+        blocks: its messages so far.
+    """
 
     layout: dict[str, Any]
     blocks: list[NDArray[Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        """Lay out its messages."""
         self.kind = record_type(self.layout["size"], [tuple(p) for p in self.layout["places"]], self.layout["stamps"])
 
     def column(self, name: str) -> NDArray[Any]:
+        """One field of all messages."""
         empty = np.empty(0, self.kind)[name]
         return np.concatenate([block[name] for block in self.blocks]) if self.blocks else empty
 
@@ -135,41 +145,81 @@ def load(path: str | Path) -> Recording:
     """
     path = Path(path)
     found = scan(path)
-    metadata, files = described(path, found)
-    topics = {
-        channel.id: _Topic(json.loads(channel.metadata["farhand"]))
-        for channel in found.channels.values()
-        if "farhand" in channel.metadata
-    }
-    topics = {key: topic for key, topic in topics.items() if not topic.layout["derived"]}
-    happened: list[RecordedEvent] = []
-    kinds = {key: topic.kind for key, topic in topics.items()}
-    said = {channel.id for channel in found.channels.values() if channel.topic == EVENTS_TOPIC}
-    for chunk in found.chunks:
-        for channel, records in _messages(path, chunk, kinds):
-            if channel in topics:
-                topics[channel].blocks.append(records)
-            elif channel in said:
-                happened.append(_event(records))
-    happened.sort(key=lambda event: event.time_ns)
-    streams = _streams(metadata.pop("streams", {}), list(topics.values()))
-    return Recording(path, streams, happened, metadata, files, found.complete)
+    metadata, topics = described(path, found)
+    with _one_line_errors(path):
+        happened = _read(found, topics)
+        streams = _streams(metadata.pop("streams", {}), list(topics.values()))
+        if not found.matches:
+            raise ValueError("its data do not match their checksum")
+    files = {name: attachment.data for name, attachment in found.attachments.items()}
+    complete = found.indexed and metadata.get(ENDED, IN_ORDER) == IN_ORDER
+    return Recording(path, streams, happened, metadata, files, complete)
 
 
-def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Metadata and files of a recording, after a look at its version."""
+def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, Topic]]:
+    """Metadata of a recording, and its topics by channel, after a look at its version.
+
+    Raises:
+        FileError: it is of another version, not a recording of Farhand's, or what it says of itself makes no sense.
+    """
     if METADATA_NAME not in found.metadata:
         raise FileError(f"{path} is an MCAP file, but not of Farhand's: it has no {METADATA_NAME!r} metadata")
     texts = dict(found.metadata[METADATA_NAME])
     version = texts.pop("format", "1")
-    if not version.isdigit() or int(version) != FORMAT:
-        newer = version.isdigit() and int(version) > FORMAT
-        why = "update Farhand" if newer else "it was written by an early version of Farhand"
-        raise FileError(f"{path} has format {version}, and this version reads format {FORMAT}: {why}")
+    if not version.isdecimal() or int(version) != FORMAT:
+        newer = version.isdecimal() and int(version) > FORMAT
+        why = "update Farhand" if newer else "it was written by an early version of Farhand, or is damaged"
+        told = version if version.isdecimal() else repr(version[:20])
+        raise FileError(f"{path} has format {told}, and this version reads format {FORMAT}: {why}")
     for name, content in found.metadata.items():
         if name.startswith(f"{METADATA_NAME}/"):
             texts |= content
-    return {key: _value(text) for key, text in texts.items()}, found.attachments
+    with _one_line_errors(path):
+        metadata = {key: _value(text) for key, text in texts.items()}
+        topics = {
+            channel.id: Topic(json.loads(channel.metadata["farhand"]))
+            for channel in found.channels.values()
+            if "farhand" in channel.metadata
+        }
+        topics = {key: topic for key, topic in topics.items() if not topic.layout["derived"]}
+        if not isinstance(metadata.get("streams", {}), dict):
+            raise ValueError("its list of streams cannot be read")
+        _streams(metadata.get("streams", {}), list(topics.values()))
+        strange = {topic.layout["stream"] for topic in topics.values()} - metadata.get("streams", {}).keys()
+        if strange:
+            raise ValueError(f"nothing is said of its stream {sorted(strange)[0]!r}")
+        if any(channel.schema_id not in found.schemas for channel in found.channels.values()):
+            raise ValueError("a channel has no schema")
+    return metadata, topics
+
+
+@contextmanager
+def _one_line_errors(path: Path) -> Iterator[None]:
+    """Whatever content that is not what it should be raises, as one line."""
+    try:
+        yield
+    except (FileError, *UNREADABLE) as error:
+        reason = str(error) if isinstance(error, FileError) else f"{type(error).__name__}: {error}"
+        reason = " ".join((str(error) if type(error) is ValueError else reason).split())[:120]
+        raise FileError(f"{path} is damaged: {reason}; farhand recover {path} saves what can be saved") from None
+
+
+def _read(found: Found, topics: dict[int, Topic]) -> list[RecordedEvent]:
+    """Read all messages; those of the topics go there, and the events come back."""
+    happened: list[RecordedEvent] = []
+    kinds = {key: topic.kind for key, topic in topics.items()}
+    said = {channel.id for channel in found.channels.values() if channel.topic == EVENTS_TOPIC}
+    for chunk in found.chunks:
+        for channel, records in messages(chunk.records(), kinds):
+            if channel in topics:
+                if isinstance(records, bytes):
+                    raise ValueError(f"a message of {topics[channel].layout['stream']} has another length than it says")
+                topics[channel].blocks.append(records)
+            elif channel in said:
+                happened.append(_event(records))
+            elif channel not in found.channels:
+                raise ValueError(f"a message is of channel {channel}, of which nothing is said")
+    return sorted(happened, key=lambda event: event.time_ns)
 
 
 def _value(text: str) -> Any:
@@ -179,27 +229,20 @@ def _value(text: str) -> Any:
         return text
 
 
-def _messages(path: Path, chunk: Chunk, kinds: dict[int, Any]) -> Iterator[tuple[int, Any]]:
-    try:
-        yield from messages(chunk.records(), kinds)
-    except FileError as error:
-        raise FileError(f"{path} is damaged: {error}; farhand recover {path} saves what can be saved") from None
-
-
 def _event(record: bytes) -> RecordedEvent:
     time_ns = int.from_bytes(record[15:23], "little")
     kind, text, data = read_event(record[PREFIX:])
     return RecordedEvent(time_ns, kind, text, json.loads(data) if data else {})
 
 
-def _streams(shapes: dict[str, Any], topics: list[_Topic]) -> dict[str, StreamData]:
+def _streams(shapes: dict[str, Any], topics: list[Topic]) -> dict[str, StreamData]:
     return {
         name: _stream(shape, [topic for topic in topics if topic.layout["stream"] == name])
         for name, shape in shapes.items()
     }
 
 
-def _stream(shape: dict[str, Any], topics: list[_Topic]) -> StreamData:
+def _stream(shape: dict[str, Any], topics: list[Topic]) -> StreamData:
     channels: dict[str, Array] = {}
     units: dict[str, str] = {}
     labels: dict[str, tuple[str, ...]] = {}
@@ -212,4 +255,7 @@ def _stream(shape: dict[str, Any], topics: list[_Topic]) -> StreamData:
             name = source["name"]
             channels[name] = topic.column(f"value:{place}").astype(np.float64)
             units[name], labels[name] = source["unit"], tuple(source["labels"])
-    return StreamData(shape["rate"], times, device, channels, units, labels)
+    rate = float(shape["rate"])
+    if not 0.0 < rate < np.inf or len({len(values) for values in (times, *channels.values())}) > 1:
+        raise ValueError(f"a stream has the rate {rate:g}, or topics of different length")
+    return StreamData(rate, times, device, channels, units, labels)

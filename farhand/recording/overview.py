@@ -23,6 +23,7 @@ def overview(recording: Recording) -> dict[str, Any]:
         "file": str(recording.path),
         "bytes": recording.path.stat().st_size,
         "complete": recording.complete,
+        "ended": recording.metadata.get("ended"),
         "duration": recording.duration,
         "about": {k: recording.metadata.get(k) for k in ("rig", "law", "scenario", "seed", "version", "clock")},
         "streams": {
@@ -71,13 +72,14 @@ def _peaks(name: str, stream: StreamData) -> dict[str, dict[str, float]]:
     """Largest force and torque of every wrench, and when."""
     found = {}
     for channel, values in stream.channels.items():
-        if channel.startswith("wrench") and values.shape[1] == 6 and np.isfinite(values).any():
+        if channel.startswith("wrench") and values.shape[1] == 6 and np.isfinite(values).all(axis=1).any():
             force, torque = (np.linalg.norm(values[:, part], axis=1) for part in (slice(0, 3), slice(3, 6)))
-            at = int(np.nanargmax(force))
+            at, turned = int(np.nanargmax(force)), int(np.nanargmax(torque))
             found[f"{name}/{channel}"] = {
                 "force": float(force[at]),
-                "torque": float(np.nanmax(torque)),
                 "time": float(stream.times_ns[at]) * 1e-9,
+                "torque": float(torque[turned]),
+                "torque_time": float(stream.times_ns[turned]) * 1e-9,
             }
     return found
 

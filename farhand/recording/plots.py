@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import os
+import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.errors import BadValue, FileError
-from farhand.recording.columns import component_names
+from farhand.errors import BadValue
+from farhand.files import write_bytes
+from farhand.recording.columns import component_names, component_units
 from farhand.recording.loader import RecordedEvent, Recording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Array = np.ndarray
 
 COLOURS = ("#1f6fb4", "#d9730d", "#39424e", "#2b8a3e", "#8a4fbf", "#b3261e", "#0b7285", "#a98500")
 MARKED = ("trip", "command", "coupling", "full", "lost")
@@ -23,8 +27,29 @@ CHOSEN = ("position_tool_in_world", "wrench_measured_in_world", "error", "port_e
 """Drawn unless signals are asked for: the tools, what they touch, how far apart they are, and the energy."""
 
 
-def draw(recording: Recording, out: Path, signals: list[str], since: float = 0.0, until: float | None = None) -> None:
-    """Write a picture with one panel per signal.
+@dataclass(frozen=True)
+class Curves:
+    """What one panel shows: numbers of one signal that have one unit.
+
+    Attributes:
+        title: of the panel.
+        unit: of the numbers.
+        names: of the curves.
+        times: shape (n,), [s].
+        values: shape (n, curves).
+    """
+
+    title: str
+    unit: str
+    names: list[str]
+    times: Array
+    values: Array
+
+
+def draw(
+    recording: Recording, out: Path, signals: list[str], since: float = 0.0, until: float | None = None
+) -> list[str]:
+    """Write a picture with one panel per signal and unit.
 
     Args:
         recording: what to draw.
@@ -33,13 +58,14 @@ def draw(recording: Recording, out: Path, signals: list[str], since: float = 0.0
         since: first time shown, [s].
         until: last time shown, [s].
 
+    Returns:
+        signals that have no panel because they were not measured in that time.
+
     Raises:
         UnknownName: there is no such signal.
         BadValue: there is nothing to draw.
         FileError: the picture cannot be written.
     """
-    from matplotlib.figure import Figure as Canvas
-
     for signal in signals:
         recording[signal]
     wanted = signals or [name for name in recording.units if name.partition("/")[2] in CHOSEN]
@@ -48,29 +74,45 @@ def draw(recording: Recording, out: Path, signals: list[str], since: float = 0.0
     wanted = [s for s in wanted if ((recording.times(s) >= since) & (recording.times(s) <= until)).any()]
     if not wanted or not since < until:
         raise BadValue(f"{recording.path} has nothing to draw from {since:g} s to {until:g} s")
-    figure = Canvas(figsize=(11.0, 1.2 + 1.9 * len(wanted)), layout="constrained")
-    panels = figure.subplots(len(wanted), 1, sharex=True, squeeze=False)[:, 0]
-    for panel, signal in zip(panels, wanted, strict=True):
-        _panel(panel, recording, signal, (since, until))
-    _mark(panels, [event for event in recording.happened if event.kind in MARKED], (since, until))
-    panels[-1].set(xlabel="time [s]", xlim=(since, until))
+    curves = {signal: curves_of(recording, signal, (since, until)) for signal in wanted}
+    silent = [signal for signal, found in curves.items() if not found]
+    shown = [one for found in curves.values() for one in found]
+    if not shown:
+        raise BadValue(f"{recording.path} has no reading of {', '.join(silent)} from {since:g} s to {until:g} s")
     said = recording.metadata
-    figure.suptitle(" · ".join(str(said[k]) for k in ("rig", "law", "scenario") if k in said), x=0.01, ha="left")
-    _save(figure, out)
+    title = " · ".join(str(said[k]) for k in ("rig", "law", "scenario") if k in said)
+    title = "\n".join([title, *(f"not measured: {signal}" for signal in silent)])
+    marks = [event for event in recording.happened if event.kind in MARKED]
+    _save(_figure(title, shown, marks, (since, until)), out)
+    return silent
+
+
+def _figure(title: str, shown: list[Curves], marks: list[RecordedEvent], window: tuple[float, float]) -> Figure:
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=(11.0, 1.2 + 1.9 * len(shown)), layout="constrained")
+    panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+    for panel, one in zip(panels, shown, strict=True):
+        _panel(panel, one)
+    _mark(panels, marks, window)
+    panels[-1].set(xlabel="time [s]", xlim=window)
+    figure.suptitle(title, x=0.01, ha="left")
+    return figure
 
 
 def _save(figure: Figure, out: Path) -> None:
-    """Under a name of its own first, so that a picture is there whole or not at all."""
-    part = out.with_name(f".{out.stem}.{os.getpid()}{out.suffix}")
-    try:
-        figure.savefig(part, dpi=110)
-        part.replace(out)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise FileError(f"cannot write {out}: {error.strerror or error}") from None
+    """In memory first, so that a picture is there whole or not at all."""
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=110, format=out.suffix.lower().removeprefix("."))
+    write_bytes(out, picture.getvalue())
 
 
-def _panel(panel: Axes, recording: Recording, signal: str, window: tuple[float, float]) -> None:
+def curves_of(recording: Recording, signal: str, window: tuple[float, float]) -> list[Curves]:
+    """The panels of a signal, one per unit of its numbers; none where nothing was measured.
+
+    Forces are what people look for: a wrench is drawn as its sizes; a table of the recording has the rest. A position
+    counts from where it was first.
+    """
     stream_name, _, channel = signal.partition("/")
     stream = recording.streams[stream_name]
     times, values = stream.times, stream.channels[channel]
@@ -78,21 +120,34 @@ def _panel(panel: Axes, recording: Recording, signal: str, window: tuple[float, 
     stride = -(-int(inside.sum()) // MOST_POINTS) or 1
     times, values = times[inside][::stride], values[inside][::stride]
     names = [name.removeprefix(f"{channel}.") for name in component_names(stream, channel)]
-    if channel.startswith("wrench"):  # forces are what people look for; --signal of a table has the rest
-        names, values = ["|force| [N]", "|torque| [N·m]"], _sizes(values)
-    title = signal
-    if channel.startswith("position"):
-        values, title = values - values[0], f"{signal}, from where it was at {times[0]:g} s"
+    units, title = component_units(stream.units[channel], values.shape[1]), signal
+    if channel.startswith("wrench") and values.shape[1] == 6:
+        names, units, values = ["|force|", "|torque|"], [units[0], units[3]], _sizes(values)
+    known = np.isfinite(values).all(axis=1)
+    if channel.startswith("position") and known.any():
+        first = int(known.argmax())
+        values, title = values - values[first], f"{signal}, from where it was at {times[first]:g} s"
+    found = []
+    for unit in dict.fromkeys(units):
+        of = [i for i, one in enumerate(units) if one == unit and np.isfinite(values[:, i]).any()]
+        if of:
+            found.append(Curves(title, unit, [names[i] for i in of], times, values[:, of]))
+    return found
+
+
+def _panel(panel: Axes, curves: Curves) -> None:
+    names = curves.names
     for index, name in enumerate(names):
-        panel.plot(times, values[:, index], color=COLOURS[index % len(COLOURS)], linewidth=1.1, label=name)
-    panel.set_ylabel(stream.units[channel] if len(stream.units[channel]) < 16 else "")
-    panel.set_title(title, loc="left", fontsize=9)
+        colour = COLOURS[index % len(COLOURS)]
+        panel.plot(curves.times, curves.values[:, index], color=colour, linewidth=1.1, label=name)
+    panel.set_ylabel(curves.unit, fontsize=10 if len(curves.unit) < 16 else 6)
+    panel.set_title(curves.title, loc="left", fontsize=9)
     panel.legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=min(len(names), 8), frameon=False)
     panel.grid(True, color="#e3e6ea", linewidth=0.6)
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def _sizes(wrench: np.ndarray) -> np.ndarray:
+def _sizes(wrench: Array) -> Array:
     return np.stack([np.linalg.norm(wrench[:, :3], axis=1), np.linalg.norm(wrench[:, 3:], axis=1)], axis=1)
 
 

@@ -23,7 +23,8 @@ from farhand.errors import BadValue, FarhandError, FileError, UnknownName
 from farhand.latch import Latch
 from farhand.recording.cdr import event_content, log_content, record
 from farhand.recording.definitions import definition, full_name
-from farhand.recording.growing import MAGIC, GrowingFile, Index, growing
+from farhand.recording.destination import check_destination, part_of
+from farhand.recording.growing import GrowingFile, Index
 from farhand.recording.topics import AGE, schema_name, topics_of
 from farhand.recording.watch import Watch
 from farhand.telemetry import Reader, columns
@@ -35,8 +36,16 @@ PUMP_PERIOD = 0.05  # [s], between two looks at the ring
 HURRIED_PERIOD = 0.005  # [s], the same when the run waits for the recorder
 SYNC_PERIOD = 1.0  # [s], between two waits for the disk
 SPAN_NS = 250_000_000  # [ns] of the run's time, at most, in one chunk
+LAST_WORD = 1.0  # [s], for the run to say that it ends after all, when both were asked to terminate
+BROKEN = 2
+"""Word of a run to its recorder: an error has ended it."""
+
 EVENTS_TOPIC, LOG_TOPIC = "/events", "/rosout"
 METADATA_NAME = "farhand"
+END_NAME = "farhand/end"
+ENDED, IN_ORDER = "ended", "in order"
+"""The last metadata say how the run ended: so, or why it broke off. Files that say nothing ended in order if they have
+an index."""
 
 RingEvent = tuple[int, str, dict[str, Any] | None]
 """Time [ns], text, and what it says to programs."""
@@ -74,7 +83,7 @@ class Recorder:
     """
 
     def __init__(self, path: Path, header: dict[str, Any], about: About | None = None) -> None:
-        self._path, self._part = Path(path), part_of(path)
+        self._path, self._part = Path(os.path.realpath(path)), part_of(path)
         self._streams = {name: columns(stream) for name, stream in header["streams"].items()}
         self._widths = {name: max((c.stop for c in parts.values()), default=0) for name, parts in self._streams.items()}
         self._seen = dict.fromkeys(self._streams, 0)
@@ -86,7 +95,7 @@ class Recorder:
         self._size, self._named = 0, False
         check_destination(path)
         with self._one_line_errors():
-            self._part.unlink(missing_ok=True)  # of a run that died before its first record
+            self._part.unlink(missing_ok=True)  # of a run that died before its first record, as was checked
             self._file = GrowingFile(self._part)
             self._describe(header, about or About())
             self._declare(header)
@@ -148,13 +157,19 @@ class Recorder:
         with self._one_line_errors():
             self._file.sync()
 
-    def close(self) -> None:
-        """Write the rest, finish the file and give it its name."""
+    def close(self, broken: str = "") -> None:
+        """Write the rest, finish the file and give it its name.
+
+        Args:
+            broken: why the run broke off; it ended in order if nothing is given.
+        """
         if self._file.closed:
             return
         self.flush()
+        ended = f"broken off: {broken}" if broken else IN_ORDER
         with self._one_line_errors():
-            self._file.metadata("farhand/end", {"lost": json.dumps(self.lost), "time_ns": str(self.time_ns)})
+            said = {"lost": json.dumps(self.lost), "time_ns": str(self.time_ns), ENDED: ended}
+            self._file.metadata(END_NAME, said)
             self._file.finish()
             self._name()
 
@@ -172,7 +187,7 @@ class Recorder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+        self.close("" if kind is None else f"{kind.__name__} in the run")
 
     def _describe(self, header: dict[str, Any], about: About) -> None:
         description = {key: json.dumps(value, ensure_ascii=False) for key, value in header["description"].items()}
@@ -229,32 +244,6 @@ class Recorder:
             raise FileError(f"cannot write {self._path}: {error.strerror}") from None
 
 
-def part_of(path: Path) -> Path:
-    """The name a recording has until its first records are written."""
-    return Path(path).with_name(Path(path).name + ".part")
-
-
-def check_destination(path: Path) -> None:
-    """Refuse, before anything starts, a destination that cannot be written; creates and changes nothing."""
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise FileError(f"cannot write {path}: {folder} is not a folder")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise FileError(f"cannot write {path}: the folder {folder} is not writable")
-    if Path(path).is_dir():
-        raise FileError(f"cannot write {path}: it is a folder")
-    for taken in (Path(path), part_of(path)):
-        if growing(taken):
-            raise FileError(f"cannot write {path}: another run is recording to {taken}; choose another name")
-    if part_of(path).exists() and not _is_mcap(part_of(path)):
-        raise FileError(f"cannot write {path}: {part_of(path)} is in the way; move it or choose another name")
-
-
-def _is_mcap(path: Path) -> bool:
-    with open(path, "rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
-
-
 def record_from(reader: Reader, recorder: Recorder) -> int:
     """Move everything new in the ring to the file, and say there what was lost on the way.
 
@@ -295,6 +284,8 @@ def record_process(
 ) -> None:
     """Record until ``stop`` is set, the ring is closed, or this process or its parent is terminated; then finish.
 
+    The file says that the run ended in order only if ``stop`` was set, and not to :data:`BROKEN`.
+
     The target of a :class:`multiprocessing.Process`, which ends with exit code 2 and one line if the file cannot be
     written; :func:`check_destination` in the parent says so earlier. The keyboard interrupt is left to the parent.
 
@@ -317,15 +308,21 @@ def record_process(
             os.nice(0 if hurry else 5)
     recorder: Recorder | None = None
 
-    def ending() -> bool:
-        alone = parent is not None and not parent.is_alive()
-        return stop.wait(HURRIED_PERIOD if hurry else PUMP_PERIOD) or bool(terminated) or alone
+    def ending() -> str | None:
+        if stop.wait(HURRIED_PERIOD if hurry else PUMP_PERIOD) or (terminated and stop.wait(LAST_WORD)):
+            return "an error in the run" if stop.word == BROKEN else IN_ORDER
+        if parent is not None and not parent.is_alive():
+            return "the run's process has ended without a word"
+        return "the recorder was terminated" if terminated else None
 
     try:
         reader = Reader(ring_path)
         recorder = Recorder(mcap_path, reader.header, about)
         _catch_up(reader, recorder, earlier)
-        _record_until(ending, reader, recorder, taken)
+        why = _record_until(ending, reader, recorder, taken)
+        if why and word is not None:  # in virtual time the run would wait for ever for one that is gone
+            with suppress(OSError):
+                word.send(why)
     except FarhandError as error:
         _explain(error, recorder, word)
         raise SystemExit(2) from None
@@ -348,19 +345,26 @@ def _key(event: RingEvent) -> tuple[object, ...]:
 
 
 def _record_until(
-    ending: Callable[[], bool], reader: Reader, recorder: Recorder, taken: MutableSequence[int] | None
-) -> None:
-    """Move what is new to the file again and again, let the disk catch up now and then, and finish."""
-    last, synced = False, time.monotonic()
-    while not last:
-        last = ending() or reader.closed
+    ending: Callable[[], str | None], reader: Reader, recorder: Recorder, taken: MutableSequence[int] | None
+) -> str:
+    """Move what is new to the file again and again, let the disk catch up now and then, and finish.
+
+    Returns:
+        why the run broke off, nothing if it ended in order.
+    """
+    why, synced = None, time.monotonic()
+    while why is None:
+        closed = reader.closed
+        why = ending() or ("the run has closed its telemetry without a word" if closed else None)
         record_from(reader, recorder)
         if taken is not None:
             taken[:] = reader.taken
         if time.monotonic() - synced > SYNC_PERIOD:
             recorder.sync()
             synced = time.monotonic()
-    recorder.close()
+    broken = "" if why == IN_ORDER else why
+    recorder.close(broken)
+    return broken
 
 
 def _explain(error: FarhandError, recorder: Recorder | None, word: Connection | None) -> None:

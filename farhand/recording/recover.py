@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,9 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from farhand.errors import FileError
+from farhand.files import real_file
+from farhand.recording.chunk import Chunk, messages
 from farhand.recording.growing import GrowingFile
 from farhand.recording.loader import described
-from farhand.recording.scan import messages, scan
+from farhand.recording.recorder import END_NAME, ENDED, IN_ORDER, METADATA_NAME
+from farhand.recording.scan import UNREADABLE, Found, scan
 
 
 @dataclass(frozen=True)
@@ -23,54 +27,123 @@ class Recovered:
         path: the new file.
         messages: how many are in it.
         damaged: chunks that had to be left out.
-        unread: bytes at the end that belong to no whole record.
-        whole: whether there was nothing to repair but the index.
+        unread: bytes that belong to no whole record.
+        altered: whether something beside the chunks is not as it was written, such as a parameter, and it cannot be
+            told what.
+        ended: how the run ended, in words, as the new file says it.
     """
 
     path: Path
     messages: int
     damaged: int
     unread: int
-    whole: bool
+    altered: bool
+    ended: str
+
+    @property
+    def whole(self) -> bool:
+        """Whether there was nothing to repair but the index."""
+        return not (self.damaged or self.unread or self.altered)
 
 
 def recover(source: Path, destination: Path) -> Recovered:
     """Write everything that can be read of a recording to a new file, with a new index.
 
+    The new file says how the run ended. That is in order only if the old one said so and nothing of it is missing.
+
     Raises:
         FileError: nothing can be read, it is not a recording of Farhand's, or the new file cannot be written.
     """
     found = scan(source, salvage=True)
-    described(source, found)
-    part = destination.with_name(f".{destination.name}.{os.getpid()}")
+    sizes = _repair(source, found)
+    real = real_file(destination)
+    part = real.with_name(f".{real.name}.{os.getpid()}")
     try:
         file = GrowingFile(part)
         for name, content in found.metadata.items():
-            file.metadata(name, content)
-        for name, data in found.attachments.items():
-            file.attachment(name, "application/octet-stream", data)
+            if name != END_NAME:
+                file.metadata(name, content)
+        for attachment in found.attachments.values():
+            file.attachment(attachment.name, attachment.media_type, attachment.data)
         for channel in sorted(found.channels.values(), key=lambda c: c.id):
             schema = found.schemas[channel.schema_id]
             file.channel(channel.topic, schema.name, schema.data.decode(), channel.metadata)
-        counts = [_copy(chunk, file) for chunk in found.chunks]
+        counts = [_copy(chunk, file, sizes) for chunk in found.chunks]
+        if counts and not any(counts):
+            raise FileError(f"{source} is damaged in every chunk: nothing can be saved")
+        saved = _account(destination, found, counts)
+        file.metadata(END_NAME, _end(found, saved))
         file.finish()
-        os.replace(part, destination)
+        os.replace(part, real)
     except OSError as error:
+        raise FileError(f"cannot write {destination}: {error.strerror}") from None
+    except UNREADABLE:
+        raise FileError(f"{source} is damaged where it describes itself: nothing can be saved") from None
+    finally:
         with suppress(OSError):
             part.unlink()
-        raise FileError(f"cannot write {destination}: {error.strerror}") from None
-    unread = 0 if found.whole else source.stat().st_size - found.read
-    kept = [count for count in counts if count is not None]
-    return Recovered(destination, sum(kept), len(counts) - len(kept), unread, found.whole and len(kept) == len(counts))
+    return saved
 
 
-def _copy(chunk: object, file: GrowingFile) -> int | None:
-    """Copy one chunk with a new index; None if it is damaged."""
+def _repair(source: Path, found: Found) -> dict[int, int | None]:
+    """Make sure that the new file will be readable: without channels and streams the numbers mean nothing.
+
+    Returns:
+        how long a message of each channel is with its head, [bytes]; None where they differ.
+    """
     try:
-        records = chunk.records()  # type: ignore[attr-defined]
+        topics = described(source, found)[1]
+    except FileError as error:
+        texts = found.metadata.get(METADATA_NAME)
+        if texts is None or "is damaged" not in str(error):
+            raise
+        found.matches = False
+        try:
+            layouts = [json.loads(channel.metadata.get("farhand", "{}")) for channel in found.channels.values()]
+            rates = {row["stream"]: {"rate": row["rate"]} for row in layouts if row and not row["derived"]}
+            texts["streams"] = json.dumps(rates)
+            topics = described(source, found)[1]
+        except (FileError, *UNREADABLE):
+            raise FileError(f"{source} is damaged where it describes itself: nothing can be saved") from None
+    if sorted(found.channels) != list(range(1, len(found.channels) + 1)):
+        raise FileError(f"{source} is damaged where it lists its channels: nothing can be saved")
+    return {key: topics[key].kind.itemsize if key in topics else None for key in found.channels}
+
+
+def _account(destination: Path, found: Found, counts: list[int | None]) -> Recovered:
+    """What was saved and what is missing."""
+    kept = [count for count in counts if count is not None]
+    damaged = len(counts) - len(kept)
+    altered = not found.matches and not (damaged or found.unread or found.mended)  # which would explain it
+    missing = [f"{damaged} damaged chunks"] if damaged else []
+    missing += [f"{found.unread} bytes of no whole record"] if found.unread else []
+    finished = found.indexed or END_NAME in found.metadata
+    before = found.metadata.get(END_NAME, {}).get(ENDED, IN_ORDER if finished else "")
+    if missing:
+        ended = f"damaged, and recovered without {' and '.join(missing)}"
+    elif altered:
+        ended = "damaged, and recovered with something beside the signals not as it was"
+    else:
+        ended = before or "broken off, and recovered"
+    return Recovered(destination, sum(kept), damaged, found.unread, altered, ended)
+
+
+def _end(found: Found, saved: Recovered) -> dict[str, str]:
+    """The last metadata: those of the old file, with how it ended and that it was recovered."""
+    told = {"messages": saved.messages, "damaged": saved.damaged, "unread_bytes": saved.unread}
+    said = {ENDED: saved.ended, "recovered": json.dumps(told | {"altered": saved.altered})}
+    return found.metadata.get(END_NAME, {}) | said
+
+
+def _copy(chunk: Chunk, file: GrowingFile, sizes: dict[int, int | None]) -> int | None:
+    """Copy one chunk with a new index; None if it is damaged or nothing is known of its messages."""
+    try:
+        records = chunk.records()
         places: dict[int, list[tuple[int, int]]] = {}
         place = 0
         for channel, record in messages(records, {}):
+            if channel not in sizes or sizes[channel] not in (None, len(record)):
+                return None
             time_ns = int.from_bytes(record[15:23], "little")
             places.setdefault(channel, []).append((time_ns, place))
             place += len(record)

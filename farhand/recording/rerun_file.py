@@ -30,13 +30,14 @@ def export_rerun(recording: Recording, folder: Path) -> Path:
     name = f"{recording.path.stem}.rrd"
     with new_folder(folder) as part:
         stream = rerun.RecordingStream("farhand", recording_id=recording.path.stem)
-        stream.save(str(part / name))
+        held = stream.memory_recording()  # Rerun's own writer ends a full disk with noise and no reason
         for key, data in recording.streams.items():
             _signals(rerun, stream, key, data)
             _frames(rerun, stream, key, data)
         _events(rerun, stream, recording)
-        stream.flush()
+        content = held.drain_as_bytes()
         stream.disconnect()
+        (part / name).write_bytes(content)
     return folder / name
 
 

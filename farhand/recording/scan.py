@@ -1,66 +1,67 @@
-"""Scan: the records of an MCAP file from front to back, with a clear word for whatever is wrong with it."""
+"""Scan: the records of an MCAP file from front to back, with a clear word for whatever is wrong with it.
+
+Nothing in the format protects the head of a file but the checksum of all data, and early files lack that. So every
+record is taken only if it would be written again as it stands. Channels and schemas come from the summary where that
+matches its own checksum. Behind a damaged record reading goes on at the next one that the index knows, or that can be
+found by what a record looks like.
+"""
 
 from __future__ import annotations
 
 import mmap
 import os
+import stat
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import zstandard
 from mcap.data_stream import ReadDataStream
+from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Attachment, Channel, Metadata, Schema
+from mcap.records import (
+    Attachment,
+    AttachmentIndex,
+    Channel,
+    ChunkIndex,
+    Header,
+    McapRecord,
+    Metadata,
+    MetadataIndex,
+    Schema,
+)
 
 from farhand.errors import FileError
-from farhand.recording.cdr import MESSAGE, PREFIX
-from farhand.recording.growing import MAGIC
+from farhand.recording.chunk import HEAD, Chunk
+from farhand.recording.growing import FOOT, MAGIC, PRIVATE, record_bytes
 
-_HEAD = struct.Struct("<BQ")
 _CHUNK = struct.Struct("<QQQI")
-_LARGEST = 1 << 32  # [bytes] of one record
+_END_SIZE = 13  # [bytes] of the record that ends the data
+_ZSTD = b"\x04\x00\x00\x00zstd"
+_ZSTD_AT = HEAD.size + _CHUNK.size  # [bytes] from the start of a chunk to the name of its compression
+_FARTHEST = 1 << 20  # [bytes] over which a record is looked for by its looks
 
+_PARSED: dict[int, type[Any]] = {
+    Opcode.HEADER: Header,
+    Opcode.SCHEMA: Schema,
+    Opcode.CHANNEL: Channel,
+    Opcode.METADATA: Metadata,
+    Opcode.ATTACHMENT: Attachment,
+    Opcode.CHUNK_INDEX: ChunkIndex,
+    Opcode.METADATA_INDEX: MetadataIndex,
+    Opcode.ATTACHMENT_INDEX: AttachmentIndex,
+}
+_NAMED = (Opcode.HEADER, Opcode.SCHEMA, Opcode.CHANNEL, Opcode.METADATA, Opcode.ATTACHMENT)
+_DATA = {*_NAMED, Opcode.MESSAGE, Opcode.CHUNK, Opcode.MESSAGE_INDEX, PRIVATE}
+"""Kinds of records that stand in the data section."""
 
-@dataclass(frozen=True)
-class Chunk:
-    """Message records, compressed together.
-
-    Attributes:
-        start_ns: earliest time in it, [ns].
-        end_ns: latest, [ns].
-    """
-
-    start_ns: int
-    end_ns: int
-    _size: int
-    _crc: int
-    _compression: str
-    _data: memoryview
-
-    def records(self) -> bytes:
-        """Its content.
-
-        Raises:
-            FileError: it is damaged.
-        """
-        try:
-            if self._compression == "zstd":
-                content = zstandard.ZstdDecompressor().decompress(self._data, max_output_size=self._size)
-            elif not self._compression:
-                content = bytes(self._data)
-            else:
-                raise FileError(f"a chunk is compressed with {self._compression}, which Farhand does not write")
-        except zstandard.ZstdError:
-            raise FileError("a chunk cannot be decompressed") from None
-        if len(content) != self._size or (self._crc and zlib.crc32(content) != self._crc):
-            raise FileError("a chunk does not match its checksum")
-        return content
+UNREADABLE = (
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
+    *(struct.error, McapError),
+)
+"""What reading raises of content that is not what it should be."""
 
 
 @dataclass
@@ -73,50 +74,92 @@ class Found:
         metadata: texts by name.
         attachments: files by name.
         chunks: in order.
-        complete: whether the file was finished: it has an index.
-        whole: whether it ends as it should.
-        read: how far it could be read, [bytes].
+        indexed: whether it has an index, as finished files have.
+        whole: whether every record is as it should be, up to the end.
+        matches: whether the data match their checksum; True where there is none, as in early files.
+        mended: chunks that were taken though one of their lengths or their kind is wrong.
+        unread: bytes that belong to no whole record, [bytes].
     """
 
     schemas: dict[int, Schema] = field(default_factory=dict)
     channels: dict[int, Channel] = field(default_factory=dict)
     metadata: dict[str, dict[str, str]] = field(default_factory=dict)
-    attachments: dict[str, bytes] = field(default_factory=dict)
+    attachments: dict[str, Attachment] = field(default_factory=dict)
     chunks: list[Chunk] = field(default_factory=list)
-    complete: bool = False
-    whole: bool = False
-    read: int = 0
+    indexed: bool = False
+    whole: bool = True
+    matches: bool = True
+    mended: int = 0
+    unread: int = 0
+
+    def take(self, record: McapRecord) -> None:
+        """Add what a record of the head says."""
+        if isinstance(record, Schema):
+            self.schemas[record.id] = record
+        elif isinstance(record, Channel):
+            self.channels[record.id] = record
+        elif isinstance(record, Metadata):
+            self.metadata[record.name] = record.metadata
+        elif isinstance(record, Attachment):
+            self.attachments[record.name] = record
+
+
+@dataclass
+class _Summary:
+    """What stands behind the data of a finished file.
+
+    Attributes:
+        end: where the data end, [bytes].
+        said: schemas and channels.
+        starts: where chunks, metadata and attachments begin, in order, [bytes].
+    """
+
+    end: int
+    said: Found = field(default_factory=Found)
+    starts: list[int] = field(default_factory=list)
 
 
 def scan(path: Path, salvage: bool = False) -> Found:
-    """Read the data section of a file.
+    """Read a file.
 
     Args:
         path: the file.
-        salvage: take what is there from a file that is cut off; otherwise it is refused.
+        salvage: take what is there from a file that is cut off or damaged; otherwise it is refused.
 
     Raises:
-        FileError: the file is missing, empty, not MCAP, or cut off.
+        FileError: the file is missing, empty, not MCAP, cut off or damaged.
     """
     content = _open(path)
     if bytes(content[: len(MAGIC)]) != MAGIC:
         if bytes(content[:5]) == MAGIC[:5]:
             raise FileError(f"{path} is cut off, or an MCAP file of another major version")
         raise FileError(f"{path} is not an MCAP file")
-    found = Found(read=len(MAGIC))
+    found = Found()
     try:
-        _walk(content, found)
-    except (struct.error, ValueError, EOFError) as error:
-        found.whole = False
-        reason = " ".join(str(error).split())
+        summary = _summary(content)
+        found.indexed = summary is not None
+    except UNREADABLE as error:
+        summary, found.whole = None, False
         if not salvage:
-            hint = f"farhand recover {path} saves what is there"
-            raise FileError(f"{path} is cut off or damaged ({reason}); {hint}") from None
+            _refuse(path, error)
+    try:
+        _walk(content, found, summary, salvage)
+    except UNREADABLE as error:
+        _refuse(path, error)
+    if summary is not None:
+        found.schemas, found.channels = summary.said.schemas, summary.said.channels
     return found
+
+
+def _refuse(path: Path, error: Exception) -> None:
+    reason = " ".join(str(error).split())[:120] or "a record ends too early"
+    raise FileError(f"{path} is cut off or damaged ({reason}); farhand recover {path} saves what is there") from None
 
 
 def _open(path: Path) -> memoryview:
     try:
+        if not stat.S_ISREG(mode := os.stat(path).st_mode) and not stat.S_ISDIR(mode):
+            raise FileError(f"cannot read {path}: it is a pipe or a device, and recordings are files")
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 raise FileError(f"{path} is empty")
@@ -125,81 +168,151 @@ def _open(path: Path) -> memoryview:
         raise FileError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _walk(content: memoryview, found: Found) -> None:
-    """Take in record after record until the end of the data section, then look at the end of the file."""
-    while True:
-        if found.read + _HEAD.size > len(content):
-            raise ValueError(f"it ends after {len(content)} bytes without the end of the format")
-        opcode, length = _HEAD.unpack_from(content, found.read)
-        start, end = found.read + _HEAD.size, found.read + _HEAD.size + length
-        if opcode == 0 or length > _LARGEST or end > len(content):
-            raise ValueError(f"the record at byte {found.read} goes beyond the end")
-        if opcode == Opcode.DATA_END:
-            break
-        _take(opcode, content[start:end], found)
-        found.read = end
-    if bytes(content[-len(MAGIC) :]) != MAGIC:
-        raise ValueError("its index is cut off")
-    found.whole = True
-    found.complete = struct.unpack_from("<Q", content, len(content) - 28)[0] != 0
+def _summary(content: memoryview) -> _Summary | None:
+    """The summary, if it matches its checksum; None of a file that was never finished."""
+    if bytes(content[-len(MAGIC) :]) != MAGIC or len(content) < len(MAGIC) + _END_SIZE + len(FOOT):
+        raise ValueError(f"it ends after {len(content)} bytes without the end of the format")
+    foot = len(content) - len(FOOT)
+    opcode, length, start, _, crc = struct.unpack_from("<BQQQI", content, foot)
+    if (opcode, length) != (Opcode.FOOTER, 20):
+        raise ValueError("its last record is not the one that ends a file")
+    if start == 0:
+        return None
+    if not len(MAGIC) + _END_SIZE <= start <= foot or (crc and zlib.crc32(content[start : foot + 25]) != crc):
+        raise ValueError("its index does not match its checksum")
+    found, place = _Summary(start - _END_SIZE), start
+    while place < foot:
+        opcode, end = _head(content, place)
+        if opcode in _PARSED:
+            record = _parse(opcode, content, place, end)
+            found.said.take(record)
+            if isinstance(record, ChunkIndex):
+                found.starts.append(record.chunk_start_offset)
+            elif isinstance(record, MetadataIndex | AttachmentIndex):
+                found.starts.append(record.offset)
+        place = end
+    found.starts = sorted([*found.starts, found.end])
+    return found
 
 
-def _take(opcode: int, content: memoryview, found: Found) -> None:
+def _walk(content: memoryview, found: Found, summary: _Summary | None, salvage: bool) -> None:
+    """Take in record after record until the end of the data, which must be where the rest of the file begins."""
+    place, starts = len(MAGIC), summary.starts if summary else []
+    rest = len(content) - _END_SIZE - len(FOOT) if summary is None else summary.end
+    while place < len(content):
+        try:
+            opcode, end = _head(content, place)
+            if opcode == Opcode.DATA_END and end == place + _END_SIZE:
+                if found.whole and place != rest:
+                    raise ValueError(f"the data end at byte {place}, which is not where its last part begins")
+                (crc,) = struct.unpack_from("<I", content, place + HEAD.size)
+                found.matches = not crc or zlib.crc32(content[:place]) == crc
+                return
+            _take(opcode, content, place, end, found)
+        except UNREADABLE:
+            if not salvage:
+                raise
+            found.whole = False
+            end = _resume(content, place, starts, found)
+        place = end
+    if not salvage:
+        raise ValueError(f"it ends after {len(content)} bytes without the end of the format")
+    found.whole = False
+
+
+def _head(content: memoryview, place: int) -> tuple[int, int]:
+    """Kind of the record at a place, and where it ends."""
+    if place + HEAD.size > len(content):
+        raise ValueError(f"it ends after {len(content)} bytes without the end of the format")
+    opcode, length = HEAD.unpack_from(content, place)
+    if place + HEAD.size + length > len(content):
+        raise ValueError(f"the record at byte {place} goes beyond the end")
+    return opcode, place + HEAD.size + length
+
+
+def _take(opcode: int, content: memoryview, place: int, end: int, found: Found) -> None:
+    """Add the record at a place of the data."""
+    stray = opcode == Opcode.MESSAGE and struct.unpack_from("<H", content, place + 9)[0] not in found.channels
+    if opcode not in _DATA or stray:
+        raise ValueError(f"the record at byte {place} is of an unknown kind ({opcode})")
     if opcode == Opcode.CHUNK:
-        start, end, size, crc = _CHUNK.unpack_from(content)
-        (name,) = struct.unpack_from("<I", content, _CHUNK.size)
-        place = _CHUNK.size + 4
-        compression = bytes(content[place : place + name]).decode()
-        (length,) = struct.unpack_from("<Q", content, place + name)
-        data = content[place + name + 8 :]
-        if len(data) != length:
-            raise ValueError("a chunk has another length than it says")
-        found.chunks.append(Chunk(start, end, size, crc, compression, data))
-        return
-    if opcode not in (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.METADATA, Opcode.ATTACHMENT):
-        return
-    stream = ReadDataStream(BytesIO(content))
-    if opcode == Opcode.SCHEMA:
-        schema = Schema.read(stream)
-        found.schemas[schema.id] = schema
-    elif opcode == Opcode.CHANNEL:
-        channel = Channel.read(stream)
-        found.channels[channel.id] = channel
-    elif opcode == Opcode.METADATA:
-        metadata = Metadata.read(stream)
-        found.metadata[metadata.name] = metadata.metadata
-    else:
-        attachment = Attachment.read(stream)
-        found.attachments[attachment.name] = attachment.data
+        chunk, until = _chunk(content, place)
+        if until != end:
+            raise ValueError(f"the chunk at byte {place} has another length than it says")
+        found.chunks.append(chunk)
+    elif opcode == Opcode.MESSAGE_INDEX:
+        if end - place < 15 or struct.unpack_from("<I", content, place + 11)[0] != end - place - 15:
+            raise ValueError(f"the index at byte {place} has another length than it says")
+    elif opcode in _NAMED:
+        found.take(_parse(opcode, content, place, end))
 
 
-def messages(records: bytes, kinds: dict[int, np.dtype[Any]]) -> Iterator[tuple[int, Any]]:
-    """The messages of a chunk as (channel, array of records) where ``kinds`` knows the channel's layout, else bytes."""
-    place = 0
-    while place < len(records):
-        opcode, length = _HEAD.unpack_from(records, place)
-        end = place + _HEAD.size + length
-        if opcode != MESSAGE or end > len(records) or length < PREFIX - _HEAD.size:
-            raise FileError(f"a chunk holds a record of an unknown kind ({opcode})")
-        (channel,) = struct.unpack_from("<H", records, place + _HEAD.size)
-        kind = kinds.get(channel)
-        if kind is None or kind.itemsize != end - place:
-            yield channel, records[place:end]
-            place = end
-            continue
-        count = _alike(records, place, kind, channel)
-        yield channel, np.frombuffer(records, kind, count, place)
-        place += count * kind.itemsize
+def _chunk(content: memoryview, place: int) -> tuple[Chunk, int]:
+    """The chunk at a place, and where it ends by its own account, whatever its head says."""
+    start, end, size, crc = _CHUNK.unpack_from(content, place + HEAD.size)
+    (name,) = struct.unpack_from("<I", content, place + _ZSTD_AT)
+    at = place + _ZSTD_AT + 4
+    compression = bytes(content[at : at + name]).decode()
+    (length,) = struct.unpack_from("<Q", content, at + name)
+    at += name + 8
+    if at + length > len(content):
+        raise ValueError(f"the chunk at byte {place} goes beyond the end")
+    return Chunk(start, end, size, crc, compression, content[at : at + length]), at + length
 
 
-def _alike(records: bytes, place: int, kind: np.dtype[Any], channel: int) -> int:
-    """How many records of one channel follow one another."""
-    most, look = (len(records) - place) // kind.itemsize, 64
-    while True:
-        block = np.frombuffer(records, kind, min(look, most), place)
-        same = (block["opcode"] == MESSAGE) & (block["length"] == kind.itemsize - 9) & (block["channel"] == channel)
-        if not same.all():
-            return int(np.argmin(same))
-        if len(block) == most:
-            return most
-        look *= 4
+def _parse(opcode: int, content: memoryview, place: int, end: int) -> McapRecord:
+    """The record at a place, if it would be written as it stands there."""
+    written = bytes(content[place:end])
+    record: McapRecord = _PARSED[opcode].read(ReadDataStream(BytesIO(written[HEAD.size :])))
+    again = record_bytes(record)
+    unchecked = opcode == Opcode.ATTACHMENT and written[-4:] == bytes(4)
+    if again != written and not (unchecked and again[:-4] == written[:-4]):
+        raise ValueError(f"the record at byte {place} is damaged")
+    return record
+
+
+def _resume(content: memoryview, place: int, starts: list[int], found: Found) -> int:
+    """Where to go on after the damaged record at a place; takes it all the same if it is a chunk with a wrong head."""
+    chunk = _good_chunk(content, place)
+    if chunk is not None:
+        found.chunks.append(chunk[0])
+        found.mended += 1
+        return chunk[1]
+    later = [start for start in starts if start > place]
+    goal = later[0] if later else _look(content, place)
+    found.unread += goal - place
+    return goal
+
+
+def _good_chunk(content: memoryview, place: int) -> tuple[Chunk, int] | None:
+    """The chunk at a place and its end if it matches its checksum, though one of the two lengths it gives is wrong."""
+    data = place + _ZSTD_AT + len(_ZSTD) + 8
+    if bytes(content[place + _ZSTD_AT : data - 8]) != _ZSTD or data > len(content):
+        return None
+    start, end, size, crc = _CHUNK.unpack_from(content, place + HEAD.size)
+    (outer,), (inner,) = (struct.unpack_from("<Q", content, at) for at in (place + 1, data - 8))
+    for until in (data + inner, place + HEAD.size + outer):
+        chunk = Chunk(start, end, size, crc, "zstd", content[data : max(until, data)])
+        if until <= len(content) and chunk.fits():
+            return chunk, until
+    return None
+
+
+def _look(content: memoryview, place: int) -> int:
+    """The next place behind this one with a record that is good beyond doubt; the end if there is none."""
+    limit, data = len(content), content.obj
+    at = place + _ZSTD_AT
+    while (at := data.find(_ZSTD, at + 1)) >= 0:  # type: ignore[attr-defined]
+        if _good_chunk(content, at - _ZSTD_AT) is not None:
+            limit = at - _ZSTD_AT
+            break
+    for start in range(place + 1, min(limit, place + _FARTHEST)):
+        if content[start] in _NAMED:
+            try:
+                opcode, end = _head(content, start)
+                if end <= limit:
+                    _parse(opcode, content, start, end)
+                    return start
+            except UNREADABLE:
+                continue
+    return limit

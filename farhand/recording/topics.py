@@ -148,14 +148,19 @@ class _Maker:
     def _pose(self, what: str, frame: str, position: Channel, rotation: Channel) -> None:
         where, turned = self.columns[position["name"]], self.columns[rotation["name"]]
 
-        def fill(rows: Array) -> dict[str, Array]:
-            return {"position": rows[:, where], "orientation": quaternions(rotations(rows[:, turned]))}
+        def pose() -> Callable[[Array], dict[str, Array]]:
+            steady = Steady()
+
+            def fill(rows: Array) -> dict[str, Array]:
+                return {"position": rows[:, where], "orientation": steady(quaternions(rotations(rows[:, turned])))}
+
+            return fill
 
         orientation = {"name": f"quaternion_{what}_in_{frame}", "unit": "-", "labels": ["x", "y", "z", "w"]}
         template = Template().header(frame).numbers("position", 3).numbers("orientation", 4)
         sources = {"position": position, "orientation": orientation}
-        self._add(f"pose_{what}_in_{frame}", "geometry_msgs/PoseStamped", template, sources, fill)
-        self._transforms(what, frame, fill)
+        self._add(f"pose_{what}_in_{frame}", "geometry_msgs/PoseStamped", template, sources, pose())
+        self._transforms(what, frame, pose())
 
     def _transforms(self, what: str, frame: str, pose: Callable[[Array], dict[str, Array]]) -> None:
         """The frame itself, and one at the same point with the axes of ``frame``, in which wrenches are given."""
@@ -266,6 +271,31 @@ def quaternions(rotations: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         found = found / np.linalg.norm(found, axis=1, keepdims=True)
     return np.where(found[:, 3:] < 0.0, -found, found)
+
+
+class Steady:
+    """Keeps the sign of a stream's quaternions from jumping: q and −q are one rotation, but not one number.
+
+    The first has w ≥ 0; each one after that has the sign with which it is nearer to the one before. The bits of the
+    outcome do not depend on how the stream is cut into blocks. What is not a number is passed over.
+    """
+
+    def __init__(self) -> None:
+        self._last: Array | None = None
+        self._sign = 1.0
+
+    def __call__(self, found: Array) -> Array:
+        """The next quaternions of the stream, shape (n, 4), from those with w ≥ 0."""
+        known = np.flatnonzero(np.isfinite(found).all(axis=1))
+        if not known.size:
+            return found
+        here = found[known]
+        before = np.vstack([here[:1] if self._last is None else self._last, here[:-1]])
+        x, y, z, w = (here * before).T
+        signs = np.ones(len(found))
+        signs[known] = self._sign * np.cumprod(np.where(x + y + z + w < 0.0, -1.0, 1.0))
+        self._last, self._sign = here[-1], float(signs[known[-1]])
+        return found * signs[:, None]
 
 
 def _point(stream: str, what: str) -> str:

@@ -85,7 +85,8 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
     _configure(session, shape, bridge, settings)
     post_scenario(session, scenario, options)
-    return Rig("dual-arm", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
+    metrics, notes = metrics_of(session, world, options), tuple(n for robot in robots.values() for n in robot.notes)
+    return Rig("dual-arm", law.name, options, scenario, session, world, metrics, shape, tuple(dict.fromkeys(notes)))
 
 
 def _law(options: Options, law: type[Coupling] | None, device: bool) -> type[Coupling]:

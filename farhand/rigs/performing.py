@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from farhand.errors import Mismatch
+from farhand.arm import Arm
+from farhand.errors import BadValue, Mismatch
 from farhand.learning.performance import Performance, performing
 from farhand.learning.skill import Skill
 from farhand.learning.waypoints import Replay, TaughtPoint, replaying
@@ -134,6 +135,44 @@ def _law(rig: Rig) -> Performance:
     return law
 
 
+def check_reach(rig: Rig, place: Array, what: str) -> None:
+    """Refuse a place that no posture of the follower's arm can bring its tool to, whatever its joints' limits.
+
+    Args:
+        rig: ready to perform a skill.
+        place: as the skill has it, [m].
+        what: the place in words.
+
+    Raises:
+        BadValue: it is further away than the arm is long; from a start not known before, than twice its length.
+    """
+    law, follower = _law(rig), next(station for station in rig.session.stations if station.name == "follower")
+    base, length = reach_of(follower.arm)
+    away, furthest, whence = float(np.linalg.norm(place - base)), length, "the base of the follower"
+    if law.relative:
+        start = law.skill.motion(2).position[0]
+        away, furthest, whence = float(np.linalg.norm(place - start)), 2.0 * length, "the skill's start"
+    if away > furthest:
+        raise BadValue(f"{what} is out of reach: {away:.2f} m from {whence}, and the follower spans {furthest:.2f} m")
+
+
+def reach_of(arm: Arm) -> tuple[Array, float]:
+    """Where an arm's first joint is in world, and how far from there its tool is with all links in one line, [m]."""
+    model = arm.model
+    tool = model.frames[model.getFrameId(arm.tool)]
+    chain = list(model.supports[tool.parentJoint])[1:]
+    length = float(np.linalg.norm(tool.placement.translation))
+    for number in chain:
+        joint = model.joints[number]
+        if joint.shortname().startswith("JointModelP"):  # a slide: as far as it goes
+            ends = (model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q])
+            length += float(np.abs(ends).max())
+        elif joint.nv > 1:
+            return np.zeros(3), np.inf
+    places = [model.jointPlacements[number].translation for number in chain]
+    return places[0], length + sum(float(np.linalg.norm(place)) for place in places[1:])
+
+
 def outcome_of(rig: Rig) -> Outcome:
     """How the performance of a rig went; after its run."""
     skill, history = _law(rig).skill, rig.metrics.history
@@ -144,11 +183,15 @@ def outcome_of(rig: Rig) -> Outcome:
     end = history.signal("follower", "position_tool_in_world")[-1]
     asked = (wanted > skill.threshold) & (phase > 0.0)
     error, demonstrated = float(np.linalg.norm(end - goal)), skill.facts.force_mean
-    trip = next(iter(rig.session.trips), None)
-    stopped = None if trip is None else f"{trip.where} stopped at {1e-9 * trip.trip.time_ns:.3f} s: {trip.trip.reason}"
     if not asked.any():
-        return Outcome(float(phase[-1]), None, None, None, demonstrated, None, error, stopped)
+        return Outcome(float(phase[-1]), None, None, None, demonstrated, None, error, stopped(rig))
     mean = float(force[asked].mean())
     rms = float(np.sqrt(np.square(force[asked] - wanted[asked]).mean()))
     kept = float((force[asked] > TOUCHED).mean())
-    return Outcome(float(phase[-1]), kept, mean, rms, demonstrated, mean / max(demonstrated, 1e-9), error, stopped)
+    return Outcome(float(phase[-1]), kept, mean, rms, demonstrated, mean / max(demonstrated, 1e-9), error, stopped(rig))
+
+
+def stopped(rig: Rig) -> str | None:
+    """What stopped a rig before its end, and when; None if nothing did."""
+    trip = next(iter(rig.session.trips), None)
+    return None if trip is None else f"{trip.where} stopped at {1e-9 * trip.trip.time_ns:.3f} s: {trip.trip.reason}"

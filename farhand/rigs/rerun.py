@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
+from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,10 +17,11 @@ import farhand
 from farhand.errors import BadValue, Mismatch
 from farhand.learning.performance import Performance
 from farhand.learning.waypoints import Replay
-from farhand.recording.loader import Recording
+from farhand.recording.loader import RecordedEvent, Recording
 from farhand.recording.recorder import About, Recorder, record_from
-from farhand.recording.topics import quaternions, rotations
+from farhand.recording.topics import Steady, quaternions, rotations
 from farhand.rigs.rig import Options, Rig, build_rig, configure_parts
+from farhand.rigs.robot_files import changed_files, files_of, find_files
 from farhand.telemetry import Reader
 
 Array = np.ndarray
@@ -55,6 +57,7 @@ def about(rig: Rig, arguments: list[str] | None = None) -> About:
         "clock": rig.session.clock.name,
         "version": farhand.__version__,
         "libraries": libraries(),
+        "robots": files_of(rig),
         "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
         "arguments": sys.argv[1:] if arguments is None else arguments,
     }
@@ -132,8 +135,10 @@ class Rerun:
         values: how many numbers were compared.
         missing: records of the repeat that the recording does not have, because they were lost then.
         commands: how many commands were given again.
+        late: commands after the last record, of a run that broke off; they are left out.
         differences: where they are not equal to the bit.
         versions: libraries that have another version than in the recording, as ``name: then, now``.
+        robots: those whose files have changed since, as ``leader: arm.xml``.
     """
 
     seconds: float = 0.0
@@ -141,8 +146,10 @@ class Rerun:
     values: int = 0
     missing: int = 0
     commands: int = 0
+    late: int = 0
     differences: list[Difference] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
+    robots: list[str] = field(default_factory=list)
 
     @property
     def exact(self) -> bool:
@@ -166,6 +173,7 @@ def rig_of(recording: Recording, drawn: bool = False) -> Rig:
     if "options" not in said or "rig" not in said:
         raise Mismatch(f"{recording.path} does not say how its rig was set up: only farhand run --record writes that")
     options = {**said["options"], "settings": [tuple(pair) for pair in said["options"]["settings"]]}
+    options["settings"] = find_files(options["settings"], said.get("robots", {}))
     outside = _outside(options)
     if outside is not None and not drawn:
         raise Mismatch(f"{recording.path} cannot be run again: {outside}; farhand replay without --rerun shows it")
@@ -219,16 +227,20 @@ def _restore(rig: Rig, values: dict[str, Any]) -> None:
 def rerun(recording: Recording) -> Rerun:
     """Run the recording's rig again in virtual time, with its seed, parameters and commands; compare every number."""
     rig = rig_of(recording)
-    result = Rerun(commands=sum(event.kind == "command" for event in recording.happened))
+    result = Rerun()
     then = recording.metadata.get("libraries", {})
     result.versions = [f"{k}: {then[k]}, {v}" for k, v in libraries().items() if k in then and then[k] != v]
+    result.robots = changed_files(rig, recording.metadata.get("robots", {}))
     ends = [int(stream.times_ns[-1]) for stream in recording.streams.values() if stream.times_ns.size]
     result.seconds = (max(ends, default=-1) + 1) * 1e-9
+    given = [event for event in recording.happened if event.kind == "command"]
+    told = [event for event in given if event.time_ns <= max(ends, default=-1)]
+    result.commands, result.late = len(told), len(given) - len(told)
     try:
         comparison = _Comparison(recording, Reader(rig.session.telemetry.path), result)
         if ends:
             rig.session.run(result.seconds, comparison.pull)
-        _compare_commands(recording, rig, result)
+        _compare_commands(told, rig, result)
     finally:
         rig.close()
     return result
@@ -239,6 +251,7 @@ class _Comparison:
 
     def __init__(self, recording: Recording, reader: Reader, result: Rerun) -> None:
         self._recording, self._reader, self._result = recording, reader, result
+        self._steady: defaultdict[str, Steady] = defaultdict(Steady)
 
     def pull(self) -> None:
         for name, recorded in self._recording.streams.items():
@@ -248,12 +261,16 @@ class _Comparison:
             known[known] = recorded.times_ns[places[known]] == times[known]
             self._result.missing += int((~known).sum())
             self._result.records += int(known.sum())
-            self._compare(name, times[known], rows[known], places[known])
+            self._compare(name, times[known], rows, known, places[known])
 
-    def _compare(self, name: str, times: Array, rows: Array, places: Array) -> None:
+    def _compare(self, name: str, times: Array, rows: Array, known: Array, places: Array) -> None:
+        """Compare the rows that are known; a quaternion's sign follows from all that were there."""
         recorded, columns = self._recording.streams[name], self._reader.columns(name)
         for channel, values in recorded.channels.items():
             again = _channel(channel, rows, columns)
+            if channel not in columns:
+                again = self._steady[f"{name}/{channel}"](again)
+            again = again[known]
             then = values[places]
             self._result.values += then.size
             same = (then.view(np.int64) == np.ascontiguousarray(again).view(np.int64)).all(axis=1)
@@ -271,9 +288,8 @@ def _channel(name: str, rows: Array, columns: dict[str, slice]) -> Array:
     return quaternions(rotations(rows[:, columns[name.replace("quaternion_", "rotation_", 1)]]))
 
 
-def _compare_commands(recording: Recording, rig: Rig, result: Rerun) -> None:
+def _compare_commands(given: list[RecordedEvent], rig: Rig, result: Rerun) -> None:
     """The same commands at the same ticks with the same outcome."""
-    given = [event for event in recording.happened if event.kind == "command"]
     then = [(e.time_ns, e.data["name"], e.data["outcome"], e.data["tick"]) for e in given]
     again = [(logged.time_ns, logged.request.name, logged.outcome, logged.tick) for logged in rig.session.commands.log]
     for old, new in zip(then, again, strict=False):

@@ -111,6 +111,7 @@ class Rig:
         world: the simulated physics.
         metrics: what is measured on the way.
         construction: parameters that shape the parts; fixed once built.
+        notes: what its user should know of how it was built, one line each.
         standing: how its robots stood when it was built, before any tick; predictions are made for this.
     """
 
@@ -122,6 +123,7 @@ class Rig:
     world: World
     metrics: Metrics | SideMetrics
     construction: object
+    notes: tuple[str, ...] = ()
     standing: dict[str, Stance] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

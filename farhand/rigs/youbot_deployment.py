@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from farhand.bridge import DirectBridge
+from farhand.bridge import NO_NUMBER, DirectBridge
 from farhand.control.joint_move import JointMove
 from farhand.coupling import Coupling, Spring
+from farhand.coupling.trial import told
 from farhand.link.haptic_messages import ArmJoints, HapticState, SpringWrench
 from farhand.link.port import OutPort
 from farhand.mapping.pen import PenMapping
@@ -97,8 +98,11 @@ class StartupBridge(DirectBridge):
         self._sequence(now_ns)
         a.asked[:] = 0.0
         a.asked[:3] = startup.pen_force
-        if not self._spring(dt):
-            b.station.guard.stop(now_ns, "invalid", f"law {self.law.name!r} gave an effort that is not a number")
+        try:
+            if not self._spring(dt):
+                b.stop(now_ns, self.law, NO_NUMBER)
+        except Exception as error:  # a user's law may raise anything
+            b.stop(now_ns, self.law, f"raised {told(error)}")
         a.apply(1.0 if startup.machine.state in ALIVE else 0.0, dt)
         b.apply(1.0 if startup.streaming else 0.0, dt)
         self._opening[0] = self.gripper.step(dt)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farhand.errors import BadValue, FileError, ModelError, UnknownName
+from farhand.robots.locking import lock
 from farhand.robots.model_file import TOOL, one_line
 
 _KEYS = {
     *("description", "variant", "home", "actuated", "postures", "limits", "payload", "rates", "springs", "tool"),
-    *("sources", "variants"),
+    *("sources", "variants", "locked"),
 }
 _OVERRIDES = {
     "bodies": {"pos": 3, "quat_xyzw": 4, "mass": 1, "ipos": 3, "fullinertia": 6},
@@ -54,7 +55,7 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
     if chosen not in names:
         raise UnknownName(f"variant of {robot}", chosen, [name for name in names if name])
     override = section(variants.get(chosen, {}), f"{where}: variants.{chosen}")
-    allowed = (_KEYS - {"variant", "variants"}) | _OVERRIDES.keys() | {"locked"}
+    allowed = (_KEYS - {"variant", "variants"}) | _OVERRIDES.keys()
     known_keys(override, allowed, f"{where}: variants.{chosen}")
     for key, value in override.items():
         both_tables = isinstance(value, dict) and isinstance(table.get(key), dict)
@@ -64,11 +65,10 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
 
 def apply_overrides(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
     """Write a variant's ``bodies``, ``joints``, ``sites`` and ``geoms`` into a spec and lock joints, in place."""
-    for name in table.get("locked", []):
-        joint = spec.joint(str(name))
-        if joint is None:
-            raise UnknownName("joint", str(name), [item.name for item in spec.joints])
-        spec.delete(joint)
+    locked = table.get("locked", [])
+    if not isinstance(locked, list):
+        raise BadValue(f"{where}: locked must be a list of joints, not {locked!r}")
+    lock(spec, [str(name) for name in locked], where)
     for kind, sizes in _OVERRIDES.items():
         for name, values in section(table.get(kind, {}), f"{where}: {kind}").items():
             element = getattr(spec, _FINDERS[kind])(name)
@@ -76,7 +76,8 @@ def apply_overrides(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> N
                 raise UnknownName(_FINDERS[kind], name, [item.name for item in getattr(spec, kind) if item.name])
             known_keys(section(values, f"{where}: {kind}.{name}"), set(sizes), f"{where}: {kind}.{name}")
             for key, value in values.items():
-                numbers = vector(value, sizes[key], f"{where}: {kind}.{name}.{key}")
+                what = f"{where}: {kind}.{name}.{key}"
+                numbers = _quaternion(value, what) if key == "quat_xyzw" else vector(value, sizes[key], what)
                 _assign(element, key, numbers)
 
 
@@ -87,7 +88,7 @@ def place_tool(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
     if body is None:
         raise UnknownName("body", str(table.get("body", "")), [item.name for item in spec.bodies])
     position = vector(table.get("pos", [0, 0, 0]), 3, f"{where}: tool.pos")
-    quaternion = vector(table.get("quat_xyzw", [0, 0, 0, 1]), 4, f"{where}: tool.quat_xyzw")
+    quaternion = _quaternion(table.get("quat_xyzw", [0, 0, 0, 1]), f"{where}: tool.quat_xyzw")
     existing = spec.site(TOOL)
     if existing is not None:
         spec.delete(existing)
@@ -117,6 +118,14 @@ def vector(value: Any, size: int, what: str, infinite: bool = False) -> NDArray[
     return numbers
 
 
+def positive(value: Any, what: str, zero: bool = False, infinite: bool = False) -> float:
+    """One number > 0, or ≥ 0 with ``zero``."""
+    number = float(vector(value, 1, what, infinite)[0])
+    if number < 0 or (number == 0 and not zero):
+        raise BadValue(f"{what} must be {'≥' if zero else '>'} 0, not {number:g}")
+    return number
+
+
 def strings(value: Any, what: str) -> dict[str, str]:
     """A table of strings."""
     table = section(value, what)
@@ -124,6 +133,13 @@ def strings(value: Any, what: str) -> dict[str, str]:
         if not isinstance(text, str):
             raise BadValue(f"{what}.{key} must be a string, not {text!r}")
     return table
+
+
+def _quaternion(value: Any, what: str) -> NDArray[np.float64]:
+    numbers = vector(value, 4, what)
+    if np.linalg.norm(numbers) < 1e-6:
+        raise BadValue(f"{what} {value} has no direction: [0, 0, 0, 1] is no turn")
+    return numbers
 
 
 def _assign(element: Any, key: str, numbers: NDArray[np.float64]) -> None:

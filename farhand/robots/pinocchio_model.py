@@ -29,7 +29,8 @@ def pinocchio_from_mujoco(model: mujoco.MjModel) -> pin.Model:
     is folded into the joint that carries it. ``q`` and ``v`` have MuJoCo's order of joints; ball and free joints have
     Pinocchio's quaternion order (x, y, z, w) and the free joint its body-frame velocity, see :func:`q_to_pinocchio`.
 
-    Not carried: springs, tendons, equality constraints, gravity compensation of bodies, contacts and actuators.
+    Not carried: springs, tendons, equality constraints, gravity compensation of bodies, contacts and actuators. A file
+    in which one of the first four acts is refused when it is loaded, see :mod:`farhand.robots.mechanism`.
 
     Joint frames are turned so that every hinge and slide acts along a coordinate axis, which Pinocchio computes
     fastest; they coincide with the body's axes only where the joint axis is +x, +y or +z. Ask for frames by body name.

@@ -17,28 +17,15 @@ from farhand.errors import BadValue, FileError, ModelError, OutOfRange, UnknownN
 from farhand.robots import description as toml
 from farhand.robots import model_file
 from farhand.robots.edits import Edit
+from farhand.robots.limits import Limits, read_limits, single_dof
+from farhand.robots.mechanism import check_numbers, check_tool, refuse_passive
+from farhand.robots.meshes import settle_meshes
 from farhand.robots.pinocchio_model import pinocchio_from_mujoco
 from farhand.robots.springs import Spring, read_springs
+from farhand.robots.urdf import is_urdf
 
 FOLDER = Path(__file__).parent
 TIMESTEP = 1e-3  # [s], of the models that compile() returns
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What each DOF may do; infinite where unknown.
-
-    Attributes:
-        lower: smallest position, [rad or m].
-        upper: largest position, [rad or m].
-        velocity: largest speed, [rad/s or m/s].
-        torque: largest effort, [N·m or N].
-    """
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    velocity: NDArray[np.float64]
-    torque: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -86,6 +73,7 @@ class Robot:
         tool: name of the site that is the tool frame.
         springs: passive springs by the number of their joint's velocity; the models know nothing of them.
         payload: largest mass at the flange, tool included; infinite where unknown, [kg].
+        notes: what loading it decided and its user should know, one line each: meshes left out, a start moved.
     """
 
     name: str
@@ -104,6 +92,7 @@ class Robot:
     tool: str = model_file.TOOL
     springs: Mapping[int, Spring] = field(default_factory=dict)
     payload: float = np.inf
+    notes: tuple[str, ...] = ()
 
     def spec(self) -> mujoco.MjSpec:
         """A fresh spec, safe to change and to attach; without actuators, sensors, keyframes and ``<option>``."""
@@ -130,8 +119,14 @@ class Robot:
 
     def pinocchio(self, placement: Placement = ORIGIN, gravity: float = 9.81) -> pin.Model:
         """The same as :meth:`compile` for Pinocchio, with the limits of this robot."""
-        model = pinocchio_from_mujoco(self.compile(placement, gravity))
+        compiled = self.compile(placement, gravity)
+        model = pinocchio_from_mujoco(compiled)
         model.name = self.name
+        lower, upper = model.lowerPositionLimit, model.upperPositionLimit
+        for joint in np.flatnonzero(single_dof(compiled)):
+            at, dof = int(compiled.jnt_qposadr[joint]), int(compiled.jnt_dofadr[joint])
+            lower[at], upper[at] = self.limits.lower[dof], self.limits.upper[dof]
+        model.lowerPositionLimit, model.upperPositionLimit = lower, upper
         model.lowerVelocityLimit, model.upperVelocityLimit = -self.limits.velocity, np.array(self.limits.velocity)
         model.lowerEffortLimit, model.upperEffortLimit = -self.limits.torque, np.array(self.limits.torque)
         return model
@@ -161,7 +156,8 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
     """Load a robot by name, or from a user's MJCF or URDF file, or from a folder with ``model.xml``.
 
     Without a toml beside the file (same stem, or ``robot.toml``) the limits come from the model, ``home`` from its
-    keyframe "home" or else ``qpos0``, and the tool is the end of the chain if there is no site named ``tool``.
+    keyframe "home" or else ``qpos0`` (the middle of the range where that is outside the limits), and the tool is the
+    end of the chain if there is no site named ``tool``.
 
     Args:
         name_or_path: a path if it ends in .xml, .mjcf or .urdf or contains a path separator; otherwise a name.
@@ -175,18 +171,14 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
     toml_path = toml.find_description(path)
     where = str(toml_path or path)
     table = toml.read_description(toml_path, variant, name)
-    spec = model_file.read_spec(path)
-    toml.apply_overrides(spec, table, where)
     sources = dict(toml.strings(table.get("sources", {}), f"{where}: sources"))
-    if "tool" in table:
-        toml.place_tool(spec, table["tool"], where)
-    elif spec.site(model_file.TOOL) is None:
-        sources["tool"] = model_file.add_tool(spec, str(path))
+    spec, notes = _mechanism(path, table, where, sources)
     model = model_file.compile_spec(spec.copy(), str(path))
-    if model.nv == 0:
-        raise ModelError(f"{path} has no joints")
-    limits = _limits(table, model, path, where)
-    home, postures = _configurations(table, model, limits, where, sources)
+    actuated = _actuated(table, model, where)
+    limits = read_limits(table, spec, model, path, where, actuated)
+    check_numbers(model, where)
+    check_tool(model, where, _toml_name(path))
+    home, postures = _configurations(table, model, limits, where, sources, notes)
     sources.setdefault("limits", "model file")
     model_file.strip(spec)
     return Robot(
@@ -197,14 +189,40 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
         home=home,
         postures=postures,
         limits=limits,
-        actuated=_actuated(table, model, where),
+        actuated=actuated,
         rates=_rates(table, where),
         sources=sources,
         description=str(table.get("description", "")),
         _base=spec,
         springs=read_springs(table.get("springs", {}), model, where),
-        payload=float(toml.vector(table.get("payload", np.inf), 1, f"{where}: payload", infinite=True)[0]),
+        payload=toml.positive(table.get("payload", np.inf), f"{where}: payload", zero=True, infinite=True),
+        notes=tuple(notes),
     )
+
+
+def _mechanism(
+    path: Path, table: dict[str, Any], where: str, sources: dict[str, str]
+) -> tuple[mujoco.MjSpec, list[str]]:
+    """The model file with its meshes found, its overrides applied and a tool on it, and notes about that."""
+    spec = model_file.read_spec(path)
+    urdf = is_urdf(path)
+    notes = list(settle_meshes(spec, path)) if urdf else []
+    toml.apply_overrides(spec, table, where)
+    if not spec.joints:
+        raise ModelError(f"{path} has no joints: a robot needs at least one that moves")
+    refuse_passive(spec, str(path), _toml_name(path), urdf)
+    if "tool" in table:
+        toml.place_tool(spec, table["tool"], where)
+    elif spec.site(model_file.TOOL) is None:
+        advice = f'write tool = {{ body = "…" }} into {_toml_name(path)}'
+        if not urdf:
+            advice = f'add <site name="{model_file.TOOL}"/> to one of its moving bodies, or {advice}'
+        sources["tool"] = model_file.add_tool(spec, str(path), advice)
+    return spec, notes
+
+
+def _toml_name(path: Path) -> str:
+    return (toml.find_description(path) or path.with_suffix(".toml")).name
 
 
 def _model_path(name_or_path: str | Path) -> Path:
@@ -222,52 +240,61 @@ def _model_path(name_or_path: str | Path) -> Path:
     return path
 
 
-def _limits(table: dict[str, Any], model: mujoco.MjModel, path: Path, where: str) -> Limits:
-    given = toml.section(table.get("limits", {}), f"{where}: limits")
-    lower, upper = model_file.position_limits(model)
-    found = {
-        "lower": lower,
-        "upper": upper,
-        "velocity": model_file.velocity_limits(path, model),
-        "torque": model_file.torque_limits(model),
-    }
-    toml.known_keys(given, set(found), f"{where}: limits")
-    for key, value in given.items():
-        found[key] = toml.vector(value, model.nv, f"{where}: limits.{key}", infinite=True)
-    for array in found.values():
-        array.setflags(write=False)
-    return Limits(**found)
-
-
 def _configurations(
-    table: dict[str, Any], model: mujoco.MjModel, limits: Limits, where: str, sources: dict[str, str]
+    table: dict[str, Any],
+    model: mujoco.MjModel,
+    limits: Limits,
+    where: str,
+    sources: dict[str, str],
+    notes: list[str],
 ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
     postures = toml.section(table.get("postures", {}), f"{where}: postures")
     checked = {key: _configuration(value, model, limits, f"{where}: postures.{key}") for key, value in postures.items()}
     if "home" in table:
         return _configuration(table["home"], model, limits, f"{where}: home"), checked
     key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, "home")
-    home = np.array(model.key_qpos[key] if key >= 0 else model.qpos0)
-    if not np.isfinite(home).all():
-        raise BadValue(f"{where}: home must be finite, not {home.tolist()}")
-    home.setflags(write=False)
-    sources.setdefault("home", "keyframe 'home' of the model file" if key >= 0 else "qpos0 of the model file")
-    return home, checked
+    if key >= 0:
+        sources.setdefault("home", "keyframe 'home' of the model file")
+        return _configuration(model.key_qpos[key].tolist(), model, limits, f"{where}: keyframe 'home'"), checked
+    sources.setdefault("home", "qpos0 of the model file")
+    home = np.array(model.qpos0)
+    moved = _into_limits(home, model, limits)
+    if moved:
+        sources["home"] = "qpos0 of the model file; middle of the range where that lies outside the limits"
+        notes.append(f"{where} gives no home and qpos0 is outside the limits: it starts with {', '.join(moved)}")
+    return _configuration(home.tolist(), model, limits, f"{where}: home"), checked
+
+
+def _into_limits(q: NDArray[np.float64], model: mujoco.MjModel, limits: Limits) -> list[str]:
+    """Move joints outside their limits to the middle of their range, in place; say which, in words.
+
+    Not to the nearer limit: a joint that starts on its limit trips its guard at the first tick. Where the range is open
+    on one side there is no middle, and the limit is all there is.
+    """
+    moved = []
+    for joint in np.flatnonzero(single_dof(model)):
+        at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        low, high = limits.lower[dof], limits.upper[dof]
+        if not low <= q[at] <= high:
+            q[at] = 0.5 * (low + high) if np.isfinite(high - low) else np.clip(q[at], low, high)
+            name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joint) or f"joint {joint + 1}"
+            moved.append(f"{name} at {q[at]:.4g} {limits.units(dof)[0]}")
+    return moved
 
 
 def _configuration(value: Any, model: mujoco.MjModel, limits: Limits, what: str) -> NDArray[np.float64]:
     q = toml.vector(value, model.nq, what)
-    for joint in np.flatnonzero(model_file.single_dof(model)):
+    for joint in np.flatnonzero(single_dof(model)):
         at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
         if not limits.lower[dof] <= q[at] <= limits.upper[dof]:
-            raise OutOfRange(f"{what}[{at}]", q[at], limits.lower[dof], limits.upper[dof], "rad or m")
+            raise OutOfRange(f"{what}[{at}]", q[at], limits.lower[dof], limits.upper[dof], limits.units(dof)[0])
     q.setflags(write=False)
     return q
 
 
 def _rates(table: dict[str, Any], where: str) -> dict[str, float]:
     rates = toml.section(table.get("rates", {}), f"{where}: rates")
-    return {key: float(toml.vector(rate, 1, f"{where}: rates.{key}")[0]) for key, rate in rates.items()}
+    return {key: toml.positive(rate, f"{where}: rates.{key}") for key, rate in rates.items()}
 
 
 def _actuated(table: dict[str, Any], model: mujoco.MjModel, where: str) -> NDArray[np.bool_]:
@@ -277,6 +304,6 @@ def _actuated(table: dict[str, Any], model: mujoco.MjModel, where: str) -> NDArr
             raise BadValue(f"{where}: actuated must be {model.nv} booleans, not {given!r}")
         actuated = np.array(given, dtype=bool)
     else:
-        actuated = np.array(model_file.single_dof(model)[model.dof_jntid])
+        actuated = np.array(single_dof(model)[model.dof_jntid])
     actuated.setflags(write=False)
     return actuated

@@ -15,7 +15,7 @@ Array = np.ndarray
 
 
 UNBOUNDED = 1e6
-"""Stands for the missing limit of a joint that has one on the other side only, [rad]."""
+"""Stands for the missing limit of a joint that has one on the other side only, [rad or m]."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Guard:
 
     Attributes:
         speed: fraction of the robot's joint speed limits, [-].
-        margin: distance kept from the joint limits, [rad].
+        margin: distance kept from the joint limits, [rad or m].
         force: largest contact force, [N].
         moment: largest contact torque, [N·m].
         low: lower corner of the tool's workspace in world, [m].
@@ -137,8 +137,8 @@ class Guard:
             self.clipped += 1
             if self.torque_trips:
                 joint = int(np.argmax(np.abs(torque) - self._torque))
-                asked, most = torque[joint], self._torque[joint]
-                self._trip(now_ns, "torque", f"joint {joint + 1} asked for {asked:.1f} N·m (limit {most:g} N·m)")
+                asked, most, unit = torque[joint], self._torque[joint], self._limits.units(joint)[2]
+                self._trip(now_ns, "torque", f"joint {joint + 1} asked for {asked:.1f} {unit} (limit {most:g} {unit})")
             np.minimum(torque, self._torque, out=torque)
             np.maximum(torque, -self._torque, out=torque)
         return True
@@ -161,7 +161,7 @@ class Guard:
             self._trip(now_ns, "invalid", f"{_bad(sample)} is not a number")
             return bool(np.isfinite(sample.motion).all())  # a bad wrench stops the arm, but in closed loop
         if self._limits is not None:
-            self._look_at_joints(sample.q, sample.v, now_ns)
+            self._look_at_joints(self._limits, sample.q, sample.v, now_ns)
         if sample.wrench is not None:
             force, moment = (float(np.linalg.norm(part)) for part in (sample.wrench[:3], sample.wrench[3:]))
             if force > self.force:
@@ -170,17 +170,18 @@ class Guard:
                 self._trip(now_ns, "force", f"contact torque {moment:.2f} N·m (limit {self.moment:g} N·m)")
         return True
 
-    def _look_at_joints(self, q: Array, v: Array, now_ns: int) -> None:
+    def _look_at_joints(self, limits: Limits, q: Array, v: Array, now_ns: int) -> None:
         fast = np.abs(v) > self._velocity
         if fast.any():
             joint = int(np.argmax(fast))
-            limit = self._velocity[joint]
-            self._trip(now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} rad/s (limit {limit:.2f} rad/s)")
+            limit, unit = self._velocity[joint], limits.units(joint)[1]
+            self._trip(now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} {unit} (limit {limit:.2f} {unit})")
         lower, upper = self._position
         if len(q) == len(lower) and (outside := (q < lower) | (q > upper)).any():  # quaternions have no limits
             joint = int(np.argmax(outside))
-            limits = f"limits {lower[joint]:.3f} to {upper[joint]:.3f} rad"
-            self._trip(now_ns, "position", f"joint {joint + 1} at {q[joint]:.3f} rad ({limits})")
+            unit = limits.units(joint)[0]
+            allowed = f"limits {lower[joint]:.3f} to {upper[joint]:.3f} {unit}"
+            self._trip(now_ns, "position", f"joint {joint + 1} at {q[joint]:.3f} {unit} ({allowed})")
 
 
 def _bad(sample: Sample) -> str:

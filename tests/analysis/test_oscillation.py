@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.analysis.oscillation import find, swing_at
+from farhand.analysis.oscillation import BAND, SLOW_WINDOWS, find, oscillation, swing_at
 
 TIMES = np.arange(0.0, 10.0, 2e-3)
 
@@ -50,3 +50,66 @@ def test_a_signal_that_is_not_measured_does_not_oscillate():
     """Rigs without a force sensor record no numbers."""
     assert find("contact force", TIMES, np.full(len(TIMES), np.nan)) is None
     assert find("contact force", TIMES[:0], TIMES[:0]) is None
+
+
+class Slow:
+    """A run of 14 s in which the force at the wall swings at 1.24 Hz, slower than any hand's work is told from.
+
+    Args:
+        tool: amplitude of the tools, [m].
+    """
+
+    def __init__(self, tool: float = 0.05) -> None:
+        self._times = np.arange(0.0, 14.0, 2e-3)
+        wave = np.sin(2 * np.pi * 1.24 * self._times)[:, None]
+        force = 79.0 * wave
+        still = np.zeros_like(wave)
+        self._signals = {"wrench_measured_in_world": force, "error": still, "position_tool_in_world": tool * wave}
+
+    def times(self, stream):
+        return self._times
+
+    def signal(self, stream, channel):
+        return np.repeat(self._signals[channel], 3, axis=1)
+
+
+def still(times):
+    """A hand that was asked to stay."""
+    return np.zeros((len(times), 3))
+
+
+def test_slow_shaking_of_a_hand_that_was_asked_to_stay_is_found():
+    """A delay of 300 ms swings with a period of 0.8 s."""
+    hit = oscillation(Slow(), asked=still)
+    assert hit is not None and hit.signal == "contact force"
+    assert hit.frequency == pytest.approx(1.24, rel=0.02)
+    assert hit.amplitude == pytest.approx(79.0, rel=0.02)
+
+
+def test_noise_makes_no_more_periods_of_a_slow_swing():
+    """A slow swing lingers about zero, where noise crosses it again and again."""
+    noise = np.random.default_rng(1).normal(0.0, 0.5, len(TIMES))
+    hit = find("contact force", TIMES, 10.0 * np.sin(2 * np.pi * 0.9 * TIMES) + noise, SLOW_WINDOWS, BAND)
+    assert hit is not None and hit.frequency == pytest.approx(0.9, rel=0.05)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_slow_swing_that_the_hand_was_asked_for_is_work(share):
+    """A hand that presses and lets go in time; the tool follows, or is held up by what it presses on."""
+
+    def asked(times):
+        return share * 0.05 * np.sin(2 * np.pi * 1.24 * times)[:, None] * np.ones(3)
+
+    assert oscillation(Slow(), asked=asked) is None
+
+
+def test_a_move_on_the_way_does_not_hide_slow_shaking():
+    """Asked to go somewhere once is not asked to swing."""
+    hit = oscillation(Slow(), asked=lambda times: 0.1 * np.clip((times - 9.0) / 1.5, 0.0, 1.0)[:, None] * np.ones(3))
+    assert hit is not None and hit.frequency == pytest.approx(1.24, rel=0.02)
+
+
+def test_a_slow_swing_counts_only_where_the_intention_is_known_and_a_tool_moves():
+    """A person may mean it, and a force that swings without any motion is something else."""
+    assert oscillation(Slow()) is None
+    assert oscillation(Slow(tool=1e-4), asked=still) is None

@@ -21,6 +21,15 @@ BAD = {
     "negative": (("dual-arm", "--delay=-5"), "not within 0 to 2000 ms"),
     "no wall": (("cooperative",), "has no wall, and laws are compared by pressing on one; those that have: dual-arm, "),
     "unknown layer": (("dual-arm", "--layer", "magic"), "unknown layer 'magic'"),
+    "unknown parameter": (
+        ("dual-arm", "--laws", "unilateral", "--set", "wal.stiffness=9"),
+        "unknown parameter 'wal.stiffness' (did you mean",
+    ),
+    "no value": (("dual-arm", "--set", "wall.stiffness"), "is not of the form PATH=VALUE"),
+    "outside": (
+        ("dual-arm", "--laws", "unilateral", "--set", "wall.stiffness=-5"),
+        "wall.stiffness = -5 is outside [0, 1e+06] N/m",
+    ),
 }
 
 
@@ -53,6 +62,25 @@ def test_rows_become_a_table_a_page_and_json(monkeypatch, tmp_path, farhand_comm
     assert "unilateral" in said.out and "admittance: needs a sensor" in said.out
     assert [row["law"] for row in json.loads((tmp_path / "c.json").read_text())] == ["unilateral", "admittance"]
     assert "needs a sensor" in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_settings_reach_every_case_and_the_page_names_them(monkeypatch, tmp_path, farhand_command):
+    """As ``farhand run`` takes them, for every law and delay."""
+    asked = []
+
+    def compare(cases, progress):
+        asked.extend(cases)
+        return [
+            {"law": case.law, "delay": case.delay, "settings": dict(case.settings), "refused": "no"} for case in cases
+        ]
+
+    monkeypatch.setattr(comparison, "compare", compare)
+    words = ("--set", "wall.stiffness=3000", "--set", "hand.stiffness=500", "--report", str(tmp_path))
+    said = farhand_command("compare", "dual-arm", "--laws", "position-position,unilateral", "--delay", "0,20", *words)
+    assert said.code == 0
+    assert {case.settings for case in asked} == {(("wall.stiffness", "3000"), ("hand.stiffness", "500"))}
+    assert len(asked) == 4
+    assert "Set: wall.stiffness = 3000, hand.stiffness = 500." in (tmp_path / "index.html").read_text()
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0001, "0"), (0.00912, "0.009"), (86.48, "86.48"), (10615.2, "10615")])

@@ -182,3 +182,25 @@ def test_the_summary_is_one_line_however_long_the_path(farhand_command, tmp_path
     out = tmp_path / ("long" * 20) / "q.csv"
     said = farhand_command("ik", "ur5e", write(tmp_path / "p.csv", reachable("ur5e", 2)), "--out", out)
     assert said.code == 0 and said.out.endswith(f"joints in {out}\n")
+
+
+def test_an_arm_of_three_joints_meets_positions_and_is_told_how(farhand_command, tmp_path):
+    """Poses turned at random cannot be met by three joints; their positions can, also from a file without rotations."""
+    rows, turns = reachable("phua_leg", 12), reachable("ur5e", 12)
+    turned = write(tmp_path / "p.csv", [[*row[:3], *turn[3:]] for row, turn in zip(rows, turns, strict=True)])
+    whole = farhand_command("ik", "phua_leg", turned, "--out", tmp_path / "whole.csv")
+    assert "12 unreachable" in whole.out
+    assert "3 joints cannot choose how the tool is turned as well; --position-only leaves that open" in whole.err
+    bare = write(tmp_path / "bare.csv", [row[:3] for row in rows], "x,y,z")
+    model = Model(load_robot("phua_leg"))
+    for poses in (turned, bare):
+        said = farhand_command("ik", "phua_leg", poses, "--out", tmp_path / "q.csv", "--position-only")
+        assert (said.code, said.err) == (0, "") and "12 solved" in said.out
+        for row, answer in zip(rows, read(tmp_path / "q.csv"), strict=True):
+            q = np.array([float(answer[f"q{i + 1}"]) for i in range(3)])
+            assert model.within(q) and np.linalg.norm(model.pose(q).position - row[:3]) < 2e-6
+            assert answer["status"] == "solved" and answer["rotation_error"] == ""
+    refused = farhand_command(
+        "ik", "phua_leg", bare, "--out", tmp_path / "q.csv", "--position-only", "--solver", "newton"
+    )
+    assert refused.code == 2 and "--position-only needs --solver combined" in refused.err

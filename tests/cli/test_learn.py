@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from farhand.cli.running import Outcome
 from farhand.errors import FarhandError
 from farhand.learning import learn, load_skill
 from farhand.rigs import Options, build_rig
@@ -43,9 +45,11 @@ def test_recordings_become_a_skill(farhand_command, recorded, tmp_path):
     assert abs(load_skill(tmp_path / "s.npz").facts.duration - 1.5) < 0.3
 
 
-@pytest.mark.parametrize("kind", ["few", "twice", "mixed", "truncated", "missing", "method"])
+@pytest.mark.parametrize(
+    "kind", ["few", "twice", "copied", "mixed", "truncated", "missing", "method", "station", "points"]
+)
 def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, tmp_path, kind):
-    """Too few, one given twice, of two robots, cut off, not there, unknown method; what was there stays as it was."""
+    """Too few, twice, copied, of two robots, cut off, not there, by what does not exist; what was there stays so."""
     demos = [recorded / f"{number}.mcap" for number in range(5)]
     more: list[object] = []
     cut = tmp_path / "cut.mcap"
@@ -54,6 +58,13 @@ def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, t
         demos = demos[:4]
     elif kind == "method":
         more = ["--method", "magic"]
+    elif kind == "station":
+        more = ["--station", "coupling"]
+    elif kind == "points":
+        more = ["--method", "way-points"]
+    elif kind == "copied":
+        cut.write_bytes(demos[0].read_bytes())
+        demos[1] = cut
     else:
         demos[1] = {
             "twice": demos[0],
@@ -72,6 +83,9 @@ def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, t
         "mixed": "different robots",
         "truncated": "cut.mcap",
         "missing": "none.mcap",
+        "copied": "cut.mcap holds the same demonstration as",
+        "station": "unknown station 'coupling'; available: follower, leader",
+        "points": "only the humanoid's limbs go to way-points",
     }
     assert words.get(kind, "available: dmp, promp, way-points") in said.err
     assert out.read_bytes() == b"before" and sorted(p.name for p in tmp_path.iterdir()) == ["cut.mcap", "s.npz"]
@@ -95,6 +109,8 @@ def test_a_skill_is_performed_with_another_goal(farhand_command, skill, tmp_path
         (("--shift", "9"), "--shift = 9 is outside"),
         (("--set", "law.magic=1"), "unknown parameter 'law.magic'"),
         (("--shift", "0.01"), "touches no wall"),
+        (("--goal", "9,9,9"), "--goal 9,9,9 is out of reach"),
+        (("--via", "0.5,0,3,0"), "--via 0.5,0,3,0 is out of reach"),
     ],
 )
 def test_bad_wishes_are_one_line_and_code_2(farhand_command, skill, words, reason):
@@ -159,3 +175,29 @@ def test_what_bends_a_skill_is_refused_for_way_points(farhand_command, tmp_path,
     (tmp_path / "p.txt").write_text("left-arm 0.1 0.1 0.0\n")
     said = farhand_command("perform", tmp_path / "p.txt", "--headless", *words)
     assert said.code == 2 and f"{words[0]} needs a skill" in said.err and said.err.count("\n") == 1
+
+
+def test_a_performance_is_judged_by_the_rules_of_a_run():
+    """A stop is an outcome; one for something that is no number, and a recording that broke off, are failures."""
+    perform = importlib.import_module("farhand.cli.perform")
+
+    def faults(kind: str | None, unrecorded: str | None = None) -> list[str]:
+        trip = SimpleNamespace(kind=kind, time_ns=250_000_000, reason="too fast")
+        trips = [] if kind is None else [SimpleNamespace(where="follower", trip=trip)]
+        rig = SimpleNamespace(session=SimpleNamespace(trips=trips))
+        return perform._faults(rig, Outcome(1.0, 1.0, False, unrecorded))
+
+    assert faults(None) == faults("speed") == []
+    assert faults("invalid") == ["follower stopped at 0.25 s: too fast"]
+    assert faults(None, "disk full") == ["the recording stopped before the run: disk full"]
+    assert (perform._conclude([]), perform._conclude(faults("invalid"))) == (0, 2)
+
+
+def test_a_note_stands_beside_the_skill(farhand_command, recorded, tmp_path, monkeypatch):
+    """Printed, and in the JSON."""
+    module = importlib.import_module("farhand.learning.skill")
+    monkeypatch.setattr(module, "UNLIKE", 1e-9)  # everything is unlike
+    demos = [recorded / f"{number}.mcap" for number in range(5)]
+    said = farhand_command("learn", "x", *demos, "--out", tmp_path / "s.npz", "--json", tmp_path / "s.json")
+    assert said.code == 0 and "note: the demonstrations are unlike one another" in said.out
+    assert json.loads((tmp_path / "s.json").read_text())["notes"] == list(load_skill(tmp_path / "s.npz").facts.notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from farhand.cli.margin import margin, shaking
 from farhand.rigs import Options, build_rig
@@ -26,7 +27,7 @@ def test_the_margin_is_one_line_that_names_the_hand():
 
 
 def test_a_run_that_shook_is_told_what_to_change_and_a_calm_one_nothing(monkeypatch):
-    """The advice comes from the prediction, at the posture and with the parameters of the end."""
+    """The advice comes from the prediction, with the parameters of the end."""
     soft = [("hand.stiffness", 200.0), ("hand.damping", 5.0)]
     rig = build_rig("dual-arm", Options(law="position-force", delay=200.0, scenario="wall", settings=soft))
     rig.session.run(0.2, rig.metrics.pull)
@@ -65,3 +66,38 @@ def test_the_lag_of_drives_that_nothing_comes_back_from_is_not_shaking(monkeypat
     told = list(shaking(rig))
     rig.close()
     assert told == []
+
+
+def swinging(rig, monkeypatch, size, pace, seconds=5.0):
+    """Let all signals of a rig have swung by ``size`` at ``pace`` [Hz]."""
+    times = np.arange(0.0, seconds, 1e-3)
+    wave = np.zeros((len(times), 6))
+    wave[:, 0] = size * np.sin(2 * np.pi * pace * times)
+    monkeypatch.setattr(rig.metrics.history, "times", lambda stream: times)
+    monkeypatch.setattr(rig.metrics.history, "signal", lambda stream, channel: wave)
+
+
+def test_advice_after_a_run_is_for_where_it_stood_before(monkeypatch):
+    """A run leaves the arms in the middle of a swing; what is said after it agrees with what was said before."""
+    rig = build_rig("dual-arm", Options(law="position-force", delay=190.0, scenario="press"))
+    before = margin(rig)
+    rig.session.run(3.0, rig.metrics.pull)  # pressed on the wall, where 208 ms would do
+    swinging(rig, monkeypatch, 10.0, 3.0)
+    told = list(shaking(rig))
+    after = margin(rig)
+    rig.close()
+    assert before is not None and before.startswith("predicted to shake") and after == before
+    assert told[1].startswith("calm again with --delay ≤ 170 ms (now 190)")
+
+
+@pytest.mark.parametrize("dragged", [False, True])
+def test_slow_shaking_is_told_unless_somebody_drags_the_hand(dragged, monkeypatch):
+    """The scenario knows what it asks of the hand; a visitor's drag is his own."""
+    rig = build_rig("dual-arm", Options(law="unilateral", scenario="rest"))
+    if dragged:
+        rig.session.commands.post("set", "hand.drag", (0.0, 0.0, 0.01))
+    rig.session.run(0.01, rig.metrics.pull)
+    swinging(rig, monkeypatch, 0.01, 1.0, 8.0)
+    told = [line.partition(" by ")[0] for line in shaking(rig)]
+    rig.close()
+    assert told[:1] == ([] if dragged else ["it shakes: the tracking error oscillates"])

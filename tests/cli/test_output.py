@@ -42,6 +42,20 @@ def test_a_folder_in_the_way_of_a_file_is_refused(tmp_path):
         output.check_file(tmp_path)
 
 
+def test_a_file_that_is_also_read_or_written_twice_is_refused(tmp_path, monkeypatch):
+    """By whatever name: another spelling, a link. Standard output and pipes may be named twice."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_text("precious")
+    (tmp_path / "link").symlink_to("a")
+    for same in ("a", "./a", "link"):
+        with pytest.raises(FileError, match="also reads it or writes something else"):
+            output.check_files(output.Path(same), read=[tmp_path / "a"])
+        with pytest.raises(FileError, match="also reads it or writes something else"):
+            output.check_files(tmp_path / "a", output.Path(same), read=[])
+    os.mkfifo(tmp_path / "pipe")
+    output.check_files(tmp_path / "pipe", tmp_path / "pipe", output.DASH, output.DASH, None, read=[])
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_folder_is_refused(tmp_path):
     """Before the run, not after it."""
@@ -88,6 +102,12 @@ def test_a_dash_for_the_json_file_leaves_nothing_else_on_stdout(capsys, tmp_path
     assert not list(tmp_path.iterdir())
     assert main(["list"]) == 0
     assert "Rigs" in capsys.readouterr().out
+
+
+def test_the_device_of_standard_output_is_the_dash():
+    """Not tried with a command: one that went wrong would write a file over the device."""
+    assert output._heard(output.Path("/dev/stdout")) == output.DASH
+    assert output._heard(output.Path("s.json")) == output.Path("s.json")
 
 
 def test_lines_in_a_pipe_are_not_broken_at_the_width_of_a_terminal(monkeypatch, capsys):

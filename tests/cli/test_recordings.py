@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 
 import pytest
 
+from farhand.recording.recorder import Recorder, record_from
 from farhand.rigs import Options, build_rig
-from farhand.rigs.rerun import record
+from farhand.rigs.rerun import about, record
+from farhand.telemetry import Reader
 
 COMMANDS = [
     ("info",),
@@ -139,3 +142,53 @@ def test_bad_wishes_are_one_line_and_code_2(farhand_command, recorded, tmp_path,
     said = farhand_command(words[0], recorded, *words[1:])
     assert said.code == 2 and said.err.count("\n") == 1 and hint in said.err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("info", "r.mcap", "--json", "r.mcap"),
+        ("info", "r.mcap", "--json", "link.mcap"),
+        ("replay", "r.mcap", "--rerun", "--json", "./r.mcap"),
+        ("recover", "r.mcap", "--out", "r.mcap"),
+        ("recover", "r.mcap", "--out", "n.mcap", "--json", "n.mcap"),
+        ("recover", "r.mcap", "--out", "pipe"),
+        ("run", "dual-arm", "--headless", "--record", "x", "--json", "x"),
+        ("run", "dual-arm", "--headless", "--record", "x", "--report", "x"),
+        ("run", "dual-arm", "--headless", "--record", "pipe"),
+        ("info", "pipe"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_written_over_what_is_read_or_over_another_result(
+    farhand_command, recorded, tmp_path, monkeypatch, words
+):
+    """One line and code 2; all is as it was before, and a pipe is neither waited for nor replaced."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.mcap").write_bytes(recorded.read_bytes())
+    (tmp_path / "link.mcap").symlink_to("r.mcap")
+    os.mkfifo(tmp_path / "pipe")
+    said = farhand_command(*words)
+    assert (said.code, said.out) == (2, "") and said.err.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"r.mcap", "link.mcap", "pipe"}
+    assert (tmp_path / "r.mcap").read_bytes() == recorded.read_bytes() and (tmp_path / "pipe").is_fifo()
+
+
+def test_a_run_that_broke_off_is_called_so_by_all(farhand_command, tmp_path):
+    """Before and after it is recovered: info, export and replay say it, and nothing is learnt from it."""
+    broken = tmp_path / "b.mcap"
+    rig = build_rig("dual-arm", Options(scenario="free"))
+    rig.session.run(0.1)
+    with pytest.raises(OverflowError), Recorder(broken, Reader(rig.session.telemetry.path).header, about(rig)) as to:
+        record_from(Reader(rig.session.telemetry.path), to)
+        raise OverflowError
+    rig.close()
+    assert farhand_command("recover", broken, "--out", tmp_path / "s.mcap").code == 0
+    for path in (broken, tmp_path / "s.mcap"):
+        assert "it is broken off: OverflowError in the run" in farhand_command("info", path).out
+        said = farhand_command("replay", path, "--rerun")
+        assert said.code == 0 and "is broken off: OverflowError in the run; this is all there is" in said.err
+        said = farhand_command("export", path, tmp_path / path.stem, "--format", "csv")
+        assert said.code == 0 and "is broken off" in said.err
+        said = farhand_command("learn", "wipe", path, "--out", tmp_path / "w.npz")
+        assert said.code == 2 and "broke off before its demonstration was over" in said.err

@@ -52,7 +52,8 @@ def test_the_result_has_every_promised_field(result):
     """Programs rely on the names."""
     found = result(*SHORT, "--law", "position-position", "--seed", "3", "--at", "0.3:stop", "--at", "0.5:engage")
     assert set(found) == {
-        *("rig", "law", "layer", "seed", "seconds", "scenario", "trips", "events", "metrics", "rates", "commands")
+        *("rig", "law", "layer", "seed", "seconds", "scenario", "trips", "events", "metrics", "rates", "commands"),
+        "never_coupled",
     }
     assert (found["rig"], found["law"], found["layer"]) == ("dual-arm", "position-position", "none")
     assert (found["seed"], found["seconds"], found["scenario"]) == (3, 0.6, "free")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -226,3 +229,64 @@ def test_two_instances_of_a_law_are_two_laws(law_type, pair):
     assign(first, "mapping.motion_scale", 3.0)
     assert second.mapping.motion_scale == 1.0
     np.testing.assert_array_equal(second.mapping.offset_position, 0.0)
+
+
+OWN = """
+import helper_of_mine
+from farhand.coupling import PositionPosition
+
+class Own(PositionPosition):
+    name = "own"
+
+number = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The current folder, with a user's module in it, as an installed command sees it: not on the path."""
+    (tmp_path / "own_laws.py").write_text(OWN)
+    (tmp_path / "helper_of_mine.py").write_text("")
+    (tmp_path / "broken_laws.py").write_text("def step(:\n")
+    (tmp_path / "needy_laws.py").write_text("import a_package_nobody_has\n")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(Path.cwd()))])
+    monkeypatch.chdir(tmp_path)
+    laws, modules = LAWS.copy(), set(sys.modules)
+    yield tmp_path
+    LAWS.clear()
+    LAWS.update(laws)
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+
+
+def test_a_law_is_found_in_the_current_folder(folder):
+    """With what its module imports from there, and the path is as it was."""
+    before = list(sys.path)
+    law = law_named("own_laws:Own")
+    assert law.name == "own"
+    assert LAWS["own"] is law is law_named("own_laws:Own")
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "no_laws:Own",
+            "there is no module 'no_laws', neither in the current folder ({folder}) nor among the installed",
+        ),
+        ("own_laws:Their", "own_laws.py has no 'Their'"),
+        ("own_laws:number", "is not a class derived from farhand.coupling.Coupling"),
+        ("broken_laws:Own", "cannot be imported: SyntaxError: "),
+        ("needy_laws:Own", "module 'needy_laws' needs 'a_package_nobody_has'"),
+        (":Own", "law ':Own' cannot be imported: "),
+    ],
+)
+def test_a_module_without_the_law_is_told_in_one_line(folder, name, told):
+    """Where was looked, or what is wrong with what was found; the path is as it was."""
+    before = list(sys.path)
+    with pytest.raises(BadValue) as refused:
+        law_named(name)
+    assert told.format(folder=folder) in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert sys.path == before

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from farhand.errors import UnknownName
 from farhand.experiments import comparison
 from farhand.experiments.comparison import SOFT, UNITS, Case, compare, impedance, own_impedance
 
@@ -49,3 +50,31 @@ def test_a_force_settles_when_it_stays_within_a_tenth():
     assert (np.abs(decaying[round(settled / 1e-3) + 1 :] - 10.0) <= 1.0).all()
     assert 0.5 < settled < 1.0
     assert math.isnan(comparison._settling(comparison.Signals(t, t, t, 10.0 + 2.0 * np.cos(20.0 * t), 1e-3), 0, 10.0))
+
+
+def test_settings_change_the_rig_and_leave_the_tasks_alone():
+    """The hard wall is the user's, the soft one as soft as in every comparison."""
+    case = Case("dual-arm", "position-position", settings=(("wall.stiffness", 3000.0), ("wall.present", True)))
+    hard, soft = case.build("press"), case.build("press", ("wall.stiffness", SOFT))
+    stiffnesses = [rig.session.parameters["wall"].stiffness for rig in (hard, soft)]
+    hard.close()
+    soft.close()
+    assert stiffnesses == [3000.0, SOFT]
+
+
+def test_a_setting_is_refused_if_no_law_has_it_and_is_a_laws_own_affair_otherwise():
+    """One spring more or less is no reason not to compare the others."""
+    spring = (("law.spring.stiffness", 800.0),)
+    with_and_without = [Case("dual-arm", law, settings=spring) for law in ("virtual-constraints", "position-position")]
+    comparison.check(with_and_without)
+    with pytest.raises(UnknownName, match="law.spring.stiffness"):
+        comparison.check(with_and_without[:1])
+    assert "law.spring.stiffness" in comparison.measure(with_and_without[0])["refused"]
+
+
+def test_the_leader_by_itself_has_the_users_settings_but_for_those_of_the_coupling(monkeypatch):
+    """Another robot weighs something else; a law's spring is none of its parts."""
+    seen = []
+    monkeypatch.setattr(comparison, "impedance", lambda case: seen.append(case) or -np.ones(6))
+    own_impedance("dual-arm", (("law.spring.stiffness", 800.0), ("rig.leader_robot", "ur10e")))
+    assert [case.settings for case in seen] == [(("rig.leader_robot", "ur10e"),)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,3 +43,32 @@ def test_the_mean_of_two_turns_is_half_way():
     """Of rotations about one axis."""
     two = np.stack([rotation_from_vector(np.array([0.0, 0.0, angle])) for angle in (0.2, 0.8)])
     np.testing.assert_allclose(mean_rotation(two), rotation_from_vector(np.array([0.0, 0.0, 0.5])), atol=1e-12)
+
+
+def test_a_force_that_was_not_measured_is_what_the_others_measured(shown):
+    """A sensor that falls silent half way leaves the mean of the rest, not zeros; the gap is told."""
+    lost = [replace(one, force=one.force.copy()) for one in shown]
+    for one in lost[:3]:
+        one.force[400:500] = np.nan
+    aligned = align(lost)
+    missing = ~aligned.measured
+    assert missing[:3].any(axis=1).all() and not missing[3:].any() and 0.03 < missing.mean() < 0.12
+    at = missing[:3].all(axis=0)
+    assert at.any()
+    np.testing.assert_allclose(aligned.force[:3, at], np.stack([aligned.force[3:, at].mean(axis=0)] * 3), atol=1e-9)
+    assert abs(np.linalg.norm(aligned.force.mean(axis=0), axis=1).max() - 20.0) < 1.5
+
+
+def test_nobody_measured_for_a_moment_is_bridged_and_never_is_zero(shown):
+    """From where somebody did to where somebody does again; without a force position alone aligns a demonstration."""
+    lost = [replace(one, force=np.where(np.isfinite(one.force), np.nan, 0.0)) for one in shown]
+    never = align(lost)
+    assert not never.measured.any() and not never.force.any() and np.isfinite(never.motion).all()
+    some = align([*lost[:1], *shown[1:]])
+    assert not some.measured[0].any() and some.measured[1:].all() and np.isfinite(some.force).all()
+    early = [replace(one, force=one.force.copy()) for one in shown]
+    for one in early:
+        one.force[:40] = np.nan  # all of them, at the beginning
+    bridged = align(early)
+    assert not bridged.measured[:, 0].any() and np.isfinite(bridged.force).all()
+    np.testing.assert_allclose(bridged.force[:, 0], align(shown).force[:, 0], atol=0.3)

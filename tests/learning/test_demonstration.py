@@ -82,3 +82,26 @@ def test_servos_are_believed_to_be_where_they_were_sent():
     spoilt = replace(whole, streams={"follower": replace(stream, channels=channels)}, files={"follower.xml": xml})
     (one,) = demonstrations_in(spoilt)
     assert abs(np.ptp(one.position[:, 0]) - 0.2) < 1e-3 and abs(one.position[0, 0] - 0.5) < 1e-3
+
+
+def test_only_stations_with_a_tool_are_offered():
+    """A coupling has a stream as well, but nothing that could be taught."""
+    whole = recording([])
+    coupling = StreamData(1000.0, np.arange(5), np.arange(5), {"error": np.zeros((5, 6))}, {}, {})
+    with_coupling = replace(whole, streams={**whole.streams, "coupling": coupling})
+    with pytest.raises(UnknownName, match="unknown station 'coupling'; available: follower$"):
+        demonstrations_in(with_coupling, "coupling")
+
+
+def test_a_demonstration_that_is_on_from_the_start_begins_there():
+    """Set before the run, ended by a command; its value stands among the parameters."""
+    began = {"rig": "toy-rig", "parameters": [{"path": PATH, "value": True}]}
+    assert spans(replace(recording([(2.5, False)]), metadata=began)) == [(0, 2_500_000_000)]
+    assert spans(replace(recording([(1.5, False), (2.0, True)]), metadata=began)) == [
+        (0, 1_500_000_000),
+        (2_000_000_000, 3_999_000_000),
+    ]
+    off = {"rig": "toy-rig", "parameters": [{"path": PATH, "value": False}]}
+    assert spans(replace(recording([(2.5, False)]), metadata=off)) == []
+    with pytest.raises(FileError, match="broke off"):
+        spans(replace(recording([(1.0, False), (2.0, True)], complete=False), metadata=began))

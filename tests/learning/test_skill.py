@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,54 @@ def test_a_skill_with_a_part_missing_is_refused(skill, tmp_path):
     np.savez(tmp_path / "nan.npz", **arrays | {"reference": np.full((3, 3), np.nan)})
     with pytest.raises(FileError, match="not finite"):
         load_skill(tmp_path / "nan.npz")
+
+
+def silent(one, begin: int, end: int):
+    """A demonstration whose sensor gives nothing from one sample to another."""
+    force = one.force.copy()
+    force[begin:end] = np.nan
+    return replace(one, force=force)
+
+
+def test_a_sensor_that_falls_silent_does_not_teach_zero(shown):
+    """Three of six lose it before the push: the rest have shown 20 N, and the note says how much is missing."""
+    skill = learn("x", [*(silent(one, 250, 800) for one in shown[:3]), *shown[3:]])
+    assert abs(np.linalg.norm(skill.motion().force, axis=1).max() - 20.0) < 1.5
+    whole = learn("x", shown)
+    assert (skill.facts.force_kind, whole.facts.notes) == ("measured", ())
+    assert abs(skill.facts.force_mean - whole.facts.force_mean) < 1.5
+    (note,) = skill.facts.notes
+    assert note.startswith("34% of the force readings are missing, 69% of those in demo0.mcap")
+
+
+def test_no_force_is_learnt_where_nobody_measured_much_of_the_way(shown):
+    """All lose it in the push: what the force was there is not known, so the skill is a movement alone."""
+    skill = learn("x", [silent(one, 300, 500) for one in shown])
+    assert skill.facts.force_kind == "none" and not skill.motion().force.any() and skill.facts.contact_share == 0.0
+    assert skill.facts.notes == ("no force is learnt: over more than 5% of the way nobody measured one",)
+    brief = learn("x", [silent(one, 100, 110) for one in shown])
+    assert (brief.facts.force_kind, brief.facts.notes) == ("measured", ())
+
+
+def test_one_demonstration_without_a_force_leaves_the_others_theirs(shown):
+    """And unlike kinds of force are not averaged."""
+    without = replace(silent(shown[0], 0, 800), force_kind="none")
+    skill = learn("x", [without, *shown[1:]])
+    assert skill.facts.force_kind == "measured" and "100% of those in demo0.mcap" in skill.facts.notes[0]
+    assert abs(np.linalg.norm(skill.motion().force, axis=1).max() - 20.0) < 1.5
+    mixed = learn("x", [replace(shown[0], force_kind="synthetic"), *shown[1:]])
+    assert mixed.facts.force_kind == "none" and "measured and some synthetic" in mixed.facts.notes[0]
+
+
+def test_demonstrations_that_contradict_one_another_are_noted(shown):
+    """Half of them go the other way: their mean goes nowhere."""
+    away = [replace(one, position=one.position * [-1.0, 1.0, 1.0]) for one in shown[:3]]
+    (note,) = learn("x", [*away, *shown[3:]]).facts.notes
+    assert "unlike one another" in note and "mean that nobody showed" in note
+
+
+def test_a_copy_of_a_demonstration_does_not_count(shown):
+    """Whatever its file is called."""
+    copy = replace(shown[2], source=shown[2].source.with_name("other.mcap"))
+    with pytest.raises(BadValue, match="other.mcap holds the same demonstration as demo2.mcap"):
+        learn("x", [*shown, copy])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from farhand.coupling.side import Side
-from farhand.errors import BadValue, FileError
+from farhand.errors import BadValue, FileError, Mismatch
+from farhand.learning.demonstration import Robot
 from farhand.learning.waypoints import TaughtPoint, points_of, read_points, replaying, write_points
 from tests.learning.conftest import made_up
 
+LIMB = Robot("humanoid", "follower", "phua", ("a", "b"))
 POINTS = [TaughtPoint("left-arm", (0.01, 0.0, 0.02)), TaughtPoint("left-arm", (-0.01, 0.005, 0.0))]
 
 
@@ -47,11 +52,41 @@ def test_files_that_are_none_are_refused(tmp_path):
             read_points(tmp_path / name)
 
 
+def taught(seed: int, name: str, limb: str | None = "left-arm", robot: Robot = LIMB):
+    """A demonstration of a limb of the humanoid, in a recording of this name."""
+    settings = {} if limb is None else {"rig.limb": limb}
+    return replace(made_up(seed, robot), source=Path(name), settings=settings)
+
+
 def test_points_are_where_demonstrations_end():
-    """From where the first one began."""
-    shown = [made_up(seed) for seed in range(3)]
-    for point, one in zip(points_of(shown, "arm"), shown, strict=True):
-        np.testing.assert_allclose(point.position, one.position[-1] - shown[0].position[0], atol=1e-9)
+    """From where the first one of the same recording began: every recording begins where the limb was then."""
+    shown = [taught(0, "a"), taught(1, "a"), taught(2, "b"), taught(3, "b")]
+    points = points_of(shown)
+    assert {point.chain for point in points} == {"left-arm"}
+    for point, one, first in zip(points, shown, (0, 0, 2, 2), strict=True):
+        np.testing.assert_allclose(point.position, one.position[-1] - shown[first].position[0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"robot": replace(LIMB, joints=("c", "d"))}, "different robots: a is of .* b of"),
+        ({"robot": replace(LIMB, rig="dual-arm")}, "different robots"),
+        ({"limb": "right-leg"}, "different limbs: a is of left-arm, b of right-leg"),
+    ],
+)
+def test_points_of_unlike_robots_or_limbs_are_refused(other, reason):
+    """Sent to another limb they would be places it cannot be, on servos that do as they are told."""
+    with pytest.raises(Mismatch, match=reason):
+        points_of([taught(0, "a"), taught(1, "b", **other)])
+
+
+def test_points_of_what_cannot_go_to_them_are_refused():
+    """An arm of another rig, and the pen that leads the limb."""
+    with pytest.raises(Mismatch, match="only the humanoid's limbs go to way-points; a is of the follower"):
+        points_of([taught(0, "a", limb=None)])
+    with pytest.raises(Mismatch, match="a is of the leader"):
+        points_of([taught(0, "a", robot=replace(LIMB, station="leader"))])
 
 
 def test_replay_visits_every_point_in_order():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet
@@ -34,6 +35,21 @@ def test_parquet_and_csv_hold_the_same_numbers_to_the_bit(demo, tmp_path):
     assert json.loads((tmp_path / "c" / "about.json").read_text())["options"]["scenario"] == "free"
 
 
+def test_an_empty_folder_behind_a_link_is_filled_and_the_link_stays(demo, tmp_path):
+    """As a disk elsewhere is often named."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "far")
+    assert "leader.csv" in [path.name for path in export_csv(demo, tmp_path / "link")]
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "far" / "leader.csv").exists()
+
+
+def test_every_stream_has_a_file_of_its_own(demo, tmp_path):
+    """Though no file name has a stroke in it, and one stream is named as the events are."""
+    streams = {name: demo.streams["leader"] for name in ("a/b", "a-b", "a-b-2", "events")}
+    names = {path.stem for path in export_csv(replace(demo, streams=streams), tmp_path / "c")}
+    assert names == {"a-b", "a-b-2", "a-b-2-2", "events", "events-2", "about"}
+
+
 def test_a_folder_with_something_in_it_is_left_alone(demo, tmp_path):
     """Nothing is overwritten, and a failed export leaves nothing behind."""
     (tmp_path / "full").mkdir()
@@ -48,3 +64,14 @@ def test_units_of_mixed_channels_are_told_apart():
     """Linear parts first."""
     assert component_units("N, N·m", 6) == ["N"] * 3 + ["N·m"] * 3
     assert component_units("rad", 2) == ["rad", "rad"] and component_units("index of a, b", 1) == ["index"]
+    assert component_units("m ×2, rad, N ×2", 5) == ["m", "m", "rad", "N", "N"]
+    assert component_units("m, m, rad", 3) == ["m", "m", "rad"] and component_units("m, N", 2) == ["m", "N"]
+
+
+def test_a_pose_has_three_metres_and_a_quaternion_and_every_wrench_its_own_half():
+    """Four arms' wrenches side by side are four times three and three; a covariance has blocks."""
+    assert component_units("m, -", 7) == ["m"] * 3 + ["-"] * 4
+    assert component_units("N, N·m", 24) == (["N"] * 3 + ["N·m"] * 3) * 4
+    blocks = np.reshape(component_units("N², N²·m, N²·m²", 36), (6, 6))
+    assert set(blocks[:3, :3].flat) == {"N²"} and set(blocks[3:, 3:].flat) == {"N²·m²"}
+    assert set(blocks[:3, 3:].flat) == set(blocks[3:, :3].flat) == {"N²·m"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet
@@ -15,7 +16,7 @@ from farhand.recording.lerobot import episode_spans, export_lerobot
 @pytest.fixture
 def dataset(demo, tmp_path):
     """The demo at 50 frames per second: its info, its frames and its folder."""
-    assert export_lerobot(demo, tmp_path / "d", 50, "wave") == 35
+    assert export_lerobot(demo, tmp_path / "d", 50, "wave").frames == 37
     info = json.loads((tmp_path / "d/meta/info.json").read_text())
     return info, pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet"), tmp_path / "d"
 
@@ -32,9 +33,9 @@ def test_an_episode_is_one_engagement(demo):
 
 
 def test_every_frame_is_the_last_record_at_its_time(dataset, demo):
-    """No blend of two: joint positions of both arms, wrenches and energies, as float32."""
+    """No blend of two: joint positions of both arms, wrenches and energies, as float32; also at the end."""
     info, table, _ = dataset
-    times = np.concatenate([1 + 20 * np.arange(25), 600 + 20 * np.arange(10)])
+    times = np.concatenate([1 + 20 * np.arange(25), [499], 600 + 20 * np.arange(10), [799]])
     assert (info["total_frames"], info["total_episodes"], info["fps"]) == (len(table), 2, 50)
     for name, signal in {
         "observation.state": "follower/q",
@@ -47,13 +48,58 @@ def test_every_frame_is_the_last_record_at_its_time(dataset, demo):
         assert info["features"][name]["shape"] == [frames.shape[1]] and info["features"][name]["dtype"] == "float32"
 
 
-def test_windows_hold_every_wrench_between_two_frames(dataset, demo):
-    """Put one after the other they are the full-rate signal."""
-    _, table, _ = dataset
-    windows = column(table, "action.wrench_measured_in_world_window")
-    assert windows.shape[1:] == (20, 6)
-    flat = windows[1:25].reshape(-1, 6)
-    np.testing.assert_array_equal(flat, demo["leader/wrench_measured_in_world"][2 : 2 + len(flat)].astype(np.float32))
+@pytest.mark.parametrize("fps", [50, 30, 24, 60, 333])
+def test_windows_hold_every_wrench_of_an_episode_once(demo, tmp_path, fps):
+    """Put one after the other they are the full-rate signal, whether or not the frame rate divides that of records."""
+    export_lerobot(demo, tmp_path / "d", fps)
+    table = pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet")
+    windows, counts = column(table, "action.wrench_measured_in_world_window"), column(table, "action.window_count")
+    assert windows.shape[1:] == (-(-1000 // fps), 6)
+    own = [window[len(window) - int(count) :] for window, count in zip(windows, counts, strict=True)]
+    felt = demo["leader/wrench_measured_in_world"].astype(np.float32)
+    np.testing.assert_array_equal(np.concatenate(own), np.concatenate([felt[1:500], felt[600:800]]))
+    for window, count in zip(windows, counts, strict=True):
+        assert (window[: len(window) - int(count)] == window[len(window) - int(count)]).all()  # padded with its oldest
+
+
+def test_windows_do_not_reach_back_over_a_gap(demo, tmp_path):
+    """A frame to which nothing new came says so; the next has only what came since."""
+    leader = demo.streams["leader"]
+    kept = np.r_[0:100, 165:800]
+    channels = {name: values[kept] for name, values in leader.channels.items()}
+    gappy = replace(leader, times_ns=leader.times_ns[kept], device_ns=leader.device_ns[kept], channels=channels)
+    export_lerobot(replace(demo, streams={**demo.streams, "leader": gappy}), tmp_path / "d", 50)
+    table = pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet")
+    counts = column(table, "action.window_count")
+    assert counts[:10].tolist() == [1, 20, 20, 20, 20, 18, 0, 0, 0, 17]  # frames at 1, 21, 41, … ms
+    assert (column(table, "observation.window_count")[1:10] == 20).all()
+    window = column(table, "action.wrench_measured_in_world_window")
+    felt = demo["leader/wrench_measured_in_world"].astype(np.float32)
+    assert (window[7] == felt[99]).all() and (window[9][:3] == felt[165]).all()
+
+
+def test_what_was_never_measured_is_left_out_and_named(demo, tmp_path):
+    """No column of nothing with statistics of zero; and a dataset without joints of a follower says so."""
+    streams = {"leader": demo.streams["leader"], "follower_1": demo.streams["follower"]}
+    wrench = np.full_like(streams["leader"].channels["wrench_measured_in_world"], np.nan)
+    channels = {**streams["leader"].channels, "wrench_measured_in_world": wrench}
+    streams["leader"] = replace(streams["leader"], channels=channels)
+    written = export_lerobot(replace(demo, streams=streams), tmp_path / "d")
+    names = pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet").column_names
+    declared = json.loads((tmp_path / "d/meta/farhand.json").read_text())
+    left = {f"action.wrench_measured_in_world{end}": "leader/wrench_measured_in_world" for end in ("", "_window")}
+    assert declared["never_measured"] == left and not set(left) & set(names)
+    for file, key in (("stats", None), ("info", "features")):
+        said = json.loads((tmp_path / f"d/meta/{file}.json").read_text())
+        assert set(said if key is None else said[key]) == set(names)
+    assert written.notes == declared["notes"] and len(written.notes) == 2
+    assert "left out: leader/wrench_measured_in_world" in written.notes[0]
+    assert "no observation.state" in written.notes[1] and "observation.follower_1.q" in written.notes[1]
+
+
+def test_a_dataset_with_all_that_policies_need_has_no_notes(demo, tmp_path):
+    """Both arms, both sensors."""
+    assert export_lerobot(demo, tmp_path / "d").notes == []
 
 
 def test_indexes_count_frames_within_episodes(dataset):

@@ -78,7 +78,8 @@ def test_a_recording_carries_units_labels_rates_and_the_description(recorded) ->
     assert leader.units == {"q": "rad", "null": "N·m"}
     assert leader.labels == {"q": ("shoulder", "elbow"), "null": ()}
     assert leader.rate == 1000.0
-    assert recording.metadata == HEADER["description"] | {"lost": {"leader": 0, "silent": 0}, "time_ns": 99_000_000}
+    end = {"lost": {"leader": 0, "silent": 0}, "time_ns": 99_000_000, "ended": "in order"}
+    assert recording.metadata == HEADER["description"] | end
     assert recording.happened[1].data == {"kind": "command", "tick": 3} and recording.happened[1].kind == "command"
     assert recording.units == {"leader/q": "rad", "leader/null": "N·m", "silent/q": "rad"}
     assert recording.duration == pytest.approx(0.099)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,15 @@ def test_the_overview_of_a_run_has_what_people_ask_for(demo):
         **{"min": demo["leader/q"].min(), "max": demo["leader/q"].max()},
     }
     assert {"time": 0.3, "kind": "command", "text": "release: done"} in found["events"]
+
+
+def test_the_peak_of_torque_has_a_time_of_its_own(demo):
+    """A wrench that pushes at one time and turns at another."""
+    times, wrench = np.arange(5) * 1_000_000_000, np.zeros((5, 6))
+    wrench[1, 0], wrench[3, 5], wrench[4] = 7.0, 2.0, np.nan
+    stream = StreamData(1.0, times, times, {"wrench": wrench}, {"wrench": "N, N·m"}, {"wrench": ()})
+    found = overview(replace(demo, streams={"arm": stream}))["peaks"]["arm/wrench"]
+    assert found == {"force": 7.0, "time": 1.0, "torque": 2.0, "torque_time": 3.0}
 
 
 def test_gaps_are_counted_and_the_longest_is_named():

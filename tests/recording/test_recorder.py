@@ -17,9 +17,10 @@ from rosbags.highlevel import AnyReader
 
 from farhand.errors import BadValue, FileError, UnknownName
 from farhand.latch import Latch
-from farhand.recording.growing import MAGIC
+from farhand.recording.destination import part_of
+from farhand.recording.growing import growing
 from farhand.recording.loader import load
-from farhand.recording.recorder import Recorder, check_destination, part_of, record_from, record_process
+from farhand.recording.recorder import BROKEN, Recorder, record_from, record_process
 from farhand.recording.recover import recover
 from farhand.telemetry import Reader, Telemetry
 
@@ -205,23 +206,6 @@ def test_a_wrong_shape_and_a_wrong_stream_are_refused(telemetry, path) -> None:
             recorder.write("leader", [-1], [[1, 2, 3]])
 
 
-def test_a_destination_that_cannot_be_written_is_refused_before_anything_starts(tmp_path) -> None:
-    """A missing folder, a file where a folder should be, a folder where the file should be."""
-    (tmp_path / "file").write_text("not a folder")
-    for bad in (tmp_path / "missing" / "run.mcap", tmp_path / "file" / "run.mcap", tmp_path):
-        with pytest.raises(FileError, match="cannot write"):
-            Recorder(bad, {"streams": {}, "description": {}})
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
-def test_a_read_only_folder_is_refused(tmp_path) -> None:
-    """Before anything starts."""
-    tmp_path.chmod(0o500)
-    with pytest.raises(FileError, match="not writable"):
-        check_destination(tmp_path / "run.mcap")
-
-
 def test_two_runs_do_not_record_to_one_file(telemetry, path) -> None:
     """Neither before the first records of the other nor after; when it has ended, its file may be replaced."""
     header = Reader(telemetry.path).header
@@ -234,18 +218,6 @@ def test_two_runs_do_not_record_to_one_file(telemetry, path) -> None:
             Recorder(path, header)
     Recorder(path, header).close()
     assert not load(path).streams["leader"].times_ns.size
-
-
-def test_what_stands_in_the_way_stays_unless_a_dead_run_left_it(telemetry, path) -> None:
-    """A file of another kind under the temporary name is not ours to remove; one without a single record is."""
-    header = Reader(telemetry.path).header
-    part_of(path).write_text("precious")
-    with pytest.raises(FileError, match="is in the way"):
-        Recorder(path, header)
-    assert part_of(path).read_text() == "precious"
-    part_of(path).write_bytes(MAGIC)
-    Recorder(path, header).close()
-    assert load(path).complete and not part_of(path).exists()
 
 
 def fill(path, telemetry_path, stop, word) -> None:
@@ -277,7 +249,7 @@ def test_a_full_disk_ends_the_recording_with_a_word_and_keeps_what_fitted(path) 
     assert len(times) > 100 and times.tolist() == list(range(len(times)))
     assert 30_000 < path.stat().st_size <= 40_000
     saved = recover(path, path.with_name("saved.mcap"))
-    assert load(saved.path).events == recording.events and load(saved.path).complete
+    assert load(saved.path).events == recording.events and not load(saved.path).complete
 
 
 def test_the_child_process_drains_the_ring_before_it_ends(telemetry, path) -> None:
@@ -293,13 +265,27 @@ def test_the_child_process_drains_the_ring_before_it_ends(telemetry, path) -> No
     recording = load(path)
     assert recording.streams["leader"].times_ns.tolist() == list(range(8))
     assert (recording.metadata["rig"], recording.metadata["seed"]) == ("dual-arm", 7)
+    assert recording.complete and recording.metadata["ended"] == "in order"
+
+
+def test_a_run_that_an_error_ends_is_told_from_one_that_ended(telemetry, path) -> None:
+    """Whether it records in its own process or tells the recorder's."""
+    with pytest.raises(ZeroDivisionError), Recorder(path, Reader(telemetry.path).header) as recorder:
+        recorder.write("leader", [1], [[1, 2, 3]])
+        raise ZeroDivisionError
+    assert not load(path).complete and load(path).metadata["ended"] == "broken off: ZeroDivisionError in the run"
+    stop = Latch(SPAWN)
+    stop.set(BROKEN)
+    record_process(telemetry.path, path, stop)
+    assert not load(path).complete and load(path).metadata["ended"] == "broken off: an error in the run"
 
 
 @pytest.mark.parametrize("end", ["close", "terminate"])
 def test_the_child_process_finishes_the_file_however_the_run_ends(telemetry, path, end) -> None:
-    """The ring is closed without a word to the child, or the child is terminated."""
+    """The ring is closed without a word to the child, or the child is terminated; it tells why, should the run wait."""
     never = Latch(SPAWN)
-    child = SPAWN.Process(target=record_process, args=(telemetry.path, path, never))
+    heard, word = SPAWN.Pipe(duplex=False)
+    child = SPAWN.Process(target=record_process, args=(telemetry.path, path, never, None, None, word))
     child.start()
     wait_for(lambda: part_of(path).exists() or path.exists())
     commit(telemetry, "leader", range(3))
@@ -307,6 +293,9 @@ def test_the_child_process_finishes_the_file_however_the_run_ends(telemetry, pat
     child.join()
     assert child.exitcode == 0
     assert load(path).streams["leader"].times_ns.tolist() == [0, 1, 2]
+    why = {"close": "the run has closed its telemetry without a word", "terminate": "the recorder was terminated"}
+    assert not load(path).complete and load(path).metadata["ended"] == f"broken off: {why[end]}"
+    assert heard.poll() and heard.recv() == why[end]
 
 
 def test_a_recorder_killed_at_any_moment_leaves_a_file_that_opens_and_lacks_less_than_a_second(tmp_path) -> None:
@@ -351,7 +340,7 @@ def orphan(ring_path, path, connection) -> None:
 
 
 def test_a_recorder_whose_parent_is_killed_finishes_the_file(telemetry, path) -> None:
-    """No orphan, no half file."""
+    """No orphan, no half file, and no word that the run ended in order."""
     connection, far_end = SPAWN.Pipe()
     parent = SPAWN.Process(target=orphan, args=(telemetry.path, path, far_end))
     parent.start()
@@ -360,8 +349,10 @@ def test_a_recorder_whose_parent_is_killed_finishes_the_file(telemetry, path) ->
     commit(telemetry, "leader", range(3))
     parent.kill()
     parent.join()
-    wait_for(path.exists)
+    wait_for(lambda: path.exists() and not growing(path))
     assert load(path).streams["leader"].times_ns.tolist() == [0, 1, 2]
+    assert not load(path).complete
+    assert load(path).metadata["ended"] == "broken off: the run's process has ended without a word"
 
 
 def test_the_child_process_survives_a_keyboard_interrupt(telemetry, path) -> None:

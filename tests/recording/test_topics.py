@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.recording.topics import quaternions, topics_of
+from farhand.recording.topics import Steady, quaternions, topics_of
 from farhand.spatial import quaternion_from_rotation
 from farhand.telemetry import columns
 
@@ -69,6 +69,34 @@ def test_quaternions_of_many_rotations_are_those_of_each(numbers):
     same = found @ quaternion_from_rotation(rotation)
     assert (abs(same) if found[3] < 1e-7 else same) == pytest.approx(1.0, abs=1e-9)  # half a turn: either sign
     assert found[3] >= 0.0 and np.linalg.norm(found) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_sign_of_a_turning_tools_quaternion_does_not_jump():
+    """Three turns about a slanted axis: every number stays near the one before, however the stream is cut up."""
+    angles = np.linspace(0.0, 6.0 * np.pi, 600)
+    axis = np.array([0.48, 0.6, 0.64])
+    turns = np.stack([pin.AngleAxis(angle, axis).toRotationMatrix() for angle in angles])
+    turns[[100, 101]] = np.nan
+    plain = quaternions(turns)
+    found = Steady()(plain)
+    known = np.isfinite(found).all(axis=1)
+    assert found[0, 3] >= 0.0 and np.isnan(found[100:102]).all()
+    assert np.abs(np.diff(found[known], axis=0)).max() < 0.05 < np.abs(np.diff(plain[known], axis=0)).max()
+    parts = Steady()
+    pieces = [parts(piece) for piece in np.split(plain, [0, 1, 99, 101, 102, 317])]
+    assert np.concatenate(pieces).tobytes() == found.tobytes()
+
+
+def test_every_topic_of_a_pose_keeps_its_own_sign():
+    """The transform has fewer messages than the pose; neither disturbs the other."""
+    stream = {"rate": 100.0, "channels": [channel("position_tool_in_world", 3), channel("rotation_tool_in_world", 9)]}
+    turns = np.stack([pin.utils.rotate("x", angle) for angle in np.linspace(0.0, 12.0, 200)])
+    rows = np.hstack([np.zeros((200, 3)), turns.transpose(0, 2, 1).reshape(200, 9)])
+    pose, transform = topics_of("arm", stream, columns(stream))
+    for first in range(0, 200, 50):
+        turned = pose.fill(rows[first : first + 50])["orientation"]
+        seldom = transform.fill(rows[first : first + 50 : 10])["rotation"]
+        np.testing.assert_array_equal(seldom, turned[::10])
 
 
 def test_a_rotation_that_is_not_a_number_gives_none():

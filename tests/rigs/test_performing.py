@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from farhand.arm import Arm
 from farhand.errors import Mismatch
 from farhand.learning import demonstrations_in, learn
 from farhand.learning.demonstration import Robot
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
-from farhand.rigs.performing import outcome_of, perform_rig
+from farhand.rigs.performing import outcome_of, perform_rig, reach_of
 from farhand.rigs.rerun import record
+from farhand.robots import load_robot
 from tests.learning.conftest import made_up
 
 
@@ -81,3 +83,17 @@ def test_the_humanoid_performs_by_position_from_where_it_is():
     np.testing.assert_allclose(seen[-1] - seen[5], [0.018, 0.0, 0.0], atol=2.5e-3)
     with pytest.raises(Mismatch, match="touches no wall"):
         perform_rig(learn("reach", shown), Options(), shift=0.01)
+
+
+@pytest.mark.parametrize("name", [("ur5e",), ("iiwa14",), ("phua", "left-arm"), ("omni",)])
+def test_an_arm_reaches_no_further_than_its_links_in_one_line(name):
+    """Slides by as much as they travel; no posture is further away, and the bound is within twice the furthest."""
+    arm = Arm.of(load_robot(*name))
+    base, length = reach_of(arm)
+    limits = (arm.model.lowerPositionLimit, arm.model.upperPositionLimit)
+    low, high = (np.clip(limit, -np.pi, np.pi) for limit in limits)
+    rng, furthest = np.random.default_rng(0), 0.0
+    for _ in range(300):
+        arm.update(rng.uniform(low, high), np.zeros(arm.nv))
+        furthest = max(furthest, float(np.linalg.norm(arm.position - base)))
+    assert furthest <= length < 2.0 * furthest

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import Mismatch
-from farhand.recording.loader import load
+from farhand.recording.loader import RecordedEvent, load
 from farhand.rigs import Options, build_rig, rig_names
 from farhand.rigs.rerun import record, rerun, rig_of
 from farhand.spatial import rotation_from_quaternion
@@ -66,6 +66,16 @@ def test_a_command_with_another_outcome_is_found_out(recorded):
     """What was done then and is refused now is a difference."""
     recorded.happened[0].data["outcome"] = "refused: then"
     assert "command engage: refused: then at tick 0 then, done at tick 0 now" in rerun(recorded).differences[0].signal
+
+
+def test_a_command_newer_than_the_last_record_is_left_out_and_counted(recorded):
+    """A run that was killed between the two: the command was told, what it did was not."""
+    last = int(recorded.streams["leader"].times_ns[-1])
+    given = {"name": "release", "path": "", "value": None, "outcome": "done", "tick": 200}
+    recorded.happened.append(RecordedEvent(last + 1_000_000, "command", "release: done", given))
+    again = rerun(recorded)
+    assert again.exact, again.differences
+    assert (again.commands, again.late) == (1, 1)
 
 
 def test_a_recording_that_does_not_say_its_set_up_is_refused(recorded):

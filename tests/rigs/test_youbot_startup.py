@@ -8,6 +8,7 @@ import pytest
 from farhand.errors import BadValue
 from farhand.experiments.youbot.bench import started
 from farhand.parameters import assign
+from farhand.rigs import Options, build_rig
 from farhand.rigs.youbot_startup import PORTS, UNFOLDED, ControlMode, YoubotStartup
 
 
@@ -95,3 +96,17 @@ def test_the_button_works_the_gripper_only_while_setpoints_are_streamed(operatin
         operating.run(0.001)
         said.append(operating.startup.gripper_command)
     assert said == [0.010, None, 0.020]
+
+
+def test_a_law_that_raises_while_setpoints_are_streamed_stops_the_arm(monkeypatch):
+    """By its guard, with the reason; the sequence is stopped too."""
+    rig = build_rig("youbot", Options(scenario="free", settings=[("rig.startup", True)]))
+    bridge = rig.session.bridges[0]
+    always = property(lambda self: True, lambda self, value: None)
+    monkeypatch.setattr(type(bridge.startup), "streaming", always, raising=False)
+    monkeypatch.setattr(bridge.law, "step", lambda a, b, dt: {}["gain"])
+    rig.session.run(0.02)
+    trip = bridge.b.station.guard.trip
+    assert (trip.kind, trip.reason) == ("invalid", "law 'position-position' raised KeyError: 'gain'")
+    assert not bridge.startup.machine.running
+    rig.close()

@@ -11,38 +11,7 @@ import pytest
 
 from farhand.errors import BadValue, FarhandError, FileError, ModelError, OutOfRange, UnknownName
 from farhand.robots import Placement, Robot, load_robot, robot_names
-
-BODY = '<joint name="{0}" axis="0 1 0"/><geom size="0.05" mass="1"/>'
-CHAIN = f"""<mujoco model="mine"><compiler angle="radian"/><option timestep="0.01" gravity="0 0 -1"/><worldbody>
-    <body name="table"/><body name="upper" pos="0 0 1">{BODY.format("j1")}
-    <body name="lower" pos="0 0 0.5"><joint name="j2" axis="1 0 0" range="-1 2"/><geom size="0.05" mass="1"/></body>
-    </body></worldbody>
-    <actuator><position name="servo" joint="j1" kp="100" forcerange="-7 7" gear="2"/>
-    <motor joint="j2" ctrlrange="-3 3"/></actuator>
-    <sensor><actuatorpos actuator="servo"/></sensor><keyframe><key name="home" qpos="0.5 1.5"/></keyframe></mujoco>"""
-BRANCHED = CHAIN.replace("</worldbody>", f'<body name="other">{BODY.format("j3")}</body></worldbody>').replace(
-    'qpos="0.5 1.5"', 'qpos="0.5 1.5 0"'
-)
-URDF = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/>
-    <mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-    <link name="tip"/><joint name="swing" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="2" effort="5" velocity="3"/></joint>
-    <joint name="end" type="fixed"><parent link="rod"/><child link="tip"/><origin xyz="0 0 -1"/></joint></robot>"""
-
-
-def write(folder: Path, text: str = CHAIN, toml: str | None = None, name: str = "mine.xml") -> Path:
-    path = folder / name
-    path.write_text(text)
-    if toml is not None:
-        path.with_suffix(".toml").write_text(toml)
-    return path
-
-
-def refusal(path: Path | str, variant: str | None = None) -> FarhandError:
-    with pytest.raises(FarhandError) as caught:
-        load_robot(path, variant)
-    assert "\n" not in str(caught.value)
-    return caught.value
+from tests.robots.own_files import BODY, BRANCHED, CHAIN, URDF, refusal, write
 
 
 @pytest.fixture(params=[(name, variant) for name in robot_names() for variant in load_robot(name).variants], ids=str)
@@ -118,6 +87,17 @@ def test_pinocchio_gets_the_limits_of_the_robot() -> None:
     model = load_robot("ur5e").pinocchio()
     np.testing.assert_array_equal(model.upperEffortLimit, [150, 150, 150, 28, 28, 28])
     np.testing.assert_array_equal(model.lowerVelocityLimit, np.full(6, -np.pi))
+
+
+def test_pinocchio_gets_the_position_limits_of_the_toml(tmp_path: Path) -> None:
+    """Also behind a free joint, whose quaternion has one number more than it has degrees of freedom."""
+    base = CHAIN.replace('<body name="upper"', '<body name="base"><freejoint/><geom size="0.1"/><body name="upper"')
+    text = base.replace("</body>\n    </body>", "</body></body></body>").replace('qpos="0.5 1.5"', "")
+    free = "-inf, -inf, -inf, -inf, -inf, -inf"
+    toml = f"limits = {{ lower = [{free}, -0.5, -0.6], upper = [{free.replace('-', '')}, 0.7, 0.8] }}"
+    model = load_robot(write(tmp_path, text, toml)).pinocchio()
+    np.testing.assert_array_equal(model.lowerPositionLimit, [-np.inf] * 7 + [-0.5, -0.6])
+    np.testing.assert_array_equal(model.upperPositionLimit, [np.inf] * 7 + [0.7, 0.8])
 
 
 def test_a_users_file_needs_nothing_beside_it(tmp_path: Path) -> None:
@@ -225,6 +205,24 @@ def test_a_folder_with_a_model_is_a_robot(tmp_path: Path) -> None:
     assert load_robot(tmp_path).name == tmp_path.name
 
 
+def test_a_start_outside_the_limits_moves_to_the_middle_and_says_so(tmp_path: Path) -> None:
+    """Without a home, a joint that cannot be at zero (the elbow of many arms) starts where its guard lets it be."""
+    text = CHAIN.replace('qpos="0.5 1.5"', "").replace('range="-1 2"', 'range="0.2 2"')
+    robot = load_robot(write(tmp_path, text.replace('name="home"', 'name="other"')))
+    np.testing.assert_allclose(robot.home, [0.0, 1.1])
+    assert "j2 at 1.1 rad" in robot.notes[0] and "middle" in robot.sources["home"]
+    one_sided = load_robot(write(tmp_path, CHAIN.replace('name="home"', ""), "limits.lower = [0.3, -1]"))
+    np.testing.assert_allclose(one_sided.home, [0.3, 0.0])
+    assert load_robot(write(tmp_path, name="plain.xml")).notes == ()
+
+
+def test_a_keyframe_outside_the_limits_is_refused(tmp_path: Path) -> None:
+    """It was written on purpose, so one of the two is wrong."""
+    error = refusal(write(tmp_path, CHAIN.replace('qpos="0.5 1.5"', 'qpos="0.5 2.5"')))
+    assert isinstance(error, OutOfRange)
+    assert "keyframe 'home'[1] = 2.5" in str(error) and "[-1, 2] rad" in str(error)
+
+
 def test_passive_joints_are_balls_and_free_joints_unless_told_otherwise(tmp_path: Path) -> None:
     """A free-floating base has no motor, and no limits."""
     text = CHAIN.replace(BODY.format("j1"), '<freejoint/><geom size="0.05" mass="1"/>')
@@ -238,6 +236,24 @@ def test_a_branched_model_without_a_tool_is_refused_with_advice(tmp_path: Path) 
     error = refusal(write(tmp_path, BRANCHED))
     assert isinstance(error, ModelError)
     assert '<site name="tool"/>' in str(error) and "upper, lower, other" in str(error)
+
+
+def test_a_branched_urdf_is_told_what_a_urdf_can_do(tmp_path: Path) -> None:
+    """There are no sites in a URDF: the toml names the tool, and then it loads."""
+    finger = URDF[URDF.index('<link name="rod">') : URDF.index('<joint name="end"')]
+    finger = finger.replace("rod", "finger").replace("swing", "grip").replace('link="base"', 'link="rod"')
+    text = URDF.replace("</robot>", finger.replace('<link name="tip"/>', "") + "</robot>")
+    error = refusal(write(tmp_path, text, name="hand.urdf"))
+    assert isinstance(error, ModelError)
+    assert 'tool = { body = "…" } into hand.toml' in str(error) and "rod, tip, finger" in str(error)
+    assert "<site" not in str(error)
+    load_robot(write(tmp_path, text, "tool = { body = 'tip' }", name="hand.urdf"))
+
+
+@pytest.mark.parametrize("text", ["<mujoco/>", '<robot name="r"><link name="a"/></robot>'])
+def test_a_model_without_joints_is_told_so(tmp_path: Path, text: str) -> None:
+    """Not that it lacks a tool."""
+    assert "has no joints" in str(refusal(write(tmp_path, text)))
 
 
 @pytest.mark.parametrize(
@@ -294,6 +310,8 @@ def test_a_malformed_model_is_refused_on_one_line(tmp_path: Path, text: str, suf
         ("sources.home = 4", BadValue, "string"),
         ("tool = { body = 'hand' }", UnknownName, "lower"),
         ("tool = 'hand'", BadValue, "table"),
+        ("tool = { body = 'lower', quat_xyzw = [0, 0, 0, 0] }", BadValue, "no direction"),
+        ("locked = ['j7']", UnknownName, "j1"),
         ("tool = { body = 'lower', quat = [1, 0, 0, 0] }", UnknownName, "quat_xyzw"),
         ("hoem = [0.0, 0.0]", UnknownName, "did you mean 'home'"),
         ("variants = 1", BadValue, "table"),
@@ -314,6 +332,7 @@ def test_a_malformed_toml_is_refused_on_one_line(
         ("bodies.hand = { pos = [0, 0, 0] }", "lower"),
         ("bodies.lower = { position = [0, 0, 0] }", "pos"),
         ("bodies.lower = { pos = [0, 0] }", "3 values"),
+        ("bodies.lower = { quat_xyzw = [0, 0, 0, 0] }", "no direction"),
         ("bodies.lower = 4", "table"),
     ],
 )

@@ -91,6 +91,23 @@ def test_a_joint_that_is_too_fast_trips(guard, index, sign):
     assert f"joint {index + 1} at {sign * 3.2:.2f} rad/s (limit 3.14 rad/s)" in guard.trip.reason
 
 
+@pytest.mark.parametrize(
+    ("v", "q", "torque", "words"),
+    [
+        (1.5, 0.0, 0.0, "joint 3 at 1.50 m/s (limit 1.00 m/s)"),
+        (0.0, 0.3, 0.0, "joint 3 at 0.300 m (limits -0.200 to 0.200 m)"),
+        (0.0, 0.0, 200.0, "joint 3 asked for 200.0 N (limit 100 N)"),
+    ],
+)
+def test_a_slide_trips_in_metres_and_newtons(v, q, torque, words):
+    """Its numbers would make no sense as angles."""
+    guard, limit = Guard(torque_trips=True), np.array([3.0, 3.0, 0.2, 3.0, 3.0, 3.0])
+    guard.watch(Limits(-limit, limit, np.ones(6), np.full(6, 100.0), frozenset({2})))
+    guard.check(sample_of(q=with_one(0.0, 2, q), v=with_one(0.0, 2, v)), 0)
+    guard.limit(with_one(0.0, 2, torque), 0)
+    assert guard.trip is not None and guard.trip.reason == words
+
+
 def test_many_joints_below_their_limits_together_do_not_trip(guard):
     """Limits are per joint, whatever the norm."""
     assert guard.check(sample_of(GOOD_Q, np.full(6, 3.1)), 0)

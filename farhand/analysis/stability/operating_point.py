@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -26,6 +26,38 @@ Array = np.ndarray
 
 AHEAD = np.array([1.0, 0.0, 0.0])
 """Where a wall would be in a rig without one."""
+
+
+@dataclass(frozen=True)
+class Stance:
+    """How a robot stands, by the physics itself; nothing in it changes when the robot moves on.
+
+    Attributes:
+        q: configuration in MuJoCo's order, [rad] or [m].
+        M: mass matrix.
+        J: Jacobian of the tool, 6 × n.
+        viscous: friction of the joints, [N·m·s/rad].
+        dry: friction of the joints, [N·m].
+    """
+
+    q: Array
+    M: Array
+    J: Array
+    viscous: Array
+    dry: Array
+
+
+def stances(world: World) -> dict[str, Stance]:
+    """How every robot of a world stands now, by name."""
+    model, before, found = world.model, 0, {}
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, world.data, M)
+    for name, port in world.ports.items():
+        joints = slice(before, before + port.nv)
+        viscous, dry = model.dof_damping[joints].copy(), model.dof_frictionloss[joints].copy()
+        found[name] = Stance(port.q.copy(), M[joints, joints].copy(), port.J.copy(), viscous, dry)
+        before += port.nv
+    return found
 
 
 @dataclass(frozen=True)
@@ -61,8 +93,12 @@ def operating_point(
     delay: float | None = None,
     quantum: float | None = None,
     friction: float | None = None,
+    standing: Mapping[str, Stance] | None = None,
 ) -> Point:
-    """Look at a rig that has been built and has not run yet; nothing of it is changed.
+    """Look at a rig where it stands, or where it stood when ``standing`` was taken; nothing of it is changed.
+
+    Parameters count as they are now. A run leaves the arms wherever they were when it ended, in the middle of a swing
+    where it shook: :attr:`farhand.rigs.Rig.standing` has where they were before.
 
     Args:
         session: of the rig.
@@ -72,6 +108,7 @@ def operating_point(
         delay: of the link, round trip, [s]; the rig's own by default.
         quantum: encoder step of every joint, [rad] or [m]; the plants' own by default.
         friction: dry friction at both tools, [N]; that of the joints by default.
+        standing: :func:`stances` of the world at some time; as it stands now by default.
 
     Raises:
         Mismatch: no coupling, or a side that does not take torques: nothing is predicted.
@@ -80,17 +117,14 @@ def operating_point(
     stations = bridge.a.station, bridge.b.station
     for station in stations:
         _refuse_unlike(station)
-    standing = session.parameters.get("wall")
-    plane = standing if isinstance(standing, Wall) else None
+    met = session.parameters.get("wall")
+    plane = met if isinstance(met, Wall) else None
     axis = AHEAD if plane is None else -plane.normal / np.linalg.norm(plane.normal)
     period = bridge.period_ns * 1e-9
-    view = _View(_fresh(bridge.laws[0]), stations, world, axis, period)
-    if delay is None:
-        link = session.parameters.get("link")
-        delay = 1e-3 * link.delay if link is not None else 0.0
-    if wall is None:
-        wall = Contact(plane.stiffness, plane.damping) if plane is not None and plane.present else Contact(0.0)
-    ticks = int(np.ceil(0.5 * delay / period - 1e-9))
+    placed = _Placed(world, stances(world) if standing is None else standing)
+    view = _View(_fresh(bridge.laws[0]), stations, placed, axis, period)
+    wall = _contact(plane) if wall is None else wall
+    ticks = int(np.ceil(0.5 * (_delay(session) if delay is None else delay) / period - 1e-9))
     cut_off = max(getattr(_imperfections(station), "velocity_from_position", 0.0) for station in stations)
     simulated = session.parameters.get("hand")
     held, words = _hand(hand, simulated)
@@ -111,27 +145,41 @@ def operating_point(
     return Point(loop, whole, words, axis, view.quantum(quantum), view.reflecting)
 
 
+@dataclass(frozen=True)
+class _Placed:
+    """The robots of a world and how they stand or stood."""
+
+    world: World
+    standing: Mapping[str, Stance]
+
+    def posture(self, name: str) -> Array:
+        """Configuration of a robot in Pinocchio's order."""
+        compiled, q = self.world.placed[name].robot.compile(), self.standing[name].q
+        return q.copy() if compiled.nq == compiled.nv else q_to_pinocchio(compiled, q)
+
+
 class _View:
     """Both stations and their law, looked at along one axis.
 
     Args:
         law: an instance of its own.
         stations: leader and follower.
-        world: where they stand.
+        placed: where they stand.
         axis: into the wall, in world, at the follower.
         period: between ticks, [s].
     """
 
     def __init__(
-        self, law: Coupling, stations: tuple[Station, Station], world: World, axis: Array, period: float
+        self, law: Coupling, stations: tuple[Station, Station], placed: _Placed, axis: Array, period: float
     ) -> None:
         self._period = period
         if hasattr(law.mapping, "absolute"):
             law.mapping.absolute = False  # begin where the follower is, not on the way to a far first setpoint
         at_leader = law.mapping.matrix[:3, :3].T @ axis
         self._axes = at_leader / np.linalg.norm(at_leader), axis
-        self._law, self._stations, self._world = law, stations, world
-        self._sides = _side(stations[0], world), _side(stations[1], world)
+        self._law, self._stations = law, stations
+        self._stances = [placed.standing[station.name] for station in stations]
+        self._sides = _side(stations[0], placed), _side(stations[1], placed)
         self._felt = law.mapping.force_scale
 
     def along(self) -> SampledLaw:
@@ -154,13 +202,11 @@ class _View:
 
     def tools(self, friction: float | None) -> list[Tool]:
         """Both tools along the axis."""
-        pairs = zip(self._stations, self._axes, strict=True)
-        return [_tool(self._world, station.name, axis, friction) for station, axis in pairs]
+        return [_tool(stance, axis, friction) for stance, axis in zip(self._stances, self._axes, strict=True)]
 
     def limbs(self, friction: float | None) -> list[Limb]:
         """Both arms."""
-        pairs = zip(self._stations, self._axes, strict=True)
-        return [_limb(self._world, station.name, axis, friction) for station, axis in pairs]
+        return [_limb(stance, axis, friction) for stance, axis in zip(self._stances, self._axes, strict=True)]
 
     def quantum(self, given: float | None) -> float:
         """Encoder steps of all joints as one step of the coarser tool along the axis, [m]."""
@@ -172,13 +218,13 @@ class _View:
         return max(found)
 
 
-def _limb(world: World, name: str, axis: Array, friction: float | None) -> Limb:
-    M, J, viscous, dry = _mechanics(world, name)
+def _limb(stance: Stance, axis: Array, friction: float | None) -> Limb:
+    M, J, dry = stance.M, stance.J, stance.dry
     if friction is not None:  # spread over the joints such that a motion along the axis feels it
         moved = np.linalg.solve(M, J[:3].T @ axis)
         lever = np.abs(moved) / float(axis @ J[:3] @ moved)
         dry = friction * lever / float(lever @ lever)
-    return Limb(M, J.copy(), viscous.copy(), np.array(dry), axis)
+    return Limb(M, J, stance.viscous, dry, axis)
 
 
 def _held(limb: Limb, hand: Contact, turning: ImpedanceHand | None) -> Limb:
@@ -207,6 +253,17 @@ def _coupled(session: Session) -> Bridge:
     return session.bridges[0]
 
 
+def _contact(plane: Wall | None) -> Contact:
+    """What the rig's own wall is to the follower."""
+    return Contact(plane.stiffness, plane.damping) if plane is not None and plane.present else Contact(0.0)
+
+
+def _delay(session: Session) -> float:
+    """Of the rig's own link, round trip, [s]."""
+    link = session.parameters.get("link")
+    return 1e-3 * link.delay if link is not None else 0.0
+
+
 def _refuse_unlike(station: Station) -> None:
     commands = station.controller.commands
     if commands is not JointTorque:
@@ -216,45 +273,26 @@ def _refuse_unlike(station: Station) -> None:
         )
 
 
-def _side(station: Station, world: World) -> Side:
+def _side(station: Station, placed: _Placed) -> Side:
     """The station's side where the plant stands, on a model of its own."""
     own = station.arm
     arm = Arm(own.model, own.tool, own.viscous)
     arm.springs = own.springs
-    arm.update(_posture(world, station.name), np.zeros(arm.nv))
+    arm.update(placed.posture(station.name), np.zeros(arm.nv))
     return Side(station.role, arm)
 
 
-def _posture(world: World, name: str) -> Array:
-    compiled, q = world.placed[name].robot.compile(), world.ports[name].q
-    return q.copy() if compiled.nq == compiled.nv else q_to_pinocchio(compiled, q)
-
-
-def _tool(world: World, name: str, axis: Array, friction: float | None) -> Tool:
+def _tool(stance: Stance, axis: Array, friction: float | None) -> Tool:
     r"""What the tool feels like along the axis, its other directions being free, from the true robot.
 
     .. math:: m = (n^\top J M^{-1} J^\top n)^{-1}, \qquad \dot q = m\,M^{-1} J^\top n\,\dot x, \qquad
               b\,\dot x^2 = \dot q^\top D\,\dot q, \qquad f\,|\dot x| = \sum_i \tau_i |\dot q_i|
     """
-    M, J, viscous, dry = _mechanics(world, name)
-    moved = np.linalg.solve(M, J[:3].T @ axis)
-    mass = 1.0 / float(axis @ J[:3] @ moved)
+    moved = np.linalg.solve(stance.M, stance.J[:3].T @ axis)
+    mass = 1.0 / float(axis @ stance.J[:3] @ moved)
     moved *= mass
-    held = float(dry @ np.abs(moved)) if friction is None else friction
-    return Tool(mass, float(moved @ (viscous * moved)), held)
-
-
-def _mechanics(world: World, name: str) -> tuple[Array, Array, Array, Array]:
-    """Mass matrix, Jacobian, viscous and dry friction of a robot, from the physics itself."""
-    model, before = world.model, 0
-    for other, port in world.ports.items():
-        if other == name:
-            break
-        before += port.nv
-    joints = slice(before, before + world.ports[name].nv)
-    M = np.zeros((model.nv, model.nv))
-    mujoco.mj_fullM(model, world.data, M)
-    return M[joints, joints], world.ports[name].J, model.dof_damping[joints], model.dof_frictionloss[joints]
+    held = float(stance.dry @ np.abs(moved)) if friction is None else friction
+    return Tool(mass, float(moved @ (stance.viscous * moved)), held)
 
 
 def _imperfections(station: Station) -> object:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.coupling import Coupling, Side
+from farhand.coupling.trial import complaint, told
 from farhand.errors import Mismatch
 from farhand.spatial import rotation_from_vector, rotation_vector
 
@@ -53,6 +54,9 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
         a: the leader.
         b: the follower.
         axis: unit vector in world, at the follower, into the wall.
+
+    Raises:
+        Mismatch: the law raises, or does not answer with numbers.
     """
     whole = probe_law(law, a, b)
     at_leader = law.mapping.matrix[:3, :3].T @ axis
@@ -91,6 +95,9 @@ def probe_law(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
         a: the leader.
         b: the follower.
         dt: time between steps, [s].
+
+    Raises:
+        Mismatch: the law raises, or does not answer with numbers.
     """
     return _probe(law, a, b, dt)[0]
 
@@ -99,7 +106,7 @@ def probe_memory(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Memory | 
     """What a law with a handle remembers; None for a law that remembers nothing.
 
     Raises:
-        Mismatch: the follower's effort depends on it too.
+        Mismatch: the follower's effort depends on it too; or as of :func:`probe_law`.
     """
     if not hasattr(law, "handle"):
         return None
@@ -116,7 +123,10 @@ def probe_memory(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Memory | 
 
 def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
     """Efforts, 2 × 2 × 6 × 18, and memory, 2 × n × 18, over the signals of both sides."""
-    law.engage(a, b)
+    try:
+        law.engage(a, b)
+    except Exception as error:  # a user's law may raise anything
+        raise _unlike(law, f"raised {told(error)}") from error
     for side in (a, b):
         side.wrench = np.zeros(6)
     answers, memory = np.zeros((2, 2, 6, 18)), np.zeros((2, HANDLE, 18))
@@ -149,17 +159,36 @@ def _answer(law: Coupling, sides: tuple[Side, Side], dt: float, memory: Array | 
     """Both efforts, and what the law remembers after, as what moved of its handle; what it remembered is put back."""
     handle = getattr(law, "handle", None)
     if handle is None:
-        return np.array([effort.wrench for effort in law.step(*sides, dt)]), np.zeros(HANDLE)
+        return _efforts(law, sides, dt), np.zeros(HANDLE)
     before = handle.position.copy(), handle.rotation.copy(), handle.twist.copy()
     if memory is not None:
         handle.position += memory[:3]
         handle.rotation[:] = rotation_from_vector(memory[3:6]) @ handle.rotation
         handle.twist += memory[6:]
-    efforts = np.array([effort.wrench for effort in law.step(*sides, dt)])
+    efforts = _efforts(law, sides, dt)
     turned = rotation_vector(handle.rotation @ before[1].T)
     after = np.concatenate([handle.position - before[0], turned, handle.twist - before[2]])
     handle.position[:], handle.rotation[:], handle.twist[:] = before
     return efforts, after
+
+
+def _efforts(law: Coupling, sides: tuple[Side, Side], dt: float) -> Array:
+    """Both wrenches that a law asks for, 2 × 6, [N] and [N·m]."""
+    try:
+        answer = law.step(*sides, dt)
+    except Exception as error:  # a user's law may raise anything
+        raise _unlike(law, f"raised {told(error)}") from error
+    wrong = complaint(answer)
+    if wrong is not None:
+        raise _unlike(law, wrong)
+    efforts = np.array([effort.wrench for effort in answer], dtype=float)
+    if not np.isfinite(efforts).all():
+        raise _unlike(law, "gave an effort that is not a number")
+    return efforts
+
+
+def _unlike(law: Coupling, why: str) -> Mismatch:
+    return Mismatch(f"law {law.name!r} {why}; its stability cannot be predicted")
 
 
 def _shift(side: Side, signal: str, by: Array) -> None:

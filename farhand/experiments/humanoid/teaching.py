@@ -192,7 +192,7 @@ def way_points() -> Finding:
     rig.session.worlds.append(Looker(rig.world.ports["follower"].tool, real))
     with file() as path:
         recording, _ = kept(rig, path, 9.0)
-        points = waypoints.points_of(demonstrations_in(recording), "left-arm")
+        points = waypoints.points_of(demonstrations_in(recording))
         waypoints.write_points(path.with_suffix(".txt"), points)
         points = waypoints.read_points(path.with_suffix(".txt"))
     places = np.array([real[round(t * RATE)] - real[round(0.4 * RATE)] for t in presses[1::2]])

@@ -207,8 +207,8 @@ def waves() -> dict[str, Finding]:
 
 @contextmanager
 def _layer_off() -> Iterator[None]:
-    def push(self: LeaderPort, wrench: np.ndarray, twist: np.ndarray, dt: float) -> np.ndarray:
-        return wrench
+    def push(self: LeaderPort, wrench: np.ndarray, twist: np.ndarray, dt: float, gain: float = 1.0) -> np.ndarray:
+        return gain * wrench
 
     with patched(LeaderPort, "push", push), patched(FollowerPort, "_allow", lambda self, energy_out: 1.0):
         yield

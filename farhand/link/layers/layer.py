@@ -61,7 +61,7 @@ class EnergyPort(ABC):
         heard: what the other end says it has put in, all axes, [J].
         heard_taken: what the other end says it has taken out, [J].
         round_trip: of the link, as last measured, [s].
-        added: damping at the last step, [N·s/m].
+        added: damping at the last step, faded with the engagement, [N·s/m].
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -148,8 +148,15 @@ class LeaderPort(EnergyPort):
         """What is missing from the other end's reserve, with what it will have taken until an answer arrives, [J]."""
         return max(0.0, self.wanted + max(0.0, self.pace) * self.round_trip - self.reserve)
 
-    def push(self, wrench: Array, twist: Array, dt: float) -> Array:
-        """The wrench that may be exerted on the arm: as asked, with damping where energy would be made."""
+    def push(self, wrench: Array, twist: Array, dt: float, gain: float = 1.0) -> Array:
+        """The wrench that may be exerted on the arm: as asked, with damping where energy would be made.
+
+        Args:
+            wrench: asked for at full engagement, [N] and [N·m].
+            twist: of the arm where it can be pushed, [m/s] and [rad/s].
+            dt: time since the last call, [s].
+            gain: engagement; of all that would be exerted this share is, and no more than that is booked, [-].
+        """
         self._watch(dt)
         resisting, settings, pushed = WEIGHTS * twist, self.settings, self._wrench
         speed, budget = float(resisting.dot(twist)), self.budget
@@ -158,8 +165,10 @@ class LeaderPort(EnergyPort):
         out = total(np.maximum(pushed * twist, 0.0)) * dt
         if out > budget and speed > 0.0:
             added += (out - budget) / (speed * dt)
-        self.added = min(added, settings.damping_limit)
-        pushed -= self.added * resisting
+        added = min(added, settings.damping_limit)
+        pushed -= added * resisting
+        pushed *= gain
+        self.added = gain * added
         self.account(pushed * twist * dt)
         return pushed
 
@@ -240,24 +249,27 @@ class FollowerPort(EnergyPort):
         remote.rotation[:] = rotation_from_vector(-self.behind[3:]) @ rotation
         remote.twist[:] = share * twist
 
-    def push(self, wrench: Array, twist: Array, scale: float, dt: float) -> Array:
+    def push(self, wrench: Array, twist: Array, scale: float, dt: float, gain: float = 1.0) -> Array:
         """The wrench that may be exerted on the follower: as asked, with damping if the law here has made energy.
 
         Args:
-            wrench: asked for, [N] and [N·m].
-            twist: of the follower, [m/s] and [rad/s].
+            wrench: asked for at full engagement, [N] and [N·m].
+            twist: of the follower where it can be pushed, [m/s] and [rad/s].
             scale: joules at the leader per joule here, the force scale, [-].
             dt: time since the last call, [s].
+            gain: engagement; of all that would be exerted this share is, and no more than that is booked, [-].
         """
         resisting, pushed = WEIGHTS * twist, self._wrench
         speed, out = scale * float(resisting.dot(twist)) * dt, scale * float(wrench.dot(twist)) * dt
         owed = out - self.inside - self.settings.lent
-        self.added = min(owed / speed, self.settings.damping_limit) if owed > 0.0 and speed > 0.0 else 0.0
-        unpaid = owed - self.added * speed
+        added = min(owed / speed, self.settings.damping_limit) if owed > 0.0 and speed > 0.0 else 0.0
+        unpaid = owed - added * speed
         share = _share(-unpaid, self.settings.lent) if unpaid > 0.0 and out > 0.0 else 1.0
-        self.inside += self.added * speed - share * out
-        np.multiply(resisting, -self.added, pushed)
+        self.inside += gain * (added * speed - share * out)
+        np.multiply(resisting, -added, pushed)
         pushed += share * wrench
+        pushed *= gain
+        self.added = gain * added
         return pushed
 
     def _step(self, position: Array, rotation: Array) -> Array:

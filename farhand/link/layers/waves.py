@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -73,7 +74,7 @@ class WavePort(ABC):
         heard: energy of the waves that the other end has sent, per axis, [J] ×6.
         heard_taken: energy of those it has used, [J].
         round_trip: of the link, averaged, [s].
-        added: damping felt at this end, [N·s/m].
+        added: damping felt at this end, faded with the engagement, [N·s/m].
         law: whose spring and damper the impedance is fitted to.
         impedance: b per axis in the leader's workspace, [N·s/m] ×3 and [N·m·s/rad] ×3.
         damping: the law's damper there, in the same units.
@@ -150,14 +151,18 @@ class WaveLeader(WavePort):
         np.negative(wrench, self._wave)
 
     def push(self, twist: Array, gain: float, drives: Array, dt: float) -> Array:
-        """The wrench on the leader's arm, with which the wave that leaves is made, [N] and [N·m]."""
+        r"""The wrench on the leader's arm, with which the wave that leaves is made, [N] and [N·m].
+
+        While the engagement fades, the share g of the force is exerted and g of either wave's energy is booked:
+        :math:`g\,(\tfrac12|u|^2 - \tfrac12|w|^2) = g\,F\cdot v` is the hand's work still, and apart nothing is.
+        """
         self.fit()
         moving = self.impedance * twist
-        self.added = float(self.impedance[0])
-        force = (moving - self.wave(dt)) * (gain * drives)
-        self.taken += self.energy(moving - force, dt)
-        self.given += self.energy(moving + force, dt)
-        return -force
+        self.added = gain * float(self.impedance[0])
+        force = (moving - self.wave(dt)) * drives
+        self.taken += gain * self.energy(moving - force, dt)
+        self.given += gain * self.energy(moving + force, dt)
+        return -gain * force
 
 
 class WaveFollower(WavePort):
@@ -194,26 +199,59 @@ class WaveFollower(WavePort):
             self._position[:], self._rotation[:], self._started = position, rotation, True
         self._book(force, dt)
         self.fit()
+        before = self.twist.copy()
         self.twist[:] = self._moved(self.wave(dt), force, dt)
         self.behind[:3] = position - self._position
         self.behind[3:] = rotation_vector(rotation @ self._rotation.T)
         back = self.settings.recovery * self.behind
-        cost = total(np.maximum(-force * back, 0.0)) * dt
-        self.twist += back * (1.0 if cost == 0.0 else min(1.0, max(self.spare, 0.0) / cost))
+        self.twist += self._paid(back, force + self.damping * (before - self.twist), dt) * back
         self._position += self.twist[:3] * dt
         self._rotation[:] = rotation_from_vector(self.twist[3:] * dt) @ self._rotation
         remote.position[:], remote.rotation[:], remote.twist[:] = self._position, self._rotation, self.twist
 
-    def _book(self, force: Array, dt: float) -> None:
-        """Account for the last step, now that the force under which the reference moved is known."""
+    def part(self, force: Array, dt: float) -> None:
+        """The sides part: the reference stays, and what arrives pays for the force that still goes back and fades.
+
+        Args:
+            force: opposite of the wrench on the follower at the last step, in the leader's workspace, [N] and [N·m].
+            dt: time since the last call, [s].
+        """
+        there = max(0.0, self.spare + self._came + float(force.dot(self.twist)) * dt)
+        self._book(force, dt, there)
+        self.twist[:] = 0.0
+        self._use(self.wave(dt), dt)
+
+    def _book(self, force: Array, dt: float, most: float = math.inf) -> None:
+        """Account for the last step, now that the force under which the reference moved is known.
+
+        Not more energy is sent than ``most``, [J].
+        """
         sent = self.energy(force, dt)
+        if total(sent) > most:
+            sent *= most / total(sent)
         self.given += sent
         left = self._came - total(sent) + float(force.dot(self.twist)) * dt
         self.spare = min(self.spare + left, self.settings.reserve)
 
     def _moved(self, wave: Array, force: Array, dt: float) -> Array:
         """The twist with which a wave moves the reference against the law, whose damper is in the force already."""
+        self._use(wave, dt)
+        return (wave + force + self.damping * self.twist) / (2.0 * self.impedance + self.damping)
+
+    def _paid(self, back: Array, force: Array, dt: float) -> float:
+        """The share s of a twist towards the leader that the spare energy pays for: s c + s² d = spare, at most 1.
+
+        c is what it costs against the law's force as it will be without that twist, d what the law's damper adds: the
+        cost of the last force alone would swing from tick to tick.
+        """
+        spare, c = max(self.spare, 0.0), total(np.maximum(-force * back, 0.0)) * dt
+        d = float(self.damping.dot(back * back)) * dt
+        if c == 0.0 or c + d <= spare:
+            return 1.0
+        return 2.0 * spare / (c + math.sqrt(c * c + 4.0 * d * spare))
+
+    def _use(self, wave: Array, dt: float) -> None:
+        """Book a wave as used."""
         came = self.energy(wave, dt)
         self.taken += came
         self._came = total(came)
-        return (wave + force + self.damping * self.twist) / (2.0 * self.impedance + self.damping)

@@ -56,6 +56,19 @@ def test_looking_changes_nothing(rig):
     np.testing.assert_array_equal(*ends)
 
 
+def test_where_a_rig_stood_is_remembered_when_it_has_moved_on(rig):
+    """The point after a run is that of before it at the stance of before it, with the parameters of now."""
+    built = rig(law="position-force")
+    before = operating_point(built.session, built.world).loop
+    built.session.run(2.0)
+    moved = operating_point(built.session, built.world).loop
+    assert moved.leader.mass != pytest.approx(before.leader.mass, rel=1e-3)
+    built.session.parameters["wall"].stiffness = 3000.0
+    after = operating_point(built.session, built.world, standing=built.standing).loop
+    assert (after.leader, after.follower) == (before.leader, before.follower)
+    assert after.wall.stiffness == 3000.0
+
+
 def test_a_pen_that_leads_backwards_is_seen_in_its_own_axes(rig):
     """The pen's x is the robot's −x, and the hand feels a tenth."""
     built = rig("youbot")

@@ -7,6 +7,7 @@ import pytest
 
 from farhand.analysis.stability.sampled_law import probe_law, probe_memory, sample_law
 from farhand.coupling import Admittance, PositionForce, PositionPosition, Side, Spring
+from farhand.errors import Mismatch
 from farhand.mapping import WorkspaceMapping
 
 X = np.array([1.0, 0.0, 0.0])
@@ -58,3 +59,22 @@ def test_what_an_admittance_remembers_is_its_handle():
     np.testing.assert_allclose(found.P[:6, :6], np.eye(6), atol=1e-6)
     np.testing.assert_array_equal(law.handle.twist, 0.0)
     assert probe_memory(PositionForce(), *sides()) is None
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        (lambda a, b, dt: {}["gain"], "raised KeyError: 'gain'; its stability cannot be predicted"),
+        (lambda a, b, dt: None, "it returned None; its stability"),
+        (lambda a, b, dt: (a.effort(), b.effort(np.full(6, np.nan))), "not a number; its stability"),
+    ],
+)
+def test_a_law_that_cannot_be_probed_is_told_in_one_line(monkeypatch, step, told):
+    """A prediction is never where a user's mistake becomes a traceback."""
+    law = PositionPosition()
+    monkeypatch.setattr(law, "step", step)
+    with pytest.raises(Mismatch, match=f"law 'position-position' .*{told}"):
+        sample_law(law, *sides(), X)
+    monkeypatch.setattr(law, "engage", lambda a, b: {}["pose"])
+    with pytest.raises(Mismatch, match="raised KeyError: 'pose'"):
+        probe_law(law, *sides())

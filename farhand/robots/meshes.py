@@ -1,0 +1,124 @@
+"""Meshes of a URDF: where ``package://`` points to, and what is done without those that cannot be had."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import mujoco
+
+from farhand.errors import ModelError
+from farhand.robots.model_file import moves
+
+READABLE = (".stl", ".obj", ".msh")
+"""Kinds of mesh files that MuJoCo reads."""
+
+
+def settle_meshes(spec: mujoco.MjSpec, path: Path) -> tuple[str, ...]:
+    """Point every mesh of a URDF at its file, and leave out those that are not found or not readable, in place.
+
+    Shapes are for looks and contact; mass comes from ``<inertial>``, so that a link which has one, or does not move,
+    can do without.
+
+    Args:
+        spec: the URDF, read and not compiled.
+        path: its file.
+
+    Returns:
+        One line that names what was left out, or nothing.
+
+    Raises:
+        ModelError: a moving link without ``<inertial>`` would lose a shape, and so its mass.
+    """
+    path = path.absolute()
+    left_out: dict[str, list[str]] = {}
+    for mesh in list(spec.meshes):
+        if not mesh.file:
+            continue
+        found, uri = find_mesh(mesh.file, path, spec.meshdir), mesh.file
+        readable = Path(uri).suffix.lower() in READABLE
+        if found is not None and readable:
+            mesh.file = str(found)
+            continue
+        reason = "not found" if readable else f"not {', '.join(READABLE[:-1])} or {READABLE[-1]}"
+        _leave_out(spec, mesh, f"{path}: link", reason)
+        uris = left_out.setdefault(reason, [])
+        if uri not in uris:
+            uris.append(uri)
+    if not left_out:
+        return ()
+    lists = "; ".join(f"{reason}: {_by_folder(uris)}" for reason, uris in left_out.items())
+    return (f"{path.name}: these meshes were left out, which changes looks and contact but no mass: {lists}",)
+
+
+def find_mesh(uri: str, model: Path, folder: str = "") -> Path | None:
+    """The file that a mesh's name points to, or None.
+
+    ``package://NAME/rest`` is looked for upward from the model file, in folders called NAME, in folders whose
+    ``package.xml`` says so and in their children called NAME; then in ``ROS_PACKAGE_PATH`` and in ``share/NAME`` of
+    ``AMENT_PREFIX_PATH``. ``model://`` means the same. Anything else is a path, from the model's folder.
+
+    Args:
+        uri: as written in the model.
+        model: the model file, absolute.
+        folder: the model's ``meshdir``.
+    """
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        candidates = iter([model.parent / folder / uri])
+    elif scheme == "file":
+        candidates = iter([Path(unquote(rest))])
+    elif scheme in ("package", "model"):
+        name, _, inside = rest.partition("/")
+        candidates = (package / inside for package in _packages(name, model))
+    else:
+        candidates = iter(())
+    return next((path for path in candidates if os.path.isfile(path)), None)
+
+
+def _by_folder(uris: list[str]) -> str:
+    """Names of files, each folder named once."""
+    folders: dict[str, list[str]] = {}
+    for folder, slash, name in (uri.rpartition("/") for uri in uris):
+        folders.setdefault(folder + slash, []).append(name)
+    return ", ".join(folder + ", ".join(names) for folder, names in folders.items())
+
+
+def _packages(name: str, model: Path) -> Iterator[Path]:
+    """Folders that may be the package, nearest first; they need not exist."""
+    for start in dict.fromkeys((model, model.resolve())):
+        for folder in start.parents:
+            yield from _package_at(folder, name)
+    for entry in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
+        yield from _package_at(Path(entry), name)
+        yield from Path(entry).glob(f"*/{name}")
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        yield Path(prefix) / "share" / name
+
+
+def _package_at(folder: Path, name: str) -> Iterator[Path]:
+    if folder.name == name or _package_name(folder) == name:
+        yield folder
+    yield folder / name
+
+
+def _package_name(folder: Path) -> str:
+    try:
+        return (ElementTree.parse(folder / "package.xml").getroot().findtext("name") or "").strip()
+    except (OSError, ElementTree.ParseError):
+        return ""
+
+
+def _leave_out(spec: mujoco.MjSpec, mesh: mujoco.MjsMesh, where: str, reason: str) -> None:
+    for geom in [geom for geom in spec.geoms if geom.meshname == mesh.name]:
+        body = geom.parent
+        if moves(body) and not body.explicitinertial and geom.density != 0 and geom.mass != 0:
+            raise ModelError(
+                f"{where} {body.name} has no <inertial>, and the mesh {mesh.file} that would give its mass is {reason}:"
+                " add <inertial> to it, or set ROS_PACKAGE_PATH to where the package is"
+            )
+        spec.delete(geom)
+    spec.delete(mesh)
