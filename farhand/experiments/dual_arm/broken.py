@@ -15,7 +15,7 @@ from farhand.coupling.constraint_terms import ArmTerms, PairTerms
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.experiments.mutation import Mutation, patched
 from farhand.mapping import WorkspaceMapping
-from farhand.rigs import dual_arm
+from farhand.rigs import dual_arm_robots
 from farhand.robots.edits import set_frictionloss
 from farhand.spatial import orientation_error
 from farhand.world import ImpedanceHand, Wall
@@ -201,6 +201,6 @@ MUTATIONS = [
         "friction doubled",
         "the leader's dry friction is twice the calibrated",
         ("D-51",),
-        lambda: patched(dual_arm, "set_frictionloss", lambda values: set_frictionloss(2.0 * np.asarray(values))),
+        lambda: patched(dual_arm_robots, "set_frictionloss", lambda values: set_frictionloss(2.0 * np.asarray(values))),
     ),
 ]

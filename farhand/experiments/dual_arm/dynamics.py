@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pinocchio as pin
 
-import farhand.rigs.dual_arm
+import farhand.rigs.dual_arm_robots
 from farhand.arm import Arm
 from farhand.coupling.constraint_terms import ArmTerms, PairTerms
 from farhand.coupling.virtual_constraints import VirtualConstraints
@@ -368,6 +368,6 @@ MUTATIONS = [
         "rotor inertia",
         "scaling the masses leaves the rotors as they are",
         ("D-29",),
-        lambda: patched(farhand.rigs.dual_arm, "scale_mass", _bodies_only),
+        lambda: patched(farhand.rigs.dual_arm_robots, "scale_mass", _bodies_only),
     ),
 ]
