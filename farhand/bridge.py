@@ -10,6 +10,7 @@ import numpy as np
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
 from farhand.coupling.trial import UNANSWERED, admit, failure, told
+from farhand.errors import BadValue
 from farhand.safety import Trip
 from farhand.station import Station
 from farhand.telemetry import Telemetry
@@ -89,6 +90,8 @@ class Bridge(ABC):
     """
 
     def __init__(self, a: End, b: End, period_ns: int) -> None:
+        if not period_ns >= 1:
+            raise BadValue(f"a bridge has a period of {period_ns} ns; it must be positive")
         self.a, self.b, self.period_ns = a, b, period_ns
         self.stations = (a.station, b.station)
         self._last_ns = 0

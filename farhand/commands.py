@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import deque
 from dataclasses import dataclass, field
+from numbers import Real
 
 from farhand.errors import BadValue, UnknownName
 
@@ -66,6 +68,10 @@ class Commands:
         """Ask for a command at the next tick boundary, or at the first one from ``at_ns`` on, [ns]."""
         if name not in NAMES:
             raise UnknownName("command", name, NAMES)
+        if not isinstance(path, str):
+            raise BadValue(f"the path of a parameter is a text, such as 'wall.stiffness', not {path!r}")
+        if at_ns is not None and not (isinstance(at_ns, Real) and abs(at_ns) < math.inf):
+            raise BadValue(f"at_ns = {at_ns!r} is not a time in nanoseconds")
         request = Request(name, path, value)
         if at_ns is None:
             self._now.append(request)

@@ -18,6 +18,7 @@ import numpy as np
 
 from farhand.control.trajectory import Path
 from farhand.errors import BadValue, Mismatch
+from farhand.parameters import declared
 from farhand.recording.columns import component_units
 from farhand.rigs import Options, Rig, build_rig, rig_names
 from farhand.telemetry import Reader
@@ -94,17 +95,24 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         super().reset(seed=seed)
         self._build(int(self.np_random.integers(2**31)))
         assert self.rig is not None
-        self._count, self._drag = 0, np.zeros(3)
+        self._count, self._drag, self._begun = 0, np.zeros(3), True
         self.rig.session.run(self._dt)
         start = self._latest("follower")["position_tool_in_world"]
         self._goal = start + self.np_random.uniform(-REACH, REACH, 3)
         return self._observe(), self._info()
 
     def step(self, action: Array) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
-        """Move the hand for one step of the agent while the loop inside runs at its own rate."""
-        assert self.rig is not None
+        """Move the hand for one step of the agent while the loop inside runs at its own rate.
+
+        Raises:
+            BadValue: the action is not three finite numbers; faster ones than the space has are cut to it.
+            Mismatch: there is no episode, before the first reset or after close.
+        """
+        if self.rig is None or not self._begun:
+            raise Mismatch("there is no episode to step: call reset() first, also after close()")
+        moved = _velocity(action) * self._dt
         self._count += 1
-        self._drag = self._drag + np.clip(action, -SPEED, SPEED) * self._dt
+        self._drag = np.clip(self._drag + moved, *self._furthest)
         self.rig.session.commands.post("set", "hand.drag", self._drag.tolist())
         self.rig.session.run(self._dt)
         self.rig.metrics.pull()
@@ -114,6 +122,7 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
 
     def close(self) -> None:
         """Give back what the rig holds."""
+        self._begun = False
         if self.rig is not None:
             self.rig.close()
             self.rig = None
@@ -128,6 +137,8 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
             raise Mismatch(f"rig {self._name!r} has no hand that an agent could move")
         hand.path = Path()  # the agent moves it, not the scenario
         hand.refresh()
+        range_of = declared(self.rig.session.parameters, "hand.drag")
+        self._furthest = range_of["low"], range_of["high"]  # [m]
         self._reader = Reader(self.rig.session.telemetry.path)
         self._stations = [station.name for station in self.rig.session.stations]
 
@@ -167,6 +178,17 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
             "time": self.rig.session.now_ns * 1e-9,
             "trips": [record.trip.reason for record in self.rig.session.trips],
         }
+
+
+def _velocity(action: Array) -> Array:
+    """An action as the hand's velocity, cut to what the agent may ask for, [m/s]."""
+    try:
+        asked = np.asarray(action, dtype=float)
+    except (TypeError, ValueError):
+        raise BadValue(f"action {action!r} is not three numbers, [m/s]") from None
+    if asked.shape != (3,) or not np.isfinite(asked).all():
+        raise BadValue(f"action {action!r} is not three finite numbers, [m/s]")
+    return np.clip(asked, -SPEED, SPEED)
 
 
 def register() -> None:

@@ -54,6 +54,7 @@ def assign(root: object, path: str, value: object) -> object:
 def assign_all(root: object, settings: Iterable[tuple[str, object]]) -> None:
     """Set several parameters, then let the parts derive what depends on them; a refusal changes nothing."""
     changes: list[tuple[object, str, object]] = []
+    settings = list(settings)
     for path, value in settings:
         owners, name = _find(root, path)
         for owner in owners:
@@ -64,10 +65,13 @@ def assign_all(root: object, settings: Iterable[tuple[str, object]]) -> None:
     _set(changes)
     try:
         _refresh(changes)
-    except FarhandError:  # values that do not go together
+    except Exception as error:  # values that do not go together; a user's part may raise anything
         _set(before[::-1])
         _refresh(before)
-        raise
+        if isinstance(error, FarhandError):
+            raise
+        asked = ", ".join(f"{path} = {value}" for path, value in settings)
+        raise BadValue(f"{asked} led to {type(error).__name__}: {' '.join(str(error).split())}") from error
 
 
 def validate(part: object, name: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +14,7 @@ import numpy as np
 from farhand.bridge import Bridge
 from farhand.clock import Clock, VirtualClock
 from farhand.commands import Commands, Logged, Request
-from farhand.errors import FarhandError
+from farhand.errors import BadValue, FarhandError
 from farhand.parameters import assign
 from farhand.realtime import Cycle, Deadlines, Meter
 from farhand.safety import Trip
@@ -120,7 +122,16 @@ class Session:
         self._in_step, self._base_ns = False, min((part.period_ns for part in self.parts), default=0)
 
     def run(self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5) -> None:
-        """Run on for ``seconds``, calling ``between`` outside the ticks every ``every`` seconds or so."""
+        """Run on for ``seconds``, calling ``between`` outside the ticks every ``every`` seconds or so.
+
+        Raises:
+            BadValue: one of the times is negative or not a number, or there is nothing to run.
+        """
+        for what, value in (("seconds", seconds), ("every", every)):
+            if not (isinstance(value, Real) and 0.0 <= value < math.inf):
+                raise BadValue(f"{what} = {value!r} of a session's run must be a number of seconds, 0 or more")
+        if not self.parts:
+            raise BadValue("a session without stations and bridges has nothing to run")
         end_ns = self.now_ns + round(seconds * 1e9)
         pause_ns = self.now_ns + round(every * 1e9)
         self._in_step = len({(part.period_ns, part.next_ns) for part in self.parts}) == 1

@@ -11,7 +11,8 @@ from farhand.control.controller import Asked, Controller, Target
 from farhand.control.joint_units import joint_units
 from farhand.control.torque import TorqueController
 from farhand.coupling import Side
-from farhand.errors import Mismatch
+from farhand.coupling.trial import told
+from farhand.errors import BadValue, Mismatch
 from farhand.plants import Brake, JointTorque, Plant, SimulatedPlant
 from farhand.safety import Guard
 from farhand.sensing.observer import MomentumObserver
@@ -43,6 +44,8 @@ class Contribution:
 class Station:
     """Reads a plant, keeps its model up to date, has a controller do what couplings ask for, and guards all of it.
 
+    A plant that raises trips the guard with the reason; it goes on being read, and is told to stop, in every tick.
+
     Args:
         name: of the station in the rig.
         role: ``"leader"`` or ``"follower"``.
@@ -70,6 +73,8 @@ class Station:
         controller: Controller | None = None,
         observer: MomentumObserver | None = None,
     ) -> None:
+        if not period_ns >= 1:
+            raise BadValue(f"station {name!r} has a period of {period_ns} ns; it must be positive")
         self.controller = controller or TorqueController(arm, rest, period_ns, Brake in plant.accepts)
         commands = self.controller.commands
         if commands not in plant.accepts:
@@ -147,15 +152,19 @@ class Station:
 
     def sense(self, now_ns: int) -> None:
         """Read the plant; an unfit sample leaves the model at the last good state."""
-        sample = self.plant.read(now_ns)
-        self._sampled_ns = sample.time_ns
-        self.valid = self.guard.check(sample, now_ns)
-        if self.valid:
-            self.arm.motion[:] = sample.motion
-            self.arm.compute()
-            self.guard.check_tool(self.arm.position, now_ns)
-            self.side.age = (now_ns - sample.time_ns) * 1e-9
-        self._wrench = sample.wrench if self.valid and self.guard.wrench_valid else None
+        try:
+            sample = self.plant.read(now_ns)
+            self._sampled_ns = sample.time_ns
+            self.valid = self.guard.check(sample, now_ns)
+            if self.valid:
+                self.arm.motion[:] = sample.motion
+                self.arm.compute()
+                self.guard.check_tool(self.arm.position, now_ns)
+                self.side.age = (now_ns - sample.time_ns) * 1e-9
+            self._wrench = sample.wrench if self.valid and self.guard.wrench_valid else None
+        except Exception as error:  # a user's plant may raise anything, and give anything for a sample
+            self.valid, self._wrench = False, None
+            self.guard.stop(now_ns, "invalid", f"reading the plant led to {told(error)}")
         self.side.wrench = self._wrench if self.observer is None else self._observe(self.observer)
         if self._can_fail and (fault := getattr(self.plant, "fault", None)):
             self.guard.stop(now_ns, "plant", fault)
@@ -182,7 +191,10 @@ class Station:
         command = controller.step(asked, now_ns)
         if not self._fit(now_ns):
             controller.give_up()
-        self.plant.write(command, now_ns)
+        try:
+            self.plant.write(command, now_ns)
+        except Exception as error:  # a user's plant may raise anything; the stop is written in the ticks that follow
+            guard.stop(now_ns, "invalid", f"commanding the plant led to {told(error)}")
         self._publish(now_ns, 3 if asked.tripped else 1 if controller.holding else 2 if asked.gain > 0.0 else 0)
 
     def _fit(self, now_ns: int) -> bool:

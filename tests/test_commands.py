@@ -107,3 +107,13 @@ def test_the_log_is_bounded_and_says_how_much_it_forgot():
     assert commands.forgotten + len(commands.log) == 25_000
     assert len(commands.log) >= MOST_LOGGED
     assert commands.log[-1].tick == 24_999
+
+
+@pytest.mark.parametrize("wrong", [{"path": None}, {"path": 5}, {"at_ns": float("nan")}, {"at_ns": "7"}])
+def test_a_command_that_could_not_be_carried_out_is_refused_where_it_is_posted(wrong):
+    """A path that is no text used to end the loop; a time that is none used to keep all later ones from being due."""
+    commands = Commands()
+    with pytest.raises(BadValue):
+        commands.post("set", **{"path": "wall.stiffness", "value": 1.0} | wrong)
+    commands.post("stop", at_ns=5)
+    assert names(commands, 5) == ["stop"]

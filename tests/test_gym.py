@@ -78,3 +78,36 @@ def test_a_rate_that_makes_no_sense_is_refused():
     """One line, with the limits."""
     with pytest.raises(BadValue, match="rate = 0 Hz"):
         farhand.gym.RigEnv("dual-arm", rate=0.0)
+
+
+@pytest.mark.parametrize("action", [np.full(3, np.nan), [np.inf, 0.0, 0.0], 0.1, np.zeros(2), np.zeros((1, 3)), "up"])
+def test_an_action_that_is_not_three_numbers_is_refused_and_the_next_one_still_moves_the_hand(env, action):
+    """One NaN used to stay in the hand's place: every later action was refused where nobody looked."""
+    env.reset(seed=1)
+    with pytest.raises(BadValue, match="three"):
+        env.step(action)
+    env.step(np.array([0.2, 0.0, 0.0]))
+    np.testing.assert_allclose(env.rig.session.parameters["hand"].drag, [0.004, 0.0, 0.0])
+
+
+def test_the_hand_stays_within_what_it_may_be_dragged_and_turns_back_at_once(env):
+    """Beyond its range it used to stand still in silence, and to be dragged back as long as it had been dragged on."""
+    env.reset(seed=1)
+    env._drag = np.array([1.999, 0.0, 0.0])
+    env.step(np.array([0.2, 0.0, 0.0]))
+    hand = env.rig.session.parameters["hand"]
+    assert hand.drag[0] == 2.0
+    env.step(np.array([-0.2, 0.0, 0.0]))
+    np.testing.assert_allclose(hand.drag[0], 1.996)
+
+
+def test_a_step_without_an_episode_says_what_is_missing(env):
+    """Before the first reset, and after close; a reset opens it again."""
+    with pytest.raises(Mismatch, match="reset"):
+        env.step(np.zeros(3))
+    env.reset(seed=1)
+    env.close()
+    with pytest.raises(Mismatch, match="reset"):
+        env.step(np.zeros(3))
+    env.reset(seed=1)
+    env.step(np.zeros(3))

@@ -211,3 +211,19 @@ def test_a_whole_number_as_default_of_a_float_is_a_float():
     assert assign(part, "count", "2") == 2
     with pytest.raises(BadValue, match="whole number"):
         assign(part, "count", "2.5")
+
+
+def test_a_part_whose_refresh_raises_anything_keeps_its_old_value():
+    """A user's own part: what it raised becomes a refusal with the path, and the session's loop goes on."""
+
+    @dataclass
+    class Own:
+        period: float = parameter(1.0, "s", "period", 0.0, 10.0)
+
+        def refresh(self) -> None:
+            self.rate = 1.0 / self.period
+
+    own = Own()
+    with pytest.raises(BadValue, match=r"own\.period = 0.* ZeroDivisionError"):
+        assign({"own": own}, "own.period", 0.0)
+    assert own.period == own.rate == 1.0

@@ -7,6 +7,7 @@ import pytest
 
 from farhand.bridge import DirectBridge
 from farhand.coupling import PositionPosition
+from farhand.errors import BadValue
 from farhand.robots import Placement, load_robot
 from farhand.session import Session
 from farhand.station import Station
@@ -189,3 +190,23 @@ def test_a_session_may_have_several_couplings(devices, session_of):
     session.commands.post("engage")
     session.run(0.3)
     assert all(bridge.engagement.gain == 1.0 for bridge in bridges)
+
+
+@pytest.mark.parametrize("seconds", [-0.05, float("nan"), float("inf"), "1", None])
+def test_a_time_to_run_that_is_none_is_refused_and_changes_nothing(devices, session_of, seconds):
+    """A negative one used to turn the session's time back while its parts stayed where they were."""
+    world, stations = devices()
+    session = session_of(stations, worlds=[world])
+    session.run(0.1)
+    with pytest.raises(BadValue, match="seconds"):
+        session.run(seconds)
+    with pytest.raises(BadValue, match="every"):
+        session.run(0.1, every=seconds)
+    session.run(0.0)
+    assert (session.now_ns, session.ticks) == (100 * MS, 100)
+
+
+def test_a_session_of_nothing_says_so(session_of):
+    """In one line, when it is to run."""
+    with pytest.raises(BadValue, match="nothing to run"):
+        session_of([]).run(0.1)

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.errors import Mismatch
+from farhand.bridge import DirectBridge
+from farhand.coupling import PositionPosition
+from farhand.errors import BadValue, Mismatch
 from farhand.plants import JointTorque, SimulatedPlant
 from farhand.plants.plant import Command
 from farhand.rigs import Options, build_rig
-from farhand.robots import load_robot
+from farhand.robots import Placement, load_robot
 from farhand.robots.edits import scale_mass
 from farhand.safety import Guard
 from farhand.session import Session
@@ -18,7 +20,7 @@ from farhand.station import MODES, Station
 from farhand.telemetry import Reader
 from farhand.world import ForceHand, ForcePulse, Placed, World
 
-UR5E = load_robot("ur5e")
+UR5E, POINT3 = load_robot("ur5e"), load_robot("point3")
 PUSH = (0.0, 0.0, -20.0, 0.0, 0.0, 0.0)
 PEN_UNITS = ["m, rad", "m/s, rad/s", "N, N·m"]
 
@@ -164,3 +166,59 @@ def test_slides_are_recorded_in_metres_and_newtons(scenario, side, units):
     rig.close()
     said = {channel["name"]: channel["unit"] for channel in described}
     assert [said[name] for name in ("q", "v", "torque_commanded")] == units
+
+
+class Breaking:
+    """A user's plant whose cable comes loose in the tick 50, for 30 ticks."""
+
+    def __init__(self, plant: SimulatedPlant, method: str, answer: object = None) -> None:
+        self.plant, self.method, self.answer, self.calls = plant, method, answer, 0
+
+    def __getattr__(self, name: str):
+        return getattr(self.plant, name)
+
+    def _pass(self, method: str, *arguments):
+        self.calls += method == self.method
+        if method == self.method and 50 < self.calls <= 80:
+            if self.answer is not None:
+                return self.answer
+            raise OSError("loose cable")
+        return getattr(self.plant, method)(*arguments)
+
+    def read(self, now_ns: int):
+        return self._pass("read", now_ns)
+
+    def write(self, command: Command, now_ns: int) -> None:
+        self._pass("write", command, now_ns)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "said"),
+    [("read", None, "OSError: loose cable"), ("write", None, "OSError: loose cable"), ("read", "sample", "time_ns")],
+)
+def test_a_plant_that_raises_stops_its_station_and_the_other_one_goes_on(method, answer, said):
+    """With the reason; the run goes to its end, both arms come to rest, and a reset brings the station back."""
+    world = World({"one": Placed(POINT3), "two": Placed(POINT3, Placement((0.3, 0.0, 0.0)))}, gravity=0.0)
+    stations = [Station.of(world, name, role, gravity=0.0) for name, role in (("one", "leader"), ("two", "follower"))]
+    stations[1].plant = Breaking(stations[1].plant, method, answer)
+    session = Session(stations, [DirectBridge(PositionPosition(), *stations)], [world])
+    session.commands.post("engage")
+    session.commands.post("reset", at_ns=200_000_000)
+    session.run(0.15)
+    assert [record.where for record in session.trips] == ["two"]
+    assert session.trips[0].trip.kind == "invalid" and said in session.trips[0].trip.reason
+    assert stations[0].guard.trip is None and session.bridges[0].engagement.wanted is False
+    session.run(0.15)
+    assert len(session.trips) == 1 and stations[1].guard.trip is None and stations[1].valid
+    session.close()
+
+
+@pytest.mark.parametrize("period_ns", [0, -1])
+def test_a_period_that_is_not_positive_is_refused(period_ns):
+    """In one line, for a station and for a bridge; it used to be a division by zero, or a loop without end."""
+    world = World({"one": Placed(POINT3), "two": Placed(POINT3, Placement((0.3, 0.0, 0.0)))}, gravity=0.0)
+    stations = [Station.of(world, name, role, gravity=0.0) for name, role in (("one", "leader"), ("two", "follower"))]
+    with pytest.raises(BadValue, match="positive"):
+        Station("one", "leader", stations[0].plant, stations[0].arm, Guard(), period_ns=period_ns)
+    with pytest.raises(BadValue, match="positive"):
+        DirectBridge(PositionPosition(), *stations, period_ns=period_ns)

@@ -280,7 +280,7 @@ def _one(rig: Rig, length: float | None, record: Path | None, around: Furniture)
             while other is None:
                 try:
                     with in_real_time(session, around.core) as grants:
-                        session.run((length or FOREVER) - 1e-9 * session.now_ns, desk, PAGE_PERIOD)
+                        session.run(max(0.0, (length or FOREVER) - 1e-9 * session.now_ns), desk, PAGE_PERIOD)
                     break
                 except Anew as wish:
                     other = _other(rig, wish.wishes, desk)

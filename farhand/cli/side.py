@@ -29,7 +29,7 @@ from farhand.errors import BadValue, LinkError, Mismatch
 from farhand.link.key import open_to_others, read_key
 from farhand.link.line import Line, Wire
 from farhand.link.seal import Seal
-from farhand.link.udp import UdpWire, parse_address
+from farhand.link.udp import UdpWire, parse_address, written
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.one_side import terms_of
 
@@ -99,6 +99,8 @@ def _wire(side: str, wanted: Wanted) -> Wire:
         if side == "leader" and wanted.listen is not None:
             raise BadValue("--listen of a leader is for Zenoh; over UDP a leader connects")
         address = parse_address(place, flag)
+        if side == "leader" and address[1] == 0:
+            raise BadValue(f"{flag} {place!r}: nobody can be reached at port 0; name the follower's, such as 7400")
         return UdpWire(connect=address) if side == "leader" else UdpWire(listen=address)
     from farhand.link.zenoh import ZenohWire
 
@@ -109,8 +111,7 @@ def _wire(side: str, wanted: Wanted) -> Wire:
 
 def _where(line: Line, wanted: Wanted) -> str:
     if isinstance(line.wire, UdpWire):
-        host, port = line.wire.address
-        return f"follower of {wanted.rig} listens at {host}:{port} for a leader with the key"
+        return f"follower of {wanted.rig} listens at {written(*line.wire.address)} for a leader with the key"
     return f"follower of {wanted.rig} waits on Zenoh for a leader with the key"
 
 
@@ -165,7 +166,8 @@ def _run(rig: Rig, line: Line, length: float | None, wanted: Wanted) -> Outcome:
             wall = time.perf_counter() - began
             _bridge(rig).leave(session.now_ns)
         desk.pull()
-    return Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped, tuple(grants))
+    unrecorded = recording.stopped or _missing(wanted.record)
+    return Outcome(time_of(session) / 1e9, wall, bool(interrupted), unrecorded, tuple(grants))
 
 
 def _conclude(rig: Rig, line: Line, outcome: Outcome, wanted: Wanted) -> int:
@@ -176,6 +178,11 @@ def _conclude(rig: Rig, line: Line, outcome: Outcome, wanted: Wanted) -> int:
     _say_recording(wanted.record, outcome)
     invalid = any(trip["kind"] == "invalid" for trip in result["trips"])
     return 2 if invalid or outcome.unrecorded is not None else 0
+
+
+def _missing(record: Path | None) -> str | None:
+    """Why there is no recording where one was written: its writer goes on in a file that somebody removes."""
+    return None if record is None or record.exists() else f"{record} was removed while it was written"
 
 
 def _say_recording(record: Path | None, outcome: Outcome) -> None:

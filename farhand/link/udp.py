@@ -29,6 +29,11 @@ def parse_address(text: str, flag: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def written(host: str, port: int) -> str:
+    """Host and port as :func:`parse_address` reads them: an IPv6 address stands in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class UdpWire:
     """One UDP socket. A listening side answers to wherever the last datagram of its peer came from.
 
@@ -55,7 +60,7 @@ class UdpWire:
             self._socket.bind(place if listen is not None else ("", 0))
         except OSError as error:
             self._socket.close()
-            raise LinkError(f"cannot listen at {place[0]}:{place[1]}: {error.strerror or error}") from None
+            raise LinkError(f"cannot listen at {written(*place[:2])}: {error.strerror or error}") from None
         self.unsent = 0
         self._buffer = bytearray(LARGEST)
         self._view = memoryview(self._buffer)

@@ -7,6 +7,7 @@ finds it, and hands the newest command to the client: a call of the client may w
 from __future__ import annotations
 
 import math
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +33,10 @@ SPEEDING = (JointVelocity, Brake)
 
 RUNNING = 7
 """Robot mode in which an arm can move."""
+
+RTDE_PORT = 30004
+ANSWER = 3.0
+"""How long a controller has to answer the first question, [s]."""
 
 
 @dataclass
@@ -307,7 +312,27 @@ def _connect(host: str) -> tuple[Any, Any]:
         from rtde_receive import RTDEReceiveInterface
     except ImportError:
         raise FileError("a UR arm needs the package ur_rtde: pip install 'farhand[ur]'") from None
+    _ask_version(host)
     try:
         return RTDEReceiveInterface(host), RTDEControlInterface(host)
     except Exception as error:  # the client raises several kinds
-        raise FileError(f"no UR controller at {host}: {' '.join(str(error).split())}") from None
+        raise FileError(f"the UR controller at {host} refuses the client: {' '.join(str(error).split())}") from None
+
+
+def _ask_version(host: str) -> None:
+    """Ask for RTDE version 2 once, by hand: the client would wait for ever at a port that is open and says nothing.
+
+    Raises:
+        FileError: nothing answers in time, or not as a controller does.
+    """
+    try:
+        with socket.create_connection((host, RTDE_PORT), ANSWER) as asking:
+            asking.sendall(bytes((0, 5, ord("V"), 0, 2)))
+            answer = asking.recv(4)
+    except TimeoutError:
+        raise FileError(f"no UR controller at {host}: port {RTDE_PORT} does not answer within {ANSWER:g} s") from None
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"no UR controller at {host}: port {RTDE_PORT}: {why}") from None
+    if answer[2:3] != b"V":
+        raise FileError(f"no UR controller at {host}: port {RTDE_PORT} does not speak RTDE")

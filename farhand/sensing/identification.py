@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from farhand.errors import BadValue, UnknownName
+from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.sensing.misread import check_axes, check_orientation, drifting, mounting, scattered, spikes
 from farhand.sensing.poses import Poses, advice_on, at_rest, check_poses, poses_of
 from farhand.sensing.readings import Readings
@@ -94,7 +94,7 @@ def identify(
         sensor_id: name of the sensor.
 
     Raises:
-        BadValue: the poses do not determine the result, or there is no mass to be found.
+        FarhandError: the poses do not determine the result, there is no mass, or gravity is not above zero.
         UnknownName: no such weighting.
     """
     if weighting not in WEIGHTINGS:
@@ -166,6 +166,8 @@ class _Fit:
     """Gauss–Newton on the parameters (m, μ, b_f, b_τ [, ψ] [, a]); linear, hence one step, without ψ."""
 
     def __init__(self, poses: Poses, gravity: float, yaw: bool, thermal: bool) -> None:
+        if not 0.0 < gravity < np.inf:
+            raise OutOfRange("gravity", gravity, 0.0, np.inf, "m/s²")
         self.poses, self.gravity, self.yaw, self.thermal = poses, gravity, yaw, thermal
         self.size = _FIXED + yaw + 6 * thermal
         temperature = poses.temperature if thermal else None

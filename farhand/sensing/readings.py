@@ -48,6 +48,32 @@ class Readings:
     header: tuple[str, ...] = COLUMNS
     others: dict[str, list[str]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Take lists for arrays, and nothing that a calibration would turn into a wrong number in silence.
+
+        Raises:
+            BadValue: something is not a number, of another length than the rest, or no quaternion.
+        """
+        n = len(self.time)
+        for name, shape in (("time", (n,)), ("quaternion", (n, 4)), ("wrench", (n, 6)), ("temperature", (n,))):
+            given = getattr(self, name)
+            if name == "temperature" and given is None:
+                continue
+            try:
+                values = np.asarray(given, dtype=float)
+            except (TypeError, ValueError):
+                raise BadValue(f"{name} of readings holds something that is not a number") from None
+            if values.shape != shape:
+                raise BadValue(f"{name} of {n} readings must have the shape {shape}, not {values.shape}")
+            if not np.isfinite(values).all():
+                first = int(np.flatnonzero(~np.isfinite(values.reshape(n, -1)).all(axis=1))[0])
+                raise BadValue(f"{name} of reading {first + 1} is not a finite number")
+            object.__setattr__(self, name, values)
+        length = np.linalg.norm(self.quaternion, axis=1)
+        wrong = np.flatnonzero(np.abs(length - 1.0) > QUATERNION_TOLERANCE)
+        if len(wrong):
+            raise BadValue(f"the quaternion of reading {wrong[0] + 1} has length {length[wrong[0]]:.4g}, not 1")
+
     def __len__(self) -> int:
         return len(self.time)
 

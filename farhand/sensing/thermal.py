@@ -32,9 +32,15 @@ def fit_line(x: Array, y: Array) -> Line:
     """Ordinary least squares in closed form.
 
     Raises:
-        BadValue: fewer than two different x.
+        BadValue: fewer than two different x, or something that is not a number.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise BadValue(f"a line needs as many values as temperatures, not {y.shape} and {x.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise BadValue("a line needs finite temperatures and values")
+    if not len(x):
+        raise BadValue("a line needs at least two different temperatures")
     dx, dy = x - x.mean(), y - y.mean()
     spread = float(dx @ dx)
     if len(x) < 2 or not spread > 0.0:

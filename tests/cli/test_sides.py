@@ -47,6 +47,7 @@ def test_a_key_is_made_once_for_its_owner_alone(farhand_command, key):
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--seconds", "0"), "--seconds = 0 is outside"),
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--patience", "0.1"), "no follower with this key answers"),
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--listen", "127.0.0.1:0"), "over UDP a leader connects"),
+        (("leader", "dual-arm", "--connect", "127.0.0.1:0"), "nobody can be reached at port 0"),
         (("follower", "dual-arm", "--transport", "zenoh"), "over Zenoh needs --listen"),
     ],
 )
@@ -111,3 +112,23 @@ def test_a_follower_nobody_leads_stands_still_and_reports_it(farhand_command, ke
     result = json.loads((tmp_path / "f.json").read_text())
     assert (result["side"], result["link"]["agreed"], result["link"]["datagrams"]["opened"]) == ("follower", False, 0)
     assert result["metrics"]["follower_speed_max"]["value"] < 1e-2
+
+
+def test_a_recording_that_somebody_removed_is_not_reported_as_there(farhand_command, key, tmp_path, monkeypatch):
+    """Exit code 2, with its name."""
+    from farhand.cli import side
+
+    record, real = tmp_path / "gone.mcap", side.recording_of
+
+    def removed(*words):
+        recording = real(*words)
+        close = recording.close
+        recording.close = lambda: (close(), record.unlink())
+        return recording
+
+    monkeypatch.setattr(side, "recording_of", removed)
+    words = ("follower", "dual-arm", "--listen", "127.0.0.1:0", "--key", key, "--headless", "--seconds", "0.05")
+    said = farhand_command(*words, "--record", record)
+    assert said.code == 2
+    assert "gone.mcap was removed while it was written" in said.err
+    assert "recording:" not in said.out

@@ -280,3 +280,21 @@ def test_nothing_is_left_to_compile_in_the_midst_of_a_run():
             solver.solve(Pose(spread, turned), start)
     assert solver.branch(fixed) >= 0 and solver.elbow_height(fixed) > 0.0
     assert {stage.__name__: len(stage.overloads) for stage in stages} == before
+
+
+def test_arrays_of_the_wrong_shape_never_reach_compiled_code():
+    """It reads beyond their end: a position of two numbers used to be "solved" with whatever stood behind them."""
+    solver, model = arm("ur5e")
+    q = np.full(6, 0.1)
+    for position, rotation in ((np.zeros(2), np.eye(3)), (np.zeros((3, 1)), np.eye(3)), (np.zeros(3), np.eye(2))):
+        with pytest.raises(BadValue, match="shape"):
+            solver.solve(Pose(position, rotation), q)
+    for pose in ("here", (np.zeros(3), np.eye(3)), Pose("abc", np.eye(3))):
+        with pytest.raises(BadValue, match="pose"):
+            solver.solve(pose, q)
+    for ask in (solver.branch, solver.elbow_height):
+        with pytest.raises(BadValue, match="6 values"):
+            ask(q[:3])
+    pose = model.pose(q)
+    given = Pose(pose.position.tolist(), np.asfortranarray(pose.rotation))
+    assert solver.solve(given, q.tolist()).status == "solved"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -221,3 +224,20 @@ def test_virtual_time_and_a_real_arm_do_not_go_together():
     """Refused before anything connects."""
     with pytest.raises(Mismatch, match="wall time"):
         build_rig("dual-arm", Options(settings=[("rig.leader_plant", "ur:127.0.0.1")]))
+
+
+@pytest.mark.parametrize(("words", "complaint"), [(b"", "does not answer within"), (b"SSH-2.0", "does not speak RTDE")])
+def test_a_port_that_is_open_but_no_controller_is_one_clear_line(robot, monkeypatch, words, complaint):
+    """The client alone would wait for ever."""
+    monkeypatch.setattr("farhand.plants.ur.ANSWER", 0.2)
+    host = "127.255.255.2"
+    with socket.create_server((host, 30004)) as server, ExitStack() as kept:
+
+        def answer() -> None:
+            kept.enter_context(server.accept()[0]).sendall(words)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(FileError, match=complaint):
+            UrPlant("leader", host, robot)
+        thread.join()

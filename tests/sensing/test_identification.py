@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
 
-from farhand.errors import BadValue, UnknownName
+from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.sensing import Readings, identify
 from tests.sensing.ft_data import NOISE, Truth, random_truth, recording
 
@@ -226,3 +226,12 @@ def test_an_unknown_weighting_is_answered_with_the_known_ones():
     rng = np.random.default_rng(14)
     with pytest.raises(UnknownName, match="auto, pose, sample"):
         identify(recording(random_truth(rng), Rotation.random(8, rng=rng), 2, rng), weighting="best")
+
+
+@pytest.mark.parametrize("gravity", [0.0, -9.81, np.nan, np.inf])
+def test_a_gravity_that_is_not_above_zero_is_refused(gravity):
+    """A negative one used to give a negative mass without a word, the others an error of the linear algebra."""
+    rng = np.random.default_rng(2)
+    readings = recording(random_truth(rng), Rotation.random(8, rng=rng), 4, rng)
+    with pytest.raises(OutOfRange, match="gravity"):
+        identify(readings, gravity=gravity)

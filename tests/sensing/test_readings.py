@@ -73,3 +73,23 @@ def test_the_line_that_is_named_is_the_one_an_editor_shows(readings, tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(lines))
     with pytest.raises(BadValue, match="line 7: tz is not a number: 'oops'"):
         read_readings(tmp_path / "a.csv")
+
+
+def test_readings_made_from_arrays_are_held_to_the_same_rules_as_a_file(readings):
+    """A quaternion of length 2 used to give a quarter of the mass without a word."""
+    time, turn, wrench = readings.time, readings.quaternion, readings.wrench
+    lists = Readings(time.tolist(), turn.tolist(), wrench.tolist())
+    np.testing.assert_array_equal(lists.up, readings.up)
+    hole = wrench.copy()
+    hole[3, 2] = np.nan
+    wrong = [
+        ((time, 2.0 * turn, wrench), "quaternion of reading 1 has length 2"),
+        ((time, turn, hole), "wrench of reading 4 is not a finite number"),
+        ((time, turn, wrench[:, :5]), r"shape \(20, 6\)"),
+        ((time[:-1], turn, wrench), r"shape \(19, 4\)"),
+        ((time, turn, [["x"] * 6] * 20), "not a number"),
+        ((time, turn, wrench, time[:3]), "temperature"),
+    ]
+    for parts, said in wrong:
+        with pytest.raises(BadValue, match=said):
+            Readings(*parts)

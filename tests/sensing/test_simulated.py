@@ -109,6 +109,13 @@ def test_runs_with_unlike_intercepts_have_one_slope():
             bad()
 
 
+@pytest.mark.parametrize(("x", "y"), [([], []), ([1.0, 2.0, 3.0], [1.0, 2.0]), ([1.0, 2.0], [1.0, np.nan])])
+def test_a_line_through_what_is_no_pairs_of_numbers_is_refused(x, y):
+    """A value that is not a number used to give a slope that is none, the others an error of NumPy's."""
+    with pytest.raises(BadValue, match="line needs"):
+        fit_line(x, y)
+
+
 def test_a_thermometer_speaks_in_steps_and_repeats_itself():
     """Sixteenths of a degree, a new value every 0.75 s, flicker where a value lies between two steps."""
     time = np.arange(0.0, 60.0, 0.01)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 
 import numpy as np
 
 from farhand.analysis.stability.sampled_law import SampledLaw
+from farhand.errors import BadValue, OutOfRange
 
 Array = np.ndarray
 
@@ -99,6 +101,13 @@ class Loop:
     delay: int = 0
     velocity_filter: float = 0.0
     reading: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Refuse a time between ticks, or a delay, that is none."""
+        if not 0.0 < self.period < np.inf:
+            raise OutOfRange("period", self.period, 0.0, np.inf, "s")
+        if not (isinstance(self.delay, Integral) and self.delay >= 0):
+            raise BadValue(f"delay = {self.delay} must be a whole number of ticks, 0 or more")
 
     @property
     def sides(self) -> tuple[tuple[Tool, Contact], tuple[Tool, Contact]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from farhand.errors import BadValue
+
 
 def passive_stiffness(
     damping: float, period: float, virtual_damping: float = 0.0, friction: float = 0.0, quantum: float = 0.0
@@ -22,7 +24,13 @@ def passive_stiffness(
         virtual_damping: B, rendered, [N·s/m].
         friction: f_c, dry, of the device, [N].
         quantum: Δ, of position, [m]; 0 for none.
+
+    Raises:
+        BadValue: the period is not above zero, or something is not a number.
     """
+    given = (damping, period, virtual_damping, friction, quantum)
+    if not period > 0.0 or any(math.isnan(value) for value in given):
+        raise BadValue(f"a passive stiffness needs numbers and a period above 0 s, not {given}")
     sampled = max(0.0, 2.0 * (damping - abs(virtual_damping)) / period)
     quantised = 2.0 * friction / quantum if quantum > 0.0 else math.inf
     return min(sampled, quantised)

@@ -8,7 +8,7 @@ import numpy as np
 
 from farhand.coupling import Coupling, Side
 from farhand.coupling.trial import complaint, told
-from farhand.errors import Mismatch
+from farhand.errors import BadValue, Mismatch
 from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
@@ -56,8 +56,12 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
         axis: unit vector in world, at the follower, into the wall.
 
     Raises:
+        BadValue: the axis is no unit vector.
         Mismatch: the law raises, or does not answer with numbers.
     """
+    axis = np.asarray(axis, dtype=float)
+    if axis.shape != (3,) or not abs(float(axis @ axis) - 1.0) < 1e-6:
+        raise BadValue(f"the axis of a sampled law must be a unit vector, not {axis.tolist()}")
     whole = probe_law(law, a, b)
     at_leader = law.mapping.matrix[:3, :3].T @ axis
     axes = np.zeros((2, 6))

@@ -121,7 +121,10 @@ def split(pose: Array | Pose) -> Pose:
     """
     if isinstance(pose, Pose):
         return pose
-    matrix = np.asarray(pose, dtype=float)
+    try:
+        matrix = np.asarray(pose, dtype=float)
+    except (TypeError, ValueError):
+        raise BadValue(f"a pose must be a 4 × 4 matrix or a Pose, not {type(pose).__name__}") from None
     if matrix.shape != (4, 4):
         raise BadValue(f"a pose must be a 4 × 4 matrix or a Pose, not an array of shape {matrix.shape}")
     return Pose(np.ascontiguousarray(matrix[:3, 3]), np.ascontiguousarray(matrix[:3, :3]))

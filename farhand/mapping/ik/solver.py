@@ -9,6 +9,8 @@ from farhand.mapping.ik.chain import Array, Chain, Pose, split
 from farhand.mapping.ik.solution import Solution
 from farhand.robots import Robot
 
+_VECTOR, _MATRIX = (3,), (3, 3)
+
 ELBOWS = {"above": 1.0, "below": -1.0, "any": 0.0}
 
 
@@ -53,7 +55,7 @@ class Solver:
         if elbow not in ELBOWS:
             raise UnknownName("elbow", elbow, ELBOWS)
         self.chain = Chain.of(robot)
-        chain = self.chain
+        chain, self._shape = self.chain, self.chain.home.shape
         family, points = family_of(chain)
         self.family = FAMILIES[family]
         if elbow != "any" and self.family == "none":
@@ -98,16 +100,19 @@ class Solver:
         """
         given, warm = split(pose), q_start is not None
         # Copies are of one kind, writable and in C order, whatever was given: another kind would be compiled for anew.
-        target = Pose(np.array(given.position, dtype=float), np.array(given.rotation, dtype=float, order="C"))
-        start = np.array(q_start, dtype=float) if warm else self.chain.home
-        if start.shape != self.chain.home.shape:
-            raise BadValue(f"q_start must have {self.chain.n} values, not {start.size}")
-        q = np.empty(self.chain.n)
-        code, position, rotation, steps = self._stages.follow(
-            self._arm, self._settings, target.position, target.rotation, start, warm, q
-        )
+        try:
+            p, R = np.array(given.position, dtype=float), np.array(given.rotation, dtype=float, order="C")
+            start = np.array(q_start, dtype=float) if warm else self.chain.home
+        except (TypeError, ValueError):
+            raise BadValue("a pose and q_start are made of numbers; one of them is not") from None
+        if p.shape != _VECTOR or R.shape != _MATRIX:  # compiled code would read beyond the end of a shorter one
+            raise BadValue(f"a Pose has a position of shape (3,) and a rotation of (3, 3), not {p.shape} and {R.shape}")
+        if start.shape != self._shape:
+            raise BadValue(f"q_start must have {self.chain.n} values, not an array of shape {start.shape}")
+        q = np.empty(self._shape)
+        code, position, rotation, steps = self._stages.follow(self._arm, self._settings, p, R, start, warm, q)
         if code < 0:
-            code, position, rotation, more = self._elsewhere(target, q, warm)
+            code, position, rotation, more = self._elsewhere(Pose(p, R), q, warm)
             steps = max(steps, more)
         return Solution(q, self._codes[code], position, rotation, steps)
 
@@ -141,8 +146,15 @@ class Solver:
 
         A change from one pose to the next is a flip: the arm went through a singularity.
         """
-        return int(self._stages.branch_of(self._arm, np.array(q, dtype=float)))
+        return int(self._stages.branch_of(self._arm, self._joints(q)))
 
     def elbow_height(self, q: Array) -> float:
         """How far the elbow is above the line from shoulder to wrist, [m]; 0 for an arm without a closed form."""
-        return float(self._stages.elbow_height(self._arm, np.array(q, dtype=float)))
+        return float(self._stages.elbow_height(self._arm, self._joints(q)))
+
+    def _joints(self, q: Array) -> Array:
+        """A copy of the joints for compiled code, which would read beyond the end of a shorter one."""
+        joints = np.array(q, dtype=float)
+        if joints.shape != self._shape:
+            raise BadValue(f"q must have {self.chain.n} values, not an array of shape {joints.shape}")
+        return joints

@@ -13,6 +13,7 @@ from scipy.linalg import expm
 from farhand.analysis.stability.cells import position_force, rendered_wall
 from farhand.analysis.stability.loop import HANDS, Contact, Loop, Mode, Tool, exponential
 from farhand.analysis.stability.onset import solution
+from farhand.errors import FarhandError, OutOfRange
 
 STILL = rendered_wall(0.0)
 
@@ -54,3 +55,10 @@ def test_dry_friction_counts_as_the_damping_that_takes_the_same_energy():
     extra = rubbed.leader.damping - 2.0
     assert np.pi * extra * 2.0 * np.pi * frequency * amplitude**2 == pytest.approx(4.0 * 0.5 * amplitude)
     assert rubbed.follower == loop.follower
+
+
+@pytest.mark.parametrize("wrong", [{"period": 0.0}, {"period": np.nan}, {"delay": -1}, {"delay": 2.5}])
+def test_a_period_or_a_delay_that_is_none_is_refused(wrong):
+    """A loop without time between its ticks used to be called stable."""
+    with pytest.raises(OutOfRange if "period" in wrong else FarhandError, match=next(iter(wrong))):
+        Loop(STILL, Tool(1.0), Tool(1.0), HANDS["soft"], **wrong)

@@ -10,6 +10,7 @@ from farhand.analysis.stability.cells import rendered_wall
 from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
 from farhand.analysis.stability.passive import passive_stiffness
 from farhand.analysis.stability.spectrum import stable
+from farhand.errors import BadValue
 
 
 def test_sampling_and_encoder_each_have_their_price():
@@ -27,3 +28,10 @@ def test_what_is_passive_is_stable_in_any_hand(hand):
     K = 0.98 * passive_stiffness(5.0, 1e-3)
     loop = Loop(rendered_wall(K), Tool(0.7, 5.0), Tool(1.0, 5.0), HANDS[hand], Contact(1000.0, 50.0))
     assert stable(loop)
+
+
+@pytest.mark.parametrize("given", [(1.0, 0.0), (1.0, -1e-3), (math.nan, 1e-3), (1.0, math.nan)])
+def test_numbers_that_are_none_are_refused(given):
+    """A damping that is not a number used to allow 0 N/m, as if that were known."""
+    with pytest.raises(BadValue, match="passive stiffness"):
+        passive_stiffness(*given)

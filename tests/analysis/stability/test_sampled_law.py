@@ -7,7 +7,7 @@ import pytest
 
 from farhand.analysis.stability.sampled_law import probe_law, probe_memory, sample_law
 from farhand.coupling import Admittance, PositionForce, PositionPosition, Side, Spring
-from farhand.errors import Mismatch
+from farhand.errors import BadValue, Mismatch
 from farhand.mapping import WorkspaceMapping
 
 X = np.array([1.0, 0.0, 0.0])
@@ -78,3 +78,10 @@ def test_a_law_that_cannot_be_probed_is_told_in_one_line(monkeypatch, step, told
     monkeypatch.setattr(law, "engage", lambda a, b: {}["pose"])
     with pytest.raises(Mismatch, match="raised KeyError: 'pose'"):
         probe_law(law, *sides())
+
+
+@pytest.mark.parametrize("axis", [[2.0, 0.0, 0.0], [0.0, 0.0, 0.0], [np.nan, 0.0, 0.0], [1.0, 0.0]])
+def test_an_axis_that_is_no_unit_vector_is_refused(axis):
+    """One twice as long used to give a law twice as stiff without a word."""
+    with pytest.raises(BadValue, match="unit vector"):
+        sample_law(PositionPosition(), *sides(), np.array(axis))
