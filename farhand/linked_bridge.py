@@ -48,7 +48,7 @@ class LinkEnd(End):
 
     The leader's end decides: it captures the offsets at engagement and sends them with the engagement's number; the
     follower's end takes over a number it has not seen. An end that hears nothing for too long parts, says so, and
-    stays apart until a new number comes.
+    stays apart until a new number comes; silence after a farewell is none to speak of.
 
     Args:
         station: the local station.
@@ -107,7 +107,7 @@ class LinkEnd(End):
         unheard = self._unheard(silent_ns)
         if self.playout is not None:
             self._play(self.playout, heard_ns)
-        if unheard is not None and self.trip is None:
+        if unheard is not None and self.trip is None and not endpoint.incoming.leaving:
             self.trip = Trip(now_ns, "link", unheard)
         if self.trip is not None or self.station.guard.trip is not None:
             self.engagement.release()

@@ -178,6 +178,11 @@ def _boolean(path: str, value: object) -> bool:
     return words[word]
 
 
+def one_or(size: int) -> str:
+    """How many numbers fill ``size`` places, in words: as many, or one for all."""
+    return "1 number" if size == 1 else f"1 or {size} numbers"
+
+
 def _numbers(path: str, value: Any, size: int) -> list[float]:
     """``value`` as ``size`` finite floats; one number fills them all."""
     try:
@@ -190,7 +195,7 @@ def _numbers(path: str, value: Any, size: int) -> list[float]:
     if len(numbers) == 1:
         numbers = numbers * size
     if len(numbers) != size:
-        raise BadValue(f"{path} takes 1 or {size} numbers, got {len(numbers)}")
+        raise BadValue(f"{path} takes {one_or(size)}, got {len(numbers)}")
     if not all(math.isfinite(number) for number in numbers):
         raise BadValue(f"{path} = {value} must be finite")
     return numbers

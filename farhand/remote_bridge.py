@@ -72,8 +72,9 @@ class RemoteBridge(Bridge):
         self.end.engagement.release()
 
     def leave(self, now_ns: int) -> None:
-        """Tell the other end that this side parts, a few times, for its session is over; ``now_ns`` [ns]."""
+        """Part for good and tell the other end so, a few times, for the session is over; ``now_ns`` [ns]."""
         self.release()
+        self.end.endpoint.outgoing.leaving = True
         for _ in range(FAREWELLS):
             self.end.tell(now_ns)
 

@@ -99,7 +99,7 @@ def test_a_vector_takes_its_components_or_one_number_for_all(tree, value, stored
         ("law.spring.stiffness", "stiff", BadValue, "is not a number"),
         ("law.spring.stiffness", "", BadValue, "is not a number"),
         ("law.spring.stiffness", None, BadValue, "is not a number"),
-        ("law.spring.stiffness", "1,2", BadValue, "takes 1 or 1 numbers, got 2"),
+        ("law.spring.stiffness", "1,2", BadValue, "takes 1 number, got 2"),
         ("law.spring.count", "2.5", BadValue, "whole number"),
         ("law.spring.count", 0, OutOfRange, "outside [1, 10]"),
         ("law.spring.on", "maybe", BadValue, "true or false"),

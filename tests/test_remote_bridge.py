@@ -56,12 +56,13 @@ def test_the_telemetry_has_the_links_numbers_and_nothing_of_the_other_sides():
 
 
 def test_a_side_that_ends_says_so_and_the_other_parts_before_it_wonders():
-    """One packet of a few is enough; no silence has to pass."""
+    """One packet of a few is enough; no silence has to pass, and the silence that follows is no fault."""
     leader, follower = two_sides(0.5, law="position-position", scenario="free", settings=[])
     assert follower.session.bridges[0].end.engagement.wanted
     leader.session.bridges[0].leave(leader.session.now_ns)
     follower.session.run(2 * TICK)
     assert not follower.session.bridges[0].end.engagement.wanted
+    follower.session.run(0.5)
     assert follower.session.trips == []
     for rig in (leader, follower):
         rig.close()

@@ -44,6 +44,11 @@ class Status:
         print(f"\r{words}\x1b[K" if self._terminal else words, end="" if self._terminal else "\n", file=sys.stderr)
         sys.stderr.flush()
 
+    def say(self, words: str) -> None:
+        """Write a line that stays; on a terminal it takes the place of the status line, which comes again below."""
+        print(f"\r{words}\x1b[K" if self._terminal else words, file=sys.stderr, flush=True)
+        self._next = 0.0
+
     def state(self) -> str:
         """What this side does, in words."""
         end, guard, line = self._bridge.end, self._bridge.end.station.guard, self._line
@@ -51,6 +56,8 @@ class Status:
             return f"refused: {line.refusal}"
         if guard.trip is not None:
             return f"stopped: {guard.trip.reason}"
+        if end.endpoint.incoming.leaving:
+            return f"the {end.remote.role} has left"
         if end.trip is not None:
             return f"parted: {end.trip.reason.partition(' for ')[0]}"
         if not line.agreed:
@@ -95,25 +102,35 @@ class Typed:
 
 
 class Desk(Between):
-    """Called by the session between two ticks: telemetry, page, status line, and typed commands."""
+    """Called by the session between two ticks: telemetry, page, status line, typed commands and what became of them."""
 
     def __init__(
         self, rig: Rig, length: float | None, recording: Recording, bar: Bar, page: Page | None, status: Status
     ) -> None:
         super().__init__(rig, length, recording, bar, page)
-        self._session, self._status, self._typed = rig.session, status, Typed()
+        self._status, self._typed, self._commands = status, Typed(), rig.session.commands
+        self._told = 0  # of the commands carried out so far
 
     def __call__(self) -> None:
         """Do what is due."""
         super().__call__()
         for text in self._typed.lines():
             self._ask(text)
+        self._tell()
         self._status.show()
 
     def _ask(self, text: str) -> None:
         name, _, rest = text.partition(" ")
         path, _, value = rest.partition("=")
         try:
-            self._session.commands.post(name, path.strip(), value.strip() or None)
+            self._commands.post(name, path.strip(), value.strip() or None)
         except FarhandError as error:
-            print(f"farhand: {error}", file=sys.stderr)
+            self._status.say(f"farhand: {error}")
+
+    def _tell(self) -> None:
+        """Say at once which commands were refused, and why."""
+        log, first = self._commands.log, self._told - self._commands.forgotten
+        for logged in log[max(first, 0) :]:
+            if logged.outcome.startswith("refused"):
+                self._status.say(f"farhand: {logged.request} was {logged.outcome}")
+        self._told = self._commands.forgotten + len(log)

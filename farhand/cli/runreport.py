@@ -161,9 +161,10 @@ def _drawings(rig: Rig, result: Result) -> Iterator[Drawing]:
     if result["never_coupled"]:
         yield Drawing("Where the tools go: they were never coupled", lambda ax: _positions(ax, history), 3)
     else:
-        title = f"Where the tools go: the follower is at most {behind} mm off"
+        title = f"Where the tools go: while coupled, the follower is at most {behind} mm off"
         yield Drawing(title, lambda ax: _positions(ax, history), 3)
-        yield Drawing(f"Tracking error: {behind} mm at most, {rms} mm rms", lambda ax: _error(ax[0], history))
+        title = f"Tracking error while coupled: {behind} mm at most, {rms} mm rms"
+        yield Drawing(title, lambda ax: _error(ax[0], history))
     if m["hand_force_max"] is not None or m["contact_force_max"] is not None:
         yield Drawing(_force_title(m), lambda ax: _forces(ax[0], history))
     yield Drawing(_energy_title(history), lambda ax: _energy(ax[0], history))

@@ -126,6 +126,7 @@ def _meet(line: Line, wanted: Wanted) -> None:
     while not line.agreed:
         now = time.monotonic() - began
         if line.refusal is not None:
+            line.greet()  # so that the follower can say why as well
             raise Mismatch(f"the follower is refused: {line.refusal}")
         if now > wanted.patience:
             raise LinkError(_no_answer(line, wanted))

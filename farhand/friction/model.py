@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from farhand.errors import BadValue, UnknownName
-from farhand.parameters import validate
+from farhand.parameters import one_or, validate
 
 Array = np.ndarray
 FloatArray = np.ndarray
@@ -102,7 +102,7 @@ class Friction(ABC):
         try:
             return np.array(np.broadcast_to(np.asarray(value, dtype=float), (self.joints,)))
         except (TypeError, ValueError):
-            raise BadValue(f"{self.name}.{field} = {value} takes 1 or {self.joints} numbers") from None
+            raise BadValue(f"{self.name}.{field} = {value} takes {one_or(self.joints)}") from None
 
 
 class StaticFriction(Friction):

@@ -15,7 +15,7 @@ from farhand.errors import BadValue, FarhandError, LinkError, OutOfRange
 Array: TypeAlias = NDArray[np.float64]
 
 MAGIC = b"FARH"
-VERSION = 2
+VERSION = 3
 MAX_COORDINATES = 2700  # keeps the largest packet, sealed, inside one UDP datagram
 
 _IDENTITY = struct.Struct("<4sIIIQ")  # magic, version, nq, nv, model hash
@@ -51,7 +51,8 @@ class Flag:
     GRIPPER = 1 << 6
     ECHO = 1 << 7
     EXTERNAL_TORQUE = 1 << 8
-    ALL = (1 << 9) - 1
+    LEAVING = 1 << 9
+    ALL = (1 << 10) - 1
 
 
 _UNKNOWN = ~Flag.ALL
@@ -202,6 +203,7 @@ class Packet:
     clutch_pressed: bool = _flag(Flag.CLUTCH_PRESSED, "The sender's clutch is pressed: motion is not to be followed.")
     tripped: bool = _flag(Flag.TRIPPED, "The sender's guard has tripped.")
     deadman_held: bool = _flag(Flag.DEADMAN_HELD, "The sender's dead-man switch is held.")
+    leaving: bool = _flag(Flag.LEAVING, "The sender ends in order: nothing more will be heard of it.")
     echo_valid: bool = _flag(Flag.ECHO, "The sender has received a packet, and echoes its time.")
 
     def __init__(self, nq: int, nv: int, model_hash: int = 0) -> None:

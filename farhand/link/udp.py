@@ -9,6 +9,7 @@ from typing import Any
 from farhand.errors import BadValue, LinkError
 
 LARGEST = 65_535  # [bytes]
+LAST_PORT = 65_535
 BUFFER = 1 << 20  # asked of the kernel for what arrives between two ticks [bytes]
 
 
@@ -20,12 +21,14 @@ def parse_address(text: str, flag: str) -> tuple[str, int]:
         flag: with which flag, for the message.
 
     Raises:
-        BadValue: it is not of that form.
+        BadValue: it is not of that form, or there is no such port.
     """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 <= int(port) <= 65_535:
+    if not colon or not host or not port.isascii() or not port.isdigit():
         raise BadValue(f"{flag} {text!r} is not of the form HOST:PORT, such as 192.168.1.20:7400")
+    if int(port) > LAST_PORT:
+        raise BadValue(f"{flag} {text!r}: there is no port {port}; they end at {LAST_PORT}")
     return host, int(port)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from farhand.errors import FileError, UnknownName
+from farhand.errors import BadValue, FileError, UnknownName
 from farhand.recording.cdr import PREFIX, read_event, record_type
 from farhand.recording.chunk import messages
 from farhand.recording.recorder import ENDED, EVENTS_TOPIC, FORMAT, IN_ORDER, METADATA_NAME
@@ -109,6 +109,14 @@ class Recording:
         except KeyError:
             raise UnknownName("signal", signal, self.units) from None
 
+    def __iter__(self) -> Iterator[str]:
+        """The names of all signals."""
+        return iter(self.units)
+
+    def __contains__(self, signal: object) -> bool:
+        """Whether there is a signal of this name."""
+        return signal in self.units
+
     def times(self, signal: str) -> Array:
         """When the values of a signal were received, [s]."""
         self[signal]
@@ -141,9 +149,13 @@ def load(path: str | Path) -> Recording:
     """Read a recording whole into memory.
 
     Raises:
+        BadValue: this is not a path.
         FileError: the file is missing, empty, cut off, damaged, of a newer version or not a recording of Farhand's.
     """
-    path = Path(path)
+    try:
+        path = Path(path)
+    except TypeError:
+        raise BadValue(f"a recording is named by its path, such as 'run.mcap', not {path!r}") from None
     found = scan(path)
     metadata, topics = described(path, found)
     with _one_line_errors(path):

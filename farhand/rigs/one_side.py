@@ -12,7 +12,7 @@ from farhand.analysis.side_metrics import SideMetrics
 from farhand.link.channel import MemoryChannel
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import Endpoint
-from farhand.link.packet import VERSION, Packet, model_hash
+from farhand.link.packet import VERSION, Packet
 from farhand.linked_bridge import LinkedBridge, LinkEnd
 from farhand.parameters import assign_all, describe
 from farhand.remote_bridge import RemoteBridge
@@ -79,13 +79,13 @@ def terms_of(rig: Rig) -> dict[str, str]:
     """What the two sides of a rig must agree on before anything is coupled, by name."""
     bridge = rig.session.bridges[0]
     assert isinstance(bridge, RemoteBridge)
-    law = [row for row in describe(bridge.end.law) if not row[0].endswith(OF_THE_MACHINE)]
-    return {
+    rows = [row for row in describe(bridge.end.law) if not row[0].endswith(OF_THE_MACHINE)]
+    law = {f"law.{path}": str(value) for path, value, _, _ in rows}
+    return law | {
         "version": str(VERSION),
         "rig": rig.name,
         "law": rig.law,
         "layer": rig.options.layer,
         "rate": f"{1e9 / bridge.period_ns:g} Hz",
-        "law settings": f"{model_hash(*(f'{path}={value}' for path, value, _, _ in law)):016x}",
         "robots": f"{bridge.end.endpoint.outgoing.model_hash:016x}",
     }

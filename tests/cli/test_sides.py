@@ -9,10 +9,11 @@ import threading
 import pytest
 
 from farhand.link.line import Line
+from farhand.link.packet import VERSION
 from farhand.link.seal import Seal
 from farhand.link.udp import UdpWire
 
-TERMS_OF_ANOTHER = {"version": "2", "rig": "another"}
+TERMS_OF_ANOTHER = {"version": str(VERSION), "rig": "another"}
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_a_key_is_made_once_for_its_owner_alone(farhand_command, key):
     [
         (("leader", "dual-arm"), "farhand leader needs --connect HOST:PORT"),
         (("leader", "dual-arm", "--connect", "nowhere"), "--connect 'nowhere' is not of the form HOST:PORT"),
-        (("follower", "dual-arm", "--listen", "0.0.0.0:99999"), "is not of the form HOST:PORT"),
+        (("follower", "dual-arm", "--listen", "0.0.0.0:99999"), "there is no port 99999; they end at 65535"),
         (("follower", "dual-arm", "--connect", "10.0.0.1:1", "--listen", "127.0.0.1:0"), "for a Zenoh router"),
         (("leader", "cooperative", "--connect", "127.0.0.1:1"), "rig 'cooperative' does not run on two machines"),
         (
@@ -73,7 +74,7 @@ def test_a_missing_key_is_refused_before_anything_is_built(farhand_command, tmp_
 
 
 def test_a_follower_that_runs_something_else_is_refused_by_name(farhand_command, key):
-    """The leader ends with code 2 before its arm moves."""
+    """The leader ends with code 2 before its arm moves, and the follower hears why."""
     from farhand.link.key import read_key
 
     wire = UdpWire(listen=("127.0.0.1", 0))
@@ -92,7 +93,9 @@ def test_a_follower_that_runs_something_else_is_refused_by_name(farhand_command,
     )
     done.set()
     thread.join()
+    other.receive(0)
     wire.close()
+    assert other.refusal == "the other side has rig 'dual-arm', this one 'another': start both alike"
     assert said.code == 2
     assert "the follower is refused: the other side has rig 'another', this one 'dual-arm'" in said.err
 
@@ -112,6 +115,13 @@ def test_a_follower_nobody_leads_stands_still_and_reports_it(farhand_command, ke
     result = json.loads((tmp_path / "f.json").read_text())
     assert (result["side"], result["link"]["agreed"], result["link"]["datagrams"]["opened"]) == ("follower", False, 0)
     assert result["metrics"]["follower_speed_max"]["value"] < 1e-2
+
+
+def test_a_refused_command_is_told_while_the_side_runs(farhand_command, key):
+    """Once, with the reason, whether it was typed or asked for beforehand."""
+    words = ("follower", "dual-arm", "--listen", "127.0.0.1:0", "--key", key, "--headless", "--seconds", "0.1")
+    said = farhand_command(*words, "--at", "0.02:engage").err
+    assert said.count("farhand: engage was refused: the leader couples the two sides; ask there\n") == 1
 
 
 def test_a_recording_that_somebody_removed_is_not_reported_as_there(farhand_command, key, tmp_path, monkeypatch):

@@ -178,7 +178,7 @@ def test_each_joint_of_the_base_has_its_own_wheel():
         ("lugre", {"stiffness": float("nan")}, BadValue, "must be finite"),
         ("gms", {"level_shares": (0.5, 0.2)}, BadValue, "add up to 0.7"),
         ("gms", {"level_shares": (0.5, 0.5)}, BadValue, "2 and 4 elements"),
-        ("dahl", {"coulomb": "much"}, BadValue, "takes 1 or 1 numbers"),
+        ("dahl", {"coulomb": "much"}, BadValue, "takes 1 number"),
         ("bristle", {"bristles": 0}, OutOfRange, "bristle.bristles"),
     ],
 )

@@ -33,6 +33,7 @@ BOOLEANS = {
     "clutch_pressed": Flag.CLUTCH_PRESSED,
     "tripped": Flag.TRIPPED,
     "deadman_held": Flag.DEADMAN_HELD,
+    "leaving": Flag.LEAVING,
     "echo_valid": Flag.ECHO,
 }
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -102,7 +103,7 @@ def test_the_layout_is_the_documented_one() -> None:
     packet = full_packet()
     data = packet.to_bytes()
     assert len(data) == packet.size == 72 + 8 * (46 + 7 + 6 + 6)
-    assert struct.unpack_from("<4sIIIQ", data) == (b"FARH", 2, 7, 6, HASH)
+    assert struct.unpack_from("<4sIIIQ", data) == (b"FARH", 3, 7, 6, HASH)
     flags = Flag.MEASURED_WRENCH | Flag.COMMANDED_WRENCH | Flag.GRIPPER | Flag.EXTERNAL_TORQUE
     assert struct.unpack_from("<QqqqIIII", data, SEQUENCE) == (11, 12, 13, 14, flags, 15, 16, 17)
     for name, size in ARRAYS.items():
@@ -171,11 +172,11 @@ def test_a_misspelt_field_is_an_error() -> None:
         (full_packet().to_bytes()[:-1], "591 bytes, expected 592 for nq = 7, nv = 6"),
         (full_packet().to_bytes() + b"\0", "593 bytes, expected 592"),
         (changed(lambda data: data.__setitem__(0, 0)), r"starts with b'\\x00ARH', expected b'FARH'"),
-        (changed(lambda data: data.__setitem__(4, 1)), "version 1, expected 2"),
+        (changed(lambda data: data.__setitem__(4, 1)), "version 1, expected 3"),
         (Packet(6, 6, HASH).to_bytes(), "nq 6, expected 7"),
         (Packet(7, 7, HASH).to_bytes(), "nv 7, expected 6"),
         (Packet(7, 6, HASH + 1).to_bytes(), f"model hash {HASH + 1}, expected {HASH}"),
-        (changed(lambda data: struct.pack_into("<I", data, FLAGS, 1 << 20)), "flags 0x100000, known bits are 0x1ff"),
+        (changed(lambda data: struct.pack_into("<I", data, FLAGS, 1 << 20)), "flags 0x100000, known bits are 0x3ff"),
         (changed(lambda data: struct.pack_into("<q", data, ECHO_AGE, -1)), "echo_age_ns = -1, it must be 0 ns or more"),
         (changed(lambda data: struct.pack_into("<d", data, FLOATS, 0.7)), "tool_quaternion = .*, its length must be 1"),
         (changed(lambda data: struct.pack_into("<d", data, FLOATS, 1e200)), "tool_quaternion = .* must be 1"),

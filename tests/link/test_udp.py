@@ -89,11 +89,17 @@ def test_an_address_in_use_is_refused_on_one_line(wires):
         UdpWire(listen=wires[1].address)
 
 
-@pytest.mark.parametrize("text", ["", "host", ":7400", "host:", "host:port", "host:70000", "host:-1", "host:٣"])
+@pytest.mark.parametrize("text", ["", "host", ":7400", "host:", "host:port", "host:-1", "host:٣"])
 def test_an_address_that_is_none_is_refused(text):
     """With an example of one."""
     with pytest.raises(BadValue, match="HOST:PORT, such as"):
         parse_address(text, "--listen")
+
+
+def test_a_port_that_does_not_exist_is_refused_with_the_last_one():
+    """70000 is of the right form."""
+    with pytest.raises(BadValue, match="there is no port 70000; they end at 65535"):
+        parse_address("host:70000", "--listen")
 
 
 def test_an_address_may_be_of_either_internet():

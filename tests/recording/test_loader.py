@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcap.writer import Writer
 
 import farhand
-from farhand.errors import FileError, UnknownName
+from farhand.errors import BadValue, FileError, UnknownName
 from farhand.recording.loader import load
 from farhand.recording.recorder import Recorder
 
@@ -100,6 +100,14 @@ def test_a_signal_is_asked_for_by_stream_and_name(recorded) -> None:
     assert recording["leader/q"].shape == (100, 2) and recording.times("leader/q")[1] == 0.001
     with pytest.raises(UnknownName, match=r"available: leader/null, leader/q, silent/q"):
         recording["leader/w"]
+    assert list(recording) == ["leader/q", "leader/null", "silent/q"]
+    assert "leader/q" in recording and "leader/w" not in recording and 3 not in recording
+
+
+def test_what_is_no_path_is_refused() -> None:
+    """In Farhand's words."""
+    with pytest.raises(BadValue, match="named by its path, such as 'run.mcap', not None"):
+        farhand.load(None)
 
 
 def test_a_truncated_file_is_refused_on_one_line(recorded) -> None:
