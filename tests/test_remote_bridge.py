@@ -64,6 +64,8 @@ def test_a_side_that_ends_says_so_and_the_other_parts_before_it_wonders():
     assert not follower.session.bridges[0].end.engagement.wanted
     follower.session.run(0.5)
     assert follower.session.trips == []
+    follower.metrics.pull()
+    assert follower.metrics.result()["link_age_max"]["value"] < 0.25  # while the coupling fades; then nobody acts on it
     for rig in (leader, follower):
         rig.close()
 

@@ -44,7 +44,7 @@ class SideMetrics(Gathered):
         error = coupling[engaged][:, at["error"]]
         self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
         self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
-        self._running["age"].add(coupling[:, at["link_age"]][:, 0])
+        self._running["age"].add(coupling[engaged][:, at["link_age"]][:, 0])  # what nobody acts on may be of any age
         self._running["round_trip"].add(coupling[:, at["link_round_trip"]][:, 0])
         station, at = new[self.side][1], columns(self.side)
         self._running["force"].add(np.linalg.norm(station[:, at["wrench_measured_in_world"]][:, :3], axis=1))

@@ -35,9 +35,10 @@ def side_lines(result: Result) -> Iterator[tuple[str, str]]:
     yield "force", f"up to {number(m[f'{felt}_force_max'])} N at the {felt}"
     yield "energy", f"{number(m['energy_into_coupling'])} J into the coupling at this side"
     yield "coupled", f"{number(100 * (m['coupled_share'] or 0.0))} % of the time"
-    trip, oldest, age = (1e3 * (m[f"link_{name}"] or 0.0) for name in ("round_trip_rms", "age_max", "age_mean"))
-    lost = number(100 * (m["link_loss"] or 0.0))
-    yield "link", f"round trip {number(trip)} ms, {lost} % lost, {number(age)} ms old, {number(oldest)} ms at most"
+    trip, age = (1e3 * (m[f"link_{name}"] or 0.0) for name in ("round_trip_rms", "age_mean"))
+    lost, oldest = number(100 * (m["link_loss"] or 0.0)), m["link_age_max"]
+    most = "" if oldest is None else f", {number(1e3 * oldest)} ms at most while coupled"
+    yield "link", f"round trip {number(trip)} ms, {lost} % lost, {number(age)} ms old{most}"
     offset = m["clock_offset"]
     yield "clock", "not compared" if offset is None else f"the other side's is {1e3 * offset:+.3f} ms ahead of this one"
     counts = result["link"]["datagrams"]
