@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import builtins
+import datetime
+import json
 import socket
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from farhand.errors import BadValue, Mismatch
+from farhand.errors import BadValue, LinkError, Mismatch
 from farhand.link.line import Line
 from farhand.link.seal import Seal
 from farhand.link.zenoh import ZenohWire, locator
@@ -23,25 +31,89 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def certify(folder: Path, name: str) -> Path:
+    """Make an authority and a certificate by it for ``localhost``: files ``NAME.ca``, ``NAME.crt`` and ``NAME.key``."""
+    now, day, pem = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1), serialization.Encoding.PEM
+    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    names = [x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)]) for text in ("authority", "localhost")]
+    more = (x509.BasicConstraints(True, None), x509.SubjectAlternativeName([x509.DNSName("localhost")]))
+    for key, subject, extension, ending in zip(keys, names, more, ("ca", "crt"), strict=True):
+        made = x509.CertificateBuilder(names[0], subject, key.public_key(), x509.random_serial_number())
+        made = made.not_valid_before(now - day).not_valid_after(now + day).add_extension(extension, critical=True)
+        (folder / f"{name}.{ending}").write_bytes(made.sign(keys[0], hashes.SHA256()).public_bytes(pem))
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / f"{name}.key").write_bytes(keys[1].private_bytes(pem, *plain))
+    return folder / name
+
+
+@pytest.fixture
+def router() -> Iterator[Callable[..., None]]:
+    """Start Zenoh's own router at a place, with settings by path, and take it down at the end."""
+    zenoh = pytest.importorskip("zenoh")
+    running: list[Any] = []
+
+    def start(place: str, **settings: str) -> None:
+        config, wanted = zenoh.Config(), {"mode": "router", "listen/endpoints": [place], **settings}
+        for path, value in {"scouting/multicast/enabled": False, **wanted}.items():
+            config.insert_json5(path.replace("__", "/"), json.dumps(value))
+        running.append(zenoh.open(config))
+
+    yield start
+    for session in running:
+        session.close()
+
+
+def hear_each_other(leads: ZenohWire, follows: ZenohWire) -> bool:
+    """Whether packets go both ways between a leader and a follower."""
+    lines = Line(leads, Seal(KEY, "leader"), {"rig": "r"}), Line(follows, Seal(KEY, "follower"), {"rig": "r"})
+    heard: tuple[set[bytes], set[bytes]] = set(), set()
+    try:
+        for tick in range(2000):
+            for line, words, mine in zip(lines, heard, (b"leader", b"follower"), strict=True):
+                words |= set(line.receive(tick * 10_000_000))
+                line.send(tick * 10_000_000, mine)
+            if all(heard):
+                break
+            time.sleep(2e-3)
+    finally:
+        for line in lines:
+            line.close()
+    return heard == ({b"follower"}, {b"leader"})
+
+
 def test_two_sides_meet_and_hear_each_other():
     """Leader connects, follower listens; packets go both ways."""
     pytest.importorskip("zenoh")
     place = f"127.0.0.1:{free_port()}"
-    follower = Line(ZenohWire("follower", listen=place), Seal(KEY, "follower"), {"rig": "r"})
-    leader = Line(ZenohWire("leader", connect=place), Seal(KEY, "leader"), {"rig": "r"})
-    heard: dict[str, set[bytes]] = {"leader": set(), "follower": set()}
-    try:
-        for tick in range(2000):
-            for name, line in (("leader", leader), ("follower", follower)):
-                heard[name] |= set(line.receive(tick * 10_000_000))
-                line.send(tick * 10_000_000, name.encode())
-            if all(heard.values()):
-                break
-            time.sleep(2e-3)
-    finally:
-        leader.close()
-        follower.close()
-    assert heard == {"leader": {b"follower"}, "follower": {b"leader"}}
+    follower = ZenohWire("follower", listen=place)
+    assert hear_each_other(ZenohWire("leader", connect=place), follower)
+
+
+def test_two_sides_that_both_connect_meet_through_a_router(router):
+    """Neither has an open port; another link of another name through the same router is not theirs."""
+    place = f"127.0.0.1:{free_port()}"
+    router(f"tcp/{place}")
+    other = ZenohWire("follower", connect=place, name="another")
+    follower = ZenohWire("follower", connect=place)
+    assert hear_each_other(ZenohWire("leader", connect=place), follower)
+    assert other.receive() is None
+    other.close()
+
+
+def test_a_router_with_a_certificate_is_met_and_one_of_a_stranger_is_not(router, tmp_path):
+    """TLS with the configuration file of the documentation; an authority that is not the router's opens nothing."""
+    ours, strangers = certify(tmp_path, "ours"), certify(tmp_path, "strangers")
+    place = f"tls/localhost:{free_port()}"
+    tls = "transport__link__tls__listen_"
+    router(place, **{f"{tls}certificate": f"{ours}.crt", f"{tls}private_key": f"{ours}.key"})
+    for name in (ours, strangers):
+        trusted = json.dumps(f"{name}.ca")
+        text = f'{{ mode: "client", transport: {{ link: {{ tls: {{ root_ca_certificate: {trusted} }} }} }} }}'
+        name.with_suffix(".json5").write_text(text)
+    wires = [ZenohWire(role, connect=place, config=ours.with_suffix(".json5")) for role in ("leader", "follower")]
+    assert hear_each_other(*wires)
+    with pytest.raises(LinkError, match="Zenoh cannot open the link"):
+        ZenohWire("leader", connect=place, config=strangers.with_suffix(".json5"))
 
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch):
