@@ -13,6 +13,8 @@ from farhand.errors import FileError, ModelError
 SUFFIXES = (".xml", ".mjcf", ".urdf")
 TOOL = "tool"
 
+mujoco.set_mju_user_warning(lambda text: None)  # else it writes a log file wherever the user happens to be
+
 
 def read_spec(path: Path) -> mujoco.MjSpec:
     """Parse an MJCF or URDF file. Meshes and includes are looked up from the file's folder.

@@ -168,8 +168,6 @@ class Shared:
 RUNAWAY = 1e12
 """Sum of squared velocities above which a simulation has lost itself, [rad²/s²]."""
 
-mujoco.set_mju_user_warning(lambda text: None)  # else it writes a log file wherever the user happens to be
-
 
 class World:
     """One MuJoCo model assembled from robots, and the hands, walls and springs around them.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from farhand.mapping.ik import STATUSES, Model, Pose
 from farhand.robots import load_robot
 from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion
+from tests.robots.own_files import URDF
 
 HEADER = "x,y,z,qx,qy,qz,qw"
 LEVEL = "0.4,0.1,0.3,0,0,0,1"
@@ -204,3 +207,14 @@ def test_an_arm_of_three_joints_meets_positions_and_is_told_how(farhand_command,
         "ik", "phua_leg", bare, "--out", tmp_path / "q.csv", "--position-only", "--solver", "newton"
     )
     assert refused.code == 2 and "--position-only needs --solver combined" in refused.err
+
+
+def test_a_refused_robot_leaves_nothing_behind(tmp_path):
+    """In a process of its own, where MuJoCo would write its warnings to a log file wherever the user happens to be."""
+    (tmp_path / "own.urdf").write_text(URDF.replace('lower="-1" upper="2"', 'lower="0" upper="0"'))
+    write(tmp_path / "p.csv", [[0.4, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0]])
+    command = [sys.executable, "-m", "farhand", "ik", "own.urdf", "p.csv", "--out", "q.csv"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert said.returncode == 2 and said.stdout == ""
+    assert len(said.stderr.splitlines()) == 1 and "range of joint swing is [0, 0]" in said.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.urdf", "p.csv"]
