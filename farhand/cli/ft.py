@@ -176,13 +176,20 @@ def remarks(readings: Readings, tool: Tool, clean: Compensated) -> list[str]:
     """What a user should know about a compensated recording, one line each."""
     import numpy as np
 
-    found = []
+    from farhand.sensing.misread import dead_axes
+    from farhand.sensing.poses import poses_of
+
+    found = dead_axes(readings, poses_of(readings))
+    if clean.tracked and len(readings) > 1 and not np.ptp(readings.time):
+        found.append(f"t is {readings.time[0]:g} s all the time: drift cannot be told from contact; is it in s?")
     apart = float(np.median(np.diff(readings.time))) if len(readings) > 1 else 0.0
     if apart >= RARE and clean.drift.any():
         found.append(
             f"the readings are {apart:.3g} s apart, too far to tell drift from contact: is t in s? Otherwise use "
             "--drift none"
         )
+    else:
+        found += clean.advice
     if tool.sign < 0.0:
         found.append(opposite_sign(tool))
     if tool.thermal is not None and readings.temperature is None:
@@ -239,9 +246,13 @@ def compensation_json(readings: Readings, tool: Tool, clean: Compensated) -> dic
         "before": before,
         "after": after,
         "removed": {key: removed(before[key], after[key]) for key in before},
-        "contact_share": float(clean.contact.mean()),
+        "contact_share": float(clean.contact.mean()) if clean.tracked else None,
         "largest_force": float(np.linalg.norm(clean.wrench[:, :3], axis=1).max()),
-        "drift": {"end": clean.drift[-1].tolist(), "range": np.ptp(clean.drift, axis=0).tolist()},
+        "drift": {
+            "end": clean.drift[-1].tolist(),
+            "range": np.ptp(clean.drift, axis=0).tolist(),
+            "largest": np.abs(clean.drift).max(axis=0).tolist(),
+        },
     }
 
 
@@ -278,17 +289,30 @@ def calibration_rows(found: Identification) -> list[tuple[str, str]]:
 
 def compensation_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
     """The compensation as a table."""
-    before, after, drift = result["before"], result["after"], result["drift"]["range"]
-    touched = result["contact_share"] == 1.0
-    which = "with contact" if touched else "without contact"
-    followed = f"{max(drift[:3]):.3g} N, {max(drift[3:]):.3g} N·m over {result['seconds']:.4g} s"
-    share = "every reading" if touched else f"{100.0 * result['contact_share']:.3g} % of the readings"
+    before, after, share = result["before"], result["after"], result["contact_share"]
+    which = {None: "", 1.0: " with contact"}.get(share, " without contact")
     return [
-        (f"force {which}", _change(before["force"], after["force"], "N")),
-        (f"torque {which}", _change(before["torque"], after["torque"], "N·m")),
-        ("drift followed", "none: no reading is free of contact" if touched else followed),
-        ("contact", f"{share}, up to {result['largest_force']:.4g} N"),
+        (f"force{which}", _change(before["force"], after["force"], "N")),
+        (f"torque{which}", _change(before["torque"], after["torque"], "N·m")),
+        ("drift followed", _followed(result)),
+        ("contact", _contact(share, result["largest_force"])),
     ]
+
+
+def _followed(result: dict[str, Any]) -> str:
+    if result["contact_share"] is None:
+        return "none, as asked for"
+    if result["contact_share"] == 1.0:
+        return "none: no reading is free of contact"
+    drift = result["drift"]["largest"]
+    return f"up to {max(drift[:3]):.3g} N, {max(drift[3:]):.3g} N·m over {result['seconds']:.4g} s"
+
+
+def _contact(share: float | None, largest: float) -> str:
+    if share is None:
+        return f"not looked for; the largest force is {largest:.4g} N"
+    words = "every reading" if share == 1.0 else f"{100.0 * share:.3g} % of the readings"
+    return f"{words}, up to {largest:.4g} N"
 
 
 def _change(before: float, after: float, unit: str) -> str:

@@ -14,6 +14,9 @@ Array = np.ndarray
 LEVER = 0.03
 """How many N·m of torque drift go with one N of force drift, [m]: a typical ratio of a wrist sensor's ranges."""
 
+UNLIKELY = 3.0
+"""Deviations of the drift's own model beyond which a drift is doubted: 0.3 % of drifts go there, axis by axis."""
+
 
 @dataclass
 class DriftTracker:
@@ -23,8 +26,13 @@ class DriftTracker:
 
     A reading counts as contact if it, or its short mean, lies further from the expected drift than what noise and the
     filter's own uncertainty explain. During contact the drift goes on at its last rate and its variance grows, so a
-    pause of a second is enough to catch up. A push that is smaller than ``least`` and lasts is taken for drift: nothing
-    in a single sensor tells the two apart.
+    pause of a second is enough to catch up. After a gap in the readings so long that the drift may have gone further
+    than ``most``, its rate is forgotten and its variance is that of a first reading again.
+
+    A push that lasts or grows slowly is taken for drift, because nothing in a single sensor tells the two apart: at the
+    first readings up to ``gate * start + least``, later what grows by less than some tenths of a newton per second, and
+    any push up to ``most`` once it has lasted so long that the drift may have gone as far. :meth:`expected` says how
+    much drift the model holds for likely, :meth:`ahead` how much from any later reading on.
 
     Attributes:
         noise: standard deviation of one reading, six numbers, [N] and [N·m].
@@ -38,6 +46,7 @@ class DriftTracker:
         gate: how many standard deviations count as contact, [-].
         drift: present estimate, [N] and [N·m].
         contact: whether the last reading was contact.
+        restarted: whether it came after such a gap.
     """
 
     noise: Array
@@ -58,14 +67,46 @@ class DriftTracker:
         self._R = self.noise**2
         self._least, self._most = self.least * scale, self.most * scale
         self._q_d, self._q_r = (self.wander * scale) ** 2, (self.rate_wander * scale) ** 2
-        self._p, self._c, self._r = (self.start * scale) ** 2, np.zeros(6), (self.rate * scale) ** 2
-        self.contact = False
+        self._first = (self.start * scale) ** 2, np.zeros(6), (self.rate * scale) ** 2
+        self._p, self._c, self._r = self._first
+        self.contact = self.restarted = False
         self._primed = False
+        self._long = self.most / (UNLIKELY * self.rate) if self.rate > 0.0 else math.inf  # [s]
 
     @property
     def variance(self) -> Array:
         """Of the drift's estimate, [N²] and [N²·m²]."""
         return self._p
+
+    @property
+    def state(self) -> Array:
+        """5 × 6: drift, its rate, and the drift's variance, covariance with the rate and the rate's variance."""
+        return np.stack([self.drift, self._rate, self._p, self._c, self._r])
+
+    def expected(self, time: Array) -> Array:
+        """Standard deviation of the drift that the model expects before it sees a reading, n × 6, [N] and [N·m].
+
+        Args:
+            time: n seconds since the first reading.
+        """
+        p, c, r = self._first
+        return self.ahead(np.stack([c, c, p, c, r])[None], time)[1]
+
+    def ahead(self, state: Array, dt: Array) -> tuple[Array, Array]:
+        """Where the drift will be and the standard deviation of that, n × 6 each, from earlier states.
+
+        Args:
+            state: n × 5 × 6 of :attr:`state`.
+            dt: n seconds later.
+        """
+        dt = np.asarray(dt)[:, None]
+        drift, rate, p, c, r = np.moveaxis(state, 1, 0)
+        variance = p + (2.0 * c + r * dt) * dt + (self._q_d + self._q_r * (dt * dt / 3.0)) * dt
+        return drift + rate * dt, np.sqrt(variance)
+
+    def reach(self, deviation: Array) -> Array:
+        """How far off a drift of this standard deviation may be; what is further off counts as contact."""
+        return self._least + self.gate * deviation
 
     def update(self, wrench: Array, dt: float) -> Array:
         """Take a reading without bias and weight, and give the drift's estimate.
@@ -74,7 +115,11 @@ class DriftTracker:
             wrench: six numbers, [N] and [N·m].
             dt: time since the reading before, [s].
         """
-        self._predict(dt)
+        self.restarted = dt > self._long and self._lost(dt)
+        if self.restarted:
+            self._restart()
+        else:
+            self._predict(dt)
         gap = wrench - self.drift
         share = 1.0 if not self._primed or self.window <= 0.0 else -math.expm1(-dt / self.window)
         self._mean += share * (gap - self._mean)
@@ -83,6 +128,17 @@ class DriftTracker:
         if not self.contact:
             self._learn(gap)
         return self.drift
+
+    def _lost(self, dt: float) -> bool:
+        """Whether the drift may have gone further in this step than what can still be told from contact."""
+        growth = (self._r * dt + self._q_d + self._q_r * (dt * dt / 3.0)) * dt
+        return bool((UNLIKELY * np.sqrt(growth) > self._most).any())
+
+    def _restart(self) -> None:
+        """Begin again where the drift was last."""
+        self._p, self._c, self._r = self._first
+        self._rate, self._mean = np.zeros(6), np.zeros(6)
+        self._primed = False
 
     def _predict(self, dt: float) -> None:
         step = self._rate * dt

@@ -7,8 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-from farhand.sensing.misread import check_axes, check_orientation, drifting, mounting, scattered, spikes
-from farhand.sensing.poses import Poses, advice_on, at_rest, check_poses, poses_of
+from farhand.sensing.misread import (
+    HALF,
+    beyond_noise,
+    check_axes,
+    check_orientation,
+    drifting,
+    mounting,
+    scattered,
+    spikes,
+    torque_axes,
+)
+from farhand.sensing.poses import Poses, advice_on, at_rest, check_poses, common, poses_of
 from farhand.sensing.readings import Readings
 from farhand.sensing.tool import Thermal, Tool, quantile
 from farhand.spatial import skew
@@ -82,7 +92,8 @@ def identify(
               g_k = R_z(\psi)^\top R_k^\top (0, 0, -g_0), \qquad r = \mu / m
 
     One equation per pose (a stretch of readings with one orientation) for its mean. What the poses scatter about the
-    fit, not only the noise of single readings, decides the covariance: hysteresis, a sloppy arm or a cable count.
+    fit, not only the noise of single readings, decides the covariance: hysteresis, a sloppy arm or a cable count. Nor
+    are visits of one direction, or neighbours along a sweep, taken for independent: what they share is estimated.
 
     Args:
         readings: at rest in at least three, better six to twelve, directions of gravity.
@@ -114,6 +125,7 @@ def identify(
     try:
         if weighting == "auto":
             fit.solve(*fit.weights(readings))
+        fit.correlate()
         tool = fit.tool(tool_id, sensor_id)
     except BadValue as error:
         raise BadValue("; ".join([str(error), *turned])) from None
@@ -121,9 +133,11 @@ def identify(
     tool = replace(tool, noise=_noise(readings, tool, poses))
     rest = readings.wrench - tool.bias_at(readings.temperature, len(readings)) - tool.weight(readings.up)
     before, after = _norms(readings.wrench), _norms(rest)
-    causes = turned or drifting(left, tool.noise, readings, poses)
+    causes = turned or torque_axes(left, tool.noise, poses) or drifting(left, tool.noise, readings, poses)
     causes = causes or _misfits(left * np.sqrt(fit.share), readings, poses) or scattered(left, tool.noise, poses)
-    advice = (*stray, *causes, *advice_on(poses), *_advice(tool, noisy=not causes))
+    noisy = (beyond_noise(left, tool.noise, poses) < HALF).all()
+    better = "" if causes else ": take more readings per pose, or more poses" if noisy else ": take more poses"
+    advice = (*stray, *causes, *advice_on(poses), *_advice(tool, better))
     return Identification(tool, poses, left, before, after, advice, moving)
 
 
@@ -182,6 +196,7 @@ class _Fit:
         """Solve with these weights of the poses, for forces and torques; their scale comes from the residual."""
         self.share = np.repeat(np.stack([force, force if torque is None else torque], axis=1), 3, axis=1)  # P × 6
         self.share = self.share / self.share.mean(axis=0)
+        self.freedom = float(max(3 * len(self.poses) - 6 - 3 * self.thermal - self.yaw, 1))  # of the smaller part
         scale = np.ones(6)
         if self.yaw and not self.x[0]:
             self.x[_FIXED] = self._first_yaw()
@@ -196,9 +211,37 @@ class _Fit:
             found = self._deviation()
             scale = np.where(found > 0.0, found, 1.0)
         J, _ = self._model()
+        self.weight = self.share / scale**2
         A = (J * (np.sqrt(self.share) / scale)[..., None]).reshape(-1, self.size)
         exact = found[0] <= 1e-12 and found[3] <= 1e-12
         self.covariance = np.zeros((self.size, self.size)) if exact else np.linalg.inv(A.T @ A)
+
+    def correlate(self) -> None:
+        """Widen the covariance by what poses of one direction, or neighbours along a sweep, have in common."""
+        group, kernels = self.poses.alike()
+        if not kernels or not self.covariance.any():
+            return
+        J, _ = self._model()
+        total, freedom = np.zeros((self.size, self.size)), [self.freedom]
+        for part in (slice(0, 3), slice(3, 6)):
+            used = np.flatnonzero(np.any(J[:, part], axis=(0, 1)))
+            share = self.share[:, part.start]
+            mean = _sums(np.concatenate([J[:, part][:, :, used], self.left[:, part, None]], axis=2), group, share)
+            own = 1.0 / np.bincount(group, share)
+            mean *= own[:, None, None]
+            if not self.poses.swept:  # else the little that visits of a direction differ by would tell the mass
+                turned = np.count_nonzero(used < _FIXED + self.yaw)
+                visits = kernels[0] / kernels[0].sum(axis=1, keepdims=True)
+                mean[:, :, :turned] = np.tensordot(visits, mean[:, :, :turned], axes=1)
+            found = common(kernels, own, mean[:, :, :-1], mean[:, :, -1])
+            rows = J[:, part] * self.weight[:, part, None] @ self.covariance
+            if found is None:
+                total += np.einsum("pai,pa,paj->ij", rows, 1.0 / self.weight[:, part], rows)
+                continue
+            rows = _sums(rows, group, np.ones(len(share)))
+            total += np.einsum("pai,pq,qaj->ij", rows, found.covariance, rows, optimize=True)
+            freedom += found.freedom(rows[:, :, used[used < _FIXED]])
+        self.covariance, self.freedom = total, max(min(freedom), 1.0)
 
     def _deviation(self) -> Array:
         """Weighted root mean square of what is left, over degrees of freedom, of forces and of torques."""
@@ -206,11 +249,6 @@ class _Fit:
         freedom = 3 * len(self.poses) - np.array([4 + extra, 6 + 3 * self.thermal])
         total = (self.share * self.left**2).sum(axis=0)
         return np.repeat(np.sqrt(np.array([total[:3].sum(), total[3:].sum()]) / np.maximum(freedom, 1)), 3)
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of the smaller of the two parts."""
-        return float(max(3 * len(self.poses) - 6 - 3 * self.thermal - self.yaw, 1))
 
     def weights(self, readings: Readings) -> tuple[Array, Array]:
         """Best weights: inverse variance of a pose's mean, from noise and from the scatter beyond it."""
@@ -292,6 +330,13 @@ class _Fit:
         )
 
 
+def _sums(values: Array, group: Array, weight: Array) -> Array:
+    """Weighted sums over the rows of each group."""
+    total = np.zeros((int(group.max()) + 1, *values.shape[1:]))
+    np.add.at(total, group, values * weight[:, None, None])
+    return total
+
+
 def _noise(readings: Readings, tool: Tool, poses: Poses) -> Array:
     """Standard deviation of one reading about its pose's mean, the weight's change within the pose taken off."""
     rest = readings.wrench - tool.weight(readings.up) - tool.bias_at(readings.temperature, len(readings))
@@ -304,17 +349,15 @@ def _noise(readings: Readings, tool: Tool, poses: Poses) -> Array:
     return np.sqrt(((rest - mean[poses.member]) ** 2).sum(axis=0) / freedom)
 
 
-def _advice(tool: Tool, noisy: bool) -> list[str]:
-    """What the uncertainty and the numbers themselves tell; more readings help if only noise is left."""
+def _advice(tool: Tool, better: str) -> list[str]:
+    """What the uncertainty and the numbers themselves tell, and what would make it better."""
     found = []
     half = quantile(tool.freedom) * np.sqrt(np.diag(tool.covariance))
     if half[0] > 0.01 * abs(tool.mass):
-        share, more = 100.0 * half[0] / abs(tool.mass), ": take more readings per pose, or more poses" if noisy else ""
-        found.append(f"the mass is known to ± {share:.2g} % only{more}")
+        found.append(f"the mass is known to ± {100.0 * half[0] / abs(tool.mass):.2g} % only{better}")
     if half[1:4].max() > 0.002:
         axis, reach = "xyz"[int(np.argmax(half[1:4]))], 1e3 * half[1:4].max()
-        more = ": take more readings per pose" if noisy else ""
-        found.append(f"the centre of mass is known to ± {reach:.2g} mm only ({axis}){more}")
+        found.append(f"the centre of mass is known to ± {reach:.2g} mm only ({axis}){better}")
     if abs(tool.mass) > HEAVIEST:
         found.append(f"the tool weighs {abs(tool.mass):.3g} kg: are the forces in N?")
     if np.linalg.norm(tool.com) > 0.5:

@@ -1,13 +1,16 @@
-"""Recordings that are not what they seem: dead or saturated axes, spikes, another convention of orientation, drift."""
+"""Recordings that are not what they seem: dead, saturated or swapped axes, spikes, other conventions, drift."""
 
 from __future__ import annotations
+
+from itertools import permutations, product
 
 import numpy as np
 
 from farhand.errors import BadValue
 from farhand.sensing.poses import FLAT, SAME, Poses
-from farhand.sensing.profile import AXES
+from farhand.sensing.profile import AXES, UNITS
 from farhand.sensing.readings import Readings
+from farhand.spatial import skew
 
 Array = np.ndarray
 
@@ -22,6 +25,9 @@ SHARE = 0.03
 
 BEYOND_NOISE = 5.0
 """What the fit leaves of a pose's mean, over what noise explains of it, above which something else is in it."""
+
+HALF = np.sqrt(2.0)
+"""The same ratio at which half of the variance is not noise: more readings per pose hardly help from there on."""
 
 SPIKE, SPIKE_SHARE = 4.0, 0.1
 """Times what 95 % of the readings stay within, and share of their size, that a spike is off the readings beside it."""
@@ -62,13 +68,13 @@ def check_axes(readings: Readings, poses: Poses) -> None:
     Raises:
         BadValue: such an axis, by name.
     """
+    dead = dead_axes(readings, poses)
+    if dead:
+        raise BadValue(dead[0])
     noisy = np.array([_noisy(readings.wrench[:, axis], poses) for axis in range(6)])
     for axis, name in enumerate(AXES):
-        unit, beside = ("N", noisy[:3]) if axis < 3 else ("N·m", noisy[3:])
         value = readings.wrench[:, axis]
         values, count = np.unique(value, return_counts=True)
-        if len(values) == 1 and beside.any():
-            raise BadValue(f"{name} is {values[0]:g} {unit} all the time while other axes are alive; is it connected?")
         if len(values) < 8 or not noisy[axis]:
             continue
         for end, others in ((0, count[1:]), (-1, count[:-1])):
@@ -76,9 +82,21 @@ def check_axes(readings: Readings, poses: Poses) -> None:
                 continue
             if noisy[axis] > 0.5 or np.ptp(readings.up[value == values[end]], axis=0).max() > ELSEWHERE:
                 raise BadValue(
-                    f"{name} is exactly {values[end]:g} {unit} in {count[end]} of {len(value)} readings and never "
-                    "beyond: the axis is saturated; take poses, or a tool, that load it less"
+                    f"{name} is exactly {values[end]:g} {UNITS[axis]} in {count[end]} of {len(value)} readings and "
+                    "never beyond: the axis is saturated; take poses, or a tool, that load it less"
                 )
+
+
+def dead_axes(readings: Readings, poses: Poses) -> list[str]:
+    """Says which axes read the same all the time while others of their kind are alive, a line each."""
+    noisy = np.array([_noisy(readings.wrench[:, axis], poses) for axis in range(6)])
+    dead = np.ptp(readings.wrench, axis=0) == 0.0
+    alive = np.repeat([noisy[:3].any(), noisy[3:].any()], 3)
+    return [
+        f"{AXES[axis]} is {readings.wrench[0, axis]:g} {UNITS[axis]} all the time while other axes are alive; is it "
+        "connected?"
+        for axis in np.flatnonzero(dead & alive)
+    ]
 
 
 def _noisy(value: Array, poses: Poses) -> float:
@@ -190,13 +208,83 @@ def drifting(left: Array, noise: Array, readings: Readings, poses: Poses) -> lis
     ]
 
 
+def beyond_noise(left: Array, noise: Array, poses: Poses) -> Array:
+    """What the fit leaves over what noise explains of it, root mean squares per degree of freedom: force and torque."""
+    known = _known(noise, poses)
+    rows = 3 * len(poses)
+    found = [_rms(left[:, :3]) * np.sqrt(rows / (rows - 4)), _rms(left[:, 3:]) * np.sqrt(rows / (rows - 6))]
+    return np.array(found) / np.maximum(known, 1e-300)
+
+
+def _known(noise: Array, poses: Poses) -> Array:
+    """What noise explains of a pose's mean, of forces and of torques."""
+    return np.array([noise[:3].mean(), noise[3:].mean()]) / np.sqrt(np.median(poses.count))
+
+
 def scattered(left: Array, noise: Array, poses: Poses) -> list[str]:
-    """Says that the poses are off the fit by far more than noise explains, if they are."""
-    force = poses.wrench[:, :3]
-    off, known = _rms(left[:, :3]), float(noise[:3].mean() / np.sqrt(np.median(poses.count)))
-    if len(poses) < FEWEST or off < max(BEYOND_NOISE * known, SHARE * _rms(force - force.mean(axis=0))):
+    """Says that forces or torques of the poses are off the fit by far more than noise explains, if they are."""
+    if len(poses) < FEWEST:
+        return []
+    for part, unit, known in zip((slice(0, 3), slice(3, 6)), ("N", "N·m"), _known(noise, poses), strict=True):
+        off, value = _rms(left[:, part]), poses.wrench[:, part]
+        if off >= max(BEYOND_NOISE * known, SHARE * _rms(value - value.mean(axis=0))):
+            return [
+                f"the poses are {off:.2g} {unit} off the fit where noise explains {known:.2g} {unit}: does a cable or "
+                "a hand pull at the tool, and is the quaternion the sensor's orientation?"
+            ]
+    return []
+
+
+def torque_axes(left: Array, noise: Array, poses: Poses) -> list[str]:
+    r"""Says that tx, ty, tz are swapped, reversed or of another unit, if the torques show it.
+
+    With any three axes they are :math:`\tau = B g + b`; the weight of one centre of mass makes B skew. Where any B
+    leaves far less than a skew one, the order and signs of tx, ty, tz that make it skew are looked for.
+
+    Args:
+        left: P × 6, what the fit leaves of each pose, [N] and [N·m].
+        noise: standard deviation of one reading, six numbers.
+        poses: that were fitted.
+    """
+    u, torque = poses.up - poses.up.mean(axis=0), poses.wrench[:, 3:] - poses.wrench[:, 3:].mean(axis=0)
+    without = _rms(left[:, 3:])
+    if len(poses) < FEWEST or without < BEYOND_NOISE * _known(noise, poses)[1]:
+        return []
+    if np.linalg.eigvalsh(np.cov(u.T, bias=True))[0] < FLAT:
+        return []
+    free = _rms(torque - u @ np.linalg.lstsq(u, torque, rcond=None)[0])
+    free *= np.sqrt((3 * len(u) - 6) / (3 * len(u) - 12))  # both per degree of freedom
+    if without < BETTER * free:
+        return []
+    after = {words: _skew_left(u, torque[:, order] * sign) for words, order, sign in _orders()}
+    words = min(after, key=lambda key: (after[key] > BETTER * free, key.count(" for ")))
+    if without > BETTER * after[words] and after[words] <= BETTER * free:
+        return [
+            f"the torques fit one centre of mass with {words} ({after[words]:.2g} N·m per pose are left then, not "
+            f"{without:.2g} N·m): check the order and signs of tx,ty,tz, and calibrate again"
+        ]
+    if without < SHARE * _rms(torque):
         return []
     return [
-        f"the poses are {off:.2g} N off the fit where noise explains {known:.2g} N: does a cable or a hand pull at the "
-        "tool, and is the quaternion the sensor's orientation?"
+        f"the torques go with the orientation, but not as those of one centre of mass do ({without:.2g} N·m per pose "
+        f"are left, not {free:.2g} N·m): check the order, signs and units of tx,ty,tz"
     ]
+
+
+def _orders() -> list[tuple[str, list[int], Array]]:
+    """Every order and sign of three axes, in words; one of each pair of opposites, with the fewer changes."""
+    found: dict[tuple[float, ...], tuple[str, list[int], Array]] = {}
+    for order in permutations(range(3)):
+        for sign in product((1.0, -1.0), repeat=3):
+            changed = [k for k in range(3) if order[k] != k or sign[k] < 0.0]
+            words = [f"{'−' if sign[k] < 0.0 else ''}{AXES[3 + order[k]]} for {AXES[3 + k]}" for k in changed]
+            key = (*order, *(np.array(sign) * sign[0]).tolist())
+            if key not in found or len(words) < found[key][0].count(" for "):
+                found[key] = ", ".join(words), list(order), np.array(sign)
+    return [one for one in found.values() if one[0]]
+
+
+def _skew_left(u: Array, torque: Array) -> float:
+    """Root mean square per axis of what one centre of mass leaves of the torques, both without their means."""
+    A = np.concatenate([skew(up) for up in u])
+    return _rms(torque.ravel() - A @ np.linalg.lstsq(A, torque.ravel(), rcond=None)[0])

@@ -290,3 +290,58 @@ def test_a_tool_without_a_name_is_said_to_have_none(farhand_command, raw, tmp_pa
     words = ("--tool", tmp_path / "tool.json", "--tool-id", "drill", "--out", tmp_path / "out.csv")
     said = farhand_command("ft", "compensate", raw, *words)
     assert said.code == 2 and "belongs to a tool without a name, not to 'drill'" in said.err
+
+
+def test_without_tracking_contact_is_not_looked_for(farhand_command, rng, truth, tool, tmp_path):
+    """Neither a share of contact nor a force without it is printed: null in the JSON."""
+    run = recording(truth, Rotation.random(3, rng=rng), 200, rng)
+    run.wrench[:, 2] += 10.0
+    write_readings(tmp_path / "run.csv", run)
+    words = ("--tool", tool, "--out", tmp_path / "out.csv", "--json", tmp_path / "r.json", "--drift", "none")
+    said = farhand_command("ft", "compensate", tmp_path / "run.csv", *words)
+    assert said.code == 0 and "not looked for" in said.out and "without contact" not in said.out
+    assert "% of the readings" not in said.out and "none, as asked for" in said.out
+    assert json.loads((tmp_path / "r.json").read_text())["contact_share"] is None
+
+
+def test_the_drift_is_printed_from_zero_and_doubted_where_it_is_hardly_one(farhand_command, rng, truth, tool, tmp_path):
+    """3 N pressed from the first reading on are 3 N of drift, whatever its range is."""
+    run = recording(truth, Rotation.random(15, rng=rng), 200, rng)
+    run.wrench[:, 2] += 3.0
+    write_readings(tmp_path / "run.csv", run)
+    words = (
+        "--tool",
+        tool,
+        "--out",
+        tmp_path / "out.csv",
+        "--json",
+        tmp_path / "r.json",
+        "--report",
+        tmp_path / "page",
+    )
+    said = farhand_command("ft", "compensate", tmp_path / "run.csv", *words)
+    assert said.code == 0 and said.err.count("\n") == 1 and "a slow or lasting push would look the same" in said.err
+    assert json.loads((tmp_path / "r.json").read_text())["drift"]["largest"][2] == pytest.approx(3.0, abs=0.2)
+    assert "up to 3" in said.out.split("drift followed")[1]
+    assert "lasting push" in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_a_dead_axis_in_a_recording_is_asked_after(farhand_command, raw, tool, tmp_path):
+    """In the words that calibrate refuses it with."""
+    readings = read_readings(raw)
+    readings.wrench[:, 2] = 30.0
+    write_readings(tmp_path / "dead.csv", readings)
+    said = farhand_command("ft", "compensate", tmp_path / "dead.csv", "--tool", tool, "--out", tmp_path / "out.csv")
+    words = "fz is 30 N all the time while other axes are alive; is it connected?"
+    assert said.code == 0 and words in said.err
+    assert words in farhand_command("ft", "calibrate", tmp_path / "dead.csv", "--out", tmp_path / "t.json").err
+
+
+def test_a_time_that_stands_still_is_asked_after(farhand_command, raw, tool, tmp_path):
+    """Drift needs time; without tracking nobody does."""
+    readings = read_readings(raw)
+    write_readings(tmp_path / "still.csv", replace(readings, time=np.full(len(readings), 7.0)))
+    words = ("--tool", tool, "--out", tmp_path / "out.csv")
+    said = farhand_command("ft", "compensate", tmp_path / "still.csv", *words)
+    assert said.code == 0 and "t is 7 s all the time: drift cannot be told from contact" in said.err
+    assert farhand_command("ft", "compensate", tmp_path / "still.csv", *words, "--drift", "none").err == ""

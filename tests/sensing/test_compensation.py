@@ -133,3 +133,51 @@ def test_an_unknown_way_to_treat_drift_is_refused():
     truth, tool = calibrated(rng)
     with pytest.raises(UnknownName, match="none, track"):
         compensate(recording(truth, Rotation.random(2, rng=rng), 2, rng), tool, "guess")
+
+
+def pressed(seed: int, push):
+    """The drift's remarks about half a minute and a push along z that goes with time as given, [N]."""
+    rng = np.random.default_rng(seed)
+    truth, tool = calibrated(rng)
+    raw = recording(truth, Rotation.random(30, rng=rng), 100, rng)
+    return compensate(with_extra(raw, np.outer(push(raw.time), [0, 0, 1, 0, 0, 0])), tool).advice
+
+
+@pytest.mark.parametrize(
+    "push",
+    [
+        lambda t: np.full_like(t, 1.5),
+        lambda t: np.full_like(t, 3.0),
+        lambda t: 1.0 * (t > 15.0),
+        lambda t: 0.1 * np.maximum(t - 10.0, 0.0),
+        lambda t: 0.2 * np.maximum(t - 10.0, 0.0),
+    ],
+    ids=["1.5 N from the start", "3 N from the start", "1 N later on", "0.1 N/s", "0.2 N/s"],
+)
+def test_a_push_that_is_taken_for_drift_is_doubted(push):
+    """Nothing tells it from drift for certain, but a sensor's own drift is not like this."""
+    for seed in range(3):
+        (line,) = pressed(seed, push)
+        assert line.startswith("the drift taken off fz moves") and "--drift none keeps it" in line
+
+
+@pytest.mark.parametrize(
+    "push",
+    [lambda t: 0.0 * t, lambda t: t * 4.0 / 300.0, lambda t: 10.0 * (t % 10.0 > 5.0)],
+    ids=["free air", "4 N in five minutes", "10 N again and again"],
+)
+def test_an_ordinary_drift_is_not_doubted(push):
+    """Nor are contacts, which no drift was learned from."""
+    assert [pressed(seed, push) for seed in range(5)] == [()] * 5
+
+
+def test_a_recording_with_a_long_gap_says_so_and_recovers():
+    """An hour between two stretches of free air; the deviations hold on both sides of it."""
+    rng = np.random.default_rng(10)
+    truth, tool = calibrated(rng)
+    raw = recording(truth, Rotation.random(20, rng=rng), 200, rng)
+    found = compensate(replace(raw, time=raw.time + np.where(raw.time >= 10.0, 3600.0, 0.0)), tool)
+    assert not found.contact.any() and found.deviations.max() < 0.6
+    assert 0.93 <= np.mean(np.abs(found.wrench) <= 1.96 * found.deviations) <= 0.97
+    (line,) = found.advice
+    assert line.startswith("no reading for 3600 s after t = 9.99 s: the drift is followed anew")

@@ -78,3 +78,36 @@ def test_a_silent_sensor_is_followed_exactly():
     tracker = DriftTracker(np.zeros(6))
     drift, contact = fed(tracker, np.full((100, 6), 0.001))
     assert not contact.any() and drift[-1] == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize("gap", [900.0, 3600.0])
+def test_a_long_gap_in_the_readings_is_a_new_start(gap):
+    """Ten seconds tell a rate too badly to go on at it for an hour; free air after the gap is free air."""
+    tracker = DriftTracker(NOISE)
+    fed(tracker, noise(1000, 6))
+    before = tracker.drift.copy()
+    tracker.update(noise(1, 7)[0], gap)
+    assert tracker.restarted and np.abs(tracker.drift - before)[:3].max() < 1.0
+    drift, contact = fed(tracker, noise(2000, 8))
+    assert not tracker.restarted and not contact.any()
+    assert np.abs(drift[-1, :3]).max() < 0.2 and np.sqrt(tracker.variance[:3].max()) < 0.1
+
+
+def test_a_short_gap_is_bridged_at_the_last_rate():
+    """A minute without readings, after five of steady drift: the estimate is where the drift has gone."""
+    t = DT * np.arange(30_000)
+    tracker = DriftTracker(NOISE)
+    fed(tracker, np.outer(t, [0, 0, 4.0 / 300.0, 0, 0, 0]) + noise(len(t), 9))
+    tracker.update(np.array([0, 0, 4.8, 0, 0, 0]), 60.0)
+    assert not tracker.restarted and tracker.drift[2] == pytest.approx(4.8, abs=0.3)
+
+
+def test_what_the_model_expects_is_what_drifts_as_it_assumes_do():
+    """The stated deviation of the drift since the first reading, against a thousand of them after a minute."""
+    tracker, rng = DriftTracker(NOISE), np.random.default_rng(10)
+    rate = tracker.rate * rng.standard_normal(1000)
+    drift = tracker.start * rng.standard_normal(1000)
+    for _ in range(60):
+        drift += rate + tracker.wander * rng.standard_normal(1000)
+        rate += tracker.rate_wander * rng.standard_normal(1000)
+    assert tracker.expected(np.array([60.0]))[0, 0] == pytest.approx(drift.std(), rel=0.1)

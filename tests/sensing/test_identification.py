@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.signal import lfilter
 from scipy.spatial.transform import Rotation, Slerp
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
@@ -235,3 +236,73 @@ def test_a_gravity_that_is_not_above_zero_is_refused(gravity):
     readings = recording(random_truth(rng), Rotation.random(8, rng=rng), 4, rng)
     with pytest.raises(OutOfRange, match="gravity"):
         identify(readings, gravity=gravity)
+
+
+def covered(seeds: range, make) -> float:
+    """How often the intervals of these recordings hold the truth."""
+    inside = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        truth = Truth(1.4, np.array([0.002, -0.004, 0.06]), np.array([22.0, -13.0, 28.0, 0.4, -0.2, 0.1]))
+        low, high = identify(make(truth, rng)).tool.intervals.T
+        inside.append((low <= truth.values) & (truth.values <= high))
+    return float(np.mean(inside))
+
+
+@pytest.mark.parametrize("tied", [0.0, 0.05, 0.3])
+def test_visits_of_one_direction_are_not_independent(tied):
+    """Six directions, ten visits each: a cable errs alike in all visits of one, by this many newtons."""
+
+    def make(truth, rng):
+        poses = Rotation.random(6, rng=rng)[np.tile(np.arange(6), 10)]
+        raw = recording(truth, poses, 30, rng)
+        error = tied * rng.standard_normal((6, 6)) * np.repeat([1.0, 0.03], 3)
+        return replace(raw, wrench=raw.wrench + np.repeat(np.tile(error, (10, 1)), 30, axis=0))
+
+    assert 0.92 <= covered(range(60), make) <= 0.98
+
+
+@pytest.mark.parametrize("wander", [0.0, 0.1])
+def test_neighbours_along_a_sweep_are_not_independent(wander):
+    """The zero wanders by this many newtons, correlated over ten seconds, while the wrist turns for two minutes."""
+
+    def make(truth, rng):
+        t = 0.02 * np.arange(6000)
+        a, b = rng.uniform(0.0, 2.0 * np.pi, 2)
+        angles = np.stack([np.pi * np.sin(0.31 * t + a), 1.2 * np.sin(0.23 * t + b), 0.7 * t], axis=1)
+        raw = recording(truth, Rotation.from_euler("xyz", angles), 1, rng, dt=0.02)
+        keep = np.exp(-0.02 / 10.0)
+        steps = np.sqrt(1.0 - keep**2) * rng.standard_normal((len(t), 6))
+        steps[0] = rng.standard_normal(6)
+        zero = lfilter([1.0], [1.0, -keep], steps, axis=0)
+        return replace(raw, wrench=raw.wrench + wander * np.repeat([1.0, 0.03], 3) * zero)
+
+    assert 0.92 <= covered(range(30), make) <= 0.98
+
+
+def test_the_warmth_of_each_visit_still_counts():
+    """Six directions visited again and again while the sensor warms up: the slope is found, the intervals hold."""
+    slope = np.array([0.1, -0.05, 0.5, 0.002, 0.0, 0.001])
+
+    def make(truth, rng):
+        poses = Rotation.random(6, rng=rng)[np.tile(np.arange(6), 4)]
+        raw = recording(truth, poses, 30, rng)
+        error = 0.3 * rng.standard_normal((6, 6)) * np.repeat([1.0, 0.03], 3)
+        warmth = np.linspace(-4.0, 4.0, len(raw))
+        wrench = raw.wrench + np.repeat(np.tile(error, (4, 1)), 30, axis=0) + np.outer(warmth, slope)
+        return replace(raw, wrench=wrench, temperature=25.0 + warmth)
+
+    assert 0.91 <= covered(range(40), make) <= 0.985
+
+
+def test_thousands_of_visits_are_put_together():
+    """No matrix as large as their number, and the same interval as from fewer of them."""
+    rng = np.random.default_rng(17)
+    truth, poses = random_truth(rng), Rotation.random(6, rng=rng)
+    error = 0.3 * rng.standard_normal((6, 6)) * np.repeat([1.0, 0.03], 3)
+    half = []
+    for visits in (10, 500):
+        raw = recording(truth, poses[np.tile(np.arange(6), visits)], 3, rng)
+        found = identify(replace(raw, wrench=raw.wrench + np.repeat(np.tile(error, (visits, 1)), 3, axis=0)))
+        half.append(np.ptp(found.tool.intervals, axis=1))
+    np.testing.assert_allclose(half[1], half[0], rtol=0.4)

@@ -153,3 +153,47 @@ def test_a_mass_that_no_wrist_carries_asks_for_the_unit():
     raw = good(11)
     raw.wrench[:, :3] *= 102.0
     assert "are the forces in N?" in " ".join(identify(raw).advice)
+
+
+@pytest.mark.parametrize(
+    ("order", "sign", "words"),
+    [
+        ([0, 1, 2], [1.0, 1.0, -1.0], "−tz for tz"),
+        ([1, 0, 2], [1.0, 1.0, 1.0], "ty for tx, tx for ty"),
+        ([2, 1, 0], [1.0, 1.0, 1.0], "tz for tx, tx for tz"),
+    ],
+)
+def test_torques_in_another_order_or_sign_are_named(order, sign, words):
+    """The forces are right, so only the torques can show it."""
+    for seed in range(4):
+        raw = good(seed, count=200)
+        raw.wrench[:, 3:] = raw.wrench[:, 3:][:, order] * sign
+        advice = " ".join(identify(raw).advice)
+        assert f"fit one centre of mass with {words} (" in advice and "more readings" not in advice
+
+
+def test_a_torque_of_another_unit_is_asked_after():
+    """One axis ten times too large is neither swapped nor reversed."""
+    raw = good(12, count=200)
+    raw.wrench[:, 3] *= 10.0
+    advice = " ".join(identify(raw).advice)
+    assert "check the order, signs and units of tx,ty,tz" in advice and "more readings" not in advice
+
+
+def test_torques_that_scatter_for_no_known_reason_are_said_to():
+    """0.05 N·m of another torque in every pose, and nothing wrong with the forces."""
+    rng = np.random.default_rng(13)
+    raw = good(13, count=200)
+    raw.wrench[:, 3:] += np.repeat(0.05 * rng.normal(size=(12, 3)), 200, axis=0)
+    advice = " ".join(identify(raw).advice)
+    assert "N·m off the fit where noise explains 0.0007" in advice and "more readings" not in advice
+
+
+def test_more_readings_are_not_asked_for_where_noise_is_not_the_cause():
+    """A light tool in a few poses that scatter by 0.1 N, five times the noise of their means."""
+    rng = np.random.default_rng(14)
+    light = Truth(0.5, TRUTH.com, TRUTH.bias)
+    raw = recording(light, Rotation.random(8, rng=rng), 200, rng)
+    raw.wrench[:, :3] += np.repeat(0.1 * rng.normal(size=(8, 3)), 200, axis=0)
+    advice = " ".join(identify(raw).advice)
+    assert "the mass is known to" in advice and "take more poses" in advice and "more readings" not in advice
