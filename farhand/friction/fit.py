@@ -9,6 +9,7 @@ import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.friction.fit_data import Recording
+from farhand.friction.fit_lugre import Bristles, fit_lugre, moving, wide_motion
 from farhand.friction.fit_motion import Motion
 from farhand.friction.fit_prepare import Prepared, prepare
 from farhand.friction.fit_presliding import friction_along
@@ -152,7 +153,7 @@ def fit(found: Recording, model: str = "kfm", inertia: float | None = None, grav
     ready = prepare(found, inertia)
     if model != "auto":
         return _fit(ready, model, inertia, gravity)
-    tried = {name: _fit(ready, name, inertia, gravity) for name in AUTO}
+    tried = {name: _fit(ready, name, inertia, gravity, compared=True) for name in AUTO}
     best = AUTO[0]
     for name in AUTO[1:]:
         gain = tried[best].holdout_error - tried[name].holdout_error
@@ -161,7 +162,7 @@ def fit(found: Recording, model: str = "kfm", inertia: float | None = None, grav
     return replace(tried[best], compared={name: one.holdout_error for name, one in tried.items()})
 
 
-def _fit(ready: Prepared, model: str, inertia: float | None, gravity: bool) -> Fit:
+def _fit(ready: Prepared, model: str, inertia: float | None, gravity: bool, compared: bool = False) -> Fit:
     motion, used = ready.motion, ready.used
     terms = replace(TERMS[model], inertia=inertia, gravity=gravity, offset=ready.coverage.both_ways)
     if ready.coverage.spread < NARROW and terms.dry:
@@ -169,6 +170,11 @@ def _fit(ready: Prepared, model: str, inertia: float | None, gravity: bool) -> F
     whole = _plainest(motion, terms, used)
     terms = whole.terms
     parameters, notes = _parameters(model, whole, ready)
+    bristles = model == "lugre" and terms.stribeck
+    wide = wide_motion(ready.data, motion) if bristles else motion
+    found = fit_lugre(wide, whole, moving(wide)) if bristles else None
+    if found is not None:
+        whole, parameters, notes = found.sliding, parameters | _together(found, ready), []
     friction = _made(model, {name: one.value for name, one in parameters.items()})
     modelled = _modelled(friction, whole, motion)
     error = _rms((motion.torque - modelled)[used])
@@ -192,9 +198,9 @@ def _fit(ready: Prepared, model: str, inertia: float | None, gravity: bool) -> F
         held_out=held_out,
         data=ready.data,
     )
-    marked, doubts = trusted(result, whole, ready.coverage)
+    marked, doubts = trusted(result, whole, ready, compared)
     lines = warnings_of(result, whole, ready.coverage)
-    return replace(result, parameters=marked, warnings=(*ready.notes, *doubts, *lines, *notes))
+    return replace(marked, warnings=(*ready.notes, *doubts, *lines, *notes))
 
 
 def _plainest(motion: Motion, terms: Terms, used: Array) -> Sliding:
@@ -259,6 +265,13 @@ def _parameters(model: str, whole: Sliding, ready: Prepared) -> tuple[dict[str, 
         if name not in out and isinstance(default := getattr(make(model), name), np.ndarray) and default.shape == (1,):
             out[name] = Estimate(float(default[0]), None, None, metadata["unit"], False)
     return out, notes
+
+
+def _together(found: Bristles, ready: Prepared) -> dict[str, Estimate]:
+    """Estimates of LuGre friction fitted as a whole; the way to sliding shows the peak, held speeds or not."""
+    curve = _curve_parameters(found.sliding, replace(ready, coverage=replace(ready.coverage, resolved=0.0)))
+    stiffness = _estimate(*found.stiffness, "N·m/rad")
+    return {**curve, "stiffness": stiffness, "damping": _estimate(*found.damping, "N·m·s/rad")}
 
 
 def _curve_parameters(whole: Sliding, ready: Prepared) -> dict[str, Estimate]:
@@ -344,6 +357,12 @@ def _holdout(model: str, terms: Terms, ready: Prepared, parameters: dict[str, Es
     part = fit_sliding(motion, terms, seen)
     names = _fields(model)
     fresh = {name: one.value for name, one in _curve_parameters(part, ready).items() if name in names}
+    if model == "lugre" and terms.stribeck and parameters["stiffness"].identified:
+        wide, ends = wide_motion(ready.data, motion), motion.time[near][[0, -1]]
+        away = (wide.time < ends[0]) | (wide.time > ends[1])
+        again = fit_lugre(wide, part, moving(wide) & away, parameters["stiffness"].value)
+        if again is not None:
+            part, fresh = again.sliding, {name: one.value for name, one in _together(again, ready).items()}
     kept = {name: one.value for name, one in parameters.items() if name in names}
     friction = _made(model, {**kept, **fresh, **_consistent(kept, fresh)})
     inside = np.flatnonzero(block)

@@ -82,6 +82,7 @@ class Motion:
         source: ``"position"`` or ``"velocity"``, the column that the motion comes from.
         rate: of the recording, [Hz].
         haze: share of the acceleration's variance that is noise of the encoder, [-].
+        shifted: whether the torque was moved in time by a delay that the data showed.
     """
 
     time: Array
@@ -97,6 +98,7 @@ class Motion:
     source: str
     rate: float
     haze: float = 0.0
+    shifted: bool = False
 
     def __len__(self) -> int:
         return len(self.time)

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.ndimage import median_filter
 
 from farhand.friction.fit_data import Recording
+from farhand.friction.fit_delay import Delay, find_delay, find_lag, harm_of_lag, put_right
 from farhand.friction.fit_motion import Motion, best_motion, find_tick, motion_at, pieces_of, unwrapped
 from farhand.friction.fit_static import (
     Terms,
     fit_sliding,
     predicted,
     sliding_samples,
-    torque_delay,
     travelled,
     uncertainty,
 )
@@ -38,15 +38,37 @@ SETTLE_WAYS = np.geomspace(1e-5, 1.0, 31)
 """Ways after a rest or a reversal that are told apart, as shares of the longest."""
 
 
+DELAY_ROUNDS = 6
+"""How often the delay of the torque is put right and looked for again, each time in the band that is then best."""
+
+DELAY_STEP = 0.1
+"""A delay of less than this share of a sample is none."""
+
+LAG_BAND = 33.0
+"""Band in which a filter in the torque's way is looked for, [Hz]; chosen: its kernel is as short as the least lag."""
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """A recording made ready: signs, turns and delay put right, the motion known."""
+    """A recording made ready: signs, turns and delay put right, the motion known.
+
+    Attributes:
+        data: the recording, put right.
+        motion: what the joint did.
+        used: which samples of it show sliding.
+        coverage: what they cover.
+        notes: what was put right, and what could not be, one line each.
+        rest: the delay that the torque still seems to have.
+        lag: time constant of a filter that the torque went through, [s]; 0 if none shows.
+    """
 
     data: Recording
     motion: Motion
     used: Array
     coverage: Coverage
     notes: tuple[str, ...]
+    rest: Delay = Delay()
+    lag: float = 0.0
 
 
 def prepare(found: Recording, inertia: float | None = None) -> Prepared:
@@ -64,20 +86,45 @@ def prepare(found: Recording, inertia: float | None = None) -> Prepared:
         notes.append(
             "torque has no sign although the joint moves both ways: it was given the sign that the motion asks for"
         )
+    found, motion, used, late, rest = _on_time(found, inertia)
+    lag = _lag(found, motion, used, inertia) if late else 0.0
+    if lag:
+        notes.append(
+            f"torque looks filtered (time constant about {1e3 * lag:.2g} ms), which cannot be put right: friction and "
+            "inertia are not identified; log torque before its filter"
+        )
+    elif abs(late) > 0.75 / motion.rate:
+        way = "behind" if late > 0.0 else "ahead of"
+        notes.append(f"torque is {1e3 * abs(late):.2g} ms {way} the motion, which was put right")
+    return Prepared(found, motion, used, coverage(motion, used), tuple(notes), rest, lag)
+
+
+def _on_time(found: Recording, inertia: float | None) -> tuple[Recording, Motion, Array, float, Delay]:
+    """The recording with its torque in time with the motion; by how much it was late [s], and what it still seems."""
     motion, settling = _sliding_motion(found, inertia)
     used, late = sliding_samples(motion, settling), 0.0
-    for _ in range(2):
-        delay = torque_delay(motion, used)
-        if delay == 0.0:
+    rest = find_delay(motion, used)
+    for _ in range(DELAY_ROUNDS):
+        if abs(rest.late) < DELAY_STEP / motion.rate or not rest.sure:
             break
-        late += delay
-        found = replace(found, torque=np.interp(found.time - delay, found.time, found.torque))
-        motion = motion_at(pieces_of(found, motion.tick), motion.bandwidth, motion.tick, motion.source)
-        used = sliding_samples(motion, _settling(motion, inertia))
-    if abs(late) > 0.75 / motion.rate:
-        way = "ahead of" if late > 0.0 else "behind"
-        notes.append(f"torque is {1e3 * abs(late):.2g} ms {way} the motion, which was put right")
-    return Prepared(found, motion, used, coverage(motion, used), tuple(notes))
+        late += rest.late
+        found = put_right(found, rest.late)
+        motion, settling = _sliding_motion(found, inertia)  # a delay counts against the bands that show friction best
+        motion = replace(motion, shifted=True)
+        used = sliding_samples(motion, settling)
+        rest = find_delay(motion, used)
+    return found, motion, used, late, Delay() if abs(rest.late) < DELAY_STEP / motion.rate else rest
+
+
+def _lag(found: Recording, motion: Motion, used: Array, inertia: float | None) -> float:
+    """Time constant of a filter in the torque's way, [s]; 0 if there is none that moves a fit out of its intervals.
+
+    It shows best just after a reversal and in a wide band.
+    """
+    band = max(min(LAG_BAND, 0.2 * motion.rate), motion.bandwidth)
+    wide = motion_at(pieces_of(found, motion.tick), band, motion.tick, motion.source)
+    lag = find_lag(wide, sliding_samples(wide))
+    return lag if lag and harm_of_lag(motion, fit_sliding(motion, Terms(inertia=inertia), used), lag) > 1.0 else 0.0
 
 
 def _sliding_motion(found: Recording, inertia: float | None) -> tuple[Motion, float]:

@@ -30,9 +30,6 @@ STARTS = 2
 BLOCKS = 40
 """Stretches of the recording whose residuals count as independent of one another."""
 
-SHOWN = 0.9
-"""A delay must bring the residual variance down to this share to count."""
-
 TURN = 4.0
 """Ticks that a joint must travel from or to a reversal, times two, for its speed to be known."""
 
@@ -271,13 +268,29 @@ def _search(problem: Regression) -> tuple[Array, tuple[str, ...]]:
 
 def _covariance(problem: Regression, linear: Array, curved: Array, residual: Array) -> tuple[Array, int]:
     """Covariance that allows for residuals which hang together: scores are summed over stretches of the recording."""
+    J = _jacobian(problem, linear, curved)
+    count = J.shape[1]
+    if problem.motion.shifted:  # the delay that was put right is known only so well
+        J = np.column_stack([J, np.gradient(problem.motion.torque, problem.motion.step)])
+    covariance, freedom = sandwich(J, residual, problem.used, problem.motion)
+    return covariance[:count, :count], freedom
+
+
+def _jacobian(problem: Regression, linear: Array, curved: Array) -> Array:
     A = problem.matrix(curved)
     parts = [A]
     for i, value in enumerate(curved):
         moved = curved.copy()
         moved[i] = value * 1.001
         parts.append(((problem.matrix(moved) - A) @ linear / (0.001 * value))[:, None])
-    return sandwich(np.hstack(parts), residual, problem.used, problem.motion)
+    return np.hstack(parts)
+
+
+def tangents(motion: Motion, fitted: Sliding) -> Array:
+    """How the torque changes with each of the fitted values, n × len(values)."""
+    terms = fitted.terms
+    linear, curved = (np.array([fitted.values[name] for name in names]) for names in (terms.names, terms.curved))
+    return _jacobian(Regression(motion, terms, fitted.used), linear, curved)
 
 
 def sandwich(jacobian: Array, residual: Array, used: Array, motion: Motion) -> tuple[Array, int]:
@@ -293,7 +306,7 @@ def sandwich(jacobian: Array, residual: Array, used: Array, motion: Motion) -> t
     size = np.maximum(np.sqrt((X * X).sum(axis=0)), 1e-12)
     X = X / size
     X[:, ~np.isfinite(X).all(axis=0)] = 0.0
-    blocks = np.array_split(np.arange(len(r)), min(BLOCKS, max(len(r) // 8, 2)))
+    blocks = stretches(len(r))
     scores = np.array([X[rows].T @ r[rows] for rows in blocks])
     bread = np.linalg.pinv(X.T @ X, rcond=1e-12)
     count, p = len(blocks), X.shape[1]
@@ -305,19 +318,28 @@ def sandwich(jacobian: Array, residual: Array, used: Array, motion: Motion) -> t
     return robust * np.outer(scale, scale), max(count - p, 1)
 
 
+def stretches(count: int) -> list[Array]:
+    """Rows of the stretches whose residuals count as independent of one another."""
+    return np.array_split(np.arange(count), min(BLOCKS, max(count // 8, 2)))
+
+
 def flexible(v: Array, a: Array, rms: float) -> Array:
     """Columns of a curve that can take any shape, with inertia and offset."""
     bumps = [np.sign(v) * np.exp(-np.abs(v) / (share * rms)) for share in (0.05, 0.2, 0.6)]
     return np.column_stack([np.sign(v), *bumps, v, a, np.ones(len(v))])
 
 
-def freer_error(motion: Motion, used: Array) -> float:
-    """Root mean square of what a curve of any shape, different each way, leaves of the torque, [N·m]."""
+def free_columns(motion: Motion) -> Array:
+    """Columns of a curve of any shape, different each way, with inertia, offset and a load that goes with position."""
     v, rms = motion.velocity, float(np.sqrt(np.mean(motion.velocity**2)))
     A = flexible(v, motion.acceleration, rms)
     A[:, :4] = motion.smooth(A[:, :4])
-    load = np.column_stack([np.abs(v), np.sin(motion.position), np.cos(motion.position)])
-    left, _ = _left(np.column_stack([A, load])[used], motion.torque[used])
+    return np.column_stack([A, np.abs(v), np.sin(motion.position), np.cos(motion.position)])
+
+
+def freer_error(motion: Motion, used: Array) -> float:
+    """Root mean square of what a curve of any shape, different each way, leaves of the torque, [N·m]."""
+    left, _ = _left(free_columns(motion)[used], motion.torque[used])
     return float(np.sqrt(left))
 
 
@@ -342,25 +364,6 @@ def uncertainty(motion: Motion, settling: float = 0.0) -> float:
     spread = np.linalg.pinv(A.T @ A / len(A), rcond=1e-12, hermitian=True)
     seconds = len(A) * motion.step
     return float(left / (seconds * np.sqrt(motion.bandwidth)) * (spread[0, 0] + rms**2 * spread[2, 2]))
-
-
-def torque_delay(motion: Motion, used: Array) -> float:
-    """How much later the torque column is than the motion, [s]; 0 if the data do not show it.
-
-    A torque that is held from sample to sample, filtered by the drive or logged a cycle late is off by a fraction of a
-    sample or more, which turns inertia into viscous friction.
-    """
-    v, rms = motion.velocity, float(np.sqrt(np.mean(motion.velocity**2)))
-    A = flexible(v, motion.acceleration, rms)
-    A[:, :4] = motion.smooth(A[:, :4])
-    rate = np.gradient(motion.torque, motion.step)
-    edges = np.flatnonzero(np.diff(motion.piece))
-    used = used.copy()
-    used[edges], used[np.minimum(edges + 1, len(used) - 1)] = False, False
-    without, _ = _left(A[used], motion.torque[used])
-    left, x = _left(np.column_stack([A, rate])[used], motion.torque[used])
-    furthest = min(0.5 * motion.width, 2.0 / motion.rate)
-    return float(x[-1]) if left < SHOWN * without and abs(x[-1]) < furthest else 0.0
 
 
 def _left(A: Array, b: Array) -> tuple[float, Array]:

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from farhand.errors import BadValue
+from farhand.friction.fit_delay import SHOWN
+from farhand.friction.fit_misfit import unexplained
 from farhand.friction.fit_static import Sliding, freer_error
 from farhand.friction.fit_warnings import RESOLVED, Coverage, sides_of
 
 if TYPE_CHECKING:
     from farhand.friction.fit import Estimate, Fit
     from farhand.friction.fit_data import Recording
+    from farhand.friction.fit_prepare import Prepared
 
 CURVE = ("coulomb", "viscous", "breakaway", "stribeck_velocity", "shape")
 """Parameters of a sliding curve."""
 
 MISFIT = 0.03
-"""Share of the torque that a model may leave before a freer curve is asked whether it would do better."""
+"""Share of the torque that a model may leave before it must do about as well as a freer curve, noise or not."""
 
 FREER = 0.7
 """A freer curve that leaves less than this share of what the model leaves shows that the model is unfit."""
@@ -45,6 +48,9 @@ CLIPPED_SPEEDS = 0.2
 AGAINST = 0.2
 """Mean power against the motion, as a share of what torque and speed could have, by which the sign must be wrong."""
 
+APART = 0.1
+"""Longest time from sample to sample, [s]; chosen: a joint starts and turns round within tenths of a second."""
+
 FACTORS = {
     "degrees for radians": 180.0 / np.pi,
     "radians for degrees": np.pi / 180.0,
@@ -57,11 +63,16 @@ FACTORS = {
 
 
 def check_log(found: Recording) -> None:
-    """Refuse a log whose columns contradict each other.
+    """Refuse a log whose columns contradict each other, or that is too slow for any joint.
 
     Raises:
-        BadValue: velocity is a fixed multiple of the rate of the position, or torque brakes all the time.
+        BadValue: velocity is a fixed multiple of the rate of the position, torque brakes all the time, or the samples
+            are too far apart.
     """
+    if found.step > APART:
+        raise BadValue(
+            f"{found.name}: the samples are {found.step:.3g} s apart, a fit needs them within {APART:g} s: is t in s?"
+        )
     _check_sign(found)
     _check_units(found)
 
@@ -86,30 +97,52 @@ def _check_units(found: Recording) -> None:
     time, position = (column[:whole:width] for column in (found.time, found.position))
     told = found.velocity[: whole - width].reshape(-1, width).mean(axis=1)
     rate = np.diff(position) / np.maximum(np.diff(time), 1e-12)
-    size = np.sqrt(np.mean(told**2) * np.mean(rate**2))
-    if size == 0.0 or np.mean(told * rate) < 0.9 * size:
+    size = float(np.sqrt(np.mean(told**2) * np.mean(rate**2)))
+    together = float(np.mean(told * rate))
+    if size == 0.0 or abs(together) < 0.9 * size:
         return  # unlike each other: noise, or a joint that hardly moves
-    factor = float(np.sqrt(np.mean(told**2) / np.mean(rate**2)))
+    factor = float(np.copysign(np.sqrt(np.mean(told**2) / np.mean(rate**2)), together))
     if 0.7 < factor < 1.4:
         return
-    looks = next((f" ({name}?)" for name, value in FACTORS.items() if 0.97 < factor / value < 1.03), "")
+    if -1.4 < factor < -0.7:
+        raise BadValue(f"{found.name}: velocity is the opposite of the rate of change of position; turn one of the two")
+    looks = next((f" ({name}?)" for name, value in FACTORS.items() if 0.97 < abs(factor) / value < 1.03), "")
     raise BadValue(
         f"{found.name}: velocity is {factor:.4g} times the rate of change of position{looks}; "
         "t must be in s, position in rad, velocity in rad/s, all at the joint"
     )
 
 
-def trusted(result: Fit, whole: Sliding, seen: Coverage) -> tuple[dict[str, Estimate], list[str]]:
-    """The parameters with those that cannot be trusted marked as not identified, and why, one line each."""
-    doubted: set[str] = set()
+def trusted(result: Fit, whole: Sliding, ready: Prepared, compared: bool = False) -> tuple[Fit, list[str]]:
+    """The fit with parameters that cannot be trusted marked as not identified, and why, one line each.
+
+    Args:
+        result: of the fit.
+        whole: its sliding curve.
+        ready: the recording.
+        compared: whether all models that ``auto`` knows were tried.
+    """
+    doubted: set[str] = {*CURVE, "inertia"} if ready.lag else set()
     lines: list[str] = []
-    checks = (_clipped(result), _unfit(result), _one_sided(result), _bent(result, whole, seen), _faint(result))
+    seen, sided, unfit = ready.coverage, _one_sided(result), _unfit(result, whole, compared)
+    if sided[1]:
+        unfit = unfit[0], ""  # the directions are why
+    checks = (
+        _clipped(result),
+        sided,
+        unfit,
+        _late(result, ready),
+        _bent(result, whole, seen),
+        _faint(result),
+    )
     for names, line in checks:
         if line and (names - doubted or not names):
             lines.append(line)
         doubted |= names
     marked = {name: _marked(one) if name in doubted else one for name, one in result.parameters.items()}
-    return marked, lines
+    given = result.inertia.low == result.inertia.high
+    inertia = _marked(result.inertia) if "inertia" in doubted and not given else result.inertia
+    return replace(result, parameters=marked, inertia=inertia), lines
 
 
 def _marked(one: Estimate) -> Estimate:
@@ -126,26 +159,34 @@ def _clipped(result: Fit) -> tuple[set[str], str]:
         at = data.torque == end
         share = float(at.mean())
         if share > CLIPPED and np.ptp(np.quantile(speed[at], [0.05, 0.95])) > CLIPPED_SPEEDS * speed.max():
-            return set(CURVE), (
+            return {*CURVE, "inertia"}, (
                 f"the torque is exactly {end:.4g} N·m in {100 * share:.0f} % of the samples and never beyond: the "
-                "drive or the logger is at its limit, so friction is not identified; log a run that needs less torque"
+                "drive or the logger is at its limit, so friction and inertia are not identified; log a run that needs "
+                "less torque"
             )
     return set(), ""
 
 
-def _unfit(result: Fit) -> tuple[set[str], str]:
+def _unfit(result: Fit, whole: Sliding, compared: bool) -> tuple[set[str], str]:
     """A model that leaves what a freer curve explains has no parameter of the joint in it."""
-    left = result.rms_error / max(result.rms_torque, 1e-12)
-    if left < MISFIT:
+    scale, motion = max(result.rms_torque, 1e-12), result.motion
+    left = result.rms_error / scale
+    freer = freer_error(motion, result.used) / scale
+    shape = unexplained(motion, whole, motion.torque - result.modelled) / scale**2
+    if shape > 0.0:
+        freer = min(freer, float(np.sqrt(max(left**2 - shape, 0.0))))
+    elif left < MISFIT:
         return set(), ""
-    freer = freer_error(result.motion, result.used) / max(result.rms_torque, 1e-12)
-    if freer > FREER * left:
+    elif freer > FREER * left:
         line = f"the model leaves {100 * left:.0f} % of the torque (root mean square), as any curve of friction would"
         return set(), f"{line}; look for loads that are no friction, or a noisy torque" if left > NOISY else ""
-    return set(CURVE), (
-        f"{result.model} leaves {100 * left:.0f} % of the torque (root mean square) where a freer curve leaves "
-        f"{100 * freer:.1f} %: its parameters are not identified; try --model auto"
-        + (", or without --inertia" if result.inertia.low == result.inertia.high else "")
+    given = result.inertia.low == result.inertia.high
+    advice = [] if compared else ["try --model auto"]
+    advice += ["try without --inertia"] if given else []
+    return {*CURVE, "inertia"}, (
+        f"{result.model} leaves {100 * left:.2g} % of the torque (root mean square) where a freer curve leaves "
+        f"{100 * freer:.2g} %: its parameters{'' if given else ' and inertia'} are not identified; "
+        + (", or ".join(advice) or "auto found no better model; look for loads that are no friction")
     )
 
 
@@ -157,6 +198,18 @@ def _one_sided(result: Fit) -> tuple[set[str], str]:
     return set(CURVE), (
         f"friction differs between the directions: {sides[0]:.3g} N·m forward, {sides[1]:.3g} N·m backward on average; "
         "the model is the same for both, so its parameters are not identified: they lie between the two"
+    )
+
+
+def _late(result: Fit, ready: Prepared) -> tuple[set[str], str]:
+    """A torque out of step with the motion puts inertia into viscous friction; so does a joint that gives."""
+    late = ready.rest.late
+    if late == 0.0 or (result.friction.order and SHOWN * result.rms_error**2 < ready.rest.left):
+        return set(), ""  # a model that gives before it slides explains what looks like a delay as well
+    way = "behind" if late > 0.0 else "ahead of"
+    return {"viscous", "inertia"}, (
+        f"the torque seems {1e3 * abs(late):.2g} ms {way} the motion, or the joint gives before it slides (--model "
+        "lugre): viscous and inertia are not identified; log torque in the same cycle as the position"
     )
 
 

@@ -182,7 +182,10 @@ def _torque_lines(result: Fit) -> list[str]:
 
 
 def sides_of(result: Fit) -> tuple[float, float] | None:
-    """Mean friction each way over the speeds common to both, if they are unlike even without an offset; [N·m]."""
+    """Mean friction each way over the speeds common to both, if they are unlike even without an offset; [N·m].
+
+    A load that goes with the position may make them look unlike; what explains more of what is left is taken for it.
+    """
     motion, used = result.motion, result.used
     friction = motion.torque - result.inertia.value * motion.acceleration - result.offset.value
     v = motion.velocity
@@ -207,24 +210,35 @@ def sides_of(result: Fit) -> tuple[float, float] | None:
     tilt = abs(float(line[0])) * np.ptp(speeds)  # a torque offset is the same at all speeds; a scale is not
     ahead, behind = pairs.mean(axis=1) + np.array([1.0, -1.0]) * result.offset.value
     unlike = max(tilt, 2.0 * abs(float(difference.mean()))) > UNLIKE * 0.5 * abs(ahead + behind)
-    return (float(ahead), float(behind)) if unlike and tilt > 3.0 * rough else None
+    if not unlike or tilt <= 3.0 * rough or _beside(result, *_with_position(result)) < _beside(result, np.abs(v)):
+        return None
+    return float(ahead), float(behind)
+
+
+def _with_position(result: Fit) -> tuple[Array, Array]:
+    return np.sin(result.motion.position), np.cos(result.motion.position)
+
+
+def _beside(result: Fit, *columns: Array) -> float:
+    """Variance of what the model leaves beside these columns and a constant, [(N·m)²]."""
+    left = (result.motion.torque - result.modelled)[result.used]
+    A = np.column_stack([*(column[result.used] for column in columns), np.ones(len(left))])
+    return float(np.var(left - A @ np.linalg.lstsq(A, left, rcond=None)[0]))
 
 
 def _misfit_lines(result: Fit) -> list[str]:
     """A residual that goes with the position is no noise."""
     motion, used = result.motion, result.used
     left = (motion.torque - result.modelled)[used]
-    share = result.rms_error / max(result.rms_torque, 1e-12)
-    if share < 0.03:
+    if result.rms_error < 0.03 * result.rms_torque or result.gravity is not None:
         return []
-    lines = []
-    position = motion.position[used]
-    if result.gravity is None and np.ptp(position) > 0.5:
-        A = np.column_stack([np.sin(position), np.cos(position), np.ones(len(left))])
-        x = np.linalg.lstsq(A, left, rcond=None)[0]
-        if np.var(left - A @ x) < 0.6 * np.var(left):
-            lines.append(
-                f"the torque goes with the position (about {np.hypot(x[0], x[1]):.3g} N·m over a turn): gravity or an "
-                "unbalanced load; use --gravity"
-            )
-    return lines
+    if np.ptp(motion.position[used]) <= 0.5:
+        return []
+    if _beside(result, *_with_position(result)) >= 0.6 * np.var(left) or sides_of(result) is not None:
+        return []
+    A = np.column_stack([*(column[used] for column in _with_position(result)), np.ones(len(left))])
+    x = np.linalg.lstsq(A, left, rcond=None)[0]
+    return [
+        f"the torque goes with the position (about {np.hypot(x[0], x[1]):.3g} N·m over a turn): gravity or an "
+        "unbalanced load; use --gravity"
+    ]
