@@ -129,16 +129,20 @@ def identify(
         tool = fit.tool(tool_id, sensor_id)
     except BadValue as error:
         raise BadValue("; ".join([str(error), *turned])) from None
-    left = fit.left
     tool = replace(tool, noise=_noise(readings, tool, poses))
     rest = readings.wrench - tool.bias_at(readings.temperature, len(readings)) - tool.weight(readings.up)
-    before, after = _norms(readings.wrench), _norms(rest)
+    advice = (*stray, *_remarks(fit, tool, readings, turned))
+    return Identification(tool, poses, fit.left, _norms(readings.wrench), _norms(rest), advice, moving)
+
+
+def _remarks(fit: _Fit, tool: Tool, readings: Readings, turned: list[str]) -> list[str]:
+    """What is wrong with the poses, the likeliest cause first, and what to do better."""
+    left, poses = fit.left, fit.poses
     causes = turned or torque_axes(left, tool.noise, poses) or drifting(left, tool.noise, readings, poses)
     causes = causes or _misfits(left * np.sqrt(fit.share), readings, poses) or scattered(left, tool.noise, poses)
     noisy = (beyond_noise(left, tool.noise, poses) < HALF).all()
     better = "" if causes else ": take more readings per pose, or more poses" if noisy else ": take more poses"
-    advice = (*stray, *causes, *advice_on(poses), *_advice(tool, better))
-    return Identification(tool, poses, left, before, after, advice, moving)
+    return [*causes, *advice_on(poses), *_advice(tool, better)]
 
 
 def _stray(times: Array) -> list[str]:
