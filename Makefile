@@ -26,8 +26,8 @@ bench: $(VENV)/.installed-bench ## the benchmarks, beside their floors and peers
 	@$(BIN)/farhand bench
 
 soak: $(VENV)/.installed ## hours of every rig with random operators and faults; results in docs/results
-	@$(BIN)/python -m farhand.experiments.soak
-	@$(BIN)/python -c "from farhand.experiments.dual_arm.rates_wall import soak; raise SystemExit(soak(60))"
+	@$(BIN)/python -m farhand_lab.soak
+	@$(BIN)/python -c "from farhand_lab.dual_arm.rates_wall import soak; raise SystemExit(soak(60))"
 
 clean: ## back to a fresh checkout: removes .venv, out and caches
 	@rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

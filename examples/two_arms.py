@@ -12,15 +12,15 @@ import numpy as np
 
 from farhand.analysis.history import History
 from farhand.arm import Arm
-from farhand.bridge import DirectBridge
-from farhand.control.trajectory import Move, Path
+from farhand.control.trajectory.paths import Move, Path
 from farhand.coupling import PositionForce
+from farhand.loop.bridges.direct import DirectBridge
+from farhand.loop.session import Session
+from farhand.loop.station import Station
 from farhand.plants import SimulatedPlant
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import scale_mass, set_damping
 from farhand.safety import Guard
-from farhand.session import Session
-from farhand.station import Station
 from farhand.world import ImpedanceHand, Placed, Wall, World
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from farhand.control.trajectory import Path
+from farhand.control.trajectory.paths import Path
 from farhand.errors import BadValue, Mismatch
+from farhand.loop.telemetry import Reader
 from farhand.parameters import declared
 from farhand.recording.columns import component_units
 from farhand.rigs import Options, Rig, build_rig, rig_names
-from farhand.telemetry import Reader
 
 try:
     import gymnasium

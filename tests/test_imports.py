@@ -14,14 +14,14 @@ ROOT = Path(__file__).parents[1] / "farhand"
 
 # Lowest first. A part may import its own layer and those before it.
 LAYERS = (
-    ("errors", "files", "interrupts", "latch", "parameters", "spatial", "robots", "arm"),
+    ("errors", "files", "parameters", "spatial", "robots", "arm"),
     ("world", "plants", "sensing", "mapping", "control", "coupling", "friction"),
     ("link", "safety"),
-    ("ring", "clock", "realtime", "commands", "telemetry", "station"),
-    ("bridge", "linked_bridge", "remote_bridge", "session"),
+    ("realtime", "loop"),
     ("recording", "analysis", "learning"),
     ("rigs",),
-    ("experiments", "console", "bench", "gym"),
+    ("console", "gym"),
+    ("report", "running"),
     ("cli", "__main__"),
 )
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
@@ -79,7 +79,7 @@ def test_nothing_imports_upward():
 @pytest.mark.parametrize(
     "line",
     [
-        "from farhand.session import Session",
+        "from farhand.loop.session import Session",
         "import farhand.rigs.dual_arm",
         "from farhand import cli",
         "from ..link import packet",

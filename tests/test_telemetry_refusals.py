@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand.errors import BadValue, FarhandError, FileError, UnknownName
-from farhand.telemetry import MAX_VALUES, Reader, Telemetry
+from farhand.loop.telemetry import MAX_VALUES, Reader, Telemetry
 
 
 @pytest.fixture

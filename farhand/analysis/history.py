@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from farhand.telemetry import Reader
+from farhand.loop.telemetry import Reader
 
 Array = np.ndarray
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from farhand.analysis.history import Gathered, History
-from farhand.linked_bridge import LinkedBridge
-from farhand.session import Session
+from farhand.loop.bridges.linked import LinkedBridge
+from farhand.loop.session import Session
 from farhand.world import World
 
 Array = np.ndarray

@@ -8,7 +8,7 @@ import numpy as np
 
 from farhand.analysis.two_port import Signals, multisine
 from farhand.errors import UnknownName
-from farhand.session import Session
+from farhand.loop.session import Session
 from farhand.world import World
 from farhand.world.touch import Tool
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from farhand.analysis.history import Gathered, History
 from farhand.analysis.metrics import FINAL, LEAST, Running, plain
-from farhand.remote_bridge import RemoteBridge
-from farhand.session import Session
+from farhand.loop.bridges.remote import RemoteBridge
+from farhand.loop.session import Session
 from farhand.world import World
 
 Array = np.ndarray

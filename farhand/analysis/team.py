@@ -11,9 +11,9 @@ import numpy as np
 
 from farhand.analysis.history import History
 from farhand.analysis.metrics import Metrics, Running, plain
-from farhand.control.internal_force import internal
-from farhand.session import Session
-from farhand.telemetry import Telemetry
+from farhand.control.tool.internal_force import internal
+from farhand.loop.session import Session
+from farhand.loop.telemetry import Telemetry
 from farhand.world import World
 
 Array = np.ndarray

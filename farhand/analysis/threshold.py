@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from farhand.control.spring_force import device_axes
+from farhand.control.haptic.impedance import device_axes
 from farhand.errors import BadValue, FileError
 from farhand.parameters import parameter
 
@@ -36,7 +36,7 @@ class Operators(NamedTuple):
     def limits(self, name: str | None = None) -> tuple[Array, Array]:
         """Least and most wrench of one person, or their means, in the order of a wrench, [N] and [N·m].
 
-        They are what :meth:`farhand.control.force_map.ForceMap.use` takes.
+        They are what :meth:`farhand.control.haptic.force_map.ForceMap.use` takes.
         """
         if name is not None and name not in self.names:
             raise BadValue(f"no operator {name!r}; there are: {', '.join(self.names)}")

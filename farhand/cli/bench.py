@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from farhand.cli.output import JsonPath, check_file, counting, stdout, write_json
+from farhand.report.output import JsonPath, check_file, counting, stdout, write_json
 
 Name = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="One benchmark, such as tick/dual-arm; all by default.")
@@ -22,7 +22,7 @@ def bench(name: Name = None, json: JsonPath = None) -> None:
     Example: [bold]farhand bench tick/dual-arm --json bench.json[/bold]
     """
     check_file(json)
-    from farhand.bench import run as measure
+    from farhand_lab.benchmarks import run as measure
 
     with counting("measuring") as progress:
         results = measure(name, progress)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import JsonPath, ReportFolder, Seed, check_file, check_folder, counting, stdout, write_json
-from farhand.cli.run import Settings, setting_of
+from farhand.cli.run import Settings
 from farhand.errors import BadValue, Mismatch, UnknownName
-from farhand.interrupts import ending_workers
+from farhand.loop.interrupts import ending_workers
+from farhand.report.output import JsonPath, ReportFolder, Seed, check_file, check_folder, counting, stdout, write_json
+from farhand.running.run import setting_of
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -66,9 +67,9 @@ def compare(
     check_folder(report)
     check_folder(pictures)
     chosen, delays, changed = _laws(laws), _delays(delay), tuple(setting_of(text) for text in settings or ())
-    from farhand.experiments import comparison
     from farhand.link.layers import make_layer
     from farhand.rigs.rig import rig_names, scenarios_of
+    from farhand.running import comparison
 
     make_layer(layer)
     if "wall" not in scenarios_of(rig):  # an unknown rig is refused here
@@ -165,7 +166,7 @@ def number(value: float) -> str:
 
 
 def _report(rig: str, rows: list[dict[str, Any]], folder: Path) -> Path:
-    from farhand.experiments.page import Page
+    from farhand.report.page import Page
 
     done = [row for row in rows if "metrics" in row]
     words = "The same hand, the same walls, the same delays; only the law differs."

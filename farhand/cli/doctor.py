@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, check_core, check_files, stdout, within, write_json
 from farhand.errors import BadValue
+from farhand.report.output import Bar, JsonPath, check_core, check_files, stdout, within, write_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,7 @@ def doctor(seconds: Seconds = 10.0, core: Core = None, picture: Picture = None, 
     write_json(json, result)
     _show(result)
     if picture is not None:
-        from farhand.cli.frictionreport import save_figure
+        from farhand.report.friction import save_figure
 
         save_figure(draw(result), picture)
         stdout().print(f"picture: {picture}", soft_wrap=True)
@@ -61,7 +61,7 @@ def doctor(seconds: Seconds = 10.0, core: Core = None, picture: Picture = None, 
 def _show(result: dict[str, Any]) -> None:
     from rich.text import Text
 
-    from farhand.cli.output import show_values
+    from farhand.report.output import show_values
 
     show_values("this machine", _facts(result))
     console = stdout()

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from farhand.cli.info import RecordingPath, note_if_broken
-from farhand.cli.output import check_folder, stdout, within
+from farhand.report.output import check_folder, stdout, within
 
 Format = Annotated[Literal["lerobot", "parquet", "csv", "rerun"], typer.Option("--format", help="What to write.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from farhand.cli.sideways import command_of
+from farhand.cli.side_options import command_of
 
 follower = command_of(
     "follower",

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import (
+from farhand.errors import BadValue, UnknownName
+from farhand.report.friction import fit_rows
+from farhand.report.output import (
     JsonPath,
     ReportFolder,
     Seed,
@@ -19,10 +21,9 @@ from farhand.cli.output import (
     within,
     write_json,
 )
-from farhand.errors import BadValue, UnknownName
 
 if TYPE_CHECKING:
-    from farhand.friction.fit import Estimate, Fit
+    pass
 
 friction = typer.Typer(
     help="Your own joint's friction: what motion to log, fit a model to the log, look at both.\n\n"
@@ -54,10 +55,10 @@ def fit(
     check_folder(report)
     if inertia is not None:
         within("--inertia", inertia, 0.0, 1e6, "kg·m²")
-    from farhand.friction.fit import TERMS
-    from farhand.friction.fit import fit as identify
-    from farhand.friction.fit_data import read_recording
-    from farhand.friction.loading import to_json
+    from farhand.friction.fit.data import read_recording
+    from farhand.friction.fit.fit import TERMS
+    from farhand.friction.fit.fit import fit as identify
+    from farhand.friction.fit.loading import to_json
 
     if model != "auto" and model not in TERMS:
         raise UnknownName("friction model", model, [*TERMS, "auto"])
@@ -69,7 +70,7 @@ def fit(
     for line in found.warnings:
         note(line)
     if report is not None:
-        from farhand.cli.frictionreport import fit_page
+        from farhand.report.friction import fit_page
 
         stdout().print(f"report: {fit_page(found, data.name).save(report)}", soft_wrap=True)
 
@@ -86,15 +87,15 @@ def plot(
     check_files(out, read=[source])
     if out.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise BadValue(f"--out {out.name} must end in .png, .svg or .pdf")
-    from farhand.cli.frictionreport import curve_figure, log_figure, save_figure
+    from farhand.report.friction import curve_figure, log_figure, save_figure
 
     if source.suffix.lower() == ".json":
-        from farhand.friction.loading import load, read
+        from farhand.friction.fit.loading import load, read
 
         load(source)
         figure = curve_figure(read(source))
     else:
-        from farhand.friction.fit_data import read_recording
+        from farhand.friction.fit.data import read_recording
 
         figure = log_figure(read_recording(source))
     save_figure(figure, out)
@@ -126,8 +127,8 @@ def protocol(
     check_files(out, simulate, read=[])
     within("--minutes", minutes, 0.5, 600.0, "min")
     speed, torque, travel = _limits(robot, joint, speed, torque, travel)
-    from farhand.friction import protocol as part
-    from farhand.friction.fit_data import write_columns, write_recording
+    from farhand.friction.fit import protocol as part
+    from farhand.friction.fit.data import write_columns, write_recording
 
     phases = part.protocol(speed, torque, travel, minutes)
     table = list(part.rows(phases))
@@ -175,7 +176,7 @@ def _simulated(phases: list[Any], speed: float, torque: float, seed: int) -> Any
     import numpy as np
 
     from farhand.friction import make
-    from farhand.friction.protocol import simulate
+    from farhand.friction.fit.protocol import simulate
 
     top = 0.5 * torque
     joint = make(
@@ -193,36 +194,6 @@ def _simulated(phases: list[Any], speed: float, torque: float, seed: int) -> Any
 
 
 def _phase_rows(phases: list[Any]) -> list[tuple[str, str]]:
-    from farhand.friction.protocol import INSTRUCTIONS
+    from farhand.friction.fit.protocol import INSTRUCTIONS
 
     return [(phase.name, f"{phase.duration:.4g} s, {INSTRUCTIONS[phase.name]}") for phase in phases]
-
-
-def fit_rows(found: Fit) -> list[tuple[str, str]]:
-    """The fit as a table: value, half of the 95 % interval, or that it is not identified."""
-    given = found.inertia.low == found.inertia.high
-    rows = [(name, _value(one)) for name, one in found.parameters.items()]
-    rows.append(("inertia", f"{found.inertia.value:.4g} kg·m² (given)" if given else _value(found.inertia)))
-    if found.offset.identified:
-        rows.append(("offset", _value(found.offset)))
-    share = 100.0 / found.rms_torque
-    rows += [
-        ("error", f"{found.rms_error:.3g} N·m, {share * found.rms_error:.2g} % of the torque (root mean square)"),
-        ("hold-out error", f"{found.holdout_error:.3g} N·m, {share * found.holdout_error:.2g} %"),
-        ("motion", f"below {found.motion.bandwidth:g} Hz, from the {found.motion.source} column; {_ticks(found)}"),
-    ]
-    rows += [(f"{name}, hold-out", f"{error:.3g} N·m") for name, error in found.compared.items()]
-    return rows
-
-
-def _ticks(found: Fit) -> str:
-    return f"encoder step {found.motion.tick:.3g} rad" if found.motion.tick else "no encoder steps to see"
-
-
-def _value(one: Estimate) -> str:
-    unit = "" if one.unit == "-" else f" {one.unit}"
-    if not one.identified:
-        known = "" if one.low is None or one.high is None else f", {one.low:.3g} to {one.high:.3g}"
-        return f"{one.value:.4g}{unit} (not identified{known})"
-    assert one.low is not None and one.high is not None
-    return f"{one.value:.4g}{unit} ± {0.5 * (one.high - one.low):.2g}"

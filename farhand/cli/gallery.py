@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, check_file, check_folder, stdout, write_json
+from farhand.report.output import Bar, JsonPath, check_file, check_folder, stdout, write_json
 
 Rigs = Annotated[list[str] | None, typer.Argument(metavar="[RIG…]", help="Which rigs; all by default.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the pictures go.")]
@@ -23,10 +23,10 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
     """
     check_file(json)
     check_folder(out)
-    from farhand.cli.margin import margin
-    from farhand.console.gallery import MORE, shown, take, take_more
     from farhand.errors import UnknownName
     from farhand.rigs.rig import rig_names
+    from farhand.running.gallery import MORE, shown, take, take_more
+    from farhand.running.margin import margin
 
     chosen = rigs or rig_names()
     for rig in chosen:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from farhand.cli.output import Bar, JsonPath, check_files, note, stdout, write_json
 from farhand.errors import BadValue, UnknownName
+from farhand.report.output import Bar, JsonPath, check_files, note, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.mapping.ik import Pose, Solution

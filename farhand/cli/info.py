@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import JsonPath, check_files, note, stdout, write_json
+from farhand.report.output import JsonPath, check_files, note, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.recording.loader import Recording

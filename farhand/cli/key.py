@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farhand.cli.output import stdout
+from farhand.report.output import stdout
 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write it; never overwrites.")]
 

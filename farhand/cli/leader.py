@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from farhand.cli.sideways import command_of
+from farhand.cli.side_options import command_of
 
 leader = command_of(
     "leader",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farhand.cli.output import JsonPath, check_files, counting, stdout, write_json
 from farhand.errors import BadValue, UnknownName
+from farhand.report.output import JsonPath, check_files, counting, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.learning.demonstration import Demonstration

@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import Any
 
-from farhand.cli.output import JsonPath, check_file, stdout, write_json
+from farhand.report.output import JsonPath, check_file, stdout, write_json
 
 
 def list_names(json: JsonPath = None) -> None:
@@ -74,7 +74,7 @@ def _headline(law: type) -> str:
 
 
 def _experiments() -> list[dict[str, Any]]:
-    from farhand.experiments import harness
+    from farhand_lab import harness
 
     return [
         {"rig": group, "id": e.id, "name": e.name, "title": e.title}

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import JsonPath, Seed, stdout, within, write_json
-from farhand.cli.run import LONGEST, SHORTEST, Headless, Host, Port, RecordPath, Settings, check_run_files, setting_of
+from farhand.cli.run import Headless, Host, Port, RecordPath, Settings
 from farhand.errors import BadValue
+from farhand.report.output import JsonPath, Seed, stdout, within, write_json
+from farhand.running.run import LONGEST, SHORTEST, check_run_files, setting_of
 
 if TYPE_CHECKING:
-    from farhand.cli.running import Outcome as Driven
     from farhand.learning.skill import Skill
     from farhand.rigs import Rig
-    from farhand.rigs.performing import Outcome
+    from farhand.running.performing import Outcome
+    from farhand.running.run import Outcome as Driven
 
 SkillPath = Annotated[
     Path, typer.Argument(metavar="SKILL.npz", help="A skill, or way-points (.txt), from farhand learn.")
@@ -90,7 +91,7 @@ def _check_places(rig: Rig, goal: str | None, vias: list[str]) -> None:
     """Refuse a goal or a via-point that is out of reach for sure."""
     import numpy as np
 
-    from farhand.rigs.performing import check_reach
+    from farhand.running.performing import check_reach
 
     given = [] if goal is None else [(f"--goal {goal}", _numbers("--goal", goal, 3))]
     given += [(f"--via {text}", _numbers("--via", text, 4)[1:]) for text in vias]
@@ -138,10 +139,10 @@ def _replay(
     json: Path | None,
 ) -> int:
     """Go to the way-points of a file."""
-    from farhand.clock import VirtualClock, WallClock
     from farhand.learning.waypoints import read_points
+    from farhand.loop.clock import VirtualClock, WallClock
     from farhand.rigs import Options
-    from farhand.rigs.performing import replay_rig, stopped
+    from farhand.running.performing import replay_rig, stopped
 
     points = read_points(path)
     clock = VirtualClock() if headless else WallClock()
@@ -182,9 +183,9 @@ def _numbers(flag: str, text: str, count: int) -> list[float]:
 
 
 def _rig(skill: Skill, settings: list[Any], seed: int, headless: bool, shift: float, tilt: float) -> Rig:
-    from farhand.clock import VirtualClock, WallClock
+    from farhand.loop.clock import VirtualClock, WallClock
     from farhand.rigs import Options
-    from farhand.rigs.performing import perform_rig
+    from farhand.running.performing import perform_rig
 
     options = Options(seed=seed, settings=settings, clock=VirtualClock() if headless else WallClock())
     return perform_rig(skill, options, shift, tilt)
@@ -194,7 +195,7 @@ def _run(
     rig: Rig, seconds: float | None, record: Path | None, page_at: tuple[str, int] | None
 ) -> tuple[Outcome, list[str]]:
     """How it went, and what makes it worth nothing."""
-    from farhand.rigs.performing import outcome_of
+    from farhand.running.performing import outcome_of
 
     try:
         driven = _drive(rig, seconds or rig.scenario.seconds, record, page_at, "performing")
@@ -206,10 +207,10 @@ def _run(
 def _drive(rig: Rig, seconds: float, record: Path | None, page_at: tuple[str, int] | None, doing: str) -> Driven:
     """Run to the end, headless or on a page that can stop and record it, but not put another session in its place."""
     if page_at is None:
-        from farhand.cli.running import drive
+        from farhand.running.run import drive
 
         return drive(rig, seconds, record)
-    from farhand.cli.interactive import page_for, steer
+    from farhand.running.page import page_for, steer
 
     with page_for(rig, *page_at, fixed=True) as page:
         stdout().print(f"{doing} at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from farhand.cli.info import RecordingPath
-from farhand.cli.output import check_files, stdout
 from farhand.errors import BadValue
+from farhand.report.output import check_files, stdout
 
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="F.png", help="PNG, SVG or PDF; by default F.png beside the recording.")

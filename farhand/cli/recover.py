@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from farhand.cli.info import RecordingPath
-from farhand.cli.output import JsonPath, check_files, stdout, write_json
+from farhand.report.output import JsonPath, check_files, stdout, write_json
 
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="G.mcap", help="The new file; by default F.recovered.mcap beside it.")

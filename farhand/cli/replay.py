@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from farhand.cli.info import RecordingPath, note_if_broken
-from farhand.cli.output import JsonPath, check_files, stdout, write_json
 from farhand.cli.run import Host, Port
+from farhand.report.output import JsonPath, check_files, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.recording.loader import Recording
@@ -53,7 +53,7 @@ def replay(
 def _again(recording: Recording, json: Path | None) -> int:
     from dataclasses import asdict
 
-    from farhand.rigs.rerun import rerun
+    from farhand.running.rerun import rerun
 
     result = rerun(recording)
     write_json(json, asdict(result) | {"exact": result.exact})
@@ -100,12 +100,12 @@ def _play(recording: Recording, speed: float, json: Path | None) -> int:
 
 def _show(recording: Recording, speed: float, host: str, port: int, json: Path | None) -> int:
     """Show the recording on the console page, with a slider over its time, until Ctrl-C."""
-    from farhand.cli.output import within
     from farhand.console.scene import scene_of
     from farhand.console.serve import serve_recording
     from farhand.recording.playback import FASTEST, SLOWEST
-    from farhand.rigs.performing import TITLE
-    from farhand.rigs.rerun import rig_of
+    from farhand.report.output import within
+    from farhand.running.performing import TITLE
+    from farhand.running.rerun import rig_of
 
     within("--speed", speed, SLOWEST, FASTEST)
     rig = rig_of(recording, drawn=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farhand.cli.output import (
+from farhand.errors import BadValue
+from farhand.report.output import (
     JsonPath,
     ReportFolder,
     Seed,
@@ -17,11 +18,10 @@ from farhand.cli.output import (
     stdout,
     write_json,
 )
-from farhand.errors import BadValue
 
 if TYPE_CHECKING:
-    from farhand.experiments.harness import Entry, Verdict
-    from farhand.experiments.mutation import MutationResult
+    from farhand_lab.harness import Entry, Verdict
+    from farhand_lab.mutation import MutationResult
 
 COLOURS: dict[Verdict, str] = {"pass": "green", "corrected": "yellow", "differs": "red"}
 
@@ -53,7 +53,8 @@ def reproduce(
         if report is not None:
             raise BadValue("--mutations writes no report; leave out --report")
         return _check_mutations(selection, json, seed)
-    from farhand.experiments import harness, page
+    from farhand.report import page
+    from farhand_lab import harness
 
     keep = page.drawn if report is not None else page.undrawn
     with counting("reproducing") as progress:
@@ -96,7 +97,7 @@ def _value(entry: Entry) -> str:
 
 
 def _check_mutations(selection: str | None, json: JsonPath, seed: int) -> int:
-    from farhand.experiments import harness, mutation
+    from farhand_lab import harness, mutation
 
     if selection is not None and "/" in selection:
         raise BadValue(f"--mutations checks a whole rig: give {selection.partition('/')[0]}, not {selection}")

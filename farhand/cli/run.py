@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from farhand.cli.output import (
+from farhand.errors import BadValue, UnknownName
+from farhand.report.output import (
     JsonPath,
     ReportFolder,
     Seed,
     check_core,
-    check_files,
-    check_folder,
     note,
     stdout,
     within,
     write_json,
 )
-from farhand.errors import BadValue, UnknownName
+from farhand.running.run import LONGEST, SHORTEST, check_run_files, post_commands, setting_of
 
 if TYPE_CHECKING:
-    from farhand.cli.running import Outcome
     from farhand.rigs import Options, Rig
+    from farhand.running.run import Outcome
 
-LONGEST = 1e6  # [s]
-SHORTEST = 1e-3  # [s]
 BROAD = 110  # characters that a table of parameters takes to be read with ease
 
 RigName = Annotated[str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")]
@@ -106,7 +102,7 @@ def run(
     within("--loss", loss, 0.0, 1.0)
     check_core(core)
     check_run_files(json, report, record)
-    from farhand.clock import VirtualClock, WallClock
+    from farhand.loop.clock import VirtualClock, WallClock
     from farhand.rigs import Options
 
     virtual = headless and clock != "wall"
@@ -157,52 +153,13 @@ def _check_coupling(rig: Rig) -> None:
 
 def _foretell(rig: Rig) -> None:
     """Say how far the rig is from shaking, where that can be predicted; of what is outside nothing is known."""
-    from farhand.cli.margin import margin
+    from farhand.running.margin import margin
 
     if rig.world.open_books:
         return
     words = margin(rig)
     if words is not None:
         stdout().print(words, style="dim", soft_wrap=True)
-
-
-def check_run_files(json: Path | None, report: Path | None, record: Path | None, read: Iterable[Path] = ()) -> None:
-    """Refuse, before the run, files that could not be written after it, or where something else is read or written."""
-    check_folder(report)
-    taken = [*read] if report is None else [*read, report, report / "index.html"]
-    if record is not None:
-        from farhand.recording.destination import check_destination, part_of
-
-        check_destination(record)
-        taken.append(part_of(record))
-    check_files(record, json, read=taken)
-
-
-def setting_of(text: str, flag: str = "--set") -> tuple[str, object]:
-    """Path and value of a setting as it stands on the command line."""
-    path, equals, value = text.partition("=")
-    if not equals or not path.strip():
-        raise BadValue(f"{flag} {text!r} is not of the form PATH=VALUE, such as wall.stiffness=3000")
-    return path.strip(), value.strip()
-
-
-def post_commands(rig: Rig, texts: list[str], length: float | None) -> None:
-    """Post the commands of ``--at`` after checking what can be checked before the run."""
-    from farhand.parameters import describe
-
-    for text in texts:
-        when, colon, what = text.partition(":")
-        if not colon:
-            raise BadValue(f"--at {text!r} is not of the form SECONDS:COMMAND, such as 7:stop")
-        rig.session.commands.post_text(text)
-        if not 0.0 <= float(when) < (length or LONGEST):
-            raise BadValue(f"--at {text!r} is not within the run, which goes from 0 to {length or LONGEST:g} s")
-        name, _, rest = what.strip().partition(" ")
-        if name == "set":
-            path, _ = setting_of(rest, f"--at {when}:set")
-            known = [known for known, *_ in describe(rig.session.parameters)]
-            if path not in known:
-                raise UnknownName("parameter", path, known)
 
 
 def _list_parameters(rig: Rig, json: Path | None) -> int:
@@ -245,11 +202,11 @@ def _run(
     rig: Rig, length: float | None, record: Path | None, page_at: tuple[str, int] | None, core: int | None
 ) -> tuple[Rig, Outcome]:
     """Run a rig, headless or on its page, where a visitor may put another session of it in its place."""
-    from farhand.cli.running import drive
+    from farhand.running.run import drive
 
     if page_at is None:
         return rig, drive(rig, length, record, core=core)
-    from farhand.cli.interactive import page_for, steer
+    from farhand.running.page import page_for, steer
 
     page = page_for(rig, *page_at)
     try:
@@ -262,8 +219,8 @@ def _run(
 
 def _conclude(rig: Rig, outcome: Outcome, json: Path | None, report: Path | None, record: Path | None) -> int:
     """Write the files, print the summary, and give the exit code."""
-    from farhand.cli.margin import shaking
-    from farhand.cli.summary import result_of, show
+    from farhand.report.summary import result_of, show
+    from farhand.running.margin import shaking
 
     result = result_of(rig, outcome)
     write_json(json, result)
@@ -274,7 +231,7 @@ def _conclude(rig: Rig, outcome: Outcome, json: Path | None, report: Path | None
     if record is not None and outcome.unrecorded is None:
         console.print(f"recording: {record}", soft_wrap=True)
     if report is not None:
-        from farhand.cli.runreport import write_report
+        from farhand.report.run import write_report
 
         console.print(f"report: {write_report(rig, result, report)}", soft_wrap=True)
     invalid = next((trip for trip in result["trips"] if trip["kind"] == "invalid"), None)

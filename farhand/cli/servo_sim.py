@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from farhand.cli.output import Seed, stdout, within
+from farhand.report.output import Seed, stdout, within
 
 LimbName = Annotated[str, typer.Option("--limb", metavar="NAME", help="Which limb hangs on the bus.")]
 Drop = Annotated[float, typer.Option(metavar="P", help="Share of answers lost, 0 to 1.")]
@@ -30,11 +30,11 @@ def servo_sim(
     import numpy as np
 
     from farhand.errors import UnknownName
-    from farhand.plants.servo import Servos
+    from farhand.plants.drivers.worker import urgent
     from farhand.plants.servo_bus.joints import LIMBS
     from farhand.plants.servo_bus.simulated_bus import BusFaults, PseudoTerminal, SimulatedBus
-    from farhand.plants.worker import urgent
-    from farhand.rigs.humanoid_limbs import Limb
+    from farhand.plants.simulated.servo import Servos
+    from farhand.rigs.humanoid.parts import Limb
 
     if limb not in LIMBS:
         raise UnknownName("limb", limb, LIMBS)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.output import (
+from farhand.errors import BadValue
+from farhand.report.output import (
     JsonPath,
     ReportFolder,
     check_files,
@@ -18,12 +19,12 @@ from farhand.cli.output import (
     within,
     write_json,
 )
-from farhand.errors import BadValue
+from farhand.report.stability import lines
 
 if TYPE_CHECKING:
     from farhand.analysis.stability.answers import Answers
     from farhand.analysis.stability.operating_point import Point
-    from farhand.experiments.stability_trial import Trial
+    from farhand.running.stability_trial import Trial
 
 RigName = Annotated[
     str | None, typer.Argument(metavar="[RIG]", help="Which system, such as dual-arm; left out with --grid.")
@@ -93,7 +94,7 @@ def stability(
     write_json(json, result)
     _show(result)
     if report is not None:
-        from farhand.cli.stabilityreport import write_map
+        from farhand.report.stability import write_map
 
         stdout().print(f"report: {write_map(result, point, report)}", soft_wrap=True)
     return None
@@ -125,8 +126,8 @@ def _wall(text: str | None) -> tuple[float, float] | None:
 def _point(rig: str, law: str | None, settings: list[str], asked: _Asked) -> Point:
     from farhand.analysis.stability.loop import Contact
     from farhand.analysis.stability.operating_point import operating_point
-    from farhand.cli.run import setting_of
     from farhand.rigs import Options, build_rig
+    from farhand.running.run import setting_of
 
     built = build_rig(rig, Options(law, settings=[setting_of(text) for text in settings], delay=asked.delay))
     try:
@@ -141,8 +142,8 @@ def _try(
 ) -> list[dict[str, Any]]:
     """The rig itself on a map of stiffness and delay around the predicted limits."""
     from farhand.analysis.stability.sweep import sweep
-    from farhand.cli.run import setting_of
-    from farhand.experiments.stability_trial import attempt
+    from farhand.running.run import setting_of
+    from farhand.running.stability_trial import attempt
 
     done, workers, ray = how
     trials = _trials(rig, law, tuple(setting_of(text) for text in settings), point, found)
@@ -156,7 +157,7 @@ def _trials(
 ) -> list[Trial]:
     import numpy as np
 
-    from farhand.experiments.stability_trial import Trial
+    from farhand.running.stability_trial import Trial
 
     whole, hand = point.whole, point.loop.hand
     middle = found.wall if 0.0 < found.wall < math.inf else max(whole.wall.stiffness, 1000.0)
@@ -196,30 +197,6 @@ def _result(rig: str, law: str | None, point: Point, found: Answers, trials: lis
     }
 
 
-def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """The answer for a person, as (topic, words)."""
-    wall, delay = result["stable_to_wall"], result["stable_to_delay"]
-    stiffness = result["wall"]["stiffness"]
-    margin = "" if not wall or not stiffness else f"; {wall / stiffness:.2g} × the wall of {stiffness:g} N/m"
-    calm = "calm" if result["stable"] else "shakes"
-    rows = [
-        ("hand", result["hand"]),
-        ("as it stands", f"{calm}, at {result['rate']:g} Hz, {result['delay']:g} ms and a wall of {stiffness:g} N/m"),
-        ("passive to", _limit(result["passive_to"], "N/m", 1e99) + ", the leader by itself, whatever holds it"),
-        ("stable to", _limit(wall, "N/m", 1e6) + f" of wall at {result['delay']:g} ms{margin}"),
-        ("stable to", _limit(delay, "ms", 500.0) + f" of round trip at {stiffness:g} N/m"),
-    ]
-    if result["frequency"] > 0.0 and (wall is not None or delay is not None or not result["stable"]):
-        rows.append(("would shake", f"at {result['frequency']:.2g} Hz"))
-    return rows
-
-
-def _limit(value: float | None, unit: str, most: float) -> str:
-    if value is None:
-        return f"more than {most:g} {unit}" if most < 1e9 else "any stiffness"
-    return f"nothing: it shakes at 0 {unit}" if value < 0.0 else f"{value:.4g} {unit}"
-
-
 def _show(result: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -250,6 +227,6 @@ def _grid(report: Path | None, json: Path | None, done: Path | None, workers: in
     close = sum(row["within"] for row in shaken)
     console.print(f"{close} of the {len(shaken)} that shake at all ({100.0 * close / len(shaken):.1f} %)")
     if report is not None:
-        from farhand.cli.stabilityreport import write_grid
+        from farhand.report.stability import write_grid
 
         console.print(f"report: {write_grid(rows, report)}", soft_wrap=True)

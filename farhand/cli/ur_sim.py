@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farhand.cli.output import Seed, stdout, within
+from farhand.report.output import Seed, stdout, within
 
 Host = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Where to listen; 127.0.0.2 and on for further controllers.")

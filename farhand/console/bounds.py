@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.control.haptic_objects import AnkleObject, Ball, ElbowObject, HalfSpace, HapticObject, Torus
+from farhand.control.haptic.haptic_objects import AnkleObject, Ball, ElbowObject, HalfSpace, HapticObject, Torus
 from farhand.mapping.limbs import ArmChain, LegChain
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from farhand.console.lines import coil
 from farhand.console.requests import Requests
 from farhand.console.status import Reading, newtons
 from farhand.console.things import Thing
-from farhand.control.trajectory import Move, Path
+from farhand.control.trajectory.paths import Move, Path
 
 Array = np.ndarray
 

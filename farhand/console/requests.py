@@ -7,7 +7,7 @@ import threading
 from multiprocessing.connection import Connection
 
 Request = tuple[str, str, object]
-"""What :meth:`farhand.commands.Commands.post` takes: name, parameter path, value; or one of :data:`OTHERS`."""
+"""What :meth:`farhand.loop.commands.Commands.post` takes: name, parameter path, value; or one of :data:`OTHERS`."""
 
 OTHERS = ("restart", "record", "deadman", "end")
 """Beside the session's commands: a new session with other options, a recording, whether a dead-man must be held, and

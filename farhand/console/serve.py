@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from farhand.commands import NAMES, Commands
 from farhand.console.scene import Scene
 from farhand.errors import FarhandError, OutOfRange
+from farhand.loop.commands import NAMES, Commands
 
 START_TIMEOUT = 60.0  # [s]
 STOP_TIMEOUT = 2.0  # [s]
@@ -121,7 +121,7 @@ def serve(
     """Serve the page of a run from a process of its own, which ends with this one however this one ends.
 
     Args:
-        ring_path: :attr:`farhand.telemetry.Telemetry.path` of the run.
+        ring_path: :attr:`farhand.loop.telemetry.Telemetry.path` of the run.
         scene: what to draw, from :func:`farhand.console.scene.scene_of`.
         host: interface to listen on; the default is not reachable from other machines.
         port: to listen on; 0 for any free one.

@@ -14,7 +14,7 @@ Event = tuple[int, str, dict[str, Any] | None]
 
 
 class Source(Protocol):
-    """What a page reads; :class:`farhand.telemetry.Reader` is one."""
+    """What a page reads; :class:`farhand.loop.telemetry.Reader` is one."""
 
     header: dict[str, Any]
 

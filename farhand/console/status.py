@@ -15,9 +15,9 @@ from farhand.console.palette import Colour, css, role_colour
 from farhand.console.scale import scale_in_words
 from farhand.console.scene import Scene
 from farhand.console.source import Event, Source
+from farhand.loop.station import MODES
 from farhand.mapping.ik.solution import STATUSES
-from farhand.plants.inkwell import VERDICTS
-from farhand.station import MODES
+from farhand.plants.simulated.haptic import VERDICTS
 
 Array = np.ndarray
 

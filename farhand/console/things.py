@@ -54,7 +54,7 @@ class Thing(TypedDict, total=False):
         present: whether a wall is there.
         anchor: fixed end of a spring, [m].
         start: where a hand's path begins, [m].
-        moves: of a hand's path, as :class:`farhand.control.trajectory.Move` has them.
+        moves: of a hand's path, as :class:`farhand.control.trajectory.paths.Move` has them.
         stiffness: of a hand, [N/m].
         open: whether a hand has let go.
         most: force of a hand that drags, [N].

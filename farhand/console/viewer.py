@@ -27,7 +27,7 @@ from farhand.console.source import Source
 from farhand.console.stage import suit
 from farhand.console.status import Health, Reading
 from farhand.errors import FarhandError
-from farhand.telemetry import Reader
+from farhand.loop.telemetry import Reader
 
 PERIOD = 1.0 / 30.0  # [s], between two frames
 SHORTEST_REST = 0.005  # [s], even when behind

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from farhand.control.joint_units import joint_units
+from farhand.control.joint.joint_units import joint_units
 from farhand.plants.plant import Command
 
 Array = np.ndarray

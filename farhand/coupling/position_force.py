@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from farhand.control.force_map import ForceMap
+from farhand.control.haptic.force_map import ForceMap
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import Spring

@@ -1,17 +1,17 @@
 """Friction: models, what they can do, and compensation."""
 
-from farhand.friction.armstrong import Armstrong
-from farhand.friction.bristle import Bristle, ResetIntegrator
-from farhand.friction.coulomb import Coulomb, CoulombViscous, Stiction, Viscous
-from farhand.friction.dahl import Dahl
-from farhand.friction.loading import load
-from farhand.friction.lugre import LuGre
-from farhand.friction.maxwell import Gms, Leuven, MaxwellSlip
-from farhand.friction.model import FRICTIONS, Friction, StaticFriction, make, register
-from farhand.friction.resting import Karnopp, Threshold
-from farhand.friction.stribeck import Kfm, Stribeck
-from farhand.friction.waiboer import GEAR_SETS, Gears, Waiboer
-from farhand.friction.wheels import Wheel1, Wheel2, Wheel3, Wheel4, Wheels
+from farhand.friction.fit.loading import load
+from farhand.friction.models.armstrong import Armstrong
+from farhand.friction.models.bristle import Bristle, ResetIntegrator
+from farhand.friction.models.coulomb import Coulomb, CoulombViscous, Stiction, Viscous
+from farhand.friction.models.dahl import Dahl
+from farhand.friction.models.lugre import LuGre
+from farhand.friction.models.maxwell import Gms, Leuven, MaxwellSlip
+from farhand.friction.models.model import FRICTIONS, Friction, StaticFriction, make, register
+from farhand.friction.models.resting import Karnopp, Threshold
+from farhand.friction.models.stribeck import Kfm, Stribeck
+from farhand.friction.models.waiboer import GEAR_SETS, Gears, Waiboer
+from farhand.friction.models.wheels import Wheel1, Wheel2, Wheel3, Wheel4, Wheels
 
 __all__ = [
     "FRICTIONS",

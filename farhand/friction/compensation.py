@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from farhand.errors import BadValue
-from farhand.friction.model import FloatArray, Friction
+from farhand.friction.models.model import FloatArray, Friction
 from farhand.friction.velocity import StateVariableFilter
 from farhand.parameters import parameter, validate
 

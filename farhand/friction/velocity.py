@@ -9,7 +9,7 @@ from scipy.linalg import expm
 from scipy.signal import lfilter
 
 from farhand.errors import BadValue, OutOfRange
-from farhand.friction.model import FloatArray
+from farhand.friction.models.model import FloatArray
 from farhand.parameters import parameter
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from farhand.commands import Commands
 from farhand.learning.demonstration import PATH
+from farhand.loop.commands import Commands
 
 
 class Buttons(Protocol):

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from farhand.control.controller import Channels
-from farhand.control.trajectory import Quintic, Reference
+from farhand.control.trajectory.paths import Quintic, Reference
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import Spring

@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from farhand.errors import BadValue
-from farhand.plants.worker import Latest
+from farhand.plants.drivers.worker import Latest
 
 Array = np.ndarray
 

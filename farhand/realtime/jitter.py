@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from farhand.clock import WallClock
+from farhand.loop.clock import WallClock
 from farhand.realtime.histogram import Histogram
 from farhand.realtime.privileges import Grant, real_time
 

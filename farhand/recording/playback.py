@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from farhand.errors import OutOfRange
+from farhand.loop.telemetry import Stream, Telemetry
 from farhand.recording.loader import Recording, StreamData
-from farhand.telemetry import Stream, Telemetry
 
 FASTEST = 1e4
 SLOWEST = 1e-3
@@ -24,7 +24,7 @@ class Playback:
         speed: how many times faster than then, [-].
 
     Attributes:
-        telemetry: the ring; :attr:`farhand.telemetry.Telemetry.path` is what readers open.
+        telemetry: the ring; :attr:`farhand.loop.telemetry.Telemetry.path` is what readers open.
         now_ns: how far it has got, in the recording's own time, [ns].
         end_ns: time of the last record, [ns].
     """

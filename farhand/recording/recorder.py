@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from farhand.errors import BadValue, FarhandError, FileError, UnknownName
-from farhand.latch import Latch
+from farhand.loop.latch import Latch
+from farhand.loop.telemetry import Reader, columns
 from farhand.recording.cdr import event_content, log_content, record
 from farhand.recording.definitions import definition, full_name
 from farhand.recording.destination import check_destination, part_of
 from farhand.recording.growing import GrowingFile, Index
 from farhand.recording.topics import AGE, schema_name, topics_of
 from farhand.recording.watch import Watch
-from farhand.telemetry import Reader, columns
 
 FORMAT = 2
 """Version of what is in the file; a reader refuses a newer one."""
@@ -74,7 +74,7 @@ class Recorder:
 
     Args:
         path: the file, which may exist already and is then replaced when the first records are written.
-        header: :attr:`farhand.telemetry.Reader.header`; its description becomes the file's metadata.
+        header: :attr:`farhand.loop.telemetry.Reader.header`; its description becomes the file's metadata.
         about: what else to say.
 
     Attributes:
@@ -106,7 +106,7 @@ class Recorder:
         Args:
             stream: its name.
             times_ns: shape (n,), [ns], not negative.
-            rows: shape (n, all channels side by side), as :meth:`farhand.telemetry.Reader.drain` gives them.
+            rows: shape (n, all channels side by side), as :meth:`farhand.loop.telemetry.Reader.drain` gives them.
         """
         if stream not in self._streams:
             raise UnknownName("stream", stream, self._streams)

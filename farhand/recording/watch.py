@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from farhand.telemetry import columns
+from farhand.loop.telemetry import columns
 
 INDEX = "index of "
 """Units that begin so list the words that a number stands for, such as ``index of free, hold``."""

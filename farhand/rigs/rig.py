@@ -12,12 +12,12 @@ import numpy as np
 from farhand.analysis.metrics import Metrics
 from farhand.analysis.side_metrics import SideMetrics
 from farhand.analysis.stability.operating_point import Stance, stances
-from farhand.clock import Clock
-from farhand.control.trajectory import Move
+from farhand.control.trajectory.paths import Move
 from farhand.errors import FarhandError, Mismatch, UnknownName
 from farhand.link.layers import make_layer
+from farhand.loop.clock import Clock
+from farhand.loop.session import Session
 from farhand.parameters import assign, describe
-from farhand.session import Session
 from farhand.world import ForcePulse, World
 
 RIGS = {

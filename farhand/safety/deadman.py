@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.control.impedance import CartesianImpedance
+from farhand.control.haptic.impedance import CartesianImpedance
 from farhand.parameters import parameter
 from farhand.spatial import rotation_from_vector
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import Asked
-from farhand.control.impedance import CartesianImpedance
-from farhand.control.joint_lock import JointLock
-from farhand.control.rendering import Rendering
-from farhand.control.torque import TorqueController
+from farhand.control.haptic.impedance import CartesianImpedance, Rendering
+from farhand.control.joint.lock import JointLock
+from farhand.control.tool.torque import TorqueController
 from farhand.parameters import parameter
 from farhand.plants.plant import Command
 from farhand.safety.deadman import DeadMan

@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 class Follows(Protocol):
-    """A controller that goes for targets, as :class:`farhand.control.tracking.TrackingController` does.
+    """A controller that goes for targets, as :class:`farhand.control.tool.tracking.TrackingController` does.
 
     Attributes:
         command: the last command.

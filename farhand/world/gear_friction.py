@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from farhand.errors import ModelError
-from farhand.friction.waiboer import Gears
+from farhand.friction.models.waiboer import Gears
 
 Array = np.ndarray
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from farhand.control.trajectory import Path
+from farhand.control.trajectory.paths import Path
 from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.spatial import rotation_vector

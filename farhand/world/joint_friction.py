@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from farhand.friction.implicit import advance
-from farhand.friction.model import Friction
+from farhand.friction.models.implicit import advance
+from farhand.friction.models.model import Friction
 
 if TYPE_CHECKING:
     from farhand.world.world import World

@@ -9,7 +9,7 @@ import pytest
 
 from farhand.analysis import history as module
 from farhand.analysis.history import History
-from farhand.telemetry import Telemetry
+from farhand.loop.telemetry import Telemetry
 
 
 @pytest.fixture

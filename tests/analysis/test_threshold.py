@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.analysis.threshold import Operators, ThresholdProtocol, VirtualOperators, load_operators
-from farhand.control.force_map import ForceMap
+from farhand.control.haptic.force_map import ForceMap
 from farhand.errors import BadValue, FileError
 
 

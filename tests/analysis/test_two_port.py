@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farhand.analysis.shaking import Shaker, shake
-from farhand.analysis.transparency import felt_inertia
 from farhand.analysis.two_port import (
     HybridMatrix,
     Signals,
@@ -19,7 +18,8 @@ from farhand.analysis.two_port import (
     static_hybrid_of,
 )
 from farhand.errors import BadValue, UnknownName
-from farhand.experiments.trial import dual_arm
+from farhand_lab.trial import dual_arm
+from farhand_lab.youbot.transparency import felt_inertia
 
 F = np.array([1.0, 2.0, 3.0, 5.0])
 DT = 1e-3

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from farhand.console.gallery import ARGUMENTS, CHROMIUM
+from farhand.running.gallery import ARGUMENTS, CHROMIUM
 from tests.browser.visiting import Run, Visitor
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from farhand.clock import WallClock
 from farhand.console import Page, scene_of, serve
 from farhand.console.drawing import extent_of
 from farhand.console.kinematics import Kinematics
 from farhand.console.stage import FIELD_OF_VIEW, camera_of
 from farhand.console.viewer import PANEL_WIDTH
+from farhand.loop.clock import WallClock
 from farhand.rigs import Options, Rig, build_rig
 
 SECONDS = 60.0  # [s], the longest a test waits for anything; software rendering on a busy machine is slow

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import pytest
 
-import farhand.experiments
+import farhand_lab
 from farhand.cli.main import main
-from farhand.experiments import harness, mutation, page  # noqa: F401  (found before the toy rig hides them)
+from farhand_lab import harness
 
 TOY = """
-from farhand.experiments.harness import Finding, experiment
-from farhand.experiments.mutation import Mutation, patched
+from farhand_lab.harness import Finding, experiment
+from farhand_lab.mutation import Mutation, patched
 import sys
 
 fields = dict(group="toy", unit="mm", criterion="< 1 mm", source="a thesis")
@@ -60,9 +60,9 @@ def toy_rig(tmp_path, monkeypatch) -> None:
     folder = tmp_path / "experiments"
     folder.mkdir()
     (folder / "toy.py").write_text(TOY)
-    monkeypatch.setattr(farhand.experiments, "__path__", [str(folder)])
+    monkeypatch.setattr(farhand_lab, "__path__", [str(folder)])
     monkeypatch.setattr(harness, "_registry", {})
     monkeypatch.setattr(harness, "_caches", [])
-    monkeypatch.delitem(sys.modules, "farhand.experiments.toy", raising=False)
+    monkeypatch.delitem(sys.modules, "farhand_lab.toy", raising=False)
     yield
-    sys.modules.pop("farhand.experiments.toy", None)
+    sys.modules.pop("farhand_lab.toy", None)

@@ -18,7 +18,7 @@ ROW = {
 
 def test_a_benchmark_stands_beside_its_floor_and_its_peers(farhand_command, tmp_path, monkeypatch):
     """The table and the JSON have the same rows."""
-    monkeypatch.setattr("farhand.bench.run", lambda name, progress: [ROW])
+    monkeypatch.setattr("farhand_lab.benchmarks.run", lambda name, progress: [ROW])
     said = farhand_command("bench", "tick/dual-arm", "--json", tmp_path / "b.json")
     assert said.code == 0
     assert json.loads((tmp_path / "b.json").read_text()) == [ROW]
@@ -31,6 +31,6 @@ def test_an_unknown_benchmark_is_one_line(farhand_command, monkeypatch):
     def run(name, progress):
         raise UnknownName("benchmark", name, ["tick/dual-arm"])
 
-    monkeypatch.setattr("farhand.bench.run", run)
+    monkeypatch.setattr("farhand_lab.benchmarks.run", run)
     said = farhand_command("bench", "moon")
     assert (said.code, said.err) == (2, "farhand: unknown benchmark 'moon'; available: tick/dual-arm\n")

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from farhand.cli import compare as command
-from farhand.experiments import comparison
-from farhand.experiments.comparison import UNITS
+from farhand.running import comparison
+from farhand.running.comparison import UNITS
 
 BAD = {
     "unknown rig": (("nosuch",), "unknown rig 'nosuch'"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from farhand.friction import load
-from farhand.friction.fit import TERMS
-from farhand.friction.fit_data import write_recording
+from farhand.friction.fit.data import write_recording
+from farhand.friction.fit.fit import TERMS
 from tests.friction.joint_logs import Joint, log
 
 HEADER = "t,position,velocity,torque"

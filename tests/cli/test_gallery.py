@@ -7,9 +7,9 @@ import importlib
 import pytest
 
 from farhand.rigs import Options, build_rig
-from farhand.rigs.rerun import record
+from farhand.running.rerun import record
 
-gallery = importlib.import_module("farhand.console.gallery")
+gallery = importlib.import_module("farhand.running.gallery")
 
 
 def test_an_unknown_rig_is_refused_with_those_there_are(farhand_command, tmp_path):

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from farhand.cli.running import Outcome
 from farhand.errors import FarhandError
 from farhand.learning import learn, load_skill
 from farhand.rigs import Options, build_rig
-from farhand.rigs.rerun import record
+from farhand.running.rerun import record
+from farhand.running.run import Outcome
 from tests.learning.conftest import made_up
 
 

@@ -34,5 +34,5 @@ def test_every_name_is_listed_with_what_it_is(farhand_command, tmp_path, toy_rig
 
 def test_an_empty_section_is_left_out(farhand_command, monkeypatch):
     """A heading without names says nothing."""
-    monkeypatch.setattr("farhand.experiments.harness.groups", lambda: [])
+    monkeypatch.setattr("farhand_lab.harness.groups", lambda: [])
     assert "Experiments" not in farhand_command("list").out

@@ -8,10 +8,10 @@ import os
 
 import pytest
 
+from farhand.loop.telemetry import Reader
 from farhand.recording.recorder import Recorder, record_from
 from farhand.rigs import Options, build_rig
-from farhand.rigs.rerun import about, record
-from farhand.telemetry import Reader
+from farhand.running.rerun import about, record
 
 COMMANDS = [
     ("info",),
@@ -72,14 +72,14 @@ def test_a_rerun_proves_the_recording(farhand_command, recorded, tmp_path, monke
     said = farhand_command("replay", recorded, "--rerun", "--json", tmp_path / "r.json")
     assert said.code == 0 and "equal to the bit: 900 records" in said.out
     assert json.loads((tmp_path / "r.json").read_text())["exact"] is True
-    honest = importlib.import_module("farhand.rigs.rerun").build_rig
+    honest = importlib.import_module("farhand.running.rerun").build_rig
 
     def changed(*arguments):
         rig = honest(*arguments)
         rig.world.ports["leader"].q[0] += 1e-9
         return rig
 
-    monkeypatch.setattr("farhand.rigs.rerun.build_rig", changed)
+    monkeypatch.setattr("farhand.running.rerun.build_rig", changed)
     said = farhand_command("replay", recorded, "--rerun")
     assert said.code == 1 and said.err.startswith("farhand: the re-run is not equal: ")
 

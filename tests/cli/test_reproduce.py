@@ -51,7 +51,7 @@ def test_a_mutation_that_is_caught_gives_code_0(farhand_command, tmp_path):
 def test_a_mutation_that_is_missed_gives_code_1(farhand_command):
     """An experiment that does not notice a broken part proves nothing."""
     farhand_command("list")  # imports the toy rig
-    toy = sys.modules["farhand.experiments.toy"]
+    toy = sys.modules["farhand_lab.toy"]
     toy.MUTATIONS.append(toy.DEAF)
     said = farhand_command("reproduce", "--mutations")
     assert said.code == 1
@@ -67,7 +67,7 @@ def test_mutations_are_of_a_whole_rig_and_have_no_report(farhand_command, words)
 
 def test_an_unwritable_destination_is_found_before_the_work(farhand_command, tmp_path, monkeypatch):
     """Nobody waits minutes to hear that the folder was wrong."""
-    monkeypatch.setattr("farhand.experiments.harness.run", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr("farhand_lab.harness.run", lambda *_, **__: pytest.fail("it ran"))
     (tmp_path / "file").write_text("")
     for flag in ("--json", "--report"):
         assert farhand_command("reproduce", flag, tmp_path / "file" / "x").code == 2

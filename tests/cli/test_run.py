@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from farhand.cli import running
 from farhand.plants import SimulatedPlant
 from farhand.recording.loader import load
 from farhand.recording.recorder import record_process
-from farhand.rigs.rerun import rerun
+from farhand.running import run as running
+from farhand.running.rerun import rerun
 
 SHORT = ("run", "dual-arm", "--headless", "--scenario", "free", "--seconds", "0.6")
 

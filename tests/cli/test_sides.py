@@ -126,7 +126,7 @@ def test_a_refused_command_is_told_while_the_side_runs(farhand_command, key):
 
 def test_a_recording_that_somebody_removed_is_not_reported_as_there(farhand_command, key, tmp_path, monkeypatch):
     """Exit code 2, with its name."""
-    from farhand.cli import side
+    from farhand.running import side
 
     record, real = tmp_path / "gone.mcap", side.recording_of
 

@@ -8,8 +8,8 @@ import pytest
 
 from farhand.analysis.stability import cells
 from farhand.cli.main import main
-from farhand.cli.stability import lines
-from farhand.experiments.stability_trial import Trial, attempt
+from farhand.report.stability import lines
+from farhand.running.stability_trial import Trial, attempt
 
 SOFT = ["--law", "position-force", "--delay", "100", "--hand", "200,5,0", "--wall", "600,20"]
 

@@ -15,7 +15,7 @@ from farhand.console.scene import scene_of
 from farhand.console.status import Health
 from farhand.console.tuning import Tuning, _in_order
 from farhand.console.viewer import Console
-from farhand.telemetry import Reader
+from farhand.loop.telemetry import Reader
 
 FRAME = 1.0 / 30.0
 

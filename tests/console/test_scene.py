@@ -14,9 +14,9 @@ from farhand.console.kinematics import Kinematics
 from farhand.console.menus import range_of
 from farhand.console.scene import model_of, scene_of
 from farhand.console.status import Reading
+from farhand.loop.telemetry import Reader
 from farhand.rigs import Options, build_rig, rig_names
 from farhand.robots import Placement, load_robot, q_to_pinocchio
-from farhand.telemetry import Reader
 from farhand.world import GroundSpring, Placed, ToolSpring, World
 
 FLOATING = """

@@ -13,7 +13,7 @@ from farhand.console.scene import Scene, scene_of
 from farhand.console.source import RecordedSource
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
-from farhand.rigs.rerun import record
+from farhand.running.rerun import record
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from farhand.console.kinematics import Kinematics
 from farhand.console.scene import scene_of
 from farhand.console.state import joints, state
 from farhand.console.status import Reading
+from farhand.loop.telemetry import Reader
 from farhand.rigs import build_rig
-from farhand.telemetry import Reader
 
 
 def test_a_limb_on_a_bus_tells_its_joints_its_bus_and_its_pen():

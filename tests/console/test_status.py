@@ -6,9 +6,9 @@ import numpy as np
 
 from farhand.console.scene import scene_of
 from farhand.console.status import Health, Reading, in_words, log, newtons, panel
+from farhand.loop.station import MODES
+from farhand.loop.telemetry import Reader
 from farhand.rigs import Options, build_rig
-from farhand.station import MODES
-from farhand.telemetry import Reader
 
 
 def status_of(rig) -> str:

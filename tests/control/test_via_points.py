@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.control.feasibility import Feasibility
-from farhand.control.trajectory import Quintic, Reference, Trajectory, Waypoint
+from farhand.control.trajectory.feasibility import Feasibility
+from farhand.control.trajectory.paths import Quintic, Reference, Trajectory, Waypoint
 from farhand.errors import BadValue, OutOfRange
-from farhand.experiments.cooperative.bench import DEGREE, TABLE, path
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
+from farhand_lab.cooperative.bench import DEGREE, TABLE, path
 
 seeds = st.integers(0, 2**32 - 1)
 CHECK = Feasibility(load_robot("rx160"))

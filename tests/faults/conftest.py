@@ -11,7 +11,7 @@ import pytest
 from farhand.link.line import Line
 from farhand.link.seal import Seal
 from farhand.rigs import Options, Rig, build_rig
-from farhand.rigs.one_side import terms_of
+from farhand.rigs.coupled import terms_of
 
 KEY = bytes(range(32))
 TICK = 1e-3  # [s]

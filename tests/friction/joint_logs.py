@@ -8,7 +8,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from farhand.friction import Friction, make
-from farhand.friction.fit_data import Recording, recording
+from farhand.friction.fit.data import Recording, recording
 
 TICK = 2.0 * np.pi / 4000
 MOTIONS = ("sine", "sweep", "steps", "random")

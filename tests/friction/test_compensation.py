@@ -11,7 +11,7 @@ from farhand.errors import BadValue
 from farhand.friction import make
 from farhand.friction.compensation import Compensation
 from farhand.parameters import assign
-from farhand.plants.one_joint import WHEEL_TICK, DriveFaults, OneJoint
+from farhand.plants.simulated.one_joint import WHEEL_TICK, DriveFaults, OneJoint
 
 DT = 1e-3
 

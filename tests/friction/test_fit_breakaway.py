@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue
-from farhand.friction.breakaway import dahl_loop, damping_rule, estimate_bristles, presliding_motion, torque_ramp
-from farhand.friction.fit_steady import fit_kfm, kfm_curve
-from farhand.friction.lugre import LuGre
-from farhand.friction.protocol import SETTLE, protocol, rows, steady_grid
+from farhand.friction.fit.breakaway import dahl_loop, damping_rule, estimate_bristles, presliding_motion, torque_ramp
+from farhand.friction.fit.protocol import SETTLE, protocol, rows, steady_grid
+from farhand.friction.models.lugre import LuGre
+from farhand_lab.youbot.fit_steady import fit_kfm, kfm_curve
 
 CURVE = {"coulomb": 0.04, "breakaway": 0.09, "stribeck_velocity": 0.15, "shape": 1.0, "viscous": 0.02}
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from farhand.errors import BadValue, FarhandError, Mismatch, OutOfRange, UnknownName
 from farhand.friction import FRICTIONS, make
-from farhand.friction.implicit import advance
-from farhand.friction.properties import along
-from farhand.friction.wheels import curve_of, looked_up
+from farhand.friction.models.implicit import advance
+from farhand.friction.models.wheels import curve_of, looked_up
+from farhand_lab.youbot.friction_properties import along
 
 DT = 1e-3
 MODELS = sorted(FRICTIONS)

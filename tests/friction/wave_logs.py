@@ -6,8 +6,8 @@ import numpy as np
 from scipy.signal import lfilter
 
 from farhand.friction import make
-from farhand.friction.fit import Fit
-from farhand.friction.fit_data import Recording, recording
+from farhand.friction.fit.data import Recording, recording
+from farhand.friction.fit.fit import Fit
 
 TICK = 2.0 * np.pi / 65536
 SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from farhand.commands import Commands
 from farhand.learning.button import TeachingButton
+from farhand.loop.commands import Commands
 
 
 def test_a_press_counts_once_however_long_it_lasts():

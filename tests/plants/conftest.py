@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from farhand.telemetry import Reader, Telemetry
+from farhand.loop.telemetry import Reader, Telemetry
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from farhand.loop.session import Session
+from farhand.loop.station import Station
 from farhand.realtime import Deadlines
 from farhand.robots import Placement, load_robot
-from farhand.session import Session
-from farhand.station import Station
 from farhand.world import Placed, World
 
 MS = 1_000_000

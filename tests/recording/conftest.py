@@ -8,7 +8,7 @@ import pytest
 
 from farhand.recording.loader import Recording, load
 from farhand.rigs import Options, build_rig
-from farhand.rigs.rerun import record
+from farhand.running.rerun import record
 
 
 @pytest.fixture(scope="session")

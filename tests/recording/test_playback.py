@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from farhand.errors import OutOfRange
+from farhand.loop.telemetry import Reader
 from farhand.recording.playback import Playback
-from farhand.telemetry import Reader
 
 
 def test_a_recording_comes_back_into_a_ring_record_by_record(demo):

@@ -16,13 +16,13 @@ from mcap_ros2.decoder import DecoderFactory
 from rosbags.highlevel import AnyReader
 
 from farhand.errors import BadValue, FileError, UnknownName
-from farhand.latch import Latch
+from farhand.loop.latch import Latch
+from farhand.loop.telemetry import Reader, Telemetry
 from farhand.recording.destination import part_of
 from farhand.recording.growing import growing
 from farhand.recording.loader import load
 from farhand.recording.recorder import BROKEN, Recorder, record_from, record_process
 from farhand.recording.recover import recover
-from farhand.telemetry import Reader, Telemetry
 
 SPAWN = multiprocessing.get_context("spawn")
 FORK = multiprocessing.get_context("fork")  # where many recorders have to be there at once

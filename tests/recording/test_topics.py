@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from farhand.loop.telemetry import columns
 from farhand.recording.topics import Steady, quaternions, topics_of
 from farhand.spatial import quaternion_from_rotation
-from farhand.telemetry import columns
 
 
 def channel(name: str, size: int, unit: str = "-", labels=()) -> dict:

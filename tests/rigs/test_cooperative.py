@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from farhand.errors import FarhandError
-from farhand.experiments.cooperative.isolation import shared_between
 from farhand.rigs import Options, Rig, build_rig, scenarios_of
-from farhand.rigs.cooperative_parts.guiding import Guided
-from farhand.rigs.cooperative_parts.jobs import Job
+from farhand.rigs.cooperative.guiding import Guided
+from farhand.rigs.cooperative.jobs import Job
+from farhand_lab.cooperative.isolation import shared_between
 
 
 def made(scenario: str, *settings: tuple[str, object], seed: int = 0) -> Rig:

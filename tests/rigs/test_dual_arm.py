@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.clock import WallClock
 from farhand.coupling import LAWS
 from farhand.errors import BadValue, FarhandError, OutOfRange, UnknownName
+from farhand.loop.clock import WallClock
 from farhand.rigs import Options, build_rig, rig_names, rig_title, scenarios_of
 
 BUILT_IN = list(LAWS)

@@ -10,9 +10,9 @@ import pytest
 
 from farhand.console.scene import model_of, scene_of
 from farhand.errors import Mismatch
+from farhand.loop.telemetry import Reader
 from farhand.rigs import Options, build_rig, scenarios_of
 from farhand.rigs.hazardous import MOTION_SCALE, STEP_LIMIT, VELOCITY_LIMIT
-from farhand.telemetry import Reader
 from tests.conftest import QUIET, Run
 
 if TYPE_CHECKING:

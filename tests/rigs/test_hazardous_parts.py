@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from farhand.control.trajectory import Move, Path
+from farhand.control.trajectory.paths import Move, Path
 from farhand.errors import Mismatch, UnknownName
 from farhand.rigs import Options, Rig, build_rig
 from tests.conftest import Run

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from farhand.cli.main import main
-from farhand.control.trajectory import Move, Path
+from farhand.control.trajectory.paths import Move, Path
 from farhand.parameters import assign
 from farhand.rigs import Options, Rig, build_rig
 from farhand.safety.collision import Phase

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from farhand.errors import Mismatch
-from farhand.experiments.trial import Run, run
 from farhand.mapping.limbs import ArmChain
 from farhand.plants.servo_bus.joints import LIMBS
 from farhand.rigs import Options, build_rig
+from farhand_lab.trial import Run, run
 
 SHOULDER = np.array([-0.1, 0.55 + 0.085, -0.45 + 0.547])
 

@@ -8,7 +8,7 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.mapping.limbs import ArmChain, LegChain
-from farhand.plants.haptic import HapticProfile
+from farhand.plants.simulated.haptic import HapticProfile
 from farhand.robots import load_robot
 
 SIDES = {"left": 1, "right": -1}

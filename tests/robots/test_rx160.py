@@ -8,13 +8,13 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.errors import FarhandError
-from farhand.experiments.cooperative.robot import FK, RNE, craig
 from farhand.friction import Gears
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload, move_tool, set_armature
 from farhand.robots.springs import CubicSpring, MechanismSpring, read_springs
 from farhand.world.gear_friction import GearFriction
 from farhand.world.world import Placed, World
+from farhand_lab.cooperative.robot import FK, RNE, craig
 
 VARIANTS = ("rx160", "unit-1", "rx160l")
 POSTURE = np.array([0.3, 0.5, 0.6, 0.2, 0.4, 0.1])

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from farhand.robots import load_robot
-from farhand.robots.dh import DHArm
+from farhand_lab.dh import DHArm
 
 HALF_PI = np.pi / 2
 ALPHA = (HALF_PI, 0.0, 0.0, HALF_PI, -HALF_PI, 0.0)  # [rad]

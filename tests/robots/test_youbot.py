@@ -9,7 +9,7 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.errors import UnknownName
-from farhand.plants.link_map import LinkMap
+from farhand.plants.simulated.link_map import LinkMap
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 

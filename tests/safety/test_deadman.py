@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from farhand.control.impedance import CartesianImpedance
+from farhand.control.haptic.impedance import CartesianImpedance
 from farhand.safety.deadman import DeadMan
 
 DT = 1.0 / 350.0

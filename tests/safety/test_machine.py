@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farhand.errors import BadValue, UnknownName
+from farhand.loop.telemetry import Reader, Telemetry
 from farhand.safety.machine import ANY, Interlock, Machine, State, Transition
-from farhand.telemetry import Reader, Telemetry
 
 MS = 1_000_000
 

@@ -9,8 +9,8 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.control.controller import Asked
-from farhand.control.limited_pd import LimitedPD
-from farhand.control.tracking import TrackingController
+from farhand.control.joint.limited_pd import LimitedPD
+from farhand.control.tool.tracking import TrackingController
 from farhand.mapping.ik import Solver
 from farhand.robots import Placement, load_robot
 from farhand.safety import Guard

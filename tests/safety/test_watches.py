@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from farhand.control.impedance import CartesianImpedance
+from farhand.control.haptic.impedance import CartesianImpedance
 from farhand.safety import Guard
 from farhand.safety.deadman import DeadMan
 from farhand.safety.interlock import OverheatStop

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.rigs.cooperative_parts.arms import gripping_robot
+from farhand.rigs.cooperative.arms import gripping_robot
 from farhand.world import Jaws, Placed, World, add_pads, box
 
 GRAVITY, MASS = 9.804, 2.0

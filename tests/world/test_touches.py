@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from farhand.control.trajectory import Move, Path
+from farhand.control.trajectory.paths import Move, Path
 from farhand.errors import BadValue
 from farhand.parameters import assign
 from farhand.robots import load_robot

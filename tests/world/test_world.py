@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.trajectory import Move, Path
+from farhand.control.trajectory.paths import Move, Path
 from farhand.errors import BadValue, UnknownName
-from farhand.plants.rigid import RigidPlant
+from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import set_damping
 from farhand.world import ForceHand, ForcePulse, GroundSpring, ImpedanceHand, Placed, ToolSpring, Wall, World

@@ -13,13 +13,13 @@ from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
 from farhand.analysis.stability.sampled_law import Memory, SampledLaw, probe_law, probe_memory, sample_law
 from farhand.analysis.stability.whole import Limb, WholeLoop
 from farhand.arm import Arm
-from farhand.bridge import Bridge
 from farhand.coupling import Coupling, Side
 from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.loop.bridges.direct import Bridge
+from farhand.loop.session import Session
+from farhand.loop.station import Station
 from farhand.plants import JointTorque
 from farhand.robots import q_to_pinocchio
-from farhand.session import Session
-from farhand.station import Station
 from farhand.world import ImpedanceHand, Wall, World
 
 Array = np.ndarray

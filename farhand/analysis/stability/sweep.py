@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.files import write_text
-from farhand.interrupts import ending_workers, ignoring_interrupts
+from farhand.loop.interrupts import ending_workers, ignoring_interrupts
 
 Item = TypeVar("Item")
 Row = dict[str, Any]

@@ -11,13 +11,13 @@ from farhand.control.controller import Channels
 from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointPosition, JointTorque, Sample
-from farhand.plants.servo import FULL_SPEED, RATED_VOLTAGE, ServoLoop, Servos
 from farhand.plants.servo_bus.battery import Battery
 from farhand.plants.servo_bus.driver import Exchange, ServoDriver
 from farhand.plants.servo_bus.frames import FRAME_NS, HIGHEST, LOWEST, Frame
 from farhand.plants.servo_bus.joints import BusJoint
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, SimulatedBus, VirtualLine
-from farhand.plants.simulated import Imperfections, SimulatedPlant
+from farhand.plants.simulated.port import Imperfections, SimulatedPlant
+from farhand.plants.simulated.servo import FULL_SPEED, RATED_VOLTAGE, ServoLoop, Servos
 from farhand.world.world import World
 
 Array = np.ndarray

@@ -10,12 +10,12 @@ import numpy as np
 
 from farhand.control.controller import Channels
 from farhand.errors import FileError
+from farhand.plants.drivers.worker import Latest, Worker, urgent
 from farhand.plants.plant import Command, JointPosition, Sample
 from farhand.plants.servo_bus.driver import Exchange, SerialLine, ServoDriver
 from farhand.plants.servo_bus.joints import BusJoint
 from farhand.plants.servo_bus.plant import ServoOrders
 from farhand.plants.servo_bus.simulated_bus import BusTiming
-from farhand.plants.worker import Latest, Worker, urgent
 
 Array = np.ndarray
 

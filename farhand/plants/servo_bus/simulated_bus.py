@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.parameters import parameter
-from farhand.plants.servo import Servos
 from farhand.plants.servo_bus.frames import (
     DONE,
     FAILED,
@@ -30,6 +29,7 @@ from farhand.plants.servo_bus.frames import (
     Frame,
     Splitter,
 )
+from farhand.plants.simulated.servo import Servos
 
 Array = np.ndarray
 

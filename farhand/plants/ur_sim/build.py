@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from farhand.control.trajectory import Move, Path
+from farhand.control.trajectory.paths import Move, Path
 from farhand.errors import Mismatch
 from farhand.plants.ur_sim.arm import ServoedArm
 from farhand.plants.ur_sim.controller import Controller, Runtime

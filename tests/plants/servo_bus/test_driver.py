@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from farhand.errors import FileError
-from farhand.experiments.humanoid.bus_bench import ARM, Bench, bench
+from farhand.plants.drivers.worker import urgent
 from farhand.plants.servo_bus import frames
 from farhand.plants.servo_bus.driver import SerialLine
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, PseudoTerminal
-from farhand.plants.worker import urgent
+from farhand_lab.humanoid.bus_bench import ARM, Bench, bench
 
 
 def cycles(made: Bench, count: int) -> None:

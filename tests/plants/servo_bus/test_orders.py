@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from farhand.experiments.humanoid.bus_bench import ArmOnBus
+from farhand_lab.humanoid.bus_bench import ArmOnBus
 
 OUT = np.radians([10.0, 60.0, 90.0])
 

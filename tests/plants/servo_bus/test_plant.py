@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.experiments.humanoid.bus_bench import ArmOnBus
 from farhand.plants.servo_bus.battery import Battery
 from farhand.plants.servo_bus.plant import BusParts
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming
+from farhand_lab.humanoid.bus_bench import ArmOnBus
 
 
 def test_the_arm_goes_where_it_is_sent_and_reads_with_its_potentiometers_error() -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from farhand.errors import FileError
-from farhand.experiments.humanoid.bus_bench import ARM, Bench, bench
 from farhand.plants import JointPosition
+from farhand.plants.drivers.worker import urgent
 from farhand.plants.servo_bus.serial_plant import SerialParts, SerialServoPlant
 from farhand.plants.servo_bus.simulated_bus import BusTiming, PseudoTerminal
-from farhand.plants.worker import urgent
+from farhand_lab.humanoid.bus_bench import ARM, Bench, bench
 
 
 def until(done: Callable[[], object], seconds: float = 10.0) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from farhand.experiments.humanoid.bus_bench import ARM, bench
-from farhand.plants.servo import Servos
 from farhand.plants.servo_bus import frames
 from farhand.plants.servo_bus.frames import Frame
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, SimulatedBus, VirtualLine
+from farhand.plants.simulated.servo import Servos
+from farhand_lab.humanoid.bus_bench import ARM, bench
 
 
 def bus(count: int = 3, **faults: float) -> SimulatedBus:

@@ -1,0 +1,1 @@
+"""What a hand feels: forces rendered at a haptic device or a handle."""

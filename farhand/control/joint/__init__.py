@@ -1,0 +1,1 @@
+"""Control of single joints: moves, locks, limits, assistance."""

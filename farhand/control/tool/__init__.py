@@ -1,0 +1,1 @@
+"""Control of the tool: poses, wrenches and trajectories become joint commands."""

@@ -1,0 +1,185 @@
+"""Direct force control: an arm that moves so that the force at its own wrist goes to what is wanted of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.control.controller import Asked
+from farhand.control.tool.pose_loop import PoseLoop
+from farhand.control.tool.task import TaskController
+from farhand.friction import Gears
+from farhand.parameters import parameter
+from farhand.spatial import damped_inverse
+
+Array = np.ndarray
+
+MODES = {
+    "compliance": "the tool gives way in position and orientation",
+    "hold": "the tool gives way in position and keeps its orientation",
+    "hold-moment": "as hold, but moments at the wrist act too",
+}
+"""What the arm does about the wrench at its wrist."""
+
+SELECTIONS = {
+    "joint": "force on joints 1 to 3, orientation on joints 4 to 6, after the Jacobian (published)",
+    "wrist": "as joint, with the wrist's own 3 × 3 inverse, which takes joints 1 to 3 as standing still",
+    "task": "orientation rows and force rows before the Jacobian (textbook)",
+    "least-norm": "as task, the orientation by the least motion of all joints that gives it (equation 4.3)",
+    "least-energy": "as least-norm, but by the motion of least kinetic energy, which a force on the tool does not feel",
+}
+"""How force and orientation share the joints."""
+
+WRIST = 3
+"""Joints from this on turn the tool, those before it move it."""
+
+
+@dataclass
+class ForceLoop:
+    r"""The force law, :math:`f = f_d + k_p (f_d - f_f) - k_d \dot x + k_i \int (f_d - f_f)`.
+
+    The rate of a noisy force is no use; the tool's own velocity is fed back in its place.
+
+    Attributes:
+        kp: k_p: inertia and friction feel divided by 1 + k_p, [-].
+        kd: k_d, forces, [N·s/m].
+        kd_moment: k_d, moments, [N·m·s/rad].
+        ki: k_i, [1/s].
+        limit: clamp of the integrated error, per component, [N·s] and [N·m·s].
+        mode: one of :data:`MODES`.
+        selection: one of :data:`SELECTIONS`.
+    """
+
+    kp: float = parameter(10.0, "-", "force gain", 0.0, 1e4)
+    kd: float = parameter(20.0, "N·s/m", "damping of the motion", 0.0, 1e6)
+    kd_moment: float = parameter(20.0, "N·m·s/rad", "damping of the turning", 0.0, 1e6)
+    ki: float = parameter(0.0, "1/s", "integral gain of force", 0.0, 1e4)
+    limit: float = parameter(100.0, "N·s", "clamp of the integrated force error", 0.0, 1e6)
+    mode: str = parameter("compliance", "-", "what gives way", choices=tuple(MODES))
+    selection: str = parameter("joint", "-", "how force and orientation share joints", choices=tuple(SELECTIONS))
+
+    def __post_init__(self) -> None:
+        """No change pending."""
+        self.refresh()
+        self.changed = False
+
+    def refresh(self) -> None:
+        """Stack the dampings; note that the settings changed."""
+        self.damping = np.repeat([self.kd, self.kd_moment], 3)
+        self.changed = True
+
+
+class DirectForce(TaskController):
+    r"""Force control from the wrist cell alone; no word from anyone else.
+
+    With :math:`f_d = 0` the tool feels :math:`(1 + k_p)` times what pushes on it and moves on at
+    :math:`v \approx (1 + k_p) f / k_d`. Without a measurement only the damping is left, and the arm comes to rest.
+
+    Args:
+        arm: the controller's model, kept up to date by the station.
+        force: the force law.
+        loop: gains that hold the orientation; its position gains are not used.
+        gears: the controller's friction curves; none is compensated without.
+        period_ns: time between ticks, [ns].
+        can_brake: whether the plant has brakes.
+
+    Attributes:
+        wanted: f_d, wrench of the robot on what it holds, world axes, [N] and [N·m]; write it.
+        offset: part of the measured wrench that does not count, such as an object's weight, [N] and [N·m]; write it.
+        support: wrench that is exerted beside the law, such as to carry an object, [N] and [N·m]; write it.
+        listens: whether the measured force counts at all; off while an object is weighed.
+        error: f_d − f_f at the last tick, [N] and [N·m].
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        force: ForceLoop | None = None,
+        loop: PoseLoop | None = None,
+        gears: Gears | None = None,
+        period_ns: int = 4_000_000,
+        can_brake: bool = False,
+    ) -> None:
+        super().__init__(
+            arm, loop or PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0), gears, period_ns, can_brake
+        )
+        self.force = force or ForceLoop()
+        self.wanted, self.offset, self.support = np.zeros(6), np.zeros(6), np.zeros(6)
+        self.error, self.integral = np.zeros(6), np.zeros(6)
+        self.listens = True
+        self._mode = self.force.mode
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Force law, gains, dead zone, compensation, and how it holds still."""
+        return {**super().parts, "force": self.force}
+
+    def begin(self) -> None:
+        """Start where the arm is: nothing integrated, the orientation as it is."""
+        super().begin()
+        self.integral[:] = 0.0
+
+    def acceleration(self, asked: Asked, now_ns: int) -> Array:
+        """q̈ that holds the orientation, [rad/s²]; zero in compliance."""
+        arm, mode = self.arm, self.force.mode
+        if mode != self._mode:  # the orientation to hold is that of the moment the mode is entered
+            if self._mode == "compliance":
+                self.begin()
+            self._mode = mode
+        if mode == "compliance":
+            self.margin = np.inf
+            return np.zeros(arm.nv)
+        turn = self.loop.orientation(arm, self.reference, self._dt) - arm.drift[3:]
+        return self._SELECT[self.force.selection](self, turn)
+
+    def effort(self, asked: Asked) -> Array:
+        """Joint torque of the force law, [N·m]."""
+        arm, law = self.arm, self.force
+        command = self.wanted - law.damping * arm.twist
+        wrench = None if asked.wrench is None or not self.listens else self.zone.apply(asked.wrench - self.offset)
+        if wrench is None:
+            self.error[:] = 0.0
+        else:
+            np.add(self.wanted, wrench, out=self.error)  # f_f = −h: the robot on the world
+            self.integral = np.clip(self.integral + self._dt * self.error, -law.limit, law.limit)
+            command += law.kp * self.error + law.ki * self.integral
+        if law.mode == "hold" and law.selection in ("task", "least-norm", "least-energy"):
+            command[3:] = 0.0
+        torque = command.dot(arm.J)
+        if law.mode == "hold" and law.selection in ("joint", "wrist"):
+            torque[WRIST:] = 0.0
+        return torque + self.support.dot(arm.J)
+
+    def _by_joint(self, turn: Array) -> Array:
+        wanted = np.concatenate([-self.arm.drift[:3], turn])
+        found = self.inverse(self.arm.J).dot(wanted)
+        found[:WRIST] = 0.0
+        return found
+
+    def _by_wrist(self, turn: Array) -> Array:
+        found = np.zeros(self.arm.nv)
+        found[WRIST:] = self.inverse(self.arm.J[3:, WRIST:]).dot(turn)
+        return found
+
+    def _by_task(self, turn: Array) -> Array:
+        return self.inverse(self.arm.J).dot(np.concatenate([-self.arm.drift[:3], turn]))
+
+    def _by_least_norm(self, turn: Array) -> Array:
+        self.margin = float(np.linalg.svd(self.arm.J[3:], compute_uv=False)[-1])
+        return damped_inverse(self.arm.J[3:], 0.0 if self.margin > self.NEAR else self.NEAR).dot(turn)
+
+    def _by_least_energy(self, turn: Array) -> Array:
+        r"""The inverse weighted by inertia, :math:`A^{-1} J_o^\top (J_o A^{-1} J_o^\top)^{-1}`."""
+        spread = np.linalg.solve(self.arm.M, self.arm.J[3:].T)
+        return spread @ self.inverse(self.arm.J[3:] @ spread).dot(turn)
+
+    _SELECT = {
+        "joint": _by_joint,
+        "wrist": _by_wrist,
+        "task": _by_task,
+        "least-norm": _by_least_norm,
+        "least-energy": _by_least_energy,
+    }

@@ -1,0 +1,1 @@
+"""Paths over time, and whether an arm can follow them."""

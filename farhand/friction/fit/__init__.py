@@ -1,0 +1,1 @@
+"""Friction identified from a user's own log, and the motion to log."""

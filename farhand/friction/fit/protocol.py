@@ -1,0 +1,196 @@
+"""What to do with a joint to measure its friction: set points for half an hour, and the published 312-point grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.errors import BadValue
+from farhand.friction.fit.data import Recording, recording
+from farhand.friction.models.model import Friction
+
+Array = np.ndarray
+
+TABLE_3 = (
+    (0.0, 0.5, 0.05, 10),
+    (0.0, 0.5, 0.005, 100),
+    (0.5, 0.75, 0.005, 50),
+    (0.75, 2.0, 0.05, 25),
+    (0.7, 4.0, 0.1, 33),
+    (2.0, 10.0, 0.5, 16),
+    (0.0, -1.5, 0.05, 30),
+    (-1.0, -4.5, 0.1, 35),
+    (-4.0, -10.0, 0.5, 13),
+)
+"""From, to, step [rad/s] and number of steady speeds, as published; the last row starts at −4 so that it has its 13."""
+
+SETTLE, RECORD, EXTRA = 50.0, 30.0, 10.0
+"""Published times at each speed, [s]."""
+
+GRID = 0.05
+"""Time between set points while they change, [s]."""
+
+SHARES = {"warm up": 0.1, "steady speeds": 0.45, "sweep": 0.15, "break-away ramps": 0.2, "presliding loops": 0.1}
+"""How the time is shared out."""
+
+SHORTEST = 0.04
+"""Least travel per fastest speed, [s]: less would ask for more than 4 reversals per second."""
+
+SPEEDS = 12
+"""Steady speeds each way, spaced evenly by ratio."""
+
+LOWEST = 0.01
+"""Slowest of them as a share of the fastest."""
+
+INSTRUCTIONS = {
+    "warm up": "velocity control, nothing attached; friction falls as grease warms, so do not leave this out",
+    "steady speeds": "velocity control; log t,position,velocity,torque at 200 Hz or more",
+    "sweep": "velocity control; tells inertia from friction",
+    "break-away ramps": "torque control; stop each ramp as soon as the joint slides, and wait for the next",
+    "presliding loops": "torque control below break-away; only a fine encoder sees this",
+}
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One part of the measurement; between two rows the set point changes linearly.
+
+    Attributes:
+        name: see :data:`SHARES`.
+        mode: ``"velocity"`` [rad/s] or ``"torque"`` [N·m].
+        time: from its start, [s].
+        setpoint: at those times.
+    """
+
+    name: str
+    mode: str
+    time: Array
+    setpoint: Array
+
+    @property
+    def duration(self) -> float:
+        """How long it takes, [s]."""
+        return float(self.time[-1])
+
+
+def steady_grid() -> Array:
+    """The 312 published speeds, [rad/s]; rows that start at zero start one step beyond it."""
+    speeds = []
+    for start, stop, step, count in TABLE_3:
+        way = np.sign(stop - start)
+        first = start if start in (-4.0,) else start + way * step
+        speeds.append(first + way * step * np.arange(count))
+    return np.concatenate(speeds)
+
+
+def protocol(fastest: float, torque: float, travel: float = np.inf, minutes: float = 30.0) -> list[Phase]:
+    """Set points that show everything a fit asks for.
+
+    Args:
+        fastest: speed to go up to, [rad/s].
+        torque: highest torque of ramps, above break-away, [N·m].
+        travel: how far the joint may turn, [rad]; it then goes to and fro.
+        minutes: in all.
+    """
+    for what, value in (("fastest speed", fastest), ("torque", torque), ("travel", travel), ("minutes", minutes)):
+        if not value > 0.0:
+            raise BadValue(f"{what} = {value:g} must be above 0")
+    if travel < SHORTEST * fastest:
+        least = f"at least {SHORTEST * fastest:.3g} rad, or go slower than {travel / SHORTEST:.3g} rad/s"
+        raise BadValue(f"travel = {travel:g} rad is too short to reach {fastest:g} rad/s and turn round; {least}")
+    seconds = {name: 60.0 * minutes * share for name, share in SHARES.items()}
+    return [
+        _sine("warm up", "velocity", 0.5 * fastest, seconds, travel),
+        _steps(fastest, seconds["steady speeds"], travel),
+        _sweep(fastest, seconds["sweep"], travel),
+        _ramps(torque, seconds["break-away ramps"]),
+        _sine("presliding loops", "torque", 0.3 * torque, seconds, np.inf),
+    ]
+
+
+def _sine(name: str, mode: str, amplitude: float, seconds: dict[str, float], travel: float) -> Phase:
+    frequency = max(0.5 if mode == "torque" else 0.2, amplitude / (np.pi * travel) if np.isfinite(travel) else 0.0)
+    cycles = max(1, int(seconds[name] * frequency))
+    time = np.arange(0.0, cycles / frequency + 0.5 * GRID, min(GRID, 0.05 / frequency))
+    return Phase(name, mode, time, amplitude * np.sin(2.0 * np.pi * frequency * time))
+
+
+def _steps(fastest: float, seconds: float, travel: float) -> Phase:
+    """Holds at speeds up and down, to and fro if the joint cannot turn for ever."""
+    speeds = np.geomspace(LOWEST, 1.0, SPEEDS) * fastest
+    hold = seconds / (2 * SPEEDS)
+    knots = [(0.0, 0.0)]
+    for speed in speeds:
+        once = min(hold, travel / speed)
+        for _ in range(max(1, int(hold / once))):
+            for way in (1.0, -1.0):
+                start = knots[-1][0]
+                ramp = min(0.2, 0.1 * once)
+                knots += [(start + ramp, way * speed), (start + once, way * speed)]
+    knots.append((knots[-1][0] + 0.2, 0.0))
+    time, setpoint = np.array(knots).T
+    return Phase("steady speeds", "velocity", time, setpoint)
+
+
+def _sweep(fastest: float, seconds: float, travel: float) -> Phase:
+    """A sine from slow to fast whose amplitude falls so that neither speed nor travel is too much."""
+    time = np.arange(0.0, seconds, GRID)
+    slow, quick = 0.1, 2.0
+    phase = 2.0 * np.pi * slow * seconds / np.log(quick / slow) * ((quick / slow) ** (time / seconds) - 1.0)
+    frequency = slow * (quick / slow) ** (time / seconds)
+    amplitude = np.minimum(0.5 * fastest, np.pi * frequency * travel)
+    return Phase("sweep", "velocity", time, np.append((amplitude * np.sin(phase))[:-1], 0.0))
+
+
+def _ramps(torque: float, seconds: float) -> Phase:
+    """Slow ramps from rest, each way in turn."""
+    count = max(1, int(seconds / 60.0)) * 2
+    each = seconds / count
+    knots = [(0.0, 0.0)]
+    for k in range(count):
+        start = k * each
+        knots += [(start + 0.8 * each, torque * (-1) ** k), (start + 0.81 * each, 0.0), (start + each, 0.0)]
+    time, setpoint = np.array(knots).T
+    return Phase("break-away ramps", "torque", time, setpoint)
+
+
+def rows(phases: list[Phase]) -> Iterator[tuple[float, str, float, str, str]]:
+    """Lines of a protocol file: t, mode, setpoint, phase, and the instruction on the first line of a phase."""
+    start = 0.0
+    for phase in phases:
+        for k, (time, value) in enumerate(zip(phase.time.tolist(), phase.setpoint.tolist(), strict=True)):
+            yield start + time, phase.mode, value, phase.name, INSTRUCTIONS[phase.name] if k == 0 else ""
+        start += phase.duration + 1.0
+
+
+def simulate(
+    phases: list[Phase], friction: Friction, inertia: float, tick: float, noise: float, rng: np.random.Generator
+) -> Recording:
+    """What a log of the velocity-controlled phases would look like on a simulated joint, at 500 Hz.
+
+    Args:
+        phases: of the protocol.
+        friction: of the joint.
+        inertia: [kg·m²].
+        tick: of the encoder, [rad].
+        noise: standard deviation of the torque as a share of its root mean square, [-].
+        rng: source of the noise.
+    """
+    from farhand.plants.simulated.one_joint import DriveFaults, OneJoint
+
+    dt = 2e-3
+    targets = [np.interp(np.arange(0.0, p.duration, dt), p.time, p.setpoint) for p in phases if p.mode == "velocity"]
+    target = np.concatenate(targets)
+    joint = OneJoint(friction, inertia, DriveFaults(encoder_step=tick), dt)
+    gain, total = 250.0 * inertia, np.zeros(1)
+    table = np.empty((len(target), 4))
+    for k, wanted in enumerate(target.tolist()):
+        error = wanted - joint.velocity
+        total += error * dt
+        seen = joint.measured_position[0], joint.measured_velocity[0]
+        joint.step(gain * (error + 10.0 * total))
+        table[k] = k * dt, *seen, joint.torque[0]
+    table[:, 3] += noise * np.sqrt(np.mean(table[:, 3] ** 2)) * rng.standard_normal(len(table))
+    return recording(table, "simulated joint")

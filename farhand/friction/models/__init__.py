@@ -1,0 +1,1 @@
+"""Friction models, one file per family."""

@@ -1,0 +1,132 @@
+"""Waiboer's friction of helical gears, for one joint and for an arm whose wrist gears are coupled."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farhand.errors import BadValue, UnknownName
+from farhand.friction.models.model import FloatArray, StaticFriction, register
+from farhand.parameters import parameter
+
+
+@register
+@dataclass(kw_only=True)
+class Waiboer(StaticFriction):
+    r"""Asperities that carry less as a film builds up, and a film whose drag grows more slowly than the speed.
+
+    .. math:: F = \mathrm{sgn}\,v \left[ F_a\,e^{-(|v|/v_s)^{\delta_a}} + c\,|v|^{1 - \delta_v}
+              + F_l \bigl(1 - e^{-|v|/v_l}\bigr) \right]
+
+    There is no Coulomb term: well above v_s only the film is left. The last term is there for one gear only, which
+    has it in place of the second.
+
+    Attributes:
+        asperity: F_a, negative for a part that gives back what another takes, [N·m].
+        asperity_speed: v_s, [rad/s].
+        asperity_shape: δ_a, [-].
+        viscous: c, [N·m·(s/rad)^(1−δ_v)].
+        viscous_shape: δ_v, [-].
+        film: F_l, [N·m].
+        film_speed: v_l, [rad/s].
+    """
+
+    name = "waiboer"
+
+    asperity: FloatArray = parameter(0.05258, "N·m", "dry part at rest", -1e4, 1e4)
+    asperity_speed: FloatArray = parameter(0.1516, "rad/s", "speed over which the dry part falls", 1e-9, 1e4)
+    asperity_shape: FloatArray = parameter(0.7, "-", "exponent of its fall", 0.1, 10.0)
+    viscous: FloatArray = parameter(0.04, "N·m·(s/rad)^(1-δ)", "drag of the film", 0.0, 1e4)
+    viscous_shape: FloatArray = parameter(0.35, "-", "how far the drag falls behind the speed", -1.0, 0.95)
+    film: FloatArray = parameter(0.0, "N·m", "drag that saturates", -1e4, 1e4)
+    film_speed: FloatArray = parameter(1.0, "rad/s", "speed at which it does", 1e-9, 1e4)
+
+    def level(self, speed: FloatArray) -> FloatArray:
+        """Size of the friction at speeds ≥ 0 [rad/s], [N·m]."""
+        dry = self.asperity * np.exp(-np.power(speed / self.asperity_speed, self.asperity_shape))
+        drag = self.viscous * np.power(speed, 1.0 - self.viscous_shape)
+        return dry + drag + self.film * (1.0 - np.exp(-speed / self.film_speed))
+
+    def curve(self, velocity: FloatArray) -> FloatArray:
+        """F(v), [N·m]."""
+        return np.sign(velocity) * self.level(np.abs(velocity))
+
+    @property
+    def hold(self) -> tuple[FloatArray, FloatArray]:
+        """At rest it balances up to F_a, [N·m]."""
+        most = np.maximum(self.asperity, 0.0)
+        return -most, most
+
+
+@functools.cache
+def gear_table() -> dict[str, Any]:
+    """The published parameters of the RX160's gears."""
+    return tomllib.loads(Path(__file__).with_name("waiboer.toml").read_text())
+
+
+GEAR_SETS = tuple(name for name, value in gear_table().items() if isinstance(value, dict))
+"""Names of the published parameter sets."""
+
+
+@dataclass(kw_only=True)
+class Gears(StaticFriction):
+    r"""The RX160's gears: one Waiboer term per joint, and one that joints 5 and 6 share.
+
+    .. math:: u = D v, \qquad F = D^\top f(u), \qquad D = \begin{bmatrix} I_6 \\ 0\,0\,0\,0\,1\,1 \end{bmatrix}
+
+    f are the seven terms, each with the sign of its own speed. For six joints only, so it is no model of
+    :data:`~farhand.friction.FRICTIONS`.
+
+    Attributes:
+        set: which published parameters; ``"zengin"``, ``"akbas"`` or ``"reduced"`` (dry part × 0.6).
+        share: factor on the dry part of each of the seven terms, [-].
+        terms: the seven terms.
+    """
+
+    name = "rx160-gears"
+
+    joints: int = 6
+    set: str = parameter("reduced", "-", "published parameters", choices=GEAR_SETS)
+    share: FloatArray = parameter((1.0,) * 7, "-", "factor on the dry part of joints 1 to 4, a, b and c", 0.0, 10.0)
+    directions: FloatArray = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Set the seven terms up."""
+        if self.joints != 6:
+            raise BadValue(f"the RX160's gears are those of 6 joints, not of {self.joints}")
+        if self.set not in GEAR_SETS:
+            raise UnknownName("parameter set of the RX160's gears", self.set, GEAR_SETS)
+        self.directions = np.vstack([np.eye(6), [0.0, 0.0, 0.0, 0.0, 1.0, 1.0]])
+        super().__post_init__()
+
+    def refresh(self) -> None:
+        """Take the parameters of the set."""
+        table = {key: value for key, value in gear_table().items() if not isinstance(value, dict)}
+        self.terms = Waiboer(joints=7, **table, **gear_table()[self.set])
+        self.terms.asperity = self.terms.asperity * self.share
+
+    def curve(self, velocity: FloatArray) -> FloatArray:
+        """F(v), [N·m]; the last axis is the joints'."""
+        return self.terms.curve(velocity @ self.directions.T) @ self.directions
+
+    def smooth(self, velocity: FloatArray, speed: float) -> FloatArray:
+        """F(v) with tanh(u/``speed``) for every sign, [N·m]: what a controller may add at a noisy velocity.
+
+        Args:
+            velocity: of the joints, [rad/s].
+            speed: where the sign is 76 % sure, [rad/s].
+        """
+        u = self.directions.dot(velocity)
+        return (np.tanh(u / speed) * self.terms.level(np.abs(u))).dot(self.directions)
+
+    @property
+    def hold(self) -> tuple[FloatArray, FloatArray]:
+        """At rest each joint is held with up to its own and the shared dry part, [N·m]."""
+        most = np.maximum(np.maximum(self.terms.asperity, 0.0) @ self.directions, 0.0)
+        return -most, most

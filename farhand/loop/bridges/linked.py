@@ -1,0 +1,395 @@
+"""A law across a link: each end evaluates it on its own side and on what it has heard of the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.coupling import Coupling, Effort, Side
+from farhand.coupling.engagement import Engagement
+from farhand.coupling.trial import UNANSWERED, admit, failure, told
+from farhand.link.endpoint import Endpoint
+from farhand.link.layers import FollowerPort, LeaderPort, Playout, Port, WaveFollower, WaveLeader, WavePort
+from farhand.link.packet import Packet
+from farhand.loop.bridges.direct import AXES, NO_NUMBER, Bridge, End
+from farhand.loop.station import Station
+from farhand.loop.telemetry import Telemetry
+from farhand.safety import Trip, Watchdog
+from farhand.safety.switch import Switch
+from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion, total
+
+Array = np.ndarray
+
+
+class PortEnergy:
+    """Energy that one side has put into a coupling and taken from it, per axis, as packets carry it.
+
+    Attributes:
+        given: put in, [J] ×6.
+        net: put in minus taken out, [J] ×6.
+    """
+
+    def __init__(self) -> None:
+        self.given, self.net = np.zeros(6), np.zeros(6)
+        self._step, self._positive = np.zeros(6), np.zeros(6)
+
+    def add(self, wrench_on_arm: Array, twist: Array, dt: float) -> None:
+        """Account for ``dt`` [s] of the coupling pushing with a wrench on an arm that moves."""
+        step = self._step
+        np.multiply(wrench_on_arm, twist, out=step)
+        step *= -dt
+        self.net += step
+        np.maximum(step, 0.0, out=self._positive)
+        self.given += self._positive
+
+
+class LinkEnd(End):
+    """One station's end of a bridge across a link: its own instance of the law on its own side and the last packet's.
+
+    The leader's end decides: it captures the offsets at engagement and sends them with the engagement's number; the
+    follower's end takes over a number it has not seen. An end that hears nothing for too long parts, says so, and
+    stays apart until a new number comes; silence after a farewell is none to speak of.
+
+    Args:
+        station: the local station.
+        law: this end's own instance.
+        endpoint: this end of the link.
+        remote_arm: model of the other side, for laws that need one.
+        watchdog: how long the other side may be silent.
+        port: this end of a passivity layer, or None.
+
+    Attributes:
+        switch: that the operator holds, at the leader's end.
+        trip: why this end of the link parted, or None.
+        pending: whether to couple as soon as the other end is heard.
+    """
+
+    def __init__(
+        self,
+        station: Station,
+        law: Coupling,
+        endpoint: Endpoint,
+        remote_arm: Arm | None = None,
+        watchdog: Watchdog | None = None,
+        port: Port | None = None,
+    ) -> None:
+        self.leads = station.role == "leader"
+        a, b = (station.arm, remote_arm) if self.leads else (remote_arm, station.arm)
+        admit(law, a, b, station.observer is not None)
+        super().__init__(station, Side("follower" if self.leads else "leader", remote_arm))
+        self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
+        self.engagement = Engagement()
+        self.energies, self.port = PortEnergy(), port
+        told = endpoint.incoming
+        self.playout = None if port is None else Playout(len(told.q), len(told.v))
+        if isinstance(port, WavePort):
+            port.law = law
+        self._heard_position, self._heard_rotation, self._heard_twist = np.zeros(3), np.eye(3), np.zeros(6)
+        self._reflected, self._driven = np.zeros(6), np.zeros(6)
+        self.trip: Trip | None = None
+        self.pending, self.switch = False, Switch()
+        self._engaged_ns, self._generation, self._met = 0, endpoint.generation, False
+        self._leader_offset = np.zeros(3)
+
+    def receive(self, now_ns: int) -> None:
+        """Take in what has arrived, and notice silence."""
+        endpoint = self.endpoint
+        heard_ns = endpoint.local_ns(now_ns)
+        news = endpoint.receive(heard_ns)
+        if endpoint.generation != self._generation:
+            self._renew(now_ns)
+        if news:
+            self._read_packet(heard_ns)
+        silent_ns = endpoint.silence_ns(heard_ns)
+        if silent_ns is None:
+            return
+        self.remote.age = (endpoint.age_ns(heard_ns) or 0) * 1e-9
+        unheard = self._unheard(silent_ns)
+        if self.playout is not None:
+            self._play(self.playout, heard_ns)
+        if unheard is not None and self.trip is None and not endpoint.incoming.leaving:
+            self.trip = Trip(now_ns, "link", unheard)
+        if self.trip is not None or self.station.guard.trip is not None:
+            self.engagement.release()
+        if self.leads:
+            self._lead(unheard is not None, now_ns)
+        else:
+            self._follow(now_ns)
+
+    def _unheard(self, silent_ns: int) -> str | None:
+        """Why the other side counts as not heard, in words; None while it is."""
+        watchdog, role = self.watchdog, self.remote.role
+        if watchdog.bites(silent_ns):
+            return f"nothing heard from the {role} for {silent_ns * 1e-9:.3f} s (limit {watchdog.silence:g} s)"
+        if self.endpoint.offset is not None and self.remote.age > watchdog.age:
+            return f"what is heard from the {role} is {self.remote.age:.3f} s old (limit {watchdog.age:g} s)"
+        return None
+
+    def _renew(self, now_ns: int) -> None:
+        """The other side has started, or started again: part, and begin all accounts anew."""
+        self._generation = self.endpoint.generation
+        if self._met:
+            self.pending = False
+            if self.engagement.wanted:
+                self.trip = Trip(now_ns, "link", f"the {self.remote.role} was started anew")
+            self.engagement.release()
+        self._met = False
+        if self.port is not None and self.playout is not None:
+            self.port.forget()
+            self.playout.begin()
+
+    def step(self, now_ns: int, dt: float) -> None:
+        """Evaluate this end's law, apply its own half, and send this side's state."""
+        if self.engagement.wanted:
+            self._ask(now_ns, dt)
+        if not self.engagement.wanted:
+            self.part()
+        self.apply(self.engagement.step(dt), dt)
+        self.energies.add(self.contribution.wrench, self.station.arm.twist, dt)
+        self.tell(now_ns)
+
+    def tell(self, now_ns: int) -> None:
+        """Send this side's state; ``now_ns`` [ns]."""
+        self._write_packet()
+        self.endpoint.send(self.endpoint.local_ns(now_ns))
+
+    def apply(self, gain: float, dt: float) -> None:
+        """Hand the faded wrench to the station, as far as the passivity layer lets it, and account for its energy."""
+        if self.port is None or isinstance(self.port, WaveFollower):
+            super().apply(gain, dt)
+            if isinstance(self.port, WaveFollower) and not self.engagement.wanted:
+                self._part(self.port, dt)
+            return
+        twist, contribution = self.station.arm.twist, self.contribution
+        contribution.gain = gain
+        if isinstance(self.port, WaveLeader):
+            contribution.wrench = self.port.push(twist, gain, self.station.drives, dt)
+        else:
+            if self._passive is not None:
+                twist = np.multiply(twist, self.station.drives, self._driven)  # nobody damps what cannot be pushed
+            if isinstance(self.port, LeaderPort):
+                contribution.wrench = self.port.push(self.asked, twist, dt, gain)
+            elif isinstance(self.port, FollowerPort):
+                contribution.wrench = self.port.push(self.asked, twist, self.law.mapping.force_scale, dt, gain)
+        self.energy -= float(contribution.wrench.dot(twist)) * dt
+
+    def _part(self, port: WaveFollower, dt: float) -> None:
+        """Let the force that fades here still go back; its wave is booked a tick later, as while engaged."""
+        if self._reflected.any():
+            port.part(self._reflected, dt)
+            self.law.mapping.back(self.contribution.wrench, self._reflected)
+            np.negative(self._reflected, self._reflected)
+
+    def _ask(self, now_ns: int, dt: float) -> None:
+        """The law on this side and the other, the follower's end's idea of the leader as the layer lets it move."""
+        a, b, port, answer = self.station.side, self.remote, self.port, UNANSWERED
+        if not self.leads:
+            a, b = b, a
+            if isinstance(port, FollowerPort | WaveFollower):
+                port.lead(a, self._heard_position, self._heard_rotation, self._heard_twist, self._reflected, dt)
+        try:
+            answer = on_a, on_b = self.law.step(a, b, dt)
+            if not (self.take(on_a if self.leads else on_b) and (self.leads or self._reflect(on_a, on_b))):
+                self._fail(now_ns, NO_NUMBER)
+        except Exception as error:  # a user's law may raise anything
+            self._fail(now_ns, failure(answer, error))
+
+    def _couple(self, number: int, now_ns: int) -> bool:
+        """Let the law take the sides as they stand, and begin the engagement of that number; False if it fails."""
+        local, remote = self.station.side, self.remote
+        try:
+            self.law.engage(*((local, remote) if self.leads else (remote, local)))
+        except Exception as error:  # a user's law may raise anything
+            self._fail(now_ns, f"raised {told(error)}")
+            return False
+        self.engagement.engage(number)
+        return True
+
+    def _fail(self, now_ns: int, why: str) -> None:
+        """Stop this station, of whose effort nothing sensible is known; the other side hears of it and parts."""
+        self.stop(now_ns, self.law, why)
+        self.engagement.release()
+
+    def _reflect(self, on_a: Effort, on_b: Effort) -> bool:
+        """The force at the follower's port: what the law exerts on it, or what it feels if it only follows targets."""
+        if self.port is None:
+            return True
+        if self._pulls:
+            self.law.mapping.back(on_b.wrench, self._reflected)
+            self._reflected *= -self.engagement.gain
+            return True
+        if not np.isfinite(on_a.wrench).all():
+            return False
+        np.subtract(on_a.wrench, on_a.local, self._reflected)
+        self._reflected *= self.engagement.gain
+        return True
+
+    def _lead(self, silent: bool, now_ns: int) -> None:
+        """Couple when asked and able; part when the follower trips, leaves this engagement or does not take it up."""
+        incoming, engagement = self.endpoint.incoming, self.engagement
+        taken_up = incoming.engagement_id == engagement.number
+        self._met = True
+        if incoming.tripped or (taken_up and not incoming.engaged):
+            engagement.release()
+        if not self.switch.held:
+            self.pending = False
+            engagement.release()
+        if engagement.wanted and not taken_up and self._overdue(now_ns):
+            self.trip = Trip(now_ns, "link", "the follower did not take up the engagement")
+            engagement.release()
+        if self.pending and silent:
+            self.pending = False  # an old wish must not come true when the link returns
+        answered = self.endpoint.round_trip_ns is not None  # only then is it known how long an answer takes
+        ready = answered and engagement.gain == 0.0 and self.station.guard.trip is None and not incoming.tripped
+        if self.pending and ready:
+            self.pending, self.trip = False, None
+            self._couple(max(engagement.number, incoming.engagement_id) + 1, now_ns)  # new to one that ran before
+            self._engaged_ns = now_ns
+
+    def _overdue(self, now_ns: int) -> bool:
+        """Whether the follower has had time to answer the engagement."""
+        return self.watchdog.bites(now_ns - self._engaged_ns - (self.endpoint.round_trip_ns or 0))
+
+    def _follow(self, now_ns: int) -> None:
+        """Do as the leader's packet says; an engagement number seen before does not count again."""
+        incoming, engagement, mapping = self.endpoint.incoming, self.engagement, self.law.mapping
+        if not self._met:  # what a leader asked for before this side heard it was not asked of this side
+            self._met, engagement.number = True, incoming.engagement_id
+        if not (incoming.engaged and incoming.deadman_held):
+            engagement.release()
+            return
+        new = incoming.engagement_id != engagement.number
+        able = new and self.station.guard.trip is None and engagement.gain == 0.0
+        if able and self._couple(incoming.engagement_id, now_ns):  # a mapping with a state starts where this tool is
+            self.trip = None
+            self._reflected[:] = 0.0
+            if isinstance(self.port, FollowerPort | WaveFollower):
+                self.port.begin()
+        if engagement.wanted and (new or not np.array_equal(self._leader_offset, incoming.offset_position)):
+            self._leader_offset[:] = incoming.offset_position  # live changes of the leader's come too
+            mapping.offset_position = incoming.offset_position.copy()
+            mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
+
+    def _read_packet(self, now_ns: int) -> None:
+        packet = self.endpoint.incoming
+        self.remote.external_torque = packet.external_torque
+        if self.port is None or self.playout is None:
+            self._see(packet)
+            return
+        self.playout.take(packet, now_ns)
+        self.port.hear(packet.port_energy_in, packet.port_energy_out)
+
+    def _play(self, playout: Playout, now_ns: int) -> None:
+        """Act on what the packets tell, at an even age."""
+        playout.play(now_ns)
+        remote = self.remote
+        remote.age += playout.behind_ns * 1e-9
+        trip_ns = self.endpoint.round_trip_ns
+        if self.port is not None and trip_ns is not None:  # what waits here waits at the other end too
+            self.port.measure((trip_ns + 2 * playout.waits_ns) * 1e-9)
+        self._see(playout)
+        remote.commanded = playout.commanded_wrench  # to act on it at once takes a layer that bounds the energy
+        heard = self._heard_position, self._heard_rotation, self._heard_twist
+        for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
+            kept[:] = new
+        if isinstance(self.port, WavePort) and playout.commanded_wrench is not None:
+            self._read_wave(playout.tool_twist, playout.commanded_wrench)
+
+    def _see(self, told: Packet | Playout) -> None:
+        """The other side as a packet or what is between packets tells of it."""
+        remote = self.remote
+        if remote.arm is not None:
+            remote.arm.update(told.q, told.v)
+        else:
+            remote.position[:] = told.tool_position
+            remote.rotation[:] = rotation_from_quaternion(told.tool_quaternion)
+            remote.twist[:] = told.tool_twist
+        remote.wrench = told.measured_wrench
+
+    def _read_wave(self, twist: Array, wrench: Array) -> None:
+        """The wave in a packet, from its twist and the wrench on the other arm, both in the leader's workspace."""
+        assert isinstance(self.port, WavePort)
+        if self.leads:
+            self.law.mapping.back(wrench, self._reflected)
+            wrench = self._reflected
+        self.port.arrive(twist, wrench)
+
+    def _write_packet(self) -> None:
+        packet, arm, mapping = self.endpoint.outgoing, self.station.arm, self.law.mapping
+        packet.q, packet.v = arm.q, arm.v
+        packet.tool_position = arm.position
+        packet.tool_twist = arm.twist
+        packet.tool_quaternion = quaternion_from_rotation(arm.rotation)
+        packet.measured_wrench = self.station.side.wrench
+        packet.commanded_wrench = self.contribution.wrench
+        packet.engaged, packet.engagement_id = self.engagement.wanted, self.engagement.number
+        packet.tripped, packet.deadman_held = self.station.guard.trip is not None, self.switch.held
+        packet.external_torque = self.station.side.external_torque
+        packet.offset_position = mapping.offset_position
+        packet.offset_quaternion = quaternion_from_rotation(mapping.offset_rotation)
+        if self.port is None:
+            packet.port_energy_in = self.energies.given
+            packet.port_energy_out = self.energies.given - self.energies.net
+        else:
+            packet.port_energy_in, packet.port_energy_out = self.port.given, self.port.taken
+
+
+class LinkedBridge(Bridge):
+    """A law between two stations across a link, both ends in one process: what two machines do, in virtual time.
+
+    Args:
+        a: the leader's end.
+        b: the follower's end.
+        period_ns: time between evaluations and packets, [ns].
+    """
+
+    a: LinkEnd
+    b: LinkEnd
+
+    def __init__(self, a: LinkEnd, b: LinkEnd, period_ns: int = 1_000_000) -> None:
+        super().__init__(a, b, period_ns)
+        self._laws = [a.law, b.law]
+        self._ports: tuple[Port, FollowerPort | WaveFollower] | None = None
+        if a.port is not None and isinstance(b.port, FollowerPort | WaveFollower):
+            self._ports = a.port, b.port
+
+    def record(self, telemetry: Telemetry, name: str) -> None:
+        """Declare this bridge's channels, and those of the layer if there is one."""
+        super().record(telemetry, name)
+        if self._ports is not None:
+            sums = ("given_by_leader", "taken_by_leader", "given_by_follower", "taken_by_follower")
+            self._layer_energy = self._stream.channel("layer_energy", 4, "J", sums)
+            self._layer_damping = self._stream.channel("layer_damping", 2, "N·s/m", ("leader", "follower"))
+            self._held_back = self._stream.channel("layer_held_back", 6, "m, rad", AXES)
+
+    def _publish(self) -> None:
+        if self._ports is None:
+            return
+        a, b = self._ports
+        self._layer_energy[:] = total(a.given), total(a.taken), total(b.given), total(b.taken)
+        self._layer_damping[:] = a.added, b.added
+        self._held_back[:] = b.behind
+
+    @property
+    def laws(self) -> list[Coupling]:
+        """One law per end, the follower's last."""
+        return self._laws
+
+    @property
+    def trips(self) -> list[Trip]:
+        """Trips of the link, of either end."""
+        return [end.trip for end in (self.a, self.b) if end.trip is not None]
+
+    def _engage(self) -> None:
+        self.a.pending = not self.a.engagement.wanted  # until the leader's end has heard from the follower's
+
+    def release(self) -> None:
+        """Ask the leader's end to part; the follower's end does so when it hears of it."""
+        self.a.pending = False
+        self.a.engagement.release()
+
+    def _evaluate(self, now_ns: int, dt: float) -> None:
+        self.a.receive(now_ns)
+        self.b.receive(now_ns)
+        self.a.step(now_ns, dt)
+        self.b.step(now_ns, dt)

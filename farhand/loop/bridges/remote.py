@@ -1,0 +1,95 @@
+"""Remote bridge: this process's end of a coupling whose other end runs elsewhere."""
+
+from __future__ import annotations
+
+import math
+
+from farhand.coupling import Coupling
+from farhand.link.live import Live
+from farhand.loop.bridges.direct import Bridge
+from farhand.loop.bridges.linked import LinkEnd
+from farhand.loop.clock import Clock
+from farhand.loop.telemetry import Telemetry
+from farhand.safety import Trip
+from farhand.safety.lateness import Lateness
+
+FAREWELLS = 5
+"""How often a side that ends says so: some of its last packets may be lost."""
+
+
+class RemoteBridge(Bridge):
+    """One end of a coupling: evaluates the law on its own side and on the last packet, and applies its own half.
+
+    Args:
+        end: of the station in this process.
+        period_ns: time between evaluations and packets, [ns].
+        clock: that knows how late a tick is; None where time is virtual.
+
+    Attributes:
+        end: of the station in this process.
+        live: how the link does.
+        lateness: how late ticks may come.
+    """
+
+    def __init__(self, end: LinkEnd, period_ns: int = 1_000_000, clock: Clock | None = None) -> None:
+        super().__init__(end, end, period_ns)
+        self.stations = (end.station,)  # type: ignore[assignment]
+        self.end, self.live, self.lateness = end, Live(end.endpoint), Lateness()
+        self._clock, self._laws = clock, [end.law]
+        self._far = 1 if end.leads else 0
+
+    @property
+    def laws(self) -> list[Coupling]:
+        """The law of this end."""
+        return self._laws
+
+    @property
+    def trips(self) -> list[Trip]:
+        """The trip of this end of the link, if there is one."""
+        return [] if self.end.trip is None else [self.end.trip]
+
+    def record(self, telemetry: Telemetry, name: str) -> None:
+        """Declare this bridge's channels and those of the link; what only the other side knows is not a number."""
+        super().record(telemetry, name)
+        names = (("round_trip", "s"), ("loss", "-"), ("age", "s"), ("offset", "s"), ("silence", "s"))
+        self._numbers = {name: self._stream.channel(f"link_{name}", 1, unit) for name, unit in names}
+
+    def engage(self) -> str:
+        """Couple, if this is the leader's end and the follower is heard; the follower's end does as it is told."""
+        if not self.end.leads:
+            return "refused: the leader couples the two sides; ask there"
+        if self.live.silence > self.end.watchdog.silence:
+            return f"refused: nothing heard from the follower for {self.live.silence:.1f} s"
+        if self.end.endpoint.incoming.tripped:
+            return "refused: the follower has tripped; reset it there first"
+        if not self.end.switch.held:
+            return "refused: nobody holds the dead-man switch"
+        return "; ".join(dict.fromkeys(super().engage().split("; ")))  # one end, so each remark once
+
+    def release(self) -> None:
+        """Part; the other end does so when it hears of it."""
+        self.end.pending = False
+        self.end.engagement.release()
+
+    def leave(self, now_ns: int) -> None:
+        """Part for good and tell the other end so, a few times, for the session is over; ``now_ns`` [ns]."""
+        self.release()
+        self.end.endpoint.outgoing.leaving = True
+        for _ in range(FAREWELLS):
+            self.end.tell(now_ns)
+
+    def _engage(self) -> None:
+        self.end.pending = not self.end.engagement.wanted  # until the other end has been heard
+
+    def _evaluate(self, now_ns: int, dt: float) -> None:
+        if self._clock is not None:
+            self.lateness.check(self._clock.late_ns, now_ns, self.end.station.guard)
+        self.end.receive(now_ns)
+        self.end.step(now_ns, dt)
+
+    def _publish(self) -> None:
+        far, live = self._far, self.live
+        live.update(self.end.endpoint.local_ns(self._last_ns))
+        self._energy[far] = self._age[far] = math.nan
+        for name, channel in self._numbers.items():
+            channel[0] = getattr(live, name)

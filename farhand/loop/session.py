@@ -1,0 +1,300 @@
+"""Session: stations and the bridges between them, ticked at their own rates on one clock."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Protocol
+
+import numpy as np
+
+from farhand.errors import BadValue, FarhandError
+from farhand.loop.bridges.direct import Bridge
+from farhand.loop.clock import Clock, VirtualClock
+from farhand.loop.commands import Commands, Logged, Request
+from farhand.loop.station import Station
+from farhand.loop.telemetry import Telemetry
+from farhand.parameters import assign
+from farhand.realtime import Cycle, Deadlines, Meter
+from farhand.safety import Trip
+
+TICKS_TIMED = 1 << 16
+MOST_TRIPS = 10_000
+"""Trips kept; at twice as many the older half is forgotten, for a session may run for weeks."""
+
+MOST_AT_ONCE = 64  # trips that hold at the same time
+
+
+class Advancing(Protocol):
+    """Simulated physics that the session carries along; one with an ``unstable`` says there why it lost itself."""
+
+    def advance(self, to_ns: int) -> None:
+        """Move on to ``to_ns``."""
+
+
+@dataclass
+class Part:
+    """Something the session calls at its own rate.
+
+    Attributes:
+        run: what to call, with the time in [ns].
+        period_ns: how often, [ns].
+        next_ns: when next, [ns].
+        calls: how often it was called.
+        section: of the tick it is counted to, one of :data:`farhand.realtime.cycle.SECTIONS`.
+    """
+
+    run: Callable[[int], None]
+    period_ns: int
+    next_ns: int = 0
+    calls: int = 0
+    section: str = "other"
+
+
+@dataclass(frozen=True)
+class TripRecord:
+    """A trip, and where it happened."""
+
+    where: str
+    trip: Trip
+
+
+class Session:
+    """N stations and the bridges between them. In each tick data goes once round the ring: sense, couple, act.
+
+    Args:
+        stations: what senses and acts.
+        bridges: the couplings between them.
+        worlds: simulated physics, advanced before every tick.
+        telemetry: where every signal goes.
+        clock: virtual by default.
+        commands: the way in.
+        parameters: what ``set`` may change, by name.
+        description: what a reader of the telemetry should know of the run.
+
+    Attributes:
+        now_ns: time of the last tick, [ns].
+        ticks: how many there were.
+        overruns: ticks that began more than a period late or were skipped (wall clock only).
+        skipped: those of them that were not made.
+        deadlines: what is done about them; ``set deadlines.…`` changes it.
+        cycle: where the time of the ticks went (wall clock only).
+        tick_ns: how long the last ticks took, [ns], as a ring.
+        late_ns: how late they began, [ns], as a ring.
+        trips: every trip so far.
+    """
+
+    def __init__(
+        self,
+        stations: Iterable[Station],
+        bridges: Iterable[Bridge] = (),
+        worlds: Iterable[Advancing] = (),
+        telemetry: Telemetry | None = None,
+        clock: Clock | None = None,
+        commands: Commands | None = None,
+        parameters: dict[str, Any] | None = None,
+        description: dict[str, Any] | None = None,
+    ) -> None:
+        self.stations, self.bridges, self.worlds = list(stations), list(bridges), list(worlds)
+        self.clock: Clock = clock or VirtualClock()
+        self.commands = commands or Commands()
+        self.parameters = {} if parameters is None else parameters
+        self.telemetry = telemetry or Telemetry()
+        self.now_ns, self.ticks, self.overruns, self.skipped = 0, 0, 0, 0
+        self.deadlines = Deadlines.simulated() if self.worlds else Deadlines()
+        self.parameters["deadlines"] = self.deadlines
+        self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
+        self._metered: list[tuple[Part, Meter]] = []
+        self.trips: list[TripRecord] = []
+        self.tick_ns, self.late_ns = np.zeros(TICKS_TIMED, np.int64), np.zeros(TICKS_TIMED, np.int64)
+        self._stopping = False
+        for station in self.stations:
+            station.record(self.telemetry)
+        for index, bridge in enumerate(self.bridges):
+            bridge.record(self.telemetry, f"coupling-{index + 1}" if index else "coupling")
+        self.telemetry.freeze(description)
+        self.parts = [Part(station.sense, station.period_ns, section="read") for station in self.stations]
+        self.parts += [Part(bridge.step, bridge.period_ns, section="law") for bridge in self.bridges]
+        self.parts += [Part(station.act, station.period_ns, section="write") for station in self.stations]
+        self._in_step, self._base_ns = False, min((part.period_ns for part in self.parts), default=0)
+
+    def run(self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5) -> None:
+        """Run on for ``seconds``, calling ``between`` outside the ticks every ``every`` seconds or so.
+
+        Raises:
+            BadValue: one of the times is negative or not a number, or there is nothing to run.
+        """
+        for what, value in (("seconds", seconds), ("every", every)):
+            if not (isinstance(value, Real) and 0.0 <= value < math.inf):
+                raise BadValue(f"{what} = {value!r} of a session's run must be a number of seconds, 0 or more")
+        if not self.parts:
+            raise BadValue("a session without stations and bridges has nothing to run")
+        end_ns = self.now_ns + round(seconds * 1e9)
+        pause_ns = self.now_ns + round(every * 1e9)
+        self._in_step = len({(part.period_ns, part.next_ns) for part in self.parts}) == 1
+        self._base_ns = min(part.period_ns for part in self.parts)
+        if self.cycle is not None:
+            self._metered = [(part, self.cycle.meters[part.section]) for part in self.parts]
+        self.clock.start()
+        origin_ns = self.now_ns
+        while not self._stopping and (due_ns := self._next_due()) < end_ns:
+            self.clock.wait_until(due_ns - origin_ns)
+            late_ns = self.clock.late_ns
+            if late_ns > self._base_ns:
+                due_ns = self._fall_behind(due_ns, late_ns, end_ns)
+            self.now_ns = due_ns
+            if self.cycle is None:
+                self._make(due_ns)
+            else:
+                self._make_timed(due_ns, late_ns, self.cycle)
+            self.ticks += 1
+            if between is not None and due_ns >= pause_ns:
+                between()
+                pause_ns += round(every * 1e9)
+        self.now_ns = end_ns if not self._stopping else self._next_due()
+        if between is not None:
+            between()
+
+    def _make(self, due_ns: int) -> None:
+        """One tick."""
+        for world in self.worlds:
+            world.advance(due_ns)
+            if lost := getattr(world, "unstable", ""):
+                self._stop_all(due_ns, "invalid", lost)
+        began = time.perf_counter_ns()
+        self._tick(due_ns)
+        self.tick_ns[self.ticks % TICKS_TIMED] = time.perf_counter_ns() - began
+
+    def _make_timed(self, due_ns: int, late_ns: int, cycle: Cycle) -> None:
+        """One tick, its sections timed."""
+        before = time.perf_counter_ns()
+        for world in self.worlds:
+            world.advance(due_ns)
+            if lost := getattr(world, "unstable", ""):
+                self._stop_all(due_ns, "invalid", lost)
+        began = time.perf_counter_ns()
+        cycle.meters["physics"].pending = began - before
+        self._tick_timed(due_ns, began, cycle)
+        took = time.perf_counter_ns() - began
+        cycle.close(took, late_ns)
+        place = self.ticks % TICKS_TIMED
+        self.tick_ns[place], self.late_ns[place] = took, late_ns
+        if late_ns <= self._base_ns and self.deadlines.storms(False):
+            self._stop_late(due_ns)
+
+    def _fall_behind(self, due_ns: int, late_ns: int, end_ns: int) -> int:
+        """Count an overrun, skip what the overrun policy says, and return the time of the tick to make, [ns]."""
+        base_ns, skipped = self._base_ns, 0
+        missed = min(self.deadlines.missed(late_ns, base_ns), (end_ns - 1 - due_ns) // base_ns)
+        if missed:
+            now_ns = due_ns + missed * base_ns
+            for part in self.parts:
+                part.next_ns += max(0, (now_ns - part.next_ns) // part.period_ns) * part.period_ns
+            later_ns = self._next_due()
+            skipped = (later_ns - due_ns) // base_ns
+            due_ns = later_ns
+        self.skipped += skipped
+        self.overruns += 1 + skipped
+        if self.deadlines.storms(True, skipped):
+            self._stop_late(due_ns)
+        return due_ns
+
+    def _stop_late(self, now_ns: int) -> None:
+        """Every station goes to still for a storm of overruns, which names the section that takes too long."""
+        heaviest = None if self.cycle is None else self.cycle.heaviest(self._base_ns)
+        self._stop_all(now_ns, "overrun", self.deadlines.reason(self._base_ns, heaviest))
+
+    def _stop_all(self, now_ns: int, kind: str, reason: str) -> None:
+        """Every station goes to still."""
+        for station in self.stations:
+            station.guard.stop(now_ns, kind, reason)
+
+    def _next_due(self) -> int:
+        """When the next part is due, [ns]; parts of one rate and phase are due together."""
+        return self.parts[0].next_ns if self._in_step else min(part.next_ns for part in self.parts)
+
+    def finish(self) -> None:
+        """Make :meth:`run` return after the present tick."""
+        self._stopping = True
+
+    def close(self) -> None:
+        """Give the telemetry ring back."""
+        self.telemetry.close()
+
+    def _tick(self, now_ns: int) -> None:
+        for request in self.commands.due(now_ns):
+            self._apply(request, now_ns)
+        for part in self.parts:
+            if part.next_ns <= now_ns:
+                part.run(now_ns)
+                part.next_ns += part.period_ns
+                part.calls += 1
+        self._notice_trips()
+
+    def _tick_timed(self, now_ns: int, before: int, cycle: Cycle) -> None:
+        """The same as :meth:`_tick`, the time of every part put down to its section."""
+        clock = time.perf_counter_ns
+        for request in self.commands.due(now_ns):
+            self._apply(request, now_ns)
+        after = clock()
+        cycle.meters["commands"].pending = after - before
+        for part, meter in self._metered:
+            if part.next_ns <= now_ns:
+                before = after
+                part.run(now_ns)
+                part.next_ns += part.period_ns
+                part.calls += 1
+                after = clock()
+                meter.pending += after - before
+        self._notice_trips()
+
+    def _apply(self, request: Request, now_ns: int) -> None:
+        """Carry out one command and log it; a refusal is logged with its reason and changes nothing."""
+        try:
+            outcome = self._carry_out(request, now_ns)
+        except FarhandError as error:
+            outcome = f"refused: {error}"
+        self.commands.note(Logged(self.ticks, now_ns, request, outcome))
+        said = {"kind": "command", "tick": self.ticks, "name": request.name, "path": request.path}
+        said |= {"value": request.value, "outcome": outcome}
+        self.telemetry.event(now_ns, f"{request}: {outcome}", said)
+
+    def _carry_out(self, request: Request, now_ns: int) -> str:
+        if request.name == "set":
+            return f"now {assign(self.parameters, request.path, request.value)}"
+        if request.name == "stop":
+            for station in self.stations:
+                station.guard.stop(now_ns, "stop", "the operator stopped the session")
+            return "done"
+        if request.name == "reset":
+            for station in self.stations:
+                station.reset()
+            return "done"
+        if request.name in ("engage", "declutch"):
+            outcomes = [bridge.engage() for bridge in self.bridges]
+            return next((outcome for outcome in outcomes if outcome != "done"), "done")
+        for bridge in self.bridges:
+            bridge.release()
+        return "done"
+
+    def _notice_trips(self) -> None:
+        """Log each trip once, when it first shows."""
+        for station in self.stations:
+            trip = station.guard.trip
+            if trip is not None:
+                self._log_trip(station.name, trip)
+        for bridge in self.bridges:
+            for trip in bridge.trips:
+                self._log_trip("link", trip)
+
+    def _log_trip(self, where: str, trip: Trip) -> None:
+        if any(known.trip is trip for known in self.trips[-MOST_AT_ONCE:]):
+            return
+        if len(self.trips) >= 2 * MOST_TRIPS:
+            del self.trips[:MOST_TRIPS]
+        self.trips.append(TripRecord(where, trip))
+        said = {"kind": "trip", "tick": self.ticks, "where": where, "trip": trip.kind}
+        self.telemetry.event(trip.time_ns, f"{where} tripped: {trip.reason}", said)

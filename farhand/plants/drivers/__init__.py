@@ -1,0 +1,1 @@
+"""Drivers: plants that are real machines and input devices."""

@@ -1,0 +1,112 @@
+"""SpaceMouse: a 3Dconnexion puck with six axes, read as a plain HID device (``hidapi``, extra ``devices``)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Protocol
+
+import numpy as np
+
+from farhand.errors import FileError
+from farhand.plants.drivers.handle import Reading
+
+Array = np.ndarray
+
+CONNEXION, LOGITECH = 0x256F, 0x046D
+"""USB vendors; older devices carry the second."""
+
+OLDER = frozenset({0xC603, 0xC605, 0xC606, 0xC621, 0xC623, 0xC625, 0xC626, 0xC627, 0xC628, 0xC629, 0xC62B})
+"""Products of the second vendor that are 3-D mice."""
+
+FULL = 350.0
+"""Largest count of an axis, as these devices report it."""
+
+SILENCE = 0.2
+"""A pushed puck reports all the time; one that has been silent for so long is taken as let go, [s]."""
+
+TO_HANDLE = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+"""From the puck's axes (right, towards the user, down) to forward, left, up: a proper rotation, so turns go with it."""
+
+_THREE, _SIX = struct.Struct("<3h"), struct.Struct("<6h")
+
+
+class Hid(Protocol):
+    """An open HID device."""
+
+    def read(self, size: int) -> list[int] | bytes:
+        """The next report, empty where there is none; never waits."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class SpaceMouse:
+    """The puck.
+
+    Reports: 1 translation (with rotation behind it in newer devices), 2 rotation, 3 buttons, one bit each. Others, such
+    as the battery's, are left alone, and so are those that are too short.
+
+    Args:
+        hid: the open device; the first SpaceMouse there is by default.
+
+    Raises:
+        FileError: no ``hidapi``, no device, or one that may not be opened.
+    """
+
+    name = "the SpaceMouse"
+
+    def __init__(self, hid: Hid | None = None) -> None:
+        self._hid = hid if hid is not None else _open()
+        self._puck = np.zeros(6)
+        self._buttons: frozenset[int] = frozenset()
+        self._heard_ns: int | None = None
+
+    def poll(self, now_ns: int) -> Reading:
+        """Take in all reports that have come."""
+        while report := bytes(self._hid.read(64)):
+            self._take(report)
+            self._heard_ns = now_ns
+        if self._heard_ns is not None and now_ns - self._heard_ns > SILENCE * 1e9:
+            self._puck[:] = 0.0
+        share = np.clip(self._puck / FULL, -1.0, 1.0)
+        return Reading(np.concatenate([TO_HANDLE @ share[:3], TO_HANDLE @ share[3:]]), self._buttons)
+
+    def close(self) -> None:
+        """Let go of the device."""
+        self._hid.close()
+
+    def _take(self, report: bytes) -> None:
+        kind, body = report[0], report[1:]
+        if kind == 1 and len(body) >= _SIX.size:
+            self._puck[:] = _SIX.unpack_from(body)
+        elif kind in (1, 2) and len(body) >= _THREE.size:
+            first = 3 * (kind - 1)
+            self._puck[first : first + 3] = _THREE.unpack_from(body)
+        elif kind == 3 and body:
+            bits = int.from_bytes(body, "little")
+            self._buttons = frozenset(number for number in range(8 * len(body)) if bits >> number & 1)
+
+
+def _open() -> Hid:
+    """The first SpaceMouse of this machine."""
+    try:
+        import hid
+    except ImportError:
+        raise FileError("a SpaceMouse needs the package hidapi: pip install 'farhand[devices]'") from None
+    found = next((info for info in hid.enumerate() if is_spacemouse(info)), None)
+    if found is None:
+        raise FileError("no SpaceMouse found: plug it in; a container needs the host's USB devices")
+    device = hid.device()
+    try:
+        device.open_path(found["path"])
+    except OSError as error:
+        raise FileError(f"cannot open the SpaceMouse: {error}; see docs/input-devices.md for the udev rule") from None
+    device.set_nonblocking(1)
+    return device
+
+
+def is_spacemouse(info: dict[str, Any]) -> bool:
+    """Whether an entry of the list of HID devices is a SpaceMouse's six axes."""
+    vendor, product = info.get("vendor_id"), info.get("product_id")
+    mouse = vendor == CONNEXION or (vendor == LOGITECH and product in OLDER)
+    return mouse and (info.get("usage_page") or 1, info.get("usage") or 8) == (1, 8)  # 0: not told

@@ -1,0 +1,338 @@
+"""Universal Robots driver: a UR arm as a plant, by way of the ``ur_rtde`` client (extra ``ur``).
+
+The client talks to the controller in threads of its own. One more thread here copies the newest state to where the tick
+finds it, and hands the newest command to the client: a call of the client may wait for the controller, the tick never.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.errors import FileError, Mismatch
+from farhand.parameters import parameter
+from farhand.plants.drivers.worker import Latest, Stamped, Worker, urgent
+from farhand.plants.plant import Brake, Command, JointPosition, JointTorque, JointVelocity, Sample
+from farhand.robots import Placement, Robot
+from farhand.spatial import rotation_from_quaternion
+
+Array = np.ndarray
+
+RATE = 1000.0
+"""How often the thread looks for a new state, [Hz]; twice the controller's own rate."""
+
+SPEEDING = (JointVelocity, Brake)
+"""Commands that are given as joint speeds: standing still is a speed of zero."""
+
+RUNNING = 7
+"""Robot mode in which an arm can move."""
+
+RTDE_PORT = 30004
+ANSWER = 3.0
+"""How long a controller has to answer the first question, [s]."""
+
+
+@dataclass
+class UrSettings:
+    """What is told to the controller before anything moves, and how commands are given.
+
+    Attributes:
+        payload: mass at the flange, [kg].
+        payload_centre: its centre in flange axes, [m].
+        zero_sensor: whether the force sensor is zeroed at the start, when nothing may touch the tool.
+        watchdog: the controller stops its program when commands come more rarely, [Hz].
+        patience: a command older than this is not repeated: the arm is stopped instead, [s].
+        acceleration: of joint speeds, [rad/s²].
+        deceleration: of a stop, [rad/s²].
+        lookahead: of joint positions, [s].
+        gain: of joint positions, [-].
+        torque: largest share of the robot's joint torques that is passed on, [-].
+        speed: largest share of its joint speeds, [-].
+        mismatch: farthest the tool may be from where the model has it, [m].
+    """
+
+    payload: float = parameter(0.0, "kg", "mass at the flange", 0.0, 30.0)
+    payload_centre: Array = parameter((0.0, 0.0, 0.0), "m", "its centre in flange axes", -1.0, 1.0)
+    zero_sensor: bool = parameter(True, "-", "whether the force sensor is zeroed at the start")
+    watchdog: float = parameter(10.0, "Hz", "least rate of commands", 1.0, 500.0)
+    patience: float = parameter(0.05, "s", "oldest command that is repeated", 0.002, 1.0)
+    acceleration: float = parameter(20.0, "rad/s²", "of joint speeds", 0.1, 40.0)
+    deceleration: float = parameter(10.0, "rad/s²", "of a stop", 0.1, 40.0)
+    lookahead: float = parameter(0.03, "s", "of joint positions", 0.03, 0.2)
+    gain: float = parameter(600.0, "-", "of joint positions", 100.0, 2000.0)
+    torque: float = parameter(0.8, "-", "largest share of the joint torques", 0.0, 1.0)
+    speed: float = parameter(0.9, "-", "largest share of the joint speeds", 0.0, 1.0)
+    mismatch: float = parameter(0.02, "m", "between the arm's tool and the model's", 0.0, 1.0)
+
+
+class UrPlant:
+    """A UR arm, real or simulated, behind the plant interface.
+
+    Payload and tool are set first, the model is compared with the arm, and the controller's watchdog is set before the
+    first command. Joint torque goes out without the
+    weight, which the controller carries itself. When the link is lost the samples grow old, which the guard notices;
+    the controller's watchdog stops the arm, and so does a tick that gives no more commands.
+
+    Args:
+        name: of the plant in the rig.
+        host: address of the controller.
+        robot: the arm as its controller here believes it to be.
+        placement: where its base stands.
+        gravity: downward acceleration that is in the joint torques commanded, [m/s²].
+        settings: what is told first.
+
+    Attributes:
+        device_time: of the latest sample on the controller's clock, [s].
+        fault: why the arm does not take commands, or None.
+
+    Raises:
+        FileError: the client is not installed, or no controller answers.
+        Mismatch: the arm is not ready, or is not the one that the model is of.
+    """
+
+    accepts: frozenset[type[Command]] = frozenset({JointTorque, JointVelocity, JointPosition, Brake})
+    period_ns = 2_000_000
+
+    def __init__(
+        self,
+        name: str,
+        host: str,
+        robot: Robot,
+        placement: Placement | None = None,
+        gravity: float = 9.81,
+        settings: UrSettings | None = None,
+    ) -> None:
+        self.name, self.host, self.settings = name, host, settings or UrSettings()
+        self.actuated = robot.actuated
+        placement = placement or Placement()
+        self._arm = Arm.of(robot, placement, gravity)
+        self._base = np.array(placement.position)
+        self._R_base = rotation_from_quaternion(np.array(placement.quaternion))
+        self._most, self._fastest = robot.limits.torque, robot.limits.velocity
+        self._sample = Sample(6, 6)
+        self.device_time = 0.0
+        self.fault: str | None = None
+        self._asked: tuple[type[Command], list[float], int] | None = None
+        self._mode: type[Command] | None = None
+        self._restart = self._watched = False
+        self._refusal = ""
+        with urgent():
+            self._receive, self._control = _connect(host)
+        try:
+            self._prepare()
+        except Exception:
+            self._disconnect()
+            raise
+        self._latest = Latest(name, self._state())
+        self._worker = Worker(f"ur {name}", self._exchange, RATE)
+        with urgent():
+            self._worker.start()
+
+    def read(self, now_ns: int) -> Sample:
+        """The latest sample; its time is now less its age."""
+        record: Stamped = self._latest.get()
+        sample, value = self._sample, record.value
+        sample.time_ns = now_ns - record.age_ns(time.monotonic_ns())
+        sample.motion[:] = value[:12]
+        wrench = value[12:18]
+        sample.set_wrench(np.concatenate([self._R_base @ wrench[:3], self._R_base @ wrench[3:]]))
+        self.device_time = float(value[18])
+        if self._worker.error is not None:
+            self.fault = f"the client of {self.host} failed: {self._worker.error}"
+        return sample
+
+    def write(self, command: Command, now_ns: int) -> None:
+        """Leave the command for the thread that hands it on."""
+        kind, value = type(command), command.value
+        if kind is JointTorque:
+            self._arm.update(self._sample.q, self._sample.v)
+            most = self.settings.torque * self._most
+            value = np.clip(value - self._arm.gravity, -most, most)
+        elif kind is JointVelocity:
+            most = self.settings.speed * self._fastest
+            value = np.clip(value, -most, most)
+        self._asked = (kind, value.tolist(), time.monotonic_ns())
+
+    def restart(self) -> None:
+        """Unlock a protective stop and upload the control script again, in the thread, when it gets there."""
+        self._restart = True
+
+    def close(self) -> None:
+        """Stop the arm and let go of the controller."""
+        self._worker.stop()
+        if self._control.isConnected():
+            self._halt()
+            self._control.stopScript()
+        self._disconnect()
+
+    def _prepare(self) -> None:
+        """Refuse an arm that is not ready or not the right one, then set limits and payload."""
+        receive, control, settings = self._receive, self._control, self.settings
+        if receive.getRobotMode() != RUNNING:
+            raise Mismatch(f"the arm at {self.host} is in robot mode {receive.getRobotMode()}, not {RUNNING} (running)")
+        if receive.isProtectiveStopped() or receive.isEmergencyStopped():
+            raise Mismatch(f"the arm at {self.host} is stopped by its safety system: look why, then unlock it")
+        control.setTcp([0.0] * 6)
+        control.setPayload(settings.payload, settings.payload_centre.tolist())
+        self._wait(5)  # for the pose with this tool to arrive
+        self._arm.update(np.array(receive.getActualQ()), np.zeros(6))
+        there = self._base + self._R_base @ np.array(receive.getActualTCPPose()[:3])
+        off = float(np.linalg.norm(there - self._arm.position))
+        if off > settings.mismatch:
+            raise Mismatch(
+                f"the tool of the arm at {self.host} is {1e3 * off:.1f} mm from where the model has it, "
+                f"limit {1e3 * settings.mismatch:g} mm: another robot, or another parameter set"
+            )
+        if settings.zero_sensor:
+            control.zeroFtSensor()
+
+    def _wait(self, cycles: int) -> None:
+        """Until so many cycles of the controller have passed, but not for ever."""
+        until, patience = self._receive.getTimestamp() + cycles * 0.002, time.monotonic() + 1.0
+        while self._receive.getTimestamp() < until and time.monotonic() < patience:
+            time.sleep(0.001)
+
+    def _state(self) -> Array:
+        receive = self._receive
+        q, v, wrench = receive.getActualQ(), receive.getActualQd(), receive.getActualTCPForce()
+        return np.array([*q, *v, *wrench, receive.getTimestamp()])
+
+    def _exchange(self, now_ns: int) -> None:
+        """One look of the thread: a new state out, the newest command in, once per cycle of the controller."""
+        if self._receive.getTimestamp() == self._latest.get().value[18]:
+            return
+        self._latest.put(self._state())
+        self.fault = self._objection()
+        if self._restart:
+            self._restart = False
+            self._recover()
+        elif self.fault is None:
+            self._command(now_ns)
+
+    def _objection(self) -> str | None:
+        receive = self._receive
+        if receive.isEmergencyStopped():
+            return "emergency stop"
+        if receive.isProtectiveStopped():
+            return f"protective stop; {self._refusal}" if self._refusal else "protective stop"
+        return None if self._control.isProgramRunning() else "the control script does not run"
+
+    def _command(self, now_ns: int) -> None:
+        asked = self._asked
+        kind, value, given_ns = asked or (Brake, [], 0)
+        if now_ns - given_ns > self.settings.patience * 1e9 or not all(map(math.isfinite, value)):
+            kind = Brake
+        if kind is not Brake and not self._watched:
+            self._watched = self._control.setWatchdog(self.settings.watchdog)
+        if kind is not self._mode:
+            if self._mode is not None:
+                self._leave(self._mode, kind)
+            self._mode = kind
+        self._sends[kind](self, value)
+
+    def _leave(self, old: type[Command], new: type[Command]) -> None:
+        """End the thread of the control script that goes on by itself: only one may move the arm.
+
+        Torque has no such thread: it acts for one cycle, so the next command simply takes over.
+        """
+        if old is JointPosition:
+            self._control.servoStop(self.settings.deceleration)
+        elif old in SPEEDING and new not in SPEEDING:
+            self._control.speedStop(self.settings.deceleration)
+
+    def _halt(self) -> None:
+        if self._mode is JointTorque:
+            self._control.stopJ(self.settings.deceleration)
+        elif self._mode is not None:
+            self._leave(self._mode, JointTorque)
+        self._mode = None
+
+    def _send_velocity(self, value: list[float]) -> None:
+        self._control.speedJ(value, self.settings.acceleration, 0.0)
+
+    def _send_position(self, value: list[float]) -> None:
+        self._control.servoJ(value, 0.0, 0.0, 0.002, self.settings.lookahead, self.settings.gain)
+
+    def _send_torque(self, value: list[float]) -> None:
+        self._control.directTorque(value, [], [])
+
+    def _send_still(self, value: list[float]) -> None:
+        self._control.speedJ([0.0] * 6, self.settings.deceleration, 0.0)
+
+    _sends: dict[type[Command], Callable[[UrPlant, list[float]], None]] = {
+        JointVelocity: _send_velocity,
+        JointPosition: _send_position,
+        JointTorque: _send_torque,
+        Brake: _send_still,
+    }
+
+    def _recover(self) -> None:
+        self._refusal = _unlock(self.host) if self._receive.isProtectiveStopped() else ""
+        if self._refusal:
+            return
+        time.sleep(0.05)  # for the controller to be ready for a program
+        if not self._control.isProgramRunning():
+            self._control.reuploadScript()
+        self._asked, self._mode, self._watched = None, None, False
+
+    def _disconnect(self) -> None:
+        self._control.disconnect()
+        self._receive.disconnect()
+
+
+def _unlock(host: str) -> str:
+    """Unlock a protective stop; why not, if the controller refuses.
+
+    The control interface has a dashboard connection for this, which is dead after some seconds of silence.
+    """
+    from dashboard_client import DashboardClient
+
+    dashboard = DashboardClient(host)
+    try:
+        dashboard.connect()
+        dashboard.unlockProtectiveStop()
+    except Exception as error:  # the client has no class of its own for what the controller refuses
+        return " ".join(str(error).split())
+    finally:
+        dashboard.disconnect()
+    return ""
+
+
+def _connect(host: str) -> tuple[Any, Any]:
+    """The client's two halves."""
+    try:
+        from rtde_control import RTDEControlInterface
+        from rtde_receive import RTDEReceiveInterface
+    except ImportError:
+        raise FileError("a UR arm needs the package ur_rtde: pip install 'farhand[ur]'") from None
+    _ask_version(host)
+    try:
+        return RTDEReceiveInterface(host), RTDEControlInterface(host)
+    except Exception as error:  # the client raises several kinds
+        raise FileError(f"the UR controller at {host} refuses the client: {' '.join(str(error).split())}") from None
+
+
+def _ask_version(host: str) -> None:
+    """Ask for RTDE version 2 once, by hand: the client would wait for ever at a port that is open and says nothing.
+
+    Raises:
+        FileError: nothing answers in time, or not as a controller does.
+    """
+    try:
+        with socket.create_connection((host, RTDE_PORT), ANSWER) as asking:
+            asking.sendall(bytes((0, 5, ord("V"), 0, 2)))
+            answer = asking.recv(4)
+    except TimeoutError:
+        raise FileError(f"no UR controller at {host}: port {RTDE_PORT} does not answer within {ANSWER:g} s") from None
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"no UR controller at {host}: port {RTDE_PORT}: {why}") from None
+    if answer[2:3] != b"V":
+        raise FileError(f"no UR controller at {host}: port {RTDE_PORT} does not speak RTDE")

@@ -1,0 +1,235 @@
+"""Simulated plant: a port of the World, as perfect or as imperfect as asked."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from farhand.friction import FRICTIONS, make
+from farhand.friction.models.model import read_parameters
+from farhand.parameters import parameter
+from farhand.plants.plant import Brake, Command, JointTorque, Sample
+from farhand.plants.simulated.grippers import GripperDrive
+from farhand.plants.wrappers.faulty import FAULTS, spoil
+from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
+from farhand.world.joint_friction import JointFriction
+from farhand.world.world import World
+
+Array = np.ndarray
+
+
+@dataclass
+class Imperfections:
+    """What makes a simulated plant as bad as a real one. Each is its own switch; zero (or off) is perfect.
+
+    Attributes:
+        encoder_step: position is known in steps of this size, [rad] or [m].
+        velocity_from_position: velocity is the difference of measured positions, low-passed with this cut-off, [Hz].
+        actuator_lag: time constant of the torque's first-order lag, [s].
+        actuator_limit: fraction of the robot's torque limits that the actuators can give, 0 for no limit, [-].
+        torque_offset: constant error on every joint torque, [N·m].
+        force_noise: standard deviation of the wrench sensor's force, [N].
+        torque_noise: standard deviation of the wrench sensor's torque, [N·m].
+        friction: model of the friction in every joint, on top of the robot's own, see
+            :data:`farhand.friction.FRICTIONS`.
+        friction_parameters: its parameters, such as ``coulomb=0.5 0.5 0.2;viscous=0.1``: one value, or one per joint.
+        sensor_delay: samples are this many reads old, [-].
+        wrench_sensor: whether the tool has a wrench sensor at all.
+        fault: what goes wrong with the samples, see :data:`farhand.plants.wrappers.faulty.FAULTS`.
+        fault_start: when it begins, [s].
+        fault_length: how long it lasts, [s].
+    """
+
+    encoder_step: float = parameter(0.0, "rad", "encoder step", 0.0, 0.1)
+    velocity_from_position: float = parameter(
+        0.0, "Hz", "cut-off of velocity made from positions; 0: true velocity", 0.0, 1e4
+    )
+    actuator_lag: float = parameter(0.0, "s", "time constant of the actuators", 0.0, 1.0)
+    actuator_limit: float = parameter(1.0, "-", "fraction of the torque limits; 0: none", 0.0, 10.0)
+    torque_offset: float = parameter(0.0, "N·m", "constant error of every joint torque", -50.0, 50.0)
+    force_noise: float = parameter(0.0, "N", "standard deviation of measured force", 0.0, 50.0)
+    torque_noise: float = parameter(0.0, "N·m", "standard deviation of measured torque", 0.0, 10.0)
+    friction: str = parameter("none", "-", "friction model of the joints", choices=("none", *sorted(FRICTIONS)))
+    friction_parameters: str = parameter("", "-", "its parameters, as coulomb=0.5;viscous=0.1")
+    sensor_delay: int = parameter(0, "-", "age of samples in reads", 0, 1000)
+    wrench_sensor: bool = parameter(True, "-", "whether the tool has a wrench sensor")
+    fault: str = parameter("none", "-", "what goes wrong with the samples", choices=("none", *FAULTS))
+    fault_start: float = parameter(0.0, "s", "when the fault begins", 0.0, 1e6)
+    fault_length: float = parameter(1e6, "s", "how long the fault lasts", 0.0, 1e6)
+
+    def __post_init__(self) -> None:
+        """Prepare the derived numbers."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Stack the standard deviations of the wrench, [N] and [N·m]; check the friction model."""
+        self.wrench_sigma = np.repeat([self.force_noise, self.torque_noise], 3)
+        values = read_parameters(self.friction_parameters)
+        self.rub = (self.friction, values) if self.friction != "none" else None
+        if self.rub:
+            make(self.friction, max([np.size(value) for value in values.values()], default=1), **values)
+
+
+class SimulatedPlant:
+    """A robot of the World behind the plant interface. It alone converts between MuJoCo's and Pinocchio's conventions.
+
+    Args:
+        world: the world the robot stands in.
+        name: the robot's name there.
+        imperfections: what is wrong with it.
+        rng: source of the sensor noise.
+
+    Attributes:
+        encoder_scale: each joint's encoder step over the imperfections' one, [-].
+        gripper: what it carries at its tool, or None.
+        zero: what its encoders read too much, one per coordinate, or None.
+    """
+
+    accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
+
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        imperfections: Imperfections | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        robot: Robot = world.placed[name].robot
+        self.name, self.world, self.port = name, world, world.ports[name]
+        self.imperfections = imperfections or Imperfections()
+        self.actuated = robot.actuated
+        self.encoder_scale: Array | float = 1.0
+        self.gripper: GripperDrive | None = None
+        self.zero: Array | None = None
+        self.period_ns = world.step_ns
+        self._model = robot.compile()
+        self._plain = self._model.nq == self._model.nv
+        self._all_actuated = bool(robot.actuated.all())
+        self._limit, self._inverse_limit = robot.limits.torque, 1.0 / robot.limits.torque
+        self._share = np.zeros(self._model.nv)
+        self._rng = rng or np.random.default_rng(0)
+        self._sample = Sample(self._model.nq, self._model.nv)
+        self._frozen: Sample | None = None
+        self._past: deque[Sample] = deque()
+        self._position_before: tuple[int, Array] | None = None
+        self._velocity = np.zeros(self._model.nv)
+        self._noise: list[Array] = []
+        self._sigma: Array | None = None
+        self._lagged = np.zeros(self._model.nv)
+        self._rub: tuple[str, dict[str, Array]] | None = None
+        self._read_ns = -1
+        self._written_ns = 0
+
+    def read(self, now_ns: int) -> Sample:
+        """The latest sample, with the imperfections that are switched on."""
+        self.world.advance(now_ns)
+        if self.world.now_ns == self._read_ns:
+            return self._frozen or (self._past[0] if self._past else self._sample)
+        sample, port, faults = self._sample, self.port, self.imperfections
+        sample.time_ns = self._read_ns = self.world.now_ns
+        if self._plain:
+            sample.q[:] = port.q
+            sample.v[:] = port.v
+        else:
+            sample.q[:] = q_to_pinocchio(self._model, port.q)
+            sample.v[:] = v_to_pinocchio(self._model, port.q, port.v)
+        if self.zero is not None:
+            sample.q += self.zero
+        sample.set_wrench(port.wrench if faults.wrench_sensor else None)
+        if faults.encoder_step or faults.velocity_from_position:
+            self._degrade_motion(sample)
+        if faults.force_noise or faults.torque_noise:
+            self._degrade_wrench(sample)
+        if faults.fault != "none":
+            return self._spoilt(sample)
+        return self._delayed(sample) if faults.sensor_delay else sample
+
+    def write(self, command: Command, now_ns: int) -> None:
+        """Set the joint torques that act from now on; the brakes open when anything but :class:`Brake` is asked for."""
+        self.port.brake(isinstance(command, Brake))
+        faults, torque = self.imperfections, self.port.torque
+        if faults.rub is not self._rub:
+            self._change_friction()
+        wanted = command.value if self._plain else v_from_pinocchio(self._model, self.port.q, command.value)
+        if faults.actuator_lag:
+            self._lagged += (1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)) * (
+                wanted - self._lagged
+            )
+            wanted = self._lagged
+        self._written_ns = now_ns
+        torque[:] = wanted
+        if faults.torque_offset:
+            torque += faults.torque_offset
+        if not self._all_actuated:
+            torque *= self.actuated
+        if faults.actuator_limit:
+            self._saturate(torque, faults.actuator_limit)
+
+    def _change_friction(self) -> None:
+        """Give the joints the friction that is asked for now."""
+        self._rub = self.imperfections.rub
+        name, values = self._rub or ("viscous", {"viscous": np.zeros(1)})
+        self.world.rub(self.name, JointFriction(make(name, self._model.nv, **values), self.world, self.name))
+
+    def _saturate(self, torque: Array, fraction: float) -> None:
+        share = np.multiply(torque, self._inverse_limit, out=self._share)
+        if share.dot(share) > fraction * fraction:  # a norm below the limit needs no closer look
+            limit = self._limit * fraction
+            np.minimum(torque, limit, out=torque)
+            np.maximum(torque, -limit, out=torque)
+
+    def _spoilt(self, sample: Sample) -> Sample:
+        """The sample with the fault in it while that lasts; a frozen plant repeats its last good sample."""
+        faults = self.imperfections
+        if not 0.0 <= sample.time_ns * 1e-9 - faults.fault_start < faults.fault_length:
+            self._frozen = None
+            return sample
+        if faults.fault == "frozen":
+            self._frozen = self._frozen or sample.copy()
+            return self._frozen
+        spoil(sample, faults.fault)
+        return sample
+
+    def _degrade_motion(self, sample: Sample) -> None:
+        faults = self.imperfections
+        if faults.encoder_step:
+            step = faults.encoder_step * self.encoder_scale
+            sample.q[:] = np.round(sample.q / step) * step
+        if not faults.velocity_from_position:
+            return
+        if self._position_before is not None:
+            before_ns, before = self._position_before
+            dt = (sample.time_ns - before_ns) * 1e-9
+            share = 1.0 - np.exp(-2.0 * np.pi * faults.velocity_from_position * dt)
+            self._velocity += share * (self._difference(before, sample.q, dt) - self._velocity)
+        self._position_before = (sample.time_ns, sample.q.copy())
+        sample.v[:] = self._velocity
+
+    def _difference(self, before: Array, after: Array, dt: float) -> Array:
+        """Velocity that leads from one configuration to another in ``dt`` [s]."""
+        if self._plain:
+            return (after - before) / dt
+        qpos = [q_from_pinocchio(self._model, q) for q in (before, after)]
+        velocity = np.zeros(self._model.nv)
+        mujoco.mj_differentiatePos(self._model, velocity, dt, *qpos)
+        return v_to_pinocchio(self._model, qpos[1], velocity)
+
+    def _degrade_wrench(self, sample: Sample) -> None:
+        sigma = self.imperfections.wrench_sigma
+        if not self._noise or sigma is not self._sigma:  # drawn in blocks: one call for many ticks
+            self._sigma = sigma
+            self._noise = list(self._rng.standard_normal((512, 6)) * sigma)
+        noise = self._noise.pop()
+        wrench = sample.wrench
+        if wrench is not None:
+            wrench += noise
+
+    def _delayed(self, sample: Sample) -> Sample:
+        """The sample of ``sensor_delay`` reads ago (the oldest there is, at the start)."""
+        self._past.append(sample.copy())
+        while len(self._past) > self.imperfections.sensor_delay + 1:
+            self._past.popleft()
+        return self._past[0]

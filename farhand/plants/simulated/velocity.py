@@ -1,0 +1,196 @@
+"""Drive limits: what velocity-commanded joints put up with, the one home of it for every plant that has such drives."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.errors import BadValue
+from farhand.parameters import parameter
+from farhand.plants.plant import Brake, Command, JointTorque, JointVelocity, Sample
+from farhand.plants.simulated.port import Imperfections, SimulatedPlant
+from farhand.world.world import World
+
+Array = np.ndarray
+
+POWERBALL_VELOCITY = (0.45, 0.5, 0.5, 0.6, 0.8, 1.0)
+"""Largest velocity of the Powerball's joints, share of the largest speed, stated in the source (Table 2.3), [-]."""
+
+POWERBALL_STEP = (0.04, 0.06, 0.06, 0.1, 0.1, 0.2)
+"""Its largest change per command, the same share, stated in the source (Table 2.3), [-]."""
+
+ROUNDING = 1e-9
+"""What a command may exceed a limit by without being a breach, as a share of full speed, [-]."""
+
+
+@dataclass
+class DriveLimits:
+    """Limits on relative joint velocities; a command beyond them makes the drives switch off.
+
+    Attributes:
+        velocity_limit: largest velocity, one per joint, as a share of the joint's largest speed, [-].
+        step_limit: largest change between two commands, one per joint, as the same share, [-].
+    """
+
+    velocity_limit: Array = parameter(POWERBALL_VELOCITY, "-", "relative velocity that trips", 0.0, 1.0)
+    step_limit: Array = parameter(POWERBALL_STEP, "-", "change per command that trips", 0.0, 2.0)
+
+    def breaches(self, command: Array, last: Array) -> tuple[Array, Array]:
+        """Which joints are asked for too much velocity, and which for too much change; NaN is beyond any limit.
+
+        Args:
+            command: relative velocities, joints on the last axis, [-].
+            last: those before, [-].
+        """
+        fast = ~(np.abs(command) <= self.velocity_limit + ROUNDING)
+        steep = ~(np.abs(command - last) <= self.step_limit + ROUNDING)
+        return fast, steep
+
+    def objection(self, command: Array, last: Array) -> str | None:
+        """What the drives say to a command beyond their limits, naming the joint; None if they take it."""
+        named = ("velocity", command, self.velocity_limit), ("change of velocity", command - last, self.step_limit)
+        for (what, share, limit), beyond in zip(named, self.breaches(command, last), strict=True):
+            if beyond.any():
+                joint = int(np.argmax(beyond))
+                asked = f"{what} of {share[joint]:.3f} of its largest speed (limit {limit[joint]:g})"
+                return f"joint {joint + 1} switched the arm off: it was asked for a {asked}"
+        return None
+
+
+# Velocity plant: a simulated arm whose own drives take joint velocities, late, and switch off if
+# misused.
+
+
+@dataclass
+class Drives(DriveLimits):
+    """What the drives of an arm do with velocities, and what they do not put up with.
+
+    Attributes:
+        rate: how often a command is taken from the bus, [Hz].
+        delay: from taking a command to acting on it, [s].
+        bandwidth: of the servo in the drives, [rad/s].
+        windup: how far the servo's reference may run ahead of a joint that is held up, [rad].
+        latch: whether a command beyond the limits switches the arm off.
+    """
+
+    velocity_limit: Array = parameter((1.0,) * 6, "-", "largest relative velocity taken", 0.0, 1.0)
+    step_limit: Array = parameter((1.0,) * 6, "-", "largest relative change between commands", 1e-6, 2.0)
+    rate: float = parameter(120.0, "Hz", "how often a command is taken", 1.0, 10_000.0)
+    delay: float = parameter(0.05, "s", "from taking a command to acting on it", 0.0, 1.0)
+    bandwidth: float = parameter(60.0, "rad/s", "of the servo in the drives", 1.0, 500.0)
+    windup: float = parameter(0.02, "rad", "how far the reference may run ahead of a joint", 1e-4, 1.0)
+    latch: bool = parameter(True, "-", "whether a command beyond the limits switches the arm off")
+
+
+class VelocityPlant(SimulatedPlant):
+    r"""A robot of the World whose drives take joint velocities.
+
+    A command is taken from the bus every :math:`1/\mathrm{rate}` and acted on after the delay :math:`\theta_d`. The
+    drives' reference follows it no faster than the step limit per command, and the arm follows the reference by
+    computed torque on its true model,
+
+    .. math:: \dot q_r \to \mathrm{sat}(u(t - \theta_d)), \qquad
+              \tau = M\,(\ddot q_r + 2\omega(\dot q_r - \dot q) + \omega^2 (q_r - q)) + c + g + D\,\dot q,
+
+    so it is stiff in contact and stands still at :math:`u = 0`. A command beyond the velocity limit, or too far from
+    the one before, switches the arm off: brakes close, and nothing is taken until :meth:`restart`.
+
+    The servo runs in every step of the world, so the session must carry this plant along (``worlds=[plant]``) where it
+    would carry the world.
+
+    Args:
+        world: the world the robot stands in.
+        name: the robot's name there.
+        drives: limits, delay and servo.
+        imperfections: what is wrong with it.
+        rng: source of the sensor noise.
+
+    Attributes:
+        fault: why the arm switched itself off, or None.
+    """
+
+    accepts: frozenset[type[Command]] = frozenset({JointVelocity})
+
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        drives: Drives | None = None,
+        imperfections: Imperfections | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(world, name, imperfections, rng)
+        placed = world.placed[name]
+        self.drives = drives or Drives(np.ones(len(self.actuated)), np.ones(len(self.actuated)))
+        if not self._plain or not self._all_actuated:
+            raise BadValue(f"a velocity plant needs an arm of driven hinges and slides; {placed.robot.name} is not one")
+        self.fault: str | None = None
+        self._true = Arm.of(placed.robot, placed.placement, -float(world.model.opt.gravity[2]))
+        self._true.update(self.port.q, self.port.v)
+        self._speed = placed.robot.limits.velocity
+        nv = self._true.nv
+        self._torque, self._off = JointTorque(nv), Brake(nv)
+        self._wanted, self._taken, self._due = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        self._q, self._v = self.port.q.copy(), np.zeros(nv)
+        self._under_way: deque[tuple[int, Array]] = deque()
+        self._take_ns = world.now_ns
+
+    def advance(self, to_ns: int) -> None:
+        """Step the world until ``to_ns``, with the servo in every step."""
+        world = self.world
+        while world.now_ns + world.step_ns <= to_ns:
+            self._servo(world.now_ns)
+            world.advance(world.now_ns + world.step_ns)
+
+    def read(self, now_ns: int) -> Sample:
+        """The latest sample."""
+        self.advance(now_ns)
+        return super().read(now_ns)
+
+    def write(self, command: Command, now_ns: int) -> None:
+        """Put a velocity on the bus."""
+        self._wanted[:] = command.value
+
+    def restart(self) -> None:
+        """Switch an arm on again that has switched itself off; it stands still where it is."""
+        self.fault = None
+        self._under_way.clear()
+        for velocity in (self._wanted, self._taken, self._due, self._v):
+            velocity[:] = 0.0
+        self._q[:] = self.port.q
+
+    def _servo(self, now_ns: int) -> None:
+        """Torque for the next step."""
+        if now_ns >= self._take_ns and self.fault is None:
+            self._take(now_ns)
+        if self.fault is not None:
+            self._off.value[:] = self._true.gravity  # stands in for brakes that do not creep, as the engine's do
+            super().write(self._off, now_ns)
+            return
+        drives, arm, h = self.drives, self._true, self.world.step_ns * 1e-9
+        while self._under_way and self._under_way[0][0] <= now_ns:
+            self._due = self._under_way.popleft()[1]
+        arm.update(self.port.q, self.port.v)
+        steepest = drives.step_limit * self._speed * drives.rate  # [rad/s²]
+        acceleration = np.clip((self._due - self._v) / h, -steepest, steepest)
+        self._q += h * self._v + 0.5 * h * h * acceleration
+        self._v += h * acceleration
+        np.clip(self._q, arm.q - drives.windup, arm.q + drives.windup, out=self._q)
+        w = drives.bandwidth
+        wanted = acceleration + 2.0 * w * (self._v - arm.v) + w * w * (self._q - arm.q)
+        np.add(arm.M.dot(wanted), arm.bias, out=self._torque.value)
+        self._torque.value += arm.viscous * arm.v
+        super().write(self._torque, now_ns)
+
+    def _take(self, now_ns: int) -> None:
+        """Take the command that is on the bus, unless it is beyond what the drives put up with."""
+        drives = self.drives
+        self._take_ns += round(1e9 / drives.rate)
+        if drives.latch:
+            self.fault = drives.objection(self._wanted / self._speed, self._taken / self._speed)
+        if self.fault is None:
+            self._taken[:] = self._wanted
+            self._under_way.append((now_ns + round(1e9 * drives.delay), self._wanted.copy()))

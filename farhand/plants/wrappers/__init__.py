@@ -1,0 +1,1 @@
+"""Wrappers: plants around another plant, which filter, instrument, mirror or break it."""

@@ -1,0 +1,153 @@
+"""Filtered plant: any plant whose velocities and wrench go through scalar Kalman filters before anyone sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from farhand.parameters import parameter
+from farhand.plants.plant import Plant, Sample
+from farhand.plants.wrappers.wrapped import WrappedPlant
+from farhand.sensing.kalman import ScalarKalman
+
+Array = np.ndarray
+
+
+@dataclass
+class Filters:
+    """Scalar filters, one per joint velocity and per wrench component, one step per sample. Variances may change live.
+
+    Attributes:
+        q: variance that every state gains per sample, [-].
+        r_velocity: variance of a velocity reading; 0 leaves velocities as they are, [-].
+        r_wrench: variance of a wrench reading; 0 leaves the wrench as it is, [-].
+    """
+
+    q: float = parameter(0.125, "-", "variance gained per sample", 1e-9, 1e6)
+    r_velocity: float = parameter(20.0, "-", "variance of a velocity reading; 0: no filter", 0.0, 1e9)
+    r_wrench: float = parameter(20.0, "-", "variance of a wrench reading; 0: no filter", 0.0, 1e9)
+
+
+class FilteredPlant(WrappedPlant):
+    """A plant with the published filters. They start at zero, as published; a missing wrench starts its own anew.
+
+    What is not a number is passed on as it is, so that the guard notices.
+
+    Args:
+        plant: the plant.
+        nq: size of its configuration.
+        nv: size of its velocity.
+        filters: the variances.
+    """
+
+    def __init__(self, plant: Plant, nq: int, nv: int, filters: Filters | None = None) -> None:
+        super().__init__(plant)
+        self.filters = filters or Filters()
+        self._sample = Sample(nq, nv)
+        self._velocity, self._wrench = _fresh(nv), _fresh(6)
+        self._read_ns = -1
+
+    def read(self, now_ns: int) -> Sample:
+        """The plant's sample, filtered; the same again until the plant has a new one."""
+        raw, sample, filters = self._plant.read(now_ns), self._sample, self.filters
+        if raw.time_ns == self._read_ns:
+            return sample
+        if not np.isfinite(raw.values).all():
+            return raw
+        self._read_ns = sample.time_ns = raw.time_ns
+        sample.q[:] = raw.q
+        sample.v[:] = self._passed(self._velocity, raw.v, filters.r_velocity)
+        if raw.wrench is None:
+            self._wrench = _fresh(6)
+            sample.set_wrench(None)
+        else:
+            sample.set_wrench(self._passed(self._wrench, raw.wrench, filters.r_wrench))
+        return sample
+
+    def _passed(self, kalman: ScalarKalman, reading: Array, r: float) -> Array:
+        if r <= 0.0:
+            assert kalman.x is not None
+            kalman.x[:] = reading
+            return reading
+        if kalman.r[0] != r or kalman.q[0] != self.filters.q:
+            kalman.retune(np.full(len(reading), self.filters.q), np.full(len(reading), r))
+        filtered = kalman.step(reading)
+        assert filtered is not None
+        return filtered
+
+
+def _fresh(size: int) -> ScalarKalman:
+    return ScalarKalman(np.ones(size), np.ones(size), np.zeros(size), np.zeros(size))
+
+
+# Smoothed plant: any plant whose measured wrench goes through the published Kalman filter before
+# anyone sees it.
+
+
+@dataclass
+class Smoothing:
+    """How a measured wrench is smoothed: one scalar filter per channel, for a constant that wanders.
+
+    Attributes:
+        active: whether it is smoothed at all.
+        rate: of the filter, [Hz].
+        trust: variance that the state gains per sample over that of a reading, q/r; smaller is smoother and later, [-].
+    """
+
+    active: bool = parameter(True, "-", "whether the wrench is smoothed")
+    rate: float = parameter(500.0, "Hz", "rate of the filter", 1.0, 10_000.0)
+    trust: float = parameter(2.5e-4, "-", "variance gained per sample over that of a reading", 1e-9, 1e6)
+
+
+class SmoothedPlant(WrappedPlant):
+    """A plant with a filter on its wrench sensor.
+
+    A missing measurement starts the filter anew; one that is not a number is passed on as it is, so that it is noticed.
+
+    Args:
+        plant: the plant.
+        nq: size of its configuration.
+        nv: size of its velocity.
+        smoothing: the filter.
+    """
+
+    def __init__(self, plant: Plant, nq: int, nv: int, smoothing: Smoothing) -> None:
+        super().__init__(plant)
+        self.smoothing = smoothing
+        self._sample = Sample(nq, nv)
+        self._kalman: ScalarKalman | None = None
+        self._due_ns = 0
+        self._raw, self._variance = np.zeros(6), np.zeros(6)
+
+    def record(self, stream: Any) -> None:
+        """Publish the wrench before the filter, and the variance that is left after it, beside the filtered one."""
+        axes = ("fx", "fy", "fz", "tx", "ty", "tz")
+        self._raw = stream.channel("wrench_raw_in_world", 6, "N, N·m", axes)
+        self._variance = stream.channel("variance_wrench_measured_in_world", 6, "N², N²·m²", axes)
+        self._raw[:] = self._variance[:] = np.nan
+
+    def read(self, now_ns: int) -> Sample:
+        """The plant's sample with the filtered wrench."""
+        raw, sample = self._plant.read(now_ns), self._sample
+        wrench = raw.wrench
+        self._raw[:] = np.nan if wrench is None else wrench
+        if wrench is None or not self.smoothing.active or not np.isfinite(wrench).all():
+            self._kalman = None
+            self._variance[:] = np.nan
+            return raw
+        if self._kalman is None:
+            ones = np.ones(6)
+            sigma = getattr(getattr(self._plant, "imperfections", None), "wrench_sigma", np.full(6, np.nan))
+            self._reading = sigma * sigma  # variance of one reading, where it is known
+            self._kalman, self._due_ns = ScalarKalman(self.smoothing.trust * ones, ones, np.zeros(6)), now_ns
+        if now_ns >= self._due_ns:
+            self._due_ns += round(1e9 / self.smoothing.rate)
+            self._kalman.q[:] = self.smoothing.trust
+            self._kalman.step(wrench)
+            self._variance[:] = self._kalman.p * self._reading
+        sample.time_ns = raw.time_ns
+        sample.motion[:] = raw.motion
+        sample.set_wrench(self._kalman.x)
+        return sample

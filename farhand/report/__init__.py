@@ -1,0 +1,1 @@
+"""What a person reads after a run: HTML pages and terminal summaries."""

@@ -1,0 +1,222 @@
+"""What shapes the cooperative rig, with the source of every value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from farhand.arm import Arm
+from farhand.control.tool.internal_force import nominal_shares
+from farhand.control.tool.task import TaskController
+from farhand.friction import Gears
+from farhand.loop.station import Station
+from farhand.parameters import parameter
+from farhand.plants import Imperfections, SimulatedPlant
+from farhand.plants.simulated.drive import DrivePlant, Lifeline
+from farhand.plants.wrappers.filtered import FilteredPlant, Filters
+from farhand.plants.wrappers.instrumented import InstrumentedPlant
+from farhand.robots import Placement, Robot, load_robot
+from farhand.robots.edits import add_payload, move_tool
+from farhand.safety import Guard
+from farhand.sensing import Conditioner, ForceSensor, Mounting, load_handle, load_sensor
+from farhand.world import World
+from farhand.world.gear_friction import GearFriction
+
+Array = np.ndarray
+
+COUPLINGS = {
+    "beam": "one leader and some followers hold one rigid beam",
+    "spring": "a leader and a follower face each other with a spring between their tools",
+    "human": "a person guides an object that followers carry",
+}
+"""What lies between the arms."""
+
+JOBS = ("carry", "weigh", "centre", "lift", "share")
+"""What followers do with an object: with a leader; or with a person, SM-1 to SM-4."""
+
+GRIPS = {
+    1: ((0.0, -0.1),),
+    2: ((-0.8, -0.1), (0.8, 0.1)),
+    3: ((-0.8, -0.1), (0.8, -0.1), (0.0, 0.1)),
+    4: ((-0.8, -0.1), (0.8, 0.1), (0.8, -0.1), (-0.8, 0.1)),
+    5: ((-0.8, -0.1), (0.8, 0.1), (0.8, -0.1), (-0.8, 0.1), (0.0, -0.1)),
+}
+"""Where so many arms take hold of a beam of 2 m × 0.2 m, from its centre; the leader's first; assumed, [m]."""
+
+REACH, HEIGHT = 1.1773, 0.55
+"""From an arm's base to its tool in posture ``table``, and how high that is, [m]."""
+
+
+@dataclass
+class Cooperative:
+    """What shapes the rig's parts.
+
+    Attributes:
+        coupling: one of :data:`COUPLINGS`.
+        job: one of :data:`JOBS`.
+        followers: how many, [-].
+        rate: of the controllers, [Hz].
+        plant_rate: of the physics, [Hz].
+        gravity: downward acceleration, [m/s²].
+        mass: of what is carried, [kg].
+        size: its edges, [m].
+        off_centre: of its centre of mass from what every arm was told, along the beam, [m].
+        travel: how far it is carried: along x, along y, and up, [m].
+        tempo: time of the path over its normal time, [-].
+        misfit: how far each follower's jaws close beside where they stand, [m].
+        friction: gears of the plants, one of the published sets or ``none``.
+        grip: how arms hold a beam: ``pads`` in the world's own terms, or ``contact`` of the physics engine.
+        spring: ``compression`` as in the published experiment, or ``ideal`` as in its simulation.
+    """
+
+    coupling: str = parameter("beam", "-", "what lies between the arms", choices=tuple(COUPLINGS))
+    job: str = parameter("carry", "-", "what followers do with an object", choices=JOBS)
+    followers: int = parameter(3, "-", "number of followers", 1, 4)
+    rate: float = parameter(250.0, "Hz", "rate of the controllers", 50.0, 2000.0)  # spec 004 §1.2 [R]
+    plant_rate: float = parameter(2000.0, "Hz", "rate of the physics", 250.0, 20_000.0)  # spec 004 §3.28
+    gravity: float = parameter(9.804, "m/s²", "downward acceleration", 0.0, 30.0)  # stated in the source
+    mass: float = parameter(20.0, "kg", "mass of what is carried", 0.01, 1000.0)  # the task's
+    size: Array = parameter((2.0, 0.2, 0.1), "m", "edges of what is carried", 0.01, 10.0)  # assumed
+    off_centre: float = parameter(0.0, "m", "centre of mass off the middle, along x", -1.0, 1.0)
+    travel: Array = parameter((0.2, 0.1, 0.15), "m", "how far it is carried", -5.0, 5.0)  # assumed
+    tempo: float = parameter(1.0, "-", "time of the path over its normal time", 0.1, 100.0)
+    misfit: float = parameter(3e-4, "m", "how far jaws close beside where they stand", -0.05, 0.05)  # assumed
+    friction: str = parameter(
+        "reduced", "-", "friction of the gears", choices=("none", "zengin", "akbas", "reduced")
+    )  # published
+    grip: str = parameter("pads", "-", "how arms hold a beam", choices=("pads", "contact"))
+    spring: str = parameter("compression", "-", "kind of spring", choices=("compression", "ideal"))
+
+    @property
+    def period_ns(self) -> int:
+        """Time between ticks, [ns]."""
+        return round(1e9 / self.rate)
+
+    @property
+    def plant_ns(self) -> int:
+        """Step of the physics, [ns]."""
+        return round(1e9 / self.plant_rate)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all arms, a leader's first."""
+        followers = [f"follower_{number + 1}" for number in range(self.followers)]
+        return followers if self.coupling == "human" else ["leader", *followers]
+
+    @property
+    def places(self) -> Array:
+        """Where the arms take hold, from the object's middle, n × 3, [m]."""
+        return np.array([[x, y, 0.0] for x, y in GRIPS[len(self.names)]])
+
+    @property
+    def shares(self) -> Array:
+        """What part of the weight each arm is told to carry, [-]."""
+        return nominal_shares(self.places)
+
+
+# One arm of the cooperative rig: an RX160 with gears, gripper, load cell, filters, drives, guard
+# and a controller.
+
+CELL, GRIPPER = "ati-delta-si-660-60", "rx160-gripper"
+TOOL, JAWS = 0.1773, 0.144
+"""From the flange to the point between the jaws, and from the load cell's interface to it, spec 004 §2.3 [P2], [m]."""
+OUTER = 0.804
+"""Mass of the cell on the flange's side, spec 004 §2.9 [P2], [kg]."""
+
+TOOL_MASS = 2.291
+"""All of cell, adapter and gripper, spec 004 §4.3, [kg]."""
+
+
+def mounting() -> Mounting:
+    """Where the cell sits in the tool frame, spec 004 §2.3 [P2]; a new one for every arm."""
+    return Mounting(np.array([0.0, 0.0, -JAWS]), Rotation.from_euler("z", 45.0, degrees=True).as_matrix())
+
+
+Makes = Callable[[Arm, Gears | None], TaskController]
+
+
+@dataclass
+class TeamArm:
+    """One arm.
+
+    Attributes:
+        station: with plant, model, guard and controller.
+        controller: the station's.
+        cell: the plant with the load cell, before the filters.
+        filters: of velocity and wrench.
+        lifeline: what its drives expect.
+        parameters: what a user may set.
+    """
+
+    station: Station
+    controller: TaskController
+    cell: InstrumentedPlant
+    filters: Filters
+    lifeline: Lifeline
+    parameters: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Of the arm and its station."""
+        return self.station.name
+
+
+def gripping_robot(variant: str = "rx160") -> Robot:
+    """An RX160 with load cell and gripper, its tool point between the jaws."""
+    gripper, inner = load_handle(GRIPPER).load, load_sensor(CELL).internals
+    seen, mounted = inner + gripper, mounting()
+    com = mounted.rotation @ seen.com + mounted.position
+    edits = (
+        move_tool((0.0, 0.0, TOOL)),
+        add_payload(OUTER, (0.0, 0.0, 0.0136 - TOOL)),
+        add_payload(seen.mass, com, (0.006, 0.006, 0.003)),  # inertia recommended, spec 004 §2.9
+    )
+    return load_robot("rx160", variant).edited(*edits)
+
+
+def make_arm(
+    world: World, name: str, shape: Cooperative, makes: Makes, filters: Filters, rng: np.random.Generator
+) -> TeamArm:
+    """Put an arm that stands in the world to work.
+
+    Args:
+        world: where it stands.
+        name: its name there; ``leader`` or anything else.
+        shape: of the rig.
+        makes: makes its controller from its model and friction curves.
+        filters: of velocity and wrench.
+        rng: of its sensor's noise.
+    """
+    placed = world.placed[name]
+    robot, placement = placed.robot, placed.placement
+    plant = SimulatedPlant(
+        world, name, Imperfections(actuator_limit=0.0), rng.spawn(1)[0]
+    )  # it trips, it does not saturate
+    profile, load = load_sensor(CELL), load_handle(GRIPPER).load
+    sensor = ForceSensor(profile, mounting(), load, gravity=shape.gravity, rng=rng.spawn(1)[0])
+    conditioner = Conditioner(profile, mounting(), load, shape.gravity)
+    conditioner.set_bias(np.zeros(6))  # zeroed before the run, the gripper's weight known
+    cell = InstrumentedPlant(plant, sensor, conditioner, Arm.of(robot, placement, shape.gravity))
+    filtered, lifeline = FilteredPlant(cell, 6, 6, filters), Lifeline()
+    drive = DrivePlant(filtered, 6, lifeline, cell)
+    gears = None
+    if shape.friction != "none":
+        world.rub(name, GearFriction(Gears(set=shape.friction)))
+        gears = Gears(set=shape.friction)
+    arm = Arm.of(robot, placement, shape.gravity)
+    controller = makes(arm, gears)
+    guard = Guard(force=660.0, moment=60.0, torque_trips=True)  # range of the cell; the drives shut down
+    guard.watch(robot.limits)
+    role = "leader" if name == "leader" else "follower"
+    station = Station(name, role, drive, arm, guard, "hold", shape.period_ns, controller)
+    parameters = {"plant": plant.imperfections, "guard": guard, "filters": filters, "drive": lifeline}
+    return TeamArm(station, controller, cell, filters, lifeline, {**parameters, **controller.parts})
+
+
+def placement_at(x: float, y: float, facing: float) -> Placement:
+    """On the floor, turned by ``facing`` about z, [m] and [rad]."""
+    return Placement((x, y, 0.0), (0.0, 0.0, float(np.sin(facing / 2.0)), float(np.cos(facing / 2.0))))

@@ -1,1 +1,0 @@
-"""What the hazardous-environment rig is assembled from, beside the parts that every rig shares."""

@@ -1,0 +1,409 @@
+"""How the youBot rig comes to life: from everything off to full force feedback, step by step, and back at any time.
+
+======== =========================================================================================================
+off      S0: motors stopped, until the device displays forces
+homing   S1: a spring leads the pen to its origin, the tool is slack
+unfold   S2: the arm goes to its candle pose under position control, every joint within the tolerance
+approach S3: torque control, soft spring, setpoints are streamed
+engage   S4: nothing pulls any more, force feedback begins
+ramp     S5: the spring grows stiff
+operate  S6: full bilateral operation
+fault    motors stopped, the reason kept until reset
+======== =========================================================================================================
+
+Sequence, ports and interlocks are those of the source (spec 000 §2.5, §3.9); silences and timeouts are assumed.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from farhand.control.haptic.engage import EngageGate, HomingSpring
+from farhand.control.haptic.gripper import GripperToggle
+from farhand.control.haptic.tunables import Tunables
+from farhand.control.joint.move import JointMove
+from farhand.coupling import Coupling, Spring
+from farhand.coupling.trial import told
+from farhand.link.haptic_messages import ArmJoints, CartesianStiffness, Flag, HapticState, SpringWrench
+from farhand.link.port import Flow, InPort, OutPort
+from farhand.loop.bridges.direct import NO_NUMBER, DirectBridge
+from farhand.loop.station import Station
+from farhand.loop.telemetry import Telemetry
+from farhand.mapping.axis_map import PEN
+from farhand.mapping.pen import PenMapping
+from farhand.parameters import parameter
+from farhand.plants.simulated.grippers import GripperDrive
+from farhand.plants.simulated.haptic import HapticPlant
+from farhand.safety.machine import Interlock, Machine, State, Transition
+
+Array = np.ndarray
+
+UNFOLDED = np.radians([169.0, 65.0, -146.0, 102.5, 167.5])
+"""The arm straight up, "candle" (stated in the source), [rad]."""
+
+PORTS: dict[str, type[Any]] = {
+    "C1.hap_in": HapticState,
+    "C1.yb_in": ArmJoints,
+    "C1.rise_stiff": Flag,
+    "C2.hap_in": HapticState,
+    "C2.youbot_force": SpringWrench,
+    "C2.force_feedback_flag": Flag,
+}
+"""What must be connected before anything starts, by component and port, with the message it takes."""
+
+ALIVE = frozenset({"homing", "unfold", "approach", "engage", "ramp", "operate"})
+
+
+class ControlMode(enum.Enum):
+    """What the arm's drives do."""
+
+    MOTOR_STOP = "motor stop"
+    PLANE_ANGLE = "position"
+    TORQUE = "torque"
+
+
+class Peer(Protocol):
+    """The robot, as far as the start-up needs it."""
+
+    def set_control_mode(self, mode: ControlMode) -> None:
+        """Switch the arm's drives."""
+
+
+@dataclass
+class YoubotStartup:
+    """The bridge's start-up sequence, with everything that is switched on the way.
+
+    Attributes:
+        peer: the robot; None is a robot that is not there.
+        tolerance: how near every joint must be to the candle pose, [rad].
+        unfold_timeout: longest time to get there, [s].
+        silence: longest time without a new pen or arm sample, [s].
+        force_limit: largest force the pen displays, [N].
+        tunables: stiffness, rate speed and force divisor.
+        gate: when force feedback begins.
+        homing: what leads the pen home before.
+        gripper: the pen's button.
+        machine: the states.
+        ports: inputs by name; :meth:`wire` connects the two flags that stay inside.
+        feedback: whether the pen displays the spring's force.
+        streaming: whether setpoints may be sent to the controller.
+        joint_target: where the arm goes under position control, [rad], or None.
+        pen_force: what the pen displays, device axes, [N].
+        gripper_command: new command of this tick, [m], or None.
+    """
+
+    peer: Peer | None
+    tolerance: float = parameter(np.radians(10.0), "rad", "how near the candle pose every joint must be", 0.0, 1.0)
+    unfold_timeout: float = parameter(30.0, "s", "longest time to unfold", 0.1, 600.0)  # assumed
+    silence: float = parameter(0.1, "s", "longest silence of pen and arm", 0.001, 10.0)  # assumed
+    force_limit: float = parameter(12.0, "N", "largest force the pen displays", 0.0, 100.0)  # data sheet, unverified
+    tunables: Tunables = field(default_factory=Tunables)
+    gate: EngageGate = field(default_factory=EngageGate)
+    homing: HomingSpring = field(default_factory=HomingSpring)
+    gripper: GripperToggle = field(default_factory=GripperToggle)
+
+    def __post_init__(self) -> None:
+        """All off."""
+        self.ports: dict[str, InPort[Any]] = {name: InPort(name, kind) for name, kind in PORTS.items()}
+        self._rise, self._flag = OutPort("C2.rise_stiff", Flag), OutPort("C1.force_feedback_flag", Flag)
+        self.feedback, self.streaming = False, False
+        self.joint_target: Array | None = None
+        self.pen_force = np.zeros(3)
+        self.gripper_command: float | None = None
+        self._heard_ns = dict.fromkeys(PORTS, 0)
+        self._last: dict[str, Any] = dict.fromkeys(PORTS)
+        self._now_ns, self._velocity = 0, np.zeros(3)
+        self.machine = self._build()
+
+    def wire(self) -> None:
+        """Connect the two flags that the components exchange."""
+        self.ports["C1.rise_stiff"].connect(self._rise)
+        self.ports["C2.force_feedback_flag"].connect(self._flag)
+
+    def start(self, now_ns: int) -> None:
+        """Begin with everything off.
+
+        Raises:
+            BadValue: a port is not connected or the robot is not there; all that is missing is named.
+        """
+        self._now_ns = now_ns
+        self.machine.start(now_ns)
+
+    def step(self, now_ns: int) -> None:
+        """Read every port once, move on, and compute what the pen, the spring and the gripper are told."""
+        dt, self._now_ns = (now_ns - self._now_ns) * 1e-9, now_ns
+        self._read(now_ns)
+        if self.machine.state == "approach" and self._is_on("C2.force_feedback_flag"):
+            wrench = self._last["C2.youbot_force"]
+            self.gate.step(None if wrench is None else wrench.wrench[:3], dt)
+        self.machine.step(now_ns)
+        self.tunables.step(dt)
+        pen = self._last["C1.hap_in"]
+        self.gripper_command = self.gripper.step(pen.button) if pen is not None and self.streaming else None
+        self._display(pen)
+
+    def stop(self, now_ns: int) -> None:
+        """Stop the motors and the force feedback, from any state."""
+        self._now_ns = now_ns
+        self.machine.stop(now_ns)
+
+    @property
+    def stiffness(self) -> CartesianStiffness:
+        """Of the spring, as it is sent to the controller."""
+        return CartesianStiffness(self.tunables.kt.value, self.tunables.kr.value)
+
+    def feedback_force(self, wrench: SpringWrench) -> Array:
+        """What the hand feels of the spring's wrench on the tool, device axes, before the device's limit, [N]."""
+        return PEN.back(-wrench.wrench[:3]) / self.tunables.kf.value
+
+    def unfolded(self) -> bool | str:
+        """Whether every joint of the arm is near the candle pose; if not, which is farthest off."""
+        arm = self._last["C1.yb_in"]
+        if arm is None:
+            return "the arm's joints are not known yet"
+        off = np.abs(arm.value - UNFOLDED)
+        worst = int(np.argmax(off))
+        if off[worst] <= self.tolerance:
+            return True
+        return f"joint {worst + 1} is {np.degrees(off[worst]):.1f}° off (limit {np.degrees(self.tolerance):g}°)"
+
+    def _build(self) -> Machine:
+        states = [
+            State("off", enter=self._all_off),
+            State("homing"),
+            State("unfold", enter=self._unfold, leave=self._unfolded, timeout=lambda: self.unfold_timeout),
+            State("approach", enter=self._approach),
+            State("engage", enter=self._engage),
+            State("ramp", enter=lambda: self.tunables.enter("full")),
+            State("operate"),
+            State("fault", enter=self._all_off),
+        ]
+        transitions = [
+            Transition("off", "homing", guard=self._displays),
+            Transition("homing", "unfold", "set_initial_position"),
+            Transition("unfold", "approach", guard=self.unfolded),
+            Transition("approach", "engage", guard=lambda: self.gate.open or "the spring still pulls"),
+            Transition("engage", "ramp", guard=lambda: self._is_on("C1.rise_stiff")),
+            Transition("ramp", "operate", guard=lambda: self.tunables.settled),
+        ]
+        locks = [Interlock("ports", self._unconnected), Interlock("peer", self._no_peer)]
+        locks += [Interlock("silence", self._silent, ALIVE)]
+        return Machine("start-up", states, transitions, locks)
+
+    def _read(self, now_ns: int) -> None:
+        for name, port in self.ports.items():
+            flow, message = port.read()
+            if flow is Flow.NEW and message is not None:
+                if name == "C1.hap_in" and (before := self._last[name]) is not None:
+                    since = max(now_ns - self._heard_ns[name], 1) * 1e-9
+                    self._velocity = (message.position - before.position) / since
+                self._last[name], self._heard_ns[name] = message, now_ns
+
+    def _display(self, pen: HapticState | None) -> None:
+        """The spring's force while engaged, the homing force before, nothing when off."""
+        wrench = self._last["C2.youbot_force"]
+        if self.feedback and wrench is not None:
+            force = self.feedback_force(wrench)
+        elif self.machine.state in ALIVE and pen is not None:
+            force = self.homing.force(pen.position, self._velocity)
+        else:
+            force = np.zeros(3)
+        size = float(np.linalg.norm(force))
+        self.pen_force = force * (self.force_limit / size) if size > self.force_limit else force
+
+    def _displays(self) -> bool | str:
+        pen = self._last["C2.hap_in"]
+        return bool(pen is not None and pen.displays_force) or "the device does not display forces"
+
+    def _is_on(self, port: str) -> bool:
+        return self._last[port] is not None and self._last[port].on
+
+    def _all_off(self) -> None:
+        self.feedback, self.streaming, self.joint_target = False, False, None
+        self.gate.close()
+        self.tunables.enter("slack")
+        for flag in (self._rise, self._flag):
+            flag.write(Flag(False))
+        if self.peer is not None:
+            self.peer.set_control_mode(ControlMode.MOTOR_STOP)
+
+    def _unfold(self) -> None:
+        self._switch(ControlMode.PLANE_ANGLE)
+        self.joint_target = UNFOLDED
+
+    def _unfolded(self) -> None:
+        self.joint_target = None
+
+    def _approach(self) -> None:
+        self._switch(ControlMode.TORQUE)
+        self.tunables.enter("soft")
+        self.streaming = True
+        self._flag.write(Flag(True))
+
+    def _engage(self) -> None:
+        self.feedback = True
+        self._rise.write(Flag(True))
+
+    def _switch(self, mode: ControlMode) -> None:
+        assert self.peer is not None  # an interlock looks
+        self.peer.set_control_mode(mode)
+
+    def _unconnected(self) -> str | None:
+        missing = [name for name, port in self.ports.items() if not port.connected]
+        return f"not connected: {', '.join(missing)}" if missing else None
+
+    def _no_peer(self) -> str | None:
+        ready = self.peer is not None and callable(getattr(self.peer, "set_control_mode", None))
+        return None if ready else "the robot is not there, or its control modes cannot be set"
+
+    def _silent(self) -> str | None:
+        for name in ("C1.hap_in", "C1.yb_in"):
+            age = (self._now_ns - self._heard_ns[name]) * 1e-9
+            if age > self.silence:
+                return f"{name} has been silent for {age:.3f} s (limit {self.silence:g} s)"
+        return None
+
+
+# The youBot's bridge with its start-up sequence around the law: from a folded arm to full force
+# feedback.
+
+HOME = 0.005
+"""How near its origin the pen must be before the arm unfolds, [m]; assumed: an operator looked and typed."""
+
+
+class Drives:
+    """The arm's drives, as far as the start-up switches them: they hold, are led to a pose, or take torque.
+
+    Args:
+        still: how the arm is held and led.
+
+    Attributes:
+        mode: the present one.
+    """
+
+    def __init__(self, still: JointMove) -> None:
+        self.mode, self.still = ControlMode.MOTOR_STOP, still
+
+    def set_control_mode(self, mode: ControlMode) -> None:
+        """Switch the arm's drives."""
+        self.mode = mode
+
+
+class StartupBridge(DirectBridge):
+    """The law between pen and robot, brought to life by the published start-up sequence.
+
+    ``engage`` starts the sequence; ``release`` and every trip stop it. While it runs, the pen shows the homing spring
+    and from engagement on the law's effort; the law's spring, if it has one, has the sequence's stiffness.
+
+    Args:
+        law: the coupling.
+        a: the pen's station.
+        b: the robot's, whose controller holds still by a :class:`~farhand.control.joint.move.JointMove`.
+        still: that one.
+        period_ns: time between evaluations, [ns].
+
+    Attributes:
+        startup: the sequence.
+        gripper: the robot's, opened and closed by the pen's button.
+    """
+
+    def __init__(self, law: Coupling, a: Station, b: Station, still: JointMove, period_ns: int = 1_000_000) -> None:
+        super().__init__(law, a, b, period_ns)
+        self.drives = Drives(still)
+        self.startup = YoubotStartup(self.drives)
+        self.gripper: GripperDrive = b.plant.gripper or GripperDrive()  # type: ignore[attr-defined]
+        self._outs: dict[str, OutPort[Any]] = {
+            "C1.hap_in": OutPort("pen", HapticState),
+            "C1.yb_in": OutPort("arm", ArmJoints),
+            "C2.youbot_force": OutPort("spring", SpringWrench),
+        }
+        for name, out in (*self._outs.items(), ("C2.hap_in", self._outs["C1.hap_in"])):
+            self.startup.ports[name].connect(out)
+        self.startup.wire()
+        self._wanted, self._streaming = False, False
+
+    def record(self, telemetry: Telemetry, name: str) -> None:
+        """Declare the bridge's channels, the start-up's among them."""
+        super().record(telemetry, name)
+        self.startup.machine.record(self._stream)
+        self._opening = self._stream.channel("gripper", 1, "m")
+        self._stiffness = self._stream.channel("stiffness", 2, "N/m, N·m/rad", ("kt", "kr"))
+
+    def release(self) -> None:
+        """Stop the sequence: the arm is held, the pen is free."""
+        self._wanted = False
+
+    def _engage(self) -> None:
+        self._wanted = True
+
+    def _evaluate(self, now_ns: int, dt: float) -> None:
+        a, b, startup = self.a, self.b, self.startup
+        if a.station.guard.trip is not None or b.station.guard.trip is not None:
+            self.release()
+        self._publish_sides()
+        self._sequence(now_ns)
+        a.asked[:] = 0.0
+        a.asked[:3] = startup.pen_force
+        try:
+            if not self._spring(dt):
+                b.stop(now_ns, self.law, NO_NUMBER)
+        except Exception as error:  # a user's law may raise anything
+            b.stop(now_ns, self.law, f"raised {told(error)}")
+        a.apply(1.0 if startup.machine.state in ALIVE else 0.0, dt)
+        b.apply(1.0 if startup.streaming else 0.0, dt)
+        self._opening[0] = self.gripper.step(dt)
+        self._stiffness[:] = startup.tunables.kt.value, startup.tunables.kr.value
+
+    def _publish_sides(self) -> None:
+        pen, arm = self.a.station, self.b.station.arm
+        q, plant = pen.arm.q, pen.plant
+        pressed = isinstance(plant, HapticPlant) and plant.buttons.get("gripper", False)
+        angles = np.array([-q[5], q[4], -q[3]])  # the wrist turns about x, y, z by −o_z, o_y, −o_x
+        self._outs["C1.hap_in"].write(HapticState(q[:3].copy(), angles, pressed, True))
+        self._outs["C1.yb_in"].write(ArmJoints(arm.q[-5:]))
+
+    def _sequence(self, now_ns: int) -> None:
+        """Start, move on or stop the sequence, and pass on what it says."""
+        startup, machine = self.startup, self.startup.machine
+        if self._wanted and not machine.running:
+            startup.start(now_ns)
+        elif not self._wanted and machine.running:
+            startup.stop(now_ns)
+        if machine.running:
+            if machine.state == "homing" and float(np.abs(self.a.station.arm.q[:3]).max()) < HOME:
+                machine.post("set_initial_position")
+            startup.step(now_ns)
+        still = self.drives.still
+        still.target = None if startup.joint_target is None else self._posture(startup.joint_target)
+        if startup.gripper_command is not None:
+            self.gripper.command(startup.gripper_command)
+
+    def _posture(self, joints: Array) -> Array:
+        """Where base and arm should be: the base stays."""
+        return np.concatenate([self.b.station.arm.q[:-5], joints])
+
+    def _spring(self, dt: float) -> bool:
+        """The law while setpoints are streamed, with the sequence's gains; whether its efforts are numbers."""
+        startup, law, tunables = self.startup, self.law, self.startup.tunables
+        if not startup.streaming:
+            self._streaming = False
+            self.b.asked[:] = 0.0
+            self.b.part()
+            return True
+        if not self._streaming:
+            self._streaming = True
+            law.engage(self.a.station.side, self.b.station.side)
+        if isinstance(law.mapping, PenMapping):
+            law.mapping.hybrid.speed, law.mapping.force_scale = tunables.v.value, 1.0 / tunables.kf.value
+        spring = getattr(law, "spring", None)
+        if isinstance(spring, Spring):
+            spring.stiffness, spring.rotational_stiffness = tunables.kt.value, tunables.kr.value
+            spring.refresh()
+        on_a, on_b = law.step(self.a.station.side, self.b.station.side, dt)
+        valid = self.b.take(on_b) and (not startup.feedback or self.a.take(on_a))
+        self._outs["C2.youbot_force"].write(SpringWrench(self.b.asked))
+        return valid

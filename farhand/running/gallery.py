@@ -1,0 +1,216 @@
+"""Gallery: pictures and short animations of every rig, taken of the page itself in a browser without a window.
+
+A rig runs in virtual time and is recorded; the page then shows the recording at fixed times, so the pictures are the
+same whenever nothing about the rig or the page has changed.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import viser
+
+from farhand.console.player import Player
+from farhand.console.requests import Requests
+from farhand.console.scene import Scene, scene_of
+from farhand.console.source import RecordedSource
+from farhand.console.stage import suit
+from farhand.console.status import Health
+from farhand.console.viewer import PANEL_WIDTH, Console
+from farhand.errors import FileError
+from farhand.files import write_bytes
+from farhand.recording.loader import Recording, load
+from farhand.rigs import Options, Rig, build_rig
+from farhand.running.rerun import record
+
+CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+"""Without a graphics card, and without a word to anybody."""
+
+WIDE, PHONE, SMALL = (1280, 800), (390, 844), (480 + PANEL_WIDTH, 320)  # [px]
+FRAMES, SPAN, FRAME_TIME = 12, 6.0, 250  # [-], [s] of the run, [ms] each is shown
+COVERAGE = 1  # of Pillow's ways to choose a palette, the one that keeps a small arrow's colour
+PATIENCE = 120.0  # [s], for the page to be drawn; software rendering on a busy machine is slow
+
+SCENARIOS = {"dual-arm": "wall"}
+"""What is shown, where it is not what a rig does by default."""
+
+MORE = {"humanoid": "balance"}
+"""Another scenario of a rig that is worth a picture."""
+
+Margin = Callable[[Rig], str | None]
+
+_QUIET = ".mantine-Notifications-root { display: none }"  # the browser's remark that it has no graphics card
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A rig and what was recorded of it.
+
+    Attributes:
+        scene: what to draw.
+        recording: of its run.
+        moment: worth a picture, [s].
+    """
+
+    scene: Scene
+    recording: Recording
+    moment: float
+
+
+def shown(rig: str, folder: Path, scenario: str | None = None, margin: Margin | None = None) -> Shown:
+    """Run a rig in virtual time, record it, and find the moment worth a picture; ``margin`` predicts its stability."""
+    made = build_rig(rig, Options(scenario=scenario or SCENARIOS.get(rig)))
+    scene = scene_of(made)
+    scene["margin"] = ((margin(made) if margin else None) or "").partition("; hand:")[0]
+    found = load(record(made, folder / f"{rig}-{made.scenario.name}.mcap"))
+    return Shown(scene, found, _moment(scene, found))
+
+
+def take(rig: str, item: Shown, folder: Path) -> list[Path]:
+    """Take all pictures of a rig: wide, on a phone, and moving; for the first rig also of the console itself."""
+    with _shown_to_a_browser(item) as (driver, server, source, player):
+        paths = [
+            _still(driver, server, player, item.moment, WIDE, folder / f"{rig}.png"),
+            _still(driver, server, player, item.moment, PHONE, folder / f"{rig}-phone.png"),
+            _moving(driver, server, player, item.moment, folder / f"{rig}.gif"),
+        ]
+        if rig == "dual-arm":
+            console = Console(server, source, item.scene, Requests(None))
+            source.seek(round(1e9 * item.moment))
+            for size, name in ((WIDE, "console.png"), (PHONE, "console-phone.png")):
+                paths.append(_console(driver, server, console, item.scene["margin"], size, folder / name))
+        return paths
+
+
+def take_more(rig: str, item: Shown, folder: Path) -> list[Path]:
+    """One wide picture of another scenario of a rig."""
+    with _shown_to_a_browser(item) as (driver, server, _, player):
+        return [_still(driver, server, player, item.moment, WIDE, folder / f"{rig}-{MORE[rig]}.png")]
+
+
+@contextmanager
+def _shown_to_a_browser(item: Shown) -> Iterator[tuple[Any, viser.ViserServer, RecordedSource, Player]]:
+    """A browser, and a page with a recording on it."""
+    with browser() as driver, redirect_stdout(io.StringIO()):  # viser has a word to say, asked or not
+        label = f"Farhand · {item.scene['rig']}"
+        server = viser.ViserServer("127.0.0.1", 0, label=label, verbose=False)
+        try:
+            source = RecordedSource(item.recording)
+            player = Player(server, source, item.scene)
+            server.on_client_connect(lambda client: suit(client, *player.drawing.view))
+            yield driver, server, source, player
+        finally:
+            server.stop()
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """A browser without a window."""
+    program = next((path for path in CHROMIUM if Path(path).exists()), None)
+    if program is None:
+        raise FileError("the gallery needs a browser: install Chromium, such as with apt install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise FileError("the gallery needs a driver for its browser: pip install playwright") from None
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+@contextmanager
+def _page(driver: Any, server: viser.ViserServer, size: tuple[int, int]) -> Iterator[Any]:
+    page = driver.new_page(viewport={"width": size[0], "height": size[1]})
+    page.set_default_timeout(1e3 * PATIENCE)
+    try:
+        page.goto(f"http://127.0.0.1:{server.get_port()}")
+        page.locator("canvas").first.wait_for()
+        page.add_style_tag(content=_QUIET)
+        yield page
+    finally:
+        page.close()
+
+
+def _still(driver: Any, server: viser.ViserServer, player: Player, t: float, size: tuple[int, int], path: Path) -> Path:
+    with _page(driver, server, size) as page:
+        player.seek(t)
+        write_bytes(path, _settled(page))
+    return path
+
+
+def _console(
+    driver: Any, server: viser.ViserServer, console: Console, margin: str, size: tuple[int, int], path: Path
+) -> Path:
+    """The page as an operator has it; a recording has no ticks to be timed."""
+    with _page(driver, server, size) as page:
+        console.frame(0.0, Health(margin=margin), False, True)
+        write_bytes(path, _settled(page))
+    return path
+
+
+def _moving(driver: Any, server: viser.ViserServer, player: Player, t: float, path: Path) -> Path:
+    from PIL import Image
+
+    clip = {"x": 0, "y": 0, "width": SMALL[0] - PANEL_WIDTH, "height": SMALL[1]}
+    frames = []
+    with _page(driver, server, SMALL) as page:
+        player.seek(max(0.0, t - SPAN / 2))
+        _settled(page)
+        for moment in np.linspace(max(0.0, t - SPAN / 2), t + SPAN / 2, FRAMES):
+            player.seek(float(moment))
+            frames.append(Image.open(io.BytesIO(_settled(page, clip))).convert("RGB").quantize(128, COVERAGE))
+    made = io.BytesIO()
+    frames[0].save(made, "GIF", save_all=True, append_images=frames[1:], duration=FRAME_TIME, loop=0, optimize=True)
+    write_bytes(path, made.getvalue())
+    return path
+
+
+def _settled(page: Any, clip: dict[str, int] | None = None) -> bytes:
+    """A picture of the page once two in a row are equal, or the patience is at its end."""
+    deadline, before = time.monotonic() + PATIENCE, b""
+    while True:
+        page.wait_for_timeout(150)
+        now = page.screenshot(clip=clip, timeout=1e3 * PATIENCE)
+        if now == before or time.monotonic() > deadline:
+            return now
+        before = now
+
+
+def _moment(scene: Scene, recording: Recording) -> float:
+    """When an object is lifted highest, or else the followers' tools feel most, as measured or as the law pulls, [s].
+
+    The middle where nothing is lifted or felt.
+    """
+    best, when = 0.0, 0.5 * recording.duration
+    for robot in scene["robots"]:
+        if robot["role"] == "object":
+            lifted = recording.streams[robot["stream"]]
+            return float(lifted.times[int(lifted.channels["q"][:, 2].argmax())])
+        stream = recording.streams.get(robot["stream"])
+        if robot["role"] != "follower" or stream is None:
+            continue
+        measured, commanded = (stream.channels[f"wrench_{kind}_in_world"][:, :3] for kind in ("measured", "commanded"))
+        sizes = np.linalg.norm(np.where(np.isfinite(measured), measured, commanded), axis=1)
+        if sizes.size and float(sizes.max()) > best:
+            best, when = float(sizes.max()), float(stream.times[int(sizes.argmax())])
+    return when

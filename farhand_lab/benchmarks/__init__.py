@@ -1,0 +1,5 @@
+"""Benchmarks: how long things take, as a ratio to their floor and to a peer measured in the same run."""
+
+from farhand_lab.benchmarks.measure import names, run
+
+__all__ = ["names", "run"]

@@ -1,0 +1,97 @@
+"""The tick of a loop on the wall clock while its page is open and visited, beside the same loop without a page."""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import Any
+
+from farhand.loop.clock import WallClock
+from farhand.realtime import real_time
+from farhand.rigs import Options, build_rig
+from farhand_lab.benchmarks.measure import Benchmark
+
+SECONDS = 3.0  # [s], of each reading
+VISITORS = 3
+PATIENCE = 60.0  # [s], for the visitors to arrive
+
+
+def _pair() -> tuple[float, float]:
+    """Median tick with page and visitors and without, [µs]; the floor is read before and after, as machines drift."""
+    rig = build_rig("dual-arm", Options(law="virtual-constraints", clock=WallClock()))
+    try:
+        before = _median_tick(rig)
+        visited = _visited(rig)
+        return visited, (before + _median_tick(rig)) / 2.0
+    finally:
+        rig.close()
+
+
+def _visited(rig: Any) -> float:
+    from farhand.console.scene import scene_of
+    from farhand.console.serve import serve
+
+    context = multiprocessing.get_context("spawn")
+    with serve(rig.session.telemetry.path, scene_of(rig), port=0, commands=rig.session.commands) as page:
+        line, theirs = context.Pipe()
+        visitors = context.Process(target=_visit, args=(page.address, theirs), daemon=True)
+        visitors.start()
+        theirs.close()
+        try:
+            if not line.poll(PATIENCE):
+                raise TimeoutError("the visitors did not arrive")
+            line.recv()
+            return _median_tick(rig, page.poll)
+        finally:
+            line.close()
+            visitors.join(5.0)
+            visitors.kill()
+
+
+def _median_tick(rig: Any, between: Any = None) -> float:
+    """Median of the ticks of one reading, [µs], after half a second of warming up."""
+    import numpy as np
+
+    session = rig.session
+    with real_time():
+        session.run(0.5, between, 0.02)
+        first = session.ticks
+        session.run(SECONDS, between, 0.02)
+    places = np.arange(first, session.ticks) % len(session.tick_ns)
+    return 1e-3 * float(np.median(session.tick_ns[places]))
+
+
+def _visit(address: str, line: Any) -> None:
+    """Take all the page sends, as browsers do, until the line ends; in a process of its own."""
+    import asyncio
+
+    import viser
+    from websockets.asyncio.client import connect
+
+    async def visitor() -> None:
+        url = address.replace("http://", "ws://")
+        async with connect(url, subprotocols=[f"viser-v{viser.__version__}"], max_size=None) as socket:  # type: ignore[list-item]
+            await socket.recv()
+            arrived.append(None)
+            if len(arrived) == VISITORS:
+                line.send("here")
+            while True:
+                await socket.recv()
+
+    async def everybody() -> None:
+        visits = [asyncio.create_task(visitor()) for _ in range(VISITORS)]
+        await asyncio.get_running_loop().run_in_executor(None, _until_the_end, line)
+        for visit in visits:
+            visit.cancel()
+
+    arrived: list[None] = []
+    asyncio.run(everybody())
+
+
+def _until_the_end(line: Any) -> None:
+    try:
+        line.recv()
+    except (EOFError, OSError):
+        return
+
+
+BENCHMARKS = [Benchmark("tick/dual-arm/console", None, pair=_pair)]

@@ -1,0 +1,170 @@
+"""Measuring: medians of interleaved batches, so that a busy machine slows a thing, its floor and its peer alike."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import truediv
+from statistics import median
+from typing import Any
+
+from farhand.errors import UnknownName
+
+NAMED = ("tick", "parts", "kinematics", "ik", "recording", "ur", "link", "console")
+SUITES = tuple(f"farhand_lab.benchmarks.{name}" for name in NAMED)
+BATCHES = 15
+PAIRS = 7
+
+Work = Callable[[], None]
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Something to be timed.
+
+    Attributes:
+        name: such as ``"tick/dual-arm"``.
+        prepare: makes what is timed: (the thing, its floor or None, its peers by name); each is called many times.
+        calls: calls per batch; a batch's time divided by this is one reading.
+        each: time every call by itself and take their median as the reading, as a control loop would judge its tick.
+        unit: of the result, ``"µs"`` or ``"s"``.
+        per_call: how many units of work one call does, [-].
+        meta: what else there is to say, such as success rates; ``prepare`` may fill it.
+        pair: in place of ``prepare``, takes one reading of the thing and one of its floor, both in the result's unit,
+            where the one must not go on while the other is timed; called :data:`PAIRS` times.
+    """
+
+    name: str
+    prepare: Callable[[], tuple[Work, Work | None, dict[str, Work]]] | None
+    calls: int = 500
+    unit: str = "µs"
+    each: bool = False
+    per_call: float = 1.0
+    meta: dict[str, Any] = field(default_factory=dict)
+    pair: Callable[[], tuple[float, float]] | None = None
+
+
+def suite() -> dict[str, Benchmark]:
+    """Every benchmark by name."""
+    found = [benchmark for module in SUITES for benchmark in importlib.import_module(module).BENCHMARKS]
+    return {benchmark.name: benchmark for benchmark in found}
+
+
+def names() -> list[str]:
+    """The benchmarks there are."""
+    return list(suite())
+
+
+def run(selection: str | None = None, progress: Progress | None = None) -> list[dict[str, Any]]:
+    """Time the benchmarks whose name is, or begins with, ``selection``; all of them by default.
+
+    Each group of them, such as ``link``, has a process of its own, so that what one leaves running or in memory does
+    not slow the next: with the controller of ``ur`` still there a round trip of ``link`` took a quarter longer.
+
+    Returns:
+        One ``{name, value, unit, floor, ratio_to_floor, peers}`` per benchmark; None where there is no floor.
+    """
+    known = suite()
+    wanted = selection or ""
+    chosen = [b for name, b in known.items() if not wanted or name == wanted or name.startswith(f"{wanted}/")]
+    if not chosen:
+        raise UnknownName("benchmark", wanted, known)
+    results: list[dict[str, Any]] = []
+    for _, group in groupby(chosen, key=lambda benchmark: benchmark.name.partition("/")[0]):
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:
+            for benchmark in group:
+                if progress is not None:
+                    progress(len(results), len(chosen), benchmark.name)
+                results.append(apart.submit(_measure_named, benchmark.name).result())
+    if progress is not None:
+        progress(len(chosen), len(chosen), "")
+    return results
+
+
+def _measure_named(name: str) -> dict[str, Any]:
+    return measure(suite()[name])
+
+
+def measure(benchmark: Benchmark) -> dict[str, Any]:
+    """Medians over interleaved batches of the thing, its floor and its peers, and of the batches' ratios."""
+    if benchmark.pair is not None:
+        return _measure_pairs(benchmark, benchmark.pair)
+    assert benchmark.prepare is not None
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None  # prepare may choose among them
+    thing, floor, peers = benchmark.prepare()
+    works: dict[str, Work] = {
+        "": thing,
+        **({"floor": floor} if floor else {}),
+        **{f"peer {k}": w for k, w in peers.items()},
+    }
+    readings: dict[str, list[float]] = {name: [] for name in works}
+    scale = (1e6 if benchmark.unit == "µs" else 1.0) / benchmark.per_call
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        for batch in range(BATCHES + 1):
+            for name, work in works.items():
+                seconds = (_each if benchmark.each else _batch)(work, benchmark.calls)
+                if batch:  # the first warms caches
+                    readings[name].append(seconds * scale)
+    finally:
+        gc.unfreeze()
+        gc.enable()
+        if cores is not None:
+            os.sched_setaffinity(0, cores)
+    bare = readings.get("floor")
+    return {
+        "name": benchmark.name,
+        "value": _round(median(readings[""])),
+        "unit": benchmark.unit,
+        "floor": _round(median(bare)) if bare else None,
+        "ratio_to_floor": _round(median(map(truediv, readings[""], bare))) if bare else None,
+        "peers": {name: _round(median(readings[f"peer {name}"])) for name in peers},
+        **({"meta": benchmark.meta} if benchmark.meta else {}),
+    }
+
+
+def _measure_pairs(benchmark: Benchmark, pair: Callable[[], tuple[float, float]]) -> dict[str, Any]:
+    """Medians of the readings; the ratio is the median of the ratios of pairs, which slow drift leaves alone."""
+    readings = [pair() for _ in range(PAIRS)]
+    ratios = sorted(value / floor for value, floor in readings)
+    return {
+        "name": benchmark.name,
+        "value": _round(median(value for value, _ in readings)),
+        "unit": benchmark.unit,
+        "floor": _round(median(floor for _, floor in readings)),
+        "ratio_to_floor": _round(median(ratios)),
+        "peers": {},
+        "meta": {"ratios": [_round(ratio) for ratio in ratios]},
+    }
+
+
+def _batch(work: Work, calls: int) -> float:
+    """Seconds per call."""
+    began = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - began) / calls
+
+
+def _each(work: Work, calls: int) -> float:
+    """Median seconds of single calls; the clock's own 0.1 µs is in it."""
+    readings = []
+    for _ in range(calls):
+        began = time.perf_counter()
+        work()
+        readings.append(time.perf_counter() - began)
+    return median(readings)
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")

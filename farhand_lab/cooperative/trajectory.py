@@ -1,0 +1,131 @@
+"""Trajectories through points and the singularities on them: F-07 and F-13."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from farhand.control.tool import task
+from farhand.control.tool.pose_loop import PoseLoop
+from farhand.control.trajectory.feasibility import Feasibility
+from farhand.control.trajectory.paths import Quintic, Reference, Trajectory, Waypoint
+from farhand.errors import FarhandError
+from farhand.robots import load_robot
+from farhand.spatial import rotation_vector
+from farhand_lab.cooperative.bench import GAINS, POSES, POSTURES, Log, Setup, path, tracked
+from farhand_lab.harness import Finding, experiment, generator, shared
+from farhand_lab.mutation import Mutation, changed, patched
+
+Array = np.ndarray
+
+here = functools.partial(experiment, group="cooperative")
+
+NEAR_FROM = 11.0
+"""Before this time T4.1 is away from its singular way-point, [s]."""
+
+
+@here(
+    "F-13",
+    "Quintic segments through points, position and axis-angle",
+    criterion="boundary conditions met to 1e-10; ω_d equals the numerical derivative of R_d to 1e-6",
+    source="seed L1865–2046, (2.72)–(2.91); errata E-12, E-13",
+)
+def quintics() -> Finding:
+    """Random boundary conditions; every published trajectory; and what is refused before the arm moves."""
+    rng, worst = generator("quintics"), 0.0
+    for _ in range(200):
+        start, end, T = rng.normal(size=(3, 4)), rng.normal(size=(3, 4)), rng.uniform(0.3, 5.0)
+        curve = Quintic(start, end, T)
+        worst = max(worst, np.abs(curve.at(0.0) - start).max(), np.abs(curve.at(T) - end).max())
+    slope = max(_slope(path(name)) for name in (*POSTURES, *POSES))
+    moving = _slope(Trajectory.flowing(path("T3.3 feasible").points))
+    refused = _refusals()
+    note = f"ω_d and v_d to {max(slope, moving):.1e}; refused: {'; '.join(refused)}"
+    return Finding(worst, worst < 1e-10 and max(slope, moving) < 1e-6 and len(refused) == 3, note)
+
+
+def _slope(trajectory: Trajectory) -> float:
+    """Largest difference of twist and acceleration from central differences, [m/s, rad/s and their rates]."""
+    here_, after, before, h, worst = Reference(), Reference(), Reference(), 1e-5, 0.0
+    times = np.linspace(trajectory.points[0].time + 0.01, trajectory.duration - 0.01, 60)
+    for t in times:
+        if min(abs(t - point.time) for point in trajectory.points) < 2 * h:
+            continue
+        for place, at in ((here_, t), (after, t + h), (before, t - h)):
+            trajectory.at(float(at), place)
+        turn = rotation_vector(after.rotation @ before.rotation.T) / (2 * h)
+        worst = max(worst, np.abs((after.position - before.position) / (2 * h) - here_.twist[:3]).max())
+        worst = max(worst, np.abs(turn - here_.twist[3:]).max())
+        worst = max(worst, np.abs((after.twist - before.twist) / (2 * h) - here_.acceleration).max() * 1e-2)
+    return worst
+
+
+def _refusals() -> list[str]:
+    """What an unreachable point, a singular path and too much load are refused with."""
+    check, said = Feasibility(load_robot("rx160")), []
+    good = path("TA.1").points[0]
+    far = Waypoint(5.0, np.array([2.5, 0.0, 0.5]), good.rotation)
+    for attempt in (
+        lambda: check.check(Trajectory([good, far])),
+        lambda: check.check(path("T4.1")),
+        lambda: check.check_load(19.0, 2.3),
+    ):
+        try:
+            attempt()
+        except FarhandError as error:
+            said.append(str(error))
+    return said
+
+
+@shared
+def past(damped: bool) -> Log:
+    """T4.1 with G7 and a good model, by the robust inverse or by the plain one (which stops before the singularity)."""
+    if damped:
+        return tracked("T4.1", PoseLoop(**GAINS["G7"]))
+    with patched(task, "robust_inverse", lambda matrix, near, most: (np.linalg.inv(matrix), 1.0)):
+        return tracked("T4.1", PoseLoop(**GAINS["G7"]), seconds=NEAR_FROM)
+
+
+@here(
+    "F-07",
+    "Inverse that survives singularities",
+    unit="% of limit",
+    criterion="T4.1 runs; all joint speeds below limits; error off the singularity unchanged within 1 %",
+    source="seed L1106–1119: singularities avoided, not handled; erratum E-20: T4.1 ends a leg on one",
+)
+def singularity() -> Finding:
+    """The value is the largest joint speed; joint 5 is zero at the fourth point."""
+    log, plain = past(True), past(False)
+    setup = Setup()
+    speed = 100.0 * float((np.abs(log.v) / setup.robot.limits.velocity).max())
+    rows = len(plain.time)
+    off = [float(np.sqrt(np.mean(np.sum(x.error[:rows] ** 2, axis=1)))) for x in (log, plain)]
+    apart = abs(off[0] / off[1] - 1.0)
+    near = 1e3 * float(np.linalg.norm(log.error[rows:], axis=1).max())
+    trip = log.trip.reason if log.trip else "none"
+    note = (
+        f"before {NEAR_FROM:g} s the error differs by {100 * apart:.2f} %; near it at most {near:.1f} mm; trip: {trip}"
+    )
+    return Finding(speed, log.trip is None and speed < 100.0 and apart < 0.01, note)
+
+
+MUTATIONS = [
+    Mutation(
+        "quintic-without-end-acceleration",
+        "the acceleration at the end of a segment is not met",
+        ("F-13",),
+        lambda: changed(
+            Quintic,
+            "__init__",
+            lambda old: lambda self, start, end, T: old(self, start, [*end[:2], 0.0 * np.asarray(end[2])], T),
+        ),
+    ),
+    Mutation(
+        "plain-inverse",
+        "the Jacobian is inverted as it is",
+        ("F-07",),
+        lambda: patched(task, "robust_inverse", lambda matrix, near, most: (np.linalg.pinv(matrix, 1e-12), 1.0)),
+    ),
+]
+"""Parts broken on purpose."""

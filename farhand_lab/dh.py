@@ -1,0 +1,256 @@
+"""An arm from its Denavit–Hartenberg table, in plain NumPy: slow, short, and independent of every engine.
+
+It is the oracle for the models that run in the tick, and the generic path they are timed against.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mode
+from typing import NamedTuple
+
+import numpy as np
+
+import farhand.robots
+from farhand.errors import BadValue, FileError, ModelError, UnknownName
+from farhand.robots.description import known_keys, section, strings, vector
+from farhand.spatial import skew
+
+Array = np.ndarray
+
+FOLDER = Path(farhand.robots.__file__).parent
+TABLE = "dh.toml"
+_PER_LINK = {"a": 1, "d": 1, "alpha": 1, "mass": 1, "com": 3, "inertia": 6, "armature": 1}
+_NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
+class Terms(NamedTuple):
+    """An arm at one state.
+
+    Attributes:
+        pose: of the tool, 4 × 4.
+        J: geometric Jacobian, 6 × n.
+        drift: J̇ v, [m/s²] and [rad/s²].
+        B: mass matrix, n × n, [kg·m²].
+        coriolis: torque c(q, v), [N·m].
+    """
+
+    pose: Array
+    J: Array
+    drift: Array
+    B: Array
+    coriolis: Array
+
+
+@dataclass
+class DHArm:
+    r"""A chain of n revolute joints, :math:`T_i = R_z(q_i)\,T_z(d_i)\,T_x(a_i)\,R_x(\alpha_i)`, and its links.
+
+    Frame i lies after joint i and is fixed to link i; frame n is the tool. Everything is in the axes of frame 0 unless
+    it says otherwise. Configurations may be complex, so that derivatives can be taken by a complex step.
+
+    Attributes:
+        a: lengths along x, [m].
+        d: lengths along z, [m].
+        alpha: twists about x, [rad].
+        mass: of each link, [kg].
+        com: centre of mass of each link in its frame, n × 3, [m].
+        inertia: about the centre of mass in the frame's axes, n × 6 as Ixx, Ixy, Ixz, Iyy, Iyz, Izz, [kg·m²].
+        armature: rotor inertia of each joint, [kg·m²].
+    """
+
+    a: Array
+    d: Array
+    alpha: Array
+    mass: Array
+    com: Array
+    inertia: Array
+    armature: Array
+
+    def __post_init__(self) -> None:
+        """Prepare what does not depend on the configuration."""
+        xx, xy, xz, yy, yz, zz = self.inertia.T
+        self._tensors = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), 2, 0)
+        self._cos, self._sin = np.cos(self.alpha), np.sin(self.alpha)
+        self._moved = np.tri(len(self.a))[:, :, None]  # link l is moved by joint j where j ≤ l
+
+    @classmethod
+    def load(cls, robot: str, variant: str | None = None) -> DHArm:
+        """The arm of the table ``dh.toml`` in a robot's folder.
+
+        Args:
+            robot: one of the robots that have such a table.
+            variant: parameter set; the table's first by default.
+
+        Raises:
+            FarhandError: unknown robot or variant, or a table that cannot be read.
+        """
+        path = FOLDER / robot / TABLE
+        known = sorted(found.parent.name for found in FOLDER.glob(f"*/{TABLE}"))
+        if robot not in known:
+            raise UnknownName("robot with a DH table", robot, known)
+        return read_table(path, variant)
+
+    def scaled(self, factor: float) -> DHArm:
+        """The same arm with all masses, inertias and rotor inertias multiplied, so that B(q) scales exactly."""
+        heavy = {key: factor * getattr(self, key) for key in ("mass", "inertia", "armature")}
+        return replace(self, **heavy)
+
+    def frames(self, q: Array) -> Array:
+        """Poses of frames 0 … n in frame 0, (n + 1) × 4 × 4."""
+        c, s, ca, sa = np.cos(q), np.sin(q), self._cos, self._sin
+        steps = np.zeros((len(c), 4, 4), dtype=c.dtype)
+        steps[:, 0, 0], steps[:, 0, 1], steps[:, 0, 2], steps[:, 0, 3] = c, -s * ca, s * sa, self.a * c
+        steps[:, 1, 0], steps[:, 1, 1], steps[:, 1, 2], steps[:, 1, 3] = s, c * ca, -c * sa, self.a * s
+        steps[:, 2, 1], steps[:, 2, 2], steps[:, 2, 3], steps[:, 3, 3] = sa, ca, self.d, 1.0
+        poses = np.empty((len(c) + 1, 4, 4), dtype=c.dtype)
+        poses[0] = np.eye(4)
+        for i, step in enumerate(steps):
+            np.matmul(poses[i], step, out=poses[i + 1])
+        return poses
+
+    def pose(self, q: Array) -> Array:
+        """Pose of the tool, 4 × 4."""
+        return self.frames(q)[-1]
+
+    def jacobian(self, q: Array) -> Array:
+        """Geometric Jacobian, 6 × n: twist of the tool point in base axes per joint velocity."""
+        return _jacobian(self.frames(q))
+
+    def body_jacobian(self, q: Array) -> Array:
+        """The same twist in the tool's axes: J_b = blkdiag(Rᵀ, Rᵀ) J."""
+        return self.pose_and_body_jacobian(q)[1]
+
+    def pose_and_body_jacobian(self, q: Array) -> tuple[Array, Array]:
+        """Pose of the tool and its Jacobian in the tool's axes, from one pass over the frames."""
+        frames = self.frames(q)
+        back, J = frames[-1, :3, :3].T, _jacobian(frames)
+        return frames[-1], np.concatenate([back @ J[:3], back @ J[3:]])
+
+    def tool_jacobian(self, q: Array, shift: Array) -> Array:
+        """Body Jacobian of a point that lies at ``shift`` [m] in the tool's axes: J_t = [J_bp − S(r) J_bo; J_bo]."""
+        J = self.body_jacobian(q)
+        J[:3] -= skew(shift) @ J[3:]
+        return J
+
+    def drift(self, q: Array, v: Array) -> Array:
+        """J̇ v: acceleration of the tool point when the joints do not accelerate, [m/s²] and [rad/s²]."""
+        return self.terms(q, v).drift
+
+    def mass_matrix(self, q: Array) -> Array:
+        r"""B(q) from the kinetic energy of the links, n × n, [kg·m²].
+
+        .. math:: B = \sum_l m_l J_{p,l}^\top J_{p,l} + J_{o,l}^\top R_l I_l R_l^\top J_{o,l} + \mathrm{diag}(I_r)
+        """
+        frames = self.frames(q)
+        return self._inertia(frames, *self._link_jacobians(frames))
+
+    def coriolis(self, q: Array, v: Array) -> Array:
+        r"""Coriolis and centrifugal torque, [N·m], from the links' accelerations at zero joint acceleration.
+
+        .. math:: c = \sum_l J_{p,l}^\top m_l a_l + J_{o,l}^\top (I_l \alpha_l + \omega_l \times I_l \omega_l)
+        """
+        return self.terms(q, v).coriolis
+
+    def terms(self, q: Array, v: Array) -> Terms:
+        """All that a model-based law needs of this arm at one state, each intermediate result computed once."""
+        frames = self.frames(q)
+        omega, alpha, origin = _motion(frames, v)
+        linear, angular = self._link_jacobians(frames)
+        R = frames[1:, :3, :3]
+        force = self.mass[:, None] * (origin + _swing(omega, alpha, _apply(R, self.com)))
+        tensors = R @ self._tensors @ R.swapaxes(1, 2)
+        moment = _apply(tensors, alpha) + _cross(omega, _apply(tensors, omega))
+        return Terms(
+            pose=frames[-1],
+            J=_jacobian(frames),
+            drift=np.concatenate([origin[-1], alpha[-1]]),
+            B=self._inertia(frames, linear, angular),
+            coriolis=(_apply(linear, force) + _apply(angular, moment)).sum(axis=0),
+        )
+
+    def _inertia(self, frames: Array, linear: Array, angular: Array) -> Array:
+        turned = angular @ frames[1:, :3, :3]
+        translation = (self.mass[:, None, None] * linear) @ linear.swapaxes(1, 2)
+        rotation = turned @ self._tensors @ turned.swapaxes(1, 2)
+        return (translation + rotation).sum(axis=0) + np.diag(self.armature)
+
+    def _link_jacobians(self, frames: Array) -> tuple[Array, Array]:
+        """Velocity of each link's centre and its angular velocity per joint velocity, both links × joints × 3."""
+        axes, origins = frames[:-1, :3, 2], frames[:-1, :3, 3]
+        centres = frames[1:, :3, 3] + _apply(frames[1:, :3, :3], self.com)
+        linear = _cross(axes[None], centres[:, None] - origins[None])
+        return linear * self._moved, axes[None] * self._moved
+
+
+def read_table(path: Path, variant: str | None = None) -> DHArm:
+    """Read a DH table: one list per column of :class:`DHArm`, and the columns in which the ``variants`` differ.
+
+    Raises:
+        FileError: the file cannot be read.
+        ModelError: it is not TOML, or a column is missing.
+        BadValue: a column of the wrong length or content.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: {' '.join(str(error).split())}") from None
+    known_keys(table, {*_PER_LINK, "variants", "sources"}, str(path))
+    strings(table.pop("sources", {}), f"{path}: sources")
+    variants = section(table.pop("variants", {}), f"{path}: variants")
+    chosen = next(iter(variants), "") if variant is None else variant
+    if chosen and chosen not in variants:
+        raise UnknownName(f"variant in {path}", chosen, variants)
+    table |= section(variants.get(chosen, {}), f"{path}: variants.{chosen}")
+    missing = [key for key in _PER_LINK if key not in table]
+    if missing:
+        raise ModelError(f"{path} lacks {', '.join(missing)}; it needs {', '.join(_PER_LINK)}")
+    lengths = [len(column) for column in table.values() if isinstance(column, list)]
+    links = mode(lengths) if lengths else 0
+    if not links:
+        raise ModelError(f"{path} has no links")
+    return DHArm(**{key: _column(table[key], links, size, f"{path}: {key}") for key, size in _PER_LINK.items()})
+
+
+def _column(value: object, links: int, size: int, what: str) -> Array:
+    if not isinstance(value, list) or len(value) != links:
+        raise BadValue(f"{what} must be a list with one entry per link, {links} in all, not {value!r}")
+    rows = np.array([vector(entry, size, what) for entry in value])
+    return rows[:, 0] if size == 1 else rows
+
+
+def _jacobian(frames: Array) -> Array:
+    axes = frames[:-1, :3, 2]
+    lever = frames[-1, :3, 3] - frames[:-1, :3, 3]
+    return np.concatenate([_cross(axes, lever).T, axes.T])
+
+
+def _motion(frames: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Angular velocity, angular acceleration and acceleration of the origin of frames 1 … n at zero joint acceleration.
+
+    Frame i turns about the axis of frame i − 1, which itself is carried along.
+    """
+    turning = frames[:-1, :3, 2] * np.asarray(v)[:, None]
+    omega = np.cumsum(turning, axis=0)
+    alpha = np.cumsum(_cross(omega, turning), axis=0)
+    steps = frames[1:, :3, 3] - frames[:-1, :3, 3]
+    return omega, alpha, np.cumsum(_swing(omega, alpha, steps), axis=0)
+
+
+def _swing(omega: Array, alpha: Array, lever: Array) -> Array:
+    """α × r + ω × (ω × r): what a point at r adds to the acceleration of the origin."""
+    return _cross(alpha, lever) + _cross(omega, _cross(omega, lever))
+
+
+def _apply(matrices: Array, vectors: Array) -> Array:
+    """One matrix–vector product per link."""
+    return (matrices @ vectors[:, :, None])[:, :, 0]
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Cross product a × b along the last axis, at a quarter of the price of ``numpy.cross``."""
+    return a[..., _NEXT] * b[..., _AFTER] - a[..., _AFTER] * b[..., _NEXT]

@@ -1,0 +1,373 @@
+"""Dynamics of the published arm: mass matrix, Coriolis, friction, gravity, integrators, Γ. The judge is mechanics."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pinocchio as pin
+
+import farhand.rigs.dual_arm.parts
+from farhand.arm import Arm
+from farhand.coupling.constraint_terms import ArmTerms, PairTerms
+from farhand.coupling.virtual_constraints import VirtualConstraints
+from farhand.loop.station import Station
+from farhand.plants.simulated.rigid import RigidPlant
+from farhand.robots import load_robot
+from farhand.robots.edits import scale_mass, set_damping
+from farhand_lab.dual_arm.pair import REST, Pair, largest, rig_pair, states
+from farhand_lab.harness import Finding, experiment, generator
+from farhand_lab.mutation import Mutation, patched
+from farhand_lab.trial import dual_arm, run
+
+Array = np.ndarray
+
+here = functools.partial(experiment, group="dual-arm")
+
+VISCOUS = (2.0, 2.0, 2.0, 0.5, 0.5, 0.5)  # of the leader, as the rig assumes, [N·m·s/rad]
+SPEED = np.array([1.0, -0.8, 0.6, 1.0, -1.2, 1.5])  # a lively motion of all joints, [rad/s]
+EIGENVALUES = (0.45, 0.84, 1.04, 42.0, 48.0, 55.0)  # of Γ at q_A, prototype, [1/kg] and [1/(kg·m²)]
+MS = 1_000_000  # [ns]
+
+
+@here(
+    "D-07",
+    "Mass matrix from link data",
+    unit="kg·m²",
+    criterion="symmetric, λ_min > 0 at 1000 configurations; equals the sum (3.12) over the links to 1e-10",
+    source="seed L275–289",
+)
+def mass_matrix() -> Finding:
+    """B(q) of the rig's leader against the kinetic energy of the tabulated links."""
+    pair, worst, smallest = rig_pair(), 0.0, np.inf
+    arm, table = pair.arms[0], pair.tables[0]
+    for q, v in states("mass matrix", 1000):
+        arm.update(q, v)
+        worst = max(worst, largest(arm.M - table.mass_matrix(q), arm.M - arm.M.T))
+        smallest = min(smallest, float(np.linalg.eigvalsh(arm.M)[0]))
+    return Finding(worst, worst < 1e-10 and smallest > 0.0, f"smallest eigenvalue {smallest:.3f} kg·m²")
+
+
+@here(
+    "D-08",
+    "Coriolis vector; passivity",
+    unit="N·m",
+    criterion="Christoffel check < 1e-7; q̇ᵀ(Ḃ − 2C)q̇ = 0 to 1e-8",
+    source="seed L285–307; erratum E-11",
+)
+def coriolis() -> Finding:
+    """The torque C q̇ from the Christoffel symbols of the tabulated B(q), whose derivatives are exact (complex step)."""
+    pair, worst, power = rig_pair(), 0.0, 0.0
+    arm, table = pair.arms[0], pair.tables[0]
+    for q, v in states("coriolis", 200):
+        arm.update(q, v)
+        dB = np.array([table.mass_matrix(q + 1e-30j * joint).imag / 1e-30 for joint in np.eye(6)])  # ∂B/∂q_k
+        rate = np.tensordot(v, dB, 1)
+        worst = max(worst, largest(arm.coriolis - (rate @ v - 0.5 * dB @ v @ v)))
+        power = max(power, abs(v @ rate @ v - 2.0 * v @ arm.coriolis))
+    return Finding(worst, worst < 1e-7 and power < 1e-8, f"q̇ᵀ(Ḃ − 2C)q̇ ≤ {power:.0e} W")
+
+
+@here(
+    "D-09",
+    "Viscous friction in plant and law",
+    unit="-",
+    criterion="unforced kinetic energy strictly decreases; with the printed sign it grows (E-09)",
+    source="seed L289, L305, L629; prototype: ×2.5 in 0.3 s with the printed sign",
+)
+def friction() -> Finding:
+    """The follower coasts for 0.3 s with the right and with the printed sign; the law knows the same friction."""
+    right, printed = _coast(1.0), _coast(-1.0)
+    decreases = bool((np.diff(right) < 0.0).all())
+    law = _friction_in_law()
+    note = f"kinetic energy left after 0.3 s; with the printed sign ×{printed[-1]:.1f}; the law's share to {law:.0e}"
+    return Finding(right[-1], decreases and printed[-1] > 2.0 and law < 1e-9, note)
+
+
+@here(
+    "D-10",
+    "Gravity compensated outside the law",
+    unit="rad",
+    criterion="at rest within 1e-6 rad for 10 s; with 5 % mass error it drifts",
+    source="seed L199, L271; erratum E-10",
+)
+def gravity() -> Finding:
+    """Both arms coupled, nobody touches them; then a follower that is 5 % heavier than its controller believes."""
+    still, heavy = _drift_at_rest(10.0), _drift_at_rest(1.0, ("rig.model_mass", 1.05))
+    return Finding(still, still <= 1e-6 and heavy > 1e-3, f"5 % too heavy: {heavy:.3f} rad in 1 s")
+
+
+@here(
+    "D-12",
+    "Γ = G M⁻¹ Gᵀ",
+    unit="-",
+    criterion="sum of per-arm terms to 1e-10; SPD at q_A; eigenvalues within 1 % of 0.45, 0.84, 1.04, 42, 48, 55",
+    source="seed L321; prototype (two digits)",
+)
+def gamma() -> Finding:
+    """The law's Γ against the stacked form from the tables, at random states and at the start posture."""
+    pair, worst = rig_pair(damping=0.01), 0.0
+    for (q_a, v_a), (q_b, v_b) in zip(states("gamma of the leader", 200), states("of the follower", 200), strict=True):
+        pair.put(q_a, v_a, q_b, v_b)
+        worst = max(worst, largest(_law_gamma(pair) - _stacked_gamma(pair)))
+    home = load_robot("ur5e").postures["q_A"]
+    pair.put(home, REST, home, REST)
+    eigenvalues = np.linalg.eigvalsh(_law_gamma(pair))
+    off = largest(eigenvalues / EIGENVALUES - 1.0)
+    note = f"at q_A {', '.join(f'{value:.3g}' for value in eigenvalues)}: {100.0 * off:.1f} % at most"
+    return Finding(worst, worst < 1e-10 and eigenvalues[0] > 0.0 and off < 0.01, note)
+
+
+@here(
+    "D-21",
+    "Damped pseudo-inverse",
+    unit="N",
+    criterion="exact singular pose: ‖u‖ finite and ≤ ‖rhs‖/(2ρ); ρ = 0 blows up (> 1e6)",
+    source="seed L404–410; prototype: ‖u‖ = 0.175 at ρ = 1e-3 and 1e-2, 1.2e16 at ρ = 0",
+)
+def damped_inverse() -> Finding:
+    """Both arms stretched out along y and 10 mm apart in that direction."""
+    sizes = {rho: _stretched(rho) for rho in (0.0, 1e-3, 1e-2)}
+    bounded = all(np.isfinite(sizes[rho]) and sizes[rho] <= 110.87 * 0.01 / (2.0 * rho) for rho in (1e-3, 1e-2))
+    blown = not np.isfinite(sizes[0.0]) or sizes[0.0] > 1e6
+    return Finding(sizes[1e-2], bounded and blown, f"ρ = 1e-3: {sizes[1e-3]:.4g} N; ρ = 0: {sizes[0.0]:.0e} N")
+
+
+@here(
+    "D-26",
+    "Virtual arm forward dynamics",
+    unit="-",
+    criterion="energy conserved < 0.1 % over 1 s: no friction, no input, RK4, 1 ms",
+    source="seed L623–641; errata E-10, E-32",
+)
+def energy() -> Finding:
+    """Kinetic energy without gravity; kinetic plus potential energy while the arm falls."""
+    changes = [_energy_change(acceleration) for acceleration in (0.0, 9.81)]
+    return Finding(max(changes), max(changes) < 1e-3, f"without gravity {changes[0]:.0e}, falling {changes[1]:.0e}")
+
+
+@here(
+    "D-27",
+    "ZOH double integrator, h = 1 ms",
+    unit="-",
+    criterion="constant acceleration exact to 1e-12; error halves when h halves",
+    source="seed L633–635, L695",
+)
+def integrator() -> Finding:
+    """A slide under constant force; then the follower under constant torque against RK4 at a tenth of the step."""
+    slide = RigidPlant("slide", Arm.of(load_robot("point3"), gravity=0.0), np.zeros(3), MS)
+    slide.torque[:] = force = np.array([0.3, -0.2, 0.1])
+    slide.advance(1000 * MS)
+    a = np.linalg.solve(slide.arm.M, force)
+    exact = largest(slide.q - 0.5 * a, slide.v - a)
+    reference = _pushed("rk4", MS // 10)
+    errors = [largest(_pushed("zoh", h) - reference) for h in (2 * MS, MS, MS // 2)]
+    ratios = [errors[0] / errors[1], errors[1] / errors[2]]
+    ok = exact < 1e-12 and all(abs(ratio - 2.0) < 0.05 for ratio in ratios)
+    return Finding(
+        ratios[1], ok, f"constant acceleration to {exact:.0e}; error {errors[1]:.1e} rad at 1 ms after 0.2 s"
+    )
+
+
+@here(
+    "D-29",
+    "Follower's masses 25 %",
+    unit="-",
+    criterion="B₂ = 0.25 B₁ at equal q; u = 0.2 h₁ at rest to 1e-10",
+    source="seed L695; erratum E-31",
+)
+def mass_scale() -> Finding:
+    """Clones in the same posture: the follower takes a fifth of what pushes the leader."""
+    pair, ratio, share = rig_pair(), 0.0, 0.0
+    rng = generator("pushes")
+    for q, _ in states("mass scale", 100):
+        pair.put(q, REST, q, REST)
+        ratio = max(ratio, largest(pair.arms[1].M - 0.25 * pair.arms[0].M))
+        if np.linalg.cond(pair.arms[0].J) < 100.0:
+            pair.a.wrench = rng.normal(size=6)
+            pair.law.engage(pair.a, pair.b)
+            share = max(share, largest(pair.multiplier() - 0.2 * pair.a.wrench))
+    return Finding(share, share < 1e-10 and ratio < 1e-12, f"undamped; B₂ − 0.25 B₁ ≤ {ratio:.0e} kg·m²")
+
+
+def _follower(gravity: float = 0.0, viscous: bool = True) -> Arm:
+    """The follower's arm: a quarter of the leader's masses and friction."""
+    robot = load_robot("ur5e").edited(set_damping(VISCOUS if viscous else 0.0), scale_mass(0.25))
+    return Arm.of(robot, gravity=gravity)
+
+
+def _coast(sign: float) -> Array:
+    """Kinetic energy over 0.3 s without any force but ``sign`` times friction, as a share of its start."""
+    arm = _follower()
+    arm.viscous *= sign
+    plant = RigidPlant("follower", arm, load_robot("ur5e").home)
+    plant.v = 0.5 * SPEED
+    energies = []
+    for step in range(301):
+        plant.advance(step * MS)
+        arm.update(plant.q, plant.v)
+        energies.append(arm.kinetic_energy())
+    return np.array(energies) / energies[0]
+
+
+def _friction_in_law() -> float:
+    """Largest difference between the law's u with and without friction and Γ⁻¹ (J₂B₂⁻¹μ₂q̇₂ − J₁B₁⁻¹μ₁q̇₁)."""
+    pair, worst = rig_pair(), 0.0
+    home = load_robot("ur5e").home
+    known = [arm.viscous.copy() for arm in pair.arms]
+    for _, v in states("friction", 20):
+        pair.put(home + 0.3 * v, v, home - 0.2 * v, v[::-1].copy())
+        pair.law.engage(pair.a, pair.b)
+        shares = []
+        for factor in (1.0, 0.0):
+            for arm, viscous in zip(pair.arms, known, strict=True):
+                arm.viscous[:] = factor * viscous
+            shares.append(pair.multiplier())
+        slowed = [
+            table.jacobian(arm.q) @ np.linalg.solve(table.mass_matrix(arm.q), viscous * arm.v)
+            for arm, table, viscous in zip(pair.arms, pair.tables, known, strict=True)
+        ]
+        expected = np.linalg.solve(_stacked_gamma(pair), slowed[1] - slowed[0])
+        worst = max(worst, largest(shares[0] - shares[1] - expected))
+    return worst
+
+
+def _drift_at_rest(seconds: float, *settings: tuple[str, object]) -> float:
+    result = run(dual_arm("virtual-constraints", "rest", *settings), seconds)
+    return max(largest(q - q[0]) for q in (result.signal(name, "q") for name in ("leader", "follower")))
+
+
+def _law_gamma(pair: Pair) -> Array:
+    pair.multiplier()
+    assert pair.law._terms is not None
+    return pair.law._terms.gamma
+
+
+def _stacked_gamma(pair: Pair) -> Array:
+    """G M⁻¹ Gᵀ of the tables, with G = [−J₁ J₂] and M = blkdiag(B₁, B₂)."""
+    G, M = np.zeros((6, 12)), np.zeros((12, 12))
+    for arm, table, sign, block in zip(pair.arms, pair.tables, (-1.0, 1.0), (slice(0, 6), slice(6, 12)), strict=True):
+        G[:, block], M[block, block] = sign * table.jacobian(arm.q), table.mass_matrix(arm.q)
+    return G @ np.linalg.solve(M, G.T)
+
+
+def _stretched(damping: float) -> float:
+    """‖u‖ with both arms at q_L and the follower 10 mm from where it should be along y."""
+    pair, q = rig_pair(damping=damping), load_robot("ur5e").postures["q_L"]
+    pair.put(q, REST, q, REST)
+    pair.law.engage(pair.a, pair.b)
+    pair.law.mapping.offset_position += [0.0, 0.01, 0.0]
+    return float(np.linalg.norm(pair.multiplier()))
+
+
+def _energy_change(gravity: float) -> float:
+    """Largest change of energy over 1 s of RK4, as a share of the kinetic energy at the start."""
+    arm = _follower(gravity, viscous=False)
+    plant = RigidPlant("follower", arm, load_robot("ur5e").home, MS, "rk4")
+    plant.v = SPEED.copy()
+    energies = []
+    for step in range(0, 1001, 10):
+        plant.advance(step * MS)
+        arm.update(plant.q, plant.v)
+        energies.append(arm.kinetic_energy() + pin.computePotentialEnergy(arm.model, arm.data, plant.q))
+    arm.update(load_robot("ur5e").home, SPEED)
+    return float(np.ptp(energies)) / arm.kinetic_energy()
+
+
+def _pushed(integrator: str, step_ns: int) -> Array:
+    """Configuration of the follower after 0.2 s of constant torque from a lively start."""
+    plant = RigidPlant("follower", _follower(), load_robot("ur5e").home, step_ns, integrator)
+    plant.v, plant.torque[:] = SPEED.copy(), 0.5 * SPEED
+    plant.advance(200 * MS)
+    return plant.q
+
+
+_of, _compute, _accelerate, _update = Arm.of, Arm.compute, RigidPlant.acceleration, ArmTerms.update
+_act, _scale, _solve = Station.act, scale_mass, PairTerms.solve
+
+
+def _light_rotors(*parts, **named) -> Arm:
+    arm = _of(*parts, **named)
+    arm.model.armature = 0.999 * arm.model.armature
+    return arm
+
+
+def _less_bias(self: Arm) -> None:
+    _compute(self)
+    self.bias[:] -= 0.01 * (self.bias - self.gravity)
+
+
+def _pushing_friction(self: RigidPlant, q: Array, v: Array, t: float) -> Array:
+    """Friction with the printed sign."""
+    a = _accelerate(self, q, v, t)
+    return a + np.linalg.solve(self.arm.M, 2.0 * self.arm.viscous * v)
+
+
+def _deaf_to_friction(self: ArmTerms, arm: Arm, *known_pushes: Array | None) -> None:
+    known = arm.viscous.copy()
+    arm.viscous[:] = 0.0
+    _update(self, arm, *known_pushes)
+    arm.viscous[:] = known
+
+
+def _small_gamma(self: PairTerms) -> None:
+    _solve(self)
+    self.gamma[:] *= 0.999
+
+
+def _less_gravity(self: Station, now_ns: int) -> None:
+    _act(self, now_ns)
+    self._commanded -= 0.01 * self.arm.gravity
+    self.plant.write(self.controller.command, now_ns)
+
+
+def _euler(self: RigidPlant, h: float) -> None:
+    a = self.acceleration(self.q, self.v, self.now_ns * 1e-9)
+    self.q, self.v = self.q + h * self.v, self.v + h * a
+
+
+def _undamped(self: VirtualConstraints, gamma: Array, rhs: Array) -> None:
+    self.multiplier[:] = np.linalg.solve(gamma, rhs)
+
+
+def _bodies_only(factor: float):
+    def edit(spec) -> None:
+        armatures = [joint.armature for joint in spec.joints]
+        _scale(factor)(spec)
+        for joint, armature in zip(spec.joints, armatures, strict=True):
+            joint.armature = armature
+
+    return edit
+
+
+MUTATIONS = [
+    Mutation("armature", "rotor inertia is 0.1 % too small", ("D-07",), lambda: patched(Arm, "of", _light_rotors)),
+    Mutation(
+        "coriolis",
+        "1 % of the Coriolis torque is missing",
+        ("D-08", "D-26"),
+        lambda: patched(Arm, "compute", _less_bias),
+    ),
+    Mutation(
+        "friction pushes",
+        "friction with the printed sign (E-09)",
+        ("D-09",),
+        lambda: patched(RigidPlant, "acceleration", _pushing_friction),
+    ),
+    Mutation(
+        "friction unknown to the law",
+        "the law leaves friction out",
+        ("D-09",),
+        lambda: patched(ArmTerms, "update", _deaf_to_friction),
+    ),
+    Mutation("gravity", "99 % of gravity is compensated", ("D-10",), lambda: patched(Station, "act", _less_gravity)),
+    Mutation("gamma", "Γ is 0.1 % too small", ("D-12", "D-29"), lambda: patched(PairTerms, "solve", _small_gamma)),
+    Mutation("damping", "Γ is inverted as it is", ("D-21",), lambda: patched(VirtualConstraints, "_solve", _undamped)),
+    Mutation("euler step", "positions forget ½h²a", ("D-27",), lambda: patched(RigidPlant, "_zoh", _euler)),
+    Mutation(
+        "rotor inertia",
+        "scaling the masses leaves the rotors as they are",
+        ("D-29",),
+        lambda: patched(farhand.rigs.dual_arm.parts, "scale_mass", _bodies_only),
+    ),
+]

@@ -1,0 +1,174 @@
+"""The five threads as real threads in wall time. Values are yes, no and counts: wall time never comes out twice alike.
+
+:func:`soak` runs them for as long as asked and prints the table.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from farhand.control.trajectory.paths import Move
+from farhand.plants.drivers.worker import Latest, Timing
+from farhand_lab.dual_arm.threads import Rates, RealThreads, Setup
+from farhand_lab.harness import Figure, Finding, experiment, shared
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+GROUP = "dual-arm"
+RUNS, SECONDS = 5, 1.0
+MINUTE = 60.0  # [s] asked for
+RATES = Rates(500.0, 500.0, 100.0, 500.0, 25.0)  # [Hz] asked for; the published ones ran as fast as they could
+PUBLISHED = {  # mean [Hz] and variance as printed, free-space test, seed L1012-1028
+    "regulator": (47.14, 0.91),
+    "communication": (119.19, 0.62),
+    "wrench": (86.02, 1.02),
+    "simulation": (157.37, 1.30),
+    "visualisation": (1.20, 0.10),
+}
+CONSUMED = {"q1": "communication", "q2": "simulation", "h1": "wrench", "h2": "simulation", "u1": "regulator"}
+MOVES = (Move(0.2, 0.6, (0.0, 0.0, 0.05), label="+z"),)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is left of one run: timing by thread, whether all went well, and why not."""
+
+    timing: dict[str, Timing]
+    faults: tuple[str, ...]
+
+
+def run_threads(seconds: float) -> Outcome:
+    """Run the five threads for ``seconds`` and look at the bus afterwards."""
+    threads = RealThreads(Setup(RATES, MOVES))
+    threads.run(seconds)
+    faults = [f"{name} did not end" for name, ended in threads.ended.items() if not ended]
+    faults += [f"{name}: {worker.error}" for name, worker in threads.workers.items() if worker.error]
+    faults += [f"trip: {record.trip.reason}" for record in threads.session.trips]
+    for name, record in threads.bus().items():
+        if record.number < 2 or (name in CONSUMED and record.producer != CONSUMED[name]):
+            faults.append(f"{name}: {record.number} values from {record.producer}")
+        if record.value.flags.writeable or not np.isfinite(record.value).all() or record.time_ns <= 0:
+            faults.append(f"{name} is not a stamped value nobody can change")
+    return Outcome(threads.timing(), tuple(faults))
+
+
+@shared
+def five_runs() -> tuple[Outcome, ...]:
+    """Five short runs."""
+    return tuple(run_threads(SECONDS) for _ in range(RUNS))
+
+
+@shared
+def torn_reads(values: int = 20_000) -> int:
+    """Records found changed or mixed while a producer, which reuses one buffer, publishes as fast as it can."""
+    place, torn, done = Latest("producer", np.zeros(64)), 0, threading.Event()
+
+    def produce() -> None:
+        buffer = np.zeros(64)
+        for number in range(1, values + 1):
+            buffer[:32] = number
+            buffer[32:] = number
+            place.put(buffer)
+        done.set()
+
+    thread = threading.Thread(target=produce, daemon=True)
+    thread.start()
+    while not done.is_set():
+        held = place.get()
+        done.wait(1e-4)  # long enough for the producer to go on
+        torn += not (held.value == held.number).all()
+    thread.join()
+    return torn
+
+
+@experiment(
+    "D-46",
+    "Five threads with latest-value exchange",
+    group=GROUP,
+    criterion="all five run 60 s without deadlock; each value has producer, time stamp and age; no torn read",
+    source="seed L671-687, L776-784",
+)
+def five_threads() -> Finding:
+    """A minute in wall time, as asked for, after five short runs; a torn read ends it before the minute."""
+    torn = torn_reads()
+    outcomes = five_runs() if torn else (*five_runs(), run_threads(MINUTE))
+    faults = [fault for outcome in outcomes for fault in outcome.faults]
+    ran = min(len(outcome.timing) for outcome in outcomes)
+    note = "; ".join(faults) or f"a run of {MINUTE:g} s and {RUNS} of {SECONDS:g} s"
+    return Finding(ran, ran == 5 and not faults and torn == 0, note if not torn else f"{torn} torn reads; {note}")
+
+
+@experiment(
+    "D-47",
+    "Rate monitor",
+    group=GROUP,
+    criterion="mean, variance and 99th percentile per thread over 5 runs, as in Tables 7.1 and 7.2; a known pattern of "
+    "intervals gives its known numbers",
+    source="seed L1010-1028: 47.14, 119.19, 86.02, 157.37, 1.20 Hz",
+)
+def rate_monitor() -> Finding:
+    """The value counts threads with a full row. The measured rates are in the figure: they belong to one machine."""
+    rows = table(five_runs())
+    full = sum(all(np.isfinite(row)) and row[0] > 0.0 for row in rows.values())
+    known = Timing.of(np.cumsum([0] + 99 * [8_000_000, 12_000_000] + [8_000_000, 30_000_000]))
+    intervals = np.array(99 * [0.008, 0.012] + [0.008, 0.030])
+    mean = 1.0 / intervals.mean()
+    right = (
+        abs(known.mean - mean) < 1e-9
+        and abs(known.variance - mean**4 * intervals.var()) < 1e-9 * known.variance
+        and abs(known.p99 - 0.012) < 1e-9
+    )
+    note = f"{RUNS} runs of {SECONDS:g} s; the published variance has no certain unit (E-24), ours is in Hz²"
+    return Finding(full, full == 5 and right, note, figures=(Figure("Rates of the five threads", _table_plot),))
+
+
+def table(outcomes: tuple[Outcome, ...]) -> dict[str, tuple[float, float, float]]:
+    """Mean rate [Hz], variance [Hz²] and 99th percentile of the interval [ms] by thread, averaged over the runs."""
+    rows = {}
+    for name in PUBLISHED:
+        found = [outcome.timing[name] for outcome in outcomes if name in outcome.timing]
+        mean, variance, p99 = np.mean([(t.mean, t.variance, 1e3 * t.p99) for t in found], axis=0).tolist()
+        rows[name] = (mean, variance, p99)
+    return rows
+
+
+def _table_plot() -> matplotlib.figure.Figure:
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=(7, 2.2), layout="constrained")
+    axes = figure.subplots()
+    axes.axis("off")
+    cells = []
+    for name, (mean, variance, p99) in table(five_runs()).items():
+        asked, published = getattr(RATES, name), PUBLISHED[name]
+        cells.append(
+            [
+                name,
+                f"{asked:g}",
+                f"{mean:.2f}",
+                f"{variance:.2f}",
+                f"{p99:.2f}",
+                f"{published[0]:g}",
+                f"{published[1]:g}",
+            ]
+        )
+    heads = ["thread", "asked [Hz]", "mean [Hz]", "variance [Hz²]", "p99 [ms]", "seed mean [Hz]", "seed variance"]
+    grid = axes.table(cells, colLabels=heads, loc="center")
+    grid.auto_set_font_size(False)
+    grid.set_fontsize(8)
+    axes.set_title("Rates on the machine that wrote this report, means of five runs")
+    return figure
+
+
+def soak(seconds: float = 60.0) -> int:
+    """Run for ``seconds`` and print the table; how many faults there were."""
+    outcome = run_threads(seconds)
+    for name, (mean, variance, p99) in table((outcome,)).items():
+        print(f"{name:14s} {mean:8.2f} Hz  variance {variance:10.2f} Hz²  p99 {p99:7.2f} ms")
+    print("; ".join(outcome.faults) or "no faults")
+    return len(outcome.faults)

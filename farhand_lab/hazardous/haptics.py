@@ -1,0 +1,321 @@
+"""The leader's force display: C-43 to C-48."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.control.haptic import impedance as spring_module
+from farhand.control.haptic.impedance import CartesianImpedance, DirectForce, SpringForce, device_axes
+from farhand.spatial import rotation_from_vector
+from farhand_lab.gains import Gains
+from farhand_lab.harness import Figure, Finding, experiment
+from farhand_lab.hazardous.breaking import changed
+from farhand_lab.hazardous.handle import FRICTION, MASS, TICK, Handle
+from farhand_lab.mutation import Mutation, patched
+
+Array = np.ndarray
+
+GROUP = "hazardous"
+DIRECT_SERVO, SMART_SERVO = 350.0, 150.0  # [Hz], thesis L1331
+HAND_SPEED = 0.25  # [m/s]
+START = np.array([16.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+"""Wrench from which the published direct mode was seen to drop out, [N]."""
+
+FLAT = np.eye(3)
+
+
+def _held(impedance: CartesianImpedance, handle: Handle) -> Array:
+    """Wrench of the impedance on a handle near its start orientation, [N] and [N·m]."""
+    return impedance.wrench(handle.x[:3], rotation_from_vector(handle.x[3:]), handle.v)
+
+
+@experiment(
+    "C-43",
+    "Cartesian impedance of the leader",
+    group=GROUP,
+    unit="%",
+    criterion="one-axis response within 1 % of the analytic mass–spring–damper",
+    source="thesis L1250–1309, Eq. 4.1 corrected (E-13)",
+)
+def impedance() -> Finding:
+    """Each axis released from an offset, stiffness as set; then doubled in mid-motion without a new start."""
+    worst = max(_release_error(axis) for axis in range(6))
+    return Finding(100.0 * worst, worst <= 0.01, "share of the offset, six axes, stiffness doubled at 0.4 s")
+
+
+def _release_error(axis: int) -> float:
+    """Largest deviation from the closed form, over the offset, [-]."""
+    spring, handle, t = CartesianImpedance(), Handle(), TICK * np.arange(round(0.8 / TICK))
+    spring.stiffness = np.where(np.arange(6) < 3, 1000.0, 20.0)
+    spring.damping = np.where(np.arange(6) < 3, 20.0, 0.5)
+    offset = 0.01 if axis < 3 else 0.1
+    handle.x[axis] = offset
+    track, half, turn = np.empty((len(t), 2)), len(t) // 2, np.zeros(2)
+    for i in range(len(t)):
+        if i == half:
+            spring.stiffness = 2.0 * spring.stiffness
+            turn[:] = handle.x[axis], handle.v[axis]
+        track[i] = handle.x[axis], handle.v[axis]
+        handle.step(_held(spring, handle))
+    m, d = MASS[axis], FRICTION[axis] + spring.damping[axis]
+    first = offset * Gains(0.5 * spring.stiffness[axis] / m, d / m).response(t[:half])
+    later = Gains(spring.stiffness[axis] / m, d / m)
+    second = _free(later, turn, t[half:] - t[half])
+    expected = np.concatenate([first, second])
+    return float(np.abs(track[:, 0] - expected).max() / offset)
+
+
+def _free(gains: Gains, start: Array, t: Array) -> Array:
+    """Free response from a position and a rate."""
+    s = np.roots([1.0, gains.derivative, gains.proportional]).astype(complex)
+    amplitudes = np.linalg.solve(np.array([[1.0, 1.0], s]), start.astype(complex))
+    return (amplitudes[None, :] * np.exp(np.multiply.outer(t, s))).sum(axis=1).real
+
+
+@experiment(
+    "C-44",
+    "Hand guidance",
+    group=GROUP,
+    unit="N",
+    criterion="no follower force: hand force at 0.1 m/s equals D_0 v (0.8 N) only; no drift at rest over 60 s",
+    source="thesis L1319, L1331; D_0 assumed",
+)
+def hand_guidance() -> Finding:
+    """A hand of 300 N/m and 20 N·s/m moves the handle at 0.1 m/s; then nobody touches it for a minute."""
+    pulled, at_rest = _guided(0.1, 4.0), _guided(0.0, 60.0)
+    drift = 1e3 * float(np.abs(at_rest[1]).max())
+    stiff = _guided(0.1, 4.0, guidance=1000.0)[0]
+    more = stiff - pulled[0]
+    note = f"drift {drift:.1e} mm; a guidance spring of 1000 N/m, slack at every update, would add {more:.2f} N"
+    return Finding(pulled[0], abs(pulled[0] / 0.8 - 1.0) <= 0.01 and drift <= 1e-3, note)
+
+
+def _guided(speed: float, seconds: float, guidance: float = 0.0) -> tuple[float, Array]:
+    """Mean hand force along x over the last second [N], and the handle's path, with updates at 350 Hz."""
+    handle, spring, render = Handle(), CartesianImpedance(), SpringForce()
+    per_update, ticks = round(1.0 / (DIRECT_SERVO * TICK)), round(seconds / TICK)
+    forces, path = [], []
+    for i in range(ticks):
+        if i % per_update == 0:
+            pose = handle.x[:3], rotation_from_vector(handle.x[3:])
+            render.update(spring, *pose, np.zeros(6))
+            if guidance:
+                spring.stiffness = np.full(6, guidance)
+                spring.relax(*pose)
+            path.append(handle.x.copy())
+            slack = not spring.stiffness.any()  # then the spring's wrench is zero wherever the handle is
+        push = np.zeros(6)
+        if speed > 0.0:
+            push[0] = 300.0 * (speed * i * TICK - handle.x[0]) + 20.0 * (speed - handle.v[0])
+        handle.step(push if slack else push + _held(spring, handle))
+        forces.append(push[0])
+    return float(np.mean(forces[-round(1.0 / TICK) :])), np.array(path)
+
+
+@experiment(
+    "C-45",
+    "Force by a virtual spring, k = F/Δx",
+    group=GROUP,
+    unit="N",
+    criterion="static force within 0.1 N from 0.1 to 30 N on six axes; Δx = 10 mm, 0.1 rad",
+    source="thesis L1333–1342: within 0.1 N on a balance",
+)
+def spring_force() -> Finding:
+    """On a balance of 1e5 N/m that yields by up to 0.3 mm; torques a tenth as large, within 0.01 N·m."""
+    levels = np.concatenate([[0.1], np.arange(1.0, 31.0)])
+    wanted = np.multiply.outer(levels, np.where(np.arange(6) < 3, 1.0, 0.1))
+    render, handle = SpringForce(), Handle(len(levels))
+    balance = np.where(np.arange(6) < 3, 1e5, 1e3)
+    damper = 2.0 * np.sqrt(balance * MASS)
+    per_update = round(1.0 / (DIRECT_SERVO * TICK))
+    for i in range(round(0.5 / TICK)):
+        if i % per_update == 0:
+            (offset, stiffness), read = render.springs(wanted), handle.x
+        pressed = balance * handle.x + damper * handle.v
+        handle.step(stiffness * (read + offset - handle.x) - pressed)
+    error = np.abs(balance * handle.x - wanted)
+    force, torque = float(error[:, :3].max()), float(error[:, 3:].max())
+    reached = float((stiffness * offset)[-1, 0])
+    ok = force <= 0.1 and torque <= 0.01 and np.allclose(np.abs(offset[0]), [0.01] * 3 + [0.1] * 3)
+    return Finding(force, bool(ok), f"torques within {torque:.1e} N·m; {reached:g} N takes {stiffness[-1, 0]:.0f} N/m")
+
+
+def _update_error(rate: float, delay: float = 0.0) -> tuple[float, float]:
+    """Largest and mean error of 10 N while the hand moves against it at 0.25 m/s, as shares, [-]."""
+    t = 0.1 * TICK * np.arange(round(5.0 / TICK))
+    moved, wanted = np.zeros((len(t), 6)), np.zeros((len(t), 6))
+    moved[:, 0], wanted[:, 0] = -HAND_SPEED * t, 10.0
+    off = SpringForce().along(t, moved, wanted, 1.0 / rate, delay)[t > 0.1, 0] / 10.0 - 1.0
+    return float(off.max()), float(off.mean())
+
+
+@experiment(
+    "C-46",
+    "Effect of the update rate",
+    group=GROUP,
+    unit="%",
+    criterion="at 0.25 m/s: peak force error 7 ± 1 % at 350 Hz, 17 ± 2 % at 150 Hz, mean about half",
+    source="thesis L1331 (150 Hz was not fluid); prototype v T/Δx",
+)
+def update_rate() -> Finding:
+    """The hand moves on while the target stands: v T over the spring's length."""
+    (fast, fast_mean), (slow, slow_mean) = _update_error(DIRECT_SERVO), _update_error(SMART_SERVO)
+    late = _update_error(DIRECT_SERVO, 0.020)[0]
+    halves = all(0.4 <= mean / peak <= 0.6 for peak, mean in ((fast, fast_mean), (slow, slow_mean)))
+    ok = abs(fast - 0.07) <= 0.01 and abs(slow - 0.17) <= 0.02 and halves
+    note = (
+        f"150 Hz: {slow:.1%} (means {fast_mean:.1%} and {slow_mean:.1%}); with the device's command delay of 20 ms "
+        f"in this loop {late:.0%} at 350 Hz"
+    )
+    return Finding(100.0 * fast, ok, note, figures=(Figure("Force between updates", _rate_plot),))
+
+
+@experiment(
+    "C-47",
+    "Drop-outs of the direct-force mode",
+    group=GROUP,
+    unit="drop-outs",
+    criterion="the direct mode's force passes through zero at every change; spring mode never does",
+    source="thesis L1311: 16 N → 0 → 16.05 N",
+)
+def dropouts() -> Finding:
+    """16 N and 0.05 N more every 50 ms for a second, in both modes, with a hand holding the handle."""
+    direct, direct_shake = _rendered("direct")
+    spring, spring_shake = _rendered("spring")
+    clean = _drops(spring)
+    shakes = f"{1e3 * direct_shake:.2f} against {1e3 * spring_shake:.2f} mm/s rms"
+    note = f"spring mode {clean}; shaking of a held handle {shakes}"
+    ok = _drops(direct) == 20 and clean == 0 and direct_shake > spring_shake
+    return Finding(_drops(direct), ok, note, figures=(Figure("Two ways to a force", _dropout_plot),))
+
+
+def _rendered(mode: str) -> tuple[Array, float]:
+    """Force along x after the first rise, and how unsteady a handle in the hand is, [m/s]."""
+    direct, render, handle = DirectForce(), SpringForce(), Handle()
+    force, speed = np.empty(round(1.1 / TICK)), np.empty(round(1.1 / TICK))
+    per_update = round(1.0 / (DIRECT_SERVO * TICK))
+    for i in range(len(force)):
+        wanted = START * (1.0 + 0.05 / 16.0 * max(0, int((i * TICK - 0.1) / 0.05 + 1.0 + 1e-9)))
+        if i % per_update == 0:
+            (offset, stiffness), read = render.springs(wanted), handle.x.copy()
+        wrench = direct.step(wanted, TICK) if mode == "direct" else stiffness * (read + offset - handle.x)
+        handle.step(wrench - START - 300.0 * handle.x - 20.0 * handle.v)
+        force[i], speed[i] = wrench[0], handle.v[0]
+    after = slice(round(0.09 / TICK), None)
+    return force[after], float(np.std(speed[after]))
+
+
+def _drops(force: Array) -> int:
+    """How often the force falls below a tenth of its mean."""
+    low = force < 0.1 * force.mean()
+    return int((low[1:] & ~low[:-1]).sum())
+
+
+@experiment(
+    "C-48",
+    "Order of the torque axes, A-B-C is Z-Y-X",
+    group=GROUP,
+    unit="axes",
+    criterion="1 N·m about x drives the spring T_c only",
+    source="thesis L1360",
+)
+def torque_axes() -> Finding:
+    """Each torque alone: one device spring is tight, and turning the tool the device's way feels it."""
+    right = 0
+    for axis, device in ((3, 5), (4, 4), (5, 3)):
+        wanted = np.eye(6)[axis]
+        spring, render = CartesianImpedance(), SpringForce()
+        render.update(spring, np.zeros(3), FLAT, wanted)
+        tight = np.flatnonzero(device_axes(spring.stiffness)).tolist() == [device]
+        felt = spring.wrench(np.zeros(3), FLAT, np.zeros(6))
+        turned = _zyx(*(render.angle * np.eye(3)[device - 3]))
+        right += tight and np.allclose(felt, wanted, atol=1e-9) and np.allclose(spring.rotation, turned, atol=1e-12)
+    return Finding(right, right == 3, "of 3")
+
+
+def _zyx(a: float, b: float, c: float) -> Array:
+    """Rotation by the device's angles: A about z, then B about y, then C about x."""
+    turns = (rotation_from_vector(angle * np.eye(3)[axis]) for angle, axis in ((a, 2), (b, 1), (c, 0)))
+    first, second, third = turns
+    return first @ second @ third
+
+
+def _rate_plot():
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=(7, 3.2), layout="constrained")
+    axes, t = figure.subplots(), np.linspace(0.0, 0.03, 3000)
+    moved, wanted = np.zeros((len(t), 6)), np.zeros((len(t), 6))
+    moved[:, 0], wanted[:, 0] = -HAND_SPEED * t, 10.0
+    for rate in (DIRECT_SERVO, SMART_SERVO):
+        axes.plot(1e3 * t, SpringForce().along(t, moved, wanted, 1.0 / rate)[:, 0], label=f"{rate:.0f} Hz")
+    axes.axhline(10.0, color="k", linestyle=":", label="wanted")
+    axes.set(xlabel="time [ms]", ylabel="force on the hand [N]", title="The slower the updates, the rougher the force")
+    axes.legend()
+    return figure
+
+
+def _dropout_plot():
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=(7, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for mode in ("direct", "spring"):
+        force = _rendered(mode)[0]
+        axes.plot(TICK * np.arange(len(force)), force, label=mode)
+    axes.set(xlabel="time [s]", ylabel="force on the hand [N]", title="The direct mode lets go at every change")
+    axes.legend()
+    return figure
+
+
+def _undamped(wrench):
+    def broken(self: CartesianImpedance, position, rotation, twist):
+        return wrench(self, position, rotation, -twist)
+
+    return broken
+
+
+def _never_free(update):
+    def broken(self: SpringForce, spring, position, rotation, wanted):
+        update(self, spring, position, rotation, wanted)
+        spring.stiffness = spring.stiffness + 100.0 * (wanted == 0.0)
+
+    return broken
+
+
+def _weak_springs(springs):
+    def broken(self: SpringForce, wanted):
+        found = springs(self, wanted)
+        return found._replace(stiffness=0.99 * found.stiffness)
+
+    return broken
+
+
+def _long_springs(springs):
+    def broken(self: SpringForce, wanted):
+        found = springs(self, wanted)
+        return found._replace(offset=2.0 * found.offset, stiffness=0.5 * found.stiffness)
+
+    return broken
+
+
+MUTATIONS = [
+    Mutation("damping", "dampers push", ("C-43",), lambda: changed(CartesianImpedance, "wrench", _undamped)),
+    Mutation("never free", "no force leaves 100 N/m", ("C-44",), lambda: changed(SpringForce, "update", _never_free)),
+    Mutation("weak springs", "springs 1 % too soft", ("C-45",), lambda: changed(SpringForce, "springs", _weak_springs)),
+    Mutation(
+        "long springs", "springs of 20 mm", ("C-45", "C-46"), lambda: changed(SpringForce, "springs", _long_springs)
+    ),
+    Mutation(
+        "no drop-out",
+        "the direct mode keeps its force",
+        ("C-47",),
+        lambda: patched(DirectForce, "step", lambda self, wanted, dt: wanted),
+    ),
+    Mutation(
+        "axis order",
+        "A, B, C are taken for x, y, z",
+        ("C-48",),
+        lambda: patched(spring_module, "DEVICE_ORDER", np.arange(6)),
+    ),
+]

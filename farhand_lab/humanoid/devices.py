@@ -1,0 +1,177 @@
+"""The haptic devices: H-23, H-24, H-45."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.plants import JointTorque
+from farhand.plants.simulated.haptic import HapticPlant, HapticProfile, Workspace
+from farhand.rigs import Options, build_rig
+from farhand.robots import load_robot
+from farhand.world import Placed, World
+from farhand_lab.harness import Finding, experiment, generator
+from farhand_lab.mutation import Mutation, changed, patched
+
+Array = np.ndarray
+
+GROUP = "humanoid"
+DEVICE_TO_WORLD = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+MS = 1_000_000
+
+
+def pen(name: str = "omni", **changes: object) -> HapticPlant:
+    """A device by itself."""
+    robot = load_robot(name)
+    return HapticPlant(World({"pen": Placed(robot)}), "pen", replace(HapticProfile.of(robot), **changes))  # type: ignore[arg-type]
+
+
+def push(plant: HapticPlant, force: tuple[float, float, float], milliseconds: int) -> Array:
+    """Push with a rising force along the device's axes [N]; where the pen is read to be at the end, [m]."""
+    command, start_ns = JointTorque(6), plant.world.now_ns
+    for tick in range(milliseconds):
+        command.value[:3] = np.array(force) * (tick + 1) / milliseconds
+        plant.write(command, start_ns + tick * MS)
+        plant.read(start_ns + (tick + 1) * MS)
+    return plant.read(plant.world.now_ns).q[:3].copy()
+
+
+@experiment(
+    "H-23",
+    "Device model of the Omni",
+    group=GROUP,
+    unit="N",
+    criterion="workspace 160×120×70 mm, 0.0564 mm quantisation, 3.3 N clip, 0.26 N friction, 45 g tip, axis stiffness; "
+    "0.88 N continuous budget enforced",
+    source="thesis L1542–1645, Table 3.3",
+)
+def omni() -> Finding:
+    """Pushed, weighed, measured and overloaded."""
+    plant = pen(holds_weight=True)
+    profile = plant.profile
+    box = np.array([0.080, 0.060, 0.035])
+    fits = all(profile.workspace.contains(0.999 * box * sign) for sign in ((1, 1, 1), (-1, 1, -1)))
+    fits &= not any(profile.workspace.contains(box * (1.0 + 0.01 * axis)) for axis in np.eye(3))
+    stuck = float(np.abs(push(pen(holds_weight=True), (0.24, 0.0, 0.0), 500)).max())
+    slid = float(push(plant, (0.35, 0.0, 0.0), 500)[0])
+    steps = slid / profile.position_step
+    push(plant, (20.0, 0.0, 10.0), 1)
+    clipped = float(np.hypot(plant.port.torque[0], plant.port.torque[2]))
+    arm = Arm.of(load_robot("omni"))
+    tip = float(np.abs(arm.M[:3, :3] - 0.045 * np.eye(3)).max())
+    lasting = _lasting(pen(holds_weight=True))
+    stiff = profile.axis_stiffness == [1260.0, 2310.0, 1020.0] and profile.stiffness_max == 1020.0
+    ok = (
+        fits and stuck < 3e-4 and slid > 10.0 * stuck and abs(steps - round(steps)) < 1e-9 and abs(clipped - 3.3) < 1e-9
+    )
+    ok = ok and tip < 1e-12 and stiff and abs(lasting - 0.88) < 0.01 and abs(profile.position_step - 5.644e-5) < 1e-8
+    note = f"0.24 N moves it {1e3 * stuck:.2f} mm, 0.35 N {1e3 * slid:.1f} mm; after 5 min {lasting:.3f} N are left"
+    return Finding(clipped, bool(ok), note)
+
+
+def _lasting(plant: HapticPlant) -> float:
+    """Force that is left after five minutes of asking for more than the peak, [N]."""
+    command = JointTorque(6)
+    command.value[0] = 5.0
+    for tick in range(30_000):
+        plant.write(command, tick * 10 * MS)
+    return float(abs(plant.port.torque[0]))
+
+
+@experiment(
+    "H-24",
+    "Device to world, and the pen's tip",
+    group=GROUP,
+    unit="W",
+    criterion="matrix equals [[0,0,1],[1,0,0],[0,1,0]]; force uses the transpose; work |F·v| equal in both frames",
+    source="thesis L2854–2873; matrix derived; tip: published code",
+)
+def frames() -> Finding:
+    """The Jacobian of the device's model at random poses."""
+    arm, rng, power, same = Arm.of(load_robot("omni")), generator("device"), 0.0, True
+    for _ in range(100):
+        q, v, force = rng.uniform(-0.03, 0.03, 6), rng.normal(size=6), rng.normal(size=3)
+        arm.update(q, v)
+        same &= bool(np.abs(arm.J[:3, :3] - DEVICE_TO_WORLD).max() < 1e-12)
+        same &= bool(np.abs(arm.position - DEVICE_TO_WORLD @ q[:3]).max() < 1e-12)
+        at_motors = arm.J[:3, :3].T @ force
+        power = max(power, abs(float(force @ arm.twist[:3]) - float(at_motors @ v[:3])))
+    model = load_robot("omni").compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    tip = float(np.linalg.norm(data.site("pen_tip").xpos - data.site("tool").xpos))
+    return Finding(
+        power, same and power < 1e-12 and abs(tip - 0.040) < 1e-12, f"tip {1e3 * tip:.0f} mm from the wrist point"
+    )
+
+
+@experiment(
+    "H-45",
+    "Device profiles",
+    group=GROUP,
+    unit="profiles",
+    criterion="swapping Omni, Desktop and Virtuose changes force clip and workspace",
+    source="thesis L480–600; the rest: public data sheets and assumptions, see their haptic.toml",
+)
+def profiles() -> Finding:
+    """Each by itself, and each in the rig."""
+    seen, rigs = {}, True
+    for name, peak in (("omni", 3.3), ("phantom_desktop", 7.4), ("virtuose", 10.0)):
+        plant = pen(name, holds_weight=True, coulomb=0.0)
+        command = JointTorque(6)
+        command.value[:] = (30.0, 0.0, 0.0, 5.0, 0.0, 0.0)
+        plant.write(command, MS)
+        shown = plant.port.torque.copy()
+        rig = build_rig("humanoid", Options(settings=[("rig.device", name)], scenario="rest"))
+        rigs &= rig.session.parameters["leader"]["force"].peak == peak
+        rig.close()
+        seen[name] = (abs(shown[0] - peak) < 1e-9, round(float(shown[3]), 3), _volume(plant.profile.workspace))
+    turns = [turn for _, turn, _ in seen.values()]
+    volumes = [volume for *_, volume in seen.values()]
+    ok = all(clip for clip, *_ in seen.values()) and turns == [0.0, 0.0, 0.5] and len(set(volumes)) == 3 and rigs
+    note = f"3.3, 7.4, 10 N; torque {turns} N·m; workspaces {', '.join(f'{volume:.2f}' for volume in volumes)} dm³"
+    return Finding(len(seen), ok, note)
+
+
+def _volume(workspace: Workspace) -> float:
+    """Volume by counting, [dm³]."""
+    p = generator("volume").uniform(-0.1, 0.1, (20_000, 3))
+    return 8.0 * float(np.mean([workspace.contains(at) for at in p]))
+
+
+def _turned(spec: mujoco.MjSpec) -> None:
+    spec.joint("z").axis = [-1.0, 0.0, 0.0]
+
+
+MUTATIONS = [
+    Mutation(
+        "no-clip",
+        "the device shows any force",
+        ("H-23", "H-45"),
+        lambda: patched(HapticPlant, "_saturate", lambda self, torque, fraction: None),
+    ),
+    Mutation(
+        "away-is-towards",
+        "the device's third axis points away from the operator",
+        ("H-24",),
+        lambda: changed(sys.modules[__name__], "load_robot", lambda whole: lambda name: whole(name).edited(_turned)),
+    ),
+    Mutation(
+        "never-warm",
+        "the device's motors never warm up",
+        ("H-23",),
+        lambda: patched(HapticPlant, "_warm", lambda self, force, now_ns: None),
+    ),
+    Mutation(
+        "round-workspace",
+        "every workspace is an ellipsoid",
+        ("H-23",),
+        lambda: changed(
+            Workspace, "contains", lambda whole: lambda self, p: whole(replace(self, shape="ellipsoid"), p)
+        ),
+    ),
+]

@@ -1,0 +1,295 @@
+"""Whole-body simulator: planar legs, inverse dynamics, centre of gravity, step climbing and bands: H-08 to H-13."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from farhand.control.trajectory.paths import Quintic
+from farhand.robots import load_robot
+from farhand.robots.edits import scale_mass
+from farhand_lab.harness import Figure, Finding, experiment, generator, shared
+from farhand_lab.humanoid.body import bands, body, climb, ground, planar
+from farhand_lab.humanoid.body.bands import AnkleBand, StraightBand, WrappedBand
+from farhand_lab.humanoid.body.body import Load, WholeBody
+from farhand_lab.humanoid.body.climb import HEIGHTS, StepClimb
+from farhand_lab.humanoid.body.ground import Servos
+from farhand_lab.humanoid.body.stepping import FullStep, Postures
+from farhand_lab.mutation import Mutation, patched
+
+Array = np.ndarray
+
+GROUP = "humanoid"
+MOMENTS = np.linspace(0.05, 9.95, 67)
+"""When a climb of ten seconds is looked at, [s]."""
+
+PUBLISHED = (0.0, 0.35, 0.567, 0.783, 1.0)
+"""Ends of the stages, spec 001 §3.6 [S]."""
+
+
+@shared
+def climbed(height: float = 0.050) -> Load:
+    """The load of one climb at all moments."""
+    whole = WholeBody()
+    return whole.along(StepClimb(height).on(whole), MOMENTS)
+
+
+def stencil(function: Callable[[float], Any], t: float, h: float = 1e-3) -> Array:
+    """Derivative by five points."""
+    a, b, c, d = (np.asarray(function(t + k * h)) for k in (-2, -1, 1, 2))
+    return (a - 8.0 * b + 8.0 * c - d) / (12.0 * h)
+
+
+@experiment(
+    "H-08",
+    "Planar inverse kinematics and quintic trajectory",
+    group=GROUP,
+    criterion="round trip < 1e-9; end velocities and accelerations < 1e-9; peak velocity 1.875 Δ/T",
+    source="spec 001 §3.4, §3.5 (thesis 2.1–2.7)",
+)
+def planar_round_trip() -> Finding:
+    """Random planar poses there and back; one quintic's ends and peak."""
+    rng = generator("planar")
+    l1, l2, worst = 0.139, 0.143, 0.0
+    for _ in range(2000):
+        first, second, third = rng.uniform([-3.0, 0.05, -3.0], [3.0, 3.0, 3.0]).tolist()
+        x, y, phi = planar.planar_point(first, second, third, l1, l2)
+        there = planar.planar_point(*planar.planar_angles(x, y, phi, l1, l2), l1, l2)
+        worst = max(worst, float(np.abs(np.array(there) - [x, y, phi]).max()))
+    curve = Quintic([0.2, 0.0, 0.0], [1.4, 0.0, 0.0], 2.5)
+    rows = np.stack([curve.at(t) for t in np.linspace(0.0, 2.5, 2001)])
+    ends = float(np.abs(rows[[0, -1], 1:]).max())
+    peak = float(np.abs(rows[:, 1]).max()) * 2.5 / 1.2
+    ok = worst < 1e-9 and ends < 1e-9 and abs(peak - 1.875) < 1e-6
+    return Finding(worst, ok, f"ends {ends:.1e}, peak {peak:.6f} Δ/T", "m, rad")
+
+
+@experiment(
+    "H-09",
+    "Whole-body model from the mass table",
+    group=GROUP,
+    unit="kg",
+    criterion="total mass 5.964 kg ± 1e-6; inertias positive definite; tree of 25 active joints",
+    source="spec 001 §2.1 (thesis Table 2.1)",
+)
+def mass_table() -> Finding:
+    """Sum, inertias and joints of the model."""
+    robot = body.load_robot("phua")
+    model = robot.pinocchio()
+    mass = sum(inertia.mass for inertia in model.inertias)
+    principal = [np.linalg.eigvalsh(inertia.inertia) for inertia in model.inertias if inertia.mass > 0.0]
+    definite = all(p[0] > 0.0 and p[0] + p[1] >= p[2] - 1e-12 for p in principal)
+    active = int(robot.actuated.sum())
+    note = f"{active} driven joints, {len(principal)} bodies, all inertias possible: {definite}"
+    return Finding(mass, abs(mass - 5.964) < 1e-6 and definite and active == 25, note)
+
+
+def gravity_sum(whole: WholeBody, q: Array) -> Array:
+    """Holding torques as moments of weights about the joints, body by body, [N·m]; the ground holds the other side."""
+    model, data = whole.model, whole.data
+    full = whole.configuration(q)
+    pin.forwardKinematics(model, data, full)
+    J = pin.computeJointJacobians(model, data, full)
+    support = set(model.supports[model.frames[whole.sole].parentJoint])
+    weights = [np.array([0.0, 0.0, -9.81 * inertia.mass]) for inertia in model.inertias]
+    centres = [data.oMi[i].act(inertia.lever) for i, inertia in enumerate(model.inertias)]
+    found = np.zeros(model.nv - 6)
+    for joint in range(2, model.njoints):
+        axis, column = J[3:, model.idx_vs[joint]], model.idx_vs[joint] - 6
+        beyond = set(model.subtrees[joint])
+        grounded = joint in support
+        bodies = [i for i in range(1, model.njoints) if (i in beyond) != grounded]
+        moment = sum((np.cross(centres[i] - data.oMi[joint].translation, weights[i]) for i in bodies), np.zeros(3))
+        found[column] = float(axis @ moment) * (1.0 if grounded else -1.0)
+    return found
+
+
+@experiment(
+    "H-10",
+    "Inverse dynamics: torques and holding torques",
+    group=GROUP,
+    unit="W",
+    criterion="Σ τ q̇ = d/dt (KE + PE) within 1e-6 W; static torque = sum of gravity moments",
+    source="spec 001 §3.6, X-02",
+)
+def inverse_dynamics() -> Finding:
+    """Power balance along a climb of 50 mm, and weights about every joint of random postures."""
+    whole = WholeBody()
+    curve, load = StepClimb(0.050).on(whole), climbed()
+    gap = max(
+        abs(float(stencil(lambda s: whole.at(*curve(s)).energy, float(t))) - float(power))
+        for t, power in zip(MOMENTS[::6], load.power[::6], strict=True)
+    )
+    rng, still = generator("postures"), 0.0
+    for _ in range(20):
+        q = rng.uniform(0.6 * np.maximum(whole.robot.limits.lower[6:], -1.0), 0.6 * whole.robot.limits.upper[6:])
+        still = max(still, float(np.abs(whole.at(q).torque - gravity_sum(whole, q)).max()))
+    return Finding(gap, gap < 1e-6 and still < 1e-9, f"static: {still:.1e} N·m from the sum over bodies")
+
+
+@experiment(
+    "H-11",
+    "Centre of gravity: position, velocity, acceleration",
+    group=GROUP,
+    unit="m/s²",
+    criterion="equals mass-weighted forward kinematics; derivatives match numeric ones to 1e-4",
+    source="spec 001 §3.6 (thesis L1048–1053)",
+)
+def centre_of_gravity() -> Finding:
+    """Along a climb of 50 mm, ten times as fast, so that velocities count."""
+    whole = WholeBody()
+    curve = replace(StepClimb(0.050), duration=1.0).on(whole)
+    apart, speed, growth = 0.0, 0.0, 0.0
+    for t in np.linspace(0.07, 0.93, 19):  # none where two stages meet: there the third derivative jumps
+        load = whole.at(*curve(t))
+        model, data = whole.model, whole.data
+        centres = [data.oMi[i].act(inertia.lever) * inertia.mass for i, inertia in enumerate(model.inertias)]
+        apart = max(apart, float(np.abs(sum(centres) / pin.computeTotalMass(model) - load.cog).max()))
+        h = 2e-4
+        velocity = stencil(lambda s: whole.at(*curve(s)).cog, t, h)
+        acceleration = stencil(lambda s: whole.at(*curve(s)).cog_velocity, t, h)
+        speed = max(speed, float(np.abs(velocity - load.cog_velocity).max()))
+        growth = max(growth, float(np.abs(acceleration - load.cog_acceleration).max()))
+    note = f"position {apart:.1e} m, velocity {speed:.1e} m/s"
+    return Finding(growth, apart < 1e-9 and speed < 1e-4 and growth < 1e-4, note)
+
+
+@experiment(
+    "H-12",
+    "Step climbing, first half, for five heights",
+    group=GROUP,
+    unit="N·m",
+    criterion="25…125 mm feasible within Table 1.2; stages at 35/56.7/78.3 %; foot at h ± 0.5 mm; "
+    "free-leg torque within ±2 N·m at 50 mm",
+    source="spec 001 §3.6, X-01, E-14; static estimate of the spec 1.1 N·m",
+)
+def step_climb() -> Finding:
+    """Joint ranges, stage ends, landing height, and the free leg's torques."""
+    whole = WholeBody()
+    lower, upper = whole.robot.limits.lower[6:] - 1e-9, whole.robot.limits.upper[6:] + 1e-9
+    fits, lands, rests = True, 0.0, 0.0
+    sole = whole.model.getFrameId("left_sole", pin.FrameType.OP_FRAME)
+    for height in HEIGHTS:
+        curve = StepClimb(height).on(whole)
+        angles = np.stack([curve(t)[0] for t in MOMENTS])
+        fits &= bool((angles >= lower).all() and (angles <= upper).all())
+        pin.framesForwardKinematics(whole.model, whole.data, whole.configuration(curve(10.0)[0]))
+        lands = max(lands, abs(float(whole.data.oMf[sole].translation[2]) - height))
+        rests = max(rests, *(float(np.abs(curve(10.0 * share)[1]).max()) for share in PUBLISHED))
+    load = climbed()
+    free = float(np.abs(load.torque[:, [whole.index(f"left_{j}") for j in JOINTS]]).max())
+    knee = load.torque[:, whole.index("right_knee")]
+    off = 1e3 * (float(load.cop[:, 1].min()) + 0.045)
+    note = (
+        f"landing within {1e3 * lands:.3f} mm; support knee {knee.min():.2f} N·m, beyond one bare servo (2.35 N·m); "
+        f"the welded foot hides that the pressure lies {off:.0f} mm beside its middle, outside a sole of ±25 mm"
+    )
+    ok = fits and lands < 5e-4 and rests < 1e-9 and free < 2.0
+    return Finding(free, ok, note, figures=(Figure("Torques of a climb of 50 mm", torque_figure),))
+
+
+JOINTS = ("hip_flexion", "knee", "ankle_flexion")
+
+
+def torque_figure() -> Any:
+    """Torques of both legs over time."""
+    from matplotlib.figure import Figure as Plot
+
+    whole, load = WholeBody(), climbed()
+    figure = Plot(figsize=(7.0, 3.2), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for ax, side, title in zip(axes, ("left", "right"), ("free leg", "support leg"), strict=True):
+        for joint in JOINTS:
+            ax.plot(MOMENTS, load.torque[:, whole.index(f"{side}_{joint}")], label=joint.replace("_", " "))
+        ax.set(title=title, xlabel="time [s]", ylabel="torque [N·m]")
+        ax.legend(fontsize="small")
+    return figure
+
+
+@experiment(
+    "H-12b",
+    "Full step with ground contact (beyond the source)",
+    group=GROUP,
+    unit="mm",
+    criterion="both soles end on a step of 50 mm ± 1 mm within rated torques, bands helping, without a fall",
+    source="issue: a full step with real ground contact in MuJoCo; the source has no contact",
+)
+def full_step() -> Finding:
+    """PHUA climbs a step in MuJoCo: floor and step only push and rub, servos saturate at their ratings."""
+    seen = ground.walk(FullStep(0.050), Servos(limited=True, bands=True))
+    height = 1e3 * float(seen.soles[-1, :, 2].min())
+    stands = seen.fell is None and bool((seen.force[-1] > 15.0).all())
+    peaks = f"knee {seen.peak('knee'):.2f}, ankle {seen.peak('ankle_flexion'):.2f} N·m"
+    note = f"{peaks}; a step of 62.5 mm ends in a fall: the rear leg is too short"
+    if seen.fell is not None:
+        note = f"it fell after {seen.fell:.1f} s"
+    return Finding(height, stands and abs(height - 50.0) < 1.0, note)
+
+
+@experiment(
+    "H-13",
+    "Parallel springs at ankle and knee",
+    group=GROUP,
+    unit="N·m",
+    criterion="ankle spring reduces peak ankle torque; wrapped knee band monotonic; straight one shows the defect",
+    source="spec 001 §3.6, X-03; stiffness and pretension assumed",
+)
+def springs() -> Finding:
+    """Support leg of a climb of 50 mm with and without bands, and both knee models over their range."""
+    ankle, knee = (climb_column(f"right_{joint}") for joint in ("ankle_flexion", "knee"))
+    helped = [q_torque + AnkleBand().torque(q) for q, q_torque in zip(*ankle, strict=True)]
+    plain = [q_torque + AnkleBand(pretension=0.0).torque(q) for q, q_torque in zip(*ankle, strict=True)]
+    wrapped, straight = bands.WrappedBand(), StraightBand()
+    angles = np.radians(np.linspace(0.0, 130.0, 131))
+    rising = np.diff([wrapped.torque(q) for q in angles])
+    slackening = np.diff([straight.stretch(q) for q in angles])
+    defect = bool((slackening <= 0.0).all()) and max(straight.torque(q) for q in angles) <= 0.0
+    before, after = (float(np.abs(v).max()) for v in (ankle[1], helped))
+    knee_after = float(np.abs([t + wrapped.torque(q) for q, t in zip(*knee, strict=True)]).max())
+    note = (
+        f"ankle {before:.2f} N·m without a band, {np.abs(plain).max():.2f} with one that is slack at home; "
+        f"knee {np.abs(knee[1]).max():.2f} to {knee_after:.2f} N·m; the straight band unloads and pulls the knee in"
+    )
+    return Finding(after, after < before and bool((rising > 0.0).all()) and defect, note)
+
+
+def climb_column(joint: str) -> tuple[Array, Array]:
+    """Angles [rad] and torques [N·m] of one joint along the climb."""
+    whole = WholeBody()
+    curve, column = StepClimb(0.050).on(whole), whole.index(joint)
+    return np.array([curve(t)[0][column] for t in MOMENTS]), climbed().torque[:, column]
+
+
+def _wrong_planar(x: float, y: float, phi: float, l1: float, l2: float, sign: float = 1.0) -> planar.Angles:
+    first, second, third = _right_planar(x, y, phi, l1, l2, sign)
+    return first, second, third + 2.0 * second
+
+
+_right_planar = planar.planar_angles
+
+
+def _heavier() -> AbstractContextManager[object]:
+    return patched(body, "load_robot", lambda name: load_robot(name).edited(scale_mass(1.01)))
+
+
+MUTATIONS = [
+    Mutation("planar-orientation", "the last planar angle counts the second with the wrong sign", ("H-08",),
+             lambda: patched(planar, "planar_angles", _wrong_planar)),
+    Mutation("heavier-body", "every mass is 1 % too large", ("H-09",), _heavier),
+    Mutation("no-ground", "the ground carries nothing", ("H-10",),
+             lambda: patched(WholeBody, "_carried", staticmethod(lambda rest, foot: np.zeros(rest.shape[1])))),
+    Mutation("no-drift", "the base's acceleration leaves out J̇ v", ("H-11",),
+             lambda: patched(WholeBody, "_drift", lambda self: np.zeros(6))),
+    Mutation("equal-stages", "the four stages last equally long", ("H-12",),
+             lambda: patched(climb, "STAGES", (0.0, 0.25, 0.5, 0.75, 1.0))),
+    Mutation("straight-knee-band", "the knee's band runs straight instead of round its pulley", ("H-13",),
+             lambda: patched(WrappedBand, "torque", lambda self, q: StraightBand().torque(q))),
+    Mutation("frozen-plan", "the servos keep the first posture", ("H-12b",),
+             lambda: patched(Postures, "joints", lambda self, t: self.q[0, 7:])),
+]  # fmt: skip
+"""Parts broken on purpose."""

@@ -1,0 +1,120 @@
+"""The mutation check: parts broken on purpose must flip the verdict of the experiments that watch them.
+
+A reproduction that still passes with a sign flipped or a term missing proves nothing. Each rig's module lists its
+mutations as ``MUTATIONS``; each names the ids that must notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from farhand.errors import FarhandError, UnknownName
+from farhand_lab import harness
+from farhand_lab.harness import Experiment, Progress, Verdict
+
+NUMERICAL_FAILURES = (FarhandError, ArithmeticError, np.linalg.LinAlgError)
+"""A broken part may well make the numbers blow up; that counts as noticed. A programming error does not."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One part broken on purpose.
+
+    Attributes:
+        name: short name, such as ``"flip-constraint-sign"``.
+        breaks: what is wrong while it is applied, in one sentence.
+        watched: ids whose verdict must flip.
+        apply: returns a context manager inside which the part is broken; see :func:`patched`.
+    """
+
+    name: str
+    breaks: str
+    watched: tuple[str, ...]
+    apply: Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True)
+class MutationResult:
+    """What a mutation did to the verdicts.
+
+    Attributes:
+        name: the mutation.
+        ids: the ids that watch it.
+        flipped: whether each of them went from ``pass`` or ``corrected`` to ``differs``.
+        before: verdicts by id with all parts whole.
+        after: verdicts by id with the part broken.
+        breaks: what the mutation breaks.
+    """
+
+    name: str
+    ids: tuple[str, ...]
+    flipped: bool
+    before: Mapping[str, Verdict]
+    after: Mapping[str, Verdict]
+    breaks: str = ""
+
+
+def patched(target: object, attribute: str, new: object) -> AbstractContextManager[object]:
+    """Replace an attribute of a class, module or object while the context lasts.
+
+    A function imported by name is bound in the importing module: patch it there.
+    """
+    return mock.patch.object(target, attribute, new)
+
+
+@contextmanager
+def changed(target: Any, name: str, change: Callable[[Any], Any]) -> Iterator[None]:
+    """Replace an attribute by ``change(original)``, the original taken when it is applied, so that it may be again."""
+    with patched(target, name, change(getattr(target, name))):
+        yield
+
+
+def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> list[MutationResult]:
+    """Apply each mutation of a rig in turn and see whether the ids that watch it notice.
+
+    Args:
+        group: the rig, such as ``"dual-arm"``.
+        progress: called with the mutations done, their number and the name of the next.
+        seed: of every random number, as in :func:`~farhand_lab.harness.run`.
+
+    Raises:
+        UnknownName: no such rig, or a mutation watches an id that does not exist.
+    """
+    mutations: list[Mutation] = getattr(harness.module_of(group), "MUTATIONS", [])
+    known = {item.id: item for item in harness.experiments_of(group)}
+    for id in (id for mutation in mutations for id in mutation.watched):
+        if id not in known:
+            raise UnknownName(f"experiment of {group}", id, known)
+    with harness.seeded(seed):
+        whole = _verdicts([item for id, item in known.items() if any(id in m.watched for m in mutations)])
+        results = []
+        for done, mutation in enumerate(mutations):
+            if progress:
+                progress(done, len(mutations), mutation.name)
+            results.append(_check(mutation, known, whole))
+    if progress:
+        progress(len(mutations), len(mutations), "")
+    return results
+
+
+def _check(mutation: Mutation, known: Mapping[str, Experiment], whole: Mapping[str, Verdict]) -> MutationResult:
+    with mutation.apply():
+        after = _verdicts([known[id] for id in mutation.watched])
+    before = {id: whole[id] for id in mutation.watched}
+    flipped = bool(before) and all(before[id] != "differs" and after[id] == "differs" for id in before)
+    return MutationResult(mutation.name, mutation.watched, flipped, before, after, mutation.breaks)
+
+
+def _verdicts(items: list[Experiment]) -> dict[str, Verdict]:
+    """Run afresh, and leave nothing behind that was measured with a broken part."""
+    harness.clear_shared()
+    try:
+        return {entry.id: entry.verdict for entry in harness.measure(items, failures=NUMERICAL_FAILURES)}
+    finally:
+        harness.clear_shared()

@@ -1,0 +1,61 @@
+"""Trial: one run of a rig for an experiment, and what is left of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from farhand.plants.wrappers.faulty import FaultyPlant
+from farhand.rigs import Options, Rig, build_rig
+
+Array = np.ndarray
+
+QUIET: tuple[tuple[str, object], ...] = tuple(
+    (f"{side}.plant.{noise}", 0.0) for side in ("leader", "follower") for noise in ("force_noise", "torque_noise")
+)
+"""Settings that silence the sensors of a rig with a leader and a follower."""
+
+
+@dataclass
+class Run:
+    """What is left of a run: its signals by stream and channel, its metrics and its rig (closed)."""
+
+    rig: Rig
+    metrics: dict[str, dict[str, object]]
+
+    def value(self, name: str) -> float:
+        """A metric's number."""
+        value = self.metrics[name]["value"]
+        assert isinstance(value, float)
+        return value
+
+    def times(self, stream: str) -> Array:
+        """Times of a stream, [s]."""
+        return self.rig.metrics.history.times(stream)
+
+    def signal(self, stream: str, channel: str) -> Array:
+        """A channel's values, one row per record."""
+        return self.rig.metrics.history.signal(stream, channel)
+
+
+def run(rig: Rig, seconds: float | None = None, *commands: str) -> Run:
+    """Run a rig for ``seconds`` (its scenario's by default) with commands such as ``"4.2:engage"``, and close it."""
+    for command in commands:
+        rig.session.commands.post_text(command)
+    rig.session.run(seconds or rig.scenario.seconds, rig.metrics.pull)
+    result = Run(rig, rig.metrics.result())
+    rig.close()
+    return result
+
+
+def spoiled(rig: Rig, station: str, fault: str, from_s: float) -> Rig:
+    """The rig with a plant that goes wrong at ``from_s`` [s]."""
+    found = next(s for s in rig.session.stations if s.name == station)
+    found.plant = FaultyPlant(found.plant, fault, round(from_s * 1e9))
+    return rig
+
+
+def dual_arm(law: str, scenario: str, *settings: tuple[str, object], **options: float) -> Rig:
+    """The dual-arm rig with silent sensors."""
+    return build_rig("dual-arm", Options(law=law, scenario=scenario, settings=[*QUIET, *settings], **options))  # type: ignore[arg-type]

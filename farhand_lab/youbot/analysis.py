@@ -1,0 +1,349 @@
+"""The teleoperator as a two-port, task metrics and human factors: Y-51, Y-52, Y-53 and Y-55."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from farhand.analysis import two_port
+from farhand.analysis.two_port import HybridMatrix, Signals, hybrid_from, hybrid_of, static_hybrid_of
+from farhand.mapping.pen import PenMapping
+from farhand_lab.harness import Figure, Finding, experiment, shared
+from farhand_lab.mutation import Mutation, patched
+from farhand_lab.youbot import human_factors
+from farhand_lab.youbot.bench import HAND, PEN_DAMPING, PEN_MASS, TICK, TOOL_DAMPING, TOOL_MASS
+from farhand_lab.youbot.geometric_spring import GeometricSpring
+from farhand_lab.youbot.human_factors import Display
+from farhand_lab.youbot.task_metrics import TaskResult, judge_task
+from farhand_lab.youbot.transparency import (
+    bandwidth,
+    felt_impedance,
+    fidelity,
+    force_tracking_error,
+    free_motion,
+    hard_contact,
+    position_tracking_error,
+    scaling_product,
+    transparency,
+)
+
+Array = np.ndarray
+
+GROUP = "youbot"
+KT, KF = 700.0, 10.0  # [N/m], [-]
+STIFFNESSES = np.array([70.0, 700.0, 7000.0, 24_200.0])  # of the published table [N/m]
+PUBLISHED_T = np.array([0.0909, 0.0500, 0.00909, 0.00281])
+FREQUENCIES = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0])  # [Hz]
+EYE = np.eye(3)
+
+
+class BridgeTwoPort:
+    """The bridge and the spring at 1 kHz along one axis, with the pen's mass before and the tool's behind them.
+
+    Robot axes: a hand that moves by +x moves the pen by −x in the device's axes.
+
+    Args:
+        environment: stiffness that the tool pulls at, beside the force it is pushed with, [N/m].
+        axis: along which it is shaken.
+    """
+
+    def __init__(self, environment: float = 0.0, axis: int = 0) -> None:
+        self._environment, self._axis, self._along = environment, axis, EYE[axis]
+
+    def respond(self, position_hand: Array, force_environment: Array, dt: float) -> tuple[Array, Array]:
+        """F_h and x_e for x_h and F_e, all along the axis, from rest."""
+        velocity = np.gradient(position_hand, dt)
+        own = PEN_MASS * np.gradient(velocity, dt) + PEN_DAMPING * velocity
+        felt, moved = self._couple(position_hand, force_environment, dt)
+        return own + felt, moved
+
+    def _couple(self, position: Array, force: Array, dt: float) -> tuple[Array, Array]:
+        mapping, spring = PenMapping(), GeometricSpring(KT)
+        sign = mapping.matrix[self._axis, self._axis]
+        mapping.capture(np.zeros(3), EYE, mapping.start, EYE)
+        tool, speed, out = mapping.start.copy(), 0.0, np.zeros(6)
+        felt, moved = np.zeros(len(position)), np.zeros(len(position))
+        for k, (x, push) in enumerate(zip(position.tolist(), force.tolist(), strict=True)):
+            mapping.forward(sign * x * self._along, EYE, np.zeros(6), dt)
+            wrench = spring.wrench(mapping.position, EYE, tool, EYE)
+            mapping.back(wrench, out)
+            felt[k], moved[k] = sign * out[self._axis], tool[self._axis] - mapping.start[self._axis]
+            push += self._environment * moved[k]
+            speed += dt * (wrench[self._axis] - TOOL_DAMPING * speed - push) / TOOL_MASS
+            tool[self._axis] += dt * speed
+        return felt, moved
+
+
+def _felt_slope(environment: float, travel: float = 0.01) -> float:
+    """Static F_h over x_h, by moving the hand against an environment and waiting, [N/m]."""
+    rise = np.minimum(TICK * np.arange(2000) / 0.5, 1.0)
+    felt, _ = BridgeTwoPort(environment).respond(travel * rise, np.zeros(2000), TICK)
+    return float(felt[-100:].mean()) / travel
+
+
+@shared
+def static_matrix() -> HybridMatrix:
+    """By holding a motion and a force."""
+    return static_hybrid_of(BridgeTwoPort(), settle=4.0)
+
+
+@shared
+def matrix() -> HybridMatrix:
+    """By shaking."""
+    return hybrid_of(BridgeTwoPort(), FREQUENCIES, motion=0.03, force=2.0, settle=3.0)
+
+
+def exact(frequency: Array) -> Array:
+    """The matrix of the continuous model of spec 000 §3.19, n × 2 × 2."""
+    s = 2j * np.pi * np.asarray(frequency)
+    tool = TOOL_MASS * s * s + TOOL_DAMPING * s
+    h = np.zeros((len(s), 2, 2), complex)
+    h[:, 1, 0], h[:, 1, 1] = KT / (KT + tool), -1.0 / (KT + tool)
+    h[:, 0, 0] = PEN_MASS * s * s + PEN_DAMPING * s + KT / KF * (1.0 - h[:, 1, 0])
+    h[:, 0, 1] = -KT / KF * h[:, 1, 1]
+    return h
+
+
+def _relative(found: Array, expected: Array) -> float:
+    """Largest error of any entry, relative to its own size over all frequencies."""
+    return float((np.abs(found - expected) / np.abs(expected).max(axis=0)).max())
+
+
+@experiment(
+    "Y-51",
+    "Two-port matrix from simulation",
+    group=GROUP,
+    unit="%",
+    criterion="matches the analytic static values of §3.19 within 1 %",
+    source="thesis L1700–1729 (equation lost); h = [0, 1/kf; 1, −1/kt] derived",
+)
+def two_port_matrix() -> Finding:
+    """Static; then over frequency against the continuous model; then from two runs that end in unlike environments."""
+    h = static_matrix().h[0].real
+    wanted = np.array([[0.0, 1.0 / KF], [1.0, -1.0 / KT]])
+    scale = np.array([[KT / KF, 1.0 / KF], [1.0, 1.0 / KT]])
+    error = float((np.abs(h - wanted) / scale).max())
+    dynamic = _relative(matrix().h, exact(FREQUENCIES))
+    runs = _relative(_from_environments().h, exact(FREQUENCIES))
+    lossy, lossless = matrix().passivity_margin().min(), _worsened().passivity_margin().min()
+    ok = error <= 0.01 and dynamic < 0.05 and runs < 0.05 and lossy > -1e-3 and lossless < -0.01
+    note = (
+        f"h = [{h[0, 0]:.1e}, {h[0, 1]:.5f}; {h[1, 0]:.5f}, {h[1, 1]:.3e}]; 0.5–8 Hz within {dynamic:.1%} of the "
+        f"continuous model, from two runs with unlike environments within {runs:.1%}; Llewellyn {lossy:+.3f}, with "
+        f"10 ms of delay each way {lossless:+.3f}"
+    )
+    return Finding(100.0 * error, ok, note)
+
+
+def _from_environments() -> HybridMatrix:
+    """The matrix from two runs in which the tool pulls at a soft and at a stiff spring."""
+    times = TICK * np.arange(round(7.0 / TICK))
+    x_h = two_port.multisine(FREQUENCIES, 0.003, times)
+    runs = []
+    for stiffness in (200.0, 2000.0):
+        felt, moved = BridgeTwoPort(stiffness).respond(x_h, np.zeros(len(times)), TICK)
+        runs.append(Signals(x_h, felt, moved, stiffness * moved, TICK).after(3.0))
+    return hybrid_from(runs, FREQUENCIES)
+
+
+def _worsened() -> HybridMatrix:
+    """The same matrix with 10 ms of delay in both directions, which no passive two-port has."""
+    found, late = matrix(), np.exp(-2j * np.pi * FREQUENCIES * 0.01)
+    h = found.h.copy()
+    h[:, 0, 1] *= late
+    h[:, 1, 0] *= late
+    return HybridMatrix(found.frequency, h)
+
+
+@experiment(
+    "Y-52",
+    "Tracking, bandwidth, scaling, impedance, transparency, fidelity",
+    group=GROUP,
+    unit="%",
+    criterion="static T = 0.0909 / 0.0500 / 0.00909 / 0.00281 ± 1 %",
+    source="thesis L1809–1882; T derived (spec 000 §3.19)",
+)
+def performance_measures() -> Finding:
+    """From the static matrix; the felt impedance also by moving a hand against each environment."""
+    static, dynamic = static_matrix(), matrix()
+    T = np.array([transparency(static, Z)[0].real for Z in STIFFNESSES])
+    Z_h = np.array([felt_impedance(static, Z)[0].real for Z in STIFFNESSES])
+    direct = np.array([_felt_slope(Z) for Z in STIFFNESSES])
+    stiffer = np.array([felt_impedance(static, 1.001 * Z)[0].real for Z in STIFFNESSES])
+    slopes, told = (stiffer - Z_h) / (1e-3 * STIFFNESSES), np.array([fidelity(static, Z)[0].real for Z in STIFFNESSES])
+    error = float(np.abs(T / (KT / (KF * (KT + STIFFNESSES))) - 1.0).max())
+    table = float(np.abs(T / PUBLISHED_T - 1.0).max())
+    agree = max(float(np.abs(Z_h / direct - 1.0).max()), float(np.abs(slopes / told - 1.0).max()))
+    track, push = position_tracking_error(static)[0], force_tracking_error(static, KF)[0]
+    band, pressed = bandwidth(FREQUENCIES, free_motion(dynamic)), 1.0 / abs(hard_contact(static)[0])
+    ok = max(error, table) <= 0.01 and agree < 0.01 and track < 1e-3 and push < 1e-3 and abs(pressed * KF - 1.0) < 0.01
+    note = (
+        f"T = {', '.join(f'{t:.4g}' for t in T)}; Z_h = {', '.join(f'{z:.4g}' for z in Z_h)} N/m; position bandwidth "
+        f"{band:.2f} Hz; scaling product {scaling_product(1.0, 1.0 / KF):g}; fidelity {told[0]:.3g} … {told[-1]:.2g}"
+    )
+    return Finding(100.0 * table, ok, note, figures=(Figure("Felt impedance over frequency", _draw),))
+
+
+def _draw():
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=(7, 3.5), layout="constrained")
+    axes = figure.subplots()
+    for stiffness in STIFFNESSES:
+        felt = felt_impedance(matrix(), stiffness)
+        axes.loglog(FREQUENCIES, np.abs(felt), marker=".", label=f"{stiffness:g} N/m touched")
+    axes.loglog(FREQUENCIES, np.abs(matrix().h[:, 0, 0]), "k--", label="nothing touched")
+    axes.set(xlabel="frequency [Hz]", ylabel="|F_h / x_h| [N/m]", title="What the hand feels of four environments")
+    axes.legend()
+    return figure
+
+
+@shared
+def contact_task(speed: float) -> tuple[Array, Array, Array]:
+    """A hand leads the tool 30 mm on, 10 mm into a wall of 24 200 N/m, and back to 5 mm before it: t, tool, force."""
+    wall, stiffness, goal = 0.020, 24_200.0, 0.015
+    n, turn = round(6.0 / TICK), 0.030 / speed
+    x = v = tool = rate = 0.0
+    rows = []
+    for k in range(n):
+        t = TICK * k
+        intended = min(speed * t, 0.030) if t < turn + 0.5 else max(0.030 - speed * (t - turn - 0.5), goal)
+        push = KT * (x - tool)
+        contact = max(stiffness * (tool - wall) + 20.0 * rate, 0.0) if tool > wall else 0.0
+        v += TICK * (HAND[1] * (intended - x) - HAND[0] * v - PEN_DAMPING * v - push / KF) / (1.0 + PEN_MASS)
+        x += TICK * v
+        rate += TICK * (push - TOOL_DAMPING * rate - contact) / TOOL_MASS
+        tool += TICK * rate
+        rows.append((t, tool, contact))
+    t, tools, forces = np.array(rows).T
+    return t, tools[:, None], forces[:, None]
+
+
+def _judged(speed: float) -> TaskResult:
+    return judge_task(*contact_task(speed), np.array([0.015]), 5e-4)
+
+
+@experiment(
+    "Y-53",
+    "Task metrics",
+    group=GROUP,
+    unit="s",
+    criterion="completion time, largest force and Σ force² reported per run",
+    source="thesis L1884–1900; no numbers published",
+)
+def task_metrics() -> Finding:
+    """A signal whose metrics are known in closed form, then the same contact task at three speeds of the hand."""
+    t = np.linspace(0.0, 4.0, 4001)
+    position, force = np.exp(-t)[:, None], (3.0 * np.sin(np.pi * t / 4.0))[:, None]
+    known = judge_task(t, position, force, np.zeros(1), 0.1)
+    closed = abs(known.completion_time - np.log(10.0)) < 2e-3 and abs(known.largest_force - 3.0) < 1e-6
+    closed &= abs(known.squared_force_time - 18.0) < 1e-3 and abs(known.squared_force_sum * 1e-3 - 18.0) < 0.02
+    passing = judge_task(t, np.cos(4.0 * np.pi * t)[:, None], force, np.zeros(1), 0.1)  # through the goal, never there
+    runs = {speed: _judged(speed) for speed in (0.02, 0.05, 0.1)}
+    times = [run.completion_time for run in runs.values()]
+    pressed = all(run.completed and run.largest_force > 1.0 for run in runs.values())
+    sensible = pressed and times == sorted(times, reverse=True)
+    note = "; ".join(
+        f"hand at {speed:g} m/s: {run.completion_time:.2f} s, {run.largest_force:.2f} N, "
+        f"{run.squared_force_sum:.3g} N², {run.squared_force_time:.3g} N²·s"
+        for speed, run in runs.items()
+    )
+    return Finding(times[1], closed and sensible and not passing.completed, note)
+
+
+@experiment(
+    "Y-55",
+    "Human-factor checker",
+    group=GROUP,
+    unit="%",
+    criterion="reports the hard-wall shortfall 70 vs 24 200 N/m (0.29 %), resolution and bandwidth verdicts",
+    source="thesis L1971–2035",
+)
+def human_factor_report() -> Finding:
+    """The bridge as measured: wall from the static matrix, bandwidths from the shaken one, resolution of the pen.
+
+    Each verdict must be that of the closed forms beside the published thresholds, whatever it is.
+    """
+    wall = float(felt_impedance(static_matrix(), 1e9)[0].real)
+    position_step = 1e-5  # of the pen, better than 0.01 mm (data sheet, unverified) [m]
+    display = Display(
+        wall_stiffness=wall,
+        force_resolution=wall * position_step,
+        largest_force=12.0,
+        force_bandwidth=bandwidth(FREQUENCIES, hard_contact(matrix())),
+        motion_bandwidth=bandwidth(FREQUENCIES, free_motion(matrix())),
+        rate=1.0 / TICK,
+    )
+    judged = {judgement.name: judgement for judgement in human_factors.check(display)}
+    share = 100.0 * judged["hard-wall stiffness"].share
+    verdicts = {name: judgement.ok for name, judgement in judged.items()}
+    wanted = _expected_verdicts(position_step)
+    unknown = all(judgement.ok is None for judgement in human_factors.check(Display()))
+    ideal = Display(3e4, 0.01, 20.0, 30.0, 12.0, 4000.0)
+    good = all(judgement.ok for judgement in human_factors.check(ideal))
+    ok = abs(share - 100.0 * 70.0 / 24_200.0) < 0.003 and verdicts == wanted and unknown and good
+    note = "; ".join(map(str, judged.values()))
+    return Finding(share, ok, f"{note}; bandwidths are those of {TOOL_MASS:g} kg and ζ = 0.7 at the tool, assumed")
+
+
+def _expected_verdicts(position_step: float) -> dict[str, bool]:
+    """What the closed forms of the bridge say beside the published thresholds (spec 000 §3.20)."""
+    fine = np.linspace(0.01, 40.0, 40_000)
+    h = HybridMatrix(fine, exact(fine))
+    return {
+        "hard-wall stiffness": KT / KF >= 24_200.0,
+        "force resolution": KT / KF * position_step <= 0.36,
+        "force range": bool(12.0 >= 16.5),
+        "force bandwidth": bool(bandwidth(fine, hard_contact(h)) >= 20.0),
+        "motion bandwidth": bool(bandwidth(fine, free_motion(h)) >= 10.0),
+        "vibration bandwidth": bool(0.5 / TICK >= 1000.0),
+    }
+
+
+_back = PenMapping.back
+
+
+def _strong(self: PenMapping, wrench_b, out) -> None:
+    _back(self, wrench_b, out)
+    out *= 1.05
+
+
+def _weak_spring(self: GeometricSpring, p_set, R_set, p, R):
+    return np.concatenate([0.95 * self.stiffness * (p_set - p), np.zeros(3)])
+
+
+def _first_arrival(times, position, force, goal, tolerance):
+    near = np.flatnonzero(np.linalg.norm(position - goal, axis=1) <= tolerance)
+    squared = (force**2).sum(axis=1)
+    done = float(times[near[0]]) if len(near) else np.inf
+    return TaskResult(done, float(squared.max()) ** 0.5, float(squared.sum()), float(np.trapezoid(squared, times)))
+
+
+def _lenient(display):
+    return [human_factors.Judgement("hard-wall stiffness", display.wall_stiffness, 2420.0, "N/m", False)]
+
+
+MUTATIONS = [
+    Mutation(
+        "strong feedback",
+        "5 % too much force comes back",
+        ("Y-51", "Y-52"),
+        lambda: patched(PenMapping, "back", _strong),
+    ),
+    Mutation(
+        "weak spring",
+        "5 % too soft",
+        ("Y-51", "Y-52", "Y-55"),
+        lambda: patched(GeometricSpring, "wrench", _weak_spring),
+    ),
+    Mutation(
+        "first arrival",
+        "passing through the goal counts as there",
+        ("Y-53",),
+        lambda: patched(sys.modules[__name__], "judge_task", _first_arrival),
+    ),
+    Mutation(
+        "wrong wall", "the wall's threshold is N/cm", ("Y-55",), lambda: patched(human_factors, "check", _lenient)
+    ),
+]

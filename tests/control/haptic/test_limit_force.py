@@ -1,0 +1,59 @@
+"""Limit and contact force: smooth where they should be, never pulling, and refused where no law exists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from farhand.control.haptic.limit_force import ContactForce, LimitForce
+from farhand.errors import BadValue
+from farhand.parameters import assign
+
+
+@given(zone=st.floats(1e-3, 0.05), peak=st.floats(0.1, 10.0))
+def test_a_limit_pushes_more_the_nearer_one_comes_and_never_pulls(zone: float, peak: float) -> None:
+    """Zero at the edge of its zone with zero slope, its peak at the limit, more beyond."""
+    law = LimitForce(zone, peak)
+    force = law.magnitude(np.linspace(-zone, 2.0 * zone, 301))
+    assert (np.diff(force) <= 1e-12).all() and (force >= 0.0).all()
+    assert law.magnitude(zone) == 0.0 and law.magnitude(0.0) == pytest.approx(peak)
+    assert law.magnitude(zone * (1 - 1e-4)) < 1e-6 * peak
+    slope = (law.magnitude(0.5 * zone - 1e-6 * zone) - law.magnitude(0.5 * zone + 1e-6 * zone)) / (2e-6 * zone)
+    assert slope == pytest.approx(1.5 * peak / zone, rel=1e-6)
+
+
+def test_the_energy_of_the_zone_is_half_its_peak_times_its_width() -> None:
+    """What a hand must spend to reach the limit."""
+    law = LimitForce(0.030, 3.3)
+    s = np.linspace(0.0, 0.030, 20_001)
+    assert np.trapezoid(law.magnitude(s), s) == pytest.approx(0.5 * 3.3 * 0.030, rel=1e-6)
+
+
+@given(peak=st.floats(2.3, 8.0), approach=st.floats(0.0, 0.15))
+def test_a_contact_is_continuous_and_falls_by_a_newton_per_millimetre_halfway(peak: float, approach: float) -> None:
+    """Whenever the law exists."""
+    law = ContactForce(peak=peak, approach=approach)
+    for s in (0.0, law.margin * law.zone, law.zone):
+        assert float(law.magnitude(s - 1e-9)) == pytest.approx(float(law.magnitude(s + 1e-9)), abs=1e-4)
+    half = 0.5 * law.margin * law.zone
+    slope = float(law.magnitude(half + 1e-7) - law.magnitude(half - 1e-7)) / 2e-4
+    assert slope == pytest.approx(-1.0, abs=1e-3)
+    assert np.isfinite(law.magnitude(np.linspace(-1.0, 1.0, 101))).all()
+
+
+@pytest.mark.parametrize("settings", [{"approach": 10.0}, {"peak": 1.0}, {"zone": 0.2, "peak": 1.5}])
+def test_settings_without_a_law_are_refused_with_what_would_do(settings: dict[str, float]) -> None:
+    """The stated γ = 10 among them."""
+    with pytest.raises(BadValue, match="must be"):
+        ContactForce(**settings)
+
+
+def test_a_refused_change_leaves_the_law_as_it_was() -> None:
+    """Through the parameters."""
+    law = ContactForce()
+    before = float(law.magnitude(0.004))
+    with pytest.raises(BadValue):
+        assign({"contact": law}, "contact.approach", 9.0)
+    assert float(law.magnitude(0.004)) == before

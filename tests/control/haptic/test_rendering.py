@@ -1,0 +1,44 @@
+"""Rendering: both ways of making a force give the wanted one at rest; each has its own fault in motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.control.haptic.impedance import DirectForce, Rendering
+
+WANTED = np.array([10.0, -5.0, 2.0, 0.5, 0.0, -0.3])
+HERE = np.zeros(3), np.eye(3), np.zeros(6)
+MS = 1_000_000
+
+
+@pytest.mark.parametrize("mode", ["direct", "springs"])
+def test_at_rest_the_hand_gets_what_is_wanted(mode):
+    """In every axis."""
+    np.testing.assert_allclose(Rendering(mode=mode).wrench(WANTED, *HERE, 0, 1e-3), WANTED, atol=1e-9)
+
+
+def test_springs_are_set_anew_only_at_their_rate():
+    """A hand at 0.25 m/s against 10 N: the force is off by v T/Δx, 7 % at 350 Hz, and right after each update."""
+    rendering, wanted = Rendering(mode="springs"), np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    felt = np.array(
+        [
+            rendering.wrench(wanted, np.array([-0.25e-4 * k, 0.0, 0.0]), np.eye(3), np.zeros(6), k * MS // 10, 1e-4)[0]
+            for k in range(2000)
+        ]
+    )
+    assert felt.min() == pytest.approx(10.0, abs=0.03)
+    assert felt.max() == pytest.approx(10.7, abs=0.1)
+    assert (np.diff(felt) < -0.3).sum() == pytest.approx(0.2 * 350, abs=2)
+
+
+def test_a_direct_force_with_the_published_fault_drops_out_when_it_changes():
+    """The springs never do."""
+    faulty, springs = Rendering(direct=DirectForce(gap=0.003)), Rendering(mode="springs")
+    dropped = [0, 0]
+    for k in range(100):
+        wanted = np.array([16.0 + 0.05 * (k // 10), 0.0, 0.0, 0.0, 0.0, 0.0])
+        for which, rendering in enumerate((faulty, springs)):
+            dropped[which] += rendering.wrench(wanted, *HERE, k * MS, 1e-3)[0] == 0.0
+    assert dropped[0] >= 20
+    assert dropped[1] == 0

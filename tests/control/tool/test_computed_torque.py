@@ -1,0 +1,138 @@
+"""Computed torque: an exact model follows exactly, loads are cancelled, and no change of a setting is felt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.arm import Arm
+from farhand.control.controller import Asked
+from farhand.control.tool.computed_torque import ComputedTorque
+from farhand.control.tool.pose_loop import PoseLoop
+from farhand.loop.station import Station
+from farhand.loop.telemetry import Telemetry
+from farhand.mapping.ik import Solver
+from farhand.parameters import assign
+from farhand.plants import SimulatedPlant
+from farhand.plants.wrappers.filtered import Filters
+from farhand.robots import Placement, load_robot
+from farhand.safety import Guard
+from farhand.world.world import Placed, World
+from farhand_lab.cooperative.bench import Bench, Setup, path
+from farhand_lab.cooperative.ideal import ideal
+
+ROBOT = load_robot("rx160")
+
+
+def standing(**gains) -> tuple[ComputedTorque, Asked]:
+    """A controller of an arm at home, and what is asked of it."""
+    controller = ComputedTorque(Arm.of(ROBOT, gravity=9.804), PoseLoop(**gains))
+    controller.arm.update(ROBOT.home, np.zeros(6))
+    asked = Asked()
+    asked.valid, asked.gain = True, 1.0
+    return controller, asked
+
+
+def test_an_exact_model_on_an_ideal_plant_follows_exactly():
+    """One second of TA.1: nanometres."""
+    controller, _ = standing(kp=100.0, kd=20.0, kpo=100.0, kdo=20.0)
+    controller.follow(path("TA.1"), 0)
+    log = ideal(controller, ROBOT.home, 1.0)
+    assert np.abs(log.error).max() < 1e-8
+    assert np.linalg.norm(log.position[-1] - log.position[0]) > 0.02
+
+
+def test_at_rest_it_carries_the_weight_and_cancels_what_pushes():
+    """τ = g − Jᵀ h; small readings hardly count behind the dead zone; no measurement cancels nothing."""
+    controller, asked = standing()
+    weight = controller.step(asked, 0).value.copy()
+    np.testing.assert_allclose(weight, controller.arm.gravity, atol=1e-9)
+    asked.wrench = np.array([30.0, -20.0, 10.0, 1.0, 2.0, -3.0])
+    pushed = controller.step(asked, 4_000_000).value
+    np.testing.assert_allclose(pushed - weight, -asked.wrench @ controller.arm.J, atol=1e-9)
+    controller.options.cancel_load = False
+    np.testing.assert_allclose(controller.step(asked, 8_000_000).value, weight, atol=1e-9)
+
+
+def test_the_model_fed_by_inverse_kinematics_gives_the_same_torque():
+    """The joints that meet the measured pose are the measured joints."""
+    arms = [standing(), standing()]
+    arms[1][0].options.model = "ik"
+    arms[1][0]._solver = Solver(ROBOT)
+    torques = []
+    for controller, asked in arms:
+        controller.step(asked, 0)
+        controller.arm.update(ROBOT.home + 0.02, np.full(6, 0.1))
+        torques.append(controller.step(asked, 4_000_000).value.copy())
+    np.testing.assert_allclose(torques[1], torques[0], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("loop.kp", 5.0), ("loop.error", "quaternion"), ("loop.law", "sliding"), ("options.cancel_load", False),
+     ("compensation.friction", False), ("zone.force", 40.0)],
+)  # fmt: skip
+def test_a_change_of_a_setting_fades_in(name: str, value: object):
+    """The torque of the tick after is that of the tick before, and half a second later that of the new setting."""
+    controller, asked = standing()
+    asked.wrench = np.array([30.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    controller.step(asked, 0)
+    controller.arm.update(ROBOT.home + 0.03, np.full(6, 0.02))
+    before = controller.step(asked, 4_000_000).value.copy()
+    assign(controller.parts, name, value)
+    if name.startswith("zone"):
+        controller.change()
+    after = controller.step(asked, 8_000_000).value.copy()
+    np.testing.assert_allclose(after, before, atol=0.05 * 29.0)
+    for tick in range(200):
+        controller.step(asked, (3 + tick) * 4_000_000)
+    assert controller._fading == 0.0
+
+
+def test_a_trip_stops_the_arm_and_gives_the_path_up():
+    """Tripped: held. Reset: it stands where it is, without a jump, and the old path does not go on."""
+    controller, asked = standing()
+    controller.follow(path("TA.1"), 0)
+    for tick in range(5):
+        controller.step(asked, tick * 4_000_000)
+    asked.tripped, asked.gain = True, 0.0
+    controller.step(asked, 20_000_000)
+    assert controller.holding
+    asked.tripped = False
+    controller.step(asked, 24_000_000)
+    assert not controller.holding and controller._guide is None
+    np.testing.assert_allclose(controller.reference.position, controller.arm.position)
+
+
+def test_a_station_drives_it():
+    """On a simulated arm, with guard and telemetry: it holds its pose to a tenth of a millimetre."""
+    placement = Placement((0.2, 0.0, 0.1))
+    world = World({"arm": Placed(ROBOT, placement)}, 500_000, 9.804)
+    arm = Arm.of(ROBOT, placement, 9.804)
+    guard = Guard(torque_trips=True)
+    guard.watch(ROBOT.limits)
+    controller = ComputedTorque(arm)
+    station = Station(
+        "arm", "leader", SimulatedPlant(world, "arm"), arm, guard, period_ns=4_000_000, controller=controller
+    )
+    telemetry = Telemetry()
+    station.record(telemetry)
+    telemetry.freeze()
+    for tick in range(50):
+        world.advance(tick * 4_000_000)
+        station.sense(tick * 4_000_000)
+        station.act(tick * 4_000_000)
+    telemetry.close()
+    assert guard.trip is None
+    assert np.abs(world.ports["arm"].q - ROBOT.home).max() < 1e-4
+
+
+def test_a_heavier_plant_than_the_model_still_arrives_with_integral_action():
+    """Friction and a filter on: one second of holding against the wrong weight ends within two millimetres."""
+    from farhand.robots.edits import add_payload
+
+    setup = Setup(ROBOT.edited(add_payload(5.0, (0.0, 0.0, 0.05))), ROBOT, filters=Filters())
+    controller = ComputedTorque(setup.controllers_model(), PoseLoop(ki=1000.0), setup.controllers_gears())
+    log = Bench(setup, controller).run(1.5)
+    assert log.trip is None
+    assert np.linalg.norm(log.error[-1]) < 2e-3 < np.linalg.norm(log.error, axis=1).max()

@@ -1,0 +1,72 @@
+"""Internal force: what cancels out on the object, what is left for it, and how one arm lets squeeze go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from farhand.control.tool.internal_force import SqueezeBleed, grasp_matrix, internal, nominal_shares
+from farhand.errors import BadValue
+
+teams = st.integers(1, 5).flatmap(
+    lambda n: st.tuples(
+        arrays(float, (n, 6), elements=st.floats(-100.0, 100.0)), arrays(float, (n, 3), elements=st.floats(-1.0, 1.0))
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(teams)
+def test_internal_wrenches_do_nothing_to_the_object(team):
+    """Their sum and their moment about the centre vanish."""
+    wrenches, places = team
+    inner = internal(wrenches, places)
+    np.testing.assert_allclose(grasp_matrix(places) @ inner.ravel(), 0.0, atol=1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(teams)
+def test_taking_the_internal_part_twice_changes_nothing(team):
+    """A projection."""
+    wrenches, places = team
+    inner = internal(wrenches, places)
+    np.testing.assert_allclose(internal(inner, places), inner, atol=1e-8)
+
+
+def test_two_arms_that_pull_apart_are_all_squeeze_and_equal_lift_is_none():
+    """The two cases everyone agrees on."""
+    places = np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    apart = np.zeros((2, 6))
+    apart[:, 0] = [-30.0, 30.0]
+    np.testing.assert_allclose(internal(apart, places), apart, atol=1e-9)
+    lift = np.zeros((2, 6))
+    lift[:, 2] = 50.0
+    np.testing.assert_allclose(internal(lift, places), 0.0, atol=1e-9)
+
+
+def test_one_arm_alone_cannot_squeeze():
+    """All of its wrench goes into the object."""
+    np.testing.assert_allclose(internal(np.ones((1, 6)), np.array([[0.3, 0.1, 0.0]])), 0.0, atol=1e-9)
+
+
+def test_nominal_shares_balance_the_weight():
+    """They sum to one and have no moment; four arms at the corners of a rectangle carry a quarter each."""
+    corners = np.array([[x, y, 0.0] for x in (-0.8, 0.8) for y in (-0.1, 0.1)])
+    np.testing.assert_allclose(nominal_shares(corners), 0.25)
+    three = np.array([[-0.8, -0.1, 0.0], [0.8, -0.1, 0.0], [0.0, 0.1, 0.0]])
+    np.testing.assert_allclose(nominal_shares(three) @ three, 0.0, atol=1e-12)
+
+
+def test_squeeze_bleeds_away_from_where_it_was_within_its_bound():
+    """Starts at what is there, never more than the bound, and falls by 1/e in its time."""
+    bleed, weight = SqueezeBleed(time=2.0, most=10.0), np.array([0.0, 0.0, -50.0, 0.0, 0.0, 0.0])
+    bleed.begin(weight + np.array([4.0, -30.0, 0.0, 0.0, 0.0, 1.0]), weight)
+    np.testing.assert_allclose(bleed.left, [4.0, -10.0, 0.0, 0.0, 0.0, 1.0])
+    for _ in range(500):
+        left = bleed.step(0.004)
+    np.testing.assert_allclose(left, np.array([4.0, -10.0, 0.0, 0.0, 0.0, 1.0]) / np.e)
+    with pytest.raises(BadValue):
+        bleed.step(0.0)

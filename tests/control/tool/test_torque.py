@@ -1,0 +1,73 @@
+"""Torque controller: efforts become joint torque on top of the weight, and an arm that may not move is held."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from farhand.arm import Arm
+from farhand.control.controller import Asked
+from farhand.control.joint.assists import FrictionOffset
+from farhand.control.tool.torque import LET_GO, TorqueController
+from farhand.plants import Brake, JointTorque
+from farhand.robots import load_robot
+
+UR5E = load_robot("ur5e")
+WRENCH = np.array([5.0, -3.0, 2.0, 0.1, 0.2, -0.3])
+
+
+def controlled(rest: str = "free", **options) -> tuple[TorqueController, Asked]:
+    """A UR5e at home and what is asked of it: coupled, with a wrench."""
+    arm = Arm.of(UR5E)
+    arm.update(UR5E.home, np.zeros(6))
+    asked = Asked()
+    asked.effort[:], asked.gain, asked.valid = WRENCH, 1.0, True
+    return TorqueController(arm, rest, **options), asked
+
+
+def test_torque_is_the_transposed_jacobian_times_the_wrench_plus_the_weight():
+    """τ = Jᵀ w + g, whatever the arm does when it is not coupled."""
+    for rest in ("free", "hold"):
+        controller, asked = controlled(rest)
+        command = controller.step(asked, 0)
+        arm = controller.arm
+        np.testing.assert_allclose(command.value, arm.J.T @ WRENCH + arm.gravity, atol=1e-12)
+        assert isinstance(command, JointTorque) and not controller.holding
+
+
+def test_a_blind_arm_is_braked_where_it_has_brakes():
+    """Without a sample, brakes carry on; without brakes the model's prediction does."""
+    for can_brake, kind in ((True, Brake), (False, JointTorque)):
+        controller, asked = controlled("hold", can_brake=can_brake)
+        asked.effort[:], asked.gain, asked.valid = 0.0, 0.0, False
+        command = controller.step(asked, 0)
+        assert isinstance(command, kind)
+        np.testing.assert_allclose(command.value, controller.arm.gravity, atol=1e-9)
+
+
+def test_a_tripped_arm_is_held_and_let_go_of_softly_after_a_reset():
+    """What held it fades out over its own time, without a step larger than its share."""
+    controller, asked = controlled("free")
+    asked.effort[:], asked.gain, asked.tripped = 0.0, 0.0, True
+    controller.step(asked, 0)
+    controller.arm.update(UR5E.home + 0.01, np.zeros(6))  # pushed away while held
+    held = controller.step(asked, 1).value - controller.arm.gravity
+    assert controller.holding and np.abs(held).max() > 1.0
+    asked.tripped = False
+    left = [np.abs(controller.step(asked, n).value - controller.arm.gravity).max() for n in range(2, 2 + 300)]
+    assert not controller.holding
+    assert np.abs(np.diff(left)).max() < 1.01 * np.abs(held).max() * 1e-3 / LET_GO
+    assert left[-1] < 1e-9
+
+
+def test_giving_up_leaves_the_weight():
+    """The stillest thing that can be said."""
+    controller, asked = controlled()
+    controller.step(asked, 0)
+    controller.give_up()
+    np.testing.assert_array_equal(controller.command.value, controller.arm.gravity)
+
+
+def test_what_can_be_set_is_listed():
+    """Holding still always, help against friction where there is any."""
+    assert set(controlled()[0].parts) == {"still"}
+    assert set(controlled(assist=FrictionOffset())[0].parts) == {"still", "assist"}

@@ -1,0 +1,117 @@
+"""Rest-to-rest paths: smooth, at rest at both ends, one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from farhand.control.trajectory.paths import Move, Path
+from farhand.errors import BadValue
+
+MOVES = (
+    Move(0.5, 1.5, (0.1, 0.0, -0.2), (0.0, 0.0, 1.2), "first"),
+    Move(2.0, 1.0, (0.0, 0.3, 0.0), (0.9, 0.0, 0.0), "second"),
+    Move(4.0, 2.0, (-0.1, 0.0, 0.1), (0.0, -0.4, 0.0), "third"),
+)
+
+
+def at(path: Path, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Translation, rotation and twist at a time, as copies."""
+    path.at(t)
+    return path.translation.copy(), path.rotation.copy(), path.twist.copy()
+
+
+def test_the_rates_are_the_derivatives_of_the_displacement():
+    """Translation and rotation, by central differences over the whole path."""
+    path, h = Path(MOVES), 1e-6
+    for t in np.linspace(0.05, 6.5, 120):
+        (p0, R0, _), (p1, R1, _) = at(path, t - h), at(path, t + h)
+        _, _, twist = at(path, t)
+        np.testing.assert_allclose(twist[:3], (p1 - p0) / (2 * h), atol=1e-6)
+        np.testing.assert_allclose(twist[3:], pin.log3(R1 @ R0.T) / (2 * h), atol=1e-6)
+
+
+def test_every_move_begins_and_ends_at_rest_without_acceleration():
+    """Speed and acceleration vanish at both ends."""
+    path = Path(MOVES)
+    for move in MOVES:
+        for t, inside in ((move.start, 1e-4), (move.end, -1e-4)):
+            assert np.abs(at(path, t)[2]).max() < 1e-12
+            assert np.abs(at(path, t + inside)[2]).max() / 1e-4 < 0.01
+
+
+def test_the_displacement_is_continuous_across_all_joints():
+    """No jump where moves meet, also where two moves touch."""
+    path = Path(MOVES)
+    for t in (0.5, 2.0, 3.0, 4.0, 6.0):
+        (p0, R0, _), (p1, R1, _) = at(path, t - 1e-9), at(path, t + 1e-9)
+        np.testing.assert_allclose(p0, p1, atol=1e-9)
+        np.testing.assert_allclose(R0, R1, atol=1e-7)
+
+
+@settings(max_examples=50)
+@given(st.floats(0.01, 2.0), st.floats(0.05, 20.0))
+def test_the_peak_speed_is_15_eighths_of_the_mean(distance, duration):
+    """Minimum jerk: 1.875 d / T, halfway."""
+    path = Path([Move(0.0, duration, (distance, 0.0, 0.0))])
+    peak = 1.875 * distance / duration
+    assert at(path, 0.5 * duration)[2][0] == pytest.approx(peak)
+    assert all(at(path, share * duration)[2][0] <= peak * (1 + 1e-12) for share in np.linspace(0, 1, 21))
+    assert at(path, 0.5 * duration)[0][0] == pytest.approx(0.5 * distance)
+
+
+def test_rotations_come_one_after_the_other_about_world_axes():
+    """After all moves the rotation is the product, the last on the left."""
+    expected = np.eye(3)
+    for move in MOVES:
+        expected = pin.exp3(np.array(move.rotation)) @ expected
+    np.testing.assert_allclose(at(Path(MOVES), 10.0)[1], expected, atol=1e-12)
+    np.testing.assert_allclose(at(Path(MOVES), 10.0)[0], (0.0, 0.3, -0.1), atol=1e-12)
+
+
+def test_before_the_first_move_nothing_is_displaced():
+    """Also at negative times."""
+    for t in (-1.0, 0.0, 0.499):
+        p, R, twist = at(Path(MOVES), t)
+        np.testing.assert_array_equal(p, 0.0)
+        np.testing.assert_array_equal(R, np.eye(3))
+        np.testing.assert_array_equal(twist, 0.0)
+
+
+def test_moves_may_be_given_in_any_order():
+    """Time decides."""
+    np.testing.assert_array_equal(at(Path(MOVES[::-1]), 2.7)[0], at(Path(MOVES), 2.7)[0])
+    assert Path(MOVES).duration == 6.0
+
+
+def test_a_path_without_moves_stays():
+    """And takes no time."""
+    assert Path().duration == 0.0
+    np.testing.assert_array_equal(at(Path(), 3.0)[0], 0.0)
+
+
+def test_moves_that_overlap_are_refused_by_name():
+    """The message names both, and the times."""
+    with pytest.raises(BadValue, match="'b' starts at 0.9 s, before 'a' ends at 1 s"):
+        Path([Move(0.0, 1.0, label="a"), Move(0.9, 1.0, label="b")])
+
+
+@pytest.mark.parametrize("duration", [0.0, -1.0])
+def test_a_move_that_takes_no_time_is_refused(duration):
+    """It would need infinite speed."""
+    with pytest.raises(BadValue, match="duration above 0"):
+        Path([Move(0.0, duration)])
+
+
+@settings(max_examples=60)
+@given(st.lists(st.floats(-0.5, 7.0), min_size=2, max_size=6))
+def test_the_displacement_at_a_time_does_not_depend_on_what_was_asked_before(times):
+    """A path is a function of time: asked forwards, backwards or by leaps it answers the same."""
+    path = Path([*MOVES, Move(6.0, 0.5, (0.0, 0.0, 0.1), label="straight after the third")])
+    for t in times:
+        found = at(path, t)
+        for got, fresh in zip(found, at(Path(path.moves), t), strict=True):
+            np.testing.assert_allclose(got, fresh, atol=1e-12)

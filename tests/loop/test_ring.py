@@ -1,0 +1,116 @@
+"""The ring in shared memory: whole records, in order, and a writer that waits for nobody."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from farhand.errors import FileError
+from farhand.loop.ring import MAGIC, RingReader, RingWriter, Span, create_file
+
+WORDS = 3
+
+
+def make_ring(capacity: int) -> tuple[RingWriter, RingReader]:
+    """A ring in anonymous memory."""
+    span = Span(64, capacity, WORDS)
+    file = mmap.mmap(-1, span.end)
+    return RingWriter(file, span), RingReader(np.frombuffer(file, dtype=np.int64), span)
+
+
+def push(writer: RingWriter, value: int) -> None:
+    """One record with the same value in all its words."""
+    writer.push(np.full(WORDS, value, dtype=np.int64).tobytes())
+
+
+@given(st.integers(2, 9), st.lists(st.integers(0, 30), max_size=12))
+def test_every_record_is_either_taken_once_in_order_or_counted_as_lost(capacity: int, bursts: list[int]) -> None:
+    """Bookkeeping closes for any rhythm of writing and reading: the newest ``capacity`` of each burst survive."""
+    writer, reader = make_ring(capacity)
+    written = 0
+    for burst in bursts:
+        for _ in range(burst):
+            push(writer, written)
+            written += 1
+        records, lost = reader.take()
+        kept = min(burst, capacity)
+        assert lost == burst - kept
+        assert records.tolist() == [[k] * WORDS for k in range(written - kept, written)]
+
+
+def test_a_record_that_is_being_overwritten_is_not_given_out() -> None:
+    """A writer stopped between its two counters has spoilt the oldest row, and only that one."""
+    writer, reader = make_ring(4)
+    for k in range(4):
+        push(writer, k)
+    writer._marks[0] = 5  # record 4 has begun, over record 0
+    records, lost = reader.take()
+    assert records[:, 0].tolist() == [1, 2, 3]
+    assert lost == 1
+
+
+def test_the_newest_record_survives_a_writer_that_dies_while_writing_the_next() -> None:
+    """The row being written is never the row of the newest finished record."""
+    writer, reader = make_ring(2)
+    push(writer, 0)
+    push(writer, 1)
+    writer._marks[0] = 3
+    newest = reader.newest()
+    assert newest is not None
+    assert newest.tolist() == [1] * WORDS
+
+
+def test_a_newest_record_that_is_overwritten_during_the_copy_is_read_again(monkeypatch) -> None:
+    """The writer laps the reader between its copy and its check; the copy, perhaps torn, is thrown away."""
+    writer, reader = make_ring(2)
+    push(writer, 0)
+    during_each_barrier = iter([(), (1, 2, 3)])
+
+    def barrier() -> None:
+        for value in next(during_each_barrier, ()):
+            push(writer, value)
+
+    monkeypatch.setattr(reader, "_fence", barrier)
+    newest = reader.newest()
+    assert newest is not None
+    assert newest.tolist() == [3] * WORDS
+
+
+def test_an_empty_ring_has_no_newest_record() -> None:
+    """Nothing is not zero."""
+    _, reader = make_ring(2)
+    assert reader.newest() is None
+    records, lost = reader.take()
+    assert records.shape == (0, WORDS)
+    assert lost == 0
+
+
+def test_a_file_that_is_not_a_ring_is_left_as_it_was(tmp_path) -> None:
+    """A wrong path does not cost the user a file."""
+    precious = tmp_path / "precious.txt"
+    precious.write_text("thesis")
+    with pytest.raises(FileError, match="not a telemetry ring"):
+        create_file(precious, MAGIC, 4096, sweep=False)
+    assert precious.read_text() == "thesis"
+
+
+def test_a_folder_that_does_not_exist_is_named_in_the_error(tmp_path) -> None:
+    """One line, with the path and the reason."""
+    with pytest.raises(FileError, match=r"nowhere.*No such file"):
+        create_file(tmp_path / "nowhere" / "a.ring", MAGIC, 4096, sweep=False)
+
+
+def test_a_ring_in_use_is_refused_and_an_abandoned_one_replaced(tmp_path) -> None:
+    """The lock lives exactly as long as its owner's map."""
+    path = tmp_path / "a.ring"
+    owner = create_file(path, MAGIC, 4096, sweep=False)
+    with pytest.raises(FileError, match="another run is using it"):
+        create_file(path, MAGIC, 4096, sweep=False)
+    owner.close()
+    create_file(path, MAGIC, 8192, sweep=False)
+    assert path.stat().st_size == 8192
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,212 @@
+"""Session: exact rates, commands at tick boundaries with a log, and the same run to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.coupling import PositionPosition
+from farhand.errors import BadValue
+from farhand.loop.bridges.direct import DirectBridge
+from farhand.loop.session import Session
+from farhand.loop.station import Station
+from farhand.robots import Placement, load_robot
+from farhand.world import Placed, World
+
+MS = 1_000_000
+POINT3 = load_robot("point3")
+
+
+@pytest.fixture
+def devices():
+    """Two or three point devices in a world, each with a station: ``devices(count) -> world, stations``."""
+
+    def build(count: int = 2):
+        names = ["one", "two", "three"][:count]
+        world = World({n: Placed(POINT3, Placement((0.3 * k, 0.0, 0.0))) for k, n in enumerate(names)}, gravity=0.0)
+        roles = ["leader", "follower", "follower"]
+        return world, [Station.of(world, n, r, gravity=0.0) for n, r in zip(names, roles, strict=False)]
+
+    return build
+
+
+@pytest.fixture
+def session_of():
+    """Make sessions that are closed afterwards."""
+    sessions = []
+
+    def build(*arguments, **options) -> Session:
+        sessions.append(Session(*arguments, **options))
+        return sessions[-1]
+
+    yield build
+    for session in sessions:
+        session.close()
+
+
+def test_every_part_is_called_exactly_as_often_as_its_rate_says(devices, session_of):
+    """Stations at 1 kHz and 250 Hz with a bridge at 100 Hz for 1 s: 1000, 250 and 100 calls, each on its own grid."""
+    world, (fast, slow) = devices()
+    slow.period_ns = 4 * MS
+    bridge = DirectBridge(PositionPosition(), fast, slow, period_ns=10 * MS)
+    times = {"bridge": [], "slow": []}
+    for name, part, method in (("bridge", bridge, "step"), ("slow", slow, "sense")):
+        inner = getattr(part, method)
+        setattr(part, method, lambda now_ns, inner=inner, name=name: (times[name].append(now_ns), inner(now_ns)))
+    session = session_of([fast, slow], [bridge], [world])
+    session.run(0.4)
+    session.run(0.6)
+    assert [part.calls for part in session.parts] == [1000, 250, 100, 1000, 250]
+    assert times["bridge"] == list(range(0, 1000 * MS, 10 * MS))
+    assert times["slow"] == list(range(0, 1000 * MS, 4 * MS))
+    assert session.ticks == 1000
+    assert world.now_ns == 999 * MS
+
+
+def test_rates_that_share_no_factor_are_kept_exactly(devices, session_of):
+    """Periods of 0.7 ms and 1.1 ms: integer nanoseconds do not drift."""
+    world, (a, b) = devices()
+    a.period_ns, b.period_ns = 700_000, 1_100_000
+    session = session_of([a, b], worlds=[world])
+    session.run(1.54)
+    assert [part.calls for part in session.parts] == [2200, 1400, 2200, 1400]
+
+
+def test_the_physics_is_at_the_time_of_the_tick(devices, session_of):
+    """A station reads what the world is now, not a step ago."""
+    world, (a, b) = devices()
+    session, seen = session_of([a, b], worlds=[world]), []
+    session.parts.append(type(session.parts[0])(lambda now_ns: seen.append(world.now_ns - now_ns), 5 * MS))
+    session.run(0.05)
+    assert set(seen) == {0}
+
+
+def test_a_command_is_applied_at_the_boundary_of_its_tick_and_logged(dual_arm):
+    """Tick number, time and outcome."""
+    run = dual_arm(scenario="free").post("0.0105:set wall.stiffness=800").on(0.02)
+    [engage, logged] = run.session.commands.log
+    assert (engage.tick, engage.request.name, engage.outcome) == (0, "engage", "done")
+    assert (logged.tick, logged.time_ns, logged.outcome) == (11, 11 * MS, "now 800.0")
+    assert run.session.parameters["wall"].stiffness == 800.0
+    assert (11 * MS, "set wall.stiffness=800: now 800.0") in run.history.events
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("0.01:set wall.stiffness=-5", "wall.stiffness = -5 is outside [0, 1e+06] N/m"),
+        ("0.01:set wall.stifness=5", "did you mean 'wall.stiffness'"),
+        ("0.01:set wall.stiffness=nan", "must be finite"),
+        ("0.01:set wall.stiffness", "is not a number"),
+        ("0.01:set link.jitter=10", "this run has no link to change"),
+    ],
+)
+def test_a_refused_set_is_logged_with_the_reason_and_changes_nothing(dual_arm, command, words):
+    """And the run goes on."""
+    run = dual_arm(scenario="free")
+    before = repr(run.rig.parameters())
+    run.post(command).on(0.05)
+    logged = run.session.commands.log[-1]
+    assert logged.outcome.startswith("refused: ")
+    assert words in logged.outcome
+    assert repr(run.rig.parameters()) == before
+    assert run.session.ticks == 50
+
+
+def test_engaging_a_tripped_station_is_refused_until_it_is_reset(dual_arm):
+    """The log names the station and its reason; after reset and engage the sides are coupled again."""
+    run = dual_arm(scenario="free").post("0.1:stop", "0.5:engage", "0.6:reset", "0.7:engage").on(1.0)
+    outcomes = [logged.outcome for logged in run.session.commands.log]
+    assert outcomes[1] == "done"
+    assert outcomes[2] == "refused: leader is tripped (the operator stopped the session); reset first"
+    assert outcomes[3:] == ["done", "done"]
+    assert run.signal("coupling", "engagement")[599, 0] == 0.0
+    assert run.signal("coupling", "engagement")[-1, 0] == 1.0
+    assert run.trips == [("leader", "stop"), ("follower", "stop")]
+
+
+def test_a_trip_is_told_once(dual_arm):
+    """In the list of trips and in the events, however long it lasts."""
+    run = dual_arm(scenario="free").post("0.1:stop").on(0.5)
+    assert len(run.session.trips) == 2
+    assert sum("leader tripped" in text for _, text in run.history.events) == 1
+
+
+def test_the_same_rig_and_seed_give_the_same_telemetry_to_the_bit(dual_arm):
+    """Every stream, every channel, over a lossy link with noisy sensors; another seed gives another run."""
+
+    def telemetry(seed: int) -> dict[str, bytes]:
+        run = dual_arm(quiet=False, seed=seed, delay=40.0, jitter=10.0, loss=0.05, law="position-force").on(1.0)
+        streams = run.history.reader.header["streams"]
+        return {
+            f"{stream}/{channel['name']}": run.history.signal(stream, channel["name"]).tobytes()
+            for stream, content in streams.items()
+            for channel in content["channels"]
+        }
+
+    first, again, other = telemetry(7), telemetry(7), telemetry(8)
+    assert first == again
+    assert first["leader/wrench_measured_in_world"] != other["leader/wrench_measured_in_world"]
+    assert first["coupling/age"] != other["coupling/age"]
+
+
+def test_running_in_pieces_is_running_in_one_go(dual_arm):
+    """Where a run is cut does not matter."""
+    whole, cut = dual_arm(scenario="free").on(0.9), dual_arm(scenario="free").on(0.3).on(0.2).on(0.4)
+    np.testing.assert_array_equal(whole.signal("follower", "q"), cut.signal("follower", "q"))
+
+
+def test_what_happens_between_ticks_is_called_now_and_then_and_at_the_end(devices, session_of):
+    """Every 0.1 s, and once when the run is over."""
+    world, (a, b) = devices()
+    session, calls = session_of([a, b], worlds=[world]), []
+    session.run(0.5, lambda: calls.append(session.now_ns), every=0.1)
+    assert calls[:-1] == [100 * MS, 200 * MS, 300 * MS, 400 * MS]
+    assert calls[-1] == 500 * MS
+
+
+def test_a_run_can_be_finished_early(devices, session_of):
+    """After the present tick; as much time has passed as ticks were made."""
+    world, (a, b) = devices()
+    session = session_of([a, b], worlds=[world])
+    session.run(10.0, session.finish, every=0.1)
+    assert session.now_ns == 101 * MS
+    assert session.ticks == 101
+
+
+def test_a_session_without_couplings_runs(devices, session_of):
+    """Zero bridges are a session too."""
+    world, stations = devices(1)
+    session = session_of(stations, worlds=[world])
+    session.run(0.1)
+    assert session.ticks == 100
+
+
+def test_a_session_may_have_several_couplings(devices, session_of):
+    """One leader and two followers: both follow."""
+    world, (leader, one, two) = devices(3)
+    bridges = [DirectBridge(PositionPosition(), leader, follower) for follower in (one, two)]
+    session = session_of([leader, one, two], bridges, [world])
+    session.commands.post("engage")
+    session.run(0.3)
+    assert all(bridge.engagement.gain == 1.0 for bridge in bridges)
+
+
+@pytest.mark.parametrize("seconds", [-0.05, float("nan"), float("inf"), "1", None])
+def test_a_time_to_run_that_is_none_is_refused_and_changes_nothing(devices, session_of, seconds):
+    """A negative one used to turn the session's time back while its parts stayed where they were."""
+    world, stations = devices()
+    session = session_of(stations, worlds=[world])
+    session.run(0.1)
+    with pytest.raises(BadValue, match="seconds"):
+        session.run(seconds)
+    with pytest.raises(BadValue, match="every"):
+        session.run(0.1, every=seconds)
+    session.run(0.0)
+    assert (session.now_ns, session.ticks) == (100 * MS, 100)
+
+
+def test_a_session_of_nothing_says_so(session_of):
+    """In one line, when it is to run."""
+    with pytest.raises(BadValue, match="nothing to run"):
+        session_of([]).run(0.1)

@@ -1,0 +1,131 @@
+"""Plants from outside in the place of a rig's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from farhand.errors import BadValue, FileError, Mismatch
+from farhand.loop.clock import VirtualClock
+from farhand.plants.drivers.handle import Reading
+from farhand.rigs import Options, build_rig
+from farhand.rigs import external_plants as outside
+
+
+class Fast(VirtualClock):
+    """Wall time that waits for nothing, for a device that is not real either."""
+
+    name = "wall"
+
+
+class Lifting:
+    """A device that is pushed up for a second, the dead-man's button held for the first 0.7 s of it."""
+
+    name, closed = "the device", False
+
+    def poll(self, now_ns):
+        t = now_ns * 1e-9
+        up = 1.0 if 0.5 < t < 1.5 else 0.0
+        return Reading(np.array([0, 0, up, 0, 0, 0]), frozenset({0}) if t < 1.2 else frozenset())
+
+    def close(self):
+        Lifting.closed = True
+
+
+@pytest.fixture
+def device(monkeypatch):
+    monkeypatch.setitem(outside.DEVICES, "spacemouse", Lifting)
+
+
+def options(**given) -> Options:
+    return Options(settings=[("rig.leader_plant", "spacemouse")], clock=Fast(), **given)
+
+
+def test_the_follower_of_the_dual_arm_rig_goes_where_the_device_drives_the_handle(device):
+    """Up while the button is held, then it stands; the law for a leader that feels nothing is chosen by itself."""
+    rig = build_rig("dual-arm", options())
+    start = rig.world.ports["follower"].tool.position.copy()
+    rig.session.run(3.0)
+    moved = rig.world.ports["follower"].tool.position - start
+    lifted = rig.session.stations[0].arm.position[2]
+    assert rig.law == "unilateral"
+    assert 0.08 < lifted < 0.12
+    np.testing.assert_allclose(moved, [0.0, 0.0, lifted], atol=2e-3)
+    assert rig.session.trips == []
+    rig.close()
+    assert Lifting.closed
+
+
+def test_a_pads_axes_and_the_speeds_are_parameters(tmp_path, monkeypatch):
+    """By path, like everything else."""
+    import os
+
+    from farhand.plants.drivers import gamepad
+
+    monkeypatch.setattr(gamepad, "FOLDER", str(tmp_path))
+    os.mkfifo(tmp_path / "js0")
+    settings = [("rig.leader_plant", "gamepad"), ("leader.pad.numbers", "0,1,2,3,4,5"), ("leader.plant.rate.top", 0.05)]
+    rig = build_rig("dual-arm", Options(settings=settings, clock=Fast()))
+    plant = rig.session.stations[0].plant.plant
+    np.testing.assert_array_equal(plant.device.axes.numbers, range(6))
+    np.testing.assert_array_equal(plant.settings.rate.top, 0.05)
+    rig.close()
+
+
+def test_the_youbot_follows_a_device(device):
+    """Its tool goes up with the handle."""
+    rig = build_rig("youbot", options())
+    start = rig.world.ports["follower"].tool.position.copy()
+    rig.session.run(2.0)
+    assert rig.world.ports["follower"].tool.position[2] - start[2] > 0.03
+    assert rig.session.trips == []
+    rig.close()
+
+
+@pytest.mark.parametrize(
+    ("rig", "law", "words"),
+    [("dual-arm", "virtual-constraints", "dynamic model"), ("dual-arm", "admittance", "hand on the leader")],
+)
+def test_laws_that_need_more_than_a_device_has_are_refused_by_name(device, rig, law, words):
+    """It has neither a model nor a force sensor."""
+    with pytest.raises(Mismatch, match=words):
+        build_rig(rig, options(law=law))
+
+
+def test_the_start_up_sequence_is_the_pens_own(device):
+    """A device cannot go through it."""
+    given = options()
+    given.settings.append(("rig.startup", True))
+    with pytest.raises(Mismatch, match="start-up"):
+        build_rig("youbot", given)
+
+
+@pytest.mark.parametrize(
+    ("rig", "path", "plant"),
+    [
+        ("dual-arm", "rig.leader_plant", "joystick"),
+        ("dual-arm", "rig.leader_plant", "ur:"),
+        ("dual-arm", "rig.follower_plant", "gamepad"),
+        ("youbot", "rig.leader_plant", "ur:127.0.0.1"),
+    ],
+)
+def test_what_cannot_be_in_that_place_is_answered_with_what_can(rig, path, plant):
+    """In one line."""
+    with pytest.raises(BadValue, match="there are: simulated"):
+        build_rig(rig, Options(settings=[(path, plant)], clock=Fast()))
+
+
+@pytest.mark.parametrize("plant", ["spacemouse", "gamepad", "ur:127.0.0.1"])
+def test_virtual_time_is_refused(plant):
+    """A person cannot be sped up."""
+    with pytest.raises(Mismatch, match="wall time"):
+        build_rig("dual-arm", Options(settings=[("rig.leader_plant", plant)]))
+
+
+def test_a_device_that_is_not_there_is_one_clear_line(tmp_path, monkeypatch):
+    """Whatever the machine has plugged in."""
+    from farhand.plants.drivers import gamepad
+
+    monkeypatch.setattr(gamepad, "FOLDER", str(tmp_path))
+    with pytest.raises(FileError, match="no gamepad found"):
+        build_rig("dual-arm", Options(settings=[("rig.leader_plant", "gamepad")], clock=Fast()))

@@ -1,0 +1,124 @@
+"""Re-run: every rig repeats its recording to the bit, and a repeat that does not is found out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from farhand.errors import Mismatch
+from farhand.recording.loader import RecordedEvent, load
+from farhand.rigs import Options, build_rig, rig_names
+from farhand.running.rerun import record, rerun, rig_of
+from farhand.spatial import rotation_from_quaternion
+from farhand.world import ImpedanceHand
+
+
+@pytest.mark.parametrize("name", rig_names())
+def test_every_rig_repeats_its_recording_to_the_bit(name, tmp_path):
+    """With a seed, a bad link, changed parameters and commands on the way, all taken from the file alone."""
+    options = Options(seed=11, delay=16.0, jitter=2.0, loss=0.05)
+    rig = build_rig(name, options)
+    for command in ("0.1:release", "0.15:set watchdog.silence=0.33", "0.25:engage", "0.3:set no.such=1"):
+        rig.session.commands.post_text(command)
+    recording = load(record(rig, tmp_path / "r.mcap", 0.4))
+    assert recording.metadata["seed"] == 11 and recording.metadata["options"]["jitter"] == 2.0
+    again = rerun(recording)
+    assert again.exact, again.differences
+    assert again.records == sum(len(s.times_ns) for s in recording.streams.values()) >= 400
+    assert again.missing == 0 and again.commands == 4 + ("0:engage" in rig.scenario.commands)
+    assert {f"{station}.xml" for station in recording.streams} & recording.files.keys()
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """0.2 s of the dual-arm rig."""
+    return load(record(build_rig("dual-arm", Options(scenario="free")), tmp_path / "r.mcap", 0.2))
+
+
+def test_a_part_that_has_changed_since_is_found_out(recorded, monkeypatch):
+    """The first signal that differs is named, with its time."""
+    honest = ImpedanceHand.push
+
+    def firmer(hand, tool, t, wrench):
+        honest(hand, tool, t, wrench)
+        wrench *= 1.0 + 1e-12 * (t > 0.15)
+
+    monkeypatch.setattr(ImpedanceHand, "push", firmer)
+    again = rerun(recorded)
+    assert not again.exact
+    assert min(found.time for found in again.differences) >= 0.15
+    assert "leader/wrench_measured_in_world" in {found.signal for found in again.differences}
+
+
+def test_one_changed_bit_in_the_recording_is_found_out(recorded):
+    """The comparison is of bits: the next number after it does not pass."""
+    value = recorded["follower/q"][100, 2]
+    recorded.streams["follower"].channels["q"] = recorded["follower/q"].copy()
+    recorded["follower/q"][100, 2] = np.nextafter(value, 9.0)
+    [found] = rerun(recorded).differences
+    assert (found.signal, found.time) == ("follower/q", pytest.approx(0.1))
+    assert found.recorded[2] != found.again[2] == value
+
+
+def test_a_command_with_another_outcome_is_found_out(recorded):
+    """What was done then and is refused now is a difference."""
+    recorded.happened[0].data["outcome"] = "refused: then"
+    assert "command engage: refused: then at tick 0 then, done at tick 0 now" in rerun(recorded).differences[0].signal
+
+
+def test_a_command_newer_than_the_last_record_is_left_out_and_counted(recorded):
+    """A run that was killed between the two: the command was told, what it did was not."""
+    last = int(recorded.streams["leader"].times_ns[-1])
+    given = {"name": "release", "path": "", "value": None, "outcome": "done", "tick": 200}
+    recorded.happened.append(RecordedEvent(last + 1_000_000, "command", "release: done", given))
+    again = rerun(recorded)
+    assert again.exact, again.differences
+    assert (again.commands, again.late) == (1, 1)
+
+
+def test_a_recording_that_does_not_say_its_set_up_is_refused(recorded):
+    """Such as one made by a program of one's own."""
+    del recorded.metadata["options"]
+    with pytest.raises(Mismatch, match="does not say how its rig was set up"):
+        rerun(recorded)
+
+
+def test_the_set_up_is_in_the_file(recorded):
+    """Parameters with units, versions, models with the changes the rig made."""
+    rows = {row["path"]: row for row in recorded.metadata["parameters"]}
+    assert rows["hand.stiffness"]["unit"] == "N/m" and len(rows["rig.viscous"]["value"]) == 6
+    assert recorded.metadata["version"] and recorded.metadata["libraries"]["mujoco"]
+    assert b"<mujoco" in recorded.files["leader.xml"]
+    json.dumps(recorded.metadata)
+
+
+def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
+    """Forward kinematics of the model in the file's own parameters: position and orientation belong to q."""
+    rig = rig_of(recorded)
+    leader = rig.session.stations[0]
+    for index in (0, 57, 199):
+        leader.arm.update(recorded["leader/q"][index], recorded["leader/v"][index])
+        np.testing.assert_allclose(recorded["leader/position_tool_in_world"][index], leader.arm.position, atol=1e-12)
+        expected = rotation_from_quaternion(recorded["leader/quaternion_tool_in_world"][index])
+        np.testing.assert_allclose(expected, leader.arm.rotation, atol=1e-12)
+    rig.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"law": "skill", "settings": [("law.force_aware", True)]}, "what was performed is not in the file"),
+        ({"side": "leader"}, "it is of the leader's side alone"),
+        ({"settings": [("rig.leader_plant", "ur:192.0.2.1")]}, "ur:192.0.2.1 took part"),
+    ],
+)
+def test_what_something_outside_took_part_in_is_shown_but_not_run_again(recorded, said, why):
+    """A proof would fail for want of the other's part, and a robot must not be called up by looking at a file."""
+    recorded.metadata["options"] |= said
+    with pytest.raises(Mismatch, match=why):
+        rig_of(recorded)
+    rig = rig_of(recorded, drawn=True)
+    assert "leader" in rig.world.placed
+    rig.close()
