@@ -1,15 +1,14 @@
 """The reproduction harness: experiments register here, are run by rig or by id, and come back with a verdict.
 
-An experiment is a function without arguments that returns a :class:`Finding`. Its id, criterion and source stand in the
-decorator, so that the function reads like a lab sheet::
+An experiment is a function without arguments that returns a :class:`Finding`. Title, criterion, unit and source of its
+id stand in the rig's ``features.toml``, the one list of what is reproduced::
 
-    @experiment("D-30", "Free-space tracking, ideal", group="dual-arm", unit="mm",
-                criterion="max position error < 1 mm", source="spec 002, D-30")
+    @experiment("D-30")
     def free_space_tracking() -> Finding:
         error = 1e3 * lift().position_error.max()  # [mm]
         return Finding(error, ok=error < 1.0)
 
-A function that serves several ids stacks one decorator per id and returns ``{id: Finding}``. Expensive runs that
+A function that serves several ids names them all and returns ``{id: Finding}``. Expensive runs that
 several experiments look at are functions decorated with :func:`shared`.
 """
 
@@ -21,10 +20,12 @@ import math
 import pkgutil
 import re
 import time
+import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
@@ -135,29 +136,44 @@ _caches: list[Callable[[], None]] = []
 _seed = 0
 
 
-def experiment(
-    id: str, title: str, *, group: str, criterion: str, source: str, unit: str = "", name: str = ""
-) -> Callable[[F], F]:
-    """Register a function as the experiment behind an id.
+def experiment(*ids: str, name: str = "") -> Callable[[F], F]:
+    """Register a function as the experiment behind one or more ids of its rig's ``features.toml``.
 
     Args:
-        id: the feature id, such as ``"D-30"``; unique within the group.
-        title: what is measured, in a few words.
-        group: the rig, such as ``"dual-arm"``, which is also the module's name with ``_`` for ``-``.
-        criterion: when the result counts as reproduced, in words and numbers.
-        source: where the published value stands.
-        unit: unit of the value; empty for a ratio, a count or a yes.
-        name: what ``farhand reproduce RIG/NAME`` calls it; the function's name with ``-`` for ``_`` if not given.
+        ids: such as ``"D-30"``; unique within the rig.
+        name: what ``farhand reproduce RIG/NAME`` calls it; the function's name with ``-`` for ``_`` by default.
     """
 
     def register(function: F) -> F:
+        group = function.__module__.split(".")[1].replace("_", "-")
         known = _registry.setdefault(group, {})
-        if id in known:
-            raise BadValue(f"experiment {group}/{id} is registered twice: {known[id].title!r} and {title!r}")
-        known[id] = Experiment(id, title, group, name or _name_of(function), unit, criterion, source, function)
+        for id in ids:
+            if id in known:
+                raise BadValue(f"experiment {group}/{id} is registered twice: by {known[id].name!r} and {name!r}")
+            feature = feature_of(group, id)
+            known[id] = Experiment(id=id, group=group, name=name or _name_of(function), function=function, **feature)
         return function
 
     return register
+
+
+@functools.cache
+def features(group: str) -> dict[str, dict[str, str]]:
+    """Title, criterion, unit and source of every id of a rig."""
+    folder = Path(farhand_lab.__file__).parent / group.replace("-", "_")
+    rows = tomllib.loads((folder / "features.toml").read_text(encoding="utf-8"))
+    return {id: {"unit": "", **row} for id, row in rows.items()}
+
+
+def feature_of(group: str, id: str) -> dict[str, str]:
+    """The row of one id.
+
+    Raises:
+        UnknownName: ``features.toml`` of the rig does not have it.
+    """
+    if id not in features(group):
+        raise UnknownName(f"feature of {group}", id, features(group))
+    return features(group)[id]
 
 
 def _name_of(function: Callable[[], Outcome]) -> str:

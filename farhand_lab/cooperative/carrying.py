@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 WEIGHT, PER_ARM = 20.0 * 9.804, 5.0
 ARMS = ("leader", "follower_1", "follower_2", "follower_3")
@@ -67,14 +65,7 @@ def decay(found: Run) -> tuple[float, float]:
     return float(np.nanmax(np.append(size, 0.0))), float(np.max(shares))
 
 
-@here(
-    "B-01",
-    "A beam of 20 kg carried by one leader and three followers",
-    unit="%",
-    criterion="lifted, carried along five points, set down; every share within ± 20 % of nominal in steady carry; "
-    "internal force bounded and decaying; tilt ≤ 10°; no trip; every single record counts",
-    source="task of this project; the source carried 5.2 kg with two followers and a person, and reported no shares",
-)
+@experiment("B-01")
 def beam() -> Finding:
     """Shares in steady carry, squeeze at rest after a leg against the leg's peak.
 
@@ -106,13 +97,7 @@ def beam() -> Finding:
     return Finding(worst, ok, note, figures=pictures)
 
 
-@here(
-    "B-02",
-    "One follower's controller killed in mid-carry",
-    unit="N",
-    criterion="the others hold or lower safely; peak load below the arms' limits; the reason recorded",
-    source="task of this project",
-)
+@experiment("B-02")
 def killed() -> Finding:
     """At 13 s, at full speed of the first leg; the drives of the dead arm close their brakes after 20 ms of silence."""
     found = trial("kill", seconds=17.0)
@@ -136,13 +121,7 @@ def killed() -> Finding:
     return Finding(force, ok, note, figures=(picture,))
 
 
-@here(
-    "B-03",
-    "Gains, mode and filters changed while carrying",
-    unit="%",
-    criterion="torque step ≤ 5 % of the limit at every change",
-    source="seed L742–748, L2524–2526, L2572–2578: an interactive menu",
-)
+@experiment("B-03")
 def switched() -> Finding:
     """Force gain, force mode, force filter, position gain and velocity filter, one at a time, while the beam moves."""
     found = trial("switch", seconds=16.0)
@@ -175,12 +154,7 @@ REFUSED = {
 """What is asked for, and words that the refusal must hold."""
 
 
-@here(
-    "B-04",
-    "Impossible tasks refused before motion",
-    criterion="load beyond payload, unreachable via-point, singular path: refused with joint, limit and place",
-    source="task of this project",
-)
+@experiment("B-04")
 def refused() -> Finding:
     """100 kg between four arms of 20 kg payload; a lift of 1.5 m; one of 1 m, on whose way the wrist is straight."""
     said = {name: refusal(*setting) for name, (setting, _) in REFUSED.items()}
@@ -213,13 +187,7 @@ def lifted(followers: int) -> Run:
     return found
 
 
-@here(
-    "F-51",
-    "One to four followers",
-    unit="%",
-    criterion="N = 1 … 4: total weight carried within 2 % of m g; stable",
-    source="seed L166–170: claimed for any number, tested for two",
-)
+@experiment("F-51")
 def any_number() -> Finding:
     """5 kg for every arm, lifted by 0.15 m by a leader and N followers; sum of all lifts for 1 s, and how they swing.
 
@@ -252,12 +220,7 @@ COLUMNS = {
 """What every run must export of every arm."""
 
 
-@here(
-    "F-52",
-    "Every run logs the same columns",
-    criterion="task position, velocity, wrench raw and filtered, torques: the same columns for every arm of every run",
-    source="seed L3205–3212, L3598–3601",
-)
+@experiment("F-52")
 def columns() -> Finding:
     """All scenarios of the rig, built and not run."""
     sets, missing = set(), set()

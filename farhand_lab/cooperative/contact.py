@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,6 @@ from farhand_lab.trial import Run
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 CONTACT: tuple[tuple[str, object], ...] = (("rig.grip", "contact"),)
 """Jaws that only touch the beam."""
@@ -35,14 +33,7 @@ def slipped(found: Run, arm: str, start: float, end: float) -> float:
     return 1e3 * float(np.linalg.norm(places[1] - places[0]))
 
 
-@here(
-    "B-06",
-    "The same beam held by the engine's contact",
-    unit="%",
-    criterion="as B-01: lifted, carried, set down; tilt ≤ 10°; no trip; no pad slides by more than 10 mm; shares, as "
-    "means of 1 s, within ± 20 %",
-    source="task of this project: carried objects use real contact",
-)
+@experiment("B-06")
 def in_contact() -> Finding:
     """Shares of single records stick and slip with the pads; they are told and do not judge."""
     found = trial("carry", *CONTACT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +27,6 @@ from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 START = np.array(POSTURES["T3.1"][0][0]) * DEGREE
 HEAVIER = 1.2
@@ -69,21 +67,7 @@ def settling(log: Log) -> float:
     return float(log.time[np.flatnonzero(error > 0.05)[-1]])
 
 
-@here(
-    "S-01",
-    "Leader alone: gains and tracking",
-    unit="mm",
-    criterion="20 mm and 5° offset, 20 % inertia mismatch: RMS(G2) < RMS(G1); offset decays with 3 and 10 rad/s "
-    "(5 % after 1.58 and 0.47 s ± 10 %)",
-    source="seed L2059–2141, Fig 3.4 and 3.5: G2 tracks better than G1",
-)
-@here(
-    "F-19",
-    "Computed torque, position and orientation",
-    unit="m",
-    criterion="S-01; ideal plant error < 1e-6 m",
-    source="seed L1555–1627",
-)
+@experiment("S-01", "F-19")
 def leader_alone() -> dict[str, Finding]:
     """Decay on the ideal plant; the comparison with mismatch on MuJoCo at 4 ms."""
     exact = float(np.linalg.norm(perfect("G2", False).error, axis=1).max())
@@ -119,12 +103,7 @@ def noisy(r: float) -> Log:
     return tracked("T3.1", PoseLoop(**GAINS["G2"]), setup, 3.0)
 
 
-@here(
-    "S-02",
-    "Noise in the velocities",
-    criterion="torque RMS with raw noise ≥ 3 × torque RMS with Kalman r = 20; both stay bounded",
-    source="seed L2143–2163: a variable-step solver did not converge, a filter was needed",
-)
+@experiment("S-02")
 def velocity_noise() -> Finding:
     """Of the torques' change from tick to tick, as the weight would hide the noise; joints weighted by their limits."""
     limit = load_robot("rx160").limits.torque
@@ -159,13 +138,7 @@ class Turning:
         self.twist[3:] = w0 + h / 6.0 * (a1 + 2 * a2 + 2 * a3 + a4)
 
 
-@here(
-    "F-22",
-    "Lyapunov monitors of the orientation laws",
-    unit="rad²/s²",
-    criterion="V non-increasing (tolerance 1e-9) from 100 random attitudes",
-    source="seed L4001–4173, Appendix C; erratum E-10",
-)
+@experiment("F-22")
 def lyapunov() -> Finding:
     """Both laws, G2, random attitudes and rates, 25 steps of 6 ms; the monitor is that of the analysis folder."""
     rng, rise, fell, reference = generator("lyapunov"), 0.0, 0, Reference()
@@ -205,13 +178,7 @@ def switched(controller: TaskController, setup: Setup, changes: list[tuple[float
     return bench.run(seconds, at)
 
 
-@here(
-    "F-48",
-    "Gains, modes and filters changed during motion",
-    unit="% of limit",
-    criterion="no discontinuity in Γ > 5 % of limit",
-    source="seed L742–748, L2572–2578, L2524–2526: an interactive menu",
-)
+@experiment("F-48")
 def live_changes() -> Finding:
     """Computed torque on TA.1 and a follower pushed with 5 N; the value is the largest change within one tick."""
     setup = Setup()

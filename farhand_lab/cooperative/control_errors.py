@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -23,23 +22,8 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
-
-@here(
-    "F-25",
-    "Inverse kinematics as the model's configuration",
-    unit="%",
-    criterion="X-10",
-    source="seed L2816–2864",
-)
-@here(
-    "X-10",
-    "Model fed by inverse kinematics of the reference",
-    unit="%",
-    criterion="Σ metrics differ < 2 %",
-    source="seed Table 4.3: 97.10 against 97.21 m, 1083.2 against 1079.8: no difference",
-)
+@experiment("F-25", "X-10")
 def ik_feedback() -> dict[str, Finding]:
     """T4.1 with G7; the larger of the two relative differences of Σpos and Σori.
 
@@ -66,19 +50,7 @@ def _settles(kind: str, kpo: float) -> float:
     return np.inf
 
 
-@here(
-    "F-21",
-    "Orientation error selected at run time",
-    criterion="X-11",
-    source="seed L2572–2582, L2866–2888",
-)
-@here(
-    "X-11",
-    "Quaternion against axis and angle",
-    criterion="T4.1, 500/35/1000 and 200/70: at equal k_po the quaternion's RMS is larger, at 2 k_po they agree within "
-    "10 %; from 150° the quaternion settles faster",
-    source="seed L2866–2888, Fig 4.11: the quaternion did worse",
-)
+@experiment("F-21", "X-11")
 def quaternion() -> dict[str, Finding]:
     """The value is the ratio of RMS |O_e| at equal gains: half the stiffness near zero explains what was published."""
     axis = published("T4.1", gains("G8")).rms_turn
@@ -109,21 +81,7 @@ def _kick(r: float) -> float:
     return 1e3 * float((log.position[gone - 1, 1] - log.position[gone - 1 :, 1]).max())
 
 
-@here(
-    "F-24",
-    "External-load compensation of the leader",
-    unit="mm",
-    criterion="X-12",
-    source="seed L2891–2955",
-)
-@here(
-    "X-12",
-    "External load, compensated and taken away",
-    unit="mm",
-    criterion="20 N: drift without compensation ≥ 10 × drift with; 100 N taken away: kick against the load, growing "
-    "with r, none with an unfiltered sensor",
-    source="seed L2891–2955, Fig 4.12",
-)
+@experiment("F-24", "X-12")
 def external_load() -> dict[str, Finding]:
     """20 N upwards and 100 N sideways for 4 s on an arm that only floats; the value is the drift with compensation."""
     lifted = [loaded((0.0, 0.0, 20.0), 20.0, cancel, 4.0).position for cancel in (False, True)]
@@ -141,21 +99,7 @@ def slid(**changes: Any) -> Log:
     return tracked("TA.1", PoseLoop(**{**GAINS["G8"], **changes}), setup, guard=Guard(force=660.0))
 
 
-@here(
-    "F-23",
-    "Sliding-mode orientation with a boundary layer",
-    unit="×",
-    criterion="X-13",
-    source="seed L1679–1769, L2965–3011",
-)
-@here(
-    "X-13",
-    "Sliding mode against PID",
-    unit="×",
-    criterion="TA.1: Σori lower than G8, Σpos higher; the boundary layer cuts the control's total variation ≥ 5 ×; PD "
-    "(1000, 110) matches Σori within 15 %",
-    source="seed L2965–3011, Fig 4.13: orientation better, position oscillates and suffers",
-)
+@experiment("F-23", "X-13")
 def sliding() -> dict[str, Finding]:
     """The value is how much less the torques vary with a layer of 1 rad/s."""
     pid, relay, layer = slid(), slid(law="sliding"), slid(law="sliding", layer=1.0)

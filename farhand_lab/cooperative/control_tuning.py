@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +16,6 @@ from farhand_lab.tuning import Tried, Ultimate, best_of, find_ultimate, grid_sea
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 TABLE_A2 = {
     (400, 25): 17.3277, (450, 25): 14.5327, (500, 25): 13.1527, (600, 25): 10.9733, (800, 25): 9.6478,
@@ -52,13 +50,7 @@ def position_only(kp: float, kd: float) -> Log:
     return published("TA.1", gains("G7", kp=float(kp), kd=float(kd), kpo=0.0, kdo=0.0))
 
 
-@here(
-    "X-06",
-    "Position gains on TA.1",
-    criterion="Σpos falls monotonically with k_p at k_d = 25; Spearman correlation with the table ≥ 0.9; end |O_e| = "
-    "1.00 ± 0.02 with the wrist locked by friction",
-    source="seed Table A.2, L3672–3737: Σpos 17.3 to 9.6 m",
-)
+@experiment("X-06")
 def position_gains() -> Finding:
     """The value is the rank correlation of Σpos."""
     ours = {pair: position_only(*pair).metrics for pair in TABLE_A2}
@@ -72,13 +64,7 @@ def position_gains() -> Finding:
     return Finding(rank, falls and rank >= 0.9 and locked, note)
 
 
-@here(
-    "X-07",
-    "Orientation gains on TA.1",
-    unit="1/s²",
-    criterion="Σori down and Σpos up as k_po rises 200 → 1050; instability onset for k_po between 1000 and 2000",
-    source="seed Table A.3, L3738–3804: Σori 302 → 140, Σpos 25 → 56 m; unstable above 1000",
-)
+@experiment("X-07")
 def orientation_gains() -> Finding:
     """k_do = 70; the value is the smallest k_po that trips."""
     logs = {kpo: published("TA.1", gains("G7", kpo=kpo)) for kpo in (200.0, 450.0, 850.0, 1050.0, 1600.0, 2000.0)}
@@ -91,19 +77,7 @@ def orientation_gains() -> Finding:
     return Finding(onset, down and up and 1000.0 <= onset <= 2000.0, f"Σori, Σpos by k_po: {rows}")
 
 
-@here(
-    "F-20",
-    "Integral action with a clamp",
-    criterion="X-08; clamp respected",
-    source="seed L2692–2716",
-)
-@here(
-    "X-08",
-    "Integral gains on TA.1",
-    criterion="k_i = 1000 cuts the end position error ≥ 5 × and Σpos ≥ 2 × without raising Σori by > 5 %; clamp never "
-    "exceeded",
-    source="seed Table A.4, L3806–3868: 7.2 × and 2.8 ×",
-)
+@experiment("F-20", "X-08")
 def integral() -> dict[str, Finding]:
     """500/35, 200/70; the value is how much the end error falls. The clamp is judged on a loop that cannot arrive."""
     without, with_it = published("TA.1", gains("G7")).metrics, published("TA.1", gains("G8")).metrics
@@ -130,21 +104,7 @@ def _clamp() -> float:
     return largest
 
 
-@here(
-    "X-09",
-    "Five points with a singular one",
-    unit="×",
-    criterion="same ranking of Σpos; fine PD → integral ratio ≥ 2; k_io = 1000 trips the safety block; the singular "
-    "way-point is survived",
-    source="seed Table 4.2, L2721–2813: 296, 227, 97, 29 m; three gain sets with k_io failed",
-)
-@here(
-    "F-47",
-    "Safety envelope with a latched trip",
-    unit="of 3",
-    criterion="X-09 failure rows trip",
-    source="seed L690–694, L2742–2754",
-)
+@experiment("X-09", "F-47")
 def five_points() -> dict[str, Finding]:
     """T4.1, 20 s; the value is Σpos of the fine PD over that with integral."""
     sets = {"100/20": gains("G2"), "400/25": gains("G6"), "500/35": gains("G7"), "500/35/1000": gains("G8")}
@@ -202,20 +162,7 @@ def _predicted() -> Ultimate:
     return Ultimate(low, float(2.0 * np.pi * dt / abs(np.angle(dominant))))
 
 
-@here(
-    "F-45",
-    "Ziegler–Nichols tuner, P to PD",
-    unit="%",
-    criterion="X-05",
-    source="seed L2630–2646",
-)
-@here(
-    "X-05",
-    "Ziegler–Nichols on a loop with delay and damping",
-    unit="%",
-    criterion="k_u within 5 % of the eigenvalues' prediction; 0.8 k_u and k_p T_u/8 exactly",
-    source="seed L2630–2646: 500 and 0.5 s → 400 and 25; spec: k_u ≈ 505, T_u ≈ 0.28 s",
-)
+@experiment("F-45", "X-05")
 def tuner() -> dict[str, Finding]:
     """The loop of the specification's note, two samples late."""
     found, truth = find_ultimate(_loops, 50.0, 2000.0, 0.004), _predicted()
@@ -243,12 +190,7 @@ def one_pair(gains_: tuple[float, ...]) -> Tried:
     return Tried(gains_, log.metrics, fault)
 
 
-@here(
-    "F-46",
-    "Grid search with four metrics that rejects rough runs",
-    criterion="X-06…X-08; the detector flags an injected oscillating run",
-    source="seed L2648–2690, L3660–3868: runs with oscillation or chatter were discarded, 500/35 chosen",
-)
+@experiment("F-46")
 def rejection() -> Finding:
     """The search over the pairs of X-06; then 2 % of chatter and 5 % of a 4 Hz line put into the torques of one run.
 

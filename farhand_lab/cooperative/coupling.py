@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from farhand.arm import Arm
@@ -27,8 +25,6 @@ from farhand_lab.mutation import Mutation, changed
 from farhand_lab.trial import Run, run
 
 Array = np.ndarray
-
-here = functools.partial(experiment, group="cooperative")
 
 
 def tool(rng: np.random.Generator) -> Tool:
@@ -56,20 +52,7 @@ def power_gap(tie: Tie, rng: np.random.Generator) -> tuple[float, float]:
     return float(gap), abs(power + (stored[1] - stored[0]) / (2.0 * h))
 
 
-@here(
-    "F-32",
-    "Linear and torsional spring between two tools",
-    unit="N",
-    criterion="action = −reaction to 1e-12; energy-consistent",
-    source="seed L2197–2227, L2332–2342: k_e = 200 N/m, k_t = 5 N·m",
-)
-@here(
-    "F-33",
-    "Compression spring between two tools",
-    unit="N",
-    criterion="force zero in tension",
-    source="seed L3463–3465",
-)
+@experiment("F-32", "F-33")
 def springs() -> dict[str, Finding]:
     """200 random pairs of tools; power into both tools against the loss of stored energy by central differences."""
     rng, gaps, powers = generator("springs"), [], []
@@ -174,27 +157,7 @@ def sizes(log: Log) -> tuple[Array, Array]:
     )
 
 
-@here(
-    "S-07",
-    "Leader and follower joined by springs",
-    unit="mm",
-    criterion="leader error < 0.1 mm (ideal); follower max < 5 mm",
-    source="seed L2330–2360; pre-check C-3 with rotors: follower 0.7 RMS, 1.3 mm max, 0.93° max",
-)
-@here(
-    "S-08",
-    "Leader and follower, five points",
-    unit="mm",
-    criterion="follower end error ≤ 5 mm, ≤ 3°; spikes within 0.1 s of via times; literal and feasible path",
-    source="seed L2361–2398: end error a few mm, a few degrees; pre-check C-3: 1.1 mm and 0.15° at the end, 6.5 mm max",
-)
-@here(
-    "F-35",
-    "Full simulation of leader and follower",
-    unit="mm",
-    criterion="S-07 and S-08",
-    source="seed L2330–2398",
-)
+@experiment("S-07", "S-08", "F-35")
 def ideal_pairs() -> dict[str, Finding]:
     """k_p = k_pf = 100, k_d = k_df = 20, k_e = 200 N/m, k_t = 5 N·m; the leader cancels the spring's reaction."""
     led, followed = (sizes(log) for log in ideal_pair("T3.1"))
@@ -241,21 +204,7 @@ def angles(found: Run, arm: str) -> float:
     return float(max(np.abs(rpy_from_rotation(rows[0].T @ R)).max() for R in rows)) / DEGREE
 
 
-@here(
-    "X-20",
-    "Leader and follower with a compression spring",
-    unit="mm",
-    criterion="orientation < 10°, leader < 50 mm, follower completes both segments, no growing oscillation; "
-    "correlation of follower velocity with filtered force > 0.8; filter delay 0.15–0.2 s",
-    source="seed L3463–3598, G13: leader up to 50 mm off, follower's position ∝ ∫F",
-)
-@here(
-    "F-44",
-    "Cooperation of robots by a spring",
-    unit="mm",
-    criterion="X-20",
-    source="seed L3463–3598",
-)
+@experiment("X-20", "F-44")
 def cooperation() -> dict[str, Finding]:
     """0.25 m towards the follower in 5 s and 0.2 m back; 500 N/m on a rod; the follower keeps pressing with 20 N."""
     found = pair()
@@ -281,12 +230,7 @@ def cooperation() -> dict[str, Finding]:
     return {id: Finding(off, ok, note) for id in ("X-20", "F-44")}
 
 
-@here(
-    "F-36",
-    "No data exchange between the arms",
-    criterion="a follower's controller has no reference to the leader's state: no bridge, no shared mutable object",
-    source="seed L33–37, L166–170",
-)
+@experiment("F-36")
 def isolation() -> Finding:
     """Walks everything that a station and its job can reach, up to the world, the telemetry and its own port."""
     rig = build_rig("cooperative", Options(scenario="carry"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -21,7 +20,6 @@ from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 NOISE = float(np.sqrt(5e-5 / 0.004))
 """Of the simulated cell, forces and moments alike: stated in the source (L2308–2312), [N] and [N·m]."""
@@ -69,34 +67,7 @@ def _words(m: tuple[float, ...]) -> str:
     return f"position {m[0]:.1f} RMS, {m[1]:.1f} mm max; angle {m[2]:.2f} RMS, {m[3]:.2f}° max; force {m[4]:.2f} N"
 
 
-@here(
-    "S-03",
-    "Follower alone, low gains",
-    unit="mm",
-    criterion="max position lag 20–80 mm; orientation error > 2° RMS, not decayed 1.3 s after the end of motion",
-    source="seed L2184–2247, Fig 3.10; pre-check C-3",
-)
-@here(
-    "S-04",
-    "Follower alone, high gains",
-    unit="N",
-    criterion="max spring force < 1 N; max position error < 5 mm; ≥ 10 × better than S-03",
-    source="seed L2249–2259: less than 1 N moves the follower",
-)
-@here(
-    "S-05",
-    "Follower with the orientation loop",
-    unit="°",
-    criterion="position within a factor 2 of S-04; orientation max < 3°",
-    source="seed L2261–2296: comparable to S-04",
-)
-@here(
-    "F-34",
-    "A trajectory as virtual leader",
-    unit="%",
-    criterion="S-03 and S-04 within the pre-check C-3 ± 20 %",
-    source="seed L2184–2259; C-3 of spec 004 §4.3, with rotors",
-)
+@experiment("S-03", "S-04", "S-05", "F-34")
 def follower_alone() -> dict[str, Finding]:
     """Ideal plant in continuous time, no filters; 2.291 kg on the flange, tool point at the flange, rotors in."""
     found = {case: measured(leashed(case)) for case in ("S-03", "S-04", "S-05")}
@@ -116,20 +87,7 @@ def follower_alone() -> dict[str, Finding]:
     }
 
 
-@here(
-    "S-06",
-    "Noise of the load cell",
-    unit="mm",
-    criterion="added RMS position error < 5 mm; RMS along y larger than without noise",
-    source="seed L2302–2320: negligible at cm scale, mm-scale oscillation along y",
-)
-@here(
-    "F-49",
-    "Noise studies",
-    unit="mm",
-    criterion="S-02 and S-06",
-    source="seed L2143–2163, L2302–2320",
-)
+@experiment("S-06", "F-49")
 def cell_noise() -> dict[str, Finding]:
     """S-05 with σ = 0.112 N and N·m on the measured wrench, a new value every 4 ms."""
     clean, shaken = leashed("S-05"), leashed("S-05", True)
@@ -141,13 +99,7 @@ def cell_noise() -> dict[str, Finding]:
     return {"S-06": Finding(added, ok, note), "F-49": Finding(added, ok and fine, f"{note}; S-02 ran without a trip")}
 
 
-@here(
-    "F-26",
-    "Direct force law with velocity damping",
-    unit="%",
-    criterion="push +x moves +x; free-space speed k_pf F/k_df ± 2 % in a frictionless plant",
-    source="seed L1660–1677, (2.46); erratum E-08",
-)
+@experiment("F-26")
 def force_law() -> Finding:
     """1 N along each axis, k_pf = 10, k_df = 1000, 2 s. What pushes acts itself too: the speed is (1 + k_pf) F/k_df."""
     off, printed, along = 0.0, 0.0, True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -20,8 +19,6 @@ from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
-
-here = functools.partial(experiment, group="cooperative")
 
 
 def follower(force: ForceLoop, loop: PoseLoop | None = None, *, friction: bool, touches: dict[str, object]) -> Bench:
@@ -58,18 +55,7 @@ def stopping(log: Log) -> float:
     return 0.004 * (int(moving[-1]) + 1 if len(moving) else 0)
 
 
-@here(
-    "F-27",
-    "Full compliance",
-    criterion="X-14",
-    source="seed L3104–3120",
-)
-@here(
-    "X-14",
-    "Follower in full compliance",
-    criterion="5 N for 2 s moves the tool along the force (cosine > 0.95); stops < 1 s after release with friction on",
-    source="seed L3104–3120, G10: displacement follows force",
-)
+@experiment("F-27", "X-14")
 def compliance() -> dict[str, Finding]:
     """G10, friction in the plant and not compensated, as the source prefers; 5 N along x, y and z, one at a time."""
     logs = [pushed(axis) for axis in range(3)]
@@ -127,27 +113,7 @@ def tilt(log: Log) -> float:
     return float(max(np.abs(rpy_from_rotation(log.rotation[0].T @ R)).max() for R in log.rotation[::5])) / DEGREE
 
 
-@here(
-    "F-28",
-    "Orientation hold by selection in joint space",
-    unit="°",
-    criterion="X-15",
-    source="seed L3035–3082, L3122–3140",
-)
-@here(
-    "X-15",
-    "Follower with orientation hold",
-    unit="°",
-    criterion="0.3 m hand-guided motion, each RPY error < 20°, target < 5°",
-    source="seed L3122–3140, G11: within ±20°",
-)
-@here(
-    "F-29",
-    "Selection in task space and by (4.3)",
-    unit="°",
-    criterion="all selectable; comparison reported; (4.3) stable on guided motion",
-    source="seed L1629–1656, L3039–3066: task space gave poor results, (4.3) not tested",
-)
+@experiment("F-28", "X-15", "F-29")
 def orientation_hold() -> dict[str, Finding]:
     """A hand with a grip of 100 N/m takes the tool 0.3 m sideways; k_df = 200 N·s/m, as with 20 the loop rings."""
     logs = {name: guided(name) for name in SELECTIONS}
@@ -199,12 +165,7 @@ def breakaway(kp: float) -> float:
     return rate * float(log.time[int(np.argmax(moving))])
 
 
-@here(
-    "F-31",
-    "Friction feels smaller in compliance",
-    criterion="M1 with friction compensation off: breakaway ≤ 1.2/(1 + k_pf) of the passive value",
-    source="seed L3035–3037, L3094–3102: compensation became unnecessary",
-)
+@experiment("F-31")
 def breakaway_force() -> Finding:
     """Ramps of 40 N/s over 1 + k_pf along y; the value is breakaway times (1 + k_pf) over the passive one."""
     passive, helped = breakaway(0.0), breakaway(10.0)
@@ -212,13 +173,7 @@ def breakaway_force() -> Finding:
     return Finding(ratio, 0.5 < ratio <= 1.2, f"{passive:.1f} N passive, {helped:.2f} N with k_pf = 10")
 
 
-@here(
-    "F-37",
-    "Object weight carried by Γ = Jᵀf",
-    unit="mm",
-    criterion="object held, drift < 2 mm in 3 s",
-    source="seed L3148–3165",
-)
+@experiment("F-37")
 def carried() -> Finding:
     """2.122 kg taken up at 0.5 s; the force law does not listen while the measured wrench is held against."""
     weight = np.array([0.0, 0.0, -2.122 * GRAVITY, 0.0, 0.0, 0.0])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from farhand.arm import Arm
@@ -17,7 +15,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 POSTURE = np.array([0.0, -20.0, 90.0, 20.0, 40.0, 0.0]) * DEGREE
 """Through which the arm passes at every speed, there and back, [rad]."""
@@ -72,14 +69,7 @@ def measured() -> tuple[Array, Array]:
     return velocities, fit_gears.there_and_back(*read)
 
 
-@here(
-    "B-05",
-    "Friction of all six joints identified on the arm",
-    unit="%",
-    criterion="fitted curves from 0.02 to 1 rad/s within 3 % of each joint's largest; so at a ratio of wrist speeds "
-    "that was not measured",
-    source="task of this project; the source borrowed its friction and left identification to the future (L3636–3656)",
-)
+@experiment("B-05")
 def friction_of_the_arm() -> Finding:
     """The whole arm passes one posture at ten speeds, there and back, with three ratios of the wrist's speeds."""
     velocities, friction = measured()

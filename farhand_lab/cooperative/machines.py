@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -19,8 +18,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 from farhand_lab.trial import Run, run
 
 Array = np.ndarray
-
-here = functools.partial(experiment, group="cooperative")
 
 
 @shared
@@ -72,13 +69,7 @@ def trips(found: Run) -> list[str]:
     return [f"{record.where}: {record.trip.reason}" for record in found.rig.session.trips]
 
 
-@here(
-    "X-16",
-    "Unknown object, orientation held",
-    unit="%",
-    criterion="mass within 1 %; after hand-over drift < 10 mm in 5 s; RPY within ±20°",
-    source="seed L3148–3211, SM-1: 2.122 kg, jump of 19 N, RPY within ±20°",
-)
+@experiment("X-16")
 def unknown_object() -> Finding:
     """A person holds the object between the jaws and lets go; weighed for 2 s, guided up and aside, and given back.
 
@@ -110,13 +101,7 @@ def residual(found: Run, work: Centred) -> tuple[float, float]:
     return float(worst[0]), float(worst[1])
 
 
-@here(
-    "X-17",
-    "Mass and centre of gravity",
-    unit="mm",
-    criterion="mass within 0.03 kg; centre within 5 mm for ≥ 30° of turn; after merging < 0.5 N, < 0.1 N·m at 20 poses",
-    source="seed L3213–3276, SM-2: 2.002 kg, (0.0286, −0.0052, 0.1087) m",
-)
+@experiment("X-17")
 def mass_and_centre() -> Finding:
     """SM-2 in full compliance; a triangular moment of 20 N·m about the tool's axis turns the object by 30°."""
     found = trial("centre", seconds=11.0)
@@ -137,13 +122,7 @@ def mass_and_centre() -> Finding:
     return Finding(off, ok and not trips(found), note)
 
 
-@here(
-    "X-18",
-    "Lift and transport with a person",
-    unit="%",
-    criterion="all transitions in order; residual load on the person < 5 % of the weight; no motion before the trigger",
-    source="seed L3289–3342, SM-3: the operator bears no weight, only guides",
-)
+@experiment("X-18")
 def lift_and_transport() -> Finding:
     """Lifted by a force ramp of 20 N/s to 0.10 m; a push of 20 N and 3 N·m at 14 s is the trigger; guided for 5 s."""
     found = trial("lift")
@@ -169,26 +148,7 @@ def _hand(found: Run) -> Array:
     return mass * np.gradient(twist, times, axis=0) + [0.0, 0.0, mass * 9.804] - grips
 
 
-@here(
-    "X-19",
-    "Two followers and a person on one rigid object",
-    criterion="r = 20 diverges (trip), r = 5000 stays bounded with decaying squeeze; mass sum within 2 %",
-    source="seed L3344–3411, G12: r = 20 gave infighting, r = 5000 cured it; pre-check C-5",
-)
-@here(
-    "F-43",
-    "Two followers on one rigid object",
-    unit="%",
-    criterion="X-19",
-    source="seed L3344–3411",
-)
-@here(
-    "F-30",
-    "Mode with moment feedback",
-    unit="mm",
-    criterion="X-19 runs in this mode",
-    source="seed L3364–3383, G12",
-)
+@experiment("X-19", "F-43", "F-30")
 def two_followers() -> dict[str, Finding]:
     """5.2 kg, pads of 10⁵ N/m, no friction in the gears; k_df = 1000 N·s/m stands for the tools' damping of C-5."""
     calm = trial("guide", *DAMPED, seconds=14.0)
@@ -231,19 +191,7 @@ def swing(found: Run, start: float, end: float) -> float:
     return float(np.ptp(part, axis=0).max()) if len(part) else 0.0
 
 
-@here(
-    "F-41",
-    "State machines SM-1 to SM-4",
-    criterion="transition logs match; illegal events ignored",
-    source="seed L3148–3411",
-)
-@here(
-    "F-42",
-    "Virtual human as leader",
-    unit="mm",
-    criterion="X-14 to X-19 run unattended",
-    source="seed L156–174, L3278–3333",
-)
+@experiment("F-41", "F-42")
 def all_machines() -> dict[str, Finding]:
     """The four machines by their scenarios; an order that fits no state is given to each on the way."""
     wanted = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 
 import numpy as np
@@ -30,7 +29,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 FK = (
     ((0, 0, 0, 0, 0, 0), (0.150, 0.0, 2.110), (0.0, 0.0, 1.0)),
@@ -65,13 +63,7 @@ def bare(variant: str = "rx160") -> Arm:
     return Arm.of(load_robot("rx160", variant).edited(set_armature(0.0)), gravity=GRAVITY)
 
 
-@here(
-    "F-01",
-    "Two arms of the family with limits that trip",
-    unit="of 72",
-    criterion="RX160 and RX160L: position, speed and torque trips fire at limit + 1 %, not at limit − 1 %",
-    source="seed L640–688, Table 1.1; torque limits public",
-)
+@experiment("F-01")
 def limits() -> Finding:
     """Both arms, six joints, three kinds of limit, 1 % inside and 1 % beyond."""
     right, names = 0, []
@@ -120,13 +112,7 @@ def craig(q: Array, fore: float = 0.625) -> Array:
     return pose
 
 
-@here(
-    "F-02",
-    "Forward kinematics",
-    unit="m",
-    criterion="six vectors to 1e-6 m; equal to the modified DH form to 1e-12",
-    source="seed L811–870; vectors of spec 004 §2.3",
-)
+@experiment("F-02")
 def forward_kinematics() -> Finding:
     """Largest error of position and axis; the DH table is written out here independently, for both arms."""
     arm, worst, apart = bare(), 0.0, 0.0
@@ -143,13 +129,7 @@ def forward_kinematics() -> Finding:
     return Finding(worst, worst < 1e-6 and apart < 1e-12, f"against the DH form {apart:.1e}")
 
 
-@here(
-    "F-03",
-    "Closed-form inverse kinematics",
-    unit="m",
-    criterion="FK(IK(x)) error < 1e-9 m and rad on 10⁴ reachable poses; branch kept along a path",
-    source="seed L872–895; 4000 poses × 4 branches ≤ 2e-13 in the specification",
-)
+@experiment("F-03")
 def inverse_kinematics() -> Finding:
     """Random joints inside the limits, cold; then 500 small steps along a path, warm."""
     robot = load_robot("rx160")
@@ -168,13 +148,7 @@ def inverse_kinematics() -> Finding:
     return Finding(worst, worst < 1e-9 and missed == 0 and len(branches) == 1, note)
 
 
-@here(
-    "F-04",
-    "Descriptions of orientation and three errors",
-    unit="rad",
-    criterion="round trips < 1e-9 incl. α = 0 and π; ‖O_e‖ = sin α, ‖ε‖ = sin(α/2) to 1e-12",
-    source="seed L897–1055, errata E-01, E-02, E-03 of spec 004",
-)
+@experiment("F-04")
 def orientations() -> Finding:
     """Random axes; angles from 0 to π; roll, pitch, yaw away from 90° of pitch."""
     rng, trip, size = generator("orientations"), 0.0, 0.0
@@ -196,20 +170,7 @@ def orientations() -> Finding:
     return Finding(trip, trip < 1e-9 and size < 1e-12 + 1e-15 and alike < 1e-9, note)
 
 
-@here(
-    "F-05",
-    "Geometric Jacobian",
-    unit="m/rad",
-    criterion="against finite differences < 1e-6",
-    source="seed L1057–1104; here linear part first",
-)
-@here(
-    "F-06",
-    "J̇q̇ without differentiating J",
-    unit="m/s²",
-    criterion="against finite differences < 1e-6 on 100 random states",
-    source="seed L3869–3998, Appendix B",
-)
+@experiment("F-05", "F-06")
 def jacobian() -> dict[str, Finding]:
     """Central differences of poses and of the Jacobian."""
     arm, rng, h, jacobi, drift = bare(), generator("jacobian"), 1e-6, 0.0, 0.0
@@ -227,14 +188,7 @@ def jacobian() -> dict[str, Finding]:
     return {"F-05": Finding(jacobi, jacobi < 1e-6), "F-06": Finding(drift, drift < 1e-6)}
 
 
-@here(
-    "F-08",
-    "Newton–Euler and the inertia matrix",
-    unit="N·m",
-    criterion="five vectors to 1e-3 N·m; A symmetric positive definite; equals a Lagrange oracle to 1e-9; "
-    "energy drift < 0.1 % over 5 s unforced, frictionless",
-    source="seed L1238–1312; vectors of spec 004 §2.4",
-)
+@experiment("F-08")
 def newton_euler() -> Finding:
     """The oracle builds A from kinetic energy and C from its derivatives; the drift is of a 1 ms Runge–Kutta run."""
     arm, worst, apart, least = bare(), 0.0, 0.0, np.inf
@@ -300,13 +254,7 @@ def _energy_drift() -> float:
     return abs(energy() - start) / scale
 
 
-@here(
-    "F-11",
-    "Joint-2 spring, per unit",
-    unit="N·m",
-    criterion="values of (4.1) ± 0.01; clamps outside ±100° and says so",
-    source="seed L2412–2453; unit 1 and the RX160L by a public mechanism model",
-)
+@experiment("F-11")
 def spring() -> Finding:
     """Unit 2's curve; the other units at 20, 45 and 90°; arm and world use the same object."""
     arm, worst = Arm.of(load_robot("rx160"), gravity=GRAVITY), 0.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from farhand.arm import Arm
@@ -20,7 +18,6 @@ from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 TABLE = (
     ("zengin", 1e-9, (55.32, 30.85, 40.48, 168.43, 3.77, 0.36)),
@@ -36,13 +33,7 @@ NOISE = 0.05
 """Noise of the raw joint velocities where friction compensation is judged; assumed, [rad/s]."""
 
 
-@here(
-    "F-09",
-    "Gear friction with coupled joints 5 and 6, three parameter sets",
-    unit="N·m",
-    criterion="values of spec 004 §2.6 ± 0.01; odd; 𝒯·q̇ ≥ 0 on a grid",
-    source="seed L1343–1541, Tables 2.1 and 2.2; factor 0.6 L2585–2605",
-)
+@experiment("F-09")
 def gears() -> Finding:
     """Zengin's joint 4 falls so steeply that 0⁺ has to be named: 168.44 N·m at zero is 168.43 at 1e-9 rad/s."""
     worst = max(float(np.abs(Gears(set=s).steady(np.full(6, v)) - row).max()) for s, v, row in TABLE)
@@ -80,21 +71,7 @@ def moved(compensated: bool, oriented: bool) -> Log:
     return tracked("TA.1", PoseLoop(**gains), Setup(gears_model=gears, rotors=oriented))
 
 
-@here(
-    "F-10",
-    "Stiction in the plant, smooth compensation in the controller",
-    unit="°",
-    criterion="X-04 a–c",
-    source="seed L2591–2617",
-)
-@here(
-    "X-04",
-    "Over- and under-compensated friction",
-    unit="°",
-    criterion="(a) no command: joint 4 with 12 N·m creeps if 20 N·m is compensated, < 0.1° with 12; (b) without "
-    "compensation and k_po = 0 joints 5 and 6 move < 1° in TA.1; (c) with it the orientation error falls ≥ 2 ×",
-    source="seed L2585–2626: joint 4 moved without command until the dry part was multiplied by 0.6",
-)
+@experiment("F-10", "X-04")
 def friction_compensation() -> dict[str, Finding]:
     """Noisy velocities; the value is the creep of joint 4 under too much compensation."""
     over, right = _creep("akbas"), _creep("reduced")
@@ -146,21 +123,7 @@ def settled(wanted: Array, side: float) -> tuple[Array, Array]:
     return q, means
 
 
-@here(
-    "F-12",
-    "Spring identification routine",
-    unit="N·m",
-    criterion="X-01",
-    source="seed L2432–2451",
-)
-@here(
-    "X-01",
-    "Torsion spring identified against friction",
-    unit="N·m",
-    criterion="c3, c1 within 3 %, c2, c0 within 3 N·m, τ_s within 10 N·m over ±100°; unit 1's curve on unit 2's plant "
-    "gives an asymmetric joint-2 response",
-    source="seed L2412–2453: −100° to 100° in 5° steps, equation (4.1)",
-)
+@experiment("F-12", "X-01")
 def spring_identification() -> dict[str, Finding]:
     """41 stops, each reached from below and from above; the mean of both holding torques less the weight."""
     stops = np.arange(-100, 101, 5) * DEGREE

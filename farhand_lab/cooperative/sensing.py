@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -31,7 +30,6 @@ from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 CELL = "ati-delta-si-660-60"
 OBJECT = Load(2.002, np.array([0.0286, -0.0052, 0.1087]))
@@ -51,20 +49,7 @@ def filtered(z: Array, r: float) -> Array:
     return np.array([np.array(kalman.step(row)) for row in z])
 
 
-@here(
-    "F-14",
-    "Scalar Kalman filters, live q and r",
-    criterion="X-02; settled gains 0.07599, 0.01569, 0.00499 ± 1e-4",
-    source="seed L1771–1863, L2456–2492; erratum E-09: the covariance update is missing in print",
-)
-@here(
-    "X-02",
-    "Velocity filtering",
-    unit="%",
-    criterion="settled gain 0.0760 ± 0.0005; 63 % of a step at 50.6 ms ± 1 sample; noise variance to 4.0 % ± 0.5 %; "
-    "r too small chatters, r too large lags",
-    source="seed L2456–2492: q = 0.125, r = 20",
-)
+@experiment("F-14", "X-02")
 def kalman() -> dict[str, Finding]:
     """Gains and step from the filter itself, not from the formula; r is changed in mid-run too."""
     gains = []
@@ -101,13 +86,7 @@ def kalman() -> dict[str, Finding]:
     }
 
 
-@here(
-    "F-15",
-    "Load cell: range, resolution, noise, bias, internal mass, mounting angle",
-    unit="N",
-    criterion="quantum 1/8 N, 1/4 N, 10/1333 N·m; σ = 0.112; saturates at its range",
-    source="seed L750–770, Table 1.2; noise L2302–2320: power 5e-5 at 4 ms",
-)
+@experiment("F-15")
 def load_cell() -> Finding:
     """Readings of a sweep are counted; the noise is measured; 1000 N on an axis of 660 N reads 660 N."""
     profile, rng = load_sensor(CELL), generator("load cell")
@@ -155,28 +134,7 @@ def _residual(
     return float(forces.max()), float(moments.max())
 
 
-@here(
-    "F-16",
-    "Gripper weight compensation with the cell's internal mass",
-    unit="N",
-    criterion="X-03",
-    source="seed L2500–2552",
-)
-@here(
-    "X-03",
-    "Gripper, cell and dead zone",
-    unit="N",
-    criterion="random orientations: residual < 0.3 N and < 0.05 N·m with the internal mass, ≥ 1.1 N without; a frame "
-    "wrong by 45° is detected",
-    source="seed L2500–2552: negligible once the internal mass was included",
-)
-@here(
-    "F-17",
-    "Sensor-frame self-check",
-    unit="°",
-    criterion="a frame wrong by 45° is flagged after ≤ 4 poses",
-    source="seed L2510–2518: a leftover tool frame gave anomalous data until deleted",
-)
+@experiment("F-16", "X-03", "F-17")
 def gripper() -> dict[str, Finding]:
     """Twenty random orientations, 1 s each; the self-check sees four of them."""
     profile, load, mount = load_sensor(CELL), load_handle("rx160-gripper").load, mounting()
@@ -209,13 +167,7 @@ def _frame(sensor: ForceSensor, mount: Mounting, wrong: float, rng: np.random.Ge
     return check_frame(Readings(time, np.concatenate(quaternions), np.concatenate(rows)), GRAVITY)
 
 
-@here(
-    "F-18",
-    "Dead zone with live a, b, c",
-    unit="N",
-    criterion="odd, continuous at ±c to 1e-12",
-    source="seed L2518–2537, (4.2); a follows from b and c so that it is continuous",
-)
+@experiment("F-18")
 def dead_zone() -> Finding:
     """Just inside and just outside c; far inside it leaves next to nothing, outside it changes nothing."""
     worst, odd, small = 0.0, 0.0, 0.0
@@ -246,21 +198,7 @@ def weighings(turn: float, noise: float, rng: np.random.Generator, n: int = 2) -
     return F + noise * rng.normal(size=F.shape), M + 0.1 * noise * rng.normal(size=M.shape)
 
 
-@here(
-    "F-38",
-    "Mass of a grasped object",
-    unit="%",
-    criterion="X-16: within 1 %",
-    source="seed L3234–3244, erratum E-11; 2.002 and 2.122 kg published, true masses not given",
-)
-@here(
-    "F-39",
-    "Centre of gravity: published rule and least squares",
-    unit="mm",
-    criterion="X-17: within 5 mm for ≥ 30°; both methods; bad geometry rejected",
-    source="seed L3213–3232; 95 % in the specification: rule 13, 6.7, 4.5, 3.1 mm at 10, 20, 30, 45°; "
-    "least squares 11.1, 5.7, 4.0, 2.7 mm",
-)
+@experiment("F-38", "F-39")
 def grasped_object() -> dict[str, Finding]:
     """1000 weighings per angle with 0.1 N and 0.01 N·m of residual; the value is the 95th percentile at 30°."""
     rng, spread, masses = generator("grasped"), {}, []
@@ -298,13 +236,7 @@ def _refuses(call: Callable[[], object]) -> bool:
     return False
 
 
-@here(
-    "F-40",
-    "Object merged into the gripper's model, removed on release",
-    unit="N",
-    criterion="residual < 0.5 N after the merge; exact restore on release",
-    source="seed L3264–3270, L3185–3187",
-)
+@experiment("F-40")
 def merge() -> Finding:
     """Weighed in two poses 40° apart, merged into cell and arm; then 20 random poses, 1 s each."""
     profile, tool, mount, rng = load_sensor(CELL), load_handle("rx160-gripper").load, mounting(), generator("merge")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 if TYPE_CHECKING:
     import matplotlib.figure
 
-here = functools.partial(experiment, group="cooperative")
 
 C4 = {
     (35.0, 250.0, 20.0): (129, 197, 127, 129),
@@ -93,13 +91,7 @@ def draw() -> matplotlib.figure.Figure:
     return figure
 
 
-@here(
-    "F-50",
-    "Stability map of stiffness, gains and filter",
-    unit="%",
-    criterion="tables C-4 and C-5 reproduced ± 3 %; boundary agrees with time simulation ± 5 %",
-    source="extension of seed L3574–3598; spec 004 §4.3",
-)
+@experiment("F-50")
 def stability_map() -> Finding:
     """Eigenvalues of the sampled loop; the time simulation shares no code with them. One to four followers."""
     off, rows = deviation(), {name: boundary(loop) for name, loop in TRIED.items()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from farhand.control.tool import task
@@ -19,18 +17,12 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="cooperative")
 
 NEAR_FROM = 11.0
 """Before this time T4.1 is away from its singular way-point, [s]."""
 
 
-@here(
-    "F-13",
-    "Quintic segments through points, position and axis-angle",
-    criterion="boundary conditions met to 1e-10; ω_d equals the numerical derivative of R_d to 1e-6",
-    source="seed L1865–2046, (2.72)–(2.91); errata E-12, E-13",
-)
+@experiment("F-13")
 def quintics() -> Finding:
     """Random boundary conditions; every published trajectory; and what is refused before the arm moves."""
     rng, worst = generator("quintics"), 0.0
@@ -87,13 +79,7 @@ def past(damped: bool) -> Log:
         return tracked("T4.1", PoseLoop(**GAINS["G7"]), seconds=NEAR_FROM)
 
 
-@here(
-    "F-07",
-    "Inverse that survives singularities",
-    unit="% of limit",
-    criterion="T4.1 runs; all joint speeds below limits; error off the singularity unchanged within 1 %",
-    source="seed L1106–1119: singularities avoided, not handled; erratum E-20: T4.1 ends a leg on one",
-)
+@experiment("F-07")
 def singularity() -> Finding:
     """The value is the largest joint speed; joint 5 is zero at the fourth point."""
     log, plain = past(True), past(False)

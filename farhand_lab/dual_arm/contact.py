@@ -10,7 +10,6 @@ from farhand.world import Tool, Wall
 from farhand_lab.dual_arm.error_dynamics import PLACES, robots
 from farhand_lab.dual_arm.signals import (
     ELSEWHERE,
-    GROUP,
     NO_WRENCH,
     after,
     canvas,
@@ -54,14 +53,7 @@ def _steady_error(result: Run) -> Array:
     return result.signal("coupling", "error")[-500:].mean(axis=0)
 
 
-@experiment(
-    "D-35",
-    "Virtual wall, k = 6000 N/m at x = 0.45 m",
-    group=GROUP,
-    unit="N",
-    criterion="f = k δ for δ > 0, zero otherwise; only x; correct body-frame wrench",
-    source="thesis (4.3), L643–651",
-)
+@experiment("D-35")
 def wall() -> Finding:
     """Random poses of the follower against k δ n by hand, the joint torque through the body Jacobian, and a run."""
     rng, off, inside = generator("wall"), 0.0, 0
@@ -83,14 +75,7 @@ def wall() -> Finding:
     return Finding(float(off), off < 1e-9 and 20 < inside < 980, f"{inside} of 1000 random poses are in the wall")
 
 
-@experiment(
-    "D-36",
-    "Contact is reflected, F/T on",
-    group=GROUP,
-    unit="mm",
-    criterion="|F_hand − F_wall| < 1 % of F_wall, steady ‖e_p‖ < 0.5 mm, penetration 14.43 ± 0.2 mm",
-    source="thesis L934–958: 75.5 N; prototype 86.57 N, 14.43 mm",
-)
+@experiment("D-36")
 def reflection() -> Finding:
     """The hand's spring and the wall's are in series, as if there were no robots between them."""
     cases = {"like postures": (), "500 Hz": (("rig.rate", 500.0),)}
@@ -111,14 +96,7 @@ def _contact(result: Run) -> tuple[float, float, float, float]:
     return final_force(result, "leader"), -final_force(result, "follower"), float(_depth(result)[-500:].mean()), error
 
 
-@experiment(
-    "D-37",
-    "Contact without F/T",
-    group=GROUP,
-    unit="mm",
-    criterion="steady e equals −K_p⁻¹Γu within 1 %; penetration 1.47 ± 0.1 mm",
-    source="thesis L994–1032, L649: 1–2 mm; prototype 8.82 N, 1.47 mm, 92.8 mm",
-)
+@experiment("D-37")
 def softness() -> Finding:
     """Without the wrenches the tie is a spring of stiffness Γ⁻¹K_p, in like and in unlike postures."""
     off, pressed = [], True
@@ -133,14 +111,7 @@ def softness() -> Finding:
     return Finding(depth, pressed and max(off) < 0.01 and abs(depth - 1.47) <= 0.1, note)
 
 
-@experiment(
-    "D-38",
-    "Ejection on release",
-    group=GROUP,
-    unit="m/s",
-    criterion="follower leaves the wall within 0.15 s, speed > 0.2 m/s, ‖e_p‖ < 1 mm 3 s after release",
-    source="thesis L950–956: both arms ejected; prototype 0.05 s, 0.47 m/s",
-)
+@experiment("D-38")
 def ejection() -> Finding:
     """The elastic wall gives back what the hand put into it."""
     result = release()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pinocchio as pin
 
@@ -22,7 +20,6 @@ from farhand_lab.trial import dual_arm, run
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="dual-arm")
 
 VISCOUS = (2.0, 2.0, 2.0, 0.5, 0.5, 0.5)  # of the leader, as the rig assumes, [N·m·s/rad]
 SPEED = np.array([1.0, -0.8, 0.6, 1.0, -1.2, 1.5])  # a lively motion of all joints, [rad/s]
@@ -30,13 +27,7 @@ EIGENVALUES = (0.45, 0.84, 1.04, 42.0, 48.0, 55.0)  # of Γ at q_A, prototype, [
 MS = 1_000_000  # [ns]
 
 
-@here(
-    "D-07",
-    "Mass matrix from link data",
-    unit="kg·m²",
-    criterion="symmetric, λ_min > 0 at 1000 configurations; equals the sum (3.12) over the links to 1e-10",
-    source="seed L275–289",
-)
+@experiment("D-07")
 def mass_matrix() -> Finding:
     """B(q) of the rig's leader against the kinetic energy of the tabulated links."""
     pair, worst, smallest = rig_pair(), 0.0, np.inf
@@ -48,13 +39,7 @@ def mass_matrix() -> Finding:
     return Finding(worst, worst < 1e-10 and smallest > 0.0, f"smallest eigenvalue {smallest:.3f} kg·m²")
 
 
-@here(
-    "D-08",
-    "Coriolis vector; passivity",
-    unit="N·m",
-    criterion="Christoffel check < 1e-7; q̇ᵀ(Ḃ − 2C)q̇ = 0 to 1e-8",
-    source="seed L285–307; erratum E-11",
-)
+@experiment("D-08")
 def coriolis() -> Finding:
     """The torque C q̇ from the Christoffel symbols of the tabulated B(q), whose derivatives are exact (complex step)."""
     pair, worst, power = rig_pair(), 0.0, 0.0
@@ -68,13 +53,7 @@ def coriolis() -> Finding:
     return Finding(worst, worst < 1e-7 and power < 1e-8, f"q̇ᵀ(Ḃ − 2C)q̇ ≤ {power:.0e} W")
 
 
-@here(
-    "D-09",
-    "Viscous friction in plant and law",
-    unit="-",
-    criterion="unforced kinetic energy strictly decreases; with the printed sign it grows (E-09)",
-    source="seed L289, L305, L629; prototype: ×2.5 in 0.3 s with the printed sign",
-)
+@experiment("D-09")
 def friction() -> Finding:
     """The follower coasts for 0.3 s with the right and with the printed sign; the law knows the same friction."""
     right, printed = _coast(1.0), _coast(-1.0)
@@ -84,26 +63,14 @@ def friction() -> Finding:
     return Finding(right[-1], decreases and printed[-1] > 2.0 and law < 1e-9, note)
 
 
-@here(
-    "D-10",
-    "Gravity compensated outside the law",
-    unit="rad",
-    criterion="at rest within 1e-6 rad for 10 s; with 5 % mass error it drifts",
-    source="seed L199, L271; erratum E-10",
-)
+@experiment("D-10")
 def gravity() -> Finding:
     """Both arms coupled, nobody touches them; then a follower that is 5 % heavier than its controller believes."""
     still, heavy = _drift_at_rest(10.0), _drift_at_rest(1.0, ("rig.model_mass", 1.05))
     return Finding(still, still <= 1e-6 and heavy > 1e-3, f"5 % too heavy: {heavy:.3f} rad in 1 s")
 
 
-@here(
-    "D-12",
-    "Γ = G M⁻¹ Gᵀ",
-    unit="-",
-    criterion="sum of per-arm terms to 1e-10; SPD at q_A; eigenvalues within 1 % of 0.45, 0.84, 1.04, 42, 48, 55",
-    source="seed L321; prototype (two digits)",
-)
+@experiment("D-12")
 def gamma() -> Finding:
     """The law's Γ against the stacked form from the tables, at random states and at the start posture."""
     pair, worst = rig_pair(damping=0.01), 0.0
@@ -118,13 +85,7 @@ def gamma() -> Finding:
     return Finding(worst, worst < 1e-10 and eigenvalues[0] > 0.0 and off < 0.01, note)
 
 
-@here(
-    "D-21",
-    "Damped pseudo-inverse",
-    unit="N",
-    criterion="exact singular pose: ‖u‖ finite and ≤ ‖rhs‖/(2ρ); ρ = 0 blows up (> 1e6)",
-    source="seed L404–410; prototype: ‖u‖ = 0.175 at ρ = 1e-3 and 1e-2, 1.2e16 at ρ = 0",
-)
+@experiment("D-21")
 def damped_inverse() -> Finding:
     """Both arms stretched out along y and 10 mm apart in that direction."""
     sizes = {rho: _stretched(rho) for rho in (0.0, 1e-3, 1e-2)}
@@ -133,26 +94,14 @@ def damped_inverse() -> Finding:
     return Finding(sizes[1e-2], bounded and blown, f"ρ = 1e-3: {sizes[1e-3]:.4g} N; ρ = 0: {sizes[0.0]:.0e} N")
 
 
-@here(
-    "D-26",
-    "Virtual arm forward dynamics",
-    unit="-",
-    criterion="energy conserved < 0.1 % over 1 s: no friction, no input, RK4, 1 ms",
-    source="seed L623–641; errata E-10, E-32",
-)
+@experiment("D-26")
 def energy() -> Finding:
     """Kinetic energy without gravity; kinetic plus potential energy while the arm falls."""
     changes = [_energy_change(acceleration) for acceleration in (0.0, 9.81)]
     return Finding(max(changes), max(changes) < 1e-3, f"without gravity {changes[0]:.0e}, falling {changes[1]:.0e}")
 
 
-@here(
-    "D-27",
-    "ZOH double integrator, h = 1 ms",
-    unit="-",
-    criterion="constant acceleration exact to 1e-12; error halves when h halves",
-    source="seed L633–635, L695",
-)
+@experiment("D-27")
 def integrator() -> Finding:
     """A slide under constant force; then the follower under constant torque against RK4 at a tenth of the step."""
     slide = RigidPlant("slide", Arm.of(load_robot("point3"), gravity=0.0), np.zeros(3), MS)
@@ -169,13 +118,7 @@ def integrator() -> Finding:
     )
 
 
-@here(
-    "D-29",
-    "Follower's masses 25 %",
-    unit="-",
-    criterion="B₂ = 0.25 B₁ at equal q; u = 0.2 h₁ at rest to 1e-10",
-    source="seed L695; erratum E-31",
-)
+@experiment("D-29")
 def mass_scale() -> Finding:
     """Clones in the same posture: the follower takes a fifth of what pushes the leader."""
     pair, ratio, share = rig_pair(), 0.0, 0.0

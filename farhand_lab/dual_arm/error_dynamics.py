@@ -18,7 +18,7 @@ from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import scale_mass, set_armature, set_damping
 from farhand.spatial import rotation_from_vector
-from farhand_lab.dual_arm.signals import ELSEWHERE, GROUP, canvas, coupled, law_of
+from farhand_lab.dual_arm.signals import ELSEWHERE, canvas, coupled, law_of
 from farhand_lab.gains import Gains
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.lyapunov import LyapunovMonitor
@@ -171,13 +171,7 @@ def _check_closed_loop(law: VirtualConstraints, a: EngineArm, b: EngineArm, foun
     )
 
 
-@experiment(
-    "D-13",
-    "Invariance law u*",
-    group=GROUP,
-    criterion="ÿ = 0 to 1e-9 at random states; zero dynamics (3.20) residual < 1e-9",
-    source="thesis (3.18)–(3.20), L323, L420",
-)
+@experiment("D-13")
 def invariance() -> Finding:
     """u* alone, given to the engine as joint torques: the relative acceleration of the tools vanishes."""
     found = identities()
@@ -186,25 +180,13 @@ def invariance() -> Finding:
     return Finding(worst, worst < 1e-9, note)
 
 
-@experiment(
-    "D-14",
-    "Per-arm split A₁, A₂",
-    group=GROUP,
-    criterion="u* from the split equals the stacked form to 1e-10",
-    source="thesis (3.34), L424–435, L548",
-)
+@experiment("D-14")
 def split() -> Finding:
     """The law's u*, built from one arm at a time, against the 12 × 12 form with MuJoCo's matrices."""
     return Finding(identities().split, identities().split < 1e-10, f"relative, {STATES} states")
 
 
-@experiment(
-    "D-15",
-    "PD feedback and joint torques",
-    group=GROUP,
-    criterion="ÿ + K_d ẏ + K_p e = 0 < 1e-9; q̇ᵀτ = ẏᵀu",
-    source="thesis (3.21), (3.22), L335–350",
-)
+@experiment("D-15")
 def closed_loop() -> Finding:
     """The whole law with random offsets, given to the engine."""
     found = identities()
@@ -236,14 +218,7 @@ def _off_the_curve(responses: list[Array]) -> tuple[float, float]:
     return off, cross
 
 
-@experiment(
-    "D-18",
-    "Gains 110.87 and 16.85: the second-order curve",
-    group=GROUP,
-    unit="mm",
-    criterion="30 mm offset step within 0.2 mm of the analytic curve at 1 kHz; cross-coupling < 1e-6 rad",
-    source="thesis L757–770; prototype 0.07 mm",
-)
+@experiment("D-18")
 def second_order() -> Finding:
     """The error after a jump of the offset against the free response of ë + K_d ė + K_p e = 0, on each axis."""
     off, cross = _off_the_curve(_step_responses())
@@ -257,14 +232,7 @@ def second_order() -> Finding:
     return Finding(off, off < 0.2 and rig_off < 0.2 and cross < 1e-6, note, figures=(plot,))
 
 
-@experiment(
-    "D-19",
-    "Gain design from settling time",
-    group=GROUP,
-    unit="s",
-    criterion="ω_n = 10.53, ζ = 0.80 for the published gains; simulated 2 % settling 0.357 ± 0.01 s",
-    source="thesis L759–765 (0.5 s asked for); spec 002 §2.8",
-)
+@experiment("D-19")
 def gain_design() -> Finding:
     """The design tool forwards, backwards and against the simulated response."""
     gains = Gains(110.87, 16.85)
@@ -284,13 +252,7 @@ def gain_design() -> Finding:
     return Finding(worst, right and round_trip and abs(worst - 0.357) <= 0.01, note)
 
 
-@experiment(
-    "D-20",
-    "Lyapunov monitor",
-    group=GROUP,
-    criterion="V rises by less than 1e-6 V(0) per step at 1 kHz, from 30–120° and from 170°, three orientation errors",
-    source="thesis (3.30), (3.31), L390–402; prototype 4e-9",
-)
+@experiment("D-20")
 def lyapunov() -> Finding:
     """Two free arms in unlike postures with a wrong relative orientation about a random axis."""
     rng, rises, ends = generator("lyapunov"), {}, []

@@ -8,7 +8,7 @@ from farhand.arm import Arm
 from farhand.rigs import Options, build_rig
 from farhand.rigs.dual_arm.scenarios import COULOMB
 from farhand_lab.dual_arm.error_dynamics import PLACES, robots
-from farhand_lab.dual_arm.signals import GROUP, LAW, NO_WRENCH, canvas, coupled, force, position_error
+from farhand_lab.dual_arm.signals import LAW, NO_WRENCH, canvas, coupled, force, position_error
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.trial import Run, run
 
@@ -33,14 +33,7 @@ def _starting_force(result: Run) -> float:
     return float(force(result, "leader")[np.argmax(np.abs(x - x[0]) > STARTED), 0])
 
 
-@experiment(
-    "D-51",
-    "Dry friction of the leader, calibrated",
-    group=GROUP,
-    unit="N",
-    criterion="quasi-static +x move from q_A needs 26 ± 3 N",
-    source="thesis L956: about 26 N",
-)
+@experiment("D-51")
 def calibrated() -> Finding:
     """Largest force along x of the assumed hand in a slow pull, beside virtual work, and how it goes with the hand."""
     result = slow_pull()
@@ -74,14 +67,7 @@ def _virtual_work(q: Array) -> float:
     return float(np.abs(np.linalg.solve(arm.J, np.eye(6)[0])) @ np.array(COULOMB))
 
 
-@experiment(
-    "D-50",
-    "Friction offset",
-    group=GROUP,
-    unit="%",
-    criterion="force needed to start motion reduced by ≥ 40 %, no limit cycle at rest",
-    source="thesis L1070, L1092: helps partly; spec 002 §3.15",
-)
+@experiment("D-50")
 def friction_offset() -> Finding:
     """Starting force with and without the offset; then hands off, with sensor noise, nothing may move."""
     bare, helped, literal = (_starting_force(slow_pull(*settings)) for settings in ((), (OFFSET,), COMMAND_ONLY))

@@ -34,7 +34,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="dual-arm")
 
 TABLE = {  # tool position of set cb, [m]
     "zero": (-0.817, -0.231, 0.063),
@@ -47,13 +46,7 @@ WRIST = -0.051  # translation of T56 along its z-axis as corrected; printed with
 PRINTED_AT = (1e-6, 0.5 * np.pi, np.radians(170.0))  # angles of erratum E-03, [rad]
 
 
-@here(
-    "D-01",
-    "UR5e kinematics, sets CB and UR",
-    unit="m",
-    criterion="four poses within 1e-3 m of the table; 1e-12 against the DH product",
-    source="seed L572–584; prototype: sets 2.40 mm apart on average, at most 2.88 mm",
-)
+@experiment("D-01")
 def tables() -> Finding:
     """The tool of both parameter sets against the published poses, and against the product of the DH matrices."""
     arms = {name: Arm.of(load_robot("ur5e", name)) for name in ("cb", "ur")}
@@ -71,13 +64,7 @@ def tables() -> Finding:
     return Finding(off, off < 1e-3 and exact < 1e-12 and abs(apart.mean() - 2.40) < 0.05 and apart.max() < 2.9, note)
 
 
-@here(
-    "D-02",
-    "Seven-matrix chain T01…T67, corrected",
-    unit="m",
-    criterion="equals DH with d4 = 0.134, d6 = 0.1 to 1e-12 at 1000 configurations",
-    source="seed L441–465; erratum E-07; prototype: 4e-16 m corrected, 102 mm off as printed",
-)
+@experiment("D-02")
 def chain() -> Finding:
     """The chain with the corrected wrist, with the printed one, and the d4 that neither table has."""
     cb = DHArm.load("ur5e", "cb")
@@ -91,13 +78,7 @@ def chain() -> Finding:
     return Finding(worst, bool(ok), f"{1e3 * d4[0]:.1f} mm from set CB; as printed {1e3 * printed:.0f} mm")
 
 
-@here(
-    "D-03",
-    "Geometric Jacobian",
-    unit="-",
-    criterion="finite-difference error < 1e-8",
-    source="seed L247, L473; spec 002 §3.14",
-)
+@experiment("D-03")
 def jacobian() -> Finding:
     """J of both arms of the rig against central differences of the DH pose."""
     pair = rig_pair()
@@ -109,13 +90,7 @@ def jacobian() -> Finding:
     return Finding(worst, worst < 1e-8)
 
 
-@here(
-    "D-04",
-    "J̇q̇ and Ġq̇",
-    unit="-",
-    criterion="finite-difference error < 1e-8",
-    source="seed L325–327, L424; errata E-01, E-02",
-)
+@experiment("D-04")
 def drift() -> Finding:
     """J̇q̇ of each arm, and their difference Ġq̇, against central differences of the DH Jacobian along the motion."""
     pair, worst = rig_pair(), 0.0
@@ -129,13 +104,7 @@ def drift() -> Finding:
     return Finding(worst, worst < 1e-8)
 
 
-@here(
-    "D-05",
-    "Body Jacobian and tool Jacobian",
-    unit="N·m",
-    criterion="J_bᵀh_b = J_sᵀh_s to 1e-12; J_t against differences of the shifted point < 1e-8",
-    source="seed L469–496, L1058",
-)
+@experiment("D-05")
 def body_jacobian() -> Finding:
     """One wrench gives one joint torque, whatever axes or reference point it is written in."""
     arm, table, rng = Arm.of(load_robot("ur5e")), DHArm.load("ur5e"), generator("wrenches")
@@ -153,13 +122,7 @@ def body_jacobian() -> Finding:
     return Finding(torque, torque < 1e-12 and shifted < 1e-8, f"J_t within {shifted:.0e} of its differences")
 
 
-@here(
-    "D-06",
-    "Twist and wrench between frames",
-    unit="W",
-    criterion="power hᵀV invariant to 1e-12 for random T",
-    source="seed L498–516; erratum E-14",
-)
+@experiment("D-06")
 def frames() -> Finding:
     """Power of a wrench on a twist in both frames; the printed use of Ad_T on wrenches makes power from nothing."""
     rng, worst, printed = generator("frames"), 0.0, 0.0
@@ -173,13 +136,7 @@ def frames() -> Finding:
     return Finding(worst, worst < 1e-12 and printed > 0.1, f"with Ad_T on wrenches, as printed, up to {printed:.1f} W")
 
 
-@here(
-    "D-11",
-    "Constraint matrix G and ẏ",
-    unit="-",
-    criterion="ẏ equals the rate of the relative pose by differences < 1e-6",
-    source="seed L249–259, L315",
-)
+@experiment("D-11")
 def constraint_rate() -> Finding:
     """The rate that the law reports against the change of its own error along the motion, about captured offsets."""
     pair, worst = rig_pair(), 0.0
@@ -193,13 +150,7 @@ def constraint_rate() -> Finding:
     return Finding(worst, worst < 1e-6)
 
 
-@here(
-    "D-16",
-    "Pose error, quaternion, robust log",
-    unit="rad",
-    criterion="‖e_o‖ = θ to 1e-9 for θ in [0, π − 1e-6]; no NaN at 0 and π; three variants",
-    source="seed L352–374; erratum E-03: the printed form gives 2.086, 2.60 and 15.4 times θ at 0, 90° and 170°",
-)
+@experiment("D-16")
 def orientation_errors() -> Finding:
     """Rotation matrices of known angle and axis through the logarithm and each variant's closed form."""
     rng, worst = generator("orientation errors"), 0.0
@@ -219,13 +170,7 @@ def orientation_errors() -> Finding:
     return Finding(worst, worst < 1e-9 and finite and half_turns < 1e-9 and bool(matches), note)
 
 
-@here(
-    "D-17",
-    "Intrinsic XYZ Euler display",
-    unit="-",
-    criterion="round trip R → Euler → R < 1e-10 for |β| < 89°",
-    source="seed L223, L892",
-)
+@experiment("D-17")
 def euler_display() -> Finding:
     """Angles from a matrix, and the matrix from three plain rotations about x, y and z."""
     rng, worst = generator("euler"), 0.0

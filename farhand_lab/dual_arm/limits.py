@@ -8,7 +8,6 @@ from farhand.arm import Arm
 from farhand.control.trajectory.paths import Path
 from farhand_lab.dual_arm.signals import (
     ELSEWHERE,
-    GROUP,
     NO_WRENCH,
     after,
     canvas,
@@ -53,14 +52,7 @@ def _least_singular_value(result: Run) -> Array:
     return np.array(values)
 
 
-@experiment(
-    "D-39",
-    "The end of the follower's reach is felt",
-    group=GROUP,
-    unit="N",
-    criterion="hand force > 40 N, leader stops > 30 mm short, ‖e_p‖ < 2 mm (F/T, ≥ 500 Hz), returns to < 1 mm",
-    source="thesis L831–833, L964–988: 0.917 m; prototype 79 N, 0.121 of 0.200 m, 0.937 m, 0.76 mm",
-)
+@experiment("D-39")
 def reach_limit() -> Finding:
     """The stretched follower has no inertia to give along its reach, so the leader is held; no code says so."""
     found, ok = {}, True
@@ -84,14 +76,7 @@ def reach_limit() -> Finding:
     return Finding(pulled, ok and least < 0.1, note, figures=(plot,))
 
 
-@experiment(
-    "D-59",
-    "External joint torque term τ",
-    group=GROUP,
-    unit="mm",
-    criterion="5 N·m on a link of the leader: error with τ known < 1 mm, without > 1 mm",
-    source="thesis L149, L418 (left out there)",
-)
+@experiment("D-59")
 def link_push() -> Finding:
     """5 N·m on the leader's joint 2 for a second, told to the law or not; the error that an untold push must leave."""
     torque: Setting = ("rig.push_torque", (0.0, 5.0, 0.0, 0.0, 0.0, 0.0))

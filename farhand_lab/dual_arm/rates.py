@@ -21,7 +21,6 @@ from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 
 Array = np.ndarray
 
-GROUP = "dual-arm"
 MODEL = "a finding of this model, not of the original hardware"
 LIFT = (Move(0.5, 1.5, (0.0, 0.0, 0.2), label="+z"),)
 QUICK_LIFT = (Move(0.5, 0.5, (0.0, 0.0, 0.2), label="+z, quickly"),)
@@ -92,14 +91,7 @@ def emulate(setup: Setup, seconds: float) -> Trace:
 trace = shared(emulate)
 
 
-@experiment(
-    "D-22",
-    "Through the stretched pose at the published rates",
-    group=GROUP,
-    unit="mm",
-    criterion="+0.40 m z and back, elapsed stepping: all finite, max ‖e_p‖ < 10 mm, leader back within 2 mm",
-    source="seed L812, L910-915, L1080; prototype 3.0 mm, 0.48°",
-)
+@experiment("D-22")
 def singular_pose() -> Finding:
     """The hand pulls the leader up until the elbow is straight, and back; 3 s each way."""
     run = trace(Setup(moves=STRETCH), 8.0)
@@ -110,14 +102,7 @@ def singular_pose() -> Finding:
     return Finding(worst, ok, f"{note}; {MODEL}")
 
 
-@experiment(
-    "D-28",
-    "Simulated time is wall time",
-    group=GROUP,
-    unit="ms",
-    criterion="within ± h = 1 ms over 60 s at any loop rate from 20 to 1000 Hz",
-    source="seed L695, L1016; E-17",
-)
+@experiment("D-28")
 def time_base() -> Finding:
     """Even loops of an arm at 20, 157 and 1000 Hz, and the step count alone for loops of random length."""
     worst = 0
@@ -135,14 +120,7 @@ def time_base() -> Finding:
     return Finding(1e-6 * worst, worst <= H_NS, "at the moments the loop publishes")
 
 
-@experiment(
-    "D-31",
-    "Free-space tracking at the published rates",
-    group=GROUP,
-    unit="mm",
-    criterion="+0.2 m z in 1.5 s, elapsed: max ‖e_p‖ < 5 mm, < 1 mm within 0.5 s of the end of the move",
-    source="seed L880, L1013-1016; prototype 1.53 mm, 0.15°, < 1 mm from 1.41 s",
-)
+@experiment("D-31")
 def tracking() -> Finding:
     """Regulator 47, communication 119, simulation 157, force sensor 86 Hz; also without the sensor and in 0.5 s."""
     run = trace(Setup(moves=LIFT), 8.0)
@@ -156,13 +134,7 @@ def tracking() -> Finding:
     return Finding(worst, worst < 5.0 and settled < 2.5, note)
 
 
-@experiment(
-    "D-48",
-    "Multi-rate simulator in virtual time",
-    group=GROUP,
-    criterion="same seed, same log to the bit; another seed differs; threads run at 47, 119 and 157 Hz",
-    source="seed L1012-1019",
-)
+@experiment("D-48")
 def determinism() -> Finding:
     """One message in ten lost, so that the seed matters."""
     logs = [emulate(Setup(moves=QUICK_LIFT, drop=0.1, seed=seed), 1.5).error.tobytes() for seed in (7, 7, 8)]
@@ -172,15 +144,7 @@ def determinism() -> Finding:
     return Finding(ok, ok, f"in 8 s {counts[0]} regulator cycles, {counts[1]} messages, {counts[2]} simulation loops")
 
 
-@experiment(
-    "D-49",
-    "Robot interface at 125 and 500 Hz with losses",
-    group=GROUP,
-    unit="mm",
-    criterion="q, v out and torque in on the grid of 8 and 2 ms only; 10 % asked, 10 % lost; the lift tracks within "
-    "5 mm at both rates, losses or not",
-    source="seed L675, L682-683, L1040; E-16",
-)
+@experiment("D-49")
 def robot_interface() -> Finding:
     """Messages watched one by one, then the coupling across them, regulator at the interface's rate."""
     watched = [_watch(rate, drop) for rate in (125.0, 500.0) for drop in (0.0, 0.1)]
@@ -194,14 +158,7 @@ def robot_interface() -> Finding:
     return Finding(worst, all(watched) and worst < 5.0, note if all(watched) else f"messages off the grid; {note}")
 
 
-@experiment(
-    "D-56",
-    "Time dilation by one step per loop",
-    group=GROUP,
-    unit="mm",
-    criterion="literal: peak > 80 mm, delay > 0.5 s, decay 2-5 s; elapsed: peak < 5 mm",
-    source="seed L695, L1016, L1082; prototype 125.3 mm, 0.69 s (correlation), 0.79 s (half way), decay 3.8 s",
-)
+@experiment("D-56")
 def time_dilation() -> Finding:
     """The same lift with one 1 ms step per loop: 157 loops a second are 0.157 s of simulated time."""
     literal, elapsed = trace(Setup(moves=LIFT, stepping="literal"), 8.0), trace(Setup(moves=LIFT), 8.0)

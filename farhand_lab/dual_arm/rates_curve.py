@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from farhand.control.trajectory.paths import Move
-from farhand_lab.dual_arm.rates import GROUP, MODEL, Trace, trace
+from farhand_lab.dual_arm.rates import MODEL, Trace, trace
 from farhand_lab.dual_arm.threads import Rates, Setup
 from farhand_lab.harness import Figure, Finding, experiment
 
@@ -48,15 +48,7 @@ def shake(run: Trace) -> float:
     return float(run.end(run.force).std()) if np.isfinite(run.error).all() else np.inf
 
 
-@experiment(
-    "D-55",
-    "Contact error against regulator rate",
-    group=GROUP,
-    unit="mm",
-    criterion="peak ‖e_p‖ falls from 100 to 200, 500 and 1000 Hz, each within 10 % of the prototype; limit cycle at "
-    "47 Hz (wall force deviates > 20 N), still at 75 Hz (< 1 N): the threshold lies between",
-    source="seed L902, L1038; prototype 28, 16.5, 7.6, 3.5 mm; 78 ± 74 N at 47 Hz",
-)
+@experiment("D-55")
 def error_against_rate() -> Finding:
     """Pressed into the 6000 N/m wall at every rate; the value is the peak at 1 kHz."""
     peaks = {rate: peak(pressed(rate)) for rate in CURVE}

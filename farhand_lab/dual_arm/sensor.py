@@ -31,7 +31,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-GROUP = "dual-arm"
 HEX_E, HANDLE = load_sensor("optoforce-hex-e"), load_handle("dual-arm-handle")
 GRIP = HANDLE.grip_position
 SAMPLES = 100  # published: readings of the start-up's bias, 1 s
@@ -39,14 +38,7 @@ FORCES = (26.0, 75.5)  # published: to move freely along x, and where pushing st
 HOURS = 4.0  # after which the seed found a calibration spoilt
 
 
-@experiment(
-    "D-41",
-    "F/T counts to SI",
-    group=GROUP,
-    unit="count",
-    criterion="2000 counts → 200 N; 6500 → 6.5 N·m; quantisation step 0.1 N / 1 mN·m",
-    source="seed L713–745, tables 5.1 and 5.2, (5.1)",
-)
+@experiment("D-41")
 def counts_to_si() -> Finding:
     """Full counts through the conditioner, and every level that a slow sweep of the true wrench makes."""
     full = measured(plain_conditioner(), HEX_E.counts, np.eye(3))
@@ -57,15 +49,7 @@ def counts_to_si() -> Finding:
     return Finding(worst, worst < 1e-9, f"steps {steps[0]:.4g} N and {steps[5]:.4g} N·m; largest deviation, in counts")
 
 
-@experiment(
-    "D-42",
-    "Weight, bias and drift compensation",
-    group=GROUP,
-    unit="N",
-    criterion="50 random orientations, no contact, 20-sample means: residual < 0.15 N, < 0.005 N·m with noise and "
-    "quantisation; bias from first 100 samples",
-    source="seed L747–753; noise and drift recommended, spec 002 §2.6",
-)
+@experiment("D-42")
 def compensation() -> Finding:
     """Ten start-ups with unlike biases; then four hours of drift, and the bias taken anew."""
     rng = generator("D-42")
@@ -79,14 +63,7 @@ def compensation() -> Finding:
     )
 
 
-@experiment(
-    "D-43",
-    "Sensor calibration by orientation sweep",
-    group=GROUP,
-    unit="%",
-    criterion="recovers m within 2 %, r within 2 mm, bias within 0.1 N",
-    source="seed L753; least squares recommended, spec 002 §3.13",
-)
+@experiment("D-43")
 def orientation_sweep() -> Finding:
     """Gravity along ±x, ±y, ±z for 1 s each, first the bare sensor, then with the handle, which is the difference."""
     worst = {samples: _worst_sweep(samples) for samples in (SAMPLES // 5, SAMPLES, 4 * SAMPLES)}
@@ -99,14 +76,7 @@ def orientation_sweep() -> Finding:
     return Finding(mass, mass < 2.0 and com < 2.0 and bias < 0.1, note)
 
 
-@experiment(
-    "D-52",
-    "Handle and grip frame",
-    group=GROUP,
-    unit="N, N·m",
-    criterion="grip transform configurable; wrench about sensor origin independent of grip point",
-    source="seed L685, L1058",
-)
+@experiment("D-52")
 def grip_frame() -> Finding:
     """One push told in the frames of twenty grips must read alike; one force at twenty grips must not.
 

@@ -14,7 +14,7 @@ from farhand.robots import load_robot
 from farhand.sensing import Conditioner, ForceSensor, Mounting
 from farhand.sensing import conditioner as conditioner_module
 from farhand.spatial import adjoint
-from farhand_lab.dual_arm.sensor import GRIP, GROUP, HANDLE, HEX_E, measured, plain_conditioner
+from farhand_lab.dual_arm.sensor import GRIP, HANDLE, HEX_E, measured, plain_conditioner
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, patched
 from farhand_lab.trial import Run, dual_arm, run
@@ -27,14 +27,7 @@ HANDS = (3000.0, 5000.0, 10_000.0)  # [N/m]; below 2700 the push never saturates
 STILL = 1.0  # deviation of the wall's force at rest, as where rates are compared (D-55), [N]
 
 
-@experiment(
-    "D-44",
-    "Saturation flag and fall-back",
-    group=GROUP,
-    unit="sample",
-    criterion="flag at ≥ 95 % capacity within one sample; law falls back safely",
-    source="seed L948 names the flag as missing",
-)
+@experiment("D-44")
 def saturation() -> Finding:
     """Every axis swept past its limit; then hands of three stiffnesses that push beyond it and come back at 6 s.
 
@@ -74,14 +67,7 @@ def _held(pushed: Pressed) -> tuple[float, float]:
     return float(force.std()), float(np.ptp(pushed.error[found[1]]))
 
 
-@experiment(
-    "D-45",
-    "The point moments are about",
-    group=GROUP,
-    unit="N·m",
-    criterion="difference for 75.5 N at r = (0, −0.03, 0.05) m up to 4.4 N·m; with the right choice D-36 holds",
-    source="seed L486, L1058–1064 calls it small; 75.5 N from L956",
-)
+@experiment("D-45")
 def point_of_reference() -> Finding:
     """The sensor's origin is at r; its reading is taken about it, or about the tool point as the seed did."""
     directions = generator("D-45").normal(size=(2000, 3))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-GROUP = "dual-arm"
 LAW = "virtual-constraints"
 NO_WRENCH: tuple[tuple[str, object], ...] = (("law.leader_wrench", False), ("law.follower_wrench", False))
 """Settings of a law that does not use the force sensors."""

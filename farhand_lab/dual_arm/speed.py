@@ -6,7 +6,6 @@ bench`` prints the numbers.
 
 from __future__ import annotations
 
-import functools
 import time
 
 import numpy as np
@@ -33,17 +32,11 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="dual-arm")
 
 SEED_RATE = 47.14  # of the published regulator in free space, [Hz]
 
 
-@here(
-    "D-54",
-    "Compute speed",
-    criterion="regulator cycle ≤ 2 ms in NumPy, ≤ 1 ms with a compiled model; ≥ 10 × 47 Hz",
-    source="seed L1038, L1104: 47.14 Hz; prototype: 3.2 ms in NumPy",
-)
+@experiment("D-54")
 def cycle_time() -> Finding:
     """One regulator cycle (both models, the law) in plain NumPy and as it runs in the tick; both must give one u."""
     pair, wrenches = _moving_pair(), generator("cycle").normal(size=(2, 6))
@@ -66,13 +59,7 @@ def cycle_time() -> Finding:
     return Finding(value, all(met.values()) and same < 1e-8, f"both give the same u to {same:.0e} N")
 
 
-@here(
-    "D-57",
-    "General 6-DOF arm support",
-    unit="mm",
-    criterion="another arm coupled with the UR5e: ÿ + K_d ẏ + K_p e = 0 to 1e-9; +0.2 m z in 1.5 s error < 1 mm",
-    source="seed L32, L215; criteria of D-15 and D-30; the arm elbow6 is made up",
-)
+@experiment("D-57")
 def another_arm() -> Finding:
     """A spherical-wrist arm leads the UR5e and follows it; the oracle is an arm from each one's own DH table."""
     residual = max(_residual("elbow6", "ur5e"), _residual("ur5e", "elbow6"))
@@ -82,12 +69,7 @@ def another_arm() -> Finding:
     return Finding(worst, residual < 1e-9 and worst < 1.0, f"{listed}; oracle row {residual:.0e} m/s²")
 
 
-@here(
-    "D-58",
-    "Compiled arm-specific path against the generic one",
-    criterion="numerically equal < 1e-10; ≥ 10 × faster for pose and Jacobian rotation",
-    source="seed L1038: more than 10 × from generated code",
-)
+@experiment("D-58")
 def compiled_path() -> Finding:
     """Pose and body Jacobian by NumPy from the DH table and by compiled code on the robot's model."""
     slow, quick = generic(), farhand_lab.benchmarks.kinematics.fast()

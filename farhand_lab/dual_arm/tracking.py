@@ -16,7 +16,6 @@ from farhand.rigs.dual_arm.scenarios import COULOMB, NINE_MOVES
 from farhand_lab.dual_arm.error_dynamics import PLACES, robots
 from farhand_lab.dual_arm.signals import (
     ELSEWHERE,
-    GROUP,
     after,
     canvas,
     coupled,
@@ -71,14 +70,7 @@ def _worst(result: Run) -> tuple[float, float]:
     return float(position_error(result).max()), float(rotation_error(result).max())
 
 
-@experiment(
-    "D-30",
-    "Free-space tracking, ideal",
-    group=GROUP,
-    unit="mm",
-    criterion="+0.2 m z in 1.5 s, F/T on: max ‖e_p‖ < 1 mm, angle < 0.1°",
-    source="thesis L798–812, L880; prototype 0.25 mm, 0.01°",
-)
+@experiment("D-30")
 def free_space() -> Finding:
     """Four exact cases are judged; what happens when the plant is not the model is in the note and the figure."""
     worst = {case: _worst(lift(case)) for case in CASES}
@@ -90,14 +82,7 @@ def free_space() -> Finding:
     return Finding(position, position < 1.0 and angle < 0.1, note, figures=(plot,))
 
 
-@experiment(
-    "D-23",
-    "Automatic offset capture",
-    group=GROUP,
-    unit="mm",
-    criterion="e(0) = 0 to 1e-12 for arbitrary start poses; offsets retained: ‖e_p‖ < 1 mm after settling",
-    source="thesis L1084",
-)
+@experiment("D-23")
 def offsets() -> Finding:
     """Engaged at random postures the error is zero; after a move the tools are as far apart as before."""
     rng, captured = generator("offsets"), 0.0
@@ -118,14 +103,7 @@ def offsets() -> Finding:
     return Finding(kept, captured < 1e-12 and kept < 1.0 and moved > 150.0, note)
 
 
-@experiment(
-    "D-24",
-    "Different start postures of the arms",
-    group=GROUP,
-    unit="mm",
-    criterion="leader q_A, follower q_B, free motion: error < 1 mm (ideal)",
-    source="thesis L1086",
-)
+@experiment("D-24")
 def unlike_postures() -> Finding:
     """The lift with the follower nearly stretched, and with an arm of another make."""
     position, angle = _worst(lift("follower at q_B"))
@@ -133,14 +111,7 @@ def unlike_postures() -> Finding:
     return Finding(position, position < 1.0, f"{angle:.4f}°; with another arm as follower {other:.3f} mm")
 
 
-@experiment(
-    "D-25",
-    "Symmetric roles: drive either arm",
-    group=GROUP,
-    unit="mm",
-    criterion="same force profile on arm 2 instead of arm 1: max ‖e_p‖ < 1 mm, angle < 0.1°",
-    source="thesis L173, L1030 (not possible there)",
-)
+@experiment("D-25")
 def either_arm() -> Finding:
     """One push of 10 N along z on either tool, and the hand that lifts either, arms in unlike postures."""
     found, travelled = [], []
@@ -154,14 +125,7 @@ def either_arm() -> Finding:
     return Finding(worst, worst < 1.0 and angle < 0.1 and min(travelled) > 0.05, note)
 
 
-@experiment(
-    "D-32",
-    "Nine-move scenario",
-    group=GROUP,
-    unit="s",
-    criterion="all nine moves run; error < 1 mm within 5 s after each move",
-    source="thesis L800–812, L1082: zero within 5 s",
-)
+@experiment("D-32")
 def nine() -> Finding:
     """Time after each move until ‖e_p‖ stays below 1 mm, in like and unlike postures; half a second is all there is."""
     worst, peaks = 0.0, []
@@ -199,14 +163,7 @@ REPEATED: dict[str, tuple[Setting, ...]] = {
 RATE = 250.0  # [Hz]
 
 
-@experiment(
-    "D-60",
-    "Stability across repetitions",
-    group=GROUP,
-    unit="mm",
-    criterion="5 repetitions × 5 scenarios with noise seeds: no divergence",
-    source="thesis L1082: stable in all five repetitions of all tests",
-)
+@experiment("D-60")
 def repetitions() -> Finding:
     """Sensor noise on, one seed per repetition, at 250 Hz; nothing trips and the tools come together again."""
     ends, trips, last = [], 0, {}

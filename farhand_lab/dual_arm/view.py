@@ -27,7 +27,6 @@ from farhand_lab.mutation import Mutation, changed
 if TYPE_CHECKING:
     import matplotlib.figure
 
-GROUP = "dual-arm"
 _HERE = sys.modules[__name__]
 VISITORS = 3
 TURNS, TURN, SETTLE = 5, 0.8, 0.2  # [-], [s], [s]: looked at and not, by turns
@@ -144,13 +143,7 @@ def looked() -> Looked:
     return found
 
 
-@experiment(
-    "D-53",
-    "View of both arms, the wall and their frames beside the regulator",
-    group=GROUP,
-    criterion="view ≥ 20 Hz without lowering the regulator's rate by > 2 %",
-    source="seed L157, L674, L852-872; its own view ran at 1.2 Hz (Table 7.1)",
-)
+@experiment("D-53")
 def view_beside_the_regulator() -> Finding:
     """Three visitors; frames are counted where they arrive. Medians of turns with and without a view in one run."""
     found = looked()

@@ -12,7 +12,6 @@ from farhand.rigs.dual_arm.scenarios import VIRTUAL_FORCES
 from farhand_lab.dual_arm.rates import LIFT, trace
 from farhand_lab.dual_arm.signals import (
     ELSEWHERE,
-    GROUP,
     NO_WRENCH,
     canvas,
     coupled,
@@ -40,14 +39,7 @@ def turn(*settings: Setting) -> Run:
     return run(moved_by(coupled("free", *settings), QUARTER_TURN), 3.0)
 
 
-@experiment(
-    "D-33",
-    "Translation and rotation are decoupled",
-    group=GROUP,
-    unit="mm",
-    criterion="90° about the tool's axis in 1.5 s from q_A: ‖e_p‖ < 0.5 mm with F/T and without",
-    source="thesis L880–888 (the tool moved slightly); prototype < 1e-9 and 0.30 mm, lag 7.1°",
-)
+@experiment("D-33")
 def decoupling() -> Finding:
     """The follower's tool point should stay where it is while it turns."""
     measured, blind = turn(), turn(*NO_WRENCH)
@@ -64,15 +56,7 @@ def six_moves() -> Run:
     return run(coupled("virtual-forces", ELSEWHERE))
 
 
-@experiment(
-    "D-34",
-    "Directions of the virtual forces",
-    group=GROUP,
-    unit="%",
-    criterion="u along the motion when speeding up, against it when slowing down, on all six moves; u = Λ₂a + friction "
-    "within 2 %; forces on both arms add up to 0 to 1e-12",
-    source="thesis L917–932: right directions, both arms reverse on slowing down",
-)
+@experiment("D-34")
 def directions() -> Finding:
     """The force u against what the follower's recorded motion asks for by its inertia, friction and Coriolis terms."""
     result = six_moves()
@@ -119,15 +103,7 @@ def influence(*settings: Setting) -> Run:
     return run(coupled("ft-influence", *settings))
 
 
-@experiment(
-    "D-40",
-    "Influence of the F/T sensor with identical inputs",
-    group=GROUP,
-    unit="-",
-    criterion="same hand reference: max ‖e_p‖ without over with F/T ≥ 5 (ideal) and ≥ 3 (published rates); same "
-    "forces, ideal, with F/T: < 1e-6 mm",
-    source="thesis L994–1032 (no conclusion: inputs were not the same); prototype 32 and 6",
-)
+@experiment("D-40")
 def sensor_influence() -> Finding:
     """The published remedy: scripted inputs, once with the measured wrench and once without."""
     on, off = influence(), influence(*NO_WRENCH)

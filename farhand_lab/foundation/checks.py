@@ -15,9 +15,6 @@ from farhand_lab.trial import Run, dual_arm, run, spoiled
 
 Array = np.ndarray
 
-GROUP = "foundation"
-MECHANICS = "rigid-body mechanics"
-
 
 @shared
 def pressing(law: str, delay: float = 0.0) -> Run:
@@ -32,9 +29,7 @@ def outage() -> Run:
     return run(dual_arm("position-position", "free", *cut, delay=20.0), 6.0, "4.2:engage")
 
 
-@experiment(
-    "P-01", "Two arms at rest stay at rest", group=GROUP, unit="rad", criterion="≤ 1e-6 in 60 s", source=MECHANICS
-)
+@experiment("P-01")
 def rest() -> Finding:
     """Nobody touches the arms; gravity is on and compensated by the model."""
     result = run(dual_arm("position-force", "rest"), 60.0)
@@ -42,28 +37,21 @@ def rest() -> Finding:
     return Finding(moved, moved <= 1e-6)
 
 
-@experiment("P-02", "Energy balance closes in contact", group=GROUP, unit="-", criterion="≤ 0.1 %", source=MECHANICS)
+@experiment("P-02")
 def energy_balance() -> Finding:
     """Work of hand, wall, actuators and friction against the energy of the links."""
     error = pressing("position-force").value("energy_balance_error")
     return Finding(error, error <= 1e-3)
 
 
-@experiment(
-    "P-03",
-    "Energy balance closes over a delayed link",
-    group=GROUP,
-    unit="-",
-    criterion="≤ 0.1 % at 20 ms",
-    source=MECHANICS,
-)
+@experiment("P-03")
 def energy_balance_delayed() -> Finding:
     """The same with 20 ms of round trip."""
     error = pressing("position-force", 20.0).value("energy_balance_error")
     return Finding(error, error <= 1e-3)
 
 
-@experiment("P-04", "Hand force equals wall force", group=GROUP, unit="-", criterion="ratio 1 ± 1 %", source=MECHANICS)
+@experiment("P-04")
 def static_reflection() -> Finding:
     """Static contact under position–force: what the follower touches is what the hand feels."""
     result = pressing("position-force")
@@ -73,14 +61,7 @@ def static_reflection() -> Finding:
     )
 
 
-@experiment(
-    "P-05",
-    "Position–position is a spring in series",
-    group=GROUP,
-    unit="N",
-    criterion="1 % of prediction",
-    source=MECHANICS,
-)
+@experiment("P-05")
 def series_spring() -> Finding:
     """Hand, coupling and wall are three springs in series between the reference and the wall's surface."""
     result = pressing("position-position")
@@ -93,7 +74,7 @@ def series_spring() -> Finding:
     return Finding(force, abs(force / predicted - 1.0) <= 0.01, f"predicted {predicted:.2f} N")
 
 
-@experiment("P-06", "Action equals reaction", group=GROUP, unit="N", criterion="≤ 1e-9", source=MECHANICS)
+@experiment("P-06")
 def reciprocity() -> Finding:
     """The wrenches that position–position asks of both arms are equal and opposite at every tick."""
     result = pressing("position-position")
@@ -102,14 +83,7 @@ def reciprocity() -> Finding:
     return Finding(largest, largest <= 1e-9)
 
 
-@experiment(
-    "P-07",
-    "A link outage stops the follower",
-    group=GROUP,
-    unit="s",
-    criterion="at rest ≤ 0.6 s after the cut",
-    source="design",
-)
+@experiment("P-07")
 def outage_stops() -> Finding:
     """From the cut to rest: 0.2 s until silence is noticed, then a bounded ramp; and it stays."""
     result = outage()
@@ -121,9 +95,7 @@ def outage_stops() -> Finding:
     )
 
 
-@experiment(
-    "P-08", "Engaging again makes no jump", group=GROUP, unit="m", criterion="follower moves ≤ 1 mm", source="design"
-)
+@experiment("P-08")
 def reengage() -> Finding:
     """The leader has moved on during the outage; the follower stays where it stopped and takes new offsets."""
     result = outage()
@@ -135,21 +107,14 @@ def reengage() -> Finding:
     return Finding(moved, moved <= 1e-3 and engaged and apart == 0.0, f"engagement {apart:g} before the command")
 
 
-@experiment("P-09", "MuJoCo equals Pinocchio", group=GROUP, unit="-", criterion="≤ 1e-10", source="design")
+@experiment("P-09")
 def engines_agree() -> Finding:
     """Mass matrix, bias and tool pose of every robot at random states."""
     worst = max(_engine_difference(name) for name in robot_names())
     return Finding(worst, worst <= 1e-10)
 
 
-@experiment(
-    "P-10",
-    "NaN from a plant trips and holds still",
-    group=GROUP,
-    unit="rad/s",
-    criterion="speed ≤ 1e-2",
-    source="design",
-)
+@experiment("P-10")
 def nan_holds() -> Finding:
     """The follower's position becomes NaN in mid-move; the follower's true speed 1 s later."""
     result = run(spoiled(dual_arm("position-force", "free"), "follower", "nan-position", 1.2), 2.2)
@@ -158,37 +123,21 @@ def nan_holds() -> Finding:
     return Finding(speed, speed <= 1e-2 and tripped == ["invalid"], f"trips: {', '.join(tripped) or 'none'}")
 
 
-@experiment(
-    "P-11",
-    "Same seed, same log to the bit",
-    group=GROUP,
-    unit="-",
-    criterion="equal; another seed differs",
-    source="design",
-)
+@experiment("P-11")
 def determinism() -> Finding:
     """Noise, jitter and loss on; joint positions of the whole run compared."""
     logs = [_noisy(seed).tobytes() for seed in (7, 7, 8)]
     return Finding(logs[0] == logs[1] and logs[0] != logs[2], logs[0] == logs[1] and logs[0] != logs[2])
 
 
-@experiment(
-    "P-12", "Delay is what was asked for", group=GROUP, unit="s", criterion="mean age 0.020 ± 0.001 s", source="design"
-)
+@experiment("P-12")
 def delay_is_true() -> Finding:
     """Forty milliseconds of round trip are twenty each way."""
     age = run(dual_arm("unilateral", "free", delay=40.0), 2.0).value("link_age_mean")
     return Finding(age, abs(age - 0.020) <= 0.001)
 
 
-@experiment(
-    "P-13",
-    "An elastic wall gives back what it took",
-    group=GROUP,
-    unit="-",
-    criterion="≤ 1 % of its peak energy",
-    source=MECHANICS,
-)
+@experiment("P-13")
 def elastic_wall() -> Finding:
     """Work of the wall over a whole contact, in and out, against the most it ever held."""
     result = run(dual_arm("position-force", "wall"), 14.0)

@@ -16,7 +16,6 @@ from farhand_lab.tuning import SweepRow, Ultimate, find_ultimate, sweep, ziegler
 
 Array = np.ndarray
 
-GROUP = "hazardous"
 SECONDS = 90.0  # of task motion, as in the published sweep
 HASTY = 0.6
 """Shortest move of a task that often asks for more speed than the limits allow, [s]."""
@@ -88,14 +87,7 @@ def _tracked(reference: Array, p: Any, d: Any, drift: float = 0.0) -> Tracked:
     return Tracked(reference, controller, servo)
 
 
-@experiment(
-    "C-16",
-    "PD control within velocity and step limits",
-    group=GROUP,
-    unit="mm",
-    criterion="90 s of task motion: no violation of Table 2.3; final static tool error ≤ 5 mm",
-    source="thesis L579–623, Table 2.3; about 5 mm accepted",
-)
+@experiment("C-16")
 def limited_pd() -> Finding:
     """Limits are counted in the log, not by the controller; the drives drift, so that there is a static error."""
     from farhand.arm import Arm
@@ -117,14 +109,7 @@ def limited_pd() -> Finding:
     return Finding(left, broken == 0 and not result.tripped and left <= 5.0 and bool(result.limited.any()), note)
 
 
-@experiment(
-    "C-17",
-    "A broken limit trips the joint and latches",
-    group=GROUP,
-    unit="of 12",
-    criterion="1.1 × the limit trips the joint; the arm needs an explicit restart",
-    source="thesis L615",
-)
+@experiment("C-17")
 def trip_and_latch() -> Finding:
     """Every joint, by a step and by a velocity; commands at the limit pass, and nothing moves until the restart."""
     good = 0
@@ -177,14 +162,7 @@ def tuned() -> Ultimate:
     return find_ultimate(respond, 5.0, 40.0, dt)
 
 
-@experiment(
-    "C-18",
-    "Ziegler–Nichols auto-tune",
-    group=GROUP,
-    unit="1/rad",
-    criterion="K_u within 5 % of π/(2 (θ_d + T_s/2) v_max) = 23.1; PD gains by Table 2.4",
-    source="thesis L635–645: P = 20, D = 3 (K_u = 25)",
-)
+@experiment("C-18")
 def auto_tune() -> Finding:
     """Found by raising P; compared with the approximation and with the exact closed form of the sampled loop."""
     servo, found = JointServo(), tuned()
@@ -254,14 +232,7 @@ def _as_hasty(spreads: Array, values: Array | None = None) -> Array:
     return np.array([np.interp(FIXED_SIGMA, sigma[order, 1], column[order]) for column in rows.T])
 
 
-@experiment(
-    "C-19",
-    "Sweep of the PD gains",
-    group=GROUP,
-    unit="",
-    criterion="σ_e(P = 5) ≥ 1.3 σ_e(P = 10); σ_e(10; 0.5) ≤ σ_e(10; 0)",
-    source="thesis L651–664: 0.146, 0.093, 0.097, 0.096, 0.116, 0.074, 0.128 rad; cross-check 0.066, 0.047, 0.042 rad",
-)
+@experiment("C-19")
 def gain_sweep() -> Finding:
     """Fixed references as hasty as the cross-check's; in the published runs a person moved differently each time.
 
@@ -296,14 +267,7 @@ def _overshoots(p: float, d: float) -> Array:
     return np.maximum(-result.error.min(axis=0), 0.0) / 0.3
 
 
-@experiment(
-    "C-20",
-    "No vibration from overshoot",
-    group=GROUP,
-    unit="%",
-    criterion="0.3 rad step on each joint: overshoot ≤ 1 % at (10; 0.5), ≥ 3 % at (10; 0)",
-    source="thesis L625; prototype 0 % and 3–6 %",
-)
+@experiment("C-20")
 def overshoot() -> Finding:
     """The value of D: overshoot of the joints is vibration at the force sensor."""
     with_d, without = 100.0 * _overshoots(10.0, 0.5), 100.0 * _overshoots(10.0, 0.0)

@@ -32,13 +32,7 @@ def _rms(result: Run) -> float:
     return float(np.sqrt((np.linalg.norm(scaled_error(result), axis=1) ** 2).mean()))
 
 
-@experiment(
-    "C-57",
-    "Lossy network",
-    group=GROUP,
-    criterion="10 % loss, ±20 ms jitter: no instability, no joint trip, RMS tracking error ≤ 2× ideal",
-    source="thesis L205, L283; no numbers published",
-)
+@experiment("C-57")
 def lossy_network() -> Finding:
     """With time-domain passivity; the value is the tracking error over that of a perfect network."""
     free, wall = lossy("free"), lossy("wall")
@@ -65,14 +59,7 @@ def boundary(stiffness: float) -> tuple[float, float]:
     return low, high
 
 
-@experiment(
-    "C-58",
-    "Delay stability map",
-    group=GROUP,
-    unit="ms",
-    criterion="grid of delay × wall stiffness, boundary located ± 10 ms",
-    source="thesis L755; no numbers published",
-)
+@experiment("C-58")
 def stability_map() -> Finding:
     """The value is the boundary at the rig's own wall; a stiffer wall must not bear a longer delay."""
     found = {stiffness: boundary(stiffness) for stiffness in STIFFNESSES}

@@ -15,7 +15,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-GROUP = "hazardous"
 DIRECT_SERVO, SMART_SERVO = 350.0, 150.0  # [Hz], thesis L1331
 HAND_SPEED = 0.25  # [m/s]
 START = np.array([16.0, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -29,14 +28,7 @@ def _held(impedance: CartesianImpedance, handle: Handle) -> Array:
     return impedance.wrench(handle.x[:3], rotation_from_vector(handle.x[3:]), handle.v)
 
 
-@experiment(
-    "C-43",
-    "Cartesian impedance of the leader",
-    group=GROUP,
-    unit="%",
-    criterion="one-axis response within 1 % of the analytic mass–spring–damper",
-    source="thesis L1250–1309, Eq. 4.1 corrected (E-13)",
-)
+@experiment("C-43")
 def impedance() -> Finding:
     """Each axis released from an offset, stiffness as set; then doubled in mid-motion without a new start."""
     worst = max(_release_error(axis) for axis in range(6))
@@ -72,14 +64,7 @@ def _free(gains: Gains, start: Array, t: Array) -> Array:
     return (amplitudes[None, :] * np.exp(np.multiply.outer(t, s))).sum(axis=1).real
 
 
-@experiment(
-    "C-44",
-    "Hand guidance",
-    group=GROUP,
-    unit="N",
-    criterion="no follower force: hand force at 0.1 m/s equals D_0 v (0.8 N) only; no drift at rest over 60 s",
-    source="thesis L1319, L1331; D_0 assumed",
-)
+@experiment("C-44")
 def hand_guidance() -> Finding:
     """A hand of 300 N/m and 20 N·s/m moves the handle at 0.1 m/s; then nobody touches it for a minute."""
     pulled, at_rest = _guided(0.1, 4.0), _guided(0.0, 60.0)
@@ -112,14 +97,7 @@ def _guided(speed: float, seconds: float, guidance: float = 0.0) -> tuple[float,
     return float(np.mean(forces[-round(1.0 / TICK) :])), np.array(path)
 
 
-@experiment(
-    "C-45",
-    "Force by a virtual spring, k = F/Δx",
-    group=GROUP,
-    unit="N",
-    criterion="static force within 0.1 N from 0.1 to 30 N on six axes; Δx = 10 mm, 0.1 rad",
-    source="thesis L1333–1342: within 0.1 N on a balance",
-)
+@experiment("C-45")
 def spring_force() -> Finding:
     """On a balance of 1e5 N/m that yields by up to 0.3 mm; torques a tenth as large, within 0.01 N·m."""
     levels = np.concatenate([[0.1], np.arange(1.0, 31.0)])
@@ -149,14 +127,7 @@ def _update_error(rate: float, delay: float = 0.0) -> tuple[float, float]:
     return float(off.max()), float(off.mean())
 
 
-@experiment(
-    "C-46",
-    "Effect of the update rate",
-    group=GROUP,
-    unit="%",
-    criterion="at 0.25 m/s: peak force error 7 ± 1 % at 350 Hz, 17 ± 2 % at 150 Hz, mean about half",
-    source="thesis L1331 (150 Hz was not fluid); prototype v T/Δx",
-)
+@experiment("C-46")
 def update_rate() -> Finding:
     """The hand moves on while the target stands: v T over the spring's length."""
     (fast, fast_mean), (slow, slow_mean) = _update_error(DIRECT_SERVO), _update_error(SMART_SERVO)
@@ -170,14 +141,7 @@ def update_rate() -> Finding:
     return Finding(100.0 * fast, ok, note, figures=(Figure("Force between updates", _rate_plot),))
 
 
-@experiment(
-    "C-47",
-    "Drop-outs of the direct-force mode",
-    group=GROUP,
-    unit="drop-outs",
-    criterion="the direct mode's force passes through zero at every change; spring mode never does",
-    source="thesis L1311: 16 N → 0 → 16.05 N",
-)
+@experiment("C-47")
 def dropouts() -> Finding:
     """16 N and 0.05 N more every 50 ms for a second, in both modes, with a hand holding the handle."""
     direct, direct_shake = _rendered("direct")
@@ -211,14 +175,7 @@ def _drops(force: Array) -> int:
     return int((low[1:] & ~low[:-1]).sum())
 
 
-@experiment(
-    "C-48",
-    "Order of the torque axes, A-B-C is Z-Y-X",
-    group=GROUP,
-    unit="axes",
-    criterion="1 N·m about x drives the spring T_c only",
-    source="thesis L1360",
-)
+@experiment("C-48")
 def torque_axes() -> Finding:
     """Each torque alone: one device spring is tight, and turning the tool the device's way feels it."""
     right = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 from typing import Any, NamedTuple
@@ -19,7 +18,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="hazardous")
 
 SETS, TARGETS = 5, 1000
 COLD = np.zeros(6)  # the published start of every solve: the vertical pose, [rad]
@@ -45,13 +43,7 @@ def cold(name: str) -> Cold:
     return Cold(*(np.array(column).reshape(SETS, TARGETS) for column in zip(*table, strict=True)))
 
 
-@here(
-    "C-07",
-    "Newton–Raphson from a warm start",
-    unit="iterations",
-    criterion="0.02 rad away: 100 % of 500 targets solved, median ≤ 3 iterations",
-    source="seed L397–448, L561: SVD pseudo-inverse, 500 iterations, 1e-5",
-)
+@experiment("C-07")
 def newton_warm() -> Finding:
     """500 random targets, each started 0.02 rad away in every joint."""
     solver, rng = Newton(load_robot("lwa4p")), generator("warm newton")
@@ -65,13 +57,7 @@ def newton_warm() -> Finding:
     return Finding(median, met == 500 and median <= 3, f"{met} of 500 solved")
 
 
-@here(
-    "C-08",
-    "Newton–Raphson is unstable from a cold start",
-    unit="rad",
-    criterion="5 × 1000 targets: largest joint returned ≥ 1e4 rad; in-limit raw rate ≤ 15 %",
-    source="seed L565: joints diverge to 15000; prototype 15 072–52 614 rad, 9.4–10.0 % in limits",
-)
+@experiment("C-08")
 def newton_cold() -> Finding:
     """The vertical pose has rank 3, so the first step divides by singular values that are almost zero."""
     run = cold("Newton")
@@ -84,13 +70,7 @@ def newton_cold() -> Finding:
     return Finding(float(largest.max()), ok, note, figures=(_histogram(),))
 
 
-@here(
-    "C-09",
-    "Levenberg–Marquardt from a cold start",
-    unit="%",
-    criterion="same targets: 100 % converged; largest joint < 12 rad; in-limit raw rate ≥ 80 %",
-    source="seed L450–516, L575–577; prototype 100 %, 7.8–9.8 rad, 82.1–84.2 %",
-)
+@experiment("C-09")
 def levenberg_cold() -> Finding:
     """The same targets and start; damping keeps the joints at hand."""
     run, stopped = cold("Levenberg"), cold("Levenberg with stall stop")
@@ -132,13 +112,7 @@ def out_of_reach(count: int) -> list[Pose]:
     return found
 
 
-@here(
-    "C-11",
-    "Closest reachable pose for unreachable targets",
-    unit="%",
-    criterion="0.95 m from the shoulder: error − 0.22 m ≤ 1 mm for ≥ 95 % of 200; flagged; stops within 250 iterations",
-    source="seed L532; prototype: within 0.01 mm of the closest point, at most 224 iterations",
-)
+@experiment("C-11")
 def unreachable() -> Finding:
     """The recommended solver, inside limits that forbid a straight arm within 20° of straight down."""
     robot = load_robot("lwa4p")
@@ -160,13 +134,7 @@ def _share(found: list[Solution]) -> tuple[float, bool, int]:
     return 100.0 * float(np.mean(near)), all(f.status == "unreachable" for f in found), max(f.iterations for f in found)
 
 
-@here(
-    "C-12",
-    "Elbow above",
-    unit="%",
-    criterion="≥ 99 % above on forward targets where that branch is within limits; cold LM baseline about 98 %",
-    source="seed L534–540; prototype: Levenberg–Marquardt 98 % of 361 targets",
-)
+@experiment("C-12")
 def elbow_above() -> Finding:
     """19 × 19 targets in front, tool pointing forward, from a cold start and from an arm with its elbow below."""
     robot = load_robot("lwa4p")
@@ -197,13 +165,7 @@ def _forward_targets() -> list[Pose]:
     return [Pose(np.array([0.45, y, z]), forward) for y, z in spots]
 
 
-@here(
-    "C-14",
-    "Closed form as reference",
-    unit="-",
-    criterion="8 branches, FK error < 1e-9 for 1000 poses; ≥ 20 times faster than Levenberg–Marquardt",
-    source="seed L391–395: 5 µs against more than 200 µs; prototype 6e-13, 41 % of poses keep all 8 within ±160°",
-)
+@experiment("C-14")
 def closed_form_reference() -> Finding:
     """All branches of random poses through forward kinematics; both timed on the same poses, as they are called."""
     robot = load_robot("lwa4p")

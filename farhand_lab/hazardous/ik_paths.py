@@ -19,7 +19,6 @@ from farhand_lab.mutation import Mutation, patched
 Array = np.ndarray
 Solve = Callable[[Any, Array], Solution]
 
-here = functools.partial(experiment, group="hazardous")
 
 RATE = 100.0  # [Hz]
 APPLICATION = 1e-4  # tolerance that the published system settled on
@@ -74,13 +73,7 @@ def beyond(track: Track) -> float:
     return largest_step(track) - float(np.abs(np.diff(track.reference, axis=0)).max())
 
 
-@here(
-    "C-10",
-    "Levenberg–Marquardt through singularities",
-    unit="rad",
-    criterion="warm, all solved; q5 through 0, q3 to 0.05: no step > 0.02 rad beyond the reference's; flip flagged",
-    source="seed L532, L577: no trouble at singularities; prototype: LM flips at q3 = 0 by 0.15–0.26 rad",
-)
+@experiment("C-10")
 def singularities() -> Finding:
     """Both solvers along three paths; a flip is flagged where the elbow is straighter than 0.045 rad, only there."""
     robot = load_robot("lwa4p")
@@ -103,13 +96,7 @@ def _flagged(track: Track) -> bool:
     return bool((np.abs(np.sin(track.q[:, 2])) < STRAIGHT).any())
 
 
-@here(
-    "C-13",
-    "Joint limits respected, no jump",
-    unit="rad",
-    criterion="scripted limit approach: all commands within limits; no accepted step > step_max; jump flagged",
-    source="seed L522, L565: at a limit the arm halts, then moves violently; limits ±160° (erratum E-01)",
-)
+@experiment("C-13")
 def limit_approach() -> Finding:
     """Joint 1, then joint 4, is led past its limit: held there, until the target comes back to where it is held."""
     robot = load_robot("lwa4p")
@@ -131,13 +118,7 @@ def limit_approach() -> Finding:
     return Finding(worst, inside and flagged and back and worst <= STEP_MAX and violent > STEP_MAX, note)
 
 
-@here(
-    "C-62",
-    "History-aware inverse kinematics",
-    unit="jumps",
-    criterion="local-minimum script: 0 jumps > 0.1 rad against ≥ 1 for cold Levenberg–Marquardt",
-    source="seed L1452, future work; prototype: 9 of 1499 steps jump from a cold start",
-)
+@experiment("C-62")
 def history() -> Finding:
     """Two paths of each width through q5 = 0, where two branches meet: from the last answer, and from the vertical."""
     robot = load_robot("lwa4p")
@@ -206,13 +187,7 @@ def report(curves: dict[str, dict[str, Array]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-@here(
-    "C-15",
-    "Benchmark report with four curves",
-    unit="rad",
-    criterion="a file with runtime, error, overrun and overrun–error for both solvers, rerun identical except runtimes",
-    source="seed L561–577, figures only; NR returns late with joints of 15000, LM is constant with few outliers",
-)
+@experiment("C-15")
 def benchmark_report() -> Finding:
     """The report twice, compared without its runtimes; Newton overruns by far, Levenberg–Marquardt hardly."""
     one, two = (_without_runtime(report(four_curves(run))) for run in range(2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 
 import numpy as np
@@ -18,7 +17,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-here = functools.partial(experiment, group="hazardous")
 
 UPPER, FORE, FLANGE, SHOULDER = 0.350, 0.305, 0.075, 0.205  # lengths of Table 2.1, [m]
 REACH_LEADER, REACH_FOLLOWER = 0.955, 0.705  # Table 2.2, [m]
@@ -35,13 +33,7 @@ def reach(q: Array) -> tuple[float, float]:
     return float(r), float(UPPER * np.cos(q[1]) + FORE * np.cos(q[1] - q[2]))
 
 
-@here(
-    "C-01",
-    "Follower's forward kinematics from its table",
-    unit="m",
-    criterion="q = 0 → tip (0, 0, 0.935) ± 1e-9 m, R = I; 1000 poses meet the closed-form wrist centre to 1e-12 m",
-    source="seed L303–320, L374–382; spec 003 §3.2",
-)
+@experiment("C-01")
 def forward_kinematics() -> Finding:
     """The tool at zero joints, and the wrist centre at random joints against its closed form."""
     model = Model(load_robot("lwa4p"))
@@ -57,13 +49,7 @@ def forward_kinematics() -> Finding:
     return Finding(worst, tip < 1e-9 and turned < 1e-9 and worst < 1e-12, f"tip off by {tip:.0e} m at q = 0")
 
 
-@here(
-    "C-02",
-    "Jacobian and singularity monitor",
-    unit="-",
-    criterion="central differences ≤ 1e-6; |det J| = 0.350·0.305·|sin q3 sin q5 r| to 1e-12; rank 3 at q = 0",
-    source="seed L420; spec 003 §3.2, derived closed form",
-)
+@experiment("C-02")
 def jacobian() -> Finding:
     """J against differences of the pose, its determinant against the closed form, its rank at the vertical pose."""
     model, worst, determinant = Model(load_robot("lwa4p")), 0.0, 0.0
@@ -88,13 +74,7 @@ def _differences(model: Model, q: Array, step: float = 1e-6) -> Array:
     return np.array(columns).T
 
 
-@here(
-    "C-03",
-    "Robots as data: arms change without a change of code",
-    unit="%",
-    criterion="two follower models from files; the same IK code solves ≥ 99 % of reachable warm-start targets on both",
-    source="seed L285, L351, L395",
-)
+@experiment("C-03")
 def arms_as_data() -> Finding:
     """The published solver on the Powerball and on an unlike arm, 300 targets 0.05 rad from the start."""
     shares = {}
@@ -111,13 +91,7 @@ def arms_as_data() -> Finding:
     return Finding(worst, worst >= 99.0, ", ".join(f"{name} {share:.1f} %" for name, share in shares.items()))
 
 
-@here(
-    "C-04",
-    "Joint-to-joint mapping with leader joint 3 locked",
-    unit="rad",
-    criterion="tool orientations equal to < 1e-9 rad for 1000 poses; identical arms give identical poses",
-    source="seed L291–301; table derived in spec 003 §3.4; positions differ from the scaled map by 43 mm on average",
-)
+@experiment("C-04")
 def joint_to_joint() -> Finding:
     """Orientation of both tools, their position beside that of the Cartesian map, and a copy between equal arms."""
     leader, follower = Model(load_robot("iiwa14")), Model(load_robot("lwa4p"))
@@ -138,13 +112,7 @@ def joint_to_joint() -> Finding:
     return Finding(worst, worst < 1e-9 and same == 0.0 and abs(np.mean(apart) - 43.0) < 3.0, note)
 
 
-@here(
-    "C-05",
-    "Cartesian mapping with scale and base offset",
-    unit="mm",
-    criterion="100 mm of the leader → 73.8 ± 0.1 mm; its reach of 0.955 m maps inside 0.705 m; constants per pair",
-    source="seed L546–553; erratum E-06: shoulder at 350 mm, not 510 mm",
-)
+@experiment("C-05")
 def cartesian() -> Finding:
     """Moves of 100 mm in random directions, the sphere of the leader's reach, and lines that stay straight."""
     mapping, rng = IIWA_POWERBALL.mapping(), generator("cartesian")

@@ -17,7 +17,6 @@ from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
-GROUP = "hazardous"
 SPEED = 0.25  # [m/s], largest the hand intends, as in spec 003 §3.23
 FREQUENCIES = (0.5, 1.0, 1.5, 2.0, 3.0)  # [Hz], from a calm to a hurried hand
 PHASES = 4  # moments of half a period at which the handle is let go
@@ -49,14 +48,7 @@ def _pushed(speed: float, dt: float = 1e-3) -> tuple[float, float]:
     return clear, jump
 
 
-@experiment(
-    "C-53",
-    "Virtual wall at the leader's joint limits",
-    group=GROUP,
-    unit="°",
-    criterion="push 30 N into a joint limit: stays ≥ 1° clear; force continuous; no protective stop",
-    source="thesis L1402; 10°, 200 N·m/rad assumed",
-)
+@experiment("C-53")
 def joint_wall() -> Finding:
     """Seven joints, both ends, entering at 0.25 m/s of the hand; torque steps must shrink with the tick."""
     speed = 0.25 / HANDLE_LEVER
@@ -149,14 +141,7 @@ def _let_go(frequency: float, phase: int = 0, known: float = 1.0) -> Release:
     return Release(abs(float(log["v"][loose][0])), stopped, float(np.abs(log["x"][pushed] - rest).max()), spike, free)
 
 
-@experiment(
-    "C-54",
-    "Dead-man handle",
-    group=GROUP,
-    unit="ms",
-    criterion="motion stops ≤ 100 ms, drift < 5 mm under 20 N, acceleration not above free motion, 100 re-grips work",
-    source="thesis L1421–1427",
-)
+@experiment("C-54")
 def dead_man() -> Finding:
     """A hand of 0.5 to 3 Hz that wants 0.25 m/s lets go at four moments of half a period; the worst counts.
 

@@ -14,21 +14,13 @@ from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
-GROUP = "hazardous"
 SENSOR_RATE = 500.0  # [Hz]
 NOISE = NoiseModel(STATIC, DYNAMIC)
 
 PRINTED = np.array([[825.0, 790.0, 890.0], [2485.0, 2430.0, 2530.0]])  # [N/m], means of Tables 4.1 and 4.2
 
 
-@experiment(
-    "C-49",
-    "Force scaling map",
-    group=GROUP,
-    unit="N",
-    criterion="8 N → 8.25/7.9/8.9 N, 50 N → 24.85/24.3/25.3 N, linear between (≤ 0.01 N), continuous at 0, flat > 50 N",
-    source="thesis L1396, Tables 4.1 and 4.2",
-)
+@experiment("C-49")
 def force_map() -> Finding:
     """Largest deviation from the printed points and the line between them, both signs, three axes; torques too."""
     scale, sizes = ForceMap(), np.linspace(8.0, 50.0, 43)
@@ -56,14 +48,7 @@ def found_thresholds() -> tuple[Operators, Operators]:
     return ThresholdProtocol().run(people), ThresholdProtocol(rehearsals=0).run(people)
 
 
-@experiment(
-    "C-50",
-    "Operator threshold protocol",
-    group=GROUP,
-    unit="%",
-    criterion="thresholds within one step (10 N/m) plus reaction delay; means 825/790/890, 2485/2430/2530 within 2 %",
-    source="thesis L1356–1390, Tables 4.1 and 4.2",
-)
+@experiment("C-50")
 def threshold_protocol() -> Finding:
     """Seven virtual operators from the tables, 1 N/s, reaction of about 0.25 s; value: worst error of a mean."""
     truth, (found, raw) = load_operators(), found_thresholds()
@@ -79,14 +64,7 @@ def threshold_protocol() -> Finding:
     return Finding(100.0 * off, bool(off <= 0.02 and max(forces) <= 20.0 and max(torques) <= 0.4), note)
 
 
-@experiment(
-    "C-51",
-    "A profile per operator",
-    group=GROUP,
-    unit="of 7",
-    criterion="switching the profile changes the end points of the map; never above that operator's maximum",
-    source="thesis L1354–1396",
-)
+@experiment("C-51")
 def profiles() -> Finding:
     """Each of the seven in turn on one map; 10,000 random wrenches up to 500 N and 50 N·m each."""
     people, scale, good = load_operators(), ForceMap(), 0
@@ -114,14 +92,7 @@ def _cue_record(force: Array, acceleration: Array, stream: str) -> Array:
     )
 
 
-@experiment(
-    "C-61",
-    "Vibration cue below the threshold",
-    group=GROUP,
-    unit="ms",
-    criterion="2–8 N contact → cue within 50 ms (slow motion, ≤ 5 % of full acceleration); none in free motion",
-    source="thesis L1392, L1456 (proposed there)",
-)
+@experiment("C-61")
 def vibration_cue() -> Finding:
     """100 touches of 2 to 7.9 N in slow motion, and 5 min of free motion; the sensor's noise and residues are on."""
     late, missed = _touches(0.05, 100)

@@ -33,14 +33,7 @@ def logged(folder: Path) -> Recording:
     return load(record(rig, folder / "log.mcap", SECONDS))
 
 
-@experiment(
-    "C-60",
-    "Logging for analysis and replay",
-    group=GROUP,
-    unit="signals",
-    criterion="replay of a log reproduces commands bit-exactly",
-    source="thesis L160, L266, L561, L662; no numbers published",
-)
+@experiment("C-60")
 def log_and_replay() -> Finding:
     """Everything the repeat needs comes from the file; the value is how many signals are not equal to the bit."""
     with TemporaryDirectory() as folder:

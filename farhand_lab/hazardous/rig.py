@@ -44,14 +44,7 @@ def _between(result: Run, stream: str, channel: str, window: tuple[float, float]
     return result.signal(stream, channel)[(t >= window[0]) & (t < window[1])]
 
 
-@experiment(
-    "C-06",
-    "Position mapping: a dead link leaves the follower where it was last sent",
-    group=GROUP,
-    unit="mm",
-    criterion="link cut at 0.3 m/s: stops at the last target, overshoot ≤ 5 mm, no further motion for 10 s",
-    source="thesis L283; no numbers published",
-)
+@experiment("C-06")
 def link_loss() -> Finding:
     """The link dies while the hand moves the leader; the last target is what the follower last heard."""
     result = teleoperated("link-loss")
@@ -105,14 +98,7 @@ def pressing(result: Run) -> tuple[float, float, float]:
     return size, float(abs(hand[0])), mapped
 
 
-@experiment(
-    "C-56",
-    "Bilateral loop from end to end",
-    group=GROUP,
-    unit="mm",
-    criterion="free, wall, sponge: RMS position error and force ratio reported; stable for delay 0–50 ms",
-    source="thesis L37–41; no numbers published; about 5 mm accepted (L623)",
-)
+@experiment("C-56")
 def end_to_end() -> Finding:
     """The hand leads in free motion and into two materials; delays are round trip, the hand 300 N/m and 20 N·s/m."""
     free = teleoperated("free")

@@ -18,7 +18,6 @@ from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
-GROUP = "hazardous"
 LEVER = 0.5  # [m], from the pushing joint to the tool
 YIELD = 1.0 / (1.0 / 2e4 + 1.0 / 1e5)
 """Arm of 2e4 N/m against metal of 1e5 N/m (assumed), in series, [N/m]."""
@@ -47,14 +46,7 @@ def collision() -> dict[str, Array]:
     return dict(zip(("t", "tool", "force", "phase", "wanted"), np.array(rows).T, strict=True))
 
 
-@experiment(
-    "C-52",
-    "Collision of the follower: detect and retreat",
-    group=GROUP,
-    unit="ms",
-    criterion="wall at 60 N limit: retreat starts ≤ 150 ms, separation ≥ 5 mm, peak force reported",
-    source="thesis L1400, direction as in E-19; numbers assumed",
-)
+@experiment("C-52")
 def collision_retreat() -> Finding:
     """From 60 N until the tool moves away; the operator keeps asking to go on throughout."""
     log = collision()
@@ -90,14 +82,7 @@ def _grasp(stiffness: float, limited: bool) -> tuple[float, float, float]:
     return largest, force, v
 
 
-@experiment(
-    "C-55",
-    "Gripper velocity command",
-    group=GROUP,
-    unit="N",
-    criterion="ring left/right/centre → −v0/+v0/0; fragile object closed to 2 N without crush in closed loop",
-    source="thesis L1419; 20 mm/s assumed",
-)
+@experiment("C-55")
 def gripper() -> Finding:
     """An object of 2000 N/m that breaks at 3 N; without the force limit the same ring breaks it."""
     command = GripperCommand()
@@ -113,14 +98,7 @@ def gripper() -> Finding:
     return Finding(largest, bool(ok), note)
 
 
-@experiment(
-    "C-59",
-    "Overheat stop",
-    group=GROUP,
-    unit="ms",
-    criterion="T > 120 °C → safe stop",
-    source="thesis L1060",
-)
+@experiment("C-59")
 def overheat() -> Finding:
     """All joints at full speed when the sensor passes 120 °C: time to standstill, without a trip of the drives."""
     servo, controller, stop = JointServo(), LimitedPD(), OverheatStop()

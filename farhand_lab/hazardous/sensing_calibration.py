@@ -21,7 +21,6 @@ from farhand.spatial import skew
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.hazardous.sensing_model import (
     ARC,
-    GROUP,
     LEVEL,
     LIMITS,
     POSITION_ERROR,
@@ -43,15 +42,7 @@ YAW = 0.6
 """Some turn of the sensor, so that F_x and F_y both see the weight, [rad]; the seed's value is not given."""
 
 
-@experiment(
-    "C-27",
-    "Calibration arc generator",
-    group=GROUP,
-    unit="-",
-    criterion="281 stops × 100 samples, one joint moving, within limits, sensor Z in a vertical plane (max "
-    "out-of-plane < 1e-9)",
-    source="seed L904–907; joint 5 with the forearm horizontal, spec 003 §3.15",
-)
+@experiment("C-27")
 def arc_generator() -> Finding:
     """Which joints move, how far, and how far the z axis leaves the plane."""
     path = arc()
@@ -78,15 +69,7 @@ def arcs(sloppy: float) -> Array:
     return found
 
 
-@experiment(
-    "C-28",
-    "Force bias and weight from one arc",
-    group=GROUP,
-    unit="N",
-    criterion="injected bias U(±30 N), G ∈ {1.5, 11, 14} N, static noise: bias error < 0.01 N, G error < 0.01 N; "
-    "with 0.5° position error < 0.05 N",
-    source="seed L909–966, (3.6)–(3.12)",
-)
+@experiment("C-28")
 def force_identification() -> Finding:
     """The worst of twenty arcs with each tool, exact joints first, then with half a degree of error at every stop."""
     exact, sloppy = (arcs(s)[:, :, :2].max() for s in (0.0, POSITION_ERROR))
@@ -94,14 +77,7 @@ def force_identification() -> Finding:
     return Finding(exact, exact < 0.01 and sloppy < 0.05, note)
 
 
-@experiment(
-    "C-29",
-    "Torque bias and lever arm from one arc",
-    group=GROUP,
-    unit="mm",
-    criterion="torque bias error < 0.001 N·m; L error < 1 mm; maximum from fitted curve",
-    source="seed L968–1014, (3.13)–(3.15)",
-)
+@experiment("C-29")
 def torque_identification() -> Finding:
     """The same arcs; beside it what the maximum over raw readings would have given."""
     errors = arcs(0.0)
@@ -118,14 +94,7 @@ def _raw_maximum() -> float:
     return 100.0 * (float(np.linalg.norm(raw[:, 3:], axis=1).max()) / (14.0 * 0.06) - 1.0)
 
 
-@experiment(
-    "C-30",
-    "Sensor yaw offset",
-    group=GROUP,
-    unit="°",
-    criterion="theta recovered within 0.1° for 20 random values, both conventions documented",
-    source="seed L1020–1029; value not given",
-)
+@experiment("C-30")
 def yaw_offset() -> Finding:
     """Arm horizontal, J6 turns from −160° to 160°; F_x is a cosine whose phase is the yaw."""
     rng = generator("C-30")
@@ -142,14 +111,7 @@ def yaw_offset() -> Finding:
     return Finding(worst, worst <= 0.1, "R_J6←S = Rz(ψ), R_S←J6 = Rz(−ψ): farhand.sensing.arc.identify_yaw")
 
 
-@experiment(
-    "C-31",
-    "Repeatability of an arc",
-    group=GROUP,
-    unit="N",
-    criterion="100 repeated arcs: amplitude std ≤ 0.017 N, phase std ≤ 0.003 rad",
-    source="seed L1086–1087: 0.0041–0.0167 N, 0.0006–0.003 rad",
-)
+@experiment("C-31")
 def repeatability() -> Finding:
     """PG 070, static noise and half a degree of position error at every stop."""
     rng = generator("C-31")
@@ -160,14 +122,7 @@ def repeatability() -> Finding:
     return Finding(amplitude, amplitude <= 0.017 and phase <= 0.003, f"phase {phase:.5f} rad (T_z sees no weight)")
 
 
-@experiment(
-    "C-41",
-    "Persisted calibration per tool",
-    group=GROUP,
-    unit="",
-    criterion="save/load round-trip exact; wrong tool id refused",
-    source="seed L1103",
-)
+@experiment("C-41")
 def persisted() -> Finding:
     """Three tools with thermal lines, written, read and compared to the bit; each refused under another's name."""
     rng, exact, refused = generator("C-41"), True, 0
@@ -188,14 +143,7 @@ def persisted() -> Finding:
     return Finding(exact and refused == len(TOOLS), exact and refused == len(TOOLS), f"{refused} wrong tools refused")
 
 
-@experiment(
-    "C-63",
-    "Full centre-of-mass identification (extension)",
-    group=GROUP,
-    unit="mm",
-    criterion="off-axis tool (10 mm): c recovered within 1 mm; residual torque ≤ 25 % of on-axis model's",
-    source="seed L1454 (future work); spec 003 §3.17",
-)
+@experiment("C-63")
 def full_centre_of_mass() -> Finding:
     """Two arcs with rolls of 0 and 90°, identified by least squares; then torques left in 500 other orientations."""
     rng = generator("C-63")

@@ -15,7 +15,6 @@ from farhand.sensing.gauges import play
 from farhand.sensing.kalman import smooth
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.hazardous.sensing_model import (
-    GROUP,
     HYSTERESIS,
     NOISE,
     POSITION_ERROR,
@@ -56,14 +55,7 @@ def _exact(name: str, yaw: float, offset: Array) -> Tool:
     return tool_of(ArcResult(offset, weight, lever, none), yaw)
 
 
-@experiment(
-    "C-32",
-    "Orientation-based compensation",
-    group=GROUP,
-    unit="N",
-    criterion="noise off: abs wrench < 1e-9 at 1000 random orientations, 3 tools",
-    source="seed L1031–1051, (3.16)–(3.20)",
-)
+@experiment("C-32")
 def orientation() -> Finding:
     """Exact parameters, a sensor turned against the wrist, no noise: nothing may be left."""
     rng = generator("C-32")
@@ -76,14 +68,7 @@ def orientation() -> Finding:
     return Finding(worst, worst < 1e-9)
 
 
-@experiment(
-    "C-33",
-    "Sign and direction of the contact wrench",
-    group=GROUP,
-    unit="N",
-    criterion="10 N pushed along each base axis at 20 orientations: reported within 0.1 N and correct sign",
-    source="seed L1037–1051; sign rule of spec 003 §3.1",
-)
+@experiment("C-33")
 def contact_sign() -> Finding:
     """After an arc with position error and noise; half a second of readings at each orientation and push."""
     rng = generator("C-33")
@@ -101,14 +86,7 @@ def contact_sign() -> Finding:
     return Finding(worst, worst <= 0.1 and signs, "120 pushes; largest error of any component")
 
 
-@experiment(
-    "C-34",
-    "Cross product for gravity torque",
-    group=GROUP,
-    unit="N·m",
-    criterion="T_z of gravity = 0 for on-axis tool; regression test against the wrong F_g·L",
-    source="seed L974, L1043; erratum E-10",
-)
+@experiment("C-34")
 def gravity_torque() -> Finding:
     """The compensated torque with r × F, and with F_g·L as printed."""
     rng = generator("C-34")
@@ -180,15 +158,7 @@ def moving(sensor: GaugeSensor, temperature: float, rng: np.random.Generator, se
     return rotations, wrench
 
 
-@experiment(
-    "C-35",
-    "Static evaluation table, both filter orders",
-    group=GROUP,
-    unit="N",
-    criterion="120 s, 3 tools × 3 temperatures with position error and hysteresis on: mean abs F ≤ 0.52 / 1.65 / "
-    "1.92 N, max ≤ 4.44 N; raw error ≥ 30 N in the same run",
-    source="seed L1163–1203, tables 3.4–3.6: mean 0.52 / 1.65 / 1.92 N, max 1.09 / 4.44 / 4.14 N",
-)
+@experiment("C-35")
 def static_table() -> Finding:
     """Mean and largest abs F of each tool with each filter order, and of the raw readings."""
     runs = static_runs()
@@ -219,15 +189,7 @@ def _table_plot() -> Plot:
     return plot
 
 
-@experiment(
-    "C-42",
-    "Contact detection",
-    group=GROUP,
-    unit="ms",
-    criterion="threshold 8 N: 0 false alarms in 30 min of free motion; 10 N contact found in 100 % of 100 trials, "
-    "delay reported",
-    source="seed L1163, L1396: 8 N",
-)
+@experiment("C-42")
 def contact_detection() -> Finding:
     """Half an hour of the heaviest tool with all errors on; then a push of 10 N in 100 directions while moving."""
     rng = generator("C-42")

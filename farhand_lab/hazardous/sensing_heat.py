@@ -15,7 +15,6 @@ from farhand.sensing.thermal import Line
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.hazardous.sensing_model import (
     ARC,
-    GROUP,
     POSITION_ERROR,
     R_SQUARED,
     RATE,
@@ -39,14 +38,7 @@ SERVED = np.array([True, True, True, True, False, False])
 """Channels whose slope is used in service, seed L1114."""
 
 
-@experiment(
-    "C-36",
-    "Temperature sensor model",
-    group=GROUP,
-    unit="°C",
-    criterion="0.0625 °C steps, ± 0.06 °C, 100 Hz stream, transition flicker",
-    source="seed L1062–1071",
-)
+@experiment("C-36")
 def thermometer() -> Finding:
     """An hour of warming, then ten minutes exactly between two steps."""
     rng = generator("C-36")
@@ -65,14 +57,7 @@ def thermometer() -> Finding:
     )
 
 
-@experiment(
-    "C-37",
-    "Thermal plant",
-    group=GROUP,
-    unit="N",
-    criterion="21 → 45 °C (± 1) in 4 h; F_z drift 25–40 N",
-    source="seed L1055, L1075: about 45 °C, up to ± 30 N",
-)
+@experiment("C-37")
 def thermal_plant() -> Finding:
     """A sensor at rest that warms up for four hours; its own readings, averaged over a second."""
     rng = generator("C-37")
@@ -103,14 +88,7 @@ def heating() -> tuple[Array, Array, Array, Array]:
     return np.array(temperatures), amplitude, phase, offset
 
 
-@experiment(
-    "C-38",
-    "Amplitude and phase do not depend on temperature",
-    group=GROUP,
-    unit="-",
-    criterion="over a heating run: offset std / amplitude std ≥ 50 (F_x, F_z)",
-    source="seed L1085–1101, table 3.2: 73 and 671",
-)
+@experiment("C-38")
 def invariance() -> Finding:
     """The sensor warms up during the arcs too, as in the seed's run."""
     _, amplitude, _, offset = heating()
@@ -158,15 +136,7 @@ def drift_runs(rng: np.random.Generator, matched: bool) -> tuple[Array, Array, A
     return temperature, y, run
 
 
-@experiment(
-    "C-39",
-    "Thermal line fit, R² and SEE",
-    group=GROUP,
-    unit="%",
-    criterion="closed-form OLS equals reference to 1e-10; slopes within 5 % of injected; R², SEE reported for six "
-    "channels",
-    source="seed L1120–1155, (3.21), (3.22), table 3.3",
-)
+@experiment("C-39")
 def thermal_line() -> Finding:
     """Runs that scatter as table 3.3 says, by the closed form; runs with unlike intercepts, by one slope for all."""
     temperature, y, _ = drift_runs(generator("C-39"), matched=True)
@@ -191,14 +161,7 @@ def thermal_line() -> Finding:
     return Finding(worst, ok, note)
 
 
-@experiment(
-    "C-40",
-    "Thermal compensation from one calibration",
-    group=GROUP,
-    unit="N",
-    criterion="+15 °C: F_z mean error ≤ 3.6 N compensated vs ≥ 15 N uncompensated; reduction ≥ 80 %",
-    source="seed L1112–1114, L1205–1225: residual shifts 2.01 and 3.40 N",
-)
+@experiment("C-40")
 def thermal_compensation() -> Finding:
     """Nine runs, each with a slope and a bend of its own about the common line; one arc at 23 °C, motion at 38 °C."""
     rng = generator("C-40")

@@ -12,7 +12,6 @@ from farhand.sensing.arc import Arc, ArcResult, calibration_arc
 
 Array = np.ndarray
 
-GROUP = "hazardous"
 GRAVITY = 9.81
 RATE = 500.0
 """Samples per second of the F/T sensor, [Hz]: assumed, spec 003 §1.3."""

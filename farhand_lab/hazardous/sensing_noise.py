@@ -14,7 +14,7 @@ from farhand.sensing import GaugeSensor, NoiseModel, ScalarKalman, VectorKalman
 from farhand.sensing import noise as noise_module
 from farhand.sensing.kalman import smooth, steady_gain
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
-from farhand_lab.hazardous.sensing_model import DYNAMIC, GROUP, NOISE, RATE, STATIC, Q, R, bias, load
+from farhand_lab.hazardous.sensing_model import DYNAMIC, NOISE, RATE, STATIC, Q, R, bias, load
 from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
@@ -22,14 +22,7 @@ Array = np.ndarray
 SAMPLES = 200_000
 
 
-@experiment(
-    "C-21",
-    "F/T simulator: gauges, matrix, bias, gravity, contact",
-    group=GROUP,
-    unit="N",
-    criterion="M·SG equals sum of components to 1e-9 with noise off",
-    source="seed L698–739, (3.1), (3.2)",
-)
+@experiment("C-21")
 def simulator_parts() -> Finding:
     """Weight and contact from the rotation as written, beside what comes back through gauges and matrix."""
     rng = generator("C-21")
@@ -52,29 +45,14 @@ def recorded(level: float) -> Array:
     return NOISE.sample(np.full(SAMPLES, level), RATE, generator(f"noise {level}"))
 
 
-@experiment(
-    "C-22",
-    "Static noise",
-    group=GROUP,
-    unit="%",
-    criterion="std per channel within 5 % of table 3.1",
-    source="seed L745, L772: 0.1374 N … 0.0015 N·m",
-)
+@experiment("C-22")
 def static_noise() -> Finding:
     """Six channels at rest."""
     worst = 100.0 * float(np.abs(recorded(0.0).std(axis=0) / STATIC - 1.0).max())
     return Finding(worst, worst <= 5.0, "largest deviation of six channels")
 
 
-@experiment(
-    "C-23",
-    "Dynamic noise tied to acceleration",
-    group=GROUP,
-    unit="%",
-    criterion="std at full acceleration within 5 % of table 3.1; equals static at rest; spectral slope −1 ± 0.2 above "
-    "f_lo",
-    source="seed L747, L773, L780: 2.4862 N … 0.0342 N·m",
-)
+@experiment("C-23")
 def dynamic_noise() -> Finding:
     """At full acceleration, at rest, and the slope of the spectrum over more than a decade."""
     worst = 100.0 * float(np.abs(recorded(1.0).std(axis=0) / DYNAMIC - 1.0).max())
@@ -101,14 +79,7 @@ def _spectra() -> Plot:
     return plot
 
 
-@experiment(
-    "C-24",
-    "Scalar and vector Kalman filter",
-    group=GROUP,
-    unit="N",
-    criterion="scalar and matrix versions agree to 1e-12; steady gain matches closed form to 1e-6",
-    source="seed L792–857, (3.3)–(3.5); spec 003 §3.14",
-)
+@experiment("C-24")
 def kalman_versions() -> Finding:
     """Six scalar filters beside one of six states, over 3000 samples; then the gain they settle at."""
     rng = generator("C-24")
@@ -126,14 +97,7 @@ def kalman_versions() -> Finding:
     return Finding(apart, apart <= 1e-12 and error <= 1e-6, f"steady gain {gain[0]:.6f}, {error:.1g} from closed form")
 
 
-@experiment(
-    "C-25",
-    "Missing and multiple samples",
-    group=GROUP,
-    unit="N²",
-    criterion="20 % dropped samples: no NaN, P grows by Q per miss",
-    source="seed L824",
-)
+@experiment("C-25")
 def missing_samples() -> Finding:
     """A fifth of 5000 samples missing; at each the variance must grow by Q, and two at once must count as two."""
     rng = generator("C-25")
@@ -154,14 +118,7 @@ def missing_samples() -> Finding:
     return Finding(error, error < 1e-12 and finite and both < 1e-9, "two readings at once add 2/R of information")
 
 
-@experiment(
-    "C-26",
-    "Q tuned to ± 0.5 N",
-    group=GROUP,
-    unit="N",
-    criterion="no-contact motion, default noise: 2σ ≤ 0.5 N on F_x, F_y, F_z over 10 seeds; 63 % step time ≤ 135 ms",
-    source="seed L863–869: ± 0.5 N during motion",
-)
+@experiment("C-26")
 def tuned_filter() -> Finding:
     """A minute at full acceleration for each of ten seeds, and a step of force."""
     rng = generator("C-26")

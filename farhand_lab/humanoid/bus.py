@@ -31,20 +31,11 @@ from farhand_lab.trial import run
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 TRIES = 3
 """How often the wall-clock part is tried: another program may hold the processor for a moment."""
 
 
-@experiment(
-    "H-14",
-    "Servo bus: frames and timing",
-    group=GROUP,
-    unit="Hz",
-    criterion="byte-exact frames, checksum 0x73 for (0x80,44,0x05,0xDC); 3-servo command+read 41.6 Hz on the wire, "
-    "25 ± 1 Hz with 2.65 ms latency; position-only 83 Hz (5-byte wait 116 Hz)",
-    source="thesis L1357–1385, L2509–2521; command set: published driver; errata E-15, E-16",
-)
+@experiment("H-14")
 def bus_timing() -> Finding:
     """The same driver on a virtual line and, through pyserial, on a pseudo-terminal in wall time."""
     exact = frames.move(44, 0x05DC).encode() == bytes.fromhex("802c05dc730000") and frames.checksum(0x80, 0, 0) == 0
@@ -96,15 +87,7 @@ def _resynchronises() -> bool:
         return frames.Splitter().feed(b"\x80\x11\x80\x03" + bytes(damaged) + frame.encode()) == [frame]
 
 
-@experiment(
-    "H-15",
-    "Servo: ramp, replanning, potentiometer",
-    group=GROUP,
-    unit="%",
-    criterion="ramp slope = commanded speed ± 1 %; replanning mid-move has no stop; read-back error 0 at −90/0/+90°, "
-    "unit specific",
-    source="thesis L1386–1395, L2412–2427; speeds: public ratings",
-)
+@experiment("H-15")
 def servo_plant() -> Finding:
     """The elbow of the simulated arm, with its weight, at three speeds; then a new target halfway."""
     slopes = {speed: _slope(speed) for speed in (40, 128, 220)}
@@ -155,14 +138,7 @@ def _errors_figure(errors: Array):
     return plot
 
 
-@experiment(
-    "H-16",
-    "Angles and counts of all 20 joints",
-    group=GROUP,
-    unit="counts",
-    criterion="round trip ≤ 0.5 count; out-of-range rejected",
-    source="thesis L2412–2416, L2974–2978; maps: published driver",
-)
+@experiment("H-16")
 def counts() -> Finding:
     """Every joint over the travel that its servo reaches, and a degree beyond on both sides."""
     worst, rejected, short = 0.0, 0, []
@@ -197,15 +173,7 @@ def lossy() -> Bench:
     return made
 
 
-@experiment(
-    "H-19",
-    "Comm-failure fallback",
-    group=GROUP,
-    unit="ms",
-    criterion="drop 30 % of replies: the loop never blocks > 1 s timeout, uses the last sent vector; a silent servo "
-    "disables commands only",
-    source="thesis L2477–2480, L2751–2753",
-)
+@experiment("H-19")
 def fallback() -> Finding:
     """500 cycles with losses; then a servo that dies, on the bench and under the rig."""
     made = lossy()
@@ -256,14 +224,7 @@ def _rig_without_elbow() -> tuple[bool, bool]:
     return "plant" in trips and bool(force[-500:].min() > 0.4), still
 
 
-@experiment(
-    "H-20",
-    "Motion dead band",
-    group=GROUP,
-    unit="commands",
-    criterion="with 0.2 mm hand tremor and 1 mm dead band: zero commands in 5 s; dead band off: bus > 90 % busy",
-    source="thesis L2781–2792; width: published code",
-)
+@experiment("H-20")
 def dead_band() -> Finding:
     """A hand that trembles at 9 Hz, scaled by two, in front of a bus that takes positions only."""
     commands, _ = _tremble(1e-3)
@@ -288,14 +249,7 @@ def _tremble(width: float) -> tuple[int, float]:
     return commands, made.busy_ns / 5e9
 
 
-@experiment(
-    "H-46",
-    "Faults: low battery and dead servo",
-    group=GROUP,
-    unit="V",
-    criterion="alarm at threshold; safe stop",
-    source="thesis L3614–3622, L2751–2753; thresholds assumed",
-)
+@experiment("H-46")
 def battery() -> Finding:
     """An arm that swings on an almost empty battery; then a supply that falls away at once."""
     cell = Battery(charge=0.1, capacity=0.08)

@@ -28,7 +28,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 FRAME = 1.0 / 30.0  # [s]
 WATCHED = 1.5  # [s] for which frames are counted
 SLOWEST = 20.0  # [1/s]
@@ -249,14 +248,7 @@ def frames(desk: Desk) -> float:
     return (hands.changes.get(state, 0) - before) / (time.monotonic() - began)
 
 
-@experiment(
-    "H-36",
-    "Dashboard with the controls of three pages",
-    group=GROUP,
-    unit=f"of {len(CONTROLS)}",
-    criterion="all listed controls bound to state; refresh ≥ 20 fps; status shows rates",
-    source="thesis L2882–2930; X-13: all functions of the three pages reachable",
-)
+@experiment("H-36")
 def dashboard() -> Finding:
     """An operator without a browser uses every control over the page's own protocol; frames are counted there too."""
     with Desk() as desk:

@@ -19,7 +19,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 DEVICE_TO_WORLD = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 MS = 1_000_000
 
@@ -40,15 +39,7 @@ def push(plant: HapticPlant, force: tuple[float, float, float], milliseconds: in
     return plant.read(plant.world.now_ns).q[:3].copy()
 
 
-@experiment(
-    "H-23",
-    "Device model of the Omni",
-    group=GROUP,
-    unit="N",
-    criterion="workspace 160×120×70 mm, 0.0564 mm quantisation, 3.3 N clip, 0.26 N friction, 45 g tip, axis stiffness; "
-    "0.88 N continuous budget enforced",
-    source="thesis L1542–1645, Table 3.3",
-)
+@experiment("H-23")
 def omni() -> Finding:
     """Pushed, weighed, measured and overloaded."""
     plant = pen(holds_weight=True)
@@ -82,14 +73,7 @@ def _lasting(plant: HapticPlant) -> float:
     return float(abs(plant.port.torque[0]))
 
 
-@experiment(
-    "H-24",
-    "Device to world, and the pen's tip",
-    group=GROUP,
-    unit="W",
-    criterion="matrix equals [[0,0,1],[1,0,0],[0,1,0]]; force uses the transpose; work |F·v| equal in both frames",
-    source="thesis L2854–2873; matrix derived; tip: published code",
-)
+@experiment("H-24")
 def frames() -> Finding:
     """The Jacobian of the device's model at random poses."""
     arm, rng, power, same = Arm.of(load_robot("omni")), generator("device"), 0.0, True
@@ -109,14 +93,7 @@ def frames() -> Finding:
     )
 
 
-@experiment(
-    "H-45",
-    "Device profiles",
-    group=GROUP,
-    unit="profiles",
-    criterion="swapping Omni, Desktop and Virtuose changes force clip and workspace",
-    source="thesis L480–600; the rest: public data sheets and assumptions, see their haptic.toml",
-)
+@experiment("H-45")
 def profiles() -> Finding:
     """Each by itself, and each in the rig."""
     seen, rigs = {}, True

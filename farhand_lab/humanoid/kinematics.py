@@ -12,7 +12,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 SAMPLES = 20_000
 MM = 1e3
 """Millimetres in a metre."""
@@ -55,14 +54,7 @@ def _relative(found: Array, wanted: Array) -> float:
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
 
 
-@experiment(
-    "H-01",
-    "Arm forward kinematics and angles",
-    group=GROUP,
-    unit="mm",
-    criterion="golden vectors of the specification to 1e-3 mm and 1e-3°",
-    source="thesis L1828–1959; vectors derived in spec 001 §3.1",
-)
+@experiment("H-01")
 def arm_forward() -> Finding:
     """Three postures, one of them with its angles."""
     arm = ArmChain()
@@ -74,14 +66,7 @@ def arm_forward() -> Finding:
     return Finding(off, off <= 1e-3 and turned <= 1e-3 and square < 1e-12, note)
 
 
-@experiment(
-    "H-02",
-    "Arm inverse kinematics, elbow down",
-    group=GROUP,
-    unit="mm",
-    criterion="20 000 random in-limit postures: FK(IK(FK)) < 1e-6 mm; unreachable targets return a status, never NaN",
-    source="thesis L1961–2057, L2490–2493",
-)
+@experiment("H-02")
 def arm_inverse() -> Finding:
     """Both arms; then places far outside, inside the elbow, behind, and not numbers."""
     worst, found, both = 0.0, True, 0.0
@@ -103,14 +88,7 @@ def arm_inverse() -> Finding:
     return Finding(worst, worst < 1e-6 and found and honest, note)
 
 
-@experiment(
-    "H-03",
-    "The printed second angle (4.10)",
-    group=GROUP,
-    unit="%",
-    criterion="the printed formula errs by more than 1 mm on more than 90 % of samples (expected 91 %, median 85 mm)",
-    source="thesis L2028–2050",
-)
+@experiment("H-03")
 def printed_abduction() -> Finding:
     """θ₂ = atan2(Y (Z − L₂S₁S₃), −C₁ (L₁ + L₂C₃)²) as printed, with the true θ₁ and θ₃; ours beside it."""
     arm = ArmChain()
@@ -133,13 +111,7 @@ def printed_abduction() -> Finding:
     return Finding(share, share > 90.0 and few > 90.0 and ours < 1e-6, note)
 
 
-@experiment(
-    "H-04",
-    "Arm Jacobian, determinant and singular flag",
-    group=GROUP,
-    criterion="finite differences to 1e-5 relative; det matches its closed form; flag raised for small |S3| or |C2|",
-    source="thesis L2059–2125, L2585–2593; det derived",
-)
+@experiment("H-04")
 def arm_jacobian() -> Finding:
     """Both arms; the flag at a straight elbow, at 90° of abduction, and nowhere else."""
     off, det_off = 0.0, 0.0
@@ -156,14 +128,7 @@ def arm_jacobian() -> Finding:
     return Finding(off, ok, f"det {golden:.6g} mm³ (spec 1.522328e6), closed form to {det_off:.0e}; flags {flags}")
 
 
-@experiment(
-    "H-05",
-    "Leg forward and inverse kinematics, both sides",
-    group=GROUP,
-    unit="mm",
-    criterion="golden vectors; 20 000 round trips < 1e-6 mm; the mirrored side gives mirrored Y",
-    source="thesis L2127–2308; vectors derived in spec 001 §3.2; errata E-07, E-09, E-10, E-29",
-)
+@experiment("H-05")
 def leg_kinematics() -> Finding:
     """The anatomical form; lean is outward on both sides."""
     left, right = LegChain(), LegChain(side=-1)
@@ -185,13 +150,7 @@ def _anatomical(q: tuple[float, float, float]) -> Array:
     return np.radians([-q[0], q[1], q[2]])
 
 
-@experiment(
-    "H-06",
-    "Leg Jacobian",
-    group=GROUP,
-    criterion="finite-difference agreement 1e-5",
-    source="thesis L2308–2362",
-)
+@experiment("H-06")
 def leg_jacobian() -> Finding:
     """Both legs, and the closed form of the left determinant in the source's angles."""
     off = 0.0
@@ -209,14 +168,7 @@ def leg_jacobian() -> Finding:
     return Finding(off, off <= 1e-5 and det_off < 1e-9, f"det = L1 L2 S3 (L1 C2 + L2 C23) up to sign, to {det_off:.0e}")
 
 
-@experiment(
-    "H-07",
-    "Leg centre of gravity and its Jacobian",
-    group=GROUP,
-    unit="mm",
-    criterion="golden vectors; Jacobian equals finite differences (and does not with the printed COG_y)",
-    source="thesis L2364–2405; vectors derived in spec 001 §3.3; erratum E-06",
-)
+@experiment("H-07")
 def leg_centre() -> Finding:
     """Four postures to the printed digits; the printed sign of CM1y in COG_y beside the corrected one."""
     leg = LegChain()

@@ -19,7 +19,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 SLOWER = ("rig.rate", 500.0)
 """The published haptic rate; half the work of the aim."""
 
@@ -49,14 +48,7 @@ def wiped() -> Skill:
     return skill_from("dual-arm", "wipe", range(1, 7))
 
 
-@experiment(
-    "H-44",
-    "Learning from demonstrations",
-    group=GROUP,
-    unit="mm",
-    criterion="from ≥ 5 recordings reproduce a drawing skill: end error < 5 mm, path error < demonstrator std",
-    source="spec 001 §6 (thesis L287–293, L378–388)",
-)
+@experiment("H-44")
 def drawing_skill() -> Finding:
     """Five recorded triangles, learnt, performed by position on the bus; the real tool is judged."""
     skill = drawn()
@@ -88,15 +80,7 @@ def performed(aware: bool) -> tuple[Outcome, Array, Array]:
     return found
 
 
-@experiment(
-    "H-44b",
-    "Wiping with contact: force-aware against position-only",
-    group=GROUP,
-    unit="-",
-    criterion="six demonstrations; plane shifted 2 cm and tilted 5°: contact ≥ 90 % of the time, force within 20 % of "
-    "the demonstrated mean",
-    source="issue; the source only motivates learning",
-)
+@experiment("H-44b")
 def wiping_skill() -> Finding:
     """Both ways of performing the same skill on the same moved plane."""
     aware, blind = performed(True)[0], performed(False)[0]

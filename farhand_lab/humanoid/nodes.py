@@ -29,7 +29,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 RATE = 250.0
 """Of every node's loop, [Hz]: two hops take less than the delays that are told apart here."""
 
@@ -198,16 +197,7 @@ def _disturb(place: tuple[str, int]) -> None:
     other.close()
 
 
-@experiment(
-    "H-42",
-    "Device, robot and force as separate processes",
-    group=GROUP,
-    unit="ms",
-    criterion="device, robot, force nodes exchange typed messages over a network link; delays configurable. Here: "
-    "three processes, forces as one process computes them to 1e-9 N, every wrong datagram refused, and three hops "
-    "delayed by 20 ms each make the round 60 ms longer, ± 15 ms",
-    source="thesis L3507–3521 (future work there: no figure)",
-)
+@experiment("H-42")
 def three_processes() -> Finding:
     """The same second and a half with and without a delay in front of every node."""
     plain, pids = in_three_processes(0.0)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 FORCES = (0.5, 1.0, 2.0, 3.3)  # [N]
 ROUNDING = 1e-6  # [m], of points that are sent with seven digits
 
@@ -125,14 +124,7 @@ def _arrows() -> tuple[dict[str, bool], float]:
     return {"arrow along the force": straight}, float(np.ptp(gain) / gain.mean())
 
 
-@experiment(
-    "H-39",
-    "3-D view with limits, centre of gravity, sole and force",
-    group=GROUP,
-    unit="of 8",
-    criterion="scene contains outer, inner and back sphere, plane, sole; arrow length ∝ F",
-    source="thesis L3154–3162, L3365–3375",
-)
+@experiment("H-39")
 def picture() -> Finding:
     """What is in the scene that a browser gets: each thing where the kinematics have it, to the rounding of a float."""
     arrows, off = _arrows()

@@ -29,18 +29,10 @@ from farhand_lab.trial import run
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 POINTS = 1_000_000
 
 
-@experiment(
-    "H-25",
-    "Polynomial limit force",
-    group=GROUP,
-    unit="N/mm",
-    criterion="golden values; C¹ at x = d; continuous at 0; slope max 1.5 Fmax/d",
-    source="thesis L3054–3100 (example d = 30 mm, Fmax = 3.3 N); values derived in spec 001 §3.10",
-)
+@experiment("H-25")
 def limit_force() -> Finding:
     """The plotted example."""
     law = LimitForce(zone=0.030, peak=3.3, wall=1000.0)
@@ -59,14 +51,7 @@ def limit_force() -> Finding:
     )
 
 
-@experiment(
-    "H-26",
-    "Virtual workspace centre and sum of limits",
-    group=GROUP,
-    unit="of 4",
-    criterion="C reproduces (5.2); inner, outer, elbow and plane all push inward to the feasible set",
-    source="thesis L3030–3052, L3102–3138; erratum E-03",
-)
+@experiment("H-26")
 def virtual_workspace() -> Finding:
     """For every limit, places 2 mm beyond it and inside all others are pushed back; scales ×1 to ×4."""
     arm, rng = ArmChain(), generator("limits")
@@ -97,14 +82,7 @@ def _centres(arm: ArmChain, total: ObjectForce, rng: np.random.Generator) -> tup
     return centred, float(np.ptp(forces, axis=0).max())
 
 
-@experiment(
-    "H-27",
-    "Exact workspace objects: ball and torus",
-    group=GROUP,
-    unit="%",
-    criterion="membership identical to IK feasibility on 10⁶ points; false accept < 0.1 % (the published model 27 %)",
-    source="thesis L3009–3028; exact set derived in spec 001 §3.14",
-)
+@experiment("H-27")
 def exact_workspace() -> Finding:
     """A million places for each arm; the published spheres beside them; the leg's limits as well."""
     law, rng, wrong, accepted, seed = LimitForce(), generator("workspace"), 0, 0, 0.0
@@ -138,14 +116,7 @@ def _seam(arm: ArmChain) -> tuple[float, float]:
     return float(np.abs(s1 - s2).max()), float(np.abs(n1 - n2)[p[:, 1] > 0.01].max())
 
 
-@experiment(
-    "H-28",
-    "Lift of the pen and force saturation",
-    group=GROUP,
-    unit="N",
-    criterion="0.441 N up; the resultant never exceeds 3.3 N",
-    source="thesis L3107–3113; 45 g of Table 3.3",
-)
+@experiment("H-28")
 def lift_and_saturation() -> Finding:
     """Anywhere, far beyond all limits too; and a pen that is let go of, with and without the lift."""
     arm = ArmChain()
@@ -166,13 +137,7 @@ def _dropped(tip: float) -> float:
     return 1e3 * float(np.ptp(result.signal("leader", "position_tool_in_world"), axis=0).max())
 
 
-@experiment(
-    "H-30",
-    "Plane from three touches",
-    group=GROUP,
-    criterion="normal error < 1e-9; collinear points rejected; distance signed",
-    source="thesis L3196–3218",
-)
+@experiment("H-30")
 def three_points() -> Finding:
     """Random boards; the free side is that of the pen, whatever the order of the touches."""
     rng, worst, signed = generator("plane"), 0.0, True
@@ -200,14 +165,7 @@ def _refused(make) -> bool:
     return False
 
 
-@experiment(
-    "H-31",
-    "Contact force with tanh, corrected",
-    group=GROUP,
-    unit="N",
-    criterion="golden values; C⁰ at 0, dl, d; infeasible (γ, k, Fmax) reported, never NaN",
-    source="thesis L3225–3321; values derived in spec 001 §3.11; errata E-02, E-04",
-)
+@experiment("H-31")
 def contact_force() -> Finding:
     """The worked example, and the stated γ = 10, which has no solution."""
     law = ContactForce(peak=3.3)
@@ -245,14 +203,7 @@ def leaning():
     return run(build_rig("humanoid", Options(scenario="balance", settings=firm)), 5.0)
 
 
-@experiment(
-    "H-33",
-    "Balance force and sole monitor",
-    group=GROUP,
-    unit="N",
-    criterion="COG at edge → 2.718 N; points inward; warning precedes exit; resultant ≤ 3.3 N",
-    source="thesis L3322–3375; unit and sign: erratum E-17; sole assumed",
-)
+@experiment("H-33")
 def balance() -> Finding:
     """Edges and corners of the sole; then the rig leans a leg outward."""
     law, leg = BalanceForce(), LegChain()
@@ -285,14 +236,7 @@ def _first(flags: Array) -> int:
     return int(np.argmax(flags)) if flags.any() else -1
 
 
-@experiment(
-    "H-47",
-    "Torque emulation at the pen tip",
-    group=GROUP,
-    unit="%",
-    criterion="alternating force couple gives mean force ≈ 0 and target mean torque ± 10 %",
-    source="thesis L3453–3458 (an idea, not built)",
-)
+@experiment("H-47")
 def torque_emulation() -> Finding:
     """A torque across the pen by a force at its wrist point, steady and shaken; and what a zero-mean one would do."""
     wanted, times = np.array([0.0, 0.03, -0.02]), np.arange(0.0, 1.0, 1e-4)

@@ -21,19 +21,10 @@ from farhand_lab.humanoid.callbacks import MAX, MIN, CallbackLoop, Caller, Ticke
 from farhand_lab.humanoid.startup import DEFAULT_PORT, Hardware, Started, start
 from farhand_lab.mutation import Mutation, changed, patched
 
-GROUP = "humanoid"
 MS = 1_000_000
 
 
-@experiment(
-    "H-34",
-    "Threads, priorities and callbacks",
-    group=GROUP,
-    unit="ns",
-    criterion="simulated time: strictly periodic 1 kHz, callbacks in priority order, a synchronous callback blocks its "
-    "caller and an asynchronous one does not; wall clock: ≥ 500 Hz sustained, p99 jitter reported",
-    source="thesis L2673–2880; 500 Hz: L3446–3449",
-)
+@experiment("H-34")
 def callbacks() -> Finding:
     """One virtual second with a caller beside the loop; then a wall-clock second with the heaviest force."""
     loop, log = CallbackLoop(), list[tuple[str, int]]()
@@ -101,14 +92,7 @@ MATRIX: tuple[tuple[list[str], Hardware, Started], ...] = (
 """Arguments, what hardware answers, and what must run."""
 
 
-@experiment(
-    "H-35",
-    "Start-up arguments and degradation",
-    group=GROUP,
-    unit="of 11",
-    criterion="no argument fails without hardware; --debug runs; loss of the page tolerated; exit code says success",
-    source="thesis L2736–2768",
-)
+@experiment("H-35")
 def startup() -> Finding:
     """The matrix; then a real probe of a port that is missing and of twenty servos on a pseudo-terminal."""
     right = sum(_alike(start(words, lambda _port, found=found: found), wanted) for words, found, wanted in MATRIX)  # type: ignore[misc]

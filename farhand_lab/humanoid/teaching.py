@@ -25,7 +25,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 RATE = 500.0
 """Rate of the recorded rig: the published haptic rate, [Hz]."""
 
@@ -70,14 +69,7 @@ def draw(law: ContactForce | None) -> tuple[float, float, float]:
     return float(((tail >= 0.0) & (tail <= GIVE)).mean()), float(touching.mean()), deep
 
 
-@experiment(
-    "H-32",
-    "Drawing task without depth cue",
-    group=GROUP,
-    unit="-",
-    criterion="contact-time ratio with feedback ≥ 2 × without; mean depth overshoot lower",
-    source="spec 001 X-11; the source gives no figure",
-)
+@experiment("H-32")
 def drawing_task() -> Finding:
     """A hundred operators for 12 s each, with the corrected contact force and without any."""
     (drawn, touching, deep), (blind, grazed, blind_deep) = draw(ContactForce()), draw(None)
@@ -130,14 +122,7 @@ def kept(rig: Rig, path: Path, seconds: float) -> tuple[Recording, dict[str, Arr
     return load(path), said
 
 
-@experiment(
-    "H-40",
-    "Demonstration recording",
-    group=GROUP,
-    unit="Hz",
-    criterion="time-stamped log ≥ 500 Hz, no dropped samples in 60 s, round-trip load",
-    source="spec 001 §5 (thesis L79–81, L355–357)",
-)
+@experiment("H-40")
 def demonstration_recording() -> Finding:
     """A minute on the rig with a demonstration between two presses of the pen's button."""
     with file() as path:
@@ -152,14 +137,7 @@ def demonstration_recording() -> Finding:
     return Finding(rate, ok, note)
 
 
-@experiment(
-    "H-38",
-    "Messages: frames, force, haptic objects",
-    group=GROUP,
-    unit="-",
-    criterion="topics emitted at loop rate; replay of a log reproduces state to 1e-9",
-    source="spec 001 §2.5 (thesis L1732–1766, L2770–2774)",
-)
+@experiment("H-38")
 def messages() -> Finding:
     """Topics of a recording, their rates, and a run of the same log again."""
     rig = build_rig("humanoid", Options(scenario="draw", seed=3, settings=[("rig.rate", RATE)]))
@@ -176,14 +154,7 @@ def messages() -> Finding:
     return Finding(0.0 if again.exact else 1.0, ok, note, unit="largest difference")
 
 
-@experiment(
-    "H-41",
-    "Way-point teach and replay",
-    group=GROUP,
-    unit="mm",
-    criterion="replay reaches each way-point within a 1 mm box",
-    source="spec 001 §5 [EXT]: file CHAIN X Y Z",
-)
+@experiment("H-41")
 def way_points() -> Finding:
     """Four places taught with the button, written to a file, read back and gone to; the real tool is judged."""
     presses = (0.4, 2.3, 2.45, 4.3, 4.45, 6.3, 6.45, 8.4)

@@ -25,7 +25,6 @@ from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 SHOULDER = np.array([0.0, 0.085, 0.547])
 
 
@@ -59,15 +58,7 @@ class Lead:
         return self.controller.step(self.asked, 0).value.copy()
 
 
-@experiment(
-    "H-17",
-    "Relative position teleoperation, ×1 to ×4",
-    group=GROUP,
-    unit="mm",
-    criterion="starts from any posture with zero jump (< 0.1 mm); end-point displacement = k × hand displacement "
-    "± 0.2 mm on reachable paths",
-    source="thesis L2452–2508",
-)
+@experiment("H-17")
 def relative_position() -> Finding:
     """200 postures with misread joints and a hand anywhere; then the rig itself, coupled while it runs."""
     arm, rng = ArmChain(), generator("relative")
@@ -110,14 +101,7 @@ def _real_jump() -> float:
     return 1e3 * float(np.linalg.norm(places[1] - places[0]))
 
 
-@experiment(
-    "H-21",
-    "Velocity mode: filter, limits as targets",
-    group=GROUP,
-    unit="samples",
-    criterion="joint direction = sign(q̇); zero speed commands the last read angle; filter lag = (N−1)/2 samples",
-    source="thesis L2523–2593; N = 20: published code",
-)
+@experiment("H-21")
 def velocity_mode() -> Finding:
     """Random speeds at random postures; the lag of the mean on a steadily rising speed."""
     rng, chain, right = generator("velocity"), ArmChain(), True
@@ -185,15 +169,7 @@ def _race(mode: str, speed: float) -> tuple[Array, float]:
     return np.array(errors), asked
 
 
-@experiment(
-    "H-22",
-    "Why velocity mode was dropped",
-    group=GROUP,
-    unit="mm",
-    criterion="scripted fast path: RMS error and peak |q̇| near S3 → 0 larger than in position mode; singular guard "
-    "keeps |q̇| ≤ servo maximum",
-    source="thesis L2595–2623; no numbers stated",
-)
+@experiment("H-22")
 def velocity_failures() -> Finding:
     """Out to within half a millimetre of full stretch and back for 3 s; judged at 0.3 m/s, told of at every speed."""
     found = races()
@@ -231,14 +207,7 @@ def _race_figure():
     return plot
 
 
-@experiment(
-    "H-37",
-    "Buttons of the pen",
-    group=GROUP,
-    unit="presses",
-    criterion="1 toggles the loop; 2 cycles the model, edge-triggered",
-    source="thesis L2902, L2910–2911; order of models: published code",
-)
+@experiment("H-37")
 def buttons() -> Finding:
     """Held, released and pressed again on the simulated device."""
     plant, panel, log = pen(), PenButtons(), []
@@ -259,14 +228,7 @@ def buttons() -> Finding:
     return Finding(presses, ok, f"models in turn: {', '.join(models)}")
 
 
-@experiment(
-    "H-43",
-    "Rate-control sphere",
-    group=GROUP,
-    unit="m/s",
-    criterion="v = vmax·r/R inside, force ∝ r toward the anchor; zero at the centre; clip at the surface",
-    source="thesis L3552–3570 (an idea, not built)",
-)
+@experiment("H-43")
 def rate_sphere() -> Finding:
     """Random offsets; then a pen let go of at the surface comes to rest, and the limb with it."""
     sphere, rng, ok = RateSphere(anchor=np.array([0.01, -0.02, 0.03])), generator("sphere"), True

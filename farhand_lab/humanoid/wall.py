@@ -15,7 +15,6 @@ from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 STEP, SECONDS = 1e-4, 4.0
 MASS, DAMPING, STIFFNESS = 0.195, 4.0, 200.0
 """Hand of 0.15 kg with a tip of 45 g, [kg], [N·s/m], [N/m]; spec 001 §4."""
@@ -104,14 +103,7 @@ def case(*row: float) -> tuple[float, float, float]:
     return 1e3 * float(found.wander[index]), float(found.ripple[index]), 1e3 * float(found.depth[index])
 
 
-@experiment(
-    "H-18",
-    "Decoupled against coupled force update",
-    group=GROUP,
-    unit="-",
-    criterion="command rate ≥ 83 Hz decoupled; chatter (F p-p) coupled-stale ≥ 10 × decoupled at d = 5 mm",
-    source="thesis L2509–2521, L3146–3152; benchmark derived in spec 001 §4 (3.30 N against 0.01 N)",
-)
+@experiment("H-18")
 def stale_state() -> Finding:
     """A hand that reaches beyond a limit; the force from a state of 40 ms, or from where the limb was sent."""
     made = bench(timing=BusTiming(read_back=False))
@@ -127,14 +119,7 @@ def stale_state() -> Finding:
     return Finding(ratio, rate >= 83.0 and ratio >= 10.0, note, figures=(figure,))
 
 
-@experiment(
-    "H-29",
-    "Benefit of the approach zone",
-    group=GROUP,
-    unit="mm",
-    criterion="1-D wall benchmark: 30 mm zone ≤ 0.05 mm std; 1 mm zone at 40 ms ≥ 1 mm std",
-    source="thesis L3054–3063; benchmark derived in spec 001 §4 (0.010–0.015 mm, 4.684 mm)",
-)
+@experiment("H-29")
 def approach_zone() -> Finding:
     """The same hand; the wide zone also with a state of 40 ms."""
     wide = max(case(0.030, 0.001, 0.0)[0], case(0.030, 0.04, 0.04)[0])

@@ -24,7 +24,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-GROUP = "humanoid"
 MOMENTS = np.linspace(0.05, 9.95, 67)
 """When a climb of ten seconds is looked at, [s]."""
 
@@ -45,13 +44,7 @@ def stencil(function: Callable[[float], Any], t: float, h: float = 1e-3) -> Arra
     return (a - 8.0 * b + 8.0 * c - d) / (12.0 * h)
 
 
-@experiment(
-    "H-08",
-    "Planar inverse kinematics and quintic trajectory",
-    group=GROUP,
-    criterion="round trip < 1e-9; end velocities and accelerations < 1e-9; peak velocity 1.875 Δ/T",
-    source="spec 001 §3.4, §3.5 (thesis 2.1–2.7)",
-)
+@experiment("H-08")
 def planar_round_trip() -> Finding:
     """Random planar poses there and back; one quintic's ends and peak."""
     rng = generator("planar")
@@ -69,14 +62,7 @@ def planar_round_trip() -> Finding:
     return Finding(worst, ok, f"ends {ends:.1e}, peak {peak:.6f} Δ/T", "m, rad")
 
 
-@experiment(
-    "H-09",
-    "Whole-body model from the mass table",
-    group=GROUP,
-    unit="kg",
-    criterion="total mass 5.964 kg ± 1e-6; inertias positive definite; tree of 25 active joints",
-    source="spec 001 §2.1 (thesis Table 2.1)",
-)
+@experiment("H-09")
 def mass_table() -> Finding:
     """Sum, inertias and joints of the model."""
     robot = body.load_robot("phua")
@@ -109,14 +95,7 @@ def gravity_sum(whole: WholeBody, q: Array) -> Array:
     return found
 
 
-@experiment(
-    "H-10",
-    "Inverse dynamics: torques and holding torques",
-    group=GROUP,
-    unit="W",
-    criterion="Σ τ q̇ = d/dt (KE + PE) within 1e-6 W; static torque = sum of gravity moments",
-    source="spec 001 §3.6, X-02",
-)
+@experiment("H-10")
 def inverse_dynamics() -> Finding:
     """Power balance along a climb of 50 mm, and weights about every joint of random postures."""
     whole = WholeBody()
@@ -132,14 +111,7 @@ def inverse_dynamics() -> Finding:
     return Finding(gap, gap < 1e-6 and still < 1e-9, f"static: {still:.1e} N·m from the sum over bodies")
 
 
-@experiment(
-    "H-11",
-    "Centre of gravity: position, velocity, acceleration",
-    group=GROUP,
-    unit="m/s²",
-    criterion="equals mass-weighted forward kinematics; derivatives match numeric ones to 1e-4",
-    source="spec 001 §3.6 (thesis L1048–1053)",
-)
+@experiment("H-11")
 def centre_of_gravity() -> Finding:
     """Along a climb of 50 mm, ten times as fast, so that velocities count."""
     whole = WholeBody()
@@ -159,15 +131,7 @@ def centre_of_gravity() -> Finding:
     return Finding(growth, apart < 1e-9 and speed < 1e-4 and growth < 1e-4, note)
 
 
-@experiment(
-    "H-12",
-    "Step climbing, first half, for five heights",
-    group=GROUP,
-    unit="N·m",
-    criterion="25…125 mm feasible within Table 1.2; stages at 35/56.7/78.3 %; foot at h ± 0.5 mm; "
-    "free-leg torque within ±2 N·m at 50 mm",
-    source="spec 001 §3.6, X-01, E-14; static estimate of the spec 1.1 N·m",
-)
+@experiment("H-12")
 def step_climb() -> Finding:
     """Joint ranges, stage ends, landing height, and the free leg's torques."""
     whole = WholeBody()
@@ -211,14 +175,7 @@ def torque_figure() -> Any:
     return figure
 
 
-@experiment(
-    "H-12b",
-    "Full step with ground contact (beyond the source)",
-    group=GROUP,
-    unit="mm",
-    criterion="both soles end on a step of 50 mm ± 1 mm within rated torques, bands helping, without a fall",
-    source="issue: a full step with real ground contact in MuJoCo; the source has no contact",
-)
+@experiment("H-12b")
 def full_step() -> Finding:
     """PHUA climbs a step in MuJoCo: floor and step only push and rub, servos saturate at their ratings."""
     seen = ground.walk(FullStep(0.050), Servos(limited=True, bands=True))
@@ -231,14 +188,7 @@ def full_step() -> Finding:
     return Finding(height, stands and abs(height - 50.0) < 1.0, note)
 
 
-@experiment(
-    "H-13",
-    "Parallel springs at ankle and knee",
-    group=GROUP,
-    unit="N·m",
-    criterion="ankle spring reduces peak ankle torque; wrapped knee band monotonic; straight one shows the defect",
-    source="spec 001 §3.6, X-03; stiffness and pretension assumed",
-)
+@experiment("H-13")
 def springs() -> Finding:
     """Support leg of a climb of 50 mm with and without bands, and both knee models over their range."""
     ankle, knee = (climb_column(f"right_{joint}") for joint in ("ankle_flexion", "knee"))

@@ -16,9 +16,6 @@ from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.laws.task import UNDELAYED, Link, Outcome, task
 from farhand_lab.mutation import Mutation, patched
 
-GROUP = "laws"
-ISSUE = "issue: round trip 0–700 ms, jitter 0–40 ms, loss 0–5 %"
-
 LINKS = (UNDELAYED, Link(200.0, 40.0, 0.05), Link(300.0, 40.0, 0.05), Link(700.0), Link(700.0, 40.0, 0.05))
 """The corners of the range, and two in between."""
 
@@ -94,14 +91,7 @@ def _name(at: tuple[str, Link]) -> str:
     return f"{law} at {link.delay:g} ms ± {link.jitter:g} ms, {100 * link.loss:g} % lost"
 
 
-@experiment(
-    "L-01",
-    "A bare law over delay goes unstable",
-    group=GROUP,
-    unit="J",
-    criterion="position–force without a layer: no energy made at 20 ms, more than 1 J at 400 ms",
-    source="issue: the bare law does go unstable",
-)
+@experiment("L-01")
 def bare_law() -> Finding:
     """Energy made at 400 ms."""
     short, long = (task("position-force", "none", Link(delay)) for delay in (20.0, 400.0))
@@ -111,23 +101,12 @@ def bare_law() -> Finding:
 
 def _ids(layer: str, first: int) -> None:
     """Five ids of one layer, over both spring laws and every link."""
-    rows = (
-        (energy, "no net energy made", "J", "no net energy created beyond the 0.06 J lent"),
-        (force, "bounded force", "", "largest force on the wall at most twice that of the undelayed bare run; no trip"),
-        (drift, "no drift", "mm", "tracking error 2 s after contact ≤ 2 mm above that of the undelayed bare run"),
-        (free, "free motion still works", "", "free-motion RMS error ≤ 2 × that of the undelayed bare run"),
-        (contact, "contact still works", "", "steady contact force ≥ 70 % of that of the undelayed bare run"),
-    )
-    for number, (judge, title, unit, criterion) in enumerate(rows, first):
+    for number, judge in enumerate((energy, force, drift, free, contact), first):
 
         def measured(judge=judge) -> Finding:
             return judge(grid(layer, SPRINGS))
 
-        name = f"{layer}-{judge.__name__}"
-        heading = f"{layer}: {title}"
-        experiment(f"L-{number:02d}", heading, group=GROUP, unit=unit, criterion=criterion, source=ISSUE, name=name)(
-            measured
-        )
+        experiment(f"L-{number:02d}", name=f"{layer}-{judge.__name__}")(measured)
 
 
 _ids("tdpa", 2)
@@ -136,20 +115,7 @@ _ids("tank", 7)
 FOUR = ("four-channel",)
 
 
-@experiment(
-    "L-12",
-    "Four channels with tdpa: passive, contact kept",
-    group=GROUP,
-    criterion="energy made ≤ 0.06 J, contact force ≥ 70 % of the undelayed bare run",
-    source=ISSUE,
-)
-@experiment(
-    "L-13",
-    "Four channels with tdpa: free motion and drift",
-    group=GROUP,
-    criterion="with the rig's own sensors free-motion RMS error ≤ 2 × that of the undelayed bare run; drift ≤ 2 mm",
-    source=ISSUE,
-)
+@experiment("L-12", "L-13")
 def four_channels() -> dict[str, Finding]:
     """The value of L-12 is the smallest share of the contact force, that of L-13 the error over the bare run's.
 
@@ -166,35 +132,14 @@ def four_channels() -> dict[str, Finding]:
     }
 
 
-@experiment(
-    "L-14",
-    "Four channels over a link: the packet tells what the leader was asked for",
-    group=GROUP,
-    unit="mm",
-    criterion="with tdpa, 100 ms: free-motion RMS error against the leader as the packet showed it below 0.05 mm",
-    source="ours: an exact model needs no more than the leader's own command to move as it did",
-)
+@experiment("L-14")
 def told_command() -> Finding:
     """Free-motion error at 100 ms."""
     error = 1e3 * task("four-channel", "tdpa", Link(100.0)).free
     return Finding(error, error < 0.05)
 
 
-@experiment(
-    "L-15",
-    "Wave variables make no energy",
-    group=GROUP,
-    unit="J",
-    criterion="position–position: no net energy created",
-    source=ISSUE,
-)
-@experiment(
-    "L-16",
-    "Wave variables still work",
-    group=GROUP,
-    criterion="position–position: contact force ≥ 70 %, free motion ≤ 2 × of the undelayed bare run; drift ≤ 2 mm",
-    source=ISSUE,
-)
+@experiment("L-15", "L-16")
 def waves() -> dict[str, Finding]:
     """The value of L-16 is the smallest share of the contact force. Nothing is lent to waves."""
     found = grid("waves", SPRINGS[:1])

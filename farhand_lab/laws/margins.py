@@ -18,7 +18,6 @@ from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutation, patched
 from farhand_lab.trial import QUIET
 
-GROUP = "laws"
 BELOW, ABOVE = 0.85, 1.15
 """Where the rig is tried, as a share of the predicted delay: calm at the first, shaking at the second."""
 
@@ -83,43 +82,19 @@ def judge(grips: tuple[Grip, ...]) -> Finding:
     return Finding(1e3 * predicted(grips[0]), right, "; ".join(told))
 
 
-@experiment(
-    "L-25",
-    "Bare springs go unstable where predicted",
-    group=GROUP,
-    unit="ms",
-    criterion="position–force (two hands and walls) and position–position without a layer: calm at 0.85, shaking at "
-    "1.15 of the round trip to which they are predicted to be stable",
-    source="issue: the bare law's margin stands beside it, and it does go unstable where predicted",
-)
+@experiment("L-25")
 def springs() -> Finding:
     """The value is the predicted round trip of position–force in the soft hand."""
     return judge(SPRINGS)
 
 
-@experiment(
-    "L-26",
-    "Bare four channels go unstable where predicted",
-    group=GROUP,
-    unit="ms",
-    criterion="four-channel with sensors and without, no layer, soft hand: calm at 0.85, shaking at 1.15 of the round "
-    "trip to which they are predicted to be stable",
-    source="issue: the bare law's margin stands beside it, and it does go unstable where predicted",
-)
+@experiment("L-26")
 def four_channels_bare() -> Finding:
     """The value is the predicted round trip of four channels in the soft hand."""
     return judge(MODELS)
 
 
-@experiment(
-    "L-27",
-    "Bare admittance goes unstable where predicted",
-    group=GROUP,
-    unit="ms",
-    criterion="admittance without a layer, in two hands: calm at 0.85, shaking at 1.15 of the round trip to which it "
-    "is predicted to be stable, its handle being part of the loop",
-    source="issue: the bare law's margin stands beside it, and it does go unstable where predicted",
-)
+@experiment("L-27")
 def admittance_bare() -> Finding:
     """The value is the predicted round trip in the soft hand."""
     return judge(HANDLE)

@@ -14,7 +14,6 @@ from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutation, patched
 from farhand_lab.trial import QUIET
 
-GROUP = "laws"
 ERRORS = (1.05, 1.2)
 """Masses of the follower's plant over what its controller believes, [-]."""
 
@@ -49,14 +48,7 @@ def felt_stiffness(law: str, model: float = 1.0, wall: float = 6000.0) -> float:
     return contact(case(law, model), [("wall.stiffness", wall)])["felt_stiffness"]
 
 
-@experiment(
-    "L-20",
-    "Four channels, exact model: felt inertia",
-    group=GROUP,
-    unit="%",
-    criterion="felt inertia in free motion below 10 % of the follower's",
-    source="issue; peers: 10 % is the aim, position–position shows all of it",
-)
+@experiment("L-20")
 def four_channel_inertia() -> Finding:
     """In percent of the follower's own."""
     share, other = (100.0 * felt_inertia(law) for law in ("four-channel", "position-position"))
@@ -64,28 +56,14 @@ def four_channel_inertia() -> Finding:
     return Finding(share, abs(share) < 10.0, note)
 
 
-@experiment(
-    "L-21",
-    "Four channels, exact model: transmitted stiffness",
-    group=GROUP,
-    unit="N/m",
-    criterion="within 10 % of the wall's 6000 N/m",
-    source="issue",
-)
+@experiment("L-21")
 def four_channel_stiffness() -> Finding:
     """Force at the hand over its way into the wall."""
     felt = felt_stiffness("four-channel")
     return Finding(felt, abs(felt / 6000.0 - 1.0) < 0.1)
 
 
-@experiment(
-    "L-22",
-    "Position–position: series springs",
-    group=GROUP,
-    unit="N/m",
-    criterion="felt stiffness within 10 % of 1/(1/K + 1/k_wall), at walls of 500 and 6000 N/m",
-    source="issue; peers C5",
-)
+@experiment("L-22")
 def series_springs() -> Finding:
     """The value is at the hard wall."""
     coupling = Spring().stiffness
@@ -96,14 +74,7 @@ def series_springs() -> Finding:
     return Finding(felt[6000.0], worst < 0.1, f"{told}; worst {100 * worst:.1f} %")
 
 
-@experiment(
-    "L-23",
-    "Four channels without sensors",
-    group=GROUP,
-    unit="%",
-    criterion="felt inertia below 20 % of the follower's, transmitted stiffness within 20 % of the wall's",
-    source="issue",
-)
+@experiment("L-23")
 def sensorless() -> Finding:
     """The value is the larger of both errors."""
     share, felt = 100.0 * felt_inertia("four-channel-sensorless"), felt_stiffness("four-channel-sensorless")
@@ -113,15 +84,7 @@ def sensorless() -> Finding:
     )
 
 
-@experiment(
-    "L-24",
-    "What a wrong model does to four channels",
-    group=GROUP,
-    unit="%",
-    criterion="felt inertia and stiffness told for masses 5 and 20 % above the model's, with sensors and without; each "
-    "grows with the error",
-    source="issue: what model error of 5 and 20 % does to both",
-)
+@experiment("L-24")
 def wrong_model() -> Finding:
     """The value is the felt inertia with sensors at 20 %."""
     told, grows = [], True

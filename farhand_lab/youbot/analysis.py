@@ -30,7 +30,6 @@ from farhand_lab.youbot.transparency import (
 
 Array = np.ndarray
 
-GROUP = "youbot"
 KT, KF = 700.0, 10.0  # [N/m], [-]
 STIFFNESSES = np.array([70.0, 700.0, 7000.0, 24_200.0])  # of the published table [N/m]
 PUBLISHED_T = np.array([0.0909, 0.0500, 0.00909, 0.00281])
@@ -110,14 +109,7 @@ def _relative(found: Array, expected: Array) -> float:
     return float((np.abs(found - expected) / np.abs(expected).max(axis=0)).max())
 
 
-@experiment(
-    "Y-51",
-    "Two-port matrix from simulation",
-    group=GROUP,
-    unit="%",
-    criterion="matches the analytic static values of §3.19 within 1 %",
-    source="thesis L1700–1729 (equation lost); h = [0, 1/kf; 1, −1/kt] derived",
-)
+@experiment("Y-51")
 def two_port_matrix() -> Finding:
     """Static; then over frequency against the continuous model; then from two runs that end in unlike environments."""
     h = static_matrix().h[0].real
@@ -156,14 +148,7 @@ def _worsened() -> HybridMatrix:
     return HybridMatrix(found.frequency, h)
 
 
-@experiment(
-    "Y-52",
-    "Tracking, bandwidth, scaling, impedance, transparency, fidelity",
-    group=GROUP,
-    unit="%",
-    criterion="static T = 0.0909 / 0.0500 / 0.00909 / 0.00281 ± 1 %",
-    source="thesis L1809–1882; T derived (spec 000 §3.19)",
-)
+@experiment("Y-52")
 def performance_measures() -> Finding:
     """From the static matrix; the felt impedance also by moving a hand against each environment."""
     static, dynamic = static_matrix(), matrix()
@@ -224,14 +209,7 @@ def _judged(speed: float) -> TaskResult:
     return judge_task(*contact_task(speed), np.array([0.015]), 5e-4)
 
 
-@experiment(
-    "Y-53",
-    "Task metrics",
-    group=GROUP,
-    unit="s",
-    criterion="completion time, largest force and Σ force² reported per run",
-    source="thesis L1884–1900; no numbers published",
-)
+@experiment("Y-53")
 def task_metrics() -> Finding:
     """A signal whose metrics are known in closed form, then the same contact task at three speeds of the hand."""
     t = np.linspace(0.0, 4.0, 4001)
@@ -252,14 +230,7 @@ def task_metrics() -> Finding:
     return Finding(times[1], closed and sensible and not passing.completed, note)
 
 
-@experiment(
-    "Y-55",
-    "Human-factor checker",
-    group=GROUP,
-    unit="%",
-    criterion="reports the hard-wall shortfall 70 vs 24 200 N/m (0.29 %), resolution and bandwidth verdicts",
-    source="thesis L1971–2035",
-)
+@experiment("Y-55")
 def human_factor_report() -> Finding:
     """The bridge as measured: wall from the static matrix, bandwidths from the shaken one, resolution of the pen.
 

@@ -17,7 +17,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-GROUP = "youbot"
 DT = 1e-3
 ENCODER = DriveFaults(encoder_step=WHEEL_TICK)
 GAINS, SHARES, INERTIAS = (0.02, 0.05, 0.1), (0.0, 0.5, 0.8, 0.9, 1.0, 1.05), (WHEEL_INERTIA, 1.6e-3)
@@ -62,14 +61,7 @@ def residuals() -> dict[str, float]:
     return dict(zip(names, left.tolist(), strict=True))
 
 
-@experiment(
-    "Y-47",
-    "Friction compensation, per wheel",
-    group=GROUP,
-    unit="mN·m",
-    criterion="with α = 1 and the same curve, net friction residual < 5 mN·m RMS while sliding",
-    source="seed L1394–1422, L1474–1489; motions: X10 with Kp 0.02 and X11, 0.0594 N·m",
-)
+@experiment("Y-47")
 def per_wheel() -> Finding:
     """The two motions with compensation whose settings the list gives are judged; others show how it goes on."""
     left = residuals()
@@ -108,15 +100,7 @@ def swings(path: Array) -> Array:
     return np.array([part[np.abs(part).argmax()] for part in parts if len(part) > 20])
 
 
-@experiment(
-    "Y-48",
-    "Oscillation test",
-    group=GROUP,
-    unit="%",
-    criterion="α = 0 no swing (Kp 0.02); α = 0.9 decays; α = 1 amplitude drift < 1 % over 8 peaks; a sweep over Kp, α "
-    "and J, not one picked case",
-    source="seed L1424–1447, X10; Kp, α and J assumed",
-)
+@experiment("Y-48")
 def oscillation() -> Finding:
     """A wheel let go 2 rad from its target, by 36 settings; peaks after each crossing of the target."""
     cases, path = oscillations()
@@ -174,15 +158,7 @@ def breakaways() -> dict[tuple[float, float], tuple[float, float]]:
     return found
 
 
-@experiment(
-    "Y-49",
-    "Base break-away with compensation",
-    group=GROUP,
-    unit="rad",
-    criterion="at 0.0594 N·m: < 2 mrad off against > 7 rad on, for SVF 5–50 Hz; end speed reported, since the seed saw "
-    "slow motion",
-    source="seed L1491–1498; X11: 0.85 mrad, 16.8–17.7 rad",
-)
+@experiment("Y-49")
 def base_breakaway() -> Finding:
     """LuGre wheel under a torque below stiction, alone and with the base's inertia, with and without the observer."""
     found = breakaways()

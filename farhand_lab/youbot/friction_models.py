@@ -20,7 +20,6 @@ from farhand_lab.youbot.friction_properties import along
 
 Array = np.ndarray
 
-GROUP = "youbot"
 STICTION = 0.08976  # Fs of table 4 [N·m]
 RAMP = 2e-3  # [N·m/s]
 EXPECTED = {
@@ -34,15 +33,7 @@ EXPECTED = {
 """What each model must show and what it must not, from its equations."""
 
 
-@experiment(
-    "Y-28",
-    "Coulomb, viscous, stiction, KFM",
-    group=GROUP,
-    unit="N·m",
-    criterion="KFM with table 4: F(0.1) = 0.06661, F(0.5) = 0.04828, F(1) = 0.05620 ± 1e-5; minimum 0.04801 at 0.433 "
-    "rad/s",
-    source="seed L376–419, table 4",
-)
+@experiment("Y-28")
 def static_models() -> Finding:
     """The curve at three speeds and at its minimum; below it the simpler curves as its limits."""
     kfm = make("kfm")
@@ -69,14 +60,7 @@ def _curves() -> Plot:
     return figure
 
 
-@experiment(
-    "Y-29",
-    "Karnopp, threshold, Armstrong",
-    group=GROUP,
-    unit="rad/s",
-    criterion="sticks (|v| < band) below Fs; slides above",
-    source="seed L421–447; pushed as in X4, by a ramp of 2 mN·m/s",
-)
+@experiment("Y-29")
 def rest_models() -> Finding:
     """Two joints pushed by the published ramp, to 95 % and 105 % of Fs, then held; beside it, sudden pushes."""
     fastest_stuck, slowest_sliding, notes = 0.0, np.inf, []
@@ -103,14 +87,7 @@ def sudden_start(name: str) -> float:
     return float(shares[np.argmax(np.abs(joint.velocity) > 0.05)])
 
 
-@experiment(
-    "Y-30",
-    "Dahl",
-    group=GROUP,
-    unit="%",
-    criterion="|F| ≤ Fc always; loop independent of rate (1 against 10 Hz < 1 %); α trend",
-    source="seed L452–514",
-)
+@experiment("Y-30")
 def dahl() -> Finding:
     """Random motion for the bound, two loops for the rate, and the slope after a reversal for α (σ0·2^α)."""
     model = make("dahl", 3, exponent=[0.5, 1.0, 2.0])
@@ -139,14 +116,7 @@ def _dahl_loops() -> Plot:
     return figure
 
 
-@experiment(
-    "Y-31",
-    "Bristle, reset integrator",
-    group=GROUP,
-    unit="%",
-    criterion="mean sliding force → expected value ± 5 % for N ≥ 100; z bounded by ± z0",
-    source="seed L516–573",
-)
+@experiment("Y-31")
 def bristles() -> Finding:
     """A hundred bristles at speeds from 0.05 to 5 rad/s; a random walk of the reset integrator."""
     speeds = np.array([0.05, 0.1, 0.5, -1.0, 2.0, -5.0])
@@ -163,14 +133,7 @@ def bristles() -> Finding:
     return Finding(off, ok, f"expected N σ0 δ/3; |z| up to {reach / 3.6e-4:.6f} z0")
 
 
-@experiment(
-    "Y-32",
-    "LuGre",
-    group=GROUP,
-    unit="mN·m",
-    criterion="steady state = KFM ± 0.1 % for 0.01–10 rad/s; breakaway 89.8 ± 1 mN·m; presliding loop slope 250 ± 2 %",
-    source="seed L575–626, L806–845; table 4, σ0 = 250, σ1 = 0.127",
-)
+@experiment("Y-32")
 def lugre() -> Finding:
     """Long sliding beside KFM, a ramp of 2 mN·m/s on the wheel block, and a small slow loop."""
     speeds = np.geomspace(0.01, 10.0, 200)
@@ -199,13 +162,7 @@ def breakaway_torque() -> float:
     return torque
 
 
-@experiment(
-    "Y-33",
-    "Leuven, Maxwell slip, GMS: non-local memory",
-    group=GROUP,
-    criterion="inner loop closes (< 1e-6); LuGre must fail that test",
-    source="seed L628–727",
-)
+@experiment("Y-33")
 def non_local_memory() -> Finding:
     """An inner loop of each model; Leuven's in its own displacement z too, and its gap for growing n."""
     gaps = {name: _gap(name) for name in ("maxwell-slip", "gms", "lugre", "leuven")}
@@ -254,13 +211,7 @@ def _gap_in_z() -> float:
     return abs(forces[-1] - first) / max(np.abs(forces)) if width > 1e-3 * max(np.abs(forces)) else np.inf
 
 
-@experiment(
-    "Y-34",
-    "Presliding and lag property suite",
-    group=GROUP,
-    criterion="rate independence, frictional lag sign, Stribeck minimum detected automatically",
-    source="seed L261–359",
-)
+@experiment("Y-34")
 def property_suite() -> Finding:
     """Six models through the whole suite; each property must be found where the equations have it, and nowhere else."""
     rng, wrong, minimum = generator("Y-34"), [], 0.0
@@ -278,14 +229,7 @@ def property_suite() -> Finding:
     )
 
 
-@experiment(
-    "Y-62",
-    "Random motion of every model",
-    group=GROUP,
-    unit="J",
-    criterion="1,000 s at a 1 ms step: no NaN, no energy created",
-    source="step 4 of the project, must show",
-)
+@experiment("Y-62")
 def random_motion() -> Finding:
     """Two hundred joints for five seconds each, from creep to several rad/s with pauses; energy counted every step."""
     rng, least, bad = generator("Y-62"), 0.0, []

@@ -14,17 +14,10 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-GROUP = "youbot"
 OFFSET = 0.03  # [N·m]
 
 
-@experiment(
-    "Y-44",
-    "Drive offset, unsigned current, quantisation and noise faults",
-    group=GROUP,
-    criterion="each toggles independently; offset: |τ_cmd| < 0.03 → |τ| = 0.03",
-    source="seed L180–181, L764–765, L1050–1054, L2067–2068",
-)
+@experiment("Y-44")
 def drive_faults() -> Finding:
     """Each fault alone must show in its own signal and leave the others as they are."""
     commands = np.array([-0.1, -0.02, -0.001, 0.001, 0.02, 0.1])
@@ -71,14 +64,7 @@ def _signals(commands: Array, faults: DriveFaults) -> dict[str, Array]:
     }
 
 
-@experiment(
-    "Y-45",
-    "Wheel-block plant",
-    group=GROUP,
-    unit="%",
-    criterion="J wheel-side; free response matches analytic with friction off",
-    source="seed L1151–1177",
-)
+@experiment("Y-45")
 def wheel_block() -> Finding:
     """Constant torque without friction; viscous run-down; and the stop by dry friction, all against closed forms."""
     gear, rotor, wheel = 9405 / 364, 1.35e-5, 1.6e-3

@@ -18,7 +18,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-GROUP = "youbot"
 DT = 1e-3
 TRUE: dict[str, Any] = {"coulomb": 0.045, "breakaway": 0.078, "stribeck_velocity": 0.12, "viscous": 0.025, "shape": 1.3}
 """The joint's own friction, other than any default, [N·m], [rad/s], [N·m·s/rad], [-]."""
@@ -87,15 +86,7 @@ def gains() -> tuple[Array, Array]:
     return alone, alone[:, None] / rms[len(LOOPS) :].reshape(2, len(LOOPS), len(ERRORS))
 
 
-@experiment(
-    "Y-61",
-    "Low-speed tracking of a joint with fitted compensation",
-    group=GROUP,
-    unit="×",
-    criterion="RMS tracking error at ≤ 0.05 rad/s at least 4 × smaller with compensation fitted from noisy data, no "
-    "limit cycle at rest, over a sweep of model error",
-    source="step 4 of the project, must show; the base at 0.05 m/s: Y-63",
-)
+@experiment("Y-61")
 def low_speed_tracking() -> Finding:
     """A sinusoid under a PD loop, then five seconds of holding; model errors, sources of velocity, and loop gains."""
     alone, better = gains()

@@ -16,19 +16,11 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-GROUP = "youbot"
 PUBLISHED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wheel_friction.toml").read_text())
 NAMES = tuple(f"youbot-wheel-{k}" for k in (1, 2, 3, 4))
 
 
-@experiment(
-    "Y-35",
-    "Custom friction, four wheels, signed",
-    group=GROUP,
-    unit="N·m",
-    criterion="regression table ± 1e-5 N·m; jumps ≤ 9.1e-4 N·m; F·v > 0",
-    source="seed L3108–3496, Appendix A",
-)
+@experiment("Y-35")
 def wheel_curves() -> Finding:
     """120 values, the jump at every boundary between segments, and the sign everywhere within ±10 rad/s."""
     table = np.array(PUBLISHED["torque"])
@@ -68,14 +60,7 @@ def _wheels() -> Plot:
     return figure
 
 
-@experiment(
-    "Y-36",
-    "Mid-velocity anomaly",
-    group=GROUP,
-    unit="N·m",
-    criterion="wheel 1: minimum in [1, 4] 0.04816 at 2.096; bump 0.12551 at 3.262 rad/s",
-    source="seed L942–951, Appendix A",
-)
+@experiment("Y-36")
 def anomaly() -> Finding:
     """Least and greatest torque between 1 and 4 rad/s of all four wheels."""
     v = np.linspace(1.0, 4.0, 30_001)
@@ -92,14 +77,7 @@ def anomaly() -> Finding:
     )
 
 
-@experiment(
-    "Y-37",
-    "Positive and negative asymmetry",
-    group=GROUP,
-    unit="%",
-    criterion="−F(−10)/F(10): 2.045, 1.318, 1.846, 2.322 ± 0.1 %",
-    source="seed L919–921, L944–947",
-)
+@experiment("Y-37")
 def asymmetry() -> Finding:
     """The ratio of each wheel."""
     ratios = np.array([-float(make(name).steady(-10.0)) / float(make(name).steady(10.0)) for name in NAMES])

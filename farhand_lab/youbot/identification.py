@@ -21,7 +21,6 @@ from farhand_lab.youbot.fit_steady import NAMES, fit_kfm, kfm_curve
 
 Array = np.ndarray
 
-GROUP = "youbot"
 TABLE_4 = np.array([0.03718, 0.08976, 0.1516, 1.047, 0.01898])
 """Published parameters of wheel 1, in the order of NAMES."""
 
@@ -56,15 +55,7 @@ def steady_points() -> Array:
     return np.column_stack([velocity[settled:].mean(axis=0), np.mean(torques, axis=0)])
 
 
-@experiment(
-    "Y-38",
-    "Steady-state protocol of 312 speeds",
-    group=GROUP,
-    unit="mN·m",
-    criterion="312 points, 90 s virtual each, CSV out; recovered curve RMS ≤ 2 mN·m over 0.05–10 rad/s; KFM of table 4 "
-    "fails by more than 15 % over 0.05–2 rad/s",
-    source="seed L884–916, table 3; prototype KFM off by 21 %",
-)
+@experiment("Y-38")
 def steady_protocol() -> Finding:
     """Wheel 1 with encoder ticks and noisy torque; the table goes through a file and back."""
     points = steady_points()
@@ -111,13 +102,7 @@ def _steady_plot() -> Plot:
     return figure
 
 
-@experiment(
-    "Y-39",
-    "Velocity by state-variable filter against raw difference",
-    group=GROUP,
-    criterion="at 0.05 rad/s with 6.08e-5 rad ticks: raw RMS noise > 10 × that of a 20 Hz filter",
-    source="seed L874–881; prototype 78 ×",
-)
+@experiment("Y-39")
 def velocity_from_ticks() -> Finding:
     """Noise of both estimates at constant speed, sampled at 1 kHz; a filter that lost the mean would not count."""
     dt, speed = 1e-3, 0.05
@@ -143,16 +128,7 @@ def draws(speeds: Array, noise: float) -> Array:
     return fit_kfm(speeds, noisy) / TABLE_4
 
 
-@experiment(
-    "Y-40",
-    "Fitting the kinetic friction model",
-    group=GROUP,
-    unit="%",
-    criterion="round trip on 0.02–1 rad/s: scatter 2.1, 0.7, 1.6, 2.5, 5.2 % at 0.5 mN·m and 4.2, 1.5, 3.3, 5.0, "
-    "10.5 % at 1 mN·m; 0.1–0.75 rad/s ill-conditioned (half the 16–84 % range 15–33 %); table 4 and the wheel's curve "
-    "on 0.05–0.7 rad/s ≤ 2 %",
-    source="seed L973–1010, table 4; scatter is a prototype's, 300 draws",
-)
+@experiment("Y-40")
 def kfm_fit() -> Finding:
     """Five parameters from noisy copies of the published curve; agreement of the two published curves.
 

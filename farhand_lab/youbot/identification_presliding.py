@@ -18,7 +18,6 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-GROUP = "youbot"
 STIFFNESS, DAMPING = 250.0, 0.127
 """σ0 [N·m/rad] and σ1 [N·m·s/rad], stated in the source as first guesses."""
 
@@ -54,15 +53,7 @@ def ramp() -> tuple[Array, Array, Array]:
     return np.array(time), np.array(position), np.array(torque)
 
 
-@experiment(
-    "Y-41",
-    "Torque ramp: stiffness, and the damping rule",
-    group=GROUP,
-    unit="mN·m",
-    criterion="torque at 1e-4 rad within 15.6–25.1 mN·m, σ0 = τ/x within 150–380 N·m/rad, break-away 89.8 ± 1 mN·m; "
-    "σ1 = 0.2 √(J σ0) gives 0.127 for J = 1.613e-3",
-    source="seed L1017–1080, table 5; prototype 21.8 mN·m, first tick 14.0 mN·m, break-away 89.8 mN·m",
-)
+@experiment("Y-41")
 def ramp_rule() -> Finding:
     """LuGre with table 4; the first tick of the motor's encoder, 1e-4 rad, and sliding."""
     time, position, torque = ramp()
@@ -107,15 +98,7 @@ def against_command(dt: float = LOOP_DT) -> Array:
     return np.array([dahl_loop(x, f, CYCLES, against=c).stiffness for x, f, c in pairs])
 
 
-@experiment(
-    "Y-42",
-    "Dahl loops against encoder resolution",
-    group=GROUP,
-    unit="N·m/rad",
-    criterion="slope at the centre 248–250 (ideal) and 247–250 (655 360 per turn) ± 5 %; error > 10 % for at least one "
-    "4000-tick case; with the 0.03 N·m offset no central sample and error > 50 %",
-    source="seed L1082–1127, L1223–1230; prototype: 222–348 with 4000 ticks, 79–91 % low with the offset",
-)
+@experiment("Y-42")
 def dahl_loops() -> Finding:
     """Four amplitudes below break-away, five encoders, and the drive's offset fault."""
     found = {name: slopes(step) for name, step in ENCODERS.items()}
@@ -180,15 +163,7 @@ def estimated(offset: float, method: str, sine: int) -> Bristles:
     return estimate_bristles(torque, position, PRESLIDING_DT, WHEEL_INERTIA, curve, method)
 
 
-@experiment(
-    "Y-43",
-    "Presliding parameter estimation",
-    group=GROUP,
-    unit="%",
-    criterion="faults off: σ0 within 5 % and σ1 within 20 %, by least squares and by simplex; offset fault on: flagged "
-    "unreliable",
-    source="seed L1128–1177; the published attempt failed",
-)
+@experiment("Y-43")
 def presliding_estimation() -> Finding:
     """Simulated joints beside the recorded one, from a start that knows neither parameter, at three frequencies."""
     errors, unsure = [], 0

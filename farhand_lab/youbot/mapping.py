@@ -17,21 +17,13 @@ from farhand_lab.youbot.geometric_spring import GeometricSpring
 
 Array = np.ndarray
 
-GROUP = "youbot"
 TICK = 1e-3  # [s]
 LENGTHS = (1.0, 2.0, 4.0)  # of an excursion [s]; the list names none
 FIRST = np.array([0.35, 0.0, 0.35])  # first setpoint, stated in the source [m]
 SQUARE = 0.382683, 0.923880  # cos and sin of 67.5°
 
 
-@experiment(
-    "Y-04",
-    "Axis map (−x, −y, +z) and its dual force map",
-    group=GROUP,
-    unit="W",
-    criterion="power equality f_r·v_r = f_m·v_m to 1e-12 before 1/kf",
-    source="thesis L2211–2213, L2277–2285",
-)
+@experiment("Y-04")
 def axes_and_dual() -> Finding:
     """1000 random velocities and forces through the bare map and through the whole mapping, orientation included."""
     rng, worst = generator("axes"), 0.0
@@ -47,13 +39,7 @@ def axes_and_dual() -> Finding:
     return Finding(worst, worst <= 1e-12 and signs and same, "largest of 1000 draws; signs (−x, −y, +z) are exact")
 
 
-@experiment(
-    "Y-05",
-    "Pen angles to the tool's quaternion",
-    group=GROUP,
-    criterion="zero angles → (w, x, y, z) = (0.382683, 0, 0.923880, 0) ± 1e-6; 1000 random: unit norm, R orthonormal",
-    source="thesis L2301–2325, L3774–3784",
-)
+@experiment("Y-05")
 def pen_angles() -> Finding:
     """Also that the mapping, which sees the pen as a rotation, makes the same tool of it as the published formula."""
     x, y, z, w = tool_quaternion(np.zeros(3))
@@ -86,13 +72,7 @@ def _by_hand(angles: Array, R: Array) -> float:
     return float(np.abs(turn @ about_x @ about_y @ about_z - R).max())
 
 
-@experiment(
-    "Y-06",
-    "Switching surface: a spheroid and two planes",
-    group=GROUP,
-    criterion="mod_h(0) = 0.5770 ± 1e-4; (0.061, 0, 0.008), (−0.043, 0, 0), (0, 0, −0.067) m out, origin in",
-    source="thesis L2477–2491, L2532–2552; volume 1.71 dm³ (29 % of the spheroid) and 0.042–0.112 m derived",
-)
+@experiment("Y-06")
 def switching_surface() -> Finding:
     """The four points, and volume and distances of the whole surface."""
     region = Region()
@@ -140,38 +120,7 @@ def excursions(seconds: float) -> tuple[Array, Array, Array]:
     return np.array(pens), np.array(targets), np.array(modes)
 
 
-@experiment(
-    "Y-07",
-    "Position mode keeps the drift",
-    group=GROUP,
-    unit="m",
-    criterion="pos − h constant to 1e-12 while inside",
-    source="thesis L2544–2556",
-)
-@experiment(
-    "Y-08",
-    "Rate mode: constant speed, direction from the pen",
-    group=GROUP,
-    unit="m/s",
-    criterion="‖Δpos‖/Ts = v ± 1e-9 for every tick; changing pen direction changes only direction",
-    source="thesis L2558–2581; v = 0.1 m/s by erratum ER-05",
-)
-@experiment(
-    "Y-09",
-    "Hand-over without a jump",
-    group=GROUP,
-    unit="m",
-    criterion="setpoint step at the switch ≤ one tick of pen motion; with the exact form ≤ 1e-12",
-    source="thesis L2586–2607, erratum ER-06",
-)
-@experiment(
-    "Y-10",
-    "Unbounded reach",
-    group=GROUP,
-    unit="m",
-    criterion="10 excursions move the setpoint > 3 m with the pen inside ± 0.112 m",
-    source="thesis L2450–2459",
-)
+@experiment("Y-07", "Y-08", "Y-09", "Y-10")
 def position_and_rate() -> dict[str, Finding]:
     """One run of ten excursions, judged tick by tick; for the reach, excursions of several lengths."""
     pens, targets, modes = excursions(LENGTHS[1])
@@ -255,14 +204,7 @@ def first_pose() -> tuple[int, int, Array, Array]:
     return _follow(PoseLimiter(), FIRST, tool_quaternion(np.zeros(3)))
 
 
-@experiment(
-    "Y-11",
-    "Translation smoothing",
-    group=GROUP,
-    unit="ticks",
-    criterion="dominant axis ≤ 0.25 m/s; the 0.35 m diagonal step is done in 1400 ticks",
-    source="thesis L2357–2382, L3986–4026",
-)
+@experiment("Y-11")
 def translation_smoothing() -> Finding:
     """The published step, and 200 random ones; the tick that passes the rest on is judged apart."""
     ticks, _, path, _ = first_pose()
@@ -292,14 +234,7 @@ def _euclidean_speed() -> bool:
     return abs(float(np.linalg.norm(limiter.position)) / TICK - 0.25) < 1e-12
 
 
-@experiment(
-    "Y-12",
-    "Slerp smoothing: the shortest turn at 10 °/s",
-    group=GROUP,
-    unit="ticks",
-    criterion="q and −q give the same path; 135° in 13 500 ± 10 ticks; unit norm ± 1e-12; never turns > 180°",
-    source="thesis L2384–2446, L4028–4058; 13 496 ticks computed",
-)
+@experiment("Y-12")
 def slerp_smoothing() -> Finding:
     """The published turn, and 40 random ones at ten times the speed."""
     _, ticks, _, path = first_pose()
@@ -318,14 +253,7 @@ def slerp_smoothing() -> Finding:
     return Finding(ticks, ok, f"norm within {norm:.1e}; no path longer than {math.degrees(longest):.1f}°")
 
 
-@experiment(
-    "Y-13",
-    "Small steps are passed on",
-    group=GROUP,
-    unit="deg",
-    criterion="a 0.4 mm step passes in one tick; the corrected version converges to a 0.04° step exactly",
-    source="thesis L2440–2444, erratum ER-07: the published code never moves for 0.04° and stops 0.05° short",
-)
+@experiment("Y-13")
 def pass_through() -> Finding:
     """What is left of a turn by 0.04°, and of one by 3°, once all is at rest."""
     limiter = PoseLimiter()
@@ -339,14 +267,7 @@ def pass_through() -> Finding:
     return Finding(max(left), passed and max(left) == 0.0, "0.04° in one tick, 3° in 300 ticks: nothing is left")
 
 
-@experiment(
-    "Y-14",
-    "Cartesian spring wrench",
-    group=GROUP,
-    unit="J",
-    criterion="f = kt·e to 1e-9; m = kr·sin θ along the axis; zero at coincidence; closed-loop work < 1e-6 J",
-    source="thesis L2143–2145, L2329–2333; the law itself is assumed (spec 000 §3.5)",
-)
+@experiment("Y-14")
 def spring_wrench() -> Finding:
     """Random poses, and the work along closed paths in position and orientation together."""
     rng, spring, wrong = generator("spring"), GeometricSpring(), 0.0

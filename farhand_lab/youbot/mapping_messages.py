@@ -28,7 +28,6 @@ from farhand_lab.harness import Finding, experiment, generator
 from farhand_lab.mutation import Mutation, patched
 from farhand_lab.youbot.csv_log import WHEELS, CsvLog, load_csv
 
-GROUP = "youbot"
 SIZES = {
     "HapticState": 8,
     "ForceFeedback": 3,
@@ -46,14 +45,7 @@ SIZES = {
 """Numbers in every message, as published; a pen's state is 3 + 3 numbers and two flags."""
 
 
-@experiment(
-    "Y-02",
-    "Latest-value links that never block",
-    group=GROUP,
-    criterion="reader never blocks; a burst of 5 writes → reads the last one only",
-    source="thesis L4118–4122",
-    unit="torn reads",
-)
+@experiment("Y-02")
 def latest_value() -> Finding:
     """A burst, then a reader beside a writer in another thread: no message may be a mixture of two."""
     out, port = OutPort("out", BaseTorques), InPort("in", BaseTorques)
@@ -89,14 +81,7 @@ def _beside_a_writer(out: OutPort, port: InPort) -> tuple[int, int]:
     return torn, seen
 
 
-@experiment(
-    "Y-03",
-    "Message set of the bridge",
-    group=GROUP,
-    criterion="schema test: size and order exact; wrench = [m, f]; quaternion = w, x, y, z",
-    source="thesis L2172–2198, L3600–3615, L3786–3789",
-    unit="of 12",
-)
+@experiment("Y-03")
 def message_set() -> Finding:
     """Every size, the orders on the wire, and that each message comes back as it went, and refuses a wrong size."""
     counting = np.arange(1.0, 8.0)
@@ -144,14 +129,7 @@ def _mirror_refused() -> bool:
     return False
 
 
-@experiment(
-    "Y-59",
-    "CSV data logger",
-    group=GROUP,
-    criterion="columns time, commanded and real torque, position, ×4; re-loadable",
-    source="thesis L926–931",
-    unit="rows",
-)
+@experiment("Y-59")
 def csv_logger() -> Finding:
     """A log of 2000 rows is read back to the same bits; a damaged one is refused with its line."""
     log, rng = CsvLog(), generator("csv")

@@ -30,14 +30,7 @@ def teleoperated(scenario: str, seconds: float, *settings: tuple[str, object], s
     return run(build_rig(GROUP, Options(scenario=scenario, seed=seed, settings=list(settings))), seconds)
 
 
-@experiment(
-    "Y-01",
-    "1 kHz loop, three tasks, the same every time",
-    group=GROUP,
-    unit="-",
-    criterion="10 s run = 10 000 ticks each, identical output on repeat with same seed",
-    source="thesis L4097–4099: 0.001 s, hard real time",
-)
+@experiment("Y-01")
 def ticks() -> Finding:
     """Pen, law and robot; every recorded signal of two runs to the bit."""
     first, second = (teleoperated("free", 10.0, again=again) for again in (0, 1))
@@ -54,14 +47,7 @@ def ticks() -> Finding:
     return Finding(float(max(calls)), calls == {10_000} and same and moved > 0.05, note)
 
 
-@experiment(
-    "Y-54",
-    "Operator and environment models",
-    group=GROUP,
-    unit="mJ",
-    criterion="passive operator: net energy ≥ 0; interactive input bounded",
-    source="thesis L1766–1797; no numbers published",
-)
+@experiment("Y-54")
 def operators() -> Finding:
     """The pen is shaken by random forces while one model at a time holds it; energy that the model has taken up."""
     hand = shaken(ImpedanceHand(stiffness=200.0, damping=5.0, rotational_stiffness=1.0, rotational_damping=0.05), 1.0)
@@ -123,14 +109,7 @@ def interactive() -> tuple[float, float]:
     return world.ports["pen"].work["hand"], largest
 
 
-@experiment(
-    "Y-56",
-    "Hard contact",
-    group=GROUP,
-    unit="N/m",
-    criterion="wall of 24 200 N/m: felt slope 68.0 N/m ± 1 %; force zero (± 0.05 N) until penetration",
-    source="thesis L2839–2844: no force until the setpoint is beyond the surface; felt stiffness too low",
-)
+@experiment("Y-56")
 def hard_contact() -> Finding:
     """The pen goes into the wall in steps; what it feels at rest against how far its setpoint is beyond the surface."""
     beyond, felt, before, moving = pressed()
@@ -173,14 +152,7 @@ def _contact_plot(beyond: Array, felt: Array, ideal: float):
     return figure
 
 
-@experiment(
-    "Y-58",
-    "Bench test of the bridge",
-    group=GROUP,
-    unit="mm",
-    criterion="pen displaced 5 cm converges to < 1 mm; axis signs survive the round trip; zero net force at origin",
-    source="thesis L2139–2159, L2286–2289: the pen returns to the origin as if on springs",
-)
+@experiment("Y-58")
 def bench() -> Finding:
     """The controller is one spring with its setpoint at the origin; pen in, force out, through both maps."""
     spring = GeometricSpring(KT, 30.0)

@@ -21,7 +21,6 @@ from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 
 Array = np.ndarray
 
-GROUP = "youbot"
 MS = 1_000_000
 SPEED = 0.05  # [m/s]
 RAMP = 0.2  # time to reach it [s]
@@ -131,15 +130,7 @@ def shaking(error: Array) -> float:
     return 1e3 * float(np.ptp(error[-500:] - np.polyval(np.polyfit(t, error[-500:], 2), t)))
 
 
-@experiment(
-    "Y-63",
-    "Base at 0.05 m/s with compensation fitted to noisy data",
-    group=GROUP,
-    unit="-",
-    criterion="tracking error at least 4 × smaller with compensation than without, no limit cycle at rest; "
-    "over a sweep of model error",
-    source="thesis L1491–1501: could not be started before, moved as commanded with compensation; no numbers published",
-)
+@experiment("Y-63")
 def base_tracking() -> Finding:
     """Spring, damper and the force of acceleration; curves from lifted wheels, 2 % noise and encoder counts."""
     plain, helped = {}, {}
@@ -160,14 +151,7 @@ def base_tracking() -> Finding:
     return Finding(ratios[1.0], bool(ok), note, figures=figures)
 
 
-@experiment(
-    "Y-50",
-    "Legacy velocity control of the base",
-    group=GROUP,
-    unit="mm",
-    criterion="shows larger tracking RMS than compensated torque control at 0.05 m/s",
-    source="thesis L1396–1402: P control on the base's velocity error; no gain published",
-)
+@experiment("Y-50")
 def legacy() -> Finding:
     """The velocity loop on the drive's own velocity estimate, without compensation, over all gains; the best counts."""
     tried = {gain: rms(driven(1.0, 0.0, gain)) for gain in GAINS}

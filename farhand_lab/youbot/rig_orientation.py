@@ -65,14 +65,7 @@ def growth(result: Run) -> tuple[float, float, float]:
     return float(E[t < END].max()), float(E[t >= END].max()), float(E[t >= SECONDS - 1.0].max())
 
 
-@experiment(
-    "Y-57",
-    "Orientation-only instability and its mitigation",
-    group=GROUP,
-    unit="-",
-    criterion="energy grows unmitigated, bounded mitigated",
-    source="thesis L2827–2838: sudden motion, can enter an unstable cycle; not fixed; no numbers published",
-)
+@experiment("Y-57")
 def orientation_only() -> Finding:
     """The arm has five joints: to turn its tool it must move it, and a loose pen follows and asks for more."""
     swept = {"as published": tuple(TURNS), "with the rig's arm friction": WHOLE}

@@ -21,7 +21,6 @@ from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 
 Array = np.ndarray
 
-GROUP = "youbot"
 MS = 1_000_000
 ARM_TICK = 2.0 * np.pi / 4000.0 / 156.0  # [rad], encoder on the motor, behind the first joint's gear
 POSTURES = ((2.967, 0.642, -1.417, 3.507, 2.923), (2.95, 1.134, -2.548, 1.789, 2.923), (1.5, 1.9, -1.6, 2.6, 1.0))
@@ -51,14 +50,7 @@ def hanging(posture: int, mass: float = 1.0) -> Array:
     return track
 
 
-@experiment(
-    "Y-15",
-    "Gravity compensation holds the arm with slack springs",
-    group=GROUP,
-    unit="deg",
-    criterion="arm holds pose with kt = kr = 0, drift < 1° in 5 s",
-    source="thesis L2330–2331; no numbers published",
-)
+@experiment("Y-15")
 def weight() -> Finding:
     """Three postures without any friction, joints known in encoder counts; then with a plant 1 % heavier."""
     drift = max(float(np.abs(hanging(k) - hanging(k)[0]).max()) for k in range(len(POSTURES)))
@@ -70,14 +62,7 @@ def weight() -> Finding:
     return Finding(float(np.degrees(drift)), np.degrees(drift) < 1.0, note)
 
 
-@experiment(
-    "Y-16",
-    "Dynamics of the arm, forward and inverse",
-    group=GROUP,
-    unit="-",
-    criterion="energy drift < 0.1 % over 10 s unforced, undamped",
-    source="thesis L165–167; no numbers published",
-)
+@experiment("Y-16")
 def energy_of_a_falling_arm() -> Finding:
     """Let go at home: five joints swing; the drift is a share of the energy that changes form."""
     drift, swung = falling()
@@ -116,14 +101,7 @@ def inverse_of_forward() -> float:
     return worst
 
 
-@experiment(
-    "Y-17",
-    "One wrench over base and arm",
-    group=GROUP,
-    unit="W",
-    criterion="power equality τ·q̇ = W·V to 1e-9; base-fixed mode gives zero wheel torque",
-    source="thesis L761–769, L2057–2061, L2807; no numbers published",
-)
+@experiment("Y-17")
 def whole_body() -> Finding:
     """200 random states and wrenches: power at the tool against power at four wheels and five joints."""
     worst, idle, driven = 0.0, 0.0, 0.0
@@ -157,14 +135,7 @@ def _distributed(on: bool, count: int):
         yield asked.effort, arm, plant, without.value
 
 
-@experiment(
-    "Y-18",
-    "Link Map and its dual",
-    group=GROUP,
-    unit="-",
-    criterion="B A = 1; pure vx, vy, yaw; all wheels +1 rad/s → yaw only, +r/l rad/s; τ·w = W·V",
-    source="thesis L1449–1476; matrix lost, spec 000 §3.7",
-)
+@experiment("Y-18")
 def link_map() -> Finding:
     """Against the driver's own formulas, written out here once more."""
     link, rng = LinkMap(), generator("link map")
@@ -188,14 +159,7 @@ def link_map() -> Finding:
     return Finding(worst, worst < 1e-12 and abs(asked - peak * r) < 1e-9, note)
 
 
-@experiment(
-    "Y-19",
-    "Odometry by the integrated Link-Map twist",
-    group=GROUP,
-    unit="mm",
-    criterion="1 m square closes < 1 mm without slip; sub-tick quantisation error bounded",
-    source="thesis L1486–1489; no numbers published",
-)
+@experiment("Y-19")
 def odometry() -> Finding:
     """Two squares of 1 m, one sideways without turning, one turning on its way; counts of the motors' encoders."""
     closures, errors = zip(*(square(turning, TICK) for turning in (0.0, 0.5 * np.pi)), strict=True)

@@ -10,19 +10,10 @@ from farhand_lab.youbot.motor import MotorData, WheelMotors
 
 Array = np.ndarray
 
-GROUP = "youbot"
 RPM = 30.0 / np.pi
 
 
-@experiment(
-    "Y-46",
-    "Motor as a bond graph with a PI current loop",
-    group=GROUP,
-    unit="-",
-    criterion="power balance closes to 1e-6; voltage clip respected; no-load resistance removable; "
-    "no-load speed within 3 % of 6710 rpm; 0.1 A step in < 5 ms",
-    source="thesis L1359–1392; no numbers published; motor data are catalogue knowledge (spec 000 §2.9)",
-)
+@experiment("Y-46")
 def motor() -> Finding:
     """No-load run at 24 V, a current step, a demand beyond reach, and a drive against the measured friction."""
     speed = no_load(MotorData(wheel_inertia=0.0))

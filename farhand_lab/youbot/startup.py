@@ -19,7 +19,6 @@ from farhand_lab.youbot.bench import PEN_DAMPING, PEN_MASS, TICK, Bench, BenchAr
 
 Array = np.ndarray
 
-GROUP = "youbot"
 DAMPINGS = (PEN_DAMPING, 0.8, 1.5, 3.0)  # of the pen [N·s/m]
 SEQUENCE = ["off", "homing", "unfold", "approach", "engage", "ramp", "operate"]
 
@@ -40,14 +39,7 @@ def _first(bench: Bench, state: str) -> int:
     return next(number for number, row in enumerate(bench.history) if row[0] == state)
 
 
-@experiment(
-    "Y-20",
-    "Force feedback with kf",
-    group=GROUP,
-    unit="N/m",
-    criterion="F_m = (f_x, f_y, −f_z)/10 exactly; quasi-static felt slope 70 N/m ± 1 % with the tip clamped",
-    source="thesis L2335–2338, L2720–2731; 70 N/m derived (kt/kf)",
-)
+@experiment("Y-20")
 def force_feedback() -> Finding:
     """A pen moved by hand along each axis at 1 mm/s through the whole bridge, the tool held where it is."""
     bench = deployment()
@@ -82,14 +74,7 @@ def _felt_slope(startup: YoubotStartup, axis: int) -> float:
     return float(np.polyfit(travel, felt, 1)[0])
 
 
-@experiment(
-    "Y-21",
-    "Homing spring",
-    group=GROUP,
-    unit="s",
-    criterion="F_m = −40 p_m; pen from 5 cm settles < 1 mm within 3 s (with master damping)",
-    source="thesis L2733–2748",
-)
+@experiment("Y-21")
 def homing() -> Finding:
     """A free pen of 0.3 kg from 5 cm on every side, with more and more damping, beside e^(−ct/2m); then as built."""
     spring, rng = HomingSpring(), generator("homing")
@@ -120,14 +105,7 @@ def _settling(spring: HomingSpring, start: Array) -> float:
     return last
 
 
-@experiment(
-    "Y-22",
-    "Start-up sequence and interlocks",
-    group=GROUP,
-    unit="of 8",
-    criterion="S0–S6 reached in order; missing port or peer → refuses to start; stop → MOTOR_STOP",
-    source="thesis L2609–2803, L3668–3708",
-)
+@experiment("Y-22")
 def startup_sequence() -> Finding:
     """One deployment; every port and the peer taken away in turn; a stop from every state; then the same on the rig."""
     bench = deployment()
@@ -229,14 +207,7 @@ def _silence_is_latched() -> bool:
     return latched and bench.state == "fault" and bench.arm.mode is ControlMode.MOTOR_STOP
 
 
-@experiment(
-    "Y-23",
-    "Unfolding with a tolerance of 10°",
-    group=GROUP,
-    unit="deg",
-    criterion="leaves S2 only when all five errors ≤ 10°",
-    source="thesis L2625–2656, L3627–3654",
-)
+@experiment("Y-23")
 def unfolding() -> Finding:
     """The largest error when S2 was left; and each joint alone held at 10.1° keeps it there."""
     bench = deployment()
@@ -267,14 +238,7 @@ def _leaves(q: Array) -> bool:
     return bench.run(0.05, "approach")
 
 
-@experiment(
-    "Y-24",
-    "Engage gate",
-    group=GROUP,
-    unit="N",
-    criterion="no force feedback while |Fz| ≥ 0.1 N or Fz = 0",
-    source="thesis L2697–2716; erratum ER-14 asks for ‖f‖ < 0.1 N for 0.2 s",
-)
+@experiment("Y-24")
 def engage_gate() -> Finding:
     """Both gates on made-up forces, and the deployment: what pulled in the 0.2 s before feedback began."""
     bench = deployment()
@@ -298,14 +262,7 @@ def _opens(kind: str, forces: list) -> bool:
     return [gate.step(force, TICK) for force in forces][-1]
 
 
-@experiment(
-    "Y-25",
-    "Stiffness ramp",
-    group=GROUP,
-    unit="s",
-    criterion="100 → 700 N/m in 6.000 s, 10 → 30 N·m/rad in 4.000 s, clamped",
-    source="thesis L2757–2790; the published sums end at 700.00000000009 and, a tick late, at 30.005 (ER-25)",
-)
+@experiment("Y-25")
 def stiffness_ramp() -> Finding:
     """Ticks from the first change to the last, and the values held afterwards."""
     bench = deployment()
@@ -318,14 +275,7 @@ def stiffness_ramp() -> Finding:
     return Finding(times[0], ok, f"kr in {times[1]:.3f} s; both end exactly at 700 and 30")
 
 
-@experiment(
-    "Y-26",
-    "Gripper toggle",
-    group=GROUP,
-    unit="commands",
-    criterion="press → 0.010, release → 0.02, one command per edge",
-    source="thesis L3791–3806",
-)
+@experiment("Y-26")
 def gripper_toggle() -> Finding:
     """Three presses of many samples each, the first sample unpressed."""
     toggle = GripperToggle()
@@ -335,14 +285,7 @@ def gripper_toggle() -> Finding:
     return Finding(len(said), said == wanted, "the first unpressed sample opens it, as published")
 
 
-@experiment(
-    "Y-27",
-    "Live tunables kt, kr, v, kf",
-    group=GROUP,
-    unit="of slew",
-    criterion="a change takes effect at the next tick without a discontinuity above the configured slew",
-    source="thesis L3588–3590, L3877, L2869–2870",
-)
+@experiment("Y-27")
 def live_tunables() -> Finding:
     """All four changed at once in full operation, with the pen pulled aside, so that there is a force to jump."""
     bench = started((0.0, 0.0, 0.0))
