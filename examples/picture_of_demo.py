@@ -1,6 +1,7 @@
 """The picture of the README: the dual-arm rig pressing on its wall, with the forces and positions of the whole run.
 
-Run with ``MUJOCO_GL=egl python examples/picture_of_demo.py docs/images/demo.png``; needs off-screen OpenGL.
+Run with ``MUJOCO_GL=egl python examples/picture_of_demo.py docs/images/demo.png``; needs off-screen
+OpenGL.
 """
 
 from __future__ import annotations
@@ -23,10 +24,19 @@ LEADER, FOLLOWER, WALL = "#2f6db3", "#d9772b", "#5b8a5b"
 ARROW = 0.004  # length of a force arrow, [m/N]
 
 
-def add(scene: mujoco.MjvScene, kind: int, size: list[float], position: list[float], rgba: list[float]) -> None:
+def add(
+    scene: mujoco.MjvScene, kind: int, size: list[float], position: list[float], rgba: list[float]
+) -> None:
     """Put one more shape into a rendered scene, aligned with the world's axes."""
     geom = scene.geoms[scene.ngeom]
-    mujoco.mjv_initGeom(geom, kind, np.array(size), np.array(position), np.eye(3).ravel(), np.array(rgba, np.float32))
+    mujoco.mjv_initGeom(
+        geom,
+        kind,
+        np.array(size),
+        np.array(position),
+        np.eye(3).ravel(),
+        np.array(rgba, np.float32),
+    )
     scene.ngeom += 1
 
 
@@ -34,7 +44,9 @@ def add_arrow(scene: mujoco.MjvScene, start: np.ndarray, force: np.ndarray, colo
     """Draw a force [N] that acts at ``start``."""
     geom = scene.geoms[scene.ngeom]
     rgba = np.array(matplotlib.colors.to_rgba(colour), np.float32)
-    mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_ARROW, np.zeros(3), np.zeros(3), np.eye(3).ravel(), rgba)
+    mujoco.mjv_initGeom(
+        geom, mujoco.mjtGeom.mjGEOM_ARROW, np.zeros(3), np.zeros(3), np.eye(3).ravel(), rgba
+    )
     mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_ARROW, 0.011, start, start + ARROW * force)
     geom.size[2] *= 2.0  # arrows are drawn half as long as they say
     geom.emission = 0.6
@@ -48,7 +60,12 @@ def photograph(rig: Rig) -> np.ndarray:
     view.global_.offwidth, view.global_.offheight = WIDTH, HEIGHT
     view.headlight.ambient[:], view.headlight.diffuse[:] = 0.45, 0.55
     camera = mujoco.MjvCamera()
-    camera.lookat, camera.distance, camera.azimuth, camera.elevation = [0.24, 0.62, 0.33], 1.6, 128.0, -20.0
+    camera.lookat, camera.distance, camera.azimuth, camera.elevation = (
+        [0.24, 0.62, 0.33],
+        1.6,
+        128.0,
+        -20.0,
+    )
     with mujoco.Renderer(world.model, HEIGHT, WIDTH) as renderer:
         renderer.update_scene(world.data, camera)
         scene, box = renderer.scene, mujoco.mjtGeom.mjGEOM_BOX
@@ -68,7 +85,9 @@ def photograph(rig: Rig) -> np.ndarray:
 def draw(rig: Rig, photo: np.ndarray, path: Path) -> None:
     """The photograph above, positions and forces over time below."""
     figure = plt.figure(figsize=(11, 7.8), layout="constrained")
-    rows = figure.subplot_mosaic([["photo", "photo"], ["position", "force"]], height_ratios=[2.0, 1.0])
+    rows = figure.subplot_mosaic(
+        [["photo", "photo"], ["position", "force"]], height_ratios=[2.0, 1.0]
+    )
     rows["photo"].imshow(photo)
     rows["photo"].axis("off")
     history = rig.metrics.history
@@ -78,9 +97,14 @@ def draw(rig: Rig, photo: np.ndarray, path: Path) -> None:
         rows["position"].plot(time, x, color=colour, label=f"{name}'s tool")
     rows["position"].axhline(0.45, color=WALL, linestyle=":", label="wall")
     rows["position"].set(xlabel="time [s]", ylabel="x [m]")
-    for name, colour, label in (("leader", LEADER, "hand on leader"), ("follower", WALL, "wall on follower")):
+    for name, colour, label in (
+        ("leader", LEADER, "hand on leader"),
+        ("follower", WALL, "wall on follower"),
+    ):
         force = np.linalg.norm(history.signal(name, "wrench_measured_in_world")[:, :3], axis=1)
-        rows["force"].plot(time, force, color=colour, label=label, linestyle="-" if name == "leader" else "--")
+        rows["force"].plot(
+            time, force, color=colour, label=label, linestyle="-" if name == "leader" else "--"
+        )
     rows["force"].set(xlabel="time [s]", ylabel="force [N]")
     for name in ("position", "force"):
         rows[name].legend(frameon=False)

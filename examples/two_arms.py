@@ -1,7 +1,7 @@
 """Two UR5e arms tied tool to tool, without a rig: the model, the parts, the loop.
 
-A hand moves the leader's tool 0.42 m along x. A quarter as heavy, the follower does the same, until a wall stops it;
-the hand then feels the wall. Run with ``python examples/two_arms.py``.
+A hand moves the leader's tool 0.42 m along x. A quarter as heavy, the follower does the same, until
+a wall stops it; the hand then feels the wall. Run with ``python examples/two_arms.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from farhand.analysis.history import History
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling import PositionForce
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.session import Session
@@ -31,7 +31,7 @@ def main(seconds: float) -> None:
     robots = {"leader": heavy, "follower": heavy.edited(scale_mass(0.25))}
     placements = {"leader": Placement(), "follower": Placement((0.0, 0.75, 0.0))}
     world = World({name: Placed(robots[name], placements[name]) for name in robots})
-    world.touch("leader", "hand", ImpedanceHand(path=Path([Move(0.5, 2.5, (0.42, 0.0, 0.0))])))
+    world.touch("leader", "hand", ImpedanceHand(path=HandPath([Move(0.5, 2.5, (0.42, 0.0, 0.0))])))
     world.touch("follower", "wall", Wall(point=np.array([0.45, 0.0, 0.0]), stiffness=6000.0))
 
     # The parts: a station per arm, a law between them.
@@ -51,7 +51,8 @@ def main(seconds: float) -> None:
     session.run(seconds, between=history.pull)
     session.close()
 
-    hand, wall = (history.signal(name, "wrench_measured_in_world")[:, 0] for name in stations)  # along x, [N]
+    # along x, [N]
+    hand, wall = (history.signal(name, "wrench_measured_in_world")[:, 0] for name in stations)
     error = np.linalg.norm(history.signal("coupling", "error")[:, :3], axis=1)  # [m]
     print(f"{'time':>5} {'hand':>8} {'wall':>8} {'apart':>8}")
     for t in np.arange(0.5, seconds, 0.5):

@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from farhand.errors import ModelError
 from farhand.robots import Placement, Robot
-from farhand.robots.springs import Spring
+from farhand.robots.springs import JointSpring
 
 Array = np.ndarray
 
@@ -19,10 +19,12 @@ _WORLD_ALIGNED = pin.LOCAL_WORLD_ALIGNED
 class Arm:
     r"""All terms of :math:`M(q)\dot v + c(q, v) + g(q) + D v = \tau + J^\top w` at the last :meth:`update`.
 
-    Passive springs, which Pinocchio does not know, count with gravity: both are what it takes to hold the arm at rest.
+    Passive springs, which Pinocchio does not know, count with gravity: both are what it takes to
+    hold the arm at rest.
 
-    Pinocchio is underneath: configurations and velocities are in its order, with body-frame velocity for a floating
-    base. The arrays are live: they are overwritten by the next update, so copy what must last.
+    Pinocchio is underneath: configurations and velocities are in its order, with body-frame
+    velocity for a floating base. The arrays are live: they are overwritten by the next update, so
+    copy what must last.
 
     Attributes:
         motion: q and v in one array.
@@ -36,12 +38,12 @@ class Arm:
         position: tool in world, [m].
         rotation: rotation matrix of the tool in world.
         twist: tool twist in world axes at the tool point, [m/s] and [rad/s].
-        viscous: joint viscous friction the model knows of (the diagonal of D), [N·m·s/rad]; Pinocchio's dynamics leave
-            it out.
+        viscous: joint viscous friction the model knows of (the diagonal of D), [N·m·s/rad];
+            Pinocchio's dynamics leave it out.
         springs: passive springs by the number of their joint's velocity.
     """
 
-    springs: Mapping[int, Spring] = {}
+    springs: Mapping[int, JointSpring] = {}
 
     def __init__(self, model: pin.Model, tool: str = "tool", viscous: Array | float = 0.0) -> None:
         if not model.existFrame(tool, pin.FrameType.OP_FRAME):
@@ -57,7 +59,8 @@ class Arm:
         self.motion = np.concatenate([pin.neutral(model), np.zeros(self.nv)])
         self.q, self.v = self.motion[: self.nq], self.motion[self.nq :]
         self.twist = np.zeros(6)
-        data = self.data  # attribute reads cost 0.3 µs each; these views stay valid for the life of `data`
+        # attribute reads cost 0.3 µs each; these views stay valid for the life of `data`
+        data = self.data
         self.M, self.gravity, self.bias = data.M, data.g, data.nle
         placement = data.oMf[self._frame]
         self.position, self.rotation = placement.translation, placement.rotation
@@ -109,7 +112,9 @@ class Arm:
     @property
     def drift(self) -> Array:
         """J̇ v: acceleration of the tool point when the joints do not accelerate, [m/s²] and [rad/s²]."""
-        return pin.getFrameClassicalAcceleration(self.model, self.data, self._frame, _WORLD_ALIGNED).vector
+        return pin.getFrameClassicalAcceleration(
+            self.model, self.data, self._frame, _WORLD_ALIGNED
+        ).vector
 
     @property
     def coriolis(self) -> Array:

@@ -39,7 +39,9 @@ class UnknownName(FarhandError):
         if len(choices) > MOST_LISTED:
             closest = difflib.get_close_matches(name, choices, n=MOST_LISTED, cutoff=0.0)
             choices = [*sorted(closest), f"and {len(choices) - MOST_LISTED} more"]
-        super().__init__(f"unknown {kind} {name!r}{hint}; available: {', '.join(choices) or 'none'}")
+        super().__init__(
+            f"unknown {kind} {name!r}{hint}; available: {', '.join(choices) or 'none'}"
+        )
 
 
 class OutOfRange(FarhandError):

@@ -1,6 +1,7 @@
 """Files: text written whole or not at all, and tables of numbers read with every mistake in them named.
 
-A name that is a link stands for what it leads to. A device or a pipe is written through; it is never replaced.
+A name that is a link stands for what it leads to. A device or a pipe is written through; it is
+never replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 LARGEST = 1e12
-"""No number of a table that means anything is larger, whatever its unit; squares of such still are numbers."""
+"""No number of a table that means anything is larger, whatever its unit; squares of such still are
+numbers."""
 
 
 _OWN = {"/dev/stdout": 1, "/dev/stderr": 2}
@@ -111,7 +113,8 @@ class Table:
         name: of the file, for messages.
         header: names of the columns.
         rows: words of each row.
-        lines: where each row stands in the file, 1 being the header's line or a blank one before it.
+        lines: where each row stands in the file, 1 being the header's line or a blank one before
+            it.
     """
 
     name: str
@@ -147,7 +150,9 @@ class Table:
         if len(wrong):
             first, more = wrong[0], f" ({len(wrong)} lines in all)" if len(wrong) > 1 else ""
             why = f"is beyond {largest:g}" if np.isfinite(values[first]) else "is not a number"
-            raise BadValue(f"{self.name} line {self.lines[first]}: {name} {why}: {words[first][:40]!r}{more}")
+            raise BadValue(
+                f"{self.name} line {self.lines[first]}: {name} {why}: {words[first][:40]!r}{more}"
+            )
         return values
 
 
@@ -163,7 +168,11 @@ def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
         FileError: the file cannot be read.
         BadValue: it is no such table; the message names the line.
     """
-    table = [(line, row) for line, row in _lines(path) if any(word.strip() for word in row) and row[0][:1] != "#"]
+    table = [
+        (line, row)
+        for line, row in _lines(path)
+        if any(word.strip() for word in row) and row[0][:1] != "#"
+    ]
     if not table:
         raise BadValue(f"{path.name} is empty (need the columns {','.join(columns)})")
     header = [name.strip() for name in table[0][1]]

@@ -1,8 +1,8 @@
 """Gymnasium environments, one per rig: the agent is the operator's hand, and the bilateral loop runs inside.
 
-The agent moves the hand that holds the leader; the coupling moves the follower; what the follower touches comes back
-through the coupling as force at the hand, and is observed. The task is to bring the follower's tool to a goal. In
-virtual time the same seed and the same actions give the same observations to the bit::
+The agent moves the hand that holds the leader; the coupling moves the follower; what the follower
+touches comes back through the coupling as force at the hand, and is observed. The task is to bring
+the follower's tool to a goal. In virtual time the same seed and the same actions give the same observations to the bit::
 
     import gymnasium
     import farhand.gym
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from farhand.control.trajectory.paths import Path
+from farhand.control.trajectory.paths import HandPath
 from farhand.errors import BadValue, Mismatch
 from farhand.loop.telemetry import Reader
 from farhand.parameters import declared
@@ -49,10 +49,11 @@ OBSERVED = ("q", "v", "position_tool_in_world", "twist_tool_in_world", "wrench_m
 class RigEnv(gymnasium.Env[dict[str, Array], Array]):
     """One rig as an environment.
 
-    An observation is a dictionary: for either arm joint positions and velocities, tool position and twist, measured
-    wrench, and ``measured`` (1 where there is a wrench; without one it reads zero); the error of the coupling; the
-    goal. An action is the velocity of the hand, [m/s] ×3, world axes. The reward is the negative distance of the
-    follower's tool to the goal, [m], per step. An episode ends when the goal is reached or a guard trips.
+    An observation is a dictionary: for either arm joint positions and velocities, tool position and
+    twist, measured wrench, and ``measured`` (1 where there is a wrench; without one it reads zero);
+    the error of the coupling; the goal. An action is the velocity of the hand, [m/s] ×3, world
+    axes. The reward is the negative distance of the follower's tool to the goal, [m], per step. An
+    episode ends when the goal is reached or a guard trips.
 
     Args:
         rig: which one.
@@ -68,16 +69,24 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
     metadata: dict[str, Any] = {"render_modes": []}
 
     def __init__(
-        self, rig: str = "dual-arm", rate: float = 50.0, seconds: float = 4.0, options: Options | None = None
+        self,
+        rig: str = "dual-arm",
+        rate: float = 50.0,
+        seconds: float = 4.0,
+        options: Options | None = None,
     ) -> None:
         if not 1.0 <= rate <= 500.0 or not 0.0 < seconds <= 3600.0:
-            raise BadValue(f"rate = {rate:g} Hz and seconds = {seconds:g} must be within [1, 500] Hz and (0, 3600] s")
+            raise BadValue(
+                f"rate = {rate:g} Hz and seconds = {seconds:g} must be within [1, 500] Hz and (0, 3600] s"
+            )
         self._name, self._options, self._steps = rig, options or Options(), round(rate * seconds)
         self._dt = 1.0 / rate
         self.rig: Rig | None = None
         self._build(self._options.seed)
         self.units = {"goal": ["m"] * 3, "action": ["m/s"] * 3}
-        observed: dict[str, spaces.Space[Any]] = {"goal": spaces.Box(-BOUNDS["m"], BOUNDS["m"], (3,), np.float64)}
+        observed: dict[str, spaces.Space[Any]] = {
+            "goal": spaces.Box(-BOUNDS["m"], BOUNDS["m"], (3,), np.float64)
+        }
         for name, unit, size in self._signals():
             self.units[name] = component_units(unit, size)
             high = np.array([BOUNDS[part] for part in self.units[name]])
@@ -105,7 +114,8 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         """Move the hand for one step of the agent while the loop inside runs at its own rate.
 
         Raises:
-            BadValue: the action is not three finite numbers; faster ones than the space has are cut to it.
+            BadValue: the action is not three finite numbers; faster ones than the space has are cut
+                to it.
             Mismatch: there is no episode, before the first reset or after close.
         """
         if self.rig is None or not self._begun:
@@ -135,7 +145,7 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         if hand is None:
             self.close()
             raise Mismatch(f"rig {self._name!r} has no hand that an agent could move")
-        hand.path = Path()  # the agent moves it, not the scenario
+        hand.path = HandPath()  # the agent moves it, not the scenario
         hand.refresh()
         range_of = declared(self.rig.session.parameters, "hand.drag")
         self._furthest = range_of["low"], range_of["high"]  # [m]
@@ -159,18 +169,26 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         return record[1]
 
     def _observe(self) -> dict[str, Array]:
-        found = {"goal": self._goal.copy(), "coupling.error": self._latest("coupling")["error"].copy()}
+        found = {
+            "goal": self._goal.copy(),
+            "coupling.error": self._latest("coupling")["error"].copy(),
+        }
         for station in self._stations:
             latest = self._latest(station)
             found |= {f"{station}.{name}": latest[name].copy() for name in OBSERVED}
             known = np.isfinite(latest["wrench_measured_in_world"]).all()
             found[f"{station}.measured"] = np.array([float(known)])
         boxes: dict[str, Any] = self._spaces.spaces
-        return {name: np.clip(np.nan_to_num(found[name]), box.low, box.high) for name, box in boxes.items()}
+        return {
+            name: np.clip(np.nan_to_num(found[name]), box.low, box.high)
+            for name, box in boxes.items()
+        }
 
     def _info(self) -> dict[str, Any]:
         assert self.rig is not None
-        distance = float(np.linalg.norm(self._latest("follower")["position_tool_in_world"] - self._goal))
+        distance = float(
+            np.linalg.norm(self._latest("follower")["position_tool_in_world"] - self._goal)
+        )
         force = self._latest("follower")["wrench_measured_in_world"][:3]
         return {
             "distance": distance,
@@ -194,7 +212,9 @@ def _velocity(action: Array) -> Array:
 def register() -> None:
     """Make every rig known to Gymnasium as ``farhand/RIG-v0``; done once when this module is imported."""
     for name in rig_names():
-        gymnasium.register(id=f"farhand/{name}-v0", entry_point="farhand.gym:RigEnv", kwargs={"rig": name})
+        gymnasium.register(
+            id=f"farhand/{name}-v0", entry_point="farhand.gym:RigEnv", kwargs={"rig": name}
+        )
 
 
 register()

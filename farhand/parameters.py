@@ -1,7 +1,8 @@
 """Parameters: numbers of a part that a user may set by path, each with unit, range and meaning.
 
-A part is a dataclass whose settable fields are made with :func:`parameter`. ``--set wall.stiffness=3000``, the console
-and a test all go through :func:`assign`, so a value is checked in one place and refused with the same words everywhere.
+A part is a dataclass whose settable fields are made with :func:`parameter`. ``--set
+wall.stiffness=3000``, the console and a test all go through :func:`assign`, so a value is checked
+in one place and refused with the same words everywhere.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ from farhand.errors import BadValue, FarhandError, OutOfRange, UnknownName
 
 
 def parameter(
-    default: Any, unit: str, doc: str, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()
+    default: Any,
+    unit: str,
+    doc: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    choices: tuple[str, ...] = (),
 ) -> Any:
     """Declare a settable dataclass field.
 
     Args:
-        default: initial value: float, int, bool, str, or a tuple for a vector (becomes a float64 array).
+        default: initial value: float, int, bool, str, or a tuple for a vector (becomes a float64
+            array).
         unit: SI unit, ``"-"`` for none.
         doc: what it is, in a few words.
         low: smallest allowed value (of every component).
@@ -31,7 +38,9 @@ def parameter(
     """
     metadata = {"unit": unit, "doc": doc, "low": low, "high": high, "choices": choices}
     if isinstance(default, tuple):
-        return dataclasses.field(default_factory=lambda: np.array(default, dtype=float), metadata=metadata)
+        return dataclasses.field(
+            default_factory=lambda: np.array(default, dtype=float), metadata=metadata
+        )
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -41,10 +50,12 @@ def assign(root: object, path: str, value: object) -> object:
     Args:
         root: a part, or a mapping from names to parts.
         path: names joined by dots, such as ``"wall.stiffness"``.
-        value: a value, or its text; a vector also takes one number for all components, or ``"1,2,3"``.
+        value: a value, or its text; a vector also takes one number for all components, or
+            ``"1,2,3"``.
 
-    A part that derives other numbers from its parameters has a method ``refresh()``, which is called afterwards. A
-    tuple of parts stands for the same part in several places (a law at both ends of a link): all are set.
+    A part that derives other numbers from its parameters has a method ``refresh()``, which is
+    called afterwards. A tuple of parts stands for the same part in several places (a law at both
+    ends of a link): all are set.
     """
     assign_all(root, [(path, value)])
     owners, name = _find(root, path)
@@ -71,7 +82,9 @@ def assign_all(root: object, settings: Iterable[tuple[str, object]]) -> None:
         if isinstance(error, FarhandError):
             raise
         asked = ", ".join(f"{path} = {value}" for path, value in settings)
-        raise BadValue(f"{asked} led to {type(error).__name__}: {' '.join(str(error).split())}") from error
+        raise BadValue(
+            f"{asked} led to {type(error).__name__}: {' '.join(str(error).split())}"
+        ) from error
 
 
 def validate(part: object, name: str) -> None:
@@ -126,7 +139,10 @@ def _metadata(owner: object, name: str) -> Mapping[str, Any] | None:
         return _metadata(owner[0], name)
     if not dataclasses.is_dataclass(owner):
         return None
-    return next((f.metadata for f in dataclasses.fields(owner) if f.name == name and "unit" in f.metadata), None)
+    return next(
+        (f.metadata for f in dataclasses.fields(owner) if f.name == name and "unit" in f.metadata),
+        None,
+    )
 
 
 def _current(owner: object, name: str) -> Any:
@@ -171,7 +187,16 @@ def _checked(path: str, value: object, current: Any, metadata: Mapping[str, Any]
 
 
 def _boolean(path: str, value: object) -> bool:
-    words = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False, "yes": True, "no": False}
+    words = {
+        "true": True,
+        "false": False,
+        "1": True,
+        "0": False,
+        "on": True,
+        "off": False,
+        "yes": True,
+        "no": False,
+    }
     word = str(value).lower()
     if word not in words:
         raise BadValue(f"{path} = {value} must be true or false")
@@ -186,11 +211,17 @@ def one_or(size: int) -> str:
 def _numbers(path: str, value: Any, size: int) -> list[float]:
     """``value`` as ``size`` finite floats; one number fills them all."""
     try:
-        parts = value.replace(";", ",").split(",") if isinstance(value, str) else np.ravel(value).tolist()
+        parts = (
+            value.replace(";", ",").split(",")
+            if isinstance(value, str)
+            else np.ravel(value).tolist()
+        )
         numbers = [float(part) for part in parts]
     except (TypeError, ValueError):
         raise BadValue(
-            f"{path} = {value} is not a number" if size == 1 else f"{path} = {value} is not {size} numbers"
+            f"{path} = {value} is not a number"
+            if size == 1
+            else f"{path} = {value} is not {size} numbers"
         ) from None
     if len(numbers) == 1:
         numbers = numbers * size

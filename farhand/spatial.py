@@ -30,7 +30,8 @@ def rotation_from_quaternion(quaternion: Array) -> Array:
 def quaternion_from_rotation(rotation: Array) -> Array:
     """Quaternion (x, y, z, w), with w ≥ 0, of a rotation matrix."""
     pose = pin.SE3(np.asarray(rotation, dtype=float), _ORIGIN)
-    xyzw = pin.SE3ToXYZQUAT(pose)[3:]  # pin.Quaternion(rotation) loses 80 bytes with every call (eigenpy 3.13)
+    # pin.Quaternion(rotation) loses 80 bytes with every call (eigenpy 3.13)
+    xyzw = pin.SE3ToXYZQUAT(pose)[3:]
     return -xyzw if xyzw[3] < 0.0 else xyzw
 
 
@@ -50,7 +51,8 @@ ORIENTATION_ERRORS = {
     "two-eps": "2 sin(θ/2) k: the same gain as θ k near zero, bounded by 2",
     "printed": "2 ε / sin(η/2), as printed in the published law (errata E-03): twice the gain, without bound near π",
 }
-"""Orientation errors of a rotation by θ about the unit vector k, with η = cos(θ/2) and ε = sin(θ/2) k."""
+"""Orientation errors of a rotation by θ about the unit vector k, with η = cos(θ/2) and ε = sin(θ/2)
+k."""
 
 
 def orientation_error(vector: Array, kind: str) -> Array:
@@ -77,18 +79,21 @@ ATTITUDE_ERRORS = {
     "quaternion": "sin(θ/2) k: grows up to 180°; half the gain of the others near zero",
     "rpy": "turns about the tool's own x, y and z, in world axes; singular at 90° of pitch",
 }
-"""Errors between an actual and a wanted rotation, which is the actual one turned by θ about the unit vector k."""
+"""Errors between an actual and a wanted rotation, which is the actual one turned by θ about the
+unit vector k."""
 
 
 def attitude_error(actual: Array, wanted: Array, kind: str) -> Array:
     """One of :data:`ATTITUDE_ERRORS` between two rotation matrices, in world axes, [rad]."""
     turn = wanted @ actual.T
     if kind == "rpy":
-        roll, pitch, yaw = rpy_from_rotation(actual.T @ wanted)
+        roll, pitch, yaw = zyx_from_rotation(actual.T @ wanted)
         return actual @ np.array([yaw, pitch, roll])
     if kind == "quaternion":
         return quaternion_from_rotation(turn)[:3]
-    return 0.5 * np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
+    return 0.5 * np.array(
+        [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
+    )
 
 
 def attitude_potential(actual: Array, wanted: Array, kind: str) -> float:
@@ -97,7 +102,7 @@ def attitude_potential(actual: Array, wanted: Array, kind: str) -> float:
     return 2.0 - 2.0 * half if kind == "quaternion" else 2.0 - 2.0 * half * half
 
 
-def rotation_from_rpy(angles: Array) -> Array:
+def rotation_from_zyx(angles: Array) -> Array:
     """R = Rz(φ) Ry(θ) Rx(ψ) of roll φ about Z, pitch θ about Y, yaw ψ about X, [rad]; not the usual naming."""
     (cf, ct, cp), (sf, st, sp) = np.cos(angles), np.sin(angles)
     return np.array(
@@ -109,7 +114,7 @@ def rotation_from_rpy(angles: Array) -> Array:
     )
 
 
-def rpy_from_rotation(rotation: Array) -> Array:
+def zyx_from_rotation(rotation: Array) -> Array:
     """Roll about Z, pitch about Y and yaw about X [rad] with R = Rz Ry Rx; at ±90° of pitch roll is taken as 0."""
     R = rotation
     if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
@@ -129,7 +134,13 @@ def damped_inverse(matrix: Array, damping: float) -> Array:
 def euler_xyz(rotation: Array) -> Array:
     """Intrinsic XYZ Euler angles (α, β, γ) [rad] with R = Rx(α) Ry(β) Rz(γ); for display, singular at β = ±90°."""
     beta = np.arcsin(np.clip(rotation[0, 2], -1.0, 1.0))
-    return np.array([np.arctan2(-rotation[1, 2], rotation[2, 2]), beta, np.arctan2(-rotation[0, 1], rotation[0, 0])])
+    return np.array(
+        [
+            np.arctan2(-rotation[1, 2], rotation[2, 2]),
+            beta,
+            np.arctan2(-rotation[0, 1], rotation[0, 0]),
+        ]
+    )
 
 
 def adjoint(rotation: Array, position: Array) -> Array:
@@ -149,7 +160,8 @@ def twist_in_parent(rotation: Array, position: Array, twist: Array) -> Array:
 def wrench_in_parent(rotation: Array, position: Array, wrench: Array) -> Array:
     """Wrench known in frame b, expressed in frame s, for the pose (R, p) of b in s.
 
-    Wrenches are dual to twists: ``h_b = Ad_Tᵀ h_s``. Applying Ad_T itself to a wrench would not conserve power.
+    Wrenches are dual to twists: ``h_b = Ad_Tᵀ h_s``. Applying Ad_T itself to a wrench would not
+    conserve power.
     """
     force = rotation @ wrench[:3]
     return np.concatenate([force, rotation @ wrench[3:] + np.cross(position, force)])

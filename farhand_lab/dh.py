@@ -26,7 +26,7 @@ _PER_LINK = {"a": 1, "d": 1, "alpha": 1, "mass": 1, "com": 3, "inertia": 6, "arm
 _NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
-class Terms(NamedTuple):
+class DhTerms(NamedTuple):
     """An arm at one state.
 
     Attributes:
@@ -48,8 +48,9 @@ class Terms(NamedTuple):
 class DHArm:
     r"""A chain of n revolute joints, :math:`T_i = R_z(q_i)\,T_z(d_i)\,T_x(a_i)\,R_x(\alpha_i)`, and its links.
 
-    Frame i lies after joint i and is fixed to link i; frame n is the tool. Everything is in the axes of frame 0 unless
-    it says otherwise. Configurations may be complex, so that derivatives can be taken by a complex step.
+    Frame i lies after joint i and is fixed to link i; frame n is the tool. Everything is in the
+    axes of frame 0 unless it says otherwise. Configurations may be complex, so that derivatives can
+    be taken by a complex step.
 
     Attributes:
         a: lengths along x, [m].
@@ -57,7 +58,8 @@ class DHArm:
         alpha: twists about x, [rad].
         mass: of each link, [kg].
         com: centre of mass of each link in its frame, n × 3, [m].
-        inertia: about the centre of mass in the frame's axes, n × 6 as Ixx, Ixy, Ixz, Iyy, Iyz, Izz, [kg·m²].
+        inertia: about the centre of mass in the frame's axes, n × 6 as Ixx, Ixy, Ixz, Iyy, Iyz,
+            Izz, [kg·m²].
         armature: rotor inertia of each joint, [kg·m²].
     """
 
@@ -102,8 +104,18 @@ class DHArm:
         """Poses of frames 0 … n in frame 0, (n + 1) × 4 × 4."""
         c, s, ca, sa = np.cos(q), np.sin(q), self._cos, self._sin
         steps = np.zeros((len(c), 4, 4), dtype=c.dtype)
-        steps[:, 0, 0], steps[:, 0, 1], steps[:, 0, 2], steps[:, 0, 3] = c, -s * ca, s * sa, self.a * c
-        steps[:, 1, 0], steps[:, 1, 1], steps[:, 1, 2], steps[:, 1, 3] = s, c * ca, -c * sa, self.a * s
+        steps[:, 0, 0], steps[:, 0, 1], steps[:, 0, 2], steps[:, 0, 3] = (
+            c,
+            -s * ca,
+            s * sa,
+            self.a * c,
+        )
+        steps[:, 1, 0], steps[:, 1, 1], steps[:, 1, 2], steps[:, 1, 3] = (
+            s,
+            c * ca,
+            -c * sa,
+            self.a * s,
+        )
         steps[:, 2, 1], steps[:, 2, 2], steps[:, 2, 3], steps[:, 3, 3] = sa, ca, self.d, 1.0
         poses = np.empty((len(c) + 1, 4, 4), dtype=c.dtype)
         poses[0] = np.eye(4)
@@ -154,7 +166,7 @@ class DHArm:
         """
         return self.terms(q, v).coriolis
 
-    def terms(self, q: Array, v: Array) -> Terms:
+    def terms(self, q: Array, v: Array) -> DhTerms:
         """All that a model-based law needs of this arm at one state, each intermediate result computed once."""
         frames = self.frames(q)
         omega, alpha, origin = _motion(frames, v)
@@ -163,7 +175,7 @@ class DHArm:
         force = self.mass[:, None] * (origin + _swing(omega, alpha, _apply(R, self.com)))
         tensors = R @ self._tensors @ R.swapaxes(1, 2)
         moment = _apply(tensors, alpha) + _cross(omega, _apply(tensors, omega))
-        return Terms(
+        return DhTerms(
             pose=frames[-1],
             J=_jacobian(frames),
             drift=np.concatenate([origin[-1], alpha[-1]]),
@@ -213,12 +225,19 @@ def read_table(path: Path, variant: str | None = None) -> DHArm:
     links = mode(lengths) if lengths else 0
     if not links:
         raise ModelError(f"{path} has no links")
-    return DHArm(**{key: _column(table[key], links, size, f"{path}: {key}") for key, size in _PER_LINK.items()})
+    return DHArm(
+        **{
+            key: _column(table[key], links, size, f"{path}: {key}")
+            for key, size in _PER_LINK.items()
+        }
+    )
 
 
 def _column(value: object, links: int, size: int, what: str) -> Array:
     if not isinstance(value, list) or len(value) != links:
-        raise BadValue(f"{what} must be a list with one entry per link, {links} in all, not {value!r}")
+        raise BadValue(
+            f"{what} must be a list with one entry per link, {links} in all, not {value!r}"
+        )
     rows = np.array([vector(entry, size, what) for entry in value])
     return rows[:, 0] if size == 1 else rows
 

@@ -1,8 +1,9 @@
 r"""Gain design for an error that obeys :math:`\ddot e + K_d \dot e + K_p e = 0`, and what given gains are worth.
 
-Settling times are those of the true response from an offset at rest, not of its envelope: the last time the error
-leaves a band around zero. Margins are those of the loop :math:`(K_d s + K_p)/s^2`; sampling limits those of the same
-state feedback on a double integrator whose input is held between samples.
+Settling times are those of the true response from an offset at rest, not of its envelope: the last
+time the error leaves a band around zero. Margins are those of the loop :math:`(K_d s + K_p)/s^2`;
+sampling limits those of the same state feedback on a double integrator whose input is held between
+samples.
 """
 
 from __future__ import annotations
@@ -106,7 +107,14 @@ class Gains:
             latency: whole samples between reading the state and the input taking effect.
         """
         edge = 2.0 / self.derivative  # without latency; a later input is never better
-        return float(brentq(lambda period: self._radius(period, latency) - 1.0, 1e-3 * edge, 1.5 * edge, xtol=1e-12))
+        return float(
+            brentq(
+                lambda period: self._radius(period, latency) - 1.0,
+                1e-3 * edge,
+                1.5 * edge,
+                xtol=1e-12,
+            )
+        )
 
     def _radius(self, period: float, latency: int) -> float:
         """Spectral radius of the sampled loop: state (e, ė) and the inputs under way, oldest first."""
@@ -139,4 +147,6 @@ def _settling(z: float, band: float) -> float:
     if last == len(phase) - 1:
         raise OutOfRange("damping ratio", z, 0.05, 10.0)
     sign = math.copysign(1.0, float(_response(z, phase[last])))
-    return float(brentq(lambda x: sign * float(_response(z, x)) - band, phase[last], phase[last + 1]))
+    return float(
+        brentq(lambda x: sign * float(_response(z, x)) - band, phase[last], phase[last + 1])
+    )

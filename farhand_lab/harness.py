@@ -1,7 +1,7 @@
 """The reproduction harness: experiments register here, are run by rig or by id, and come back with a verdict.
 
-An experiment is a function without arguments that returns a :class:`Finding`. Title, criterion, unit and source of its
-id stand in the rig's ``features.toml``, the one list of what is reproduced::
+An experiment is a function without arguments that returns a :class:`Finding`. Title, criterion,
+unit and source of its id stand in the rig's ``features.toml``, the one list of what is reproduced::
 
     @experiment("D-30")
     def free_space_tracking() -> Finding:
@@ -54,7 +54,8 @@ class Figure:
 
     Attributes:
         title: caption of the plot.
-        make: draws it. Build on ``matplotlib.figure.Figure``, not on pyplot, and import it inside the function.
+        make: draws it. Build on ``matplotlib.figure.Figure``, not on pyplot, and import it inside
+            the function.
     """
 
     title: str
@@ -68,7 +69,8 @@ class Finding:
     Attributes:
         value: the measured value, in ``unit``.
         ok: whether the criterion is met (the corrected one if ``corrected``).
-        note: context; for ``corrected`` it names the section of docs/errata.md, for a failure it says the cause.
+        note: context; for ``corrected`` it names the section of docs/errata.md, for a failure it
+            says the cause.
         unit: unit of ``value``, if it is not the one that the experiment declares.
         corrected: the published criterion was wrong and ``ok`` judges the corrected one.
         figures: plots for the report.
@@ -107,7 +109,8 @@ class Entry:
     """One line of the reproduction: an experiment with its measured value and verdict.
 
     Attributes:
-        value: plain Python and deterministic, floats to six digits; ``None`` if the experiment ended in an error.
+        value: plain Python and deterministic, floats to six digits; ``None`` if the experiment
+            ended in an error.
         group: the rig it belongs to.
         seconds: wall time of the run that produced it, [s]; ids served by one function share it.
         figures: plots for the report.
@@ -141,7 +144,8 @@ def experiment(*ids: str, name: str = "") -> Callable[[F], F]:
 
     Args:
         ids: such as ``"D-30"``; unique within the rig.
-        name: what ``farhand reproduce RIG/NAME`` calls it; the function's name with ``-`` for ``_`` by default.
+        name: what ``farhand reproduce RIG/NAME`` calls it; the function's name with ``-`` for ``_``
+            by default.
     """
 
     def register(function: F) -> F:
@@ -149,9 +153,13 @@ def experiment(*ids: str, name: str = "") -> Callable[[F], F]:
         known = _registry.setdefault(group, {})
         for id in ids:
             if id in known:
-                raise BadValue(f"experiment {group}/{id} is registered twice: by {known[id].name!r} and {name!r}")
+                raise BadValue(
+                    f"experiment {group}/{id} is registered twice: by {known[id].name!r} and {name!r}"
+                )
             feature = feature_of(group, id)
-            known[id] = Experiment(id=id, group=group, name=name or _name_of(function), function=function, **feature)
+            known[id] = Experiment(
+                id=id, group=group, name=name or _name_of(function), function=function, **feature
+            )
         return function
 
     return register
@@ -258,7 +266,11 @@ def select(selection: str | None) -> list[Experiment]:
     candidates = experiments_of(group)
     chosen = [e for e in candidates if wanted in (e.id, e.name)] if slash else candidates
     if slash and not chosen:
-        raise UnknownName(f"experiment of {group}", wanted, {e.id for e in candidates} | {e.name for e in candidates})
+        raise UnknownName(
+            f"experiment of {group}",
+            wanted,
+            {e.id for e in candidates} | {e.name for e in candidates},
+        )
     return chosen
 
 
@@ -275,8 +287,9 @@ def run(
         selection: see :func:`select`.
         progress: told before each experiment and at the end.
         seed: seed of :func:`generator`.
-        keep: takes the entries of a rig and returns what is to be kept of them, such as their figures drawn: the runs
-            behind them are forgotten after each rig. Without it all runs of all rigs stay, which takes gigabytes.
+        keep: takes the entries of a rig and returns what is to be kept of them, such as their
+            figures drawn: the runs behind them are forgotten after each rig. Without it all runs of
+            all rigs stay, which takes gigabytes.
 
     Raises:
         UnknownName: no such rig, id or name.
@@ -338,15 +351,18 @@ def _finding_for(item: Experiment, outcome: Outcome) -> Finding:
         return outcome
     if not isinstance(outcome, Mapping) or item.id not in outcome:
         got = ", ".join(outcome) if isinstance(outcome, Mapping) else type(outcome).__name__
-        raise BadValue(f"experiment {item.group}/{item.id} returned no finding for its id (got: {got or 'nothing'})")
+        raise BadValue(
+            f"experiment {item.group}/{item.id} returned no finding for its id (got: {got or 'nothing'})"
+        )
     return outcome[item.id]
 
 
 def judge(item: Experiment, finding: Finding, seconds: float = 0.0) -> Entry:
     """Turn a finding into an entry with its verdict.
 
-    ``pass`` if the criterion is met, ``corrected`` if the corrected criterion is met, ``differs`` otherwise, with the
-    measured value appended to the note. A value that is not a number never passes.
+    ``pass`` if the criterion is met, ``corrected`` if the corrected criterion is met, ``differs``
+    otherwise, with the measured value appended to the note. A value that is not a number never
+    passes.
 
     Args:
         item: the experiment.
@@ -354,7 +370,8 @@ def judge(item: Experiment, finding: Finding, seconds: float = 0.0) -> Entry:
         seconds: how long it took, [s].
 
     Raises:
-        BadValue: a ``corrected`` finding whose note does not point to the errata, or a value that JSON cannot hold.
+        BadValue: a ``corrected`` finding whose note does not point to the errata, or a value that
+            JSON cannot hold.
     """
     value, unit, note = _plain(item, finding.value), finding.unit or item.unit, finding.note
     if not finding.ok or value == "nan":
@@ -364,19 +381,40 @@ def judge(item: Experiment, finding: Finding, seconds: float = 0.0) -> Entry:
     elif finding.corrected:
         verdict = "corrected"
         if "errata" not in note:
-            raise BadValue(f"experiment {item.group}/{item.id} is corrected, but its note {note!r} names no errata")
+            raise BadValue(
+                f"experiment {item.group}/{item.id} is corrected, but its note {note!r} names no errata"
+            )
     else:
         verdict = "pass"
     figures = tuple(finding.figures)
     return Entry(
-        item.id, item.title, value, unit, item.criterion, verdict, item.source, note, item.group, seconds, figures
+        item.id,
+        item.title,
+        value,
+        unit,
+        item.criterion,
+        verdict,
+        item.source,
+        note,
+        item.group,
+        seconds,
+        figures,
     )
 
 
 def _failed(item: Experiment, error: Exception, seconds: float) -> Entry:
     note = " ".join(str(error).split()) or type(error).__name__
     return Entry(
-        item.id, item.title, None, item.unit, item.criterion, "differs", item.source, note, item.group, seconds
+        item.id,
+        item.title,
+        None,
+        item.unit,
+        item.criterion,
+        "differs",
+        item.source,
+        note,
+        item.group,
+        seconds,
     )
 
 
@@ -386,5 +424,9 @@ def _plain(item: Experiment, value: object) -> Value:
     if isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        return float(f"{value:.{SIGNIFICANT_DIGITS}g}") + 0.0 if math.isfinite(value) else str(value)
-    raise BadValue(f"experiment {item.group}/{item.id} returned {type(value).__name__}, not a number, yes/no or a word")
+        return (
+            float(f"{value:.{SIGNIFICANT_DIGITS}g}") + 0.0 if math.isfinite(value) else str(value)
+        )
+    raise BadValue(
+        f"experiment {item.group}/{item.id} returned {type(value).__name__}, not a number, yes/no or a word"
+    )

@@ -22,9 +22,9 @@ class LyapunovMonitor:
         V_o = \tfrac12 \tilde\omega^\top K_{op}^{-1} \tilde\omega + U(R_e), \qquad
         \dot V_o = -\tilde\omega^\top K_{op}^{-1} K_{od}\, \tilde\omega \le 0
 
-    U belongs to the law's choice of orientation error, :math:`\dot U = e_o^\top \tilde\omega`, and is taken from the
-    relative rotation :math:`R_e = R_t R_b^\top`. The argument holds for K_op with equal entries, as θ k and ω̃ then
-    share the gain; it is almost global: at θ = π the error jumps.
+    U belongs to the law's choice of orientation error, :math:`\dot U = e_o^\top \tilde\omega`, and
+    is taken from the relative rotation :math:`R_e = R_t R_b^\top`. The argument holds for K_op with
+    equal entries, as θ k and ω̃ then share the gain; it is almost global: at θ = π the error jumps.
 
     Attributes:
         translation: V_p at the last sample, [m²].
@@ -61,8 +61,8 @@ class AttitudeMonitor:
               \dot V = -K_{do}\,\omega_e^\top \omega_e \le 0
 
     U is :math:`2\,\varepsilon^\top\varepsilon` for the axis-angle error, and for the quaternion's
-    :math:`(\eta - 1)^2 + \varepsilon^\top\varepsilon`. At 180° the axis-angle error vanishes: an unstable rest. Without
-    integral and relay only.
+    :math:`(\eta - 1)^2 + \varepsilon^\top\varepsilon`. At 180° the axis-angle error vanishes: an
+    unstable rest. Without integral and relay only.
 
     Attributes:
         value: V at the last sample, [rad²/s²].

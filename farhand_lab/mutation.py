@@ -1,7 +1,7 @@
 """The mutation check: parts broken on purpose must flip the verdict of the experiments that watch them.
 
-A reproduction that still passes with a sign flipped or a term missing proves nothing. Each rig's module lists its
-mutations as ``MUTATIONS``; each names the ids that must notice.
+A reproduction that still passes with a sign flipped or a term missing proves nothing. Each rig's
+module lists its mutations as ``MUTATIONS``; each names the ids that must notice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from farhand_lab import harness
 from farhand_lab.harness import Experiment, Progress, Verdict
 
 NUMERICAL_FAILURES = (FarhandError, ArithmeticError, np.linalg.LinAlgError)
-"""A broken part may well make the numbers blow up; that counts as noticed. A programming error does not."""
+"""A broken part may well make the numbers blow up; that counts as noticed. A programming error does
+not."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,9 @@ def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> lis
         if id not in known:
             raise UnknownName(f"experiment of {group}", id, known)
     with harness.seeded(seed):
-        whole = _verdicts([item for id, item in known.items() if any(id in m.watched for m in mutations)])
+        whole = _verdicts(
+            [item for id, item in known.items() if any(id in m.watched for m in mutations)]
+        )
         results = []
         for done, mutation in enumerate(mutations):
             if progress:
@@ -103,11 +106,15 @@ def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> lis
     return results
 
 
-def _check(mutation: Mutation, known: Mapping[str, Experiment], whole: Mapping[str, Verdict]) -> MutationResult:
+def _check(
+    mutation: Mutation, known: Mapping[str, Experiment], whole: Mapping[str, Verdict]
+) -> MutationResult:
     with mutation.apply():
         after = _verdicts([known[id] for id in mutation.watched])
     before = {id: whole[id] for id in mutation.watched}
-    flipped = bool(before) and all(before[id] != "differs" and after[id] == "differs" for id in before)
+    flipped = bool(before) and all(
+        before[id] != "differs" and after[id] == "differs" for id in before
+    )
     return MutationResult(mutation.name, mutation.watched, flipped, before, after, mutation.breaks)
 
 
@@ -115,6 +122,8 @@ def _verdicts(items: list[Experiment]) -> dict[str, Verdict]:
     """Run afresh, and leave nothing behind that was measured with a broken part."""
     harness.clear_shared()
     try:
-        return {entry.id: entry.verdict for entry in harness.measure(items, failures=NUMERICAL_FAILURES)}
+        return {
+            entry.id: entry.verdict for entry in harness.measure(items, failures=NUMERICAL_FAILURES)
+        }
     finally:
         harness.clear_shared()

@@ -1,8 +1,8 @@
 """The oracle of a refactoring: every rig's recordings by hash and every verdict, kept and compared.
 
-``python -m farhand_lab.oracle keep`` writes what this code does, ``compare`` runs everything again and names each
-difference. Hashes depend on processor and library versions, so keep and compare on one machine. Only the command line
-is used: the same script judges code of any layout.
+``python -m farhand_lab.oracle keep`` writes what this code does, ``compare`` runs everything again
+and names each difference. Hashes depend on processor and library versions, so keep and compare on
+one machine. Only the command line is used: the same script judges code of any layout.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=("keep", "compare"))
     parser.add_argument("--file", type=Path, default=KEPT, help="Where the kept outcomes are.")
-    parser.add_argument("--verdicts", type=Path, help="A JSON of farhand reproduce to take instead of running it.")
+    parser.add_argument(
+        "--verdicts", type=Path, help="A JSON of farhand reproduce to take instead of running it."
+    )
     parser.add_argument("--recordings-only", action="store_true", help="Leave the verdicts out.")
     parser.add_argument("--only", default="", help="Cases whose name begins so, such as youbot/.")
     options = parser.parse_args()
@@ -82,14 +84,21 @@ def all_cases() -> dict[str, tuple[str, ...]]:
             length = ("--seconds", f"{min(seconds, SCENARIO_SECONDS):g}")
             short = ("--seconds", f"{min(seconds, LINKED_SECONDS):g}")
             cases[f"{rig}/{scenario}"] = (*words, *length)
-            cases |= {f"{rig}/{scenario}/{name}": (*words, *short, *more) for name, more in LINKS.items()}
-        cases |= {f"{rig}/{name}": (rig, "--seed", "7", "--seconds", "10", *more) for name, more in MORE.items()}
+            cases |= {
+                f"{rig}/{scenario}/{name}": (*words, *short, *more) for name, more in LINKS.items()
+            }
+        cases |= {
+            f"{rig}/{name}": (rig, "--seed", "7", "--seconds", "10", *more)
+            for name, more in MORE.items()
+        }
     return cases
 
 
 def _scenarios(listed: dict[str, Any]) -> dict[str, dict[str, float]]:
     """Scenario names and seconds by rig."""
-    return {rig["name"]: {s["name"]: s["seconds"] for s in rig["scenarios"]} for rig in listed["rigs"]}
+    return {
+        rig["name"]: {s["name"]: s["seconds"] for s in rig["scenarios"]} for rig in listed["rigs"]
+    }
 
 
 def outcome_of(words: tuple[str, ...]) -> str:
@@ -112,7 +121,9 @@ def hash_of(path: Path) -> str:
 
 
 def _farhand(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "farhand", *words], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "farhand", *words], capture_output=True, text=True, check=False
+    )
 
 
 def _verdicts(path: Path | None) -> dict[str, str]:
@@ -134,18 +145,28 @@ def _machine() -> dict[str, str]:
 def _compare(kept: dict[str, Any], found: dict[str, Any], only: str) -> int:
     """Print every difference and count them; 0 if there is none."""
     if kept["machine"] != found["machine"]:
-        print(f"kept with {kept['machine']}, now {found['machine']}: hashes may differ for that alone")
+        print(
+            f"kept with {kept['machine']}, now {found['machine']}: hashes may differ for that alone"
+        )
     differences = 0
     for kind in ("recordings", "verdicts"):
         if kind not in found or kind not in kept:
             continue
-        before = {name: value for name, value in kept[kind].items() if kind == "verdicts" or name.startswith(only)}
+        before = {
+            name: value
+            for name, value in kept[kind].items()
+            if kind == "verdicts" or name.startswith(only)
+        }
         after = found[kind]
         for name in sorted(before.keys() | after.keys()):
             if before.get(name) != after.get(name):
                 differences += 1
-                print(f"{kind} {name}: {before.get(name, 'not there')} before, {after.get(name, 'not there')} now")
-        print(f"{kind}: {sum(before.get(name) == value for name, value in after.items())} of {len(before)} equal")
+                print(
+                    f"{kind} {name}: {before.get(name, 'not there')} before, {after.get(name, 'not there')} now"
+                )
+        print(
+            f"{kind}: {sum(before.get(name) == value for name, value in after.items())} of {len(before)} equal"
+        )
     return 1 if differences else 0
 
 

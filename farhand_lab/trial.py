@@ -12,7 +12,9 @@ from farhand.rigs import Options, Rig, build_rig
 Array = np.ndarray
 
 QUIET: tuple[tuple[str, object], ...] = tuple(
-    (f"{side}.plant.{noise}", 0.0) for side in ("leader", "follower") for noise in ("force_noise", "torque_noise")
+    (f"{side}.plant.{noise}", 0.0)
+    for side in ("leader", "follower")
+    for noise in ("force_noise", "torque_noise")
 )
 """Settings that silence the sensors of a rig with a leader and a follower."""
 
@@ -58,4 +60,7 @@ def spoiled(rig: Rig, station: str, fault: str, from_s: float) -> Rig:
 
 def dual_arm(law: str, scenario: str, *settings: tuple[str, object], **options: float) -> Rig:
     """The dual-arm rig with silent sensors."""
-    return build_rig("dual-arm", Options(law=law, scenario=scenario, settings=[*QUIET, *settings], **options))  # type: ignore[arg-type]
+    return build_rig(
+        "dual-arm",
+        Options(law=law, scenario=scenario, settings=[*QUIET, *settings], **options),  # type: ignore[arg-type]
+    )

@@ -28,7 +28,8 @@ RULES = {
 
 
 STANDS_OUT = 5.0
-"""How many times the median of its neighbours a line of a spectrum is to count as an oscillation; assumed, [-]."""
+"""How many times the median of its neighbours a line of a spectrum is to count as an oscillation;
+assumed, [-]."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,14 @@ def find_ultimate(
 ) -> Ultimate:
     """Raise the proportional gain until the loop's oscillation no longer dies out, and read gain and period.
 
-    A loop that saturates oscillates with a bounded amplitude at every gain beyond K_u, a linear one grows; the search
-    looks for the smallest gain at which the oscillation is kept, which serves both. A disturbance that saturates
-    nothing is best: a saturated loop takes its time to show that it will not die out.
+    A loop that saturates oscillates with a bounded amplitude at every gain beyond K_u, a linear one
+    grows; the search looks for the smallest gain at which the oscillation is kept, which serves
+    both. A disturbance that saturates nothing is best: a saturated loop takes its time to show that
+    it will not die out.
 
     Args:
-        respond: takes m gains, returns the error of m loops after a disturbance, n × m, one row per ``dt``.
+        respond: takes m gains, returns the error of m loops after a disturbance, n × m, one row per
+            ``dt``.
         low: a gain at which the loop settles.
         high: a gain at which it does not.
         dt: time between rows, [s].
@@ -88,14 +91,18 @@ def find_ultimate(
         OutOfRange: the loop does not settle at ``low`` or does settle at ``high``.
     """
     if not 0.0 < low < high:
-        raise BadValue(f"the search for the ultimate gain needs 0 < low < high, got {low:g} and {high:g}")
+        raise BadValue(
+            f"the search for the ultimate gain needs 0 < low < high, got {low:g} and {high:g}"
+        )
     first, last = low, high
     while True:
         gains = np.geomspace(low, high, PER_ROUND)
         errors = respond(gains)
         kept = np.array([growth(errors[:, i]) > SUSTAINED for i in range(PER_ROUND)])
         if kept[0] or not kept.any():
-            raise OutOfRange("the ultimate gain", f"{'below' if kept[0] else 'above'} the search", first, last)
+            raise OutOfRange(
+                "the ultimate gain", f"{'below' if kept[0] else 'above'} the search", first, last
+            )
         edge = int(np.argmax(kept))
         low, high = float(gains[edge - 1]), float(gains[edge])
         if high / low - 1.0 < tolerance:
@@ -109,7 +116,11 @@ def growth(error: Array) -> float:
     before, after = float(np.ptp(middle)), float(np.ptp(end))  # a mean would depend on the phase
     if not math.isfinite(after):
         return math.inf
-    return math.log(max(after, 1e-300) / max(before, 1e-300)) if before > 1e-12 * np.abs(error[0]) else -math.inf
+    return (
+        math.log(max(after, 1e-300) / max(before, 1e-300))
+        if before > 1e-12 * np.abs(error[0])
+        else -math.inf
+    )
 
 
 def period_of(error: Array, dt: float) -> float:
@@ -142,11 +153,14 @@ class SweepRow:
     mean_absolute: float
 
 
-def sweep(track: Callable[[Array, Array], Array], pairs: Sequence[tuple[float, float]]) -> list[SweepRow]:
+def sweep(
+    track: Callable[[Array, Array], Array], pairs: Sequence[tuple[float, float]]
+) -> list[SweepRow]:
     """Track the same reference with every pair of gains.
 
     Args:
-        track: takes m proportional and m derivative gains, returns the errors, n × m × joints, [rad].
+        track: takes m proportional and m derivative gains, returns the errors, n × m × joints,
+            [rad].
         pairs: proportional and derivative gains to try.
     """
     gains = np.array(pairs, dtype=float)
@@ -154,7 +168,15 @@ def sweep(track: Callable[[Array, Array], Array], pairs: Sequence[tuple[float, f
     rows = []
     for index, (p, d) in enumerate(pairs):
         sigma = errors[:, index].std(axis=0)
-        rows.append(SweepRow(p, d, sigma, float(np.sqrt(np.mean(sigma**2))), float(np.abs(errors[:, index]).mean())))
+        rows.append(
+            SweepRow(
+                p,
+                d,
+                sigma,
+                float(np.sqrt(np.mean(sigma**2))),
+                float(np.abs(errors[:, index]).mean()),
+            )
+        )
     return rows
 
 
@@ -164,8 +186,8 @@ class Tried:
 
     Attributes:
         gains: what was tried.
-        metrics: what it is judged by, all the better the smaller: for an arm, summed and final error of position and of
-            orientation.
+        metrics: what it is judged by, all the better the smaller: for an arm, summed and final
+            error of position and of orientation.
         fault: why the run does not count, such as ``"oscillation"``; empty if it does.
     """
 
@@ -200,7 +222,10 @@ def best_of(tried: Sequence[Tried]) -> Tried:
     """
     kept = [one for one in tried if one.counts]
     if not kept:
-        faults = ", ".join(dict.fromkeys(one.fault or "not finite" for one in tried)) or "nothing was tried"
+        faults = (
+            ", ".join(dict.fromkeys(one.fault or "not finite" for one in tried))
+            or "nothing was tried"
+        )
         raise BadValue(f"none of {len(tried)} runs counts: {faults}")
     table = np.array([one.metrics for one in kept], dtype=float)
     least = np.maximum(table.min(axis=0), 1e-12)
@@ -210,8 +235,9 @@ def best_of(tried: Sequence[Tried]) -> Tried:
 def rough(effort: Array, dt: float, chatter: float = 0.005, oscillation: float = 0.02) -> str:
     """What is wrong with a tuning run: ``"chatter"``, ``"oscillation"`` or nothing (``""``).
 
-    Chatter is judged by the second difference of the effort, oscillation by a line between 2.5 and 20 Hz that stands
-    out from its octaves on both sides; motion, and steps of friction at its turns, have no such line.
+    Chatter is judged by the second difference of the effort, oscillation by a line between 2.5 and
+    20 Hz that stands out from its octaves on both sides; motion, and steps of friction at its
+    turns, have no such line.
 
     Args:
         effort: n × channels, as shares of their limits, [-].
@@ -223,7 +249,9 @@ def rough(effort: Array, dt: float, chatter: float = 0.005, oscillation: float =
     if not steps < chatter:
         return "chatter"
     window = np.hanning(len(effort))[:, None]
-    lines = 2.0 * np.abs(np.fft.rfft((effort - effort.mean(axis=0)) * window, axis=0)) / window.sum()
+    lines = (
+        2.0 * np.abs(np.fft.rfft((effort - effort.mean(axis=0)) * window, axis=0)) / window.sum()
+    )
     frequency = np.fft.rfftfreq(len(effort), dt)
     for k in np.flatnonzero((frequency >= 2.5) & (frequency <= 20.0)):
         around = lines[(frequency >= 0.5 * frequency[k]) & (frequency <= 2.0 * frequency[k])]

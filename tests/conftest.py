@@ -18,15 +18,25 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("farhand", deadline=None, derandomize=True)
 settings.load_profile("farhand")
 
-QUIET = [(f"{side}.plant.{noise}", 0.0) for side in ("leader", "follower") for noise in ("force_noise", "torque_noise")]
-"""Settings that silence the dual-arm rig's wrench sensors, so that every change of torque has a cause."""
+QUIET = [
+    (f"{side}.plant.{noise}", 0.0)
+    for side in ("leader", "follower")
+    for noise in ("force_noise", "torque_noise")
+]
+"""Settings that silence the dual-arm rig's wrench sensors, so that every change of torque has a
+cause."""
 
 
 class Run:
     """A rig in virtual time with every signal kept, and the questions tests ask of it."""
 
     def __init__(self, rig: Rig) -> None:
-        self.rig, self.session, self.world, self.history = rig, rig.session, rig.world, rig.metrics.history
+        self.rig, self.session, self.world, self.history = (
+            rig,
+            rig.session,
+            rig.world,
+            rig.metrics.history,
+        )
         self.leader, self.follower = rig.session.stations
         self.bridge = rig.session.bridges[0]
 
@@ -51,12 +61,18 @@ class Run:
         """Values of all metrics by name."""
         return {name: entry["value"] for name, entry in self.rig.metrics.result().items()}
 
-    def signal(self, stream: str, channel: str, since: float = 0.0, until: float = math.inf) -> np.ndarray:
+    def signal(
+        self, stream: str, channel: str, since: float = 0.0, until: float = math.inf
+    ) -> np.ndarray:
         """Rows of a channel in a window of time, [s]."""
         times = self.history.times(stream)
-        return self.history.signal(stream, channel)[(times >= since - 1e-9) & (times < until - 1e-9)]
+        return self.history.signal(stream, channel)[
+            (times >= since - 1e-9) & (times < until - 1e-9)
+        ]
 
-    def largest_step(self, stream: str, channel: str, since: float = 0.0, until: float = math.inf) -> float:
+    def largest_step(
+        self, stream: str, channel: str, since: float = 0.0, until: float = math.inf
+    ) -> float:
         """Largest change of any component of a channel from one tick to the next."""
         return float(np.abs(np.diff(self.signal(stream, channel, since, until), axis=0)).max())
 
@@ -73,7 +89,9 @@ def dual_arm() -> Iterator[Callable[..., Run]]:
 
     runs: list[Run] = []
 
-    def build(quiet: bool = True, settings: list[tuple[str, object]] | None = None, **options: Any) -> Run:
+    def build(
+        quiet: bool = True, settings: list[tuple[str, object]] | None = None, **options: Any
+    ) -> Run:
         chosen = [*(QUIET if quiet else []), *(settings or [])]
         runs.append(Run(build_rig("dual-arm", Options(settings=chosen, **options))))
         return runs[-1]

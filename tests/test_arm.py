@@ -40,7 +40,10 @@ def states(arm: Arm, count: int = 5):
     """A few random states."""
     rng = np.random.default_rng(3)
     for _ in range(count):
-        yield pin.integrate(arm.model, pin.neutral(arm.model), rng.uniform(-1, 1, arm.nv)), rng.uniform(-2, 2, arm.nv)
+        yield (
+            pin.integrate(arm.model, pin.neutral(arm.model), rng.uniform(-1, 1, arm.nv)),
+            rng.uniform(-2, 2, arm.nv),
+        )
 
 
 def pose(arm: Arm, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +103,9 @@ def test_the_kinetic_energy_is_that_of_the_bodies_and_the_rotors(arm):
         data = arm.model.createData()
         pin.forwardKinematics(arm.model, data, q, v)
         bodies = sum(inertia.vtiv(data.v[i]) for i, inertia in enumerate(arm.model.inertias))
-        assert arm.kinetic_energy() == pytest.approx(0.5 * (bodies + float(arm.model.armature @ v**2)))
+        assert arm.kinetic_energy() == pytest.approx(
+            0.5 * (bodies + float(arm.model.armature @ v**2))
+        )
 
 
 def test_gravity_is_the_gradient_of_the_potential_energy(arm):
@@ -130,7 +135,9 @@ def test_coriolis_torque_vanishes_at_rest_and_does_only_the_work_of_a_changing_i
             arm.update(arm.integrate(q, step * v), v)
             masses.append(arm.M.copy())
         arm.update(q, v)
-        assert v @ arm.coriolis == pytest.approx(0.5 * v @ (masses[1] - masses[0]) @ v / (2 * h), abs=1e-5)
+        assert v @ arm.coriolis == pytest.approx(
+            0.5 * v @ (masses[1] - masses[0]) @ v / (2 * h), abs=1e-5
+        )
 
 
 def test_integrate_and_difference_are_inverse(arm):

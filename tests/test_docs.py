@@ -55,7 +55,8 @@ def links(page: Path) -> list[str]:
 def test_the_code_of_a_guide_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     """A reader who copies every block in order, into an empty folder, gets to the end."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(farhand.coupling, "LAWS", dict(LAWS))  # laws that a guide registers stay in the guide
+    # laws that a guide registers stay in the guide
+    monkeypatch.setattr(farhand.coupling, "LAWS", dict(LAWS))
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in BLOCK.finditer(text):
@@ -69,14 +70,18 @@ def test_every_guide_ends_by_checking_what_it_promised():
     assert {page.stem for page in GUIDES} >= {"write-your-own-law", "bring-your-own-robot"}
     for page in GUIDES:
         last = BLOCK.findall(page.read_text(encoding="utf-8"))[-1]
-        assert re.search(r"^assert |assert_allclose", last, re.MULTILINE), f"{page.name} ends without an assertion"
+        assert re.search(r"^assert |assert_allclose", last, re.MULTILINE), (
+            f"{page.name} ends without an assertion"
+        )
 
 
 def run_example(name: str, *arguments: str, cwd: Path) -> str:
     """Output of an example, run as a user would."""
     command = [sys.executable, str(ROOT / "examples" / name), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -85,7 +90,9 @@ def test_the_example_without_a_rig_feels_the_wall_at_the_hand(tmp_path):
     """Four seconds in, the follower presses on the wall, and the hand holds against the same force."""
     lines = run_example("two_arms.py", "--seconds", "4", cwd=tmp_path).splitlines()
     assert "trips: none" in lines
-    _, hand, wall, _ = next(re.findall(r"-?[\d.]+", line) for line in lines if line.startswith("3.5 s"))
+    _, hand, wall, _ = next(
+        re.findall(r"-?[\d.]+", line) for line in lines if line.startswith("3.5 s")
+    )
     assert float(wall) < -50.0
     assert float(hand) == pytest.approx(-float(wall), rel=0.01)
 
@@ -108,7 +115,9 @@ def test_every_link_and_picture_leads_somewhere(page):
     for link in links(page):
         file, _, anchor = link.partition("#")
         target = page.parent / file if file else page
-        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in headings(target)):
+        if not target.exists() or (
+            anchor and target.suffix == ".md" and anchor not in headings(target)
+        ):
             missing.append(link)
     assert missing == []
 
@@ -128,14 +137,22 @@ def test_the_readme_names_every_rig_and_every_law():
 def test_the_design_gives_every_part_its_place():
     """The account of the architecture is kept true: what is in the package is in the layers, and nothing else is."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^\d+\. .*$", text.partition("## Layers")[2].partition("## ")[0], re.MULTILINE)
+    lines = re.findall(
+        r"^\d+\. .*$", text.partition("## Layers")[2].partition("## ")[0], re.MULTILINE
+    )
     named = {name for line in lines for name in re.findall(r"`(\w+)`", line)}
-    parts = [path for path in (ROOT / "farhand").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    parts = [
+        path
+        for path in (ROOT / "farhand").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    ]
     assert named == {part.stem for part in parts if not part.stem.startswith("__")}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_commands_of_the_readme_do_what_they_are_shown_for(command, tmp_path, monkeypatch, capsys):
+def test_the_commands_of_the_readme_do_what_they_are_shown_for(
+    command, tmp_path, monkeypatch, capsys
+):
     """Whoever types what the README shows, sees no error and no trip but the one asked for."""
     monkeypatch.chdir(tmp_path)
     assert main(shlex.split(command)[1:]) == 0
@@ -150,7 +167,12 @@ def test_the_commands_of_a_guide_work_one_after_the_other(page, tmp_path, monkey
     """In an empty folder, in the order of the page, each with code 0."""
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    commands = [line for block in SHELL.findall(text) for line in block.splitlines() if line.startswith("farhand ")]
+    commands = [
+        line
+        for block in SHELL.findall(text)
+        for line in block.splitlines()
+        if line.startswith("farhand ")
+    ]
     assert commands
     for command in commands:
         assert main(shlex.split(command)[1:]) == 0, f"{command}: {capsys.readouterr().err}"

@@ -10,7 +10,8 @@ from farhand import errors
 
 
 @pytest.mark.parametrize(
-    "name", ["BadValue", "FileError", "LinkError", "Mismatch", "ModelError", "OutOfRange", "UnknownName"]
+    "name",
+    ["BadValue", "FileError", "LinkError", "Mismatch", "ModelError", "OutOfRange", "UnknownName"],
 )
 def test_every_error_is_a_farhand_error(name):
     """One ``except`` at the command line catches them all."""
@@ -19,7 +20,9 @@ def test_every_error_is_a_farhand_error(name):
 
 def test_an_unknown_name_lists_what_there_is_and_guesses_what_was_meant():
     """A misspelt law is answered with the right one and all others."""
-    message = str(errors.UnknownName("law", "postion-force", ["unilateral", "position-force", "none"]))
+    message = str(
+        errors.UnknownName("law", "postion-force", ["unilateral", "position-force", "none"])
+    )
     assert message == (
         "unknown law 'postion-force' (did you mean 'position-force'?); available: none, position-force, unilateral"
     )
@@ -48,7 +51,11 @@ def test_a_value_without_unit_ends_without_a_blank():
 
 @pytest.mark.parametrize(
     "error",
-    [errors.UnknownName("law", "x", ["y"]), errors.OutOfRange("w", 1, 2, 3, "m"), errors.BadValue("no number")],
+    [
+        errors.UnknownName("law", "x", ["y"]),
+        errors.OutOfRange("w", 1, 2, 3, "m"),
+        errors.BadValue("no number"),
+    ],
 )
 def test_an_error_travels_between_processes(error):
     """It arrives as the same kind with the same line, whatever it was made from."""

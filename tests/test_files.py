@@ -33,7 +33,9 @@ def table(tmp_path, content: str | bytes):
 )
 def test_the_same_numbers_in_any_spelling(tmp_path, content):
     """Order, blanks, quotes, line ends, comments and a byte order mark change nothing."""
-    np.testing.assert_array_equal(table(tmp_path, content).numbers("a", "b"), [[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(
+        table(tmp_path, content).numbers("a", "b"), [[1.0, 2.0], [3.0, 4.0]]
+    )
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,12 @@ def test_a_rate_that_makes_no_sense_is_refused():
         farhand.gym.RigEnv("dual-arm", rate=0.0)
 
 
-@pytest.mark.parametrize("action", [np.full(3, np.nan), [np.inf, 0.0, 0.0], 0.1, np.zeros(2), np.zeros((1, 3)), "up"])
-def test_an_action_that_is_not_three_numbers_is_refused_and_the_next_one_still_moves_the_hand(env, action):
+@pytest.mark.parametrize(
+    "action", [np.full(3, np.nan), [np.inf, 0.0, 0.0], 0.1, np.zeros(2), np.zeros((1, 3)), "up"]
+)
+def test_an_action_that_is_not_three_numbers_is_refused_and_the_next_one_still_moves_the_hand(
+    env, action
+):
     """One NaN used to stay in the hand's place: every later action was refused where nobody looked."""
     env.reset(seed=1)
     with pytest.raises(BadValue, match="three"):

@@ -45,7 +45,11 @@ def imported_parts(path: Path, root: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            modules = [f"{module}.{alias.name}" for alias in node.names] if module == "farhand" else [module]
+            modules = (
+                [f"{module}.{alias.name}" for alias in node.names]
+                if module == "farhand"
+                else [module]
+            )
         else:
             continue
         for module in modules:
@@ -67,7 +71,9 @@ def violations(root: Path) -> list[str]:
         level = LEVEL.get(part, -1)
         for line, target in imported_parts(path, root):
             if LEVEL.get(target, len(LAYERS)) > level:
-                found.append(f"{where}:{line}: {part or 'farhand'} imports {target}, which lies above it")
+                found.append(
+                    f"{where}:{line}: {part or 'farhand'} imports {target}, which lies above it"
+                )
     return found
 
 
@@ -124,5 +130,7 @@ def test_the_command_line_starts_without_the_heavy_libraries():
     """``farhand --help`` must come at once: physics, plots and pages are imported only by commands that use them."""
     program = f"import sys, farhand.cli.main; print(*(m for m in {HEAVY!r} if m in sys.modules))"
     command = [sys.executable, "-c", program]
-    loaded = subprocess.run(command, capture_output=True, text=True, cwd=ROOT.parent, check=True).stdout
+    loaded = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT.parent, check=True
+    ).stdout
     assert loaded.split() == []

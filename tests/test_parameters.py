@@ -81,7 +81,8 @@ def test_a_value_or_its_text_is_stored_in_the_type_of_the_parameter(tree, path, 
 
 
 @pytest.mark.parametrize(
-    ("value", "stored"), [("0.1,0.2,0.3", (0.1, 0.2, 0.3)), ("1;0;-1", (1, 0, -1)), (0.5, (0.5,) * 3)]
+    ("value", "stored"),
+    [("0.1,0.2,0.3", (0.1, 0.2, 0.3)), ("1;0;-1", (1, 0, -1)), (0.5, (0.5,) * 3)],
 )
 def test_a_vector_takes_its_components_or_one_number_for_all(tree, value, stored):
     """Commas, semicolons, or one number."""
@@ -92,7 +93,12 @@ def test_a_vector_takes_its_components_or_one_number_for_all(tree, value, stored
 @pytest.mark.parametrize(
     ("path", "value", "error", "words"),
     [
-        ("law.spring.stiffness", "-1", OutOfRange, "law.spring.stiffness = -1 is outside [0, 10000] N/m"),
+        (
+            "law.spring.stiffness",
+            "-1",
+            OutOfRange,
+            "law.spring.stiffness = -1 is outside [0, 10000] N/m",
+        ),
         ("law.spring.stiffness", 1e5, OutOfRange, "outside"),
         ("law.spring.stiffness", "nan", BadValue, "finite"),
         ("law.gain", "inf", BadValue, "finite"),

@@ -28,7 +28,9 @@ vectors = arrays(float, 3, elements=numbers)
 screws = arrays(float, 6, elements=numbers)
 rotations = vectors.map(rotation_from_vector)
 unit_quaternions = (
-    arrays(float, 4, elements=numbers).filter(lambda q: np.linalg.norm(q) > 1e-3).map(lambda q: q / np.linalg.norm(q))
+    arrays(float, 4, elements=numbers)
+    .filter(lambda q: np.linalg.norm(q) > 1e-3)
+    .map(lambda q: q / np.linalg.norm(q))
 )
 
 
@@ -58,7 +60,9 @@ def test_the_adjoint_moves_twists_and_its_transpose_moves_wrenches_back(R, p, tw
 @given(rotations, vectors, rotations, vectors)
 def test_adjoints_compose_as_the_poses_do(R1, p1, R2, p2):
     """Ad(T₁ T₂) = Ad(T₁) Ad(T₂)."""
-    np.testing.assert_allclose(adjoint(R1 @ R2, R1 @ p2 + p1), adjoint(R1, p1) @ adjoint(R2, p2), atol=1e-11)
+    np.testing.assert_allclose(
+        adjoint(R1 @ R2, R1 @ p2 + p1), adjoint(R1, p1) @ adjoint(R2, p2), atol=1e-11
+    )
 
 
 @given(screws, screws, vectors)
@@ -80,7 +84,9 @@ def test_a_quaternion_survives_the_way_through_a_matrix(q):
     back = quaternion_from_rotation(rotation_from_quaternion(q))
     assert back[3] >= 0.0
     assert min(np.abs(back - q).max(), np.abs(back + q).max()) < 1e-7
-    np.testing.assert_allclose(rotation_from_quaternion(back), rotation_from_quaternion(q), atol=1e-12)
+    np.testing.assert_allclose(
+        rotation_from_quaternion(back), rotation_from_quaternion(q), atol=1e-12
+    )
 
 
 @given(unit_quaternions, st.floats(0.01, 100.0))
@@ -108,7 +114,8 @@ def test_a_rotation_vector_comes_back_from_its_matrix(axis, angle):
 
 
 @given(
-    vectors.filter(lambda v: np.linalg.norm(v) > 1e-3), st.sampled_from([1e-4, 1e-6, 1e-8, 1e-10, 0.0, -1e-8, -1e-4])
+    vectors.filter(lambda v: np.linalg.norm(v) > 1e-3),
+    st.sampled_from([1e-4, 1e-6, 1e-8, 1e-10, 0.0, -1e-8, -1e-4]),
 )
 def test_near_half_a_turn_the_rotation_vector_is_still_a_rotation_the_short_way_round(axis, below):
     """At π the axis has two signs; either is right, and the matrix it makes is the one that was given."""
@@ -123,8 +130,12 @@ def test_no_rotation_is_the_zero_vector():
     np.testing.assert_array_equal(rotation_vector(np.eye(3)), np.zeros(3))
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="only glibc tells how much is allocated")
-@pytest.mark.parametrize("work", [quaternion_from_rotation, rotation_vector], ids=lambda work: work.__name__)
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="only glibc tells how much is allocated"
+)
+@pytest.mark.parametrize(
+    "work", [quaternion_from_rotation, rotation_vector], ids=lambda work: work.__name__
+)
 def test_rotations_keep_no_memory(work):
     """A link converts four of them per tick: 80 bytes kept each time made an hour of it cost 0.6 GB."""
     fields = [(f"field_{number}", ctypes.c_size_t) for number in range(10)]

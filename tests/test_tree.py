@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FILES = sorted(path for package in ("farhand", "farhand_lab") for path in (ROOT / package).rglob("*.py"))
+FILES = sorted(
+    path for package in ("farhand", "farhand_lab") for path in (ROOT / package).rglob("*.py")
+)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -22,6 +24,10 @@ def source(request) -> Path:
 def test_everything_public_has_a_docstring(source):
     """Modules, and their public functions and classes, say what they are."""
     tree = ast.parse(source.read_text(encoding="utf-8"))
-    public = [node for node in tree.body if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_")]
+    public = [
+        node
+        for node in tree.body
+        if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_")
+    ]
     assert [node.name for node in public if not ast.get_docstring(node)] == []
     assert not source.read_text(encoding="utf-8").strip() or ast.get_docstring(tree)

@@ -74,16 +74,21 @@ class Kept:
     def _make_room(self) -> None:
         """All the room it will ever need, in a mapping of its own.
 
-        The system gives its memory only as it is written to, and gets all of it back. Arrays from the heap that grow
-        step by step leave holes there instead, some ten megabytes with every session.
+        The system gives its memory only as it is written to, and gets all of it back. Arrays from
+        the heap that grow step by step leave holes there instead, some ten megabytes with every
+        session.
         """
         times, rows = self.times, self.rows
-        self._times, self._rows = (_mapped((MOST_ROWS + MOST_AT_ONCE, *old.shape[1:])) for old in (times, rows))
+        self._times, self._rows = (
+            _mapped((MOST_ROWS + MOST_AT_ONCE, *old.shape[1:])) for old in (times, rows)
+        )
         self._times[: len(times)], self._rows[: len(rows)] = times, rows
 
 
 def _mapped(shape: tuple[int, ...]) -> Array:
-    private = mmap.mmap(-1, max(8 * math.prod(shape), 8), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    private = mmap.mmap(
+        -1, max(8 * math.prod(shape), 8), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    )
     return np.frombuffer(private, count=math.prod(shape)).reshape(shape)
 
 
@@ -127,13 +132,20 @@ class History:
     @property
     def latest(self) -> float:
         """Time of the newest record that was kept, [s]; 0 before the first."""
-        return max((float(kept.times[-1]) for kept in self._kept.values() if len(kept.times)), default=0.0)
+        return max(
+            (float(kept.times[-1]) for kept in self._kept.values() if len(kept.times)), default=0.0
+        )
 
     def state(self) -> dict[str, Any]:
         """All that was taken in, fit to be sent to another process."""
         for kept in self._kept.values():
             kept.trim()
-        return {"kept": self._kept, "events": self.events, "lost": self.lost, "place": self.reader.place}
+        return {
+            "kept": self._kept,
+            "events": self.events,
+            "lost": self.lost,
+            "place": self.reader.place,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what another process has taken in from the same ring, and go on from there."""
@@ -153,7 +165,10 @@ class Gathered:
 
     def state(self) -> dict[str, Any]:
         """All that was gathered, fit to be sent to another process."""
-        return {"history": self.history.state(), **{name: getattr(self, name) for name in self._gathered}}
+        return {
+            "history": self.history.state(),
+            **{name: getattr(self, name) for name in self._gathered},
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what another process has gathered from the same run."""

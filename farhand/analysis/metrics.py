@@ -68,11 +68,17 @@ class Metrics(Gathered):
     def __init__(self, session: Session, world: World) -> None:
         self.session, self.world = session, world
         self.history = History(session.telemetry.path)
-        held = [name for name, port in world.ports.items() if any(touch == "hand" for touch, _, _ in port.touches)]
-        self.driven, self.other = ("follower", "leader") if held == ["follower"] else ("leader", "follower")
+        held = [
+            name
+            for name, port in world.ports.items()
+            if any(touch == "hand" for touch, _, _ in port.touches)
+        ]
+        self.driven, self.other = (
+            ("follower", "leader") if held == ["follower"] else ("leader", "follower")
+        )
         names = ("position", "rotation", "hand", "contact", "age", "speed")
         self._running = {name: Running() for name in names}
-        self._turns = all(station.controller.turns for station in session.stations)
+        self._turns = all(station.controller.controls_orientation for station in session.stations)
 
     def pull(self) -> None:
         """Take in everything recorded since the last call; call between ticks."""
@@ -87,7 +93,9 @@ class Metrics(Gathered):
         for name, station in (("hand", self.driven), ("contact", self.other)):
             wrench = new[station][1][:, columns(station)["wrench_measured_in_world"]]
             self._running[name].add(np.linalg.norm(wrench[:, :3], axis=1))
-        self._running["speed"].add(np.linalg.norm(new["follower"][1][:, columns("follower")["v"]], axis=1))
+        self._running["speed"].add(
+            np.linalg.norm(new["follower"][1][:, columns("follower")["v"]], axis=1)
+        )
 
     def final(self, stream: str, channel: str) -> Array:
         """Mean of a channel over the last :data:`FINAL` seconds."""
@@ -111,22 +119,38 @@ class Metrics(Gathered):
         found["contact_force_final"] = (contact, "N")
         found["reflection_in_contact"] = (self._reflection(), "-")
         found["follower_speed_max"] = (running["speed"].largest, "rad/s")
-        found["follower_speed_final"] = (float(np.linalg.norm(self.final("follower", "v"))), "rad/s")
+        found["follower_speed_final"] = (
+            float(np.linalg.norm(self.final("follower", "v"))),
+            "rad/s",
+        )
         found |= self._energy() | self._link()
-        found["torque_cut_ticks"] = (float(sum(station.guard.clipped for station in self.session.stations)), "-")
-        return {name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()}
+        found["torque_cut_ticks"] = (
+            float(sum(station.guard.clipped for station in self.session.stations)),
+            "-",
+        )
+        return {
+            name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()
+        }
 
     def _reflection(self) -> float | None:
         """Force at the hand over force at the contact, where the follower presses steadily; None when it never does."""
         hand = self.history.signal(self.driven, "wrench_measured_in_world")[:, :3]
         contact = self.history.signal(self.other, "wrench_measured_in_world")[:, :3]
-        speed = np.linalg.norm(self.history.signal("follower", "twist_tool_in_world")[:, :3], axis=1)
-        leading = np.linalg.norm(self.history.signal("leader", "twist_tool_in_world")[:, :3], axis=1)
+        speed = np.linalg.norm(
+            self.history.signal("follower", "twist_tool_in_world")[:, :3], axis=1
+        )
+        leading = np.linalg.norm(
+            self.history.signal("leader", "twist_tool_in_world")[:, :3], axis=1
+        )
         pressed = np.linalg.norm(contact, axis=1)
         times = self.history.times("coupling")
         if not len(times):
             return None
-        engaged = np.interp(self.history.times("follower"), times, self.history.signal("coupling", "engagement")[:, 0])
+        engaged = np.interp(
+            self.history.times("follower"),
+            times,
+            self.history.signal("coupling", "engagement")[:, 0],
+        )
         steady = (pressed > 5.0) & (speed < 2e-3) & (leading < 2e-3) & (engaged == 1.0)
         if not steady.any():
             return None
@@ -134,7 +158,10 @@ class Metrics(Gathered):
 
     def _energy(self) -> dict[str, tuple[float | None, str]]:
         bridge = self.session.bridges[0]
-        return {**self.energy_of_world(), "energy_into_coupling": (bridge.a.energy + bridge.b.energy, "J")}
+        return {
+            **self.energy_of_world(),
+            "energy_into_coupling": (bridge.a.energy + bridge.b.energy, "J"),
+        }
 
     def energy_of_world(self) -> dict[str, tuple[float | None, str]]:
         """Work on every robot by cause, and how well the books balance; nothing where something outside moves one."""
@@ -154,10 +181,15 @@ class Metrics(Gathered):
         if not isinstance(bridge, LinkedBridge):
             return {}
         statistics = [end.endpoint.statistics for end in (bridge.a, bridge.b)]
-        received, lost, late = (sum(getattr(s, name) for s in statistics) for name in ("received", "lost", "late"))
+        received, lost, late = (
+            sum(getattr(s, name) for s in statistics) for name in ("received", "lost", "late")
+        )
         trip_ns = bridge.a.endpoint.round_trip_ns
         return {
-            "link_age_mean": (sum(s.age_sum_ns for s in statistics) * 1e-9 / received if received else None, "s"),
+            "link_age_mean": (
+                sum(s.age_sum_ns for s in statistics) * 1e-9 / received if received else None,
+                "s",
+            ),
             "link_age_max": (self._running["age"].largest, "s"),
             "link_loss": (lost / (received + late + lost) if received else None, "-"),
             "link_late": (float(late), "-"),

@@ -1,7 +1,8 @@
 """Oscillation: whether a run shook, how fast and how far, from its signals.
 
-Faster than about 1.3 Hz, an even swing that keeps its size is a loop's: hands do not work so. A slower one may be
-meant, so it counts only where it is known what the hand was asked to do, that does not swing so, and a tool does.
+Faster than about 1.3 Hz, an even swing that keeps its size is a loop's: hands do not work so. A
+slower one may be meant, so it counts only where it is known what the hand was asked to do, that
+does not swing so, and a tool does.
 """
 
 from __future__ import annotations
@@ -23,17 +24,22 @@ FEWEST = 4
 """Whole periods that a window has to hold; slower motions are somebody's intention."""
 
 UNEVEN = 0.35
-"""Largest spread of the periods, as a share of their mean: shaking is regular, a hand's work is not, [-]."""
+"""Largest spread of the periods, as a share of their mean: shaking is regular, a hand's work is
+not, [-]."""
 
 FADING = 0.7
-"""Share of its amplitude that an oscillation must keep over half a window to count as sustained, [-]."""
+"""Share of its amplitude that an oscillation must keep over half a window to count as sustained,
+[-]."""
 
 MOVED = 0.25
-"""Share of an error's oscillation that a tool has to make itself: an error alone swings where packets jitter, [-]."""
+"""Share of an error's oscillation that a tool has to make itself: an error alone swings where
+packets jitter, [-]."""
 
 BAND = 0.25
-"""Share of its amplitude by which a slow swing has to pass zero to have crossed it: noise alone crosses it too. Fast
-windows do without: that irregular motions cross it at every turn is what tells them from shaking there, [-]."""
+"""Share of its amplitude by which a slow swing has to pass zero to have crossed it: noise alone
+crosses it too. Fast
+windows do without: that irregular motions cross it at every turn is what tells them from shaking
+there, [-]."""
 
 THRESHOLDS = {"tracking error": 1e-3, "contact force": 2.0}  # [m], [N]
 
@@ -64,31 +70,48 @@ class Oscillation:
         return f"the {self.signal} oscillates by ±{size} at {pace} Hz from {self.start:.1f} s"
 
 
-Asked = Callable[[Array], Array]
-"""Where a hand was asked to be at given times [s], one row of [m] for each; only how it changes matters."""
+IntendedMotion = Callable[[Array], Array]
+"""Where a hand was asked to be at given times [s], one row of [m] for each; only how it changes
+matters."""
 
 
 def oscillation(
-    history: History, contact: str = "follower", asked: Asked | None = None, driven: str = "leader"
+    history: History,
+    contact: str = "follower",
+    asked: IntendedMotion | None = None,
+    driven: str = "leader",
 ) -> Oscillation | None:
     """The strongest sustained oscillation of a run relative to its threshold, or None.
 
     Args:
         history: signals of the run.
         contact: the station that touches something.
-        asked: what the hand was asked to do; where that is not known, slow oscillations are not looked for.
+        asked: what the hand was asked to do; where that is not known, slow oscillations are not
+            looked for.
         driven: the station whose tool the hand holds.
     """
     signals = [
         ("tracking error", history.times("coupling"), history.signal("coupling", "error")[:, :3]),
-        ("contact force", history.times(contact), history.signal(contact, "wrench_measured_in_world")[:, :3]),
+        (
+            "contact force",
+            history.times(contact),
+            history.signal(contact, "wrench_measured_in_world")[:, :3],
+        ),
     ]
     columns = [(name, times, column) for name, times, values in signals for column in values.T]
     hits = [find(*column) for column in columns]
-    found = [hit for hit in hits if hit is not None and (hit.signal != "tracking error" or _is_moved(history, hit))]
+    found = [
+        hit
+        for hit in hits
+        if hit is not None and (hit.signal != "tracking error" or _is_moved(history, hit))
+    ]
     if not found and asked is not None:
         slow = [find(*column, SLOW_WINDOWS, BAND) for column in columns]
-        found = [hit for hit in slow if hit and _is_moved(history, hit) and not _is_meant(history, hit, asked, driven)]
+        found = [
+            hit
+            for hit in slow
+            if hit and _is_moved(history, hit) and not _is_meant(history, hit, asked, driven)
+        ]
     return max(found, key=lambda hit: hit.amplitude / THRESHOLDS[hit.signal], default=None)
 
 
@@ -121,7 +144,7 @@ def _is_moved(history: History, hit: Oscillation) -> bool:
     return any(_tool_swing(history, hit, tool) > MOVED * size for tool in ("leader", "follower"))
 
 
-def _is_meant(history: History, hit: Oscillation, asked: Asked, driven: str) -> bool:
+def _is_meant(history: History, hit: Oscillation, asked: IntendedMotion, driven: str) -> bool:
     """Whether the hand was asked to swing like that, by more than a small share of what its tool does."""
     times = history.times(driven)
     times = times[(times >= hit.start) & (times <= hit.end)]

@@ -54,7 +54,9 @@ class Shaker:
         self._stretch = along - self._origin
         fade = min((t - self.start) / max(self.start, 1e-3), 1.0)
         wave = float(multisine(self.frequencies, self.amplitude, np.array([t]))[0])
-        drag = self.stiffness * self._stretch + self.damping * float(self.direction.dot(tool.twist[:3]))
+        drag = self.stiffness * self._stretch + self.damping * float(
+            self.direction.dot(tool.twist[:3])
+        )
         np.multiply(self.direction, fade * wave - drag, out=wrench[:3])
 
     @property
@@ -68,21 +70,28 @@ class Probe:
 
     Args:
         world: the physics.
-        leader: name of the robot at the hand's end, and the direction that is looked at there, in world.
+        leader: name of the robot at the hand's end, and the direction that is looked at there, in
+            world.
         follower: likewise at the environment's end.
     """
 
-    def __init__(self, world: World, leader: tuple[str, Array], follower: tuple[str, Array]) -> None:
+    def __init__(
+        self, world: World, leader: tuple[str, Array], follower: tuple[str, Array]
+    ) -> None:
         self._world = world
         for name, _ in (leader, follower):
             if name not in world.ports:
                 raise UnknownName("robot in this world", name, world.ports)
-        self._ends = [(world.ports[name], np.asarray(direction)) for name, direction in (leader, follower)]
+        self._ends = [
+            (world.ports[name], np.asarray(direction)) for name, direction in (leader, follower)
+        ]
         self._rows: list[tuple[float, ...]] = []
 
     def advance(self, to_ns: int) -> None:
         """Note what is there now; called after the world has advanced."""
-        seen = [(float(d @ port.tool.position), float(d @ port.wrench[:3])) for port, d in self._ends]
+        seen = [
+            (float(d @ port.tool.position), float(d @ port.wrench[:3])) for port, d in self._ends
+        ]
         self._rows.append((to_ns * 1e-9, *seen[0], *seen[1]))
 
     def signals(self) -> Signals:
@@ -92,12 +101,17 @@ class Probe:
 
 
 def shake(
-    session: Session, world: World, shakers: dict[str, Shaker], directions: dict[str, Array], seconds: float
+    session: Session,
+    world: World,
+    shakers: dict[str, Shaker],
+    directions: dict[str, Array],
+    seconds: float,
 ) -> Signals:
     """Run a session with shakers on its robots and return what was seen at both ends.
 
-    Two runs of two new sessions, one shaken at the leader and one at the follower as well (or with a spring there),
-    tell the hybrid matrix: cut off the transients with :meth:`Signals.after` and hand both to
+    Two runs of two new sessions, one shaken at the leader and one at the follower as well (or with
+    a spring there), tell the hybrid matrix: cut off the transients with :meth:`Signals.after` and
+    hand both to
     :func:`farhand.analysis.two_port.hybrid_from`.
 
     Args:

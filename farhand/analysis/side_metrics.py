@@ -44,16 +44,23 @@ class SideMetrics(Gathered):
         error = coupling[engaged][:, at["error"]]
         self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
         self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
-        self._running["age"].add(coupling[engaged][:, at["link_age"]][:, 0])  # what nobody acts on may be of any age
+        # what nobody acts on may be of any age
+        self._running["age"].add(coupling[engaged][:, at["link_age"]][:, 0])
         self._running["round_trip"].add(coupling[:, at["link_round_trip"]][:, 0])
         station, at = new[self.side][1], columns(self.side)
-        self._running["force"].add(np.linalg.norm(station[:, at["wrench_measured_in_world"]][:, :3], axis=1))
+        self._running["force"].add(
+            np.linalg.norm(station[:, at["wrench_measured_in_world"]][:, :3], axis=1)
+        )
         self._running["speed"].add(np.linalg.norm(station[:, at["v"]], axis=1))
 
     def final(self, stream: str, channel: str) -> Array:
         """Mean of a channel over the end of the run."""
         times, values = self.history.times(stream), self.history.signal(stream, channel)
-        return values[times >= times[-1] - FINAL].mean(axis=0) if len(times) else np.zeros(values.shape[1])
+        return (
+            values[times >= times[-1] - FINAL].mean(axis=0)
+            if len(times)
+            else np.zeros(values.shape[1])
+        )
 
     def result(self) -> dict[str, dict[str, object]]:
         """Every metric as ``{name: {value, unit}}``."""
@@ -68,17 +75,29 @@ class SideMetrics(Gathered):
             f"{felt}_force_final": (final, "N"),
             f"{felt}_force_ripple": (self._ripple(), "N"),
             f"{self.side}_speed_max": (running["speed"].largest, "rad/s"),
-            f"{self.side}_speed_final": (float(np.linalg.norm(self.final(self.side, "v"))), "rad/s"),
+            f"{self.side}_speed_final": (
+                float(np.linalg.norm(self.final(self.side, "v"))),
+                "rad/s",
+            ),
             "coupled_share": (self._coupled(), "-"),
             "energy_into_coupling": (self.bridge.end.energy, "J"),
         }
         found |= self._energy() | self._link()
-        return {name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()}
+        return {
+            name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()
+        }
 
     def _ripple(self) -> float | None:
         """Difference between the largest and the smallest force at the end of the run."""
-        times, wrench = self.history.times(self.side), self.history.signal(self.side, "wrench_measured_in_world")
-        force = np.linalg.norm(wrench[times >= times[-1] - FINAL][:, :3], axis=1) if len(times) else np.zeros(0)
+        times, wrench = (
+            self.history.times(self.side),
+            self.history.signal(self.side, "wrench_measured_in_world"),
+        )
+        force = (
+            np.linalg.norm(wrench[times >= times[-1] - FINAL][:, :3], axis=1)
+            if len(times)
+            else np.zeros(0)
+        )
         return float(np.ptp(force)) if len(force) else None
 
     def _coupled(self) -> float:

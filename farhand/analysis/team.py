@@ -22,7 +22,8 @@ WINDOW = 1.0
 """Time over which an arm's share of the load is averaged, [s]."""
 
 STEADY = 0.01
-"""An object is carried steadily while it gains or loses less height than this in :data:`WINDOW`, [m]."""
+"""An object is carried steadily while it gains or loses less height than this in :data:`WINDOW`,
+[m]."""
 
 
 class TeamWatch:
@@ -87,8 +88,8 @@ class TeamWatch:
 class TeamMetrics(Metrics):
     """Tracking, forces, shares, internal force, tilt and energy of a run in which arms meet in one object or spring.
 
-    A share is the vertical force of an arm on the object over what it is meant to carry, in steady carrying, as the
-    mean of a :data:`WINDOW` (:meth:`shares`) or of one record (:meth:`momentary`).
+    A share is the vertical force of an arm on the object over what it is meant to carry, in steady
+    carrying, as the mean of a :data:`WINDOW` (:meth:`shares`) or of one record (:meth:`momentary`).
 
     Args:
         session: what runs; no bridge among it.
@@ -105,12 +106,16 @@ class TeamMetrics(Metrics):
 
     _gathered = ("_running", "_forces", "_steps", "_last")
 
-    def __init__(self, session: Session, world: World, arms: Sequence[str], thing: str | None, full: Array) -> None:
+    def __init__(
+        self, session: Session, world: World, arms: Sequence[str], thing: str | None, full: Array
+    ) -> None:
         self.session, self.world = session, world
         self.history = History(session.telemetry.path)
         self.driven, self.other = arms[0], arms[-1]
         self.arms, self.thing, self.full = list(arms), thing, np.asarray(full, dtype=float)
-        self._running = {name: Running() for name in ("error", "tilt", "internal", "internal_moment")}
+        self._running = {
+            name: Running() for name in ("error", "tilt", "internal", "internal_moment")
+        }
         self._forces = {name: (Running(), Running()) for name in arms}
         self._steps = {name: 0.0 for name in arms}
         self._last: dict[str, Array] = {}
@@ -159,19 +164,27 @@ class TeamMetrics(Metrics):
         if self.thing is not None:
             found |= self._of_object()
         found |= self.energy_of_world()
-        found["torque_cut_ticks"] = (float(sum(station.guard.clipped for station in self.session.stations)), "-")
-        return {name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()}
+        found["torque_cut_ticks"] = (
+            float(sum(station.guard.clipped for station in self.session.stations)),
+            "-",
+        )
+        return {
+            name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()
+        }
 
     def carrying(self) -> Array:
         """Which records of the team belong to steady carrying.
 
-        Everyone at full load, off the ground, hardly any height gained or lost in a :data:`WINDOW` before and after.
+        Everyone at full load, off the ground, hardly any height gained or lost in a :data:`WINDOW`
+        before and after.
         """
         assert self.thing is not None
         times = self.history.times("team")
         meant = self.history.signal("team", "load_meant")
         lifted = self.lifted()
-        height = np.interp(times, self.history.times(self.thing), self.history.signal(self.thing, "q")[:, 2])
+        height = np.interp(
+            times, self.history.times(self.thing), self.history.signal(self.thing, "q")[:, 2]
+        )
         before, after = (np.interp(times + shift, times, height) for shift in (-WINDOW, WINDOW))
         full = (meant >= self.full - 1e-9).all(axis=1) & bool(self.full.any())
         off = lifted.sum(axis=1) > 0.9 * self.full.sum()
@@ -207,7 +220,10 @@ class TeamMetrics(Metrics):
         return {
             **found,
             "share_error_max": (float(np.abs(shares - 1.0).max()) if len(shares) else None, "-"),
-            "share_error_momentary_max": (float(np.abs(single - 1.0).max()) if len(single) else None, "-"),
+            "share_error_momentary_max": (
+                float(np.abs(single - 1.0).max()) if len(single) else None,
+                "-",
+            ),
             "internal_force_max": (running["internal"].largest, "N"),
             "internal_moment_max": (running["internal_moment"].largest, "N·m"),
             "internal_force_final": (float(np.linalg.norm(final[:, :3], axis=1).max()), "N"),

@@ -54,13 +54,19 @@ def load_operators(path: Path = PUBLISHED) -> Operators:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         people = data["operator"]
-        least, most = (np.array([person[key] for person in people], dtype=float) for key in ("least", "most"))
+        least, most = (
+            np.array([person[key] for person in people], dtype=float) for key in ("least", "most")
+        )
         lengths = np.repeat([float(data["length"]), float(data["angle"])], 3)
         names = tuple(str(person["name"]) for person in people)
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise FileError(f"cannot read operators from {path.name}: {' '.join(str(error).split())}") from None
+        raise FileError(
+            f"cannot read operators from {path.name}: {' '.join(str(error).split())}"
+        ) from None
     if least.shape != (len(names), 6) or most.shape != least.shape or not (least < most).all():
-        raise FileError(f"{path.name}: every operator needs 6 least and 6 most values, least below most")
+        raise FileError(
+            f"{path.name}: every operator needs 6 least and 6 most values, least below most"
+        )
     return Operators(names, least, most, lengths)
 
 
@@ -88,21 +94,17 @@ class VirtualOperators:
 
     def react(self, onset: Array) -> Array:
         """When they press, for events at ``onset`` [s], people × anything, [s]."""
-        return onset + np.maximum(self._delay + self._rng.normal(0.0, self._wobble, np.shape(onset)), 0.05)
+        return onset + np.maximum(
+            self._delay + self._rng.normal(0.0, self._wobble, np.shape(onset)), 0.05
+        )
 
 
 @dataclass
 class ThresholdProtocol:
     """One axis at a time, the force grows by a small step at a time; the operator tells when, twice.
 
-    A press comes one reaction time after the force was right. The protocol measures each person's reaction time first,
-    with sudden forces, and takes what the force grew by meanwhile off again.
-
-    Attributes:
-        force_step: growth per step, [N].
-        torque_step: growth per step, [N·m].
-        interval: time between steps, [s].
-        rehearsals: sudden forces with which the reaction time is measured.
+    A press comes one reaction time after the force was right. The protocol measures each person's
+    reaction time first, with sudden forces, and takes what the force grew by meanwhile off again.
     """
 
     force_step: float = parameter(0.1, "N", "growth of a force per step", 1e-4, 10.0)
@@ -115,9 +117,14 @@ class ThresholdProtocol:
         shape = (len(people.truth.names), 6)
         reaction: Array | float = 0.0
         if self.rehearsals:
-            reaction = people.react(np.zeros((shape[0], self.rehearsals))).mean(axis=1, keepdims=True)
+            reaction = people.react(np.zeros((shape[0], self.rehearsals))).mean(
+                axis=1, keepdims=True
+            )
         truth = people.truth
-        found = [self._ramp(people, table * truth.lengths, reaction) / truth.lengths for table in truth[1:3]]
+        found = [
+            self._ramp(people, table * truth.lengths, reaction) / truth.lengths
+            for table in truth[1:3]
+        ]
         return Operators(truth.names, found[0], found[1], truth.lengths)
 
     def _ramp(self, people: VirtualOperators, threshold: Array, reaction: Array | float) -> Array:

@@ -1,13 +1,15 @@
 r"""Two-port: a teleoperator as the hand and the environment see it, found by shaking it and looking at both ends.
 
-The convention (spec 000 §3.19) uses positions, not velocities, which would add a pole and a zero at zero frequency:
+The convention (spec 000 §3.19) uses positions, not velocities, which would add a pole and a zero at
+zero frequency:
 
 .. math:: \begin{bmatrix} F_h \\ x_e \end{bmatrix} =
           \begin{bmatrix} h_{11} & h_{12} \\ h_{21} & h_{22} \end{bmatrix} \begin{bmatrix} x_h \\ F_e \end{bmatrix}
 
-F_h is the force of the hand on the leader, F_e that of the follower on the environment, both [N]; x_h and x_e are the
-positions of leader and follower, [m]. Nothing has to be held or free while shaking: any two experiments in which x_h
-and F_e differ enough (free and in contact, a light and a heavy environment, force at either end) tell the matrix.
+F_h is the force of the hand on the leader, F_e that of the follower on the environment, both [N];
+x_h and x_e are the positions of leader and follower, [m]. Nothing has to be held or free while
+shaking: any two experiments in which x_h and F_e differ enough (free and in contact, a light and a
+heavy environment, force at either end) tell the matrix.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ class Signals(NamedTuple):
 class TwoPort(Protocol):
     """Anything with two ends whose motion at one and force at the other can be imposed."""
 
-    def respond(self, position_hand: Array, force_environment: Array, dt: float) -> tuple[Array, Array]:
+    def respond(
+        self, position_hand: Array, force_environment: Array, dt: float
+    ) -> tuple[Array, Array]:
         """F_h [N] and x_e [m] for x_h [m] and F_e [N] over time, from rest, sampled every ``dt`` [s]."""
 
 
@@ -77,12 +81,14 @@ class HybridMatrix:
     def passivity_margin(self) -> Array:
         r"""Llewellyn's number per frequency; negative where some passive hand and environment make it unstable.
 
-        With the velocity–force immittance p of the same two-port, power counted into it at both ends,
+        With the velocity–force immittance p of the same two-port, power counted into it at both
+        ends,
 
         .. math:: \eta = 2\,\mathrm{Re}\,p_{11}\,\mathrm{Re}\,p_{22} - |p_{12}p_{21}| - \mathrm{Re}(p_{12}p_{21})
 
-        Absolute stability needs η ≥ 0, Re p_11 ≥ 0 and Re p_22 ≥ 0. Returned is η over |p_12 p_21| (over 1 where that
-        is zero) or, where it is less, a negative Re p_ii over |p_ii|, [-]. Frequency must not be 0.
+        Absolute stability needs η ≥ 0, Re p_11 ≥ 0 and Re p_22 ≥ 0. Returned is η over |p_12 p_21|
+        (over 1 where that is zero) or, where it is less, a negative Re p_ii over |p_ii|, [-].
+        Frequency must not be 0.
         """
         p11, p22 = self.h[:, 0, 0] / (1j * self.omega), -1j * self.omega * self.h[:, 1, 1]
         product = -self.h[:, 0, 1] * self.h[:, 1, 0]
@@ -108,7 +114,9 @@ def components(signal: Array, frequencies: Array, dt: float) -> Array:
     """Complex amplitudes of a signal at these frequencies [Hz], by least squares beside a mean and a slope."""
     times = dt * np.arange(len(signal))
     phase = 2.0 * np.pi * np.outer(times, frequencies)
-    columns = np.concatenate([np.cos(phase), np.sin(phase), np.ones((len(times), 1)), times[:, None]], axis=1)
+    columns = np.concatenate(
+        [np.cos(phase), np.sin(phase), np.ones((len(times), 1)), times[:, None]], axis=1
+    )
     found = np.linalg.lstsq(columns, signal, rcond=None)[0]
     n = len(frequencies)
     return found[:n] - 1j * found[n : 2 * n]
@@ -125,15 +133,25 @@ def hybrid_from(experiments: Sequence[Signals], frequencies: Array) -> HybridMat
         BadValue: fewer than two experiments, or too much alike to tell.
     """
     if len(experiments) < 2:
-        raise BadValue(f"{len(experiments)} experiment does not tell a hybrid matrix; two unlike ones do")
+        raise BadValue(
+            f"{len(experiments)} experiment does not tell a hybrid matrix; two unlike ones do"
+        )
     frequencies = np.asarray(frequencies, dtype=float)
-    seen = np.array([[components(x, frequencies, e.dt) for x in e[:4]] for e in experiments])  # experiment × signal × f
+    # experiment × signal × f
+    seen = np.array([[components(x, frequencies, e.dt) for x in e[:4]] for e in experiments])
     inputs, outputs = seen[:, (0, 3)].transpose(2, 1, 0), seen[:, (1, 2)].transpose(2, 1, 0)
-    return HybridMatrix(frequencies, np.array([_solve(*pair) for pair in zip(inputs, outputs, strict=True)]))
+    return HybridMatrix(
+        frequencies, np.array([_solve(*pair) for pair in zip(inputs, outputs, strict=True)])
+    )
 
 
 def hybrid_of(
-    port: TwoPort, frequencies: Array, motion: float = 0.01, force: float = 1.0, dt: float = 1e-3, settle: float = 5.0
+    port: TwoPort,
+    frequencies: Array,
+    motion: float = 0.01,
+    force: float = 1.0,
+    dt: float = 1e-3,
+    settle: float = 5.0,
 ) -> HybridMatrix:
     """The matrix of a two-port that can be asked: once moved with F_e = 0, once pushed with x_h = 0.
 
@@ -148,7 +166,9 @@ def hybrid_of(
     frequencies = np.asarray(frequencies, dtype=float)
     seconds = settle + 2.0 / frequencies.min()
     times = dt * np.arange(round(seconds / dt))
-    shape = multisine(frequencies, 1.0 / len(frequencies), times) * np.minimum(times / (0.5 * settle), 1.0)
+    shape = multisine(frequencies, 1.0 / len(frequencies), times) * np.minimum(
+        times / (0.5 * settle), 1.0
+    )
     still = np.zeros(len(times))
     experiments = []
     for position, pushed in ((motion * shape, still), (still, force * shape)):
@@ -176,5 +196,7 @@ def _solve(inputs: Array, outputs: Array) -> Array:
     """H with outputs = H inputs in the least-squares sense, columns being experiments."""
     size = np.linalg.norm(inputs, axis=1, keepdims=True)
     if not size.all() or np.linalg.cond(inputs / size) > WORST_CONDITION:
-        raise BadValue("the experiments are too much alike to tell the matrix: change the environment, or push there")
+        raise BadValue(
+            "the experiments are too much alike to tell the matrix: change the environment, or push there"
+        )
     return np.linalg.lstsq((inputs / size).T, outputs.T, rcond=None)[0].T / size.T

@@ -9,15 +9,16 @@ import typer
 from farhand.report.output import JsonPath, check_file, counting, stdout, write_json
 
 Name = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help="One benchmark, such as tick/dual-arm; all by default.")
+    str | None,
+    typer.Argument(metavar="[NAME]", help="One benchmark, such as tick/dual-arm; all by default."),
 ]
 
 
 def bench(name: Name = None, json: JsonPath = None) -> None:
     """Measure how fast this machine runs Farhand.
 
-    Each value stands beside its floor, the cost of the bare library calls that it needs, and beside other software
-    that does the same, all measured in the same run.
+    Each value stands beside its floor, the cost of the bare library calls that it needs, and beside
+    other software that does the same, all measured in the same run.
 
     Example: [bold]farhand bench tick/dual-arm --json bench.json[/bold]
     """
@@ -38,7 +39,10 @@ def _table(results: list[dict[str, Any]]) -> object:
     for header in ("benchmark", "value", "floor", "× floor", "peers"):
         table.add_column(header, justify="left" if header in ("benchmark", "peers") else "right")
     for row in results:
-        peers = ", ".join(f"{peer} {_number(value)}{_share(row, peer)}" for peer, value in (row["peers"] or {}).items())
+        peers = ", ".join(
+            f"{peer} {_number(value)}{_share(row, peer)}"
+            for peer, value in (row["peers"] or {}).items()
+        )
         floor, ratio = _number(row["floor"]), _number(row["ratio_to_floor"])
         value = f"{_number(row['value'])} {row['unit']}{_share(row, 'farhand')}"
         table.add_row(row["name"], value, floor, ratio, peers)

@@ -11,18 +11,37 @@ import typer
 from farhand.cli.run import Settings
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.loop.interrupts import ending_workers
-from farhand.report.output import JsonPath, ReportFolder, Seed, check_file, check_folder, counting, stdout, write_json
+from farhand.report.output import (
+    JsonPath,
+    ReportFolder,
+    Seed,
+    check_file,
+    check_folder,
+    counting,
+    stdout,
+    write_json,
+)
 from farhand.running.run import setting_of
 
 if TYPE_CHECKING:
     import matplotlib.figure
 
-RigName = Annotated[str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")]
-Laws = Annotated[str, typer.Option(metavar="all|A,B,…", help="Which laws; all that the rig can run by default.")]
-Delays = Annotated[str, typer.Option("--delay", metavar="MS,…", help="Round-trip delays in milliseconds.")]
+RigName = Annotated[
+    str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")
+]
+Laws = Annotated[
+    str, typer.Option(metavar="all|A,B,…", help="Which laws; all that the rig can run by default.")
+]
+Delays = Annotated[
+    str, typer.Option("--delay", metavar="MS,…", help="Round-trip delays in milliseconds.")
+]
 Pictures = Annotated[
     Path | None,
-    typer.Option("--pictures", metavar="DIR", help="Write the plots as laws-impedance.svg and laws-delay.svg."),
+    typer.Option(
+        "--pictures",
+        metavar="DIR",
+        help="Write the plots as laws-impedance.svg and laws-delay.svg.",
+    ),
 ]
 Layer = Annotated[str, typer.Option(metavar="NAME", help="Passivity layer around the laws.")]
 
@@ -57,16 +76,20 @@ def compare(
 ) -> int:
     """Run free motion, soft and hard contact under several laws and delays, shake the leader, and show one table.
 
-    Felt inertia is the handle's inertia at 1 to 3 Hz minus the leader's own. A law that a rig cannot run is listed with
-    the reason, as is one that has no parameter that --set sets. The hard wall is the rig's own or that of
-    --set wall.stiffness; the soft one is always 500 N/m.
+    Felt inertia is the handle's inertia at 1 to 3 Hz minus the leader's own. A law that a rig
+    cannot run is listed with the reason, as is one that has no parameter that --set sets. The hard
+    wall is the rig's own or that of --set wall.stiffness; the soft one is always 500 N/m.
 
     Example: [bold]farhand compare dual-arm --laws all --delay 0,20,100 --report report[/bold]
     """
     check_file(json)
     check_folder(report)
     check_folder(pictures)
-    chosen, delays, changed = _laws(laws), _delays(delay), tuple(setting_of(text) for text in settings or ())
+    chosen, delays, changed = (
+        _laws(laws),
+        _delays(delay),
+        tuple(setting_of(text) for text in settings or ()),
+    )
     from farhand.link.layers import make_layer
     from farhand.rigs.rig import rig_names, scenarios_of
     from farhand.running import comparison
@@ -74,7 +97,9 @@ def compare(
     make_layer(layer)
     if "wall" not in scenarios_of(rig):  # an unknown rig is refused here
         fit = ", ".join(name for name in rig_names() if "wall" in scenarios_of(name))
-        raise Mismatch(f"{rig} has no wall, and laws are compared by pressing on one; those that have: {fit}")
+        raise Mismatch(
+            f"{rig} has no wall, and laws are compared by pressing on one; those that have: {fit}"
+        )
     cases = [comparison.Case(rig, law, ms, layer, seed, changed) for law in chosen for ms in delays]
     if changed:
         comparison.check([case for case in cases if case.delay == delays[0]])
@@ -141,7 +166,11 @@ def _show(rows: list[dict[str, Any]]) -> None:
         table.add_column(f"{heading}\n[dim]{unit}[/]", justify="right", no_wrap=True)
     for row in rows:
         if "metrics" in row:
-            table.add_row(row["law"], f"{row['delay']:g}", *(_cell(row, name, factor) for name, *_, factor in COLUMNS))
+            table.add_row(
+                row["law"],
+                f"{row['delay']:g}",
+                *(_cell(row, name, factor) for name, *_, factor in COLUMNS),
+            )
     console = stdout()
     console.print(table)
     console.print(LEGEND, style="dim")
@@ -150,7 +179,11 @@ def _show(rows: list[dict[str, Any]]) -> None:
         console.print(f"{law}: {reason}", style="dim", soft_wrap=True)
     for row in rows:
         if "metrics" in row and row["metrics"]["trips"]["value"]:
-            console.print(f"{row['law']} at {row['delay']:g} ms stopped by a trip", style="red", soft_wrap=True)
+            console.print(
+                f"{row['law']} at {row['delay']:g} ms stopped by a trip",
+                style="red",
+                soft_wrap=True,
+            )
 
 
 def _cell(row: dict[str, Any], name: str, factor: float) -> str:
@@ -162,18 +195,29 @@ def number(value: float) -> str:
     """Three digits where they matter, in no more than six characters."""
     if abs(value) < 5e-4:
         return "0"
-    return f"{value:.0f}" if abs(value) >= 100.0 else f"{value:.3f}"[:5] if value > 0.0 else f"{value:.3f}"[:6]
+    return (
+        f"{value:.0f}"
+        if abs(value) >= 100.0
+        else f"{value:.3f}"[:5]
+        if value > 0.0
+        else f"{value:.3f}"[:6]
+    )
 
 
 def _report(rig: str, rows: list[dict[str, Any]], folder: Path) -> Path:
-    from farhand.report.page import Page
+    from farhand.report.page import ReportPage
 
     done = [row for row in rows if "metrics" in row]
     words = "The same hand, the same walls, the same delays; only the law differs."
     changed = ", ".join(f"{path} = {value}" for path, value in rows[0].get("settings", {}).items())
-    page = Page(f"Laws on {rig}, side by side", f"{words} Set: {changed}." if changed else words)
+    page = ReportPage(
+        f"Laws on {rig}, side by side", f"{words} Set: {changed}." if changed else words
+    )
     headings = ("law", "delay [ms]", *(f"{heading} [{unit}]" for _, heading, unit, _ in COLUMNS))
-    cells = [(r["law"], r["delay"], *(_value(r, name, factor) for name, *_, factor in COLUMNS)) for r in done]
+    cells = [
+        (r["law"], r["delay"], *(_value(r, name, factor) for name, *_, factor in COLUMNS))
+        for r in done
+    ]
     page.table(headings, cells, LEGEND)
     if done:
         page.figure(_impedances(done), "What the hand feels against frequency, by law")
@@ -197,9 +241,18 @@ def _impedances(rows: list[dict[str, Any]]) -> matplotlib.figure.Figure:
     figure = Figure(figsize=(10, 4), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     smallest = min(row["delay"] for row in rows)
-    for axis, kind, title in ((axes[0], "free", "free motion"), (axes[1], "soft", "against 500 N/m")):
+    for axis, kind, title in (
+        (axes[0], "free", "free motion"),
+        (axes[1], "soft", "against 500 N/m"),
+    ):
         for row in (row for row in rows if row["delay"] == smallest):
-            axis.loglog(row["impedance"]["frequency"], row["impedance"][kind], marker="o", ms=3, label=row["law"])
+            axis.loglog(
+                row["impedance"]["frequency"],
+                row["impedance"][kind],
+                marker="o",
+                ms=3,
+                label=row["law"],
+            )
         axis.set(xlabel="frequency [Hz]", title=f"{title}, {smallest:g} ms")
         axis.grid(True, which="both", alpha=0.3)
     axes[1].axhline(500.0, color="0.4", lw=1, ls="--")
@@ -221,7 +274,9 @@ def _bars(rows: list[dict[str, Any]]) -> matplotlib.figure.Figure:
     for axis, (name, factor, label) in zip(axes, names, strict=True):
         for law in dict.fromkeys(row["law"] for row in rows):
             mine = [row for row in rows if row["law"] == law]
-            values = [nan if (value := _value(row, name, factor)) is None else value for row in mine]
+            values = [
+                nan if (value := _value(row, name, factor)) is None else value for row in mine
+            ]
             axis.plot([row["delay"] for row in mine], values, "o-", label=law)
         axis.set(xlabel="round-trip delay [ms]", ylabel=label)
         axis.grid(True, alpha=0.3)

@@ -17,18 +17,25 @@ KINDS = (".png", ".svg", ".pdf")
 BARS = 8  # of the picture per factor of ten
 STYLES = {"ok": "green", "marginal": "yellow", "no": "red"}
 
-Seconds = Annotated[float, typer.Option("--seconds", metavar="S", help="How long the loop is measured.")]
-Core = Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="Keep the loop on this core.")]
+Seconds = Annotated[
+    float, typer.Option("--seconds", metavar="S", help="How long the loop is measured.")
+]
+Core = Annotated[
+    int | None, typer.Option("--core", metavar="N", min=0, help="Keep the loop on this core.")
+]
 Picture = Annotated[
-    Path | None, typer.Option("--picture", metavar="F.png", help="Draw the histogram; PNG, SVG or PDF.")
+    Path | None,
+    typer.Option("--picture", metavar="F.png", help="Draw the histogram; PNG, SVG or PDF."),
 ]
 
 
-def doctor(seconds: Seconds = 10.0, core: Core = None, picture: Picture = None, json: JsonPath = None) -> None:
+def doctor(
+    seconds: Seconds = 10.0, core: Core = None, picture: Picture = None, json: JsonPath = None
+) -> None:
     """Examine this machine: clock, scheduler, cores, and how late the ticks of a loop begin.
 
-    An empty loop runs at 1 kHz. A rate is ok if 99.9 % of the ticks begin within a tenth of its period, marginal if
-    99 % do and 99.9 % within a whole one.
+    An empty loop runs at 1 kHz. A rate is ok if 99.9 % of the ticks begin within a tenth of its
+    period, marginal if 99 % do and 99.9 % within a whole one.
 
     Example: [bold]farhand doctor --picture jitter.png --json doctor.json[/bold]
     """
@@ -76,21 +83,39 @@ def _show(result: dict[str, Any]) -> None:
 def _facts(result: dict[str, Any]) -> list[tuple[str, str]]:
     """What was found, as (topic, words)."""
     machine, late = result["machine"], result["lateness"]
-    clock, kernel, cores, limits = (machine[name] for name in ("clock", "kernel", "cores", "limits"))
+    clock, kernel, cores, limits = (
+        machine[name] for name in ("clock", "kernel", "cores", "limits")
+    )
     step = "unknown" if clock["step"] is None else f"{1e9 * clock['step']:.0f} ns"
     usable, isolated = len(cores["usable"]), f"isolated: {cores['isolated'] or 'none'}"
     guest = ", a virtual machine" if kernel["virtual_machine"] else ""
     had = [f"{g['name']} {g['what']}" for g in result["privileges"] if g["had"]]
-    memory = limits["memory_lock"] if isinstance(limits["memory_lock"], str) else f"{limits['memory_lock'] / 1e6:g} MB"
+    memory = (
+        limits["memory_lock"]
+        if isinstance(limits["memory_lock"], str)
+        else f"{limits['memory_lock'] / 1e6:g} MB"
+    )
     micro = {name: f"{1e6 * value:.1f}" for name, value in late.items()}
     words = f"median {micro['p50']} µs, p99 {micro['p99']} µs, p99.9 {micro['p999']} µs, at most {micro['max']} µs"
     return [
-        ("clock", f"{clock['source'] or 'unknown'}, resolution {1e9 * clock['resolution']:g} ns, steps of {step}"),
-        ("kernel", f"{kernel['release']}, {kernel['hz'] or '?'} Hz, {kernel['preemption'] or 'no PREEMPT'}{guest}"),
-        ("cores", f"{usable} of {cores['count']} usable, {isolated}, governor {cores['governor'] or '–'}"),
+        (
+            "clock",
+            f"{clock['source'] or 'unknown'}, resolution {1e9 * clock['resolution']:g} ns, steps of {step}",
+        ),
+        (
+            "kernel",
+            f"{kernel['release']}, {kernel['hz'] or '?'} Hz, {kernel['preemption'] or 'no PREEMPT'}{guest}",
+        ),
+        (
+            "cores",
+            f"{usable} of {cores['count']} usable, {isolated}, governor {cores['governor'] or '–'}",
+        ),
         ("limits", f"memory lock {memory}, real-time priority {limits['priority']}"),
         ("granted", ", ".join(had) or "nothing"),
-        ("lateness", f"{words} over {result['ticks']:,} ticks at {result['rate']:g} Hz, {result['overruns']} overruns"),
+        (
+            "lateness",
+            f"{words} over {result['ticks']:,} ticks at {result['rate']:g} Hz, {result['overruns']} overruns",
+        ),
     ]
 
 
@@ -104,7 +129,12 @@ def draw(result: dict[str, Any]) -> Figure:
     starts, _, counts = (np.array(column) for column in zip(*result["histogram"], strict=True))
     edges = np.logspace(-2, 5, 7 * BARS + 1)  # [µs]; what is below the first counts as the first
     axes.hist(
-        np.maximum(1e6 * starts, edges[0]), edges.tolist(), weights=counts, color="#1f6fb4", edgecolor="white", lw=0.4
+        np.maximum(1e6 * starts, edges[0]),
+        edges.tolist(),
+        weights=counts,
+        color="#1f6fb4",
+        edgecolor="white",
+        lw=0.4,
     )
     for rate, word in result["verdicts"].items():
         allowed = 1e5 / float(rate)  # [µs], a tenth of the period
@@ -120,8 +150,16 @@ def draw(result: dict[str, Any]) -> Figure:
             va="top",
             fontsize=8,
         )
-    axes.set(xscale="log", yscale="log", xlabel="ticks began so late [µs]", ylabel="ticks", ylim=(0.8, None))
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="ticks began so late [µs]",
+        ylabel="ticks",
+        ylim=(0.8, None),
+    )
     axes.set_xlim(edges[0], max(1e3, 2e6 * result["lateness"]["max"]))
     p999 = 1e6 * result["lateness"]["p999"]
-    axes.set_title(f"{result['ticks']:,} ticks at {result['rate']:g} Hz, {result['scheduler']}: p99.9 {p999:.1f} µs")
+    axes.set_title(
+        f"{result['ticks']:,} ticks at {result['rate']:g} Hz, {result['scheduler']}: p99.9 {p999:.1f} µs"
+    )
     return figure

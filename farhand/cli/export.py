@@ -10,12 +10,15 @@ import typer
 from farhand.cli.info import RecordingPath, note_if_broken
 from farhand.report.output import check_folder, stdout, within
 
-Format = Annotated[Literal["lerobot", "parquet", "csv", "rerun"], typer.Option("--format", help="What to write.")]
+Format = Annotated[
+    Literal["lerobot", "parquet", "csv", "rerun"], typer.Option("--format", help="What to write.")
+]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")]
 Fps = Annotated[int, typer.Option("--fps", metavar="N", help="lerobot: frames per second.")]
 Task = Annotated[str, typer.Option("--task", metavar="WORDS", help="lerobot: what was done.")]
 Episodes = Annotated[
-    Literal["engaged", "whole"], typer.Option("--episodes", help="lerobot: one per engagement, or the whole.")
+    Literal["engaged", "whole"],
+    typer.Option("--episodes", help="lerobot: one per engagement, or the whole."),
 ]
 
 

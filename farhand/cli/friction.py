@@ -32,24 +32,36 @@ friction = typer.Typer(
     rich_markup_mode="rich",
 )
 
-Data = Annotated[Path, typer.Argument(metavar="DATA.csv", help="Log of the joint: t,position,velocity,torque.")]
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA.csv", help="Log of the joint: t,position,velocity,torque.")
+]
 
 
 @friction.command("fit")
 def fit(
     data: Data,
-    out: Annotated[Path, typer.Option("--out", metavar="F.json", help="Where the fitted model goes.")],
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="See farhand list, or auto.")] = "kfm",
+    out: Annotated[
+        Path, typer.Option("--out", metavar="F.json", help="Where the fitted model goes.")
+    ],
+    model: Annotated[
+        str, typer.Option("--model", metavar="NAME", help="See farhand list, or auto.")
+    ] = "kfm",
     inertia: Annotated[
-        float | None, typer.Option("--inertia", metavar="J", help="Inertia at the joint, kg·m²; default: find it.")
+        float | None,
+        typer.Option(
+            "--inertia", metavar="J", help="Inertia at the joint, kg·m²; default: find it."
+        ),
     ] = None,
-    gravity: Annotated[bool, typer.Option("--gravity", help="Also find a torque that goes with the position.")] = False,
+    gravity: Annotated[
+        bool, typer.Option("--gravity", help="Also find a torque that goes with the position.")
+    ] = False,
     json: JsonPath = None,
     report: ReportFolder = None,
 ) -> None:
     """Fit a friction model to a log of any motion, with 95 % intervals and the error on a stretch kept aside.
 
-    Example: [bold]farhand friction fit log.csv --model lugre --out friction.json --report report[/bold]
+    Example: [bold]farhand friction fit log.csv --model lugre --out friction.json --report
+    report[/bold]
     """
     check_files(out, json, read=[data])
     check_folder(report)
@@ -77,7 +89,9 @@ def fit(
 
 @friction.command("plot")
 def plot(
-    source: Annotated[Path, typer.Argument(metavar="F.json|DATA.csv", help="A fitted model or a log.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="F.json|DATA.csv", help="A fitted model or a log.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="PNG", help="Where the picture goes.")],
 ) -> None:
     """Draw a fitted model's curve, or a log over time and torque over velocity.
@@ -104,23 +118,42 @@ def plot(
 
 @friction.command("protocol")
 def protocol(
-    out: Annotated[Path, typer.Option("--out", metavar="PROTOCOL.csv", help="Where the set points go.")],
-    speed: Annotated[float | None, typer.Option("--speed", metavar="V", help="Highest speed, rad/s.")] = None,
-    torque: Annotated[float | None, typer.Option("--torque", metavar="T", help="Highest torque of ramps, N·m.")] = None,
-    travel: Annotated[
-        float | None, typer.Option("--travel", metavar="A", help="How far the joint may turn, rad; default: for ever.")
+    out: Annotated[
+        Path, typer.Option("--out", metavar="PROTOCOL.csv", help="Where the set points go.")
+    ],
+    speed: Annotated[
+        float | None, typer.Option("--speed", metavar="V", help="Highest speed, rad/s.")
     ] = None,
-    robot: Annotated[str, typer.Option("--robot", metavar="NAME", help="Take the limits of this robot's joint.")] = "",
-    joint: Annotated[int, typer.Option("--joint", metavar="N", help="Which joint of it, from 1.")] = 1,
-    minutes: Annotated[float, typer.Option("--minutes", metavar="M", help="How long it may take.")] = 30.0,
+    torque: Annotated[
+        float | None, typer.Option("--torque", metavar="T", help="Highest torque of ramps, N·m.")
+    ] = None,
+    travel: Annotated[
+        float | None,
+        typer.Option(
+            "--travel", metavar="A", help="How far the joint may turn, rad; default: for ever."
+        ),
+    ] = None,
+    robot: Annotated[
+        str, typer.Option("--robot", metavar="NAME", help="Take the limits of this robot's joint.")
+    ] = "",
+    joint: Annotated[
+        int, typer.Option("--joint", metavar="N", help="Which joint of it, from 1.")
+    ] = 1,
+    minutes: Annotated[
+        float, typer.Option("--minutes", metavar="M", help="How long it may take.")
+    ] = 30.0,
     simulate: Annotated[
-        Path | None, typer.Option("--simulate", metavar="DATA.csv", help="Also write the log of a simulated joint.")
+        Path | None,
+        typer.Option(
+            "--simulate", metavar="DATA.csv", help="Also write the log of a simulated joint."
+        ),
     ] = None,
     seed: Seed = 0,
 ) -> None:
     """Write what motion to run on a joint: steady speeds, sweep, break-away ramps and loops, with instructions.
 
-    Columns are t (s), mode, setpoint (rad/s or N·m), phase and instruction; set points change linearly between rows.
+    Columns are t (s), mode, setpoint (rad/s or N·m), phase and instruction; set points change
+    linearly between rows.
 
     Example: [bold]farhand friction protocol --robot ur5e --joint 6 --out protocol.csv[/bold]
     """
@@ -133,7 +166,9 @@ def protocol(
     phases = part.protocol(speed, torque, travel, minutes)
     table = list(part.rows(phases))
     names = ("t", "mode", "setpoint", "phase", "instruction")
-    columns: dict[str, list[Any]] = dict(zip(names, map(list, zip(*table, strict=True)), strict=True))
+    columns: dict[str, list[Any]] = dict(
+        zip(names, map(list, zip(*table, strict=True)), strict=True)
+    )
     for name, digits in (("t", 4), ("setpoint", 6)):
         columns[name] = [f"{value:.{digits}f}" for value in columns[name]]
     log = _simulated(phases, speed, torque, seed) if simulate is not None else None

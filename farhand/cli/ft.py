@@ -31,7 +31,7 @@ from farhand.report.output import (
 if TYPE_CHECKING:
     from farhand.sensing.compensation import Compensated
     from farhand.sensing.readings import Readings
-    from farhand.sensing.tool import Tool
+    from farhand.sensing.tool import ToolCalibration
 
 ft = typer.Typer(
     help="Your own force/torque sensor: calibrate it, compensate a recording, report on it.\n\n"
@@ -43,35 +43,58 @@ ft = typer.Typer(
 
 
 Raw = Annotated[Path, typer.Argument(metavar="RAW.csv", help="Recording of the sensor.")]
-ToolFile = Annotated[Path, typer.Option("--tool", metavar="TOOL.json", help="Calibration from farhand ft calibrate.")]
-ToolId = Annotated[str, typer.Option("--tool-id", metavar="NAME", help="Name of the tool; another one is refused.")]
-SensorId = Annotated[str, typer.Option("--sensor-id", metavar="NAME", help="Name of the sensor, likewise.")]
+ToolFile = Annotated[
+    Path, typer.Option("--tool", metavar="TOOL.json", help="Calibration from farhand ft calibrate.")
+]
+ToolId = Annotated[
+    str, typer.Option("--tool-id", metavar="NAME", help="Name of the tool; another one is refused.")
+]
+SensorId = Annotated[
+    str, typer.Option("--sensor-id", metavar="NAME", help="Name of the sensor, likewise.")
+]
 Drift = Annotated[
     str,
-    typer.Option("--drift", metavar="track|none", help="Follow a wandering zero while nothing touches the tool."),
+    typer.Option(
+        "--drift",
+        metavar="track|none",
+        help="Follow a wandering zero while nothing touches the tool.",
+    ),
 ]
 
 
 @ft.command("calibrate")
 def calibrate(
     raw: Raw,
-    out: Annotated[Path, typer.Option("--out", metavar="TOOL.json", help="Where the calibration goes.")],
-    tool_id: Annotated[str, typer.Option("--tool-id", metavar="NAME", help="Kept with the result.")] = "",
-    sensor_id: Annotated[str, typer.Option("--sensor-id", metavar="NAME", help="Kept with the result.")] = "",
+    out: Annotated[
+        Path, typer.Option("--out", metavar="TOOL.json", help="Where the calibration goes.")
+    ],
+    tool_id: Annotated[
+        str, typer.Option("--tool-id", metavar="NAME", help="Kept with the result.")
+    ] = "",
+    sensor_id: Annotated[
+        str, typer.Option("--sensor-id", metavar="NAME", help="Kept with the result.")
+    ] = "",
     gravity: Annotated[float, typer.Option("--gravity", metavar="G", help="Gravity, m/s².")] = 9.81,
-    yaw: Annotated[bool, typer.Option("--yaw", help="Also find the turn of the sensor about its z axis.")] = False,
+    yaw: Annotated[
+        bool, typer.Option("--yaw", help="Also find the turn of the sensor about its z axis.")
+    ] = False,
     thermal: Annotated[
-        bool | None, typer.Option("--thermal/--no-thermal", help="Fit the bias over temp; default: if it varies.")
+        bool | None,
+        typer.Option(
+            "--thermal/--no-thermal", help="Fit the bias over temp; default: if it varies."
+        ),
     ] = None,
     weighting: Annotated[
-        str, typer.Option("--weighting", metavar="auto|pose|sample", help="How much each pose counts.")
+        str,
+        typer.Option("--weighting", metavar="auto|pose|sample", help="How much each pose counts."),
     ] = "auto",
     json: JsonPath = None,
     report: ReportFolder = None,
 ) -> None:
     """Find bias, mass and centre of mass from readings at rest in different orientations, nothing touching the tool.
 
-    Example: [bold]farhand ft calibrate raw.csv --out tool.json --tool-id gripper --report report[/bold]
+    Example: [bold]farhand ft calibrate raw.csv --out tool.json --tool-id gripper --report
+    report[/bold]
     """
     check_files(out, json, read=[raw])
     check_folder(report)
@@ -99,14 +122,18 @@ def calibrate(
     if report is not None:
         from farhand.report.ft import calibration_page
 
-        stdout().print(f"report: {calibration_page(found, readings, raw.name).save(report)}", soft_wrap=True)
+        stdout().print(
+            f"report: {calibration_page(found, readings, raw.name).save(report)}", soft_wrap=True
+        )
 
 
 @ft.command("compensate")
 def compensate(
     raw: Raw,
     tool: ToolFile,
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.csv", help="Where the compensated recording goes.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="OUT.csv", help="Where the compensated recording goes.")
+    ],
     drift: Drift = "track",
     tool_id: ToolId = "",
     sensor_id: SensorId = "",
@@ -146,7 +173,9 @@ def report_on(
     _finish(readings, known, clean, raw, json, report)
 
 
-def _compensated(raw: Path, tool: Path, drift: str, tool_id: str, sensor_id: str) -> tuple[Readings, Tool, Compensated]:
+def _compensated(
+    raw: Path, tool: Path, drift: str, tool_id: str, sensor_id: str
+) -> tuple[Readings, ToolCalibration, Compensated]:
     from farhand.sensing.compensation import compensate as take_off
     from farhand.sensing.readings import read_readings
     from farhand.sensing.tool import load_tool
@@ -162,7 +191,12 @@ def _compensated(raw: Path, tool: Path, drift: str, tool_id: str, sensor_id: str
 
 
 def _finish(
-    readings: Readings, tool: Tool, clean: Compensated, raw: Path, json: Path | None, report: Path | None
+    readings: Readings,
+    tool: ToolCalibration,
+    clean: Compensated,
+    raw: Path,
+    json: Path | None,
+    report: Path | None,
 ) -> None:
     """What compensate and report have in common once the work is done."""
     result = compensation_json(readings, tool, clean)

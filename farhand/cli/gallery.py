@@ -10,14 +10,17 @@ import typer
 
 from farhand.report.output import Bar, JsonPath, check_file, check_folder, stdout, write_json
 
-Rigs = Annotated[list[str] | None, typer.Argument(metavar="[RIG…]", help="Which rigs; all by default.")]
+Rigs = Annotated[
+    list[str] | None, typer.Argument(metavar="[RIG…]", help="Which rigs; all by default.")
+]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the pictures go.")]
 
 
 def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = None) -> int:
     """Take pictures of every rig: RIG.png, RIG-phone.png, RIG.gif; and of the console.
 
-    Needs Chromium and playwright. A rig runs in virtual time; the page shows its recording at fixed times.
+    Needs Chromium and playwright. A rig runs in virtual time; the page shows its recording at fixed
+    times.
 
     Example: [bold]farhand gallery dual-arm --out docs/images[/bold]
     """

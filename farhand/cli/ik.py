@@ -32,26 +32,48 @@ FARTHEST = 1e6
 """Largest coordinate of a pose, [m]."""
 
 RobotName = Annotated[
-    str, typer.Argument(metavar="ROBOT", help="One of farhand list, or the path of an MJCF or URDF file.")
+    str,
+    typer.Argument(
+        metavar="ROBOT", help="One of farhand list, or the path of an MJCF or URDF file."
+    ),
 ]
-Poses = Annotated[Path, typer.Argument(metavar="POSES.csv", help="Columns x,y,z,qx,qy,qz,qw: the tool in the base.")]
+Poses = Annotated[
+    Path,
+    typer.Argument(metavar="POSES.csv", help="Columns x,y,z,qx,qy,qz,qw: the tool in the base."),
+]
 Out = Annotated[Path, typer.Option("--out", metavar="Q.csv", help="Where the joints go.")]
 SolverName = Annotated[
-    str, typer.Option("--solver", metavar="NAME", help="combined (recommended), or a published one: levenberg, newton.")
+    str,
+    typer.Option(
+        "--solver",
+        metavar="NAME",
+        help="combined (recommended), or a published one: levenberg, newton.",
+    ),
 ]
 Variant = Annotated[
     str | None,
-    typer.Option("--variant", metavar="NAME", help="Parameter set of the robot, such as ur of ur5e; see farhand list."),
+    typer.Option(
+        "--variant",
+        metavar="NAME",
+        help="Parameter set of the robot, such as ur of ur5e; see farhand list.",
+    ),
 ]
-AsPath = Annotated[bool, typer.Option("--path", help="The poses are one path: start each where the last one ended.")]
+AsPath = Annotated[
+    bool,
+    typer.Option("--path", help="The poses are one path: start each where the last one ended."),
+]
 
 
 PositionOnly = Annotated[
-    bool, typer.Option("--position-only", help="Only x,y,z count, as for an arm that cannot choose how its tool turns.")
+    bool,
+    typer.Option(
+        "--position-only",
+        help="Only x,y,z count, as for an arm that cannot choose how its tool turns.",
+    ),
 ]
 
 
-class Solves(Protocol):
+class BatchSolver(Protocol):
     """What all solvers have in common."""
 
     def solve(self, pose: Pose, q_start: Any) -> Solution:
@@ -71,8 +93,9 @@ def ik(
 ) -> None:
     """Find joints for every pose of the tool in a file.
 
-    The result has one line per pose: q1 … qn (rad or m), status, position_error (m), rotation_error (rad), iterations
-    and time_us. Only joints with the status solved meet their pose inside the limits; the others are the closest found.
+    The result has one line per pose: q1 … qn (rad or m), status, position_error (m), rotation_error
+    (rad), iterations and time_us. Only joints with the status solved meet their pose inside the
+    limits; the others are the closest found.
 
     With --position-only the file needs no qx,qy,qz,qw, and rotation_error is empty.
 
@@ -82,14 +105,18 @@ def ik(
     if solver not in SOLVERS:
         raise UnknownName("solver", solver, SOLVERS)
     if position_only and solver != "combined":
-        raise BadValue(f"--position-only needs --solver combined: the published {solver} solves whole poses")
+        raise BadValue(
+            f"--position-only needs --solver combined: the published {solver} solves whole poses"
+        )
     targets = read_positions(poses) if position_only else read_poses(poses)
     from farhand.robots import load_robot
 
     arm = load_robot(robot, variant)
     for line in arm.notes:
         note(line)
-    answers = _solve(_solver(arm, "position" if position_only else solver), arm, targets, follow=path)
+    answers = _solve(
+        _solver(arm, "position" if position_only else solver), arm, targets, follow=path
+    )
     from farhand.files import write_text
 
     write_text(out, _table(answers, len(arm.home)))
@@ -99,7 +126,9 @@ def ik(
     if far_out(targets, [one for one, _ in answers]):
         note("every pose is more than ten times farther away than the arm reaches: are x,y,z in m?")
     elif not (position_only or found["solved"]) and len(arm.home) < WHOLE:
-        note(f"{len(arm.home)} joints cannot choose how the tool is turned as well; --position-only leaves that open")
+        note(
+            f"{len(arm.home)} joints cannot choose how the tool is turned as well; --position-only leaves that open"
+        )
 
 
 def read_poses(path: Path) -> list[Pose]:
@@ -150,7 +179,9 @@ def read_positions(path: Path) -> list[Pose]:
 
 def _check_near(name: str, line: int, position: Any) -> None:
     if abs(position).max() > FARTHEST:
-        raise BadValue(f"{name} line {line}: x,y,z must be within {FARTHEST:g} m, not {position.tolist()}")
+        raise BadValue(
+            f"{name} line {line}: x,y,z must be within {FARTHEST:g} m, not {position.tolist()}"
+        )
 
 
 def far_out(poses: list[Pose], answers: list[Solution]) -> bool:
@@ -161,14 +192,21 @@ def far_out(poses: list[Pose], answers: list[Solution]) -> bool:
     return all(one.position_error > 0.9 * way > 0.0 for one, way in zip(answers, ways, strict=True))
 
 
-def _solver(robot: Robot, name: str) -> Solves:
+def _solver(robot: Robot, name: str) -> BatchSolver:
     from farhand.mapping.ik import Levenberg, Newton, PositionSolver, Solver
 
-    kinds: dict[str, Any] = {"combined": Solver, "position": PositionSolver, "levenberg": Levenberg, "newton": Newton}
+    kinds: dict[str, Any] = {
+        "combined": Solver,
+        "position": PositionSolver,
+        "levenberg": Levenberg,
+        "newton": Newton,
+    }
     return kinds[name](robot)
 
 
-def _solve(solver: Solves, robot: Robot, poses: list[Pose], follow: bool) -> list[tuple[Solution, float]]:
+def _solve(
+    solver: BatchSolver, robot: Robot, poses: list[Pose], follow: bool
+) -> list[tuple[Solution, float]]:
     """Solutions and their times, [µs]. Published solvers start every pose at zero joints, as published."""
     import numpy as np
 
@@ -176,7 +214,8 @@ def _solve(solver: Solves, robot: Robot, poses: list[Pose], follow: bool) -> lis
 
     published = not isinstance(solver, (Solver, PositionSolver))
     start = np.clip(0.0 * robot.home, robot.limits.lower, robot.limits.upper) if published else None
-    for pose in (poses[0], Pose(np.full(3, 100.0), np.eye(3))):  # load the compiled code, for poses in and out of reach
+    # load the compiled code, for poses in and out of reach
+    for pose in (poses[0], Pose(np.full(3, 100.0), np.eye(3))):
         solver.solve(pose, start)
     bar, answers = Bar("solving"), []
     try:
@@ -218,7 +257,9 @@ def summary(robot: str, solver: str, answers: list[tuple[Solution, float]]) -> d
         "statuses": dict(sorted(counts.items())),
         "solved": len(solved) / len(answers),
         "max_position_error": max((found.position_error for found in solved), default=0.0),
-        "max_rotation_error": None if turned_freely else max((found.rotation_error for found in solved), default=0.0),
+        "max_rotation_error": None
+        if turned_freely
+        else max((found.rotation_error for found in solved), default=0.0),
         "median_us": round(float(np.median(times)), 1),
         "p99_us": round(float(np.percentile(times, 99)), 1),
     }

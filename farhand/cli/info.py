@@ -12,7 +12,9 @@ from farhand.report.output import JsonPath, check_files, note, stdout, write_jso
 if TYPE_CHECKING:
     from farhand.recording.loader import Recording
 
-RecordingPath = Annotated[Path, typer.Argument(metavar="F.mcap", help="A recording, from farhand run --record.")]
+RecordingPath = Annotated[
+    Path, typer.Argument(metavar="F.mcap", help="A recording, from farhand run --record.")
+]
 MOST_EVENTS = 20
 
 
@@ -33,7 +35,9 @@ def info(recording: RecordingPath, json: JsonPath = None) -> None:
 def note_if_broken(recording: Recording) -> None:
     """Say that a recording is not all of its run, to whoever works with it."""
     if not recording.complete:
-        note(f"{recording.path} is {recording.metadata.get('ended', 'not finished')}; this is all there is")
+        note(
+            f"{recording.path} is {recording.metadata.get('ended', 'not finished')}; this is all there is"
+        )
 
 
 def show(found: dict[str, Any]) -> None:
@@ -41,8 +45,13 @@ def show(found: dict[str, Any]) -> None:
     from rich.text import Text
 
     console, said = stdout(), found["about"]
-    title = " · ".join(str(said[key]) for key in ("rig", "law", "scenario") if said[key] is not None) or "a recording"
-    console.print(Text(title, "bold"), Text(f"seed {said['seed']}, Farhand {said['version']}", "dim"))
+    title = (
+        " · ".join(str(said[key]) for key in ("rig", "law", "scenario") if said[key] is not None)
+        or "a recording"
+    )
+    console.print(
+        Text(title, "bold"), Text(f"seed {said['seed']}, Farhand {said['version']}", "dim")
+    )
     size, duration = found["bytes"] / 1e6, found["duration"]
     rate = f", {size / duration:.2f} MB/s" if duration else ""
     console.print(f"  {duration:.3f} s, {size:.2f} MB{rate}")
@@ -52,9 +61,13 @@ def show(found: dict[str, Any]) -> None:
     console.print(_streams(found))
     for signal, peak in found["peaks"].items():
         force = f"{peak['force']:.3g} N at {peak['time']:.3f} s"
-        console.print(f"  peak of {signal}: {force}, {peak['torque']:.3g} N·m at {peak['torque_time']:.3f} s")
+        console.print(
+            f"  peak of {signal}: {force}, {peak['torque']:.3g} N·m at {peak['torque_time']:.3f} s"
+        )
     for name, energy in found["energy"].items():
-        console.print(f"  energy into {name}: {energy['final']:.3g} J at the end, {energy['least']:.3g} J at the least")
+        console.print(
+            f"  energy into {name}: {energy['final']:.3g} J at the end, {energy['least']:.3g} J at the least"
+        )
     console.print(_signals(found))
     events = found["events"]
     for event in events[:MOST_EVENTS]:
@@ -69,7 +82,9 @@ def _streams(found: dict[str, Any]) -> object:
         rate = "–" if row["rate"] is None else f"{row['rate']:.6g} Hz"
         gap = f"{1e3 * row['longest_gap']:.3g} ms" if row["gaps"] else "–"
         oldest = f"{1e3 * row['oldest_sample']:.3g} ms"
-        table.add_row(name, str(row["records"]), rate, str(row["gaps"]), gap, str(row["lost"]), oldest)
+        table.add_row(
+            name, str(row["records"]), rate, str(row["gaps"]), gap, str(row["lost"]), oldest
+        )
     return table
 
 

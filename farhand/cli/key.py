@@ -9,13 +9,16 @@ import typer
 
 from farhand.report.output import stdout
 
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write it; never overwrites.")]
+Out = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="Where to write it; never overwrites.")
+]
 
 
 def key(out: Out) -> None:
     """Make a key for a leader and a follower on two machines, readable by you alone.
 
-    Whoever holds it can move the follower. Copy it to the other machine over a way you trust, such as scp.
+    Whoever holds it can move the follower. Copy it to the other machine over a way you trust, such
+    as scp.
 
     Example: [bold]farhand key --out link.key[/bold]
     """

@@ -15,14 +15,19 @@ if TYPE_CHECKING:
     from farhand.learning.skill import Skill
 
 Name = Annotated[
-    str, typer.Argument(metavar="SKILL", help="What to call it; dmp, promp or way-points also choose the method.")
+    str,
+    typer.Argument(
+        metavar="SKILL", help="What to call it; dmp, promp or way-points also choose the method."
+    ),
 ]
 Demonstrations = Annotated[
-    list[Path], typer.Argument(metavar="DEMOS…", help="Recordings with demonstrations, at least five in all.")
+    list[Path],
+    typer.Argument(metavar="DEMOS…", help="Recordings with demonstrations, at least five in all."),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="SKILL.npz", help="Where the skill goes.")]
 Method = Annotated[
-    str | None, typer.Option("--method", metavar="dmp|promp|way-points", help="How to learn; dmp by default.")
+    str | None,
+    typer.Option("--method", metavar="dmp|promp|way-points", help="How to learn; dmp by default."),
 ]
 WAY_POINTS = "way-points"
 Station = Annotated[str, typer.Option("--station", metavar="NAME", help="Whose tool was taught.")]
@@ -38,8 +43,8 @@ def learn(
 ) -> None:
     """Learn a skill from recordings: its movement, its forces and how they vary.
 
-    Demonstrations are what lies between demonstration.active=true and =false in a recording, or all of it. With the
-    method way-points only the place where each one ends is kept, in a text file.
+    Demonstrations are what lies between demonstration.active=true and =false in a recording, or all
+    of it. With the method way-points only the place where each one ends is kept, in a text file.
 
     Example: [bold]farhand learn wipe wipe-*.mcap --out wipe.npz[/bold]
     """
@@ -95,8 +100,12 @@ def summary(skill: Skill) -> dict[str, object]:
 
 def _show(skill: Skill, out: Path) -> None:
     facts, console = skill.facts, stdout()
-    console.print(f"{facts.name} ({facts.method}) from {facts.demonstrations} demonstrations of {facts.robot}")
-    console.print(f"takes {facts.duration:.2f} s; demonstrations stray {1e3 * facts.deviation:.1f} mm from their mean")
+    console.print(
+        f"{facts.name} ({facts.method}) from {facts.demonstrations} demonstrations of {facts.robot}"
+    )
+    console.print(
+        f"takes {facts.duration:.2f} s; demonstrations stray {1e3 * facts.deviation:.1f} mm from their mean"
+    )
     if facts.force_kind == "none":
         console.print("without a force: the skill is a movement alone")
     elif facts.contact_share:

@@ -30,7 +30,10 @@ def list_names(json: JsonPath = None) -> None:
 def _rigs() -> list[dict[str, Any]]:
     from farhand.rigs import rig_names, rig_title
 
-    return [{"name": name, "title": rig_title(name), "scenarios": _scenarios(name)} for name in rig_names()]
+    return [
+        {"name": name, "title": rig_title(name), "scenarios": _scenarios(name)}
+        for name in rig_names()
+    ]
 
 
 def _scenarios(rig: str) -> list[dict[str, Any]]:
@@ -42,14 +45,22 @@ def _robots() -> list[dict[str, Any]]:
     from farhand.robots import load_robot, robot_names
 
     robots = map(load_robot, robot_names())
-    return [{"name": r.name, "title": r.description, "variants": [v for v in r.variants if v]} for r in robots]
+    return [
+        {"name": r.name, "title": r.description, "variants": [v for v in r.variants if v]}
+        for r in robots
+    ]
 
 
 def _laws() -> list[dict[str, Any]]:
     from farhand.coupling import LAWS
 
     return [
-        {"name": name, "title": _headline(law), "needs": sorted(law.needs), "properties": sorted(law.properties)}
+        {
+            "name": name,
+            "title": _headline(law),
+            "needs": sorted(law.needs),
+            "properties": sorted(law.properties),
+        }
         for name, law in LAWS.items()
     ]
 
@@ -57,13 +68,19 @@ def _laws() -> list[dict[str, Any]]:
 def _layers() -> list[dict[str, Any]]:
     from farhand.link.layers import LAYERS
 
-    return [{"name": name, "title": _headline(layer), "needs": sorted(layer.needs)} for name, layer in LAYERS.items()]
+    return [
+        {"name": name, "title": _headline(layer), "needs": sorted(layer.needs)}
+        for name, layer in LAYERS.items()
+    ]
 
 
 def _friction() -> list[dict[str, Any]]:
     from farhand.friction import FRICTIONS
 
-    titles = {name: (model.__doc__ or "").strip().partition("\n")[0].rstrip(".") for name, model in FRICTIONS.items()}
+    titles = {
+        name: (model.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+        for name, model in FRICTIONS.items()
+    }
     return [{"name": name, "title": title} for name, title in titles.items()]
 
 

@@ -43,7 +43,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C in a command that does not end in order then."""
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The subcommands; an unknown one is answered with those there are."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -56,7 +56,7 @@ class Commands(TyperGroup):
 
 app = typer.Typer(
     name="farhand",
-    cls=Commands,
+    cls=CommandGroup,
     help="Bilateral teleoperation: a leader moves, a follower does the same, and touch comes back.\n\n"
     "Start with [bold]farhand run dual-arm[/bold] and open the address it prints.",
     rich_markup_mode="rich",
@@ -99,7 +99,9 @@ def _print_version(wanted: bool) -> None:
 def _common(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None: ...
 
@@ -107,14 +109,16 @@ def _common(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    Bad input ends with one line on stderr and code 2. Only an error of Farhand's own shows a traceback (code 1).
+    Bad input ends with one line on stderr and code 2. Only an error of Farhand's own shows a
+    traceback (code 1).
 
     Args:
         arguments: the words after ``farhand``; those of this process by default.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without µ gets a question mark, not a traceback
+            # a terminal without µ gets a question mark, not a traceback
+            stream.reconfigure(errors="replace")
     if arguments is None:  # a process of its own: guards judge numbers that are none, in words
         warnings.simplefilter("ignore", RuntimeWarning)
     try:

@@ -17,19 +17,36 @@ from farhand.running.run import LONGEST, SHORTEST, check_run_files, setting_of
 if TYPE_CHECKING:
     from farhand.learning.skill import Skill
     from farhand.rigs import Rig
-    from farhand.running.performing import Outcome
-    from farhand.running.run import Outcome as Driven
+    from farhand.running.performing import PerformanceOutcome
+    from farhand.running.run import RunOutcome
 
 SkillPath = Annotated[
-    Path, typer.Argument(metavar="SKILL.npz", help="A skill, or way-points (.txt), from farhand learn.")
+    Path,
+    typer.Argument(metavar="SKILL.npz", help="A skill, or way-points (.txt), from farhand learn."),
 ]
-Shift = Annotated[float, typer.Option("--shift", metavar="M", help="The wall stands so much further away, in m.")]
-Tilt = Annotated[float, typer.Option("--tilt", metavar="DEG", help="It is turned so much about the vertical, in °.")]
-Goal = Annotated[str | None, typer.Option("--goal", metavar="X,Y,Z", help="Another goal of the tool, in m.")]
-Via = Annotated[list[str] | None, typer.Option("--via", metavar="PHASE,X,Y,Z", help="Pass here at this phase, 0 to 1.")]
-PositionOnly = Annotated[bool, typer.Option("--position-only", help="Leave the learnt force aside.")]
-Compare = Annotated[bool, typer.Option("--compare", help="Perform twice, with the force and without it.")]
-Seconds = Annotated[float | None, typer.Option(metavar="S", help="How long; by default what the skill takes.")]
+Shift = Annotated[
+    float, typer.Option("--shift", metavar="M", help="The wall stands so much further away, in m.")
+]
+Tilt = Annotated[
+    float,
+    typer.Option("--tilt", metavar="DEG", help="It is turned so much about the vertical, in °."),
+]
+Goal = Annotated[
+    str | None, typer.Option("--goal", metavar="X,Y,Z", help="Another goal of the tool, in m.")
+]
+Via = Annotated[
+    list[str] | None,
+    typer.Option("--via", metavar="PHASE,X,Y,Z", help="Pass here at this phase, 0 to 1."),
+]
+PositionOnly = Annotated[
+    bool, typer.Option("--position-only", help="Leave the learnt force aside.")
+]
+Compare = Annotated[
+    bool, typer.Option("--compare", help="Perform twice, with the force and without it.")
+]
+Seconds = Annotated[
+    float | None, typer.Option(metavar="S", help="How long; by default what the skill takes.")
+]
 
 
 def perform(
@@ -62,16 +79,28 @@ def perform(
     from farhand.learning import load_skill
 
     if skill.suffix == ".txt":
-        _check_points(skill, shift=shift, tilt=tilt, goal=goal, via=via, position_only=position_only, compare=compare)
+        _check_points(
+            skill,
+            shift=shift,
+            tilt=tilt,
+            goal=goal,
+            via=via,
+            position_only=position_only,
+            compare=compare,
+        )
         return _replay(skill, settings or [], seed, headless, (host, port), record, json)
     learnt = bent(load_skill(skill), goal, via or [])
     chosen = [setting_of(text) for text in settings or ()]
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, PerformanceOutcome] = {}
     faults: list[str] = []
     for number, aware in enumerate(_ways(learnt, skill, compare, position_only)):
-        rig = _rig(learnt, [*chosen, ("law.force_aware", aware)], seed, headless, shift, math.radians(tilt))
+        rig = _rig(
+            learnt, [*chosen, ("law.force_aware", aware)], seed, headless, shift, math.radians(tilt)
+        )
         _check_places(rig, goal, via or [])
-        outcome, found = _run(rig, seconds, record if number == 0 else None, None if headless else (host, port))
+        outcome, found = _run(
+            rig, seconds, record if number == 0 else None, None if headless else (host, port)
+        )
         outcomes["force-aware" if aware else "position-only"] = outcome
         faults += found
     write_json(json, _result(learnt, shift, tilt, outcomes))
@@ -83,7 +112,9 @@ def _ways(skill: Skill, path: Path, compare: bool, position_only: bool) -> list[
     """Whether the force counts, for each performance."""
     feels = skill.facts.force_kind == "measured"
     if compare and not feels:
-        raise BadValue(f"--compare needs a measured force; that of {path} is {skill.facts.force_kind}")
+        raise BadValue(
+            f"--compare needs a measured force; that of {path} is {skill.facts.force_kind}"
+        )
     return [True, False] if compare else [feels and not position_only]
 
 
@@ -103,7 +134,7 @@ def _check_places(rig: Rig, goal: str | None, vias: list[str]) -> None:
         raise
 
 
-def _faults(rig: Rig, driven: Driven) -> list[str]:
+def _faults(rig: Rig, driven: RunOutcome) -> list[str]:
     """What makes a run worth nothing, as for ``farhand run``: a stop for something that is no number, or no recording.
 
     Any other stop is an outcome like reaching the goal; it is shown, and the code stays 0.
@@ -111,7 +142,9 @@ def _faults(rig: Rig, driven: Driven) -> list[str]:
     invalid = next((found for found in rig.session.trips if found.trip.kind == "invalid"), None)
     found = []
     if invalid is not None:
-        found.append(f"{invalid.where} stopped at {1e-9 * invalid.trip.time_ns:g} s: {invalid.trip.reason}")
+        found.append(
+            f"{invalid.where} stopped at {1e-9 * invalid.trip.time_ns:g} s: {invalid.trip.reason}"
+        )
     if driven.unrecorded is not None:
         found.append(f"the recording stopped before the run: {driven.unrecorded}")
     return found
@@ -126,7 +159,9 @@ def _conclude(faults: list[str]) -> int:
 def _check_points(path: Path, **given: object) -> None:
     """Refuse what bends or judges a skill: way-points are gone to as they are."""
     for name in (name.replace("_", "-") for name, value in given.items() if value):
-        raise BadValue(f"--{name} needs a skill; {path} holds way-points, which are gone to as they are")
+        raise BadValue(
+            f"--{name} needs a skill; {path} holds way-points, which are gone to as they are"
+        )
 
 
 def _replay(
@@ -146,7 +181,9 @@ def _replay(
 
     points = read_points(path)
     clock = VirtualClock() if headless else WallClock()
-    rig = replay_rig(points, Options(seed=seed, settings=[setting_of(text) for text in settings], clock=clock))
+    rig = replay_rig(
+        points, Options(seed=seed, settings=[setting_of(text) for text in settings], clock=clock)
+    )
     try:
         driven = _drive(rig, rig.scenario.seconds, record, None if headless else at, "replaying")
         faults, stop = _faults(rig, driven), stopped(rig)
@@ -182,18 +219,22 @@ def _numbers(flag: str, text: str, count: int) -> list[float]:
     return numbers
 
 
-def _rig(skill: Skill, settings: list[Any], seed: int, headless: bool, shift: float, tilt: float) -> Rig:
+def _rig(
+    skill: Skill, settings: list[Any], seed: int, headless: bool, shift: float, tilt: float
+) -> Rig:
     from farhand.loop.clock import VirtualClock, WallClock
     from farhand.rigs import Options
     from farhand.running.performing import perform_rig
 
-    options = Options(seed=seed, settings=settings, clock=VirtualClock() if headless else WallClock())
+    options = Options(
+        seed=seed, settings=settings, clock=VirtualClock() if headless else WallClock()
+    )
     return perform_rig(skill, options, shift, tilt)
 
 
 def _run(
     rig: Rig, seconds: float | None, record: Path | None, page_at: tuple[str, int] | None
-) -> tuple[Outcome, list[str]]:
+) -> tuple[PerformanceOutcome, list[str]]:
     """How it went, and what makes it worth nothing."""
     from farhand.running.performing import outcome_of
 
@@ -204,7 +245,9 @@ def _run(
         rig.close()
 
 
-def _drive(rig: Rig, seconds: float, record: Path | None, page_at: tuple[str, int] | None, doing: str) -> Driven:
+def _drive(
+    rig: Rig, seconds: float, record: Path | None, page_at: tuple[str, int] | None, doing: str
+) -> RunOutcome:
     """Run to the end, headless or on a page that can stop and record it, but not put another session in its place."""
     if page_at is None:
         from farhand.running.run import drive
@@ -217,14 +260,16 @@ def _drive(rig: Rig, seconds: float, record: Path | None, page_at: tuple[str, in
         return steer(rig, seconds, record, page, fixed=True)[1]
 
 
-def _result(skill: Skill, shift: float, tilt: float, outcomes: dict[str, Outcome]) -> dict[str, Any]:
+def _result(
+    skill: Skill, shift: float, tilt: float, outcomes: dict[str, PerformanceOutcome]
+) -> dict[str, Any]:
     from farhand.cli.learn import summary
 
     said = {name: vars(outcome) for name, outcome in outcomes.items()}
     return {"skill": summary(skill), "shift": shift, "tilt": tilt, "performances": said}
 
 
-def _show(outcomes: dict[str, Outcome]) -> None:
+def _show(outcomes: dict[str, PerformanceOutcome]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -234,7 +279,11 @@ def _show(outcomes: dict[str, Outcome]) -> None:
     for name, found in outcomes.items():
         force = ["-"] * 4
         if found.contact_kept is not None and found.force_ratio is not None:
-            force = [f"{found.contact_kept:.1%}", f"{found.force_mean:.1f} N", f"{found.force_ratio:.2f}"]
+            force = [
+                f"{found.contact_kept:.1%}",
+                f"{found.force_mean:.1f} N",
+                f"{found.force_ratio:.2f}",
+            ]
             force.append(f"{found.force_rms_error:.1f} N")
         table.add_row(name, f"{found.phase:.0%}", *force, f"{1e3 * found.goal_error:.1f} mm")
     stdout().print(table)

@@ -12,10 +12,16 @@ from farhand.errors import BadValue
 from farhand.report.output import check_files, stdout
 
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="F.png", help="PNG, SVG or PDF; by default F.png beside the recording.")
+    Path | None,
+    typer.Option(
+        "--out", metavar="F.png", help="PNG, SVG or PDF; by default F.png beside the recording."
+    ),
 ]
 Signals = Annotated[
-    list[str] | None, typer.Option("--signal", metavar="NAME", help="Such as leader/q; see farhand info. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--signal", metavar="NAME", help="Such as leader/q; see farhand info. Repeatable."
+    ),
 ]
 From = Annotated[float, typer.Option("--from", metavar="S", help="Begin there.")]
 To = Annotated[float | None, typer.Option("--to", metavar="S", help="End there.")]
@@ -23,11 +29,16 @@ KINDS = (".png", ".svg", ".pdf")
 
 
 def plot(
-    recording: RecordingPath, out: Out = None, signal: Signals = None, since: From = 0.0, until: To = None
+    recording: RecordingPath,
+    out: Out = None,
+    signal: Signals = None,
+    since: From = 0.0,
+    until: To = None,
 ) -> None:
     """Draw the signals of a recording over time, with its events.
 
-    Example: [bold]farhand plot demo.mcap --signal leader/wrench_measured_in_world --out force.png[/bold]
+    Example: [bold]farhand plot demo.mcap --signal leader/wrench_measured_in_world --out
+    force.png[/bold]
     """
     out = out or recording.with_suffix(".png")
     if out.suffix.lower() not in KINDS:

@@ -11,7 +11,10 @@ from farhand.cli.info import RecordingPath
 from farhand.report.output import JsonPath, check_files, stdout, write_json
 
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="G.mcap", help="The new file; by default F.recovered.mcap beside it.")
+    Path | None,
+    typer.Option(
+        "--out", metavar="G.mcap", help="The new file; by default F.recovered.mcap beside it."
+    ),
 ]
 
 
@@ -20,7 +23,9 @@ def recover(recording: RecordingPath, out: Out = None, json: JsonPath = None) ->
 
     Example: [bold]farhand recover crashed.mcap --out saved.mcap[/bold]
     """
-    out = out or recording.with_name(f"{recording.name.removesuffix('.part').removesuffix('.mcap')}.recovered.mcap")
+    out = out or recording.with_name(
+        f"{recording.name.removesuffix('.part').removesuffix('.mcap')}.recovered.mcap"
+    )
     check_files(out, json, read=[recording])
     from farhand.recording.recorder import IN_ORDER
     from farhand.recording.recover import recover as save
@@ -34,7 +39,9 @@ def recover(recording: RecordingPath, out: Out = None, json: JsonPath = None) ->
     if saved.unread:
         console.print(f"{saved.unread} bytes belong to no whole record")
     if saved.altered:
-        console.print("something beside the signals is not as it was written: look at parameters and command line")
+        console.print(
+            "something beside the signals is not as it was written: look at parameters and command line"
+        )
     if saved.ended != IN_ORDER:
         console.print(f"the new file says of itself: {saved.ended}", soft_wrap=True)
     console.print(f"{saved.messages} messages saved to {out}", soft_wrap=True)

@@ -19,9 +19,17 @@ if TYPE_CHECKING:
 
 LOOK = 0.2  # [s], between two looks at whether the page is still there
 
-Speed = Annotated[float, typer.Option("--speed", metavar="X", help="How many times faster than recorded.")]
-Again = Annotated[bool, typer.Option("--rerun", help="Run the rig again in virtual time and compare every number.")]
-Silent = Annotated[bool, typer.Option("--headless", help="Play without a page, for other readers of the telemetry.")]
+Speed = Annotated[
+    float, typer.Option("--speed", metavar="X", help="How many times faster than recorded.")
+]
+Again = Annotated[
+    bool,
+    typer.Option("--rerun", help="Run the rig again in virtual time and compare every number."),
+]
+Silent = Annotated[
+    bool,
+    typer.Option("--headless", help="Play without a page, for other readers of the telemetry."),
+]
 
 
 def replay(
@@ -35,8 +43,8 @@ def replay(
 ) -> int:
     """Play a recording on the console page at any speed, or re-run it.
 
-    A re-run builds the same rig, gives it the recorded seed, parameters and commands, and proves every number equal to
-    the bit; it ends with code 1 if one is not.
+    A re-run builds the same rig, gives it the recorded seed, parameters and commands, and proves
+    every number equal to the bit; it ends with code 1 if one is not.
 
     Example: [bold]farhand replay demo.mcap --rerun[/bold]
     """
@@ -73,12 +81,17 @@ def _again(recording: Recording, json: Path | None) -> int:
         return 2
     if result.robots:
         files = "; ".join(result.robots)
-        print(f"farhand: the re-run is not equal: robot files have changed: {files}", file=sys.stderr)
+        print(
+            f"farhand: the re-run is not equal: robot files have changed: {files}", file=sys.stderr
+        )
         return 1
     for different in result.differences:
         console.print(f"{different.signal} differs from {different.time:.6g} s on", soft_wrap=True)
     first = min(result.differences, key=lambda found: found.time)
-    print(f"farhand: the re-run is not equal: {first.signal} differs from {first.time:.6g} s on", file=sys.stderr)
+    print(
+        f"farhand: the re-run is not equal: {first.signal} differs from {first.time:.6g} s on",
+        file=sys.stderr,
+    )
     return 1
 
 
@@ -89,7 +102,9 @@ def _play(recording: Recording, speed: float, json: Path | None) -> int:
     playback = Playback(recording, speed)
     try:
         where = playback.telemetry.path
-        stdout().print(f"playing {recording.path} at {speed:g} × at [bold]{where}[/bold]", soft_wrap=True)
+        stdout().print(
+            f"playing {recording.path} at {speed:g} × at [bold]{where}[/bold]", soft_wrap=True
+        )
         with suppress(KeyboardInterrupt):
             playback.run()
         write_json(json, {"speed": speed, "played_ns": min(playback.now_ns, playback.end_ns)})
@@ -112,11 +127,15 @@ def _show(recording: Recording, speed: float, host: str, port: int, json: Path |
     try:
         scene = scene_of(rig)
         if recording.metadata.get("law", rig.law) != rig.law:
-            scene["law"], scene["scenario"] = recording.metadata["law"], TITLE  # the skill is not in the file
+            # the skill is not in the file
+            scene["law"], scene["scenario"] = (recording.metadata["law"], TITLE)
     finally:
         rig.close()
     with serve_recording(recording.path, scene, host, port, speed) as page:
-        stdout().print(f"{recording.path} is shown at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
+        stdout().print(
+            f"{recording.path} is shown at [bold]{page.address}[/bold] (Ctrl-C ends it)",
+            soft_wrap=True,
+        )
         with suppress(KeyboardInterrupt):
             while page.alive:
                 time.sleep(LOOK)

@@ -27,10 +27,15 @@ COLOURS: dict[Verdict, str] = {"pass": "green", "corrected": "yellow", "differs"
 
 Selection = Annotated[
     str | None,
-    typer.Argument(metavar="[RIG[/EXPERIMENT]]", help="What to reproduce, such as dual-arm or dual-arm/D-30."),
+    typer.Argument(
+        metavar="[RIG[/EXPERIMENT]]", help="What to reproduce, such as dual-arm or dual-arm/D-30."
+    ),
 ]
 Mutations = Annotated[
-    bool, typer.Option("--mutations", help="Break parts on purpose and see whether the experiments notice.")
+    bool,
+    typer.Option(
+        "--mutations", help="Break parts on purpose and see whether the experiments notice."
+    ),
 ]
 
 
@@ -43,7 +48,8 @@ def reproduce(
 ) -> int:
     """Reproduce published results and say which hold: pass, corrected (with the erratum) or differs (with the cause).
 
-    The exit code is 0 whatever the verdicts are. With --mutations it is 1 if a broken part went unnoticed.
+    The exit code is 0 whatever the verdicts are. With --mutations it is 1 if a broken part went
+    unnoticed.
 
     Example: [bold]farhand reproduce dual-arm --report report --json results.json[/bold]
     """
@@ -79,12 +85,19 @@ def _show(entries: list[Entry]) -> None:
         line.append(_value(entry), style="bold").append(f"  ({entry.criterion})", style="dim")
         if entry.verdict != "pass":
             line.append(f"\n{entry.note}", style=COLOURS[entry.verdict])
-        table.add_row(Text(entry.verdict, style=COLOURS[entry.verdict]), Text(f"{entry.group}/{entry.id}"), line)
+        table.add_row(
+            Text(entry.verdict, style=COLOURS[entry.verdict]),
+            Text(f"{entry.group}/{entry.id}"),
+            line,
+        )
     console = stdout()
     if entries:
         console.print(table)
     counts = Counter(entry.verdict for entry in entries)
-    console.print(", ".join(f"[{COLOURS[v]}]{counts[v]} {v}[/]" for v in COLOURS if counts[v]) or "no experiments yet")
+    console.print(
+        ", ".join(f"[{COLOURS[v]}]{counts[v]} {v}[/]" for v in COLOURS if counts[v])
+        or "no experiments yet"
+    )
 
 
 def _value(entry: Entry) -> str:
@@ -100,7 +113,9 @@ def _check_mutations(selection: str | None, json: JsonPath, seed: int) -> int:
     from farhand_lab import harness, mutation
 
     if selection is not None and "/" in selection:
-        raise BadValue(f"--mutations checks a whole rig: give {selection.partition('/')[0]}, not {selection}")
+        raise BadValue(
+            f"--mutations checks a whole rig: give {selection.partition('/')[0]}, not {selection}"
+        )
     results: dict[str, list[MutationResult]] = {}
     for group in harness.groups() if selection is None else [selection]:
         with counting(f"breaking {group}") as progress:
@@ -133,11 +148,22 @@ def _show_mutations(results: dict[str, list[MutationResult]]) -> None:
         table.add_column(header)
     for group, checked in results.items():
         for result in checked:
-            deaf = [id for id in result.ids if result.before[id] == "differs" or result.after[id] != "differs"]
+            deaf = [
+                id
+                for id in result.ids
+                if result.before[id] == "differs" or result.after[id] != "differs"
+            ]
             outcome = (
-                Text("caught", "green") if result.flipped else Text(f"missed by {', '.join(deaf) or 'all'}", "red")
+                Text("caught", "green")
+                if result.flipped
+                else Text(f"missed by {', '.join(deaf) or 'all'}", "red")
             )
-            table.add_row(Text(f"{group}/{result.name}"), Text(result.breaks), Text(", ".join(result.ids)), outcome)
+            table.add_row(
+                Text(f"{group}/{result.name}"),
+                Text(result.breaks),
+                Text(", ".join(result.ids)),
+                outcome,
+            )
     caught = [result.flipped for checked in results.values() for result in checked]
     console = stdout()
     if caught:

@@ -23,45 +23,74 @@ from farhand.running.run import LONGEST, SHORTEST, check_run_files, post_command
 
 if TYPE_CHECKING:
     from farhand.rigs import Options, Rig
-    from farhand.running.run import Outcome
+    from farhand.running.run import RunOutcome
 
 BROAD = 110  # characters that a table of parameters takes to be read with ease
 
-RigName = Annotated[str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")]
-Law = Annotated[str | None, typer.Option(metavar="L", help="Coupling law; the rig's own by default.")]
+RigName = Annotated[
+    str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")
+]
+Law = Annotated[
+    str | None, typer.Option(metavar="L", help="Coupling law; the rig's own by default.")
+]
 Layer = Annotated[str, typer.Option(metavar="NAME", help="Passivity layer around the law.")]
-ScenarioName = Annotated[str | None, typer.Option("--scenario", metavar="NAME", help="What the hand does.")]
+ScenarioName = Annotated[
+    str | None, typer.Option("--scenario", metavar="NAME", help="What the hand does.")
+]
 Seconds = Annotated[
-    float | None, typer.Option(metavar="S", help="How long; by default the scenario headless, else until Ctrl-C.")
+    float | None,
+    typer.Option(
+        metavar="S", help="How long; by default the scenario headless, else until Ctrl-C."
+    ),
 ]
 Headless = Annotated[bool, typer.Option("--headless", help="No page, as fast as the computer can.")]
-Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where the page listens; elsewhere than here with a token.")]
-Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 takes a free one.")]
+Host = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS", help="Where the page listens; elsewhere than here with a token."
+    ),
+]
+Port = Annotated[
+    int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 takes a free one.")
+]
 ClockName = Annotated[
-    Literal["virtual", "wall"] | None, typer.Option("--clock", help="virtual when headless, else wall.")
+    Literal["virtual", "wall"] | None,
+    typer.Option("--clock", help="virtual when headless, else wall."),
 ]
 Core = Annotated[
-    int | None, typer.Option("--core", metavar="N", min=0, help="Keep a loop on the wall clock on this core.")
+    int | None,
+    typer.Option("--core", metavar="N", min=0, help="Keep a loop on the wall clock on this core."),
 ]
 RecordPath = Annotated[
-    Path | None, typer.Option("--record", metavar="F.mcap", help="Record every signal at its own rate.")
+    Path | None,
+    typer.Option("--record", metavar="F.mcap", help="Record every signal at its own rate."),
 ]
 Delay = Annotated[float, typer.Option(metavar="MS", help="Round-trip delay of the link, in ms.")]
-Jitter = Annotated[float, typer.Option(metavar="MS", help="Deviation of one packet's delay, in ms.")]
+Jitter = Annotated[
+    float, typer.Option(metavar="MS", help="Deviation of one packet's delay, in ms.")
+]
 Loss = Annotated[float, typer.Option(metavar="P", help="Share of packets lost, 0 to 1.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Set a parameter; see --parameters.")
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Set a parameter; see --parameters."),
 ]
 Posts = Annotated[
-    list[str] | None, typer.Option("--at", metavar="SECONDS:COMMAND", help="Give a command then, such as 7:stop.")
+    list[str] | None,
+    typer.Option("--at", metavar="SECONDS:COMMAND", help="Give a command then, such as 7:stop."),
 ]
 LeaderPlant = Annotated[
-    str | None, typer.Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad.")
+    str | None,
+    typer.Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad."),
 ]
 FollowerPlant = Annotated[
-    str | None, typer.Option("--follower", metavar="PLANT", help="What follows: ur:HOST, or serial:PATH (humanoid).")
+    str | None,
+    typer.Option(
+        "--follower", metavar="PLANT", help="What follows: ur:HOST, or serial:PATH (humanoid)."
+    ),
 ]
-ListParameters = Annotated[bool, typer.Option("--parameters", help="List every parameter with its value and exit.")]
+ListParameters = Annotated[
+    bool, typer.Option("--parameters", help="List every parameter with its value and exit.")
+]
 
 
 def run(
@@ -90,9 +119,11 @@ def run(
 ) -> int:
     """Run a rig and print how well it did.
 
-    Without --headless it runs in real time, serves a page to watch and steer it on, and goes on until Ctrl-C.
+    Without --headless it runs in real time, serves a page to watch and steer it on, and goes on
+    until Ctrl-C.
 
-    Example: [bold]farhand run dual-arm --law position-force --delay 40 --headless --report report[/bold]
+    Example: [bold]farhand run dual-arm --law position-force --delay 40 --headless --report
+    report[/bold]
     """
     if clock == "virtual" and not headless:
         raise BadValue("--clock virtual needs --headless: the page shows a run in real time")
@@ -108,7 +139,16 @@ def run(
     virtual = headless and clock != "wall"
     if core is not None and virtual:
         raise BadValue("--core needs --clock wall: virtual time has no loop to keep anywhere")
-    options = Options(law, layer, scenario, seed, delay, jitter, loss, [setting_of(text) for text in settings or ()])
+    options = Options(
+        law,
+        layer,
+        scenario,
+        seed,
+        delay,
+        jitter,
+        loss,
+        [setting_of(text) for text in settings or ()],
+    )
     options.clock = VirtualClock() if virtual else WallClock()
     built = _build(rig, options, {"leader": leader, "follower": follower})
     try:
@@ -117,7 +157,7 @@ def run(
             return _list_parameters(built, json)
         length = seconds if seconds is not None else built.scenario.seconds if headless else None
         post_commands(built, at or [], length)
-        _foretell(built)
+        _print_margin(built)
         built, outcome = _run(built, length, record, None if headless else (host, port), core)
         return _conclude(built, outcome, json, report, record)
     finally:
@@ -138,20 +178,28 @@ def _build(name: str, options: Options, plants: dict[str, str | None]) -> Rig:
     except UnknownName as error:
         for path, side in named.items():
             if f"parameter {path!r}" in str(error):
-                raise BadValue(f"--{side} {plants[side]}: the {side} of {name} is always simulated") from None
+                raise BadValue(
+                    f"--{side} {plants[side]}: the {side} of {name} is always simulated"
+                ) from None
         raise
 
 
 def _check_coupling(rig: Rig) -> None:
     """Refuse what only a coupling has, where there is none."""
     asked = rig.options
-    flags = {"--law": asked.law not in (None, rig.law), "--layer": asked.layer != "none", "--delay": asked.delay}
+    flags = {
+        "--law": asked.law not in (None, rig.law),
+        "--layer": asked.layer != "none",
+        "--delay": asked.delay,
+    }
     flags |= {"--jitter": asked.jitter, "--loss": asked.loss}
     for flag in (flag for flag, given in flags.items() if given and not rig.session.bridges):
-        raise BadValue(f"{flag} has no meaning for {rig.name}: nothing couples its arms, they tell each other nothing")
+        raise BadValue(
+            f"{flag} has no meaning for {rig.name}: nothing couples its arms, they tell each other nothing"
+        )
 
 
-def _foretell(rig: Rig) -> None:
+def _print_margin(rig: Rig) -> None:
     """Say how far the rig is from shaking, where that can be predicted; of what is outside nothing is known."""
     from farhand.running.margin import margin
 
@@ -169,7 +217,11 @@ def _list_parameters(rig: Rig, json: Path | None) -> int:
 
     rows = rig.parameters()
     write_json(
-        json, [{"path": path, "value": _plain(value), "unit": unit, "meaning": doc} for path, value, unit, doc in rows]
+        json,
+        [
+            {"path": path, "value": _plain(value), "unit": unit, "meaning": doc}
+            for path, value, unit, doc in rows
+        ],
     )
     console = stdout()
     if console.width < BROAD:
@@ -195,12 +247,22 @@ def _text(value: object) -> str:
     plain = _plain(value)
     if isinstance(plain, list):
         return ",".join(f"{number:g}" for number in plain)
-    return f"{plain:g}" if isinstance(plain, float) else str(plain).lower() if isinstance(plain, bool) else str(plain)
+    return (
+        f"{plain:g}"
+        if isinstance(plain, float)
+        else str(plain).lower()
+        if isinstance(plain, bool)
+        else str(plain)
+    )
 
 
 def _run(
-    rig: Rig, length: float | None, record: Path | None, page_at: tuple[str, int] | None, core: int | None
-) -> tuple[Rig, Outcome]:
+    rig: Rig,
+    length: float | None,
+    record: Path | None,
+    page_at: tuple[str, int] | None,
+    core: int | None,
+) -> tuple[Rig, RunOutcome]:
     """Run a rig, headless or on its page, where a visitor may put another session of it in its place."""
     from farhand.running.run import drive
 
@@ -217,7 +279,9 @@ def _run(
         page.close()
 
 
-def _conclude(rig: Rig, outcome: Outcome, json: Path | None, report: Path | None, record: Path | None) -> int:
+def _conclude(
+    rig: Rig, outcome: RunOutcome, json: Path | None, report: Path | None, record: Path | None
+) -> int:
     """Write the files, print the summary, and give the exit code."""
     from farhand.report.summary import result_of, show
     from farhand.running.margin import shaking
@@ -239,5 +303,7 @@ def _conclude(rig: Rig, outcome: Outcome, json: Path | None, report: Path | None
         line = f"{invalid['where']} stopped at {invalid['time']:g} s: {invalid['reason']}"
         print(f"farhand: {line}", file=sys.stderr)
     if outcome.unrecorded is not None:
-        print(f"farhand: the recording stopped before the run: {outcome.unrecorded}", file=sys.stderr)
+        print(
+            f"farhand: the recording stopped before the run: {outcome.unrecorded}", file=sys.stderr
+        )
     return 2 if invalid is not None or outcome.unrecorded is not None else 0

@@ -8,19 +8,41 @@ from typing import Annotated, Literal
 
 import typer
 
-from farhand.cli.run import Host, Law, Layer, Port, Posts, RecordPath, RigName, ScenarioName, Seconds, Settings
+from farhand.cli.run import (
+    Host,
+    Law,
+    Layer,
+    Port,
+    Posts,
+    RecordPath,
+    RigName,
+    ScenarioName,
+    Seconds,
+    Settings,
+)
 from farhand.report.output import JsonPath, Seed
 from farhand.running.side import Wanted
 
-KeyFile = Annotated[Path, typer.Option("--key", metavar="FILE", help="The key both sides hold; see farhand key.")]
-Listen = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where to be found, such as 0.0.0.0:7400.")]
-Connect = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where the follower, or a Zenoh router, is.")]
+KeyFile = Annotated[
+    Path, typer.Option("--key", metavar="FILE", help="The key both sides hold; see farhand key.")
+]
+Listen = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Where to be found, such as 0.0.0.0:7400.")
+]
+Connect = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Where the follower, or a Zenoh router, is.")
+]
 Transport = Annotated[Literal["udp", "zenoh"], typer.Option(help="UDP, or Zenoh across routers.")]
 Headless = Annotated[bool, typer.Option("--headless", help="No page; in real time all the same.")]
-Patience = Annotated[float, typer.Option(metavar="S", help="How long a leader waits for the first answer.")]
-LinkName = Annotated[str, typer.Option(metavar="NAME", help="Of the link, where several share a Zenoh router.")]
+Patience = Annotated[
+    float, typer.Option(metavar="S", help="How long a leader waits for the first answer.")
+]
+LinkName = Annotated[
+    str, typer.Option(metavar="NAME", help="Of the link, where several share a Zenoh router.")
+]
 ZenohConfig = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Zenoh configuration (JSON5), such as certificates for TLS.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Zenoh configuration (JSON5), such as certificates for TLS."),
 ]
 
 PAGES = {"leader": 8080, "follower": 8081}
@@ -59,7 +81,9 @@ def command_of(side: str, words: str) -> Callable[..., int]:
     ) -> int:
         from farhand.running.side import run_side
 
-        wanted = Wanted(rig, key, transport, listen, connect, law, layer, scenario, seconds, record, json, seed)
+        wanted = Wanted(
+            rig, key, transport, listen, connect, law, layer, scenario, seconds, record, json, seed
+        )
         wanted.page = None if headless else (host, port)
         wanted.settings, wanted.at, wanted.patience = settings or [], at or [], patience
         wanted.link_name, wanted.zenoh_config = link_name, zenoh_config

@@ -27,29 +27,56 @@ if TYPE_CHECKING:
     from farhand.running.stability_trial import Trial
 
 RigName = Annotated[
-    str | None, typer.Argument(metavar="[RIG]", help="Which system, such as dual-arm; left out with --grid.")
+    str | None,
+    typer.Argument(metavar="[RIG]", help="Which system, such as dual-arm; left out with --grid."),
 ]
-Law = Annotated[str | None, typer.Option(metavar="L", help="Coupling law; the rig's own by default.")]
-Rate = Annotated[float | None, typer.Option(metavar="HZ", help="Rate of the ticks; the rig's own by default.")]
+Law = Annotated[
+    str | None, typer.Option(metavar="L", help="Coupling law; the rig's own by default.")
+]
+Rate = Annotated[
+    float | None, typer.Option(metavar="HZ", help="Rate of the ticks; the rig's own by default.")
+]
 Delay = Annotated[float, typer.Option(metavar="MS", help="Round-trip delay of the link, in ms.")]
 Hand = Annotated[
-    str, typer.Option(metavar="NAME", help="none, soft, relaxed, firm, K,B,M in N/m, N·s/m, kg, or the rig's own.")
+    str,
+    typer.Option(
+        metavar="NAME", help="none, soft, relaxed, firm, K,B,M in N/m, N·s/m, kg, or the rig's own."
+    ),
 ]
 WallOption = Annotated[
-    str | None, typer.Option("--wall", metavar="K,B", help="Wall in N/m and N·s/m; the rig's by default.")
+    str | None,
+    typer.Option("--wall", metavar="K,B", help="Wall in N/m and N·s/m; the rig's by default."),
 ]
 Quantum = Annotated[
-    float | None, typer.Option(metavar="RAD", help="Encoder step of every joint, in rad (m if it slides).")
+    float | None,
+    typer.Option(metavar="RAD", help="Encoder step of every joint, in rad (m if it slides)."),
 ]
-Friction = Annotated[float | None, typer.Option(metavar="N", help="Dry friction at both tools, in N.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Set a parameter of the rig.")]
-Simulate = Annotated[bool, typer.Option("--simulate", help="Try the rig on a map of stiffness and delay.")]
-Grid = Annotated[bool, typer.Option("--grid", help="Hold the prediction against simulation on the whole grid.")]
+Friction = Annotated[
+    float | None, typer.Option(metavar="N", help="Dry friction at both tools, in N.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Set a parameter of the rig."),
+]
+Simulate = Annotated[
+    bool, typer.Option("--simulate", help="Try the rig on a map of stiffness and delay.")
+]
+Grid = Annotated[
+    bool, typer.Option("--grid", help="Hold the prediction against simulation on the whole grid.")
+]
 Done = Annotated[
-    Path | None, typer.Option("--done", metavar="F.jsonl", help="Keep finished cells here, and go on from them.")
+    Path | None,
+    typer.Option(
+        "--done", metavar="F.jsonl", help="Keep finished cells here, and go on from them."
+    ),
 ]
-Workers = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; one per core by default.")]
-Ray = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Simulate on a Ray cluster: auto, local or ray://….")]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Processes; one per core by default.")
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Simulate on a Ray cluster: auto, local or ray://…."),
+]
 
 
 def stability(
@@ -72,10 +99,12 @@ def stability(
 ) -> None:
     """Predict up to which wall and which delay a rig stays calm, for a named hand.
 
-    The law's own code is probed where the rig stands, and the eigenvalues of the sampled loop with all joints, hand,
-    wall and link tell the limit. With --simulate the rig itself is tried on a map of stiffness and delay.
+    The law's own code is probed where the rig stands, and the eigenvalues of the sampled loop with
+    all joints, hand, wall and link tell the limit. With --simulate the rig itself is tried on a map
+    of stiffness and delay.
 
-    Example: [bold]farhand stability dual-arm --law position-force --delay 100 --hand soft --report out[/bold]
+    Example: [bold]farhand stability dual-arm --law position-force --delay 100 --hand soft --report
+    out[/bold]
     """
     check_files(json, done, read=[])
     check_folder(report)
@@ -104,12 +133,21 @@ class _Asked:
     """What was asked about the loop, checked."""
 
     def __init__(
-        self, delay: float, hand: str, wall: tuple[float, float] | None, quantum: float | None, friction: float | None
+        self,
+        delay: float,
+        hand: str,
+        wall: tuple[float, float] | None,
+        quantum: float | None,
+        friction: float | None,
     ) -> None:
         self.delay = within("--delay", delay, 0.0, 1000.0, "ms")
         self.hand, self.wall = hand, wall
         step = None if quantum is None else within("--quantum", quantum, 0.0, 0.1, "rad")
-        self.encoders = [] if step is None else [f"{side}.plant.encoder_step={step}" for side in ("leader", "follower")]
+        self.encoders = (
+            []
+            if step is None
+            else [f"{side}.plant.encoder_step={step}" for side in ("leader", "follower")]
+        )
         self.friction = None if friction is None else within("--friction", friction, 0.0, 1e3, "N")
 
 
@@ -119,8 +157,12 @@ def _wall(text: str | None) -> tuple[float, float] | None:
     try:
         stiffness, damping = (float(part) for part in text.split(","))
     except ValueError:
-        raise BadValue(f"--wall {text!r} is not of the form K,B in N/m and N·s/m, such as 3000,20") from None
-    return within("--wall stiffness", stiffness, 0.0, 1e6, "N/m"), within("--wall damping", damping, 0.0, 1e4, "N·s/m")
+        raise BadValue(
+            f"--wall {text!r} is not of the form K,B in N/m and N·s/m, such as 3000,20"
+        ) from None
+    return within("--wall stiffness", stiffness, 0.0, 1e6, "N/m"), within(
+        "--wall damping", damping, 0.0, 1e4, "N·s/m"
+    )
 
 
 def _point(rig: str, law: str | None, settings: list[str], asked: _Asked) -> Point:
@@ -129,16 +171,25 @@ def _point(rig: str, law: str | None, settings: list[str], asked: _Asked) -> Poi
     from farhand.rigs import Options, build_rig
     from farhand.running.run import setting_of
 
-    built = build_rig(rig, Options(law, settings=[setting_of(text) for text in settings], delay=asked.delay))
+    built = build_rig(
+        rig, Options(law, settings=[setting_of(text) for text in settings], delay=asked.delay)
+    )
     try:
         wall = None if asked.wall is None else Contact(*asked.wall)
-        return operating_point(built.session, built.world, asked.hand, wall, friction=asked.friction)
+        return operating_point(
+            built.session, built.world, asked.hand, wall, friction=asked.friction
+        )
     finally:
         built.close()
 
 
 def _try(
-    rig: str, law: str | None, settings: list[str], point: Point, found: Answers, how: tuple[Any, ...]
+    rig: str,
+    law: str | None,
+    settings: list[str],
+    point: Point,
+    found: Answers,
+    how: tuple[Any, ...],
 ) -> list[dict[str, Any]]:
     """The rig itself on a map of stiffness and delay around the predicted limits."""
     from farhand.analysis.stability.sweep import sweep
@@ -153,7 +204,11 @@ def _try(
 
 
 def _trials(
-    rig: str, law: str | None, settings: tuple[tuple[str, object], ...], point: Point, found: Answers
+    rig: str,
+    law: str | None,
+    settings: tuple[tuple[str, object], ...],
+    point: Point,
+    found: Answers,
 ) -> list[Trial]:
     import numpy as np
 
@@ -165,13 +220,24 @@ def _trials(
     farthest = 2.0 * (1e3 * found.delay if 0.0 < found.delay < 1.0 else max(most, 50.0))
     delays = sorted({0.0, round(most, 3), *np.round(np.linspace(0.0, farthest, 5), 0).tolist()})
     return [
-        Trial(rig, law, delay, stiffness, whole.wall.damping, (hand.stiffness, hand.damping), settings, point.quantum)
+        Trial(
+            rig,
+            law,
+            delay,
+            stiffness,
+            whole.wall.damping,
+            (hand.stiffness, hand.damping),
+            settings,
+            point.quantum,
+        )
         for stiffness in np.geomspace(middle / 4.0, middle * 4.0, 5).round(1).tolist()
         for delay in delays
     ]
 
 
-def _result(rig: str, law: str | None, point: Point, found: Answers, trials: list[dict[str, Any]]) -> dict[str, Any]:
+def _result(
+    rig: str, law: str | None, point: Point, found: Answers, trials: list[dict[str, Any]]
+) -> dict[str, Any]:
     whole, loop = point.whole, point.loop
 
     def plain(value: float) -> float | None:
@@ -186,8 +252,16 @@ def _result(rig: str, law: str | None, point: Point, found: Answers, trials: lis
         "wall": {"stiffness": whole.wall.stiffness, "damping": whole.wall.damping},
         "delay": 2e3 * whole.delay * whole.period,
         "quantum": point.quantum,
-        "leader": {"mass": loop.leader.mass, "damping": loop.leader.damping, "friction": loop.leader.friction},
-        "follower": {"mass": loop.follower.mass, "damping": loop.follower.damping, "friction": loop.follower.friction},
+        "leader": {
+            "mass": loop.leader.mass,
+            "damping": loop.leader.damping,
+            "friction": loop.leader.friction,
+        },
+        "follower": {
+            "mass": loop.follower.mass,
+            "damping": loop.follower.damping,
+            "friction": loop.follower.friction,
+        },
         "stable": found.stable,
         "passive_to": plain(found.passive),
         "stable_to_wall": plain(found.wall),
@@ -209,10 +283,15 @@ def _show(result: dict[str, Any]) -> None:
     shaken = [trial for trial in result["trials"] if trial["shakes"]]
     if result["trials"]:
         light = "; their hand has no mass, unlike the prediction's" if result["hand_mass"] else ""
-        console.print(f"  tried: {len(result['trials'])} runs of the rig, {len(shaken)} shake{light}", soft_wrap=True)
+        console.print(
+            f"  tried: {len(result['trials'])} runs of the rig, {len(shaken)} shake{light}",
+            soft_wrap=True,
+        )
 
 
-def _grid(report: Path | None, json: Path | None, done: Path | None, workers: int | None, ray: str | None) -> None:
+def _grid(
+    report: Path | None, json: Path | None, done: Path | None, workers: int | None, ray: str | None
+) -> None:
     """Predict and simulate every cell of the grid."""
     from farhand.analysis.stability.cells import grid, judge
     from farhand.analysis.stability.sweep import sweep
@@ -221,11 +300,16 @@ def _grid(report: Path | None, json: Path | None, done: Path | None, workers: in
     with counting("cells") as progress:
         rows = sweep(judge, cells, lambda cell: cell.name, done, workers, ray, progress)
     write_json(json, rows)
-    hits, shaken = sum(row["within"] for row in rows), [row for row in rows if row["simulated"] is not None]
+    hits, shaken = (
+        sum(row["within"] for row in rows),
+        [row for row in rows if row["simulated"] is not None],
+    )
     console = stdout()
     console.print(f"{hits} of {len(rows)} cells within 15 % ({100.0 * hits / len(rows):.1f} %)")
     close = sum(row["within"] for row in shaken)
-    console.print(f"{close} of the {len(shaken)} that shake at all ({100.0 * close / len(shaken):.1f} %)")
+    console.print(
+        f"{close} of the {len(shaken)} that shake at all ({100.0 * close / len(shaken):.1f} %)"
+    )
     if report is not None:
         from farhand.report.stability import write_grid
 

@@ -10,17 +10,29 @@ import typer
 from farhand.report.output import Seed, stdout, within
 
 Host = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Where to listen; 127.0.0.2 and on for further controllers.")
+    str,
+    typer.Option(
+        metavar="ADDRESS", help="Where to listen; 127.0.0.2 and on for further controllers."
+    ),
 ]
 PortOffset = Annotated[
-    int, typer.Option(metavar="N", min=0, max=35000, help="Added to every port; most clients need 0.")
+    int,
+    typer.Option(metavar="N", min=0, max=35000, help="Added to every port; most clients need 0."),
 ]
 RobotName = Annotated[str, typer.Option("--robot", metavar="NAME", help="Which arm; six hinges.")]
-Variant = Annotated[str | None, typer.Option(metavar="NAME", help="Its parameter set; the manufacturer's by default.")]
-Seconds = Annotated[float | None, typer.Option(metavar="S", help="How long; until Ctrl-C by default.")]
+Variant = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Its parameter set; the manufacturer's by default."),
+]
+Seconds = Annotated[
+    float | None, typer.Option(metavar="S", help="How long; until Ctrl-C by default.")
+]
 Payload = Annotated[float, typer.Option(metavar="KG", help="What it really carries at its flange.")]
 Hand = Annotated[
-    float, typer.Option(metavar="M", help="A hand holds the tool and moves it up and down by so much; 0 for none.")
+    float,
+    typer.Option(
+        metavar="M", help="A hand holds the tool and moves it up and down by so much; 0 for none."
+    ),
 ]
 
 
@@ -36,8 +48,8 @@ def ur_sim(
 ) -> None:
     """Play the controller of a UR arm: RTDE (30004), dashboard (29999) and script ports (30001 to 30003).
 
-    The arm is simulated in MuJoCo in real time, at 500 cycles a second. Unmodified clients such as ur_rtde connect to
-    it, upload their script and move it by servo, speed, moves and direct torque.
+    The arm is simulated in MuJoCo in real time, at 500 cycles a second. Unmodified clients such as
+    ur_rtde connect to it, upload their script and move it by servo, speed, moves and direct torque.
 
     Example: [bold]farhand ur-sim --host 127.0.0.1 --seconds 60[/bold]
     """

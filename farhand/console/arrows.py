@@ -24,7 +24,8 @@ class Arrow:
         arrow: the node of the scene.
         label: its number.
         scale: force that ten centimetres stand for, [N].
-        aside: where the number stands from the tip, [m]: tools that meet need not have their numbers meet too.
+        aside: where the number stands from the tip, [m]: tools that meet need not have their
+            numbers meet too.
     """
 
     arrow: viser.ArrowsHandle

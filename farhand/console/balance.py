@@ -26,8 +26,8 @@ INSIDE, OUTSIDE = palette.GREEN, palette.VERMILION
 class Balance:
     """Centre of gravity, its projection on the ground, and the soles, of one robot.
 
-    The centre of a leg is the published closed form, which the balance force uses; that of a whole robot is the
-    model's. Several soles carry together: what counts is the rectangle around them.
+    The centre of a leg is the published closed form, which the balance force uses; that of a whole
+    robot is the model's. Several soles carry together: what counts is the rectangle around them.
 
     Args:
         server: where it is shown.
@@ -58,7 +58,9 @@ class Balance:
         """Where the centre of gravity is in world, [m]."""
         robot = self._thing["robot"]
         if self._leg is not None:
-            return np.asarray(self._thing["point"]) + self._leg.centre(kinematics.configuration(robot))
+            return np.asarray(self._thing["point"]) + self._leg.centre(
+                kinematics.configuration(robot)
+            )
         return kinematics.centre_of_mass(robot)
 
     def update(self, kinematics: Kinematics) -> None:
@@ -77,13 +79,25 @@ class Balance:
 
 def _add_sole(scene: viser.SceneApi, sole: Thing) -> None:
     low, high = np.array(sole["low"]), np.array(sole["high"])
-    corners = np.array([low, [high[0], low[1], low[2]], high, [low[0], high[1], low[2]]]) + [0.0, 0.0, LIFT]
+    corners = np.array([low, [high[0], low[1], low[2]], high, [low[0], high[1], low[2]]]) + [
+        0.0,
+        0.0,
+        LIFT,
+    ]
     node = f"/balance/{sole['robot']}/{sole['name']}"
     triangles = np.array([[0, 1, 2], [0, 2, 3]])
     scene.add_mesh_simple(
-        node, corners, triangles, color=palette.LIMITS, opacity=OPACITY, side="double", cast_shadow=False
+        node,
+        corners,
+        triangles,
+        color=palette.LIMITS,
+        opacity=OPACITY,
+        side="double",
+        cast_shadow=False,
     )
-    scene.add_line_segments(f"{node}_edge", segments(corners[[0, 1, 2, 3, 0]]), palette.LIMITS, thickness=0.0015)
+    scene.add_line_segments(
+        f"{node}_edge", segments(corners[[0, 1, 2, 3, 0]]), palette.LIMITS, thickness=0.0015
+    )
 
 
 def _ring(middle: Array) -> Array:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.control.haptic.haptic_objects import AnkleObject, Ball, ElbowObject, HalfSpace, HapticObject, Torus
+from farhand.control.haptic.haptic_objects import (
+    AnkleObject,
+    Ball,
+    ElbowObject,
+    HalfSpace,
+    HapticObject,
+    Torus,
+)
 from farhand.mapping.limbs import ArmChain, LegChain
 
 if TYPE_CHECKING:
@@ -25,7 +32,11 @@ ARC = 13
 
 def bounds_of(rig: Rig) -> Iterator[Thing]:
     """What a hand that feels the limits of a limb's workspace feels, about the limb's base; then its balance."""
-    synthetic = [force for s in rig.session.stations if (force := getattr(s.controller, "synthetic", None)) is not None]
+    synthetic = [
+        force
+        for s in rig.session.stations
+        if (force := getattr(s.controller, "synthetic", None)) is not None
+    ]
     for station in rig.session.stations:
         base = getattr(station.controller, "base", None)
         if not isinstance(base, np.ndarray):
@@ -40,7 +51,12 @@ def _surfaces(item: HapticObject, robot: str, base: Array) -> Iterator[Thing]:
     """The surfaces of an object."""
     where: Thing = {"name": item.name, "robot": robot}
     if isinstance(item, Ball):
-        yield {"kind": "ball", **where, "point": (base + item.centre).tolist(), "size": 2.0 * item.radius}
+        yield {
+            "kind": "ball",
+            **where,
+            "point": (base + item.centre).tolist(),
+            "size": 2.0 * item.radius,
+        }
     elif isinstance(item, HalfSpace):
         where |= {"point": (base + item.point).tolist(), "normal": list(map(float, item.normal))}
         yield {"kind": "plane", **where, "size": PLANE_SIZE}
@@ -57,12 +73,13 @@ def _surfaces(item: HapticObject, robot: str, base: Array) -> Iterator[Thing]:
 def _ankle(item: AnkleObject) -> Array:
     """Where the leg gets with its ankle at a limit, shape (6, n, 3), [m]: three leans, then three bends of the knee.
 
-    The whole torus would fill most of a picture of the leg; it bounds the workspace only where the leg can be, and
-    the hip is never below the ankle.
+    The whole torus would fill most of a picture of the leg; it bounds the workspace only where the
+    leg can be, and the hip is never below the ankle.
     """
     leg = item.leg
     flexed = (leg.highest if item.upper else leg.lowest)[1]
-    level = flexed + np.arccos(max(-1.0, -leg.shank / leg.thigh * np.cos(flexed))) - 1e-6  # [rad]: hip at the ankle
+    # [rad]: hip at the ankle
+    level = flexed + np.arccos(max(-1.0, -leg.shank / leg.thigh * np.cos(flexed))) - 1e-6
     leans = np.linspace(leg.lowest[0], leg.highest[0], ARC)
     bends = np.linspace(leg.lowest[2], min(leg.highest[2], level), ARC)
     q = np.full((6, ARC, 3), flexed)  # [rad]
@@ -75,17 +92,32 @@ def _ankle(item: AnkleObject) -> Array:
 def _balance(rig: Rig, station: Any, base: Array, balance: Any) -> Iterator[Thing]:
     """The soles that a robot stands on and its centre of gravity; nothing for a robot without feet."""
     model, data, name = rig.world.model, rig.world.data, station.name
-    sites = [site for site in map(model.site, range(model.nsite)) if site.name.startswith(f"{name}/")]
+    sites = [
+        site for site in map(model.site, range(model.nsite)) if site.name.startswith(f"{name}/")
+    ]
     soles = [site for site in sites if site.name.endswith("sole")]
     for site in soles:
         sole = data.site_xpos[site.id]
-        corners = {"low": [*(sole[:2] + balance.low), sole[2]], "high": [*(sole[:2] + balance.high), sole[2]]}
+        corners = {
+            "low": [*(sole[:2] + balance.low), sole[2]],
+            "high": [*(sole[:2] + balance.high), sole[2]],
+        }
         where: Thing = {"kind": "sole", "name": site.name.partition("/")[2], "robot": name}
-        yield {**where, "low": list(map(float, corners["low"])), "high": list(map(float, corners["high"]))}
+        yield {
+            **where,
+            "low": list(map(float, corners["low"])),
+            "high": list(map(float, corners["high"])),
+        }
     if soles:
         chain = station.controller.chain
         side = chain.side if isinstance(chain, LegChain) else 0
-        yield {"kind": "centre", "name": "centre of gravity", "robot": name, "point": base.tolist(), "leg": side}
+        yield {
+            "kind": "centre",
+            "name": "centre of gravity",
+            "robot": name,
+            "point": base.tolist(),
+            "leg": side,
+        }
 
 
 def chain_of(limb: str) -> ArmChain | LegChain:

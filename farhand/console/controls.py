@@ -20,7 +20,8 @@ from farhand.console.tuning import Tuning
 from farhand.console.views import EYES, OVERVIEW, Views
 
 HELD_BY_BUTTON, HELD_BY_KEY = 0.35, 0.8
-"""How long a dead-man counts as held after the last sign of it, [s]; a key repeats only after half a second."""
+"""How long a dead-man counts as held after the last sign of it, [s]; a key repeats only after half
+a second."""
 
 NOTICE = 8.0  # [s], how long a refusal stays on the page
 
@@ -64,7 +65,12 @@ class Controls:
     """
 
     def __init__(
-        self, server: viser.ViserServer, scene: Scene, requests: Requests, grasp: Grasp | None, drawing: Drawing
+        self,
+        server: viser.ViserServer,
+        scene: Scene,
+        requests: Requests,
+        grasp: Grasp | None,
+        drawing: Drawing,
     ) -> None:
         self._server, self._scene, self._requests, self._grasp = server, scene, requests, grasp
         self._kinematics = drawing.kinematics
@@ -168,7 +174,9 @@ class Controls:
             )
             back = gui.add_button("Hand back to its path  (H)")
             back.on_click(lambda _: self._grasp.release() if self._grasp else None)
-        self._deadman = gui.add_checkbox("dead-man", False, hint="Coupled only while the button below or D is held")
+        self._deadman = gui.add_checkbox(
+            "dead-man", False, hint="Coupled only while the button below or D is held"
+        )
         hold = gui.add_button("Hold to stay coupled  (D)", visible=False)
         hold.on_hold(lambda _: self._hold(HELD_BY_BUTTON), callback_hz=10.0)
 
@@ -190,7 +198,9 @@ class Controls:
         gui, rig = self._server.gui, self._scene["rig"]
         name = gui.add_text("file", f"{rig}.mcap", hint="In the folder that farhand was started in")
         self._record = gui.add_button("Record")
-        self._record.on_click(lambda _: self._requests.send("record", "" if self._recording else name.value))
+        self._record.on_click(
+            lambda _: self._requests.send("record", "" if self._recording else name.value)
+        )
         gui.add_markdown("Play it again with `farhand replay FILE`; everything done here is in it.")
 
     def _add_keys(self) -> None:

@@ -12,7 +12,16 @@ from farhand.console import palette
 from farhand.console.arrows import Arrow
 from farhand.console.balance import Balance
 from farhand.console.kinematics import Kinematics
-from farhand.console.lines import Trail, ball_circles, box_edges, coil, dashes, rod, segments, torus_circles
+from farhand.console.lines import (
+    Trail,
+    ball_circles,
+    box_edges,
+    coil,
+    dashes,
+    rod,
+    segments,
+    torus_circles,
+)
 from farhand.console.scene import Geom, RobotScene, Scene
 from farhand.console.shapes import Mesh, box, joined, mesh_of
 from farhand.console.stage import floor_height, set_stage
@@ -51,7 +60,9 @@ class Drawing:
         self._balances: list[Balance] = []
         self._places = {f"{knob['path']}": knob["value"] for knob in scene["knobs"]}
         lowest = min((robot["position"][2] for robot in scene["robots"]), default=0.0)
-        self.view = set_stage(server, extent_of(scene, self.kinematics), floor_height(lowest), scene["rig"], shadows)
+        self.view = set_stage(
+            server, extent_of(scene, self.kinematics), floor_height(lowest), scene["rig"], shadows
+        )
         self._add_shapes("/world/fixed", scene["fixed"])
         for robot in scene["robots"]:
             self._add_robot(robot)
@@ -70,13 +81,17 @@ class Drawing:
                 frame.position = kinematics.body_position[index]
                 frame.wxyz = kinematics.body_quaternion_wxyz[index]
             for name, arrow in self._arrows.items():
-                arrow.point(kinematics.tool_position[name], reading.measured(name), reading.origin(name))
+                arrow.point(
+                    kinematics.tool_position[name], reading.measured(name), reading.origin(name)
+                )
             for balance in self._balances:
                 balance.update(kinematics)
             for thing, line in self._lines:
                 self._stretch(thing, line, reading)
             for name, (trail, line) in self._trails.items():
-                if reading.time_ns is not None and trail.add(reading.time_ns, kinematics.tool_position[name]):
+                if reading.time_ns is not None and trail.add(
+                    reading.time_ns, kinematics.tool_position[name]
+                ):
                     line.points = trail.points
 
     def _change(self, path: str, value: Any) -> None:
@@ -87,7 +102,9 @@ class Drawing:
         self._places[path] = _like(self._places[path], value)
         thing, node = self._walls[owner]
         tool = self.kinematics.tool_position[thing["robot"]]
-        through, facing = (np.array(self._places[f"{owner}.{name}"], dtype=float) for name in ("point", "normal"))
+        through, facing = (
+            np.array(self._places[f"{owner}.{name}"], dtype=float) for name in ("point", "normal")
+        )
         point, normal = wall_place(through, facing, tool, thing["lowest"])
         node.position, node.vertices = point, _plate(thing["size"], normal)[0]
         node.visible = bool(self._places[f"{owner}.present"])
@@ -111,7 +128,9 @@ class Drawing:
             self._aside(robot),
         )
         tool = np.repeat(self.kinematics.tool_position[name][None], 2, axis=0)
-        line = scene.add_line_segments(f"/trails/{name}", tool[None].astype(np.float32), colour, thickness=0.003)
+        line = scene.add_line_segments(
+            f"/trails/{name}", tool[None].astype(np.float32), colour, thickness=0.003
+        )
         self._trails[name] = Trail(), line
 
     def _aside(self, robot: RobotScene) -> Array:
@@ -131,10 +150,14 @@ class Drawing:
         """Where a robot's name stands, [m]: beside its foot; above it where others of its team stand before it."""
         middle, camera = self.view
         if self._team and float((np.array(robot["position"]) - middle) @ camera) < 0.0:
-            top = max(float(self.kinematics.body_position[body["index"]][2]) for body in robot["bodies"])
+            top = max(
+                float(self.kinematics.body_position[body["index"]][2]) for body in robot["bodies"]
+            )
             return np.array([*robot["position"][:2], top + ABOVE])
         base, first = np.array(robot["position"]), robot["bodies"][0]["index"]
-        shapes = [mesh_of(geom, self.kinematics.model) for geom in robot["geoms"] if geom["body"] == first]
+        shapes = [
+            mesh_of(geom, self.kinematics.model) for geom in robot["geoms"] if geom["body"] == first
+        ]
         low = min((float(mesh[0][:, 2].min()) for mesh in shapes if mesh is not None), default=0.0)
         return base + [0.0, -0.14 * self._scene["size"], min(0.0, low) + 0.02]
 
@@ -192,7 +215,9 @@ class Drawing:
         tools = self.kinematics.tool_position
         here = tools[thing["robot"]]
         if thing["kind"] == "spring":
-            line.points = coil(here, tools[thing["other"]] if "other" in thing else np.array(thing["anchor"]))
+            line.points = coil(
+                here, tools[thing["other"]] if "other" in thing else np.array(thing["anchor"])
+            )
             return
         follower = tools[thing["other"]]
         error = reading.errors.get(thing["stream"], np.zeros(3))
@@ -202,11 +227,17 @@ class Drawing:
         wanted = follower + error
         stretched = bool(np.linalg.norm(error) > SMALLEST_GAP)
         held = rod if thing["rigid"] else dashes
-        links = [held(here, wanted), coil(wanted, follower)] if stretched else [held(here, follower)]
+        links = (
+            [held(here, wanted), coil(wanted, follower)] if stretched else [held(here, follower)]
+        )
         line.points = np.concatenate(links)
 
 
-_LINES = {"spring": (palette.SPRING, 0.006), "tie": (palette.COUPLING, 0.004), "rod": (palette.COUPLING, 0.0025)}
+_LINES = {
+    "spring": (palette.SPRING, 0.006),
+    "tie": (palette.COUPLING, 0.004),
+    "rod": (palette.COUPLING, 0.0025),
+}
 
 
 def extent_of(scene: Scene, kinematics: Kinematics) -> Array:
@@ -221,7 +252,11 @@ def _like(before: Any, value: Any) -> Any:
     if isinstance(before, bool):
         return str(value).lower() in ("true", "1", "on", "yes")
     if isinstance(before, list):
-        numbers = [float(part) for part in value.replace(";", ",").split(",")] if isinstance(value, str) else value
+        numbers = (
+            [float(part) for part in value.replace(";", ",").split(",")]
+            if isinstance(value, str)
+            else value
+        )
         numbers = list(np.ravel(numbers))
         return numbers * len(before) if len(numbers) == 1 else numbers
     return float(value) if isinstance(before, float) else value
@@ -237,9 +272,13 @@ def _outline(thing: Thing) -> Array:
         return np.concatenate([segments(np.array(curve)) for curve in thing["curves"]])
     axes = _facing(np.array(thing["normal"]))
     if thing["kind"] == "torus":
-        return torus_circles(np.array(thing["point"]), axes, 0.5 * thing["size"], 0.5 * thing["tube"])
+        return torus_circles(
+            np.array(thing["point"]), axes, 0.5 * thing["size"], 0.5 * thing["tube"]
+        )
     half = 0.5 * thing["size"]
-    corners = np.array([[-half, -half, 0.0], [half, -half, 0.0], [half, half, 0.0], [-half, half, 0.0]])
+    corners = np.array(
+        [[-half, -half, 0.0], [half, -half, 0.0], [half, half, 0.0], [-half, half, 0.0]]
+    )
     around = corners[[0, 1, 2, 3, 0, 2, 1, 3]] @ axes.T + thing["point"]
     return segments(around)
 

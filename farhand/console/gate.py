@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from farhand.errors import FarhandError
 
 LONGEST_HEAD = 32_768  # [bytes]
-PATIENCE = 10.0  # [s], for a visitor to say what it wants
+REQUEST_TIMEOUT_S = 10.0  # [s], for a visitor to say what it wants
 BLOCK = 65_536  # [bytes]
 COOKIE = "farhand"
 OWN_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -25,9 +25,10 @@ _FOREIGN = "Another site's page may not steer this console."
 class Gate:
     """A relay that looks at the head of every connection before it passes anything on.
 
-    A visitor without the token is refused with code 403. With it in the address (``?token=…``) the browser gets a
-    cookie and is sent on to the plain address. A connection that a page of another site opens is refused as well, also
-    on this machine, where no token is needed: a browser tells where such a page came from.
+    A visitor without the token is refused with code 403. With it in the address (``?token=…``) the
+    browser gets a cookie and is sent on to the plain address. A connection that a page of another
+    site opens is refused as well, also on this machine, where no token is needed: a browser tells
+    where such a page came from.
 
     Args:
         host: interface to listen on.
@@ -48,7 +49,9 @@ class Gate:
         self._thread.start()
         self._opened.wait()
         if self._failed is not None:
-            raise FarhandError(f"cannot open port {port} on {host}: {self._failed.strerror}; try --port 0")
+            raise FarhandError(
+                f"cannot open port {port} on {host}: {self._failed.strerror}; try --port 0"
+            )
 
     def close(self) -> None:
         """Listen no more."""
@@ -58,7 +61,9 @@ class Gate:
     def _run(self, host: str, port: int) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            server = self._loop.run_until_complete(asyncio.start_server(self._meet, host, port, limit=LONGEST_HEAD))
+            server = self._loop.run_until_complete(
+                asyncio.start_server(self._meet, host, port, limit=LONGEST_HEAD)
+            )
             self.port = server.sockets[0].getsockname()[1]
         except OSError as error:
             self._failed = error
@@ -69,8 +74,10 @@ class Gate:
         server.close()
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
+        with contextlib.suppress(
+            OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError
+        ):
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_TIMEOUT_S)
             answer = judge(head, self._token)
             if answer is None:
                 await self._relay(head, reader, writer)
@@ -80,7 +87,9 @@ class Gate:
         with contextlib.suppress(OSError):
             writer.close()
 
-    async def _relay(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(
+        self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         inside, out = await asyncio.open_connection("127.0.0.1", self._inner)
         out.write(head)
         await asyncio.gather(_copy(reader, out), _copy(inside, writer))
@@ -90,13 +99,19 @@ def judge(head: bytes, token: str) -> bytes | None:
     """The answer to a request that is not let in, or that is sent on with a cookie; None lets it in."""
     lines = head.decode("latin-1").split("\r\n")
     target = lines[0].split(" ")[1] if lines[0].count(" ") == 2 else "/"
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+    headers = {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines[1:])
+    }
     host = headers.get("host", "")
     if "origin" in headers and urlsplit(headers["origin"]).netloc != host:
         return _answer("403 Forbidden", _FOREIGN)
-    if not token and urlsplit(f"//{host}").hostname not in OWN_NAMES:  # a name that was made to lead here
+    # a name that was made to lead here
+    if not token and urlsplit(f"//{host}").hostname not in OWN_NAMES:
         return _answer("403 Forbidden", _FOREIGN)
-    if not token or hmac.compare_digest(_cookie(headers.get("cookie", "")).encode(), token.encode()):
+    if not token or hmac.compare_digest(
+        _cookie(headers.get("cookie", "")).encode(), token.encode()
+    ):
         return None
     shown = parse_qs(urlsplit(target).query).get("token", [""])[0]
     if hmac.compare_digest(shown.encode(), token.encode()):

@@ -12,7 +12,7 @@ from farhand.console.lines import coil
 from farhand.console.requests import Requests
 from farhand.console.status import Reading, newtons
 from farhand.console.things import Thing
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 
 Array = np.ndarray
 
@@ -30,9 +30,9 @@ STEP = 0.01
 class Grasp:
     """A handle at the far end of the hand's spring.
 
-    The hand is the spring and damper of :class:`farhand.world.ImpedanceHand` about its path; dragging adds
-    ``hand.drag`` to it, and closes a hand that had let go. It never pulls the tool with more than it has strength
-    for: the far end stays that near.
+    The hand is the spring and damper of :class:`farhand.world.ImpedanceHand` about its path;
+    dragging adds ``hand.drag`` to it, and closes a hand that had let go. It never pulls the tool
+    with more than it has strength for: the far end stays that near.
 
     Args:
         server: where it is shown.
@@ -50,19 +50,42 @@ class Grasp:
     """
 
     def __init__(
-        self, server: viser.ViserServer, thing: Thing, requests: Requests, live: bool = True, size: float = 1.0
+        self,
+        server: viser.ViserServer,
+        thing: Thing,
+        requests: Requests,
+        live: bool = True,
+        size: float = 1.0,
     ) -> None:
         self._requests, self._live = requests, live
-        self.robot, self.most, self._owner = thing["robot"], thing["most"], thing.get("path", "hand")
-        self._path = Path(Move(**move) for move in thing["moves"])
-        self._start, self.stiffness, self._open = np.array(thing["start"]), thing["stiffness"], thing["open"]
+        self.robot, self.most, self._owner = (
+            thing["robot"],
+            thing["most"],
+            thing.get("path", "hand"),
+        )
+        self._path = HandPath(Move(**move) for move in thing["moves"])
+        self._start, self.stiffness, self._open = (
+            np.array(thing["start"]),
+            thing["stiffness"],
+            thing["open"],
+        )
         self.drag, self._goal, self._wanted = np.zeros(3), np.zeros(3), self._start.copy()
         self.dragging = False
         scene = server.scene
-        self._line = scene.add_line_segments("/hand/spring", _nothing(), palette.HAND, thickness=0.004, visible=False)
-        self._label, self._below = scene.add_label("/hand/size", "", visible=False, anchor="top-right"), 0.05 * size
+        self._line = scene.add_line_segments(
+            "/hand/spring", _nothing(), palette.HAND, thickness=0.004, visible=False
+        )
+        self._label, self._below = (
+            scene.add_label("/hand/size", "", visible=False, anchor="top-right"),
+            0.05 * size,
+        )
         self._handle = scene.add_transform_controls(
-            "/hand/handle", HANDLE * size, disable_rotations=True, depth_test=False, position=self._start, visible=live
+            "/hand/handle",
+            HANDLE * size,
+            disable_rotations=True,
+            depth_test=False,
+            position=self._start,
+            visible=live,
         )
         self._handle.on_update(self._moved)
 
@@ -83,7 +106,9 @@ class Grasp:
             self._open = str(value).lower() in ("true", "1", "on", "yes")
             self._start = tool - self._path.translation - self.drag  # where it takes hold again
         elif path == f"{self._owner}.drag" and not self.dragging and not isinstance(value, list):
-            self.drag = self._goal = np.array([float(part) for part in str(value).split(",")]) * np.ones(3)
+            self.drag = self._goal = np.array(
+                [float(part) for part in str(value).split(",")]
+            ) * np.ones(3)
 
     def update(self, reading: Reading, tool: Array, dt: float) -> None:
         """Ask for the next step of the hand, and draw it; ``dt`` [s] since the last call."""
@@ -106,7 +131,10 @@ class Grasp:
             self._line.points = coil(tool, far)
             self._label.position = far - [0.0, 0.0, self._below]
             self._label.text = f"hand {newtons(force)}"
-        if not self.dragging and np.linalg.norm(np.array(self._handle.position) - far) > SMALLEST_STEP:
+        if (
+            not self.dragging
+            and np.linalg.norm(np.array(self._handle.position) - far) > SMALLEST_STEP
+        ):
             self._handle.position = far
 
     def _take_hold(self) -> None:
@@ -119,7 +147,11 @@ class Grasp:
         reach = self.most / max(self.stiffness, 1e-9)
         size = float(np.linalg.norm(stretch))
         moving = self.dragging or bool(np.linalg.norm(self._goal - self.drag) > SMALLEST_STEP)
-        goal = tool + stretch * min(1.0, reach / size) - middle if size > 0.0 and moving else self._goal
+        goal = (
+            tool + stretch * min(1.0, reach / size) - middle
+            if size > 0.0 and moving
+            else self._goal
+        )
         step = goal - self.drag
         length = float(np.linalg.norm(step))
         if length <= SMALLEST_STEP:

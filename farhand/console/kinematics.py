@@ -30,7 +30,9 @@ class Kinematics:
         self._parts = {robot["name"]: slice(*robot["q"]) for robot in scene["robots"]}
         self._q = np.array(q_to_pinocchio(self.model, np.array(scene["posture"])))
         self.body_position, self.body_quaternion_wxyz = self._data.xpos, self._data.xquat
-        self.tool_position = {r["name"]: self._data.site_xpos[r["tool_site"]] for r in scene["robots"]}
+        self.tool_position = {
+            r["name"]: self._data.site_xpos[r["tool_site"]] for r in scene["robots"]
+        }
         self._tool_axes = {r["name"]: self._data.site_xmat[r["tool_site"]] for r in scene["robots"]}
         self._roots = {r["name"]: r["bodies"][0]["index"] for r in scene["robots"] if r["bodies"]}
         self.update({})

@@ -40,7 +40,9 @@ def add_trial(gui: viser.GuiApi, scene: Scene) -> Any:
     if limb is None:
         return None
     with gui.add_folder("Inverse kinematics", expand_by_default=False), gui.add_form(None) as form:
-        place = gui.add_text("x,y,z [m]", "0.15,0.08,-0.10", hint=f"Of the {limb}'s end from its base")
+        place = gui.add_text(
+            "x,y,z [m]", "0.15,0.08,-0.10", hint=f"Of the {limb}'s end from its base"
+        )
         said = gui.add_html(_note("Nothing moves: this only says which angles would be sent."))
         button = gui.add_button("Try")
     button.on_click(lambda _: form.submit())
@@ -49,4 +51,6 @@ def add_trial(gui: viser.GuiApi, scene: Scene) -> Any:
 
 
 def _note(text: str) -> str:
-    return f"<div style='padding:0 14px 6px;font-size:12px;line-height:1.4'>{html.escape(text)}</div>"
+    return (
+        f"<div style='padding:0 14px 6px;font-size:12px;line-height:1.4'>{html.escape(text)}</div>"
+    )

@@ -13,7 +13,9 @@ ROD_HALF = 0.015  # [m], half the width of a lattice bar
 TRAIL_SECONDS, TRAIL_POINTS = 6.0, 120
 
 _CORNERS = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
-_EDGES = [(i, j) for i in range(8) for j in range(i) if np.abs(_CORNERS[i] - _CORNERS[j]).sum() == 1]
+_EDGES = [
+    (i, j) for i in range(8) for j in range(i) if np.abs(_CORNERS[i] - _CORNERS[j]).sum() == 1
+]
 
 
 def segments(points: Array) -> Array:
@@ -53,14 +55,18 @@ def rod(a: Array, b: Array, rungs: int = 16) -> Array:
     return np.concatenate([segments(edges[0]), segments(edges[1]), segments(zigzag)])
 
 
-def torus_circles(centre: Array, axes: Array, major: float, minor: float, tubes: int = 8, sides: int = 32) -> Array:
+def torus_circles(
+    centre: Array, axes: Array, major: float, minor: float, tubes: int = 8, sides: int = 32
+) -> Array:
     """The inner and outer rim of a torus about the third of ``axes`` (columns), and rings of its tube, [m]."""
     angles = np.linspace(0.0, 2.0 * np.pi, sides + 1)
     flat = np.stack([np.cos(angles), np.sin(angles), np.zeros(sides + 1)], axis=1)
     found = [segments(centre + (major + side * minor) * flat @ axes.T) for side in (1.0, -1.0)]
     for angle in np.linspace(0.0, 2.0 * np.pi, tubes, endpoint=False):
         out = np.array([np.cos(angle), np.sin(angle), 0.0])
-        ring = major * out + minor * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), [0.0, 0.0, 1.0]))
+        ring = major * out + minor * (
+            np.outer(np.cos(angles), out) + np.outer(np.sin(angles), [0.0, 0.0, 1.0])
+        )
         found.append(segments(centre + ring @ axes.T))
     return np.concatenate(found)
 
@@ -82,7 +88,8 @@ class Trail:
     """Where a tool has been in the last seconds.
 
     Attributes:
-        points: segments, oldest first; a trail of fewer points than there is room for begins with empty ones.
+        points: segments, oldest first; a trail of fewer points than there is room for begins with
+            empty ones.
     """
 
     def __init__(self) -> None:
@@ -93,7 +100,8 @@ class Trail:
         """Take in where the tool is, if the last place is old enough; whether the trail changed."""
         if self._last_ns is not None:
             if t_ns < self._last_ns or t_ns - self._last_ns > 1e9 * TRAIL_SECONDS:
-                self._places.clear()  # another time altogether: a replay was moved, or a new session began
+                # Another time altogether: a replay was moved, or a new session began
+                self._places.clear()
             elif t_ns - self._last_ns < 1e9 * TRAIL_SECONDS / TRAIL_POINTS:
                 return False
         self._last_ns = t_ns

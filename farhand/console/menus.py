@@ -46,7 +46,8 @@ class Menus(TypedDict):
         layers: passivity layers by name.
         scenarios: one line on each, by name.
         build: what the rig is built from, such as ``rig.limb``, with its choices.
-        chosen: ``law``, ``layer``, ``scenario``, ``delay`` [ms], ``jitter`` [ms] and ``loss`` of this session.
+        chosen: ``law``, ``layer``, ``scenario``, ``delay`` [ms], ``jitter`` [ms] and ``loss`` of
+            this session.
         linked: whether a link carries the coupling, so that its delay can be changed live.
         anew: whether a new session may be begun from the page.
         records: whether the page begins and ends recordings.
@@ -66,10 +67,16 @@ def menus_of(rig: Rig) -> Menus:
     """What can be chosen for a rig."""
     options, link = rig.options, rig.session.parameters.get("link")
     chosen: dict[str, Any] = {"law": rig.law, "layer": options.layer, "scenario": rig.scenario.name}
-    chosen |= {name: getattr(link, name, getattr(options, name)) for name in ("delay", "jitter", "loss")}
+    chosen |= {
+        name: getattr(link, name, getattr(options, name)) for name in ("delay", "jitter", "loss")
+    }
     whole = options.side is None  # one side alone is not started anew from its page
     build = {"rig": rig.construction}
-    choices = {path: list(declared(build, path)["choices"]) for path, *_ in describe(build)} if whole else {}
+    choices = (
+        {path: list(declared(build, path)["choices"]) for path, *_ in describe(build)}
+        if whole
+        else {}
+    )
     chosen |= {path: value for path, value, *_ in describe(build) if choices.get(path)}
     coupled = bool(rig.session.bridges) and whole
     return {
@@ -96,7 +103,9 @@ def range_of(knob: Knob) -> str:
     unit = "" if knob["unit"] == "-" else f" {knob['unit']}"
     low, high = knob["low"], knob["high"]
     if low is None or high is None:
-        return f"any number{unit and ','}{unit}" if isinstance(knob["value"], float) else unit.strip()
+        return (
+            f"any number{unit and ','}{unit}" if isinstance(knob["value"], float) else unit.strip()
+        )
     return f"{low:g} to {high:g}{unit}"
 
 

@@ -1,6 +1,7 @@
 """Operator: somebody who works the page without a browser: reads what its panel says, types, chooses and presses.
 
-It speaks viser's own protocol, so what it does takes the same way as a click: for scripted trials of the panel.
+It speaks viser's own protocol, so what it does takes the same way as a click: for scripted trials
+of the panel.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from websockets.typing import Subprotocol
 from farhand.console.visitor import CAMERA
 from farhand.errors import UnknownName
 
-PATIENCE = 20.0  # [s]
+REPLY_TIMEOUT_S = 20.0  # [s]
 
 
 class Operator:
@@ -38,7 +39,10 @@ class Operator:
     def __init__(self, address: str) -> None:
         self.items: dict[str, dict[str, Any]] = {}
         self.changes: dict[str, int] = {}
-        url, version = address.replace("http://", "ws://", 1), Subprotocol(f"viser-v{viser.__version__}")
+        url, version = (
+            address.replace("http://", "ws://", 1),
+            Subprotocol(f"viser-v{viser.__version__}"),
+        )
         self._line = connect(url, subprotocols=[version], max_size=None, compression=None)
         self._say(CAMERA)
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -50,7 +54,7 @@ class Operator:
         Raises:
             UnknownName: there is none.
         """
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
         while time.monotonic() < deadline:
             for uuid, item in list(self.items.items()):
                 if item["props"].get("label") == label:
@@ -62,11 +66,15 @@ class Operator:
     def enter(self, label: str, value: object) -> None:
         """Type or choose a value and submit the form it is in."""
         self.press(label, value)
-        self._say({"type": "GuiFormSubmitMessage", "uuid": self.items[self.find(label)]["container_uuid"]})
+        self._say(
+            {"type": "GuiFormSubmitMessage", "uuid": self.items[self.find(label)]["container_uuid"]}
+        )
 
     def press(self, label: str, value: object = True) -> None:
         """Press a button, or one of a group."""
-        self._say({"type": "GuiUpdateMessage", "uuid": self.find(label), "updates": {"value": value}})
+        self._say(
+            {"type": "GuiUpdateMessage", "uuid": self.find(label), "updates": {"value": value}}
+        )
 
     def key(self, label: str) -> None:
         """Press the key of a command, such as ``Stop``."""
@@ -91,7 +99,9 @@ class Operator:
             for message in self._line:
                 if isinstance(message, bytes):
                     length = int.from_bytes(message[8:16], "little")
-                    for item in msgspec.msgpack.decode(unpack.decompress(message[16 : 16 + length]))["messages"]:
+                    for item in msgspec.msgpack.decode(
+                        unpack.decompress(message[16 : 16 + length])
+                    )["messages"]:
                         self._hear(item)
 
     def _hear(self, said: dict[str, Any]) -> None:
@@ -105,5 +115,10 @@ class Operator:
     def __enter__(self) -> Operator:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()

@@ -15,7 +15,15 @@ from farhand.console.requests import Requests
 from farhand.console.scene import Scene
 from farhand.console.source import RecordedSource
 from farhand.console.stage import suit
-from farhand.console.viewer import FRAMES_PER_STATUS, PERIOD, behave, clear, grasp_of, open_server, parent_gone
+from farhand.console.viewer import (
+    FRAMES_PER_STATUS,
+    PERIOD,
+    behave,
+    clear,
+    grasp_of,
+    open_server,
+    parent_gone,
+)
 from farhand.errors import FarhandError
 from farhand.recording.loader import load
 
@@ -32,7 +40,12 @@ class Player:
     """
 
     def __init__(
-        self, server: viser.ViserServer, source: RecordedSource, scene: Scene, speed: float = 1.0, shadows: bool = True
+        self,
+        server: viser.ViserServer,
+        source: RecordedSource,
+        scene: Scene,
+        speed: float = 1.0,
+        shadows: bool = True,
     ) -> None:
         clear(server)
         self._server = server

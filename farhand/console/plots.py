@@ -45,7 +45,9 @@ class Plots:
         self._rows: deque[list[float]] = deque(maxlen=int(SECONDS * RATE))
         self._shown: list[tuple[viser.GuiUplotHandle, list[int], float]] = []
         colours = [palette.role_colour(robot["role"]) for robot in robots]
-        names = ", ".join(f"{robot['name']} {word}" for robot, word in zip(robots, WORDS, strict=False))
+        names = ", ".join(
+            f"{robot['name']} {word}" for robot, word in zip(robots, WORDS, strict=False)
+        )
         self._add(gui, f"force on the tools, N ({names})", colours, 1, 5.0)
         first = 1 + len(colours)
         coupled = any(thing["kind"] == "tie" for thing in scene["things"])
@@ -72,16 +74,21 @@ class Plots:
         """Draw what there is."""
         if len(self._rows) < 2:
             return
-        table = np.nan_to_num(np.array(self._rows).T)  # the browser draws nothing of a curve with a gap
+        # the browser draws nothing of a curve with a gap
+        table = np.nan_to_num(np.array(self._rows).T)
         for plot, columns, least in self._shown:
             kept = np.zeros(table.shape[1])
             kept[-1] = least
             plot.data = (*(np.ascontiguousarray(table[column]) for column in columns), kept)
 
-    def _add(self, gui: viser.GuiApi, title: str, colours: list[palette.Colour], first: int, least: float) -> None:
+    def _add(
+        self, gui: viser.GuiApi, title: str, colours: list[palette.Colour], first: int, least: float
+    ) -> None:
         """One diagram; a curve that is not seen keeps its axis from showing noise as if it were large."""
         series = [
-            uplot.Series(label="", stroke=palette.css(colour), width=2, dash=DASHES[n % len(DASHES)])
+            uplot.Series(
+                label="", stroke=palette.css(colour), width=2, dash=DASHES[n % len(DASHES)]
+            )
             for n, colour in enumerate(colours)
         ]
         plot = gui.add_uplot(

@@ -33,20 +33,32 @@ class Replaying:
     """
 
     def __init__(
-        self, server: viser.ViserServer, scene: Scene, source: RecordedSource, drawing: Drawing, speed: float = 1.0
+        self,
+        server: viser.ViserServer,
+        scene: Scene,
+        source: RecordedSource,
+        drawing: Drawing,
+        speed: float = 1.0,
     ) -> None:
         self._scene, self._source, self._speed = scene, source, speed
         self.reading, self._playing, self._sought = Reading(), True, False
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']} · recorded")
-        first, last = 1e-9 * source.start_ns, max(1e-9 * source.end_ns, 1e-9 * source.start_ns + STEP)
+        first, last = (
+            1e-9 * source.start_ns,
+            max(1e-9 * source.end_ns, 1e-9 * source.start_ns + STEP),
+        )
         self._slider: Any = gui.add_slider("time [s]", first, last, STEP, first)
         self._slider.on_update(self._slide)
         self._play = gui.add_button("Pause  (P)")
         self._play.on_click(lambda _: self.play(not self._playing))
-        choice = gui.add_dropdown("speed", sorted({*SPEEDS, f"{speed:g} ×"}, key=_number), initial_value=f"{speed:g} ×")
+        choice = gui.add_dropdown(
+            "speed", sorted({*SPEEDS, f"{speed:g} ×"}, key=_number), initial_value=f"{speed:g} ×"
+        )
         choice.on_update(lambda _: setattr(self, "_speed", _number(choice.value)))
-        gui.add_command("Play or pause", hotkey="P").on_trigger(lambda _: self.play(not self._playing))
+        gui.add_command("Play or pause", hotkey="P").on_trigger(
+            lambda _: self.play(not self._playing)
+        )
         self.views = Views(server, scene, drawing.kinematics, drawing.view)
         self._status = gui.add_html("")
         self._log = gui.add_html("", order=1e9)

@@ -7,10 +7,12 @@ import threading
 from multiprocessing.connection import Connection
 
 Request = tuple[str, str, object]
-"""What :meth:`farhand.loop.commands.Commands.post` takes: name, parameter path, value; or one of :data:`OTHERS`."""
+"""What :meth:`farhand.loop.commands.Commands.post` takes: name, parameter path, value; or one of
+:data:`OTHERS`."""
 
 OTHERS = ("restart", "record", "deadman", "end")
-"""Beside the session's commands: a new session with other options, a recording, whether a dead-man must be held, and
+"""Beside the session's commands: a new session with other options, a recording, whether a dead-man
+must be held, and
 the end of the run."""
 
 
@@ -18,7 +20,8 @@ class Requests:
     """The sending end; any thread may send.
 
     Args:
-        outgoing: this process's end of the pipe; None for a page that shows a recording, where nobody listens.
+        outgoing: this process's end of the pipe; None for a page that shows a recording, where
+            nobody listens.
     """
 
     def __init__(self, outgoing: Connection | None) -> None:

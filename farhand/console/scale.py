@@ -24,13 +24,17 @@ STEPS = (1.0, 2.0, 4.0)
 def force_scale(rig: Rig, size: float) -> float:
     """Force that an arrow of ten centimetres stands for, [N]: 1, 2 or 4 times a power of ten.
 
-    A haptic device that shows 3 N would have arrows nobody sees on the scale of an arm that pushes with 100 N.
+    A haptic device that shows 3 N would have arrows nobody sees on the scale of an arm that pushes
+    with 100 N.
 
     Args:
         rig: whose devices bound the force.
         size: of what is drawn, from the middle outward, [m]; at most one counts.
     """
-    peaks = [getattr(getattr(s.plant, "profile", None), "force_peak", math.inf) for s in rig.session.stations]
+    peaks = [
+        getattr(getattr(s.plant, "profile", None), "force_peak", math.inf)
+        for s in rig.session.stations
+    ]
     most = min([USUAL_FORCE, *(PEAK_SHARE * peak for peak in peaks)])
     exact = 0.1 * most / (FULL_ARROW * size)
     decade = 10.0 ** math.floor(math.log10(exact))

@@ -25,7 +25,8 @@ HIDDEN_GROUP = 3
 SIZES = (0.25, 1.0)
 """Smallest and largest size of a rig that arrows, handles and labels are made for, [m]."""
 
-_DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)  # the engine's own: a geom that still has it takes its material's colour
+# the engine's own: a geom that still has it takes its material's colour
+_DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 
 
 class Geom(TypedDict):
@@ -111,7 +112,8 @@ class Scene(TypedDict):
         rate: nominal rate of the ticks, [Hz].
         size: from the middle of the robots to the farthest of them, 0.25 to 1 m.
         arrow: force that an arrow of ten centimetres stands for, [N].
-        margin: how far the run is predicted to be from shaking, in words; empty where that is not known.
+        margin: how far the run is predicted to be from shaking, in words; empty where that is not
+            known.
     """
 
     rig: str
@@ -149,7 +151,8 @@ def scene_of(rig: Rig) -> Scene:
         "coupling": "coupling",
         "knobs": knobs_of(rig.session.parameters),
         "menus": menus_of(rig),
-        "rate": 1e9 / min((station.period_ns for station in rig.session.stations), default=1_000_000),
+        "rate": 1e9
+        / min((station.period_ns for station in rig.session.stations), default=1_000_000),
         "size": size,
         "arrow": force_scale(rig, size),
         "margin": "",
@@ -158,7 +161,9 @@ def scene_of(rig: Rig) -> Scene:
 
 def model_of(scene: Scene) -> mujoco.MjModel:
     """The model in a scene, for a viewer's own kinematics."""
-    return mujoco.MjModel.from_binary_path("scene.mjb", {"scene.mjb": base64.b64decode(scene["model"])})
+    return mujoco.MjModel.from_binary_path(
+        "scene.mjb", {"scene.mjb": base64.b64decode(scene["model"])}
+    )
 
 
 def _size(places: Array) -> float:

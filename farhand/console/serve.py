@@ -24,7 +24,8 @@ START_TIMEOUT = 60.0  # [s]
 STOP_TIMEOUT = 2.0  # [s]
 
 Handler = Callable[[str, object], None]
-"""What a run does about a request that is no command of the session's; gets the path and the value."""
+"""What a run does about a request that is no command of the session's; gets the path and the
+value."""
 
 
 class Page:
@@ -33,7 +34,8 @@ class Page:
     Attributes:
         address: what to open in a browser, with the access token if there is one.
         handlers: what to do about requests beside the session's commands, by name.
-        health: numbers the page shows: tick [µs], rate [Hz], overruns, whether a recording goes on; write them.
+        health: numbers the page shows: tick [µs], rate [Hz], overruns, whether a recording goes on;
+            write them.
     """
 
     def __init__(
@@ -48,7 +50,12 @@ class Page:
         self.address = address
         self.health: Any = health if health is not None else [0.0] * 4
         self.handlers: dict[str, Handler] = {"deadman": self._arm}
-        self._process, self._incoming, self._outgoing, self._commands = process, incoming, outgoing, commands
+        self._process, self._incoming, self._outgoing, self._commands = (
+            process,
+            incoming,
+            outgoing,
+            commands,
+        )
         self._deadman = False
         self._reap = weakref.finalize(self, _end, process, incoming)
 
@@ -106,7 +113,12 @@ class Page:
     def __enter__(self) -> Page:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
 
@@ -126,7 +138,8 @@ def serve(
         host: interface to listen on; the default is not reachable from other machines.
         port: to listen on; 0 for any free one.
         commands: where :meth:`Page.poll` posts the operator's requests.
-        token: that visitors must show; by default none on this machine's own interface and a new one on any other.
+        token: that visitors must show; by default none on this machine's own interface and a new
+            one on any other.
 
     Raises:
         OutOfRange: the port is no port.
@@ -153,7 +166,9 @@ def serve_recording(
         speed: how many times faster than it was, [-].
         token: that visitors must show.
     """
-    return _start("farhand.console.player", (Path(recording), scene, speed), host, port, None, token)
+    return _start(
+        "farhand.console.player", (Path(recording), scene, speed), host, port, None, token
+    )
 
 
 def is_local(host: str) -> bool:
@@ -165,7 +180,12 @@ def is_local(host: str) -> bool:
 
 
 def _start(
-    module: str, what: tuple[object, ...], host: str, port: int, commands: Commands | None, token: str | None
+    module: str,
+    what: tuple[object, ...],
+    host: str,
+    port: int,
+    commands: Commands | None,
+    token: str | None,
 ) -> Page:
     """Start a module's ``view`` in a process of its own and wait for its first word."""
     _check_port(host, port)
@@ -198,10 +218,14 @@ def _first_word(incoming: Connection) -> int:
     """The port the page was opened on."""
     try:
         if not incoming.poll(START_TIMEOUT):
-            raise FarhandError(f"the console page did not start within {START_TIMEOUT:g} s; use --headless without it")
+            raise FarhandError(
+                f"the console page did not start within {START_TIMEOUT:g} s; use --headless without it"
+            )
         word = incoming.recv()
     except EOFError:
-        raise FarhandError("the console page could not be started; use --headless to run without it") from None
+        raise FarhandError(
+            "the console page could not be started; use --headless to run without it"
+        ) from None
     if not isinstance(word, int):
         raise FarhandError(f"the console page could not be started: {word}")
     return word
@@ -209,7 +233,11 @@ def _first_word(incoming: Connection) -> int:
 
 def cannot_open(host: str, port: int, error: OSError) -> str:
     """Why nothing can listen there, and what could."""
-    hint = "try --port 0" if error.errno == errno.EACCES else "give an address of this machine with --host"
+    hint = (
+        "try --port 0"
+        if error.errno == errno.EACCES
+        else "give an address of this machine with --host"
+    )
     return f"cannot open port {port} on {host}: {error.strerror}; {hint}"
 
 
@@ -229,9 +257,7 @@ def _check_port(host: str, port: int) -> None:
 
 
 def _in_use(host: str, port: int) -> str:
-    return (
-        f"port {port} on {host} is in use; choose another with --port, such as --port {port + 1}, or 0 for a free one"
-    )
+    return f"port {port} on {host} is in use; choose another with --port, such as --port {port + 1}, or 0 for a free one"
 
 
 def _for_address(host: str) -> str:

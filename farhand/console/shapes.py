@@ -19,7 +19,8 @@ PLANE_HALF_EXTENT = 5.0
 """Half the edge drawn of a plane without edges, [m]."""
 
 Mesh = tuple[Array, Array]
-"""Vertices, shape (n, 3), [m], and triangles, shape (m, 3). Vertices that triangles share are shaded smoothly."""
+"""Vertices, shape (n, 3), [m], and triangles, shape (m, 3). Vertices that triangles share are
+shaded smoothly."""
 
 
 def mesh_of(geom: Geom, model: mujoco.MjModel) -> Mesh | None:
@@ -50,7 +51,8 @@ def cylinder(radius: float, half: float) -> Mesh:
 
 def capsule(radius: float, half: float) -> Mesh:
     """About z, with round ends; half-length without the ends, [m]."""
-    angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 18)  # an even number: none on the equator, which is there twice
+    # an even number: none on the equator, which is there twice
+    angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 18)
     heights = radius * np.sin(angles) + np.where(angles < 0.0, -half, half)
     return _turned(list(zip(radius * np.cos(angles), heights, strict=True)))
 
@@ -105,5 +107,8 @@ def _turned(outline: list[tuple[float, float]]) -> Mesh:
     triangles = []
     for ring in range(len(outline) - 1):
         a, b = ring * SEGMENTS + here, ring * SEGMENTS + following
-        triangles += [np.stack([a, b, b + SEGMENTS], axis=1), np.stack([a, b + SEGMENTS, a + SEGMENTS], axis=1)]
+        triangles += [
+            np.stack([a, b, b + SEGMENTS], axis=1),
+            np.stack([a, b + SEGMENTS, a + SEGMENTS], axis=1),
+        ]
     return vertices, np.concatenate(triangles)

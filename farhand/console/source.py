@@ -44,8 +44,14 @@ class RecordedSource:
 
     def __init__(self, recording: Recording) -> None:
         self._streams, self._happened = recording.streams, recording.happened
-        self.header: dict[str, Any] = {"streams": {name: {"rate": s.rate} for name, s in recording.streams.items()}}
-        ends = [stream.times_ns[[0, -1]] for stream in recording.streams.values() if stream.times_ns.size]
+        self.header: dict[str, Any] = {
+            "streams": {name: {"rate": s.rate} for name, s in recording.streams.items()}
+        }
+        ends = [
+            stream.times_ns[[0, -1]]
+            for stream in recording.streams.values()
+            if stream.times_ns.size
+        ]
         self.start_ns = min((int(end[0]) for end in ends), default=0)
         self.end_ns = max((int(end[1]) for end in ends), default=0)
         self.now_ns, self._told = self.start_ns, 0
@@ -67,11 +73,15 @@ class RecordedSource:
         index = int(np.searchsorted(found.times_ns, self.now_ns, side="right")) - 1
         if index < 0:
             return None
-        return int(found.times_ns[index]), {name: values[index] for name, values in found.channels.items()}
+        return int(found.times_ns[index]), {
+            name: values[index] for name, values in found.channels.items()
+        }
 
     def events_with_data(self) -> list[Event]:
         """Events up to the present time that were not told yet."""
         first = self._told
-        while self._told < len(self._happened) and self._happened[self._told].time_ns <= self.now_ns:
+        while (
+            self._told < len(self._happened) and self._happened[self._told].time_ns <= self.now_ns
+        ):
             self._told += 1
         return [(e.time_ns, e.text, e.data or None) for e in self._happened[first : self._told]]

@@ -23,7 +23,8 @@ CAMERAS = {
 """From where a rig is looked at, where not from the usual side."""
 
 FARTHER = {"youbot": 1.15}
-"""How much farther away than usual, where an arrow and its number reach beyond all that is drawn, [-]."""
+"""How much farther away than usual, where an arrow and its number reach beyond all that is drawn,
+[-]."""
 
 
 def set_stage(
@@ -61,7 +62,11 @@ def suit(client: viser.ClientHandle, middle: Array, back: Array) -> None:
     aspect = client.camera.aspect
     if aspect < WIDE:
         farther = back * WIDE / aspect
-        lower = middle - [0.0, 0.0, LOWER * 2.0 * float(np.linalg.norm(farther)) * np.tan(0.5 * FIELD_OF_VIEW)]
+        lower = middle - [
+            0.0,
+            0.0,
+            LOWER * 2.0 * float(np.linalg.norm(farther)) * np.tan(0.5 * FIELD_OF_VIEW),
+        ]
         client.camera.position = lower + farther  # first: it takes along what is looked at
         client.camera.look_at = lower
 

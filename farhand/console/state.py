@@ -40,9 +40,16 @@ def joints(robot: RobotScene, kinematics: Kinematics) -> list[tuple[str, float, 
 def _robot(robot: RobotScene, reading: Reading, kinematics: Kinematics) -> str:
     name = robot["name"]
     rows = [(joint, f"{value:.1f} {unit}") for joint, value, unit in joints(robot, kinematics)]
-    rows.append(("tool, x y z", " ".join(f"{1e3 * part:.1f}" for part in kinematics.tool_position[name]) + " mm"))
+    rows.append(
+        (
+            "tool, x y z",
+            " ".join(f"{1e3 * part:.1f}" for part in kinematics.tool_position[name]) + " mm",
+        )
+    )
     origin = reading.origin(name)
-    rows.append(("force, x y z", _triple(reading.measured(name)) + (f" ({origin})" if origin else "")))
+    rows.append(
+        ("force, x y z", _triple(reading.measured(name)) + (f" ({origin})" if origin else ""))
+    )
     rows += [(what, said) for what, said in reading.said.get(name, {}).items()]
     dot = f"<span style='color:{css(role_colour(robot['role']))}'>●</span>"
     title = f"<div style='margin-top:6px;font-weight:600'>{dot} {html.escape(name)}</div>"
@@ -54,7 +61,11 @@ def _row(label: str, value: str) -> str:
 
 
 def _triple(force: Array) -> str:
-    return " ".join(f"{part:.1f}" for part in force) + " N" if np.isfinite(force).all() else "not measured"
+    return (
+        " ".join(f"{part:.1f}" for part in force) + " N"
+        if np.isfinite(force).all()
+        else "not measured"
+    )
 
 
 _FRAME = "padding:2px 14px 8px;font-size:12px;line-height:1.45"

@@ -29,7 +29,10 @@ _DRIVERS = {
     "bus_period": ("bus", lambda v: f"{1.0 / v[0]:.1f} Hz" if v[0] > 0.0 else "silent"),
     "battery": ("battery", lambda v: f"{v[0]:.2f} V"),
     "ik_status": ("inverse kinematics", lambda v: list(STATUSES)[int(v[0])]),
-    "distances_to_limits": ("nearest limit", lambda v: f"{1e3 * v.min():.0f} mm" if np.isfinite(v).all() else "–"),
+    "distances_to_limits": (
+        "nearest limit",
+        lambda v: f"{1e3 * v.min():.0f} mm" if np.isfinite(v).all() else "–",
+    ),
     "calibration": ("calibration", lambda v: VERDICTS[int(v[0])]),
     "sample_age": ("age of its sample", lambda v: f"{1e-6 * v[0]:.1f} ms"),
 }
@@ -93,7 +96,9 @@ class Reading:
     @property
     def error(self) -> float:
         """Distance between a follower's tool and where its coupling wants it, the largest, [m]; NaN when unknown."""
-        return max((float(np.linalg.norm(error)) for error in self.errors.values()), default=math.nan)
+        return max(
+            (float(np.linalg.norm(error)) for error in self.errors.values()), default=math.nan
+        )
 
     def refresh(self, source: Source, scene: Scene) -> None:
         """Take over what is new."""
@@ -133,12 +138,15 @@ class Reading:
             self.commanded[name] = channels["force_synthetic_in_world"]
             self.synthetic.add(name)
         self.mode[name] = MODES[int(channels["mode"][0])]
-        self.said[name] = {what: words(channels[of]) for of, (what, words) in _DRIVERS.items() if of in channels}
+        self.said[name] = {
+            what: words(channels[of]) for of, (what, words) in _DRIVERS.items() if of in channels
+        }
 
     def _couple(self, stream: str, channels: dict[str, Array]) -> None:
         self.errors[stream] = channels["error"][:3]
         self.engagement = float(channels["engagement"][0])
-        self.energy = float(np.nansum(channels["port_energy"]))  # one side alone does not know the other's
+        # one side alone does not know the other's
+        self.energy = float(np.nansum(channels["port_energy"]))
         self.age = float(np.nanmax(channels["age"]))
 
     def _hear(self, event: Event) -> None:
@@ -200,15 +208,22 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
     """The status as HTML."""
     title = html.escape(scene["scenario"])
     if reading.time_ns is None:
-        return _PANEL.format(banner="", title=title, rows=_row("waiting", "for the first record"), last="")
+        return _PANEL.format(
+            banner="", title=title, rows=_row("waiting", "for the first record"), last=""
+        )
     rows = [
-        _row("time", f"{reading.time_ns * 1e-9:.1f} s" + (" · the run has ended" if reading.ended else "")),
+        _row(
+            "time",
+            f"{reading.time_ns * 1e-9:.1f} s" + (" · the run has ended" if reading.ended else ""),
+        ),
         *([] if health is None or math.isnan(health.tick) else _loop(health)),
     ]
     if any(thing["kind"] == "tie" for thing in scene["things"]):
         apart = f"{1e3 * reading.error:.1f} mm" if reading.engagement > 0.0 else "–"
         rows += [_row("coupling", _coupling(reading)), _row("tracking error", apart)]
-    rows += [_robot(r["name"], r["role"], reading) for r in scene["robots"] if r["name"] in reading.mode]
+    rows += [
+        _robot(r["name"], r["role"], reading) for r in scene["robots"] if r["name"] in reading.mode
+    ]
     banner = _BANNER.format(html.escape(reading.trip)) if reading.trip else ""
     last = [_event(*reading.events[0])] if reading.events else []
     last += [html.escape(health.margin)] if health is not None and health.margin else []
@@ -224,7 +239,11 @@ def log(reading: Reading) -> str:
 
 def _robot(name: str, role: str, reading: Reading) -> str:
     """What one robot does and feels."""
-    mode, force, felt = reading.mode[name], newtons(reading.force[name]), reading.commanded.get(name)
+    mode, force, felt = (
+        reading.mode[name],
+        newtons(reading.force[name]),
+        reading.commanded.get(name),
+    )
     coupled = not math.isnan(reading.engagement)
     what = _FORCES[name] if coupled and name in _FORCES else "force"
     if force == "not measured" and felt is not None:
@@ -232,7 +251,9 @@ def _robot(name: str, role: str, reading: Reading) -> str:
         force = newtons(felt)
     doing = "<b>stopped</b>" if mode == "tripped" else html.escape(reading.job.get(name, mode))
     bus = reading.said.get(name, {}).get("bus")
-    return _row(f"{name}, {what}", f"{doing} · {force}", role_colour(role)) + (_row("its bus", bus) if bus else "")
+    return _row(f"{name}, {what}", f"{doing} · {force}", role_colour(role)) + (
+        _row("its bus", bus) if bus else ""
+    )
 
 
 def _loop(health: Health) -> list[str]:

@@ -25,7 +25,8 @@ WALL_SHARE = 1.2
 """That edge over the distance of the tool from the robot's base, [-]."""
 
 HAND_FORCE = 100.0
-"""With how much force a visitor's hand pulls at most, [N]; less where the leader's guard would trip at twice that."""
+"""With how much force a visitor's hand pulls at most, [N]; less where the leader's guard would trip
+at twice that."""
 
 ENDLESS = 4.0
 """A workspace limit farther than this from the origin is none that a picture should show, [m]."""
@@ -35,10 +36,11 @@ class Thing(TypedDict, total=False):
     """Something around the robots.
 
     Attributes:
-        kind: ``wall`` (point, normal, size), ``spring`` (robot to anchor or to other), ``grip`` (robot to other),
-            ``hand`` (at robot's tool), ``tie`` (the coupling from robot to other), ``limits`` (a box for robot),
-            ``ball`` (point, size), ``plane`` (point, normal), ``torus`` (point, normal, size, tube) or ``curves`` that
-            bound where robot's tool may be, ``sole`` (low, high) that robot stands on, or its ``centre`` of gravity.
+        kind: ``wall`` (point, normal, size), ``spring`` (robot to anchor or to other), ``grip``
+            (robot to other), ``hand`` (at robot's tool), ``tie`` (the coupling from robot to
+            other), ``limits`` (a box for robot), ``ball`` (point, size), ``plane`` (point, normal),
+            ``torus`` (point, normal, size, tube) or ``curves`` that bound where robot's tool may
+            be, ``sole`` (low, high) that robot stands on, or its ``centre`` of gravity.
         name: in the rig.
         path: of its parameters; absent if it has none.
         robot: whose tool it touches.
@@ -48,8 +50,10 @@ class Thing(TypedDict, total=False):
         size: edge or diameter of what is drawn, [m].
         tube: diameter of a torus's ring, [m].
         curves: lines on a surface, each as its places, [m].
-        leg: +1 or -1 where the centre of gravity is a leg's, left or right, by its closed form; 0 for a whole robot's.
-        rigid: whether a coupling is a constraint between the tools; if not, it is a spring or a command.
+        leg: +1 or -1 where the centre of gravity is a leg's, left or right, by its closed form; 0
+            for a whole robot's.
+        rigid: whether a coupling is a constraint between the tools; if not, it is a spring or a
+            command.
         lowest: height of its middle when it stands on the floor, [m].
         present: whether a wall is there.
         anchor: fixed end of a spring, [m].
@@ -96,7 +100,11 @@ def things_of(rig: Rig) -> list[Thing]:
     found += bounds_of(rig)
     for station in rig.session.stations:
         low, high = getattr(station.guard, "low", None), getattr(station.guard, "high", None)
-        if low is not None and high is not None and max(np.abs(low).max(), np.abs(high).max()) < ENDLESS:
+        if (
+            low is not None
+            and high is not None
+            and max(np.abs(low).max(), np.abs(high).max()) < ENDLESS
+        ):
             box: Thing = {"kind": "limits", "name": "limits", "robot": station.name}
             found.append({**box, "low": low.tolist(), "high": high.tolist()})
     return found
@@ -117,9 +125,24 @@ def _touching(rig: Rig, robot: str, port: Port) -> Iterator[Thing]:
         place = path_of(rig.session.parameters, touch) if touch is not None else None
         where: Thing = {"path": place} if place else {}
         if isinstance(touch, Wall):
-            yield {**_wall(name, robot, touch, port.tool.position, rig.world.placed[robot].placement.position), **where}
+            yield {
+                **_wall(
+                    name,
+                    robot,
+                    touch,
+                    port.tool.position,
+                    rig.world.placed[robot].placement.position,
+                ),
+                **where,
+            }
         elif isinstance(touch, GroundSpring):
-            yield {"kind": "spring", "name": name, "robot": robot, "anchor": touch.anchor.tolist(), **where}
+            yield {
+                "kind": "spring",
+                "name": name,
+                "robot": robot,
+                "anchor": touch.anchor.tolist(),
+                **where,
+            }
         elif isinstance(touch, ImpedanceHand):
             yield {**_hand(rig, name, robot, touch, port), **where}
         elif touch is None:
@@ -131,7 +154,11 @@ def _touching(rig: Rig, robot: str, port: Port) -> Iterator[Thing]:
 def _tie(rig: Rig, robot: str, name: str) -> Iterator[Thing]:
     """A spring between two tools, or an arm's grip on an object, which has no station of its own."""
     ports, stations = rig.world.ports, {station.name for station in rig.session.stations}
-    ends = [r for r, port in ports.items() if any(n == name and touch is None for n, touch, _ in port.touches)]
+    ends = [
+        r
+        for r, port in ports.items()
+        if any(n == name and touch is None for n, touch, _ in port.touches)
+    ]
     if ends[0] == robot:
         kind = "grip" if len(stations.intersection(ends)) == 1 else "spring"
         yield {"kind": kind, "name": name, "robot": robot, "other": ends[-1]}
@@ -139,7 +166,10 @@ def _tie(rig: Rig, robot: str, name: str) -> Iterator[Thing]:
 
 def _hand(rig: Rig, name: str, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
     guards = [getattr(s.guard, "force", np.inf) for s in rig.session.stations if s.name == robot]
-    moves = [{name: list(v) if isinstance(v, tuple) else v for name, v in asdict(m).items()} for m in hand.path.moves]
+    moves = [
+        {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(m).items()}
+        for m in hand.path.moves
+    ]
     return {
         "kind": "hand",
         "name": name,
@@ -174,5 +204,11 @@ def _couplings(rig: Rig) -> Iterator[Thing]:
         stream = f"coupling-{index + 1}" if index else "coupling"
         if len(bridge.stations) == 2:  # the other one may run elsewhere
             a, b = bridge.stations
-            tie: Thing = {"kind": "tie", "name": stream, "robot": a.name, "other": b.name, "stream": stream}
+            tie: Thing = {
+                "kind": "tie",
+                "name": stream,
+                "robot": a.name,
+                "other": b.name,
+                "stream": stream,
+            }
             yield {**tie, "rigid": rig.law == "virtual-constraints"}

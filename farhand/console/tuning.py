@@ -51,9 +51,13 @@ class Tuning:
         with gui.add_form(None) as form:
             if menus["laws"]:
                 inputs["law"] = gui.add_dropdown("law", menus["laws"], initial_value=chosen["law"])
-                inputs["layer"] = gui.add_dropdown("layer", menus["layers"], initial_value=chosen["layer"])
+                inputs["layer"] = gui.add_dropdown(
+                    "layer", menus["layers"], initial_value=chosen["layer"]
+                )
             names = list(menus["scenarios"])
-            inputs["scenario"] = gui.add_dropdown("scenario", names, initial_value=chosen["scenario"])
+            inputs["scenario"] = gui.add_dropdown(
+                "scenario", names, initial_value=chosen["scenario"]
+            )
             about = gui.add_html(_note(menus["scenarios"][chosen["scenario"]]))
             for path, choices in menus["build"].items():
                 inputs[path] = gui.add_dropdown(_label(path), choices, initial_value=chosen[path])
@@ -73,14 +77,30 @@ class Tuning:
 
     def add_live(self) -> None:
         """Scale, gains, hand, wall and link."""
-        gains = [path for path in self._knobs if path.startswith(("law.", "layer.")) and path not in SCALES]
-        gains = [path for path in gains if ".mapping." not in path and not self._knobs[path]["choices"]][:MOST_GAINS]
-        for label, paths in (("Scale", SCALES), ("Gains", gains), ("Hand", HAND), ("Wall", WALL), ("Limb", LIMB)):
+        gains = [
+            path
+            for path in self._knobs
+            if path.startswith(("law.", "layer.")) and path not in SCALES
+        ]
+        gains = [
+            path for path in gains if ".mapping." not in path and not self._knobs[path]["choices"]
+        ][:MOST_GAINS]
+        for label, paths in (
+            ("Scale", SCALES),
+            ("Gains", gains),
+            ("Hand", HAND),
+            ("Wall", WALL),
+            ("Limb", LIMB),
+        ):
             known = [path for path in paths if path in self._knobs]
             if known:
                 self._add_form(label, known)
-        if LINK[0] in self._knobs and (self._scene["menus"]["linked"] or self._scene["menus"]["anew"]):
-            self._add_form("Link", list(LINK), None if self._scene["menus"]["linked"] else self._relink)
+        if LINK[0] in self._knobs and (
+            self._scene["menus"]["linked"] or self._scene["menus"]["anew"]
+        ):
+            self._add_form(
+                "Link", list(LINK), None if self._scene["menus"]["linked"] else self._relink
+            )
 
     def add_any(self) -> None:
         """Every other parameter, one at a time."""
@@ -107,7 +127,9 @@ class Tuning:
         if path not in self._knobs:
             return
         before = self._knobs[path]["value"]
-        self._knobs[path]["value"] = value if not isinstance(before, bool) else str(value).lower() in _TRUE
+        self._knobs[path]["value"] = (
+            value if not isinstance(before, bool) else str(value).lower() in _TRUE
+        )
         self.restore(path)
 
     def restore(self, path: str) -> None:
@@ -118,7 +140,10 @@ class Tuning:
 
     def _add_form(self, label: str, paths: list[str], instead: Any = None) -> None:
         gui = self._gui
-        with gui.add_folder(label, expand_by_default=label in ("Scale", "Gains")), gui.add_form(None) as form:
+        with (
+            gui.add_folder(label, expand_by_default=label in ("Scale", "Gains")),
+            gui.add_form(None) as form,
+        ):
             inputs = {path: self._add_input(path) for path in paths}
             button = gui.add_button("Apply", hint="or press Enter")
         button.on_click(lambda _: form.submit())
@@ -181,8 +206,16 @@ def _text(value: Any) -> str:
     """A value as ``--set`` takes it."""
     if isinstance(value, list):
         return ",".join(f"{number:g}" for number in value)
-    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        f"{value:g}"
+        if isinstance(value, float)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )
 
 
 def _note(text: str) -> str:
-    return f"<div style='padding:0 14px 6px;font-size:12px;line-height:1.4;opacity:0.7'>{text}</div>"
+    return (
+        f"<div style='padding:0 14px 6px;font-size:12px;line-height:1.4;opacity:0.7'>{text}</div>"
+    )

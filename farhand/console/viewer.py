@@ -40,7 +40,8 @@ width: 100vw !important; max-width: 100vw }
 .mantine-Paper-root:has(#farhand-page) { max-height: 58% !important }
 div:has(> #farhand-page) + div > button { position: fixed; top: 10px; right: 10px; width: 10em; z-index: 20 }
 }</style>"""
-"""On a phone the panel is a sheet below the picture, as wide as the window; what stops the arms stays in sight."""
+"""On a phone the panel is a sheet below the picture, as wide as the window; what stops the arms
+stays in sight."""
 
 
 class Console:
@@ -58,7 +59,12 @@ class Console:
     """
 
     def __init__(
-        self, server: viser.ViserServer, source: Source, scene: Scene, requests: Requests, shadows: bool = True
+        self,
+        server: viser.ViserServer,
+        source: Source,
+        scene: Scene,
+        requests: Requests,
+        shadows: bool = True,
     ) -> None:
         clear(server)
         self._server, self._source, self._scene = server, source, scene
@@ -96,14 +102,22 @@ def clear(server: viser.ViserServer) -> None:
     server.gui.add_html(NARROW)
 
 
-def grasp_of(server: viser.ViserServer, scene: Scene, requests: Requests, live: bool = True) -> Grasp | None:
+def grasp_of(
+    server: viser.ViserServer, scene: Scene, requests: Requests, live: bool = True
+) -> Grasp | None:
     """The hand of a scene that can be dragged, if there is one."""
     hands = [thing for thing in scene["things"] if thing["kind"] == "hand" and "start" in thing]
     return Grasp(server, hands[0], requests, live, scene["size"]) if hands else None
 
 
 def view(
-    ring_path: Path, scene: Scene, host: str, port: int, token: str, pipes: tuple[Connection, Connection], health: Any
+    ring_path: Path,
+    scene: Scene,
+    host: str,
+    port: int,
+    token: str,
+    pipes: tuple[Connection, Connection],
+    health: Any,
 ) -> None:
     """Serve the page until this process or its parent is terminated. The target of a :class:`multiprocessing.Process`.
 
@@ -147,7 +161,8 @@ def behave() -> None:
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.pop("_VISER_PORT_OVERRIDE", None)
-    logging.getLogger("websockets").setLevel(logging.CRITICAL)  # a port scanner is no reason for a traceback
+    # a port scanner is no reason for a traceback
+    logging.getLogger("websockets").setLevel(logging.CRITICAL)
     warnings.simplefilter("ignore")
     sys.stdout = open(os.devnull, "w")
 
@@ -159,7 +174,12 @@ def parent_gone() -> bool:
 
 
 def _follow(
-    server: viser.ViserServer, console: Console, incoming: Connection, requests: Requests, health: Any, scene: Scene
+    server: viser.ViserServer,
+    console: Console,
+    incoming: Connection,
+    requests: Requests,
+    health: Any,
+    scene: Scene,
 ) -> None:
     """Draw at a steady rate for as long as the parent lives; show another run when told to."""
     last = due = time.monotonic()

@@ -22,8 +22,8 @@ HEAD = "head"
 class Views:
     """The cameras of all visitors.
 
-    A robot with a head looks from there at its tool. Any other carries its camera on the wrist: behind the tool along
-    the tool's own axis, and above it.
+    A robot with a head looks from there at its tool. Any other carries its camera on the wrist:
+    behind the tool along the tool's own axis, and above it.
 
     Args:
         server: where they are shown.
@@ -33,10 +33,16 @@ class Views:
     """
 
     def __init__(
-        self, server: viser.ViserServer, scene: Scene, kinematics: Kinematics, overview: tuple[Array, Array]
+        self,
+        server: viser.ViserServer,
+        scene: Scene,
+        kinematics: Kinematics,
+        overview: tuple[Array, Array],
     ) -> None:
         self._server, self._kinematics, self._overview = server, kinematics, overview
-        self._robot = next((robot for robot in scene["robots"] if robot["role"] == "follower"), None)
+        self._robot = next(
+            (robot for robot in scene["robots"] if robot["role"] == "follower"), None
+        )
         self._inside: set[int] = set()
         if self._robot is not None:
             buttons = server.gui.add_button_group("view", (OVERVIEW, EYES))

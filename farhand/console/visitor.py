@@ -1,7 +1,7 @@
 """Visitor: somebody who has the page open without a browser, to count what the page really sends.
 
-It speaks viser's own protocol: a camera is sent once, and whatever comes back is unpacked and counted. Several of them
-share a process, which is not the session's.
+It speaks viser's own protocol: a camera is sent once, and whatever comes back is unpacked and
+counted. Several of them share a process, which is not the session's.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Visitors:
     def __init__(self, address: str, count: int = 1) -> None:
         context = multiprocessing.get_context("spawn")
         self._hears, word = context.Pipe(duplex=True)
-        self._process = context.Process(target=_visit, args=(address, count, word), name="visitors", daemon=True)
+        self._process = context.Process(
+            target=_visit, args=(address, count, word), name="visitors", daemon=True
+        )
         self._process.start()
         word.close()
         self._answer(START_TIMEOUT)
@@ -82,12 +84,19 @@ class Visitors:
             if self._hears.poll(timeout):
                 answer: Sequence[Any] = self._hears.recv()
                 return answer
-        raise FarhandError("nobody could look at the page: it sends nothing that a visitor understands")
+        raise FarhandError(
+            "nobody could look at the page: it sends nothing that a visitor understands"
+        )
 
     def __enter__(self) -> Visitors:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
 
@@ -115,7 +124,9 @@ class _Visitor:
         import zstandard
 
         length = int.from_bytes(message[8:16], "little")
-        inner = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(message[16 : 16 + length]))
+        inner = msgspec.msgpack.decode(
+            zstandard.ZstdDecompressor().decompress(message[16 : 16 + length])
+        )
         said = [(str(item.get("type")), str(item.get("name"))) for item in inner["messages"]]
         self.nodes |= {name for _, name in said if name.startswith("/")}
         self.frames += any(kind in MOVES and name.startswith(PART) for kind, name in said)
@@ -138,6 +149,9 @@ async def _look(address: str, count: int, word: Connection) -> None:
     with suppress(EOFError, OSError):
         while not any(task.done() for task in looking):
             if word.poll():
-                known = {"frames": [visitor.frames for visitor in visitors], "nodes": sorted(visitors[0].nodes)}
+                known = {
+                    "frames": [visitor.frames for visitor in visitors],
+                    "nodes": sorted(visitors[0].nodes),
+                }
                 word.send(known[word.recv()])
             await asyncio.sleep(0.005)

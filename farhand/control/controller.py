@@ -27,7 +27,7 @@ class Target(Protocol):
     twist: Array
 
 
-class Asked:
+class ControlRequest:
     """What is asked of a controller in one tick, and what it may rely on.
 
     Attributes:
@@ -62,15 +62,16 @@ class Controller(ABC):
         commands: the command type it makes.
         channel: name under which the command is recorded, and its unit for a hinge.
         pulls: whether it exerts the efforts asked for; one that goes for targets alone does not.
-        turns: whether it controls the tool's orientation; with fewer than six joints it may have to leave it.
+        turns: whether it controls the tool's orientation; with fewer than six joints it may have to
+            leave it.
         command: the last command of that type.
         holding: whether the arm is being held still.
     """
 
     commands: ClassVar[type[Command]]
     channel: ClassVar[tuple[str, str]]
-    pulls: ClassVar[bool] = True
-    turns: ClassVar[bool] = True
+    exerts_effort: ClassVar[bool] = True
+    controls_orientation: ClassVar[bool] = True
 
     command: Command
     holding: bool = False
@@ -92,7 +93,7 @@ class Controller(ABC):
         return self.channel[1] if model is None else joint_units(model, self.channel[1])
 
     @abstractmethod
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """The command for this tick."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from farhand.coupling.position_force import PositionForce
 from farhand.coupling.position_position import PositionPosition
 from farhand.coupling.side import Effort, Side
 from farhand.coupling.spring import Spring
-from farhand.coupling.trial import check_class, told
+from farhand.coupling.trial import check_class, describe_error
 from farhand.coupling.unilateral import Unilateral
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.errors import BadValue, UnknownName
@@ -66,7 +66,8 @@ def register(law: type[Coupling]) -> type[Coupling]:
     """
     check_class(law)
     known = LAWS.get(law.name, law)
-    if (known.__module__, known.__qualname__) != (law.__module__, law.__qualname__):  # the same, written anew, may be
+    # the same, written anew, may be
+    if (known.__module__, known.__qualname__) != (law.__module__, law.__qualname__):
         raise BadValue(f"law {law.name!r} is already there; give yours another name")
     for declared, words in ((law.needs, set(NEEDS)), (law.properties, set(PROPERTIES))):
         for name in declared - words:
@@ -90,7 +91,9 @@ def _imported(name: str) -> type[Coupling]:
     module = _module(name, path)
     law = getattr(module, attribute, None)
     if law is None:
-        raise BadValue(f"law {name!r} cannot be imported: {module.__file__ or path} has no {attribute!r}")
+        raise BadValue(
+            f"law {name!r} cannot be imported: {module.__file__ or path} has no {attribute!r}"
+        )
     if not (isinstance(law, type) and issubclass(law, Coupling)):
         raise BadValue(f"law {name!r} is not a class derived from farhand.coupling.Coupling")
     return law
@@ -103,11 +106,15 @@ def _module(law: str, path: str) -> ModuleType:
             return importlib.import_module(path)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{path}.".startswith(f"{error.name}."):
-            raise BadValue(f"law {law!r} cannot be imported: module {path!r} needs {error.name!r}") from error
+            raise BadValue(
+                f"law {law!r} cannot be imported: module {path!r} needs {error.name!r}"
+            ) from error
         where = f"neither in the current folder ({Path.cwd()}) nor among the installed packages"
-        raise BadValue(f"law {law!r} cannot be imported: there is no module {error.name!r}, {where}") from None
+        raise BadValue(
+            f"law {law!r} cannot be imported: there is no module {error.name!r}, {where}"
+        ) from None
     except Exception as error:  # anything may happen in a user's module
-        raise BadValue(f"law {law!r} cannot be imported: {told(error)}") from error
+        raise BadValue(f"law {law!r} cannot be imported: {describe_error(error)}") from error
 
 
 @contextmanager

@@ -19,7 +19,7 @@ DAMPING = 0.01
 """ρ of the inverse of Γ, [1/kg] and [1/(kg·m²)]."""
 
 
-class Handle:
+class VirtualHandle:
     """A body without weight: where a leader's tool is to be.
 
     Attributes:
@@ -39,26 +39,20 @@ class Admittance(Coupling):
     .. math::
         M_v\,\dot v + B_v\,v = h_a + \mathrm{back}(h_b), \qquad x_a \to x_v, \qquad x_b \to x_t(x_a)
 
-    Both arms get targets, so arms that take positions or velocities and nothing else can be either side. Arms that take
-    torques are servoed to their targets with their own model,
-    :math:`w = \Gamma^{-1}(A + \ddot x_{ref} + K_d\,\dot e + K_p\,e)`, where A cancels what is measured to push on them
-    (see :class:`farhand.coupling.constraint_terms.ToolTerms`). The law has a state, the handle, on the leader's side.
+    Both arms get targets, so arms that take positions or velocities and nothing else can be either
+    side. Arms that take torques are servoed to their targets with their own model,
+    :math:`w = \Gamma^{-1}(A + \ddot x_{ref} + K_d\,\dot e + K_p\,e)`, where A cancels what is
+    measured to push on them (see :class:`farhand.coupling.constraint_terms.ToolTerms`). The law has
+    a state, the handle, on the leader's side.
 
-    Needs both wrenches. One that is no longer measured counts as zero, so the handle slows down within M_v/B_v. What it
-    does badly: the hand feels M_v on top of what it touches, and a light handle on a slow or compliant arm shakes
-    against a stiff hand: the lag of the arm's own servo eats the damping. The tools follow exactly, also through a
-    singular posture, where joints race; the springs of other laws give way there. The handle never runs further than
-    ``leash`` from the tool, so an arm that cannot follow does not wind up.
+    Needs both wrenches. One that is no longer measured counts as zero, so the handle slows down
+    within M_v/B_v. What it does badly: the hand feels M_v on top of what it touches, and a light
+    handle on a slow or compliant arm shakes against a stiff hand: the lag of the arm's own servo
+    eats the damping. The tools follow exactly, also through a singular posture, where joints race;
+    the springs of other laws give way there. The handle never runs further than ``leash`` from the
+    tool, so an arm that cannot follow does not wind up.
 
     Attributes:
-        mass: M_v for translation, [kg].
-        inertia: M_v for rotation, [kg·m²].
-        damping: B_v for translation, [N·s/m].
-        rotational_damping: B_v for rotation, [N·m·s/rad].
-        leash: farthest the handle may be from the tool, [m].
-        turn_leash: farthest it may be turned from the tool, [rad].
-        proportional: K_p of the servo of arms that take torques, [1/s²].
-        derivative: K_d, [1/s].
         handle: the virtual handle.
     """
 
@@ -68,16 +62,22 @@ class Admittance(Coupling):
     mass: float = parameter(4.0, "kg", "mass of the virtual handle", 0.05, 1e3)
     inertia: float = parameter(0.1, "kg·m²", "inertia of the virtual handle", 1e-3, 1e2)
     damping: float = parameter(10.0, "N·s/m", "damping of the virtual handle", 0.0, 1e4)
-    rotational_damping: float = parameter(0.3, "N·m·s/rad", "rotational damping of the virtual handle", 0.0, 1e3)
+    rotational_damping: float = parameter(
+        0.3, "N·m·s/rad", "rotational damping of the virtual handle", 0.0, 1e3
+    )
     leash: float = parameter(0.05, "m", "farthest the handle may be from the tool", 1e-3, 1.0)
-    turn_leash: float = parameter(0.3, "rad", "farthest the handle may be turned from the tool", 1e-3, 1.0)
-    proportional: float = parameter(2500.0, "1/s²", "K_p of the servo of torque-driven arms", 0.0, 1e5)
+    turn_leash: float = parameter(
+        0.3, "rad", "farthest the handle may be turned from the tool", 1e-3, 1.0
+    )
+    proportional: float = parameter(
+        2500.0, "1/s²", "K_p of the servo of torque-driven arms", 0.0, 1e5
+    )
     derivative: float = parameter(100.0, "1/s", "K_d of the servo of torque-driven arms", 0.0, 1e4)
 
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
         super().__post_init__()
-        self.handle = Handle()
+        self.handle = VirtualHandle()
         self._terms: dict[str, ToolTerms] = {}
         self._force, self._error, self._rate = np.zeros(6), np.zeros(6), np.zeros(6)
         self._acceleration = np.zeros(6)
@@ -148,5 +148,7 @@ class Admittance(Coupling):
         turned = rotation_vector(handle.rotation.dot(a.rotation.T))
         angle = math.sqrt(turned.dot(turned))
         if angle > self.turn_leash:
-            handle.rotation[:] = rotation_from_vector(turned * (self.turn_leash / angle)).dot(a.rotation)
+            handle.rotation[:] = rotation_from_vector(turned * (self.turn_leash / angle)).dot(
+                a.rotation
+            )
             handle.twist[3:] = a.twist[3:]

@@ -1,7 +1,7 @@
 """The linear algebra of virtual constraints as one compiled function. The plain version in the law is its oracle.
 
-Importing this module imports numba (about a second, and a few more the first time, when it compiles and caches), so
-only a law that is told to use it does.
+Importing this module imports numba (about a second, and a few more the first time, when it compiles
+and caches), so only a law that is told to use it does.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def _forward(L: Array, x: Array, n: int) -> None:
 def _add_arm(arm, sign, gamma, rhs):
     """Add one arm's Γ_i to ``gamma`` and sign × A_i to ``rhs``.
 
-    With B = L Lᵀ and Y = L⁻¹ Jᵀ, Γ_i = Yᵀ Y and J B⁻¹ b = Yᵀ (L⁻¹ b): only forward substitutions are needed.
-    ``external`` is the known joint torque, that of the measured wrench included.
+    With B = L Lᵀ and Y = L⁻¹ Jᵀ, Γ_i = Yᵀ Y and J B⁻¹ b = Yᵀ (L⁻¹ b): only forward substitutions
+    are needed. ``external`` is the known joint torque, that of the measured wrench included.
     """
     M, J, bias, gravity, viscous, v, external, drift = arm
     n = len(v)

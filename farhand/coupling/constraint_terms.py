@@ -24,14 +24,21 @@ class ArmTerms:
         self._B, self._JT = system.B[joints, joints], system.rhs[joints, :6]
         self.b, self._term = system.rhs[joints, 6], system.term[joints]
 
-    def update(self, arm: Arm, wrench: Array | None, external_torque: Array | None, scale: Array | None = None) -> None:
+    def update(
+        self,
+        arm: Arm,
+        wrench: Array | None,
+        external_torque: Array | None,
+        scale: Array | None = None,
+    ) -> None:
         """Fill the block from the arm's present terms and what is known to push on it.
 
         Args:
             arm: the arm at its present state.
             wrench: h, measured at its tool, [N] and [N·m].
             external_torque: τ, known to act on its links, [N·m].
-            scale: 6 × 6 matrix that turns and scales its twist into the other's workspace, if it is not one.
+            scale: 6 × 6 matrix that turns and scales its twist into the other's workspace, if it is
+                not one.
         """
         b, term, J = self.b, self._term, arm.J
         self._B[:] = arm.M
@@ -47,7 +54,8 @@ class ArmTerms:
 class System:
     """Arms one after the other in one linear system: block-diagonal B, and the right-hand sides [Jᵀ | b].
 
-    One Cholesky solve serves both sides. Two small systems cost two calls, and at this size the calls are what costs.
+    One Cholesky solve serves both sides. Two small systems cost two calls, and at this size the
+    calls are what costs.
 
     Args:
         nv: number of velocities of each arm.
@@ -59,9 +67,15 @@ class System:
 
     def __init__(self, *nv: int) -> None:
         n = sum(nv)
-        self.B, self.rhs, self.term = np.zeros((n, n), order="F"), np.zeros((n, 7), order="F"), np.zeros(n)
+        self.B, self.rhs, self.term = (
+            np.zeros((n, n), order="F"),
+            np.zeros((n, 7), order="F"),
+            np.zeros(n),
+        )
         ends = np.cumsum(nv).tolist()
-        self.arms = [ArmTerms(self, slice(end - count, end)) for end, count in zip(ends, nv, strict=True)]
+        self.arms = [
+            ArmTerms(self, slice(end - count, end)) for end, count in zip(ends, nv, strict=True)
+        ]
         self._J, self._product = self.rhs[:, :6].T, np.zeros((6, 7))
         self.gamma, self.response = self._product[:, :6], self._product[:, 6]
 
@@ -93,8 +107,8 @@ LEVER = 0.1
 def placing_inverse(gamma: Array, damping: float) -> Array:
     """The damped inverse of Γ for an arm of less than six joints: it is to be in the right place before it is turned.
 
-    Minimises |W(Γ w − a)|² + ρ²|w|² where W counts an angle as :data:`LEVER` of way; unweighted, a radian counts as a
-    metre, and centimetres are given away for degrees.
+    Minimises |W(Γ w − a)|² + ρ²|w|² where W counts an angle as :data:`LEVER` of way; unweighted, a
+    radian counts as a metre, and centimetres are given away for degrees.
 
     Args:
         gamma: Γ, 6 × 6, [1/kg] and so on.

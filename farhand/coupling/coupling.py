@@ -24,24 +24,27 @@ NEEDS = {
 """What a law may need, and how it is said."""
 
 PROPERTIES = frozenset({"reciprocal", "symmetric", "velocity-force-port"})
-"""What a law may promise. Reciprocal: the two efforts are equal and opposite up to the mapping. Symmetric: exchanging
-the sides exchanges the efforts. Velocity–force port: each effort depends on the other side through its motion alone."""
+"""What a law may promise. Reciprocal: the two efforts are equal and opposite up to the mapping.
+Symmetric: exchanging
+the sides exchanges the efforts. Velocity–force port: each effort depends on the other side through
+its motion alone."""
 
 
 @dataclass
 class Coupling(ABC):
     """A bilateral law between side a (the leader) and side b (the follower).
 
-    A law keeps no hidden state beyond its parameters unless it says so, so that the same law can be evaluated on two
-    machines. It never sees whether it is engaged: efforts are faded in and out around it.
+    A law keeps no hidden state beyond its parameters unless it says so, so that the same law can be
+    evaluated on two machines. It never sees whether it is engaged: efforts are faded in and out
+    around it.
 
     Attributes:
         name: on the command line.
         needs: keys of :data:`NEEDS`.
         properties: members of :data:`PROPERTIES`.
         mapping: from the leader's workspace to the follower's.
-        error: how far the follower's tool is from the mapped leader's at the last step, e = [p_t − p_b; log(R_t
-            R_bᵀ)], [m], [rad].
+        error: how far the follower's tool is from the mapped leader's at the last step, e = [p_t −
+            p_b; log(R_t R_bᵀ)], [m], [rad].
         rate: twist of the mapped leader's tool minus the follower's, [m/s] and [rad/s].
     """
 

@@ -14,9 +14,9 @@ class Engagement:
     The gain moves along :math:`3s^2 - 2s^3`, whose slope is zero at both ends.
 
     Attributes:
-        ramp: time from apart to fully coupled and back, [s].
         wanted: whether the sides are to be coupled.
-        number: counts engagements, so that the other end of a link can tell a new one from the last.
+        number: counts engagements, so that the other end of a link can tell a new one from the
+            last.
         gain: present factor on the efforts, [-].
     """
 

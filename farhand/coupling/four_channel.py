@@ -23,8 +23,10 @@ FADE = 0.2
 class FourChannel(Coupling):
     r"""Make the follower accelerate as the leader does, and hand what it touches to the leader.
 
-    Each tool accelerates by :math:`\ddot x_i = \Gamma_i w_i - A_i` under a wrench :math:`w_i` asked of its motors;
-    :math:`A_i` holds Coriolis, friction and the measured wrench :math:`h_i`. With S the workspace map,
+    Each tool accelerates by :math:`\ddot x_i = \Gamma_i w_i - A_i` under a wrench :math:`w_i` asked
+    of its motors;
+    :math:`A_i` holds Coriolis, friction and the measured wrench :math:`h_i`. With S the workspace
+    map,
     :math:`e = x_t - x_b` and :math:`\dot e = S\dot x_a - \dot x_b`,
 
     .. math::
@@ -33,27 +35,21 @@ class FourChannel(Coupling):
 
         w_b = \Gamma_b^{-1}\big(A_b + S(\Gamma_a w_a - A_a)\big) + f_e
 
-    Four things cross: the leader's motion (e) and the hand's wrench (inside :math:`A_a`, as the acceleration it causes)
-    to the follower; the follower's wrench :math:`h_b` and its lag :math:`f_e` to the leader. In Lawrence's terms
-    C₁ and C₄ are the arms' own impedances with K_p and K_d, and C₂ = C₃ = 1. With exact models the lag stays zero: the
-    hand feels the leader's own inertia and no more, and in contact the environment's own stiffness.
+    Four things cross: the leader's motion (e) and the hand's wrench (inside :math:`A_a`, as the
+    acceleration it causes) to the follower; the follower's wrench :math:`h_b` and its lag
+    :math:`f_e` to the leader. In Lawrence's terms C₁ and C₄ are the arms' own impedances with K_p
+    and K_d, and C₂ = C₃ = 1. With exact models the lag stays zero: the hand feels the leader's own
+    inertia and no more, and in contact the environment's own stiffness.
 
-    Over a link with a passivity layer the follower's end takes :math:`w_a` from the packet, what the leader was asked
-    for when it left, and follows without lag. Without a layer it works w_a out from what it knows: it lags behind, and
-    bears more delay in contact.
+    Over a link with a passivity layer the follower's end takes :math:`w_a` from the packet, what
+    the leader was asked for when it left, and follows without lag. Without a layer it works w_a out
+    from what it knows: it lags behind, and bears more delay in contact.
 
-    Needs both models and both wrenches. A wrench that is not measured any more fades to zero; without the hand's the
-    follower's inertia is felt again, without the follower's only the lag is felt. What it does badly: it takes the
-    follower's inertia away by acceleration, so an error of the model comes back as felt inertia of either sign, and a
-    delayed link makes it shake before the position laws do.
-
-    Attributes:
-        proportional: diagonal of K_p, [1/s²].
-        derivative: diagonal of K_d, [1/s].
-        damping: ρ of the inverse of Γ_b, [1/kg] and [1/(kg·m²)].
-        reflection: φ, share of the measured contact that the hand feels, [-].
-        lag_share: β, share of the follower's lag that the hand feels, [-].
-        leader_damping: added at the leader's tool, [N·s/m].
+    Needs both models and both wrenches. A wrench that is not measured any more fades to zero;
+    without the hand's the follower's inertia is felt again, without the follower's only the lag is
+    felt. What it does badly: it takes the follower's inertia away by acceleration, so an error of
+    the model comes back as felt inertia of either sign, and a delayed link makes it shake before
+    the position laws do.
     """
 
     name = "four-channel"
@@ -62,8 +58,12 @@ class FourChannel(Coupling):
     proportional: Array = parameter((400.0,) * 6, "1/s²", "diagonal of K_p", 0.0, 1e5)
     derivative: Array = parameter((40.0,) * 6, "1/s", "diagonal of K_d", 0.0, 1e4)
     damping: float = parameter(0.01, "1/kg", "damping ρ of the inverse of Γ", 0.0, 1.0)
-    reflection: float = parameter(1.0, "-", "share of the measured contact that the hand feels", 0.0, 2.0)
-    lag_share: float = parameter(1.0, "-", "share of the follower's lag that the hand feels", 0.0, 1.0)
+    reflection: float = parameter(
+        1.0, "-", "share of the measured contact that the hand feels", 0.0, 2.0
+    )
+    lag_share: float = parameter(
+        1.0, "-", "share of the follower's lag that the hand feels", 0.0, 1.0
+    )
     leader_damping: float = parameter(0.0, "N·s/m", "damping added at the leader's tool", 0.0, 1e3)
 
     def __post_init__(self) -> None:
@@ -71,7 +71,12 @@ class FourChannel(Coupling):
         super().__post_init__()
         self._terms: tuple[ToolTerms, ToolTerms] | None = None
         self._wrenches = np.zeros((2, 6))
-        self._known, self._felt, self._pull, self._local = [False, False], np.zeros(6), np.zeros(6), np.zeros(6)
+        self._known, self._felt, self._pull, self._local = (
+            [False, False],
+            np.zeros(6),
+            np.zeros(6),
+            np.zeros(6),
+        )
         self._wanted = np.zeros((6, 2), order="F")
         self._squared = np.zeros((6, 6), order="F")
         self.refresh()
@@ -123,7 +128,8 @@ class FourChannel(Coupling):
     def _weigh(self, gamma: Array, acceleration: Array, few: bool) -> Array:
         """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: the wrenches that cause them, [N] and [N·m].
 
-        An arm of few joints, less than six, cannot do all of it and keeps to the place rather than to the angle.
+        An arm of few joints, less than six, cannot do all of it and keeps to the place rather than
+        to the angle.
         """
         if few and self.damping > 0.0:
             return placing_inverse(gamma, self.damping) @ acceleration
@@ -138,8 +144,8 @@ class FourChannel(Coupling):
 class FourChannelSensorless(FourChannel):
     """Four channels without force sensors: both wrenches are those that momentum observers see.
 
-    An observer knows the contact only as well as its model: friction it does not know is felt as contact, and it is
-    slower than a sensor by the inverse of its gain.
+    An observer knows the contact only as well as its model: friction it does not know is felt as
+    contact, and it is slower than a sensor by the inverse of its gain.
     """
 
     name = "four-channel-sensorless"

@@ -23,25 +23,27 @@ class PositionForce(Coupling):
 
     .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = \mathrm{back}(h_b) - B\,\dot x_a
 
-    :math:`h_b` is the contact wrench measured at the follower. In free motion the hand feels only the leader and the
-    damping B; in contact it feels what the follower touches, at full strength. It shakes when the environment is much
-    stiffer than the hand, and sooner over a delayed link: the loop gain is the environment's stiffness over the
-    impedance of hand and leader. When the
-    measurement is lost, what was last felt fades away and only the damping is left. A force map bends what comes back
-    into the range an operator feels and tolerates; it is no longer the power dual of the motion then.
+    :math:`h_b` is the contact wrench measured at the follower. In free motion the hand feels only
+    the leader and the damping B; in contact it feels what the follower touches, at full strength.
+    It shakes when the environment is much stiffer than the hand, and sooner over a delayed link:
+    the loop gain is the environment's stiffness over the impedance of hand and leader. When the
+    measurement is lost, what was last felt fades away and only the damping is left. A force map
+    bends what comes back into the range an operator feels and tolerates; it is no longer the power
+    dual of the motion then.
 
     Attributes:
         spring: K and D.
-        leader_damping: B for translation, [N·s/m].
-        leader_rotational_damping: B for rotation, [N·m·s/rad].
-        force_map: an operator's range of forces, applied in the leader's axes; None for straight reflection.
+        force_map: an operator's range of forces, applied in the leader's axes; None for straight
+            reflection.
     """
 
     name = "position-force"
     needs = frozenset({"follower-wrench"})
     spring: Spring = field(default_factory=lambda: Spring(stiffness=2000.0, damping=100.0))
     leader_damping: float = parameter(20.0, "N·s/m", "damping felt at the leader", 0.0, 1e4)
-    leader_rotational_damping: float = parameter(0.5, "N·m·s/rad", "rotational damping felt at the leader", 0.0, 1e3)
+    leader_rotational_damping: float = parameter(
+        0.5, "N·m·s/rad", "rotational damping felt at the leader", 0.0, 1e3
+    )
     force_map: ForceMap | None = None
 
     def __post_init__(self) -> None:

@@ -17,9 +17,10 @@ class PositionPosition(Coupling):
 
     .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = -\,\mathrm{back}(w_b)
 
-    :math:`x_t` is the leader's pose mapped into the follower's workspace, ``back`` the power dual of that mapping
-    times the force scale. Needs no force sensor. The hand feels the follower's inertia and friction even in free
-    motion, and contact only through the spring; over a delayed link it creates energy.
+    :math:`x_t` is the leader's pose mapped into the follower's workspace, ``back`` the power dual
+    of that mapping times the force scale. Needs no force sensor. The hand feels the follower's
+    inertia and friction even in free motion, and contact only through the spring; over a delayed
+    link it creates energy.
 
     Attributes:
         spring: K and D.

@@ -20,9 +20,10 @@ class Effort:
 
     Attributes:
         wrench: on the arm at its tool point, world axes, [N] and [N·m].
-        local: the part of the wrench that the arm's own motion alone causes, such as damping, [N] and [N·m].
-        target: pose and twist the law pulls the tool to, for arms that take positions or velocities; None if it names
-            none.
+        local: the part of the wrench that the arm's own motion alone causes, such as damping, [N]
+            and [N·m].
+        target: pose and twist the law pulls the tool to, for arms that take positions or
+            velocities; None if it names none.
     """
 
     __slots__ = ("local", "target", "wrench")
@@ -35,7 +36,8 @@ class Effort:
 class Side:
     """One end of a coupling: pose, twist, conditioned wrench and, where it is known, the model.
 
-    A local side looks at the station's own :class:`Arm`; a remote one is filled from the last packet.
+    A local side looks at the station's own :class:`Arm`; a remote one is filled from the last
+    packet.
 
     Attributes:
         role: ``"leader"`` or ``"follower"``.
@@ -43,9 +45,12 @@ class Side:
         position: tool in world, [m].
         rotation: rotation matrix of the tool in world.
         twist: tool twist in world axes, [m/s] and [rad/s].
-        wrench: conditioned contact wrench on the arm, [N] and [N·m]; None when there is no measurement.
-        commanded: wrench that a remote side was last asked for, [N] and [N·m]; None where it is not known.
-        external_torque: joint torque known to act on the links beside the tool's wrench, [N·m]; None when not known.
+        wrench: conditioned contact wrench on the arm, [N] and [N·m]; None when there is no
+            measurement.
+        commanded: wrench that a remote side was last asked for, [N] and [N·m]; None where it is not
+            known.
+        external_torque: joint torque known to act on the links beside the tool's wrench, [N·m];
+            None when not known.
         age: how old all this is, [s].
     """
 
@@ -74,7 +79,9 @@ class Side:
         self.age = 0.0
         self._effort = Effort()
 
-    def effort(self, wrench: Array | None = None, target: Target | None = None, local: Array = NOTHING) -> Effort:
+    def effort(
+        self, wrench: Array | None = None, target: Target | None = None, local: Array = NOTHING
+    ) -> Effort:
         """The effort of this side; it refers to ``wrench`` (zero by default) and is reused, so copy what must last."""
         self._effort.wrench = NOTHING if wrench is None else wrench
         self._effort.target, self._effort.local = target, local

@@ -18,10 +18,6 @@ class Spring:
     .. math:: w = K\,e + D\,\dot e, \qquad e = [\,p_t - p_b;\ \log(R_t R_b^\top)\,], \quad \dot e := \dot x_t - \dot x_b
 
     Attributes:
-        stiffness: K for translation, [N/m].
-        damping: D for translation, [N·s/m].
-        rotational_stiffness: K for rotation, [N·m/rad].
-        rotational_damping: D for rotation, [N·m·s/rad].
         wrench: w at the last :meth:`pull`, [N] and [N·m].
     """
 

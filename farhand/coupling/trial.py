@@ -29,11 +29,11 @@ def failure(answer: object, error: Exception) -> str:
         error: what was raised, by the law or by whoever took its answer.
     """
     if answer is UNANSWERED:
-        return f"raised {told(error)}"
-    return complaint(answer) or f"answered with what led to {told(error)}"
+        return f"raised {describe_error(error)}"
+    return complaint(answer) or f"answered with what led to {describe_error(error)}"
 
 
-def told(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """An error on one line, with its kind."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
 
@@ -69,7 +69,11 @@ def _in_words(value: object) -> str:
         return "one effort"
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    return f"the {type(value).__name__} {value!r}" if isinstance(value, int | float | str) else type(value).__name__
+    return (
+        f"the {type(value).__name__} {value!r}"
+        if isinstance(value, int | float | str)
+        else type(value).__name__
+    )
 
 
 def check_class(law: type[Coupling]) -> None:
@@ -89,7 +93,9 @@ def check_class(law: type[Coupling]) -> None:
     try:
         made = law()
     except Exception as error:
-        raise BadValue(f"law {name!r} cannot be made without arguments ({told(error)}); give each a default") from error
+        raise BadValue(
+            f"law {name!r} cannot be made without arguments ({describe_error(error)}); give each a default"
+        ) from error
     check_made(made)
 
 
@@ -101,7 +107,9 @@ def check_made(law: Coupling) -> None:
     """
     for made_by, parts in (("__init__", ("mapping",)), ("__post_init__", ("error", "rate"))):
         if not all(hasattr(law, part) for part in parts):
-            raise BadValue(f"law {law.name!r} overrides {made_by} and must call super().{made_by}() in it")
+            raise BadValue(
+                f"law {law.name!r} overrides {made_by} and must call super().{made_by}() in it"
+            )
 
 
 def admit(law: Coupling, a: Arm | None, b: Arm | None, observed: bool) -> None:
@@ -127,8 +135,8 @@ def admit(law: Coupling, a: Arm | None, b: Arm | None, observed: bool) -> None:
 def try_out(law: Coupling, a: Arm | None, b: Arm | None) -> None:
     """Evaluate a user's law once, before anything moves: another of its kind, on both arms at rest and untouched.
 
-    The laws of this package are not tried, nor is one that cannot be made without arguments. Both arms are where they
-    were afterwards.
+    The laws of this package are not tried, nor is one that cannot be made without arguments. Both
+    arms are where they were afterwards.
 
     Args:
         law: as it will run; it is left alone.
@@ -145,7 +153,7 @@ def try_out(law: Coupling, a: Arm | None, b: Arm | None) -> None:
         other = type(law)()
     except Exception:
         return
-    with _somewhere(a), _somewhere(b):
+    with _random_posture(a), _random_posture(b):
         sides = Side("leader", a), Side("follower", b)
         for side in sides:
             side.wrench = np.zeros(6)
@@ -153,19 +161,21 @@ def try_out(law: Coupling, a: Arm | None, b: Arm | None) -> None:
             other.engage(*sides)
             wrong = complaint(other.step(*sides, PERIOD))
         except Exception as error:
-            wrong = f"raised {told(error)} when it was tried out"
+            wrong = f"raised {describe_error(error)} when it was tried out"
     if wrong is not None:
         raise BadValue(f"law {law.name!r} {wrong}")
 
 
 @contextmanager
-def _somewhere(arm: Arm | None) -> Iterator[None]:
+def _random_posture(arm: Arm | None) -> Iterator[None]:
     """An arm at rest in some posture: many an arm is stretched out at the zero of its joints, and singular."""
     if arm is None:
         yield
         return
     q, v = arm.q.copy(), arm.v.copy()
-    arm.update(arm.integrate(q, np.random.default_rng(0).uniform(-0.5, 0.5, arm.nv)), np.zeros(arm.nv))
+    arm.update(
+        arm.integrate(q, np.random.default_rng(0).uniform(-0.5, 0.5, arm.nv)), np.zeros(arm.nv)
+    )
     try:
         yield
     finally:

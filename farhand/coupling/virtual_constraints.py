@@ -25,24 +25,20 @@ class VirtualConstraints(Coupling):
         \Gamma u = A_2 - A_1 - K_d\,\dot y - K_p\,e, \qquad \tau_1 = -J_1^\top u, \quad \tau_2 = +J_2^\top u
 
     with :math:`\Gamma = \Gamma_1 + \Gamma_2`, :math:`\dot y = J_2\dot q_2 - J_1\dot q_1`,
-    :math:`e = [p_2 - p_1 - \Delta p;\; e_o]` and :math:`R_e = R_2 (R_1 \Delta R)^\top`. With exact models and
-    wrenches the error obeys :math:`\ddot y + K_d \dot y + K_p e = 0`: the same second-order curve on all six axes,
-    whatever the posture, and the hand feels both arms as one body. Γ is inverted with damping,
-    :math:`\Gamma(\Gamma^2 + \rho^2 I)^{-1}`, so a pose in which both arms lose the same direction gives finite forces.
-    A scaled or turned workspace enters as :math:`J_1 \to S J_1`, with S from the mapping.
+    :math:`e = [p_2 - p_1 - \Delta p;\; e_o]` and :math:`R_e = R_2 (R_1 \Delta R)^\top`. With exact
+    models and wrenches the error obeys :math:`\ddot y + K_d \dot y + K_p e = 0`: the same
+    second-order curve on all six axes, whatever the posture, and the hand feels both arms as one
+    body. Γ is inverted with damping,
+    :math:`\Gamma(\Gamma^2 + \rho^2 I)^{-1}`, so a pose in which both arms lose the same direction
+    gives finite forces. A scaled or turned workspace enters as :math:`J_1 \to S J_1`, with S from
+    the mapping.
 
-    Needs both models. Wrenches are used where measured; without them the tie is a spring of stiffness
-    :math:`\Gamma^{-1} K_p`, an order of magnitude softer than it looks. What it does badly: model errors and delay
-    enter directly, and it stiffens contact, so a slow loop shakes on a hard wall.
+    Needs both models. Wrenches are used where measured; without them the tie is a spring of
+    stiffness
+    :math:`\Gamma^{-1} K_p`, an order of magnitude softer than it looks. What it does badly: model
+    errors and delay enter directly, and it stiffens contact, so a slow loop shakes on a hard wall.
 
     Attributes:
-        proportional: diagonal of K_p, [1/s²].
-        derivative: diagonal of K_d, [1/s].
-        damping: ρ, [1/kg] and [1/(kg·m²)].
-        orientation: which orientation error e_o, see :func:`farhand.spatial.orientation_error`.
-        leader_wrench: whether the leader's measured wrench is used.
-        follower_wrench: whether the follower's measured wrench is used.
-        kernel: ``numpy``, or ``numba`` for the same numbers in half the time after a second of start-up.
         multiplier: u at the last step, [N] and [N·m].
     """
 
@@ -53,10 +49,14 @@ class VirtualConstraints(Coupling):
     proportional: Array = parameter((110.87,) * 6, "1/s²", "diagonal of K_p", 0.0, 1e5)
     derivative: Array = parameter((16.85,) * 6, "1/s", "diagonal of K_d", 0.0, 1e4)
     damping: float = parameter(0.01, "1/kg", "damping ρ of the inverse of Γ", 0.0, 1.0)
-    orientation: str = parameter("rotvec", "-", "orientation error", choices=tuple(ORIENTATION_ERRORS))
+    orientation: str = parameter(
+        "rotvec", "-", "orientation error", choices=tuple(ORIENTATION_ERRORS)
+    )
     leader_wrench: bool = parameter(True, "-", "use the leader's measured wrench")
     follower_wrench: bool = parameter(True, "-", "use the follower's measured wrench")
-    kernel: str = parameter("numpy", "-", "plain or compiled linear algebra", choices=("numpy", "numba"))
+    kernel: str = parameter(
+        "numpy", "-", "plain or compiled linear algebra", choices=("numpy", "numba")
+    )
 
     def __post_init__(self) -> None:
         """Prepare the work arrays."""
@@ -68,7 +68,8 @@ class VirtualConstraints(Coupling):
 
     def refresh(self) -> None:
         """Prepare what depends on the parameters."""
-        self._rho = np.asfortranarray(self.damping * self.damping * np.eye(6))  # ordered as what it is added to
+        # ordered as what it is added to
+        self._rho = np.asfortranarray(self.damping * self.damping * np.eye(6))
         self._compiled = None
         if self.kernel == "numba":
             from farhand.coupling.constraint_kernel import constraint_force
@@ -85,7 +86,10 @@ class VirtualConstraints(Coupling):
         wrench_b = b.wrench if self.follower_wrench else None
         if self._compiled is not None and self.damping > 0.0 and self.mapping.plain:
             gains = (self.proportional, self.derivative, self.damping)
-            arms = _flat(a.arm, wrench_a, a.external_torque), _flat(b.arm, wrench_b, b.external_torque)
+            arms = (
+                _flat(a.arm, wrench_a, a.external_torque),
+                _flat(b.arm, wrench_b, b.external_torque),
+            )
             self._compiled(*arms, self.error, self.rate, *gains, self.multiplier)
         else:
             self._evaluate(a, b, wrench_a, wrench_b)

@@ -12,46 +12,50 @@ from farhand.friction.velocity import StateVariableFilter
 from farhand.parameters import parameter, validate
 
 SAFE_GAIN = 0.9
-"""Share of the model that may be compensated without asking for more: a model 11 % too high is then still passive."""
+"""Share of the model that may be compensated without asking for more: a model 11 % too high is then
+still passive."""
 
 
 @dataclass
-class Compensation:
+class FrictionCompensation:
     r"""Add a share of what a friction model says the joint will lose.
 
     .. math:: \hat F = \alpha\,|F(\max(|v|, v_0))|\,\mathrm{clip}(v/v_0, -1, 1)
 
-    From a **reference velocity** (:meth:`torque`) that is all: there is no feedback in it, so nothing can oscillate.
+    From a **reference velocity** (:meth:`torque`) that is all: there is no feedback in it, so
+    nothing can oscillate.
 
-    From the **encoder** (:meth:`measured`) it is positive feedback, and before a joint slides there is little to damp
-    it: its bristles only spring. So below the speed v_r, velocity does not count; there the torque τ that is asked for
-    is helped instead, by no more than the least sliding friction of the curve,
+    From the **encoder** (:meth:`measured`) it is positive feedback, and before a joint slides there
+    is little to damp it: its bristles only spring. So below the speed v_r, velocity does not count;
+    there the torque τ that is asked for is helped instead, by no more than the least sliding
+    friction of the curve,
 
     .. math:: \hat F = \alpha\,\bigl(s\,|F(\hat v)| + (1 - |s|)\,\mathrm{clip}(h \tau, \pm F_{least})\bigr),
               \qquad s = \mathrm{sgn}(\hat v)\,\mathrm{clip}\bigl(|\hat v|/v_r - 1, 0, 1\bigr)
 
-    which amounts to a higher gain of whatever asks. What holds the joint always exceeds what helps it: it starts
-    without dither and stays where it stands, without a limit cycle.
+    which amounts to a higher gain of whatever asks. What holds the joint always exceeds what helps
+    it: it starts without dither and stays where it stands, without a limit cycle.
 
-    A gain above 0.9 is refused unless ``over`` is set: a compensated joint whose friction is lower than the model says
-    is driven by its own motion.
+    A gain above 0.9 is refused unless ``over`` is set: a compensated joint whose friction is lower
+    than the model says is driven by its own motion.
 
     Attributes:
         friction: F, the fitted model; only its steady curve is used.
-        gain: α, [-].
-        over: whether a gain above 0.9 is allowed.
-        speed: v_0, [rad/s].
-        help: h, how many times the torque asked for is added at rest, [-]; noise in it is amplified as well.
-        rest: v_r, [rad/s]; 0 counts every measured velocity, as the published observer does.
         filter: where the measured velocity comes from.
     """
 
     friction: Friction
     gain: float = parameter(SAFE_GAIN, "-", "share of the model that is compensated", 0.0, 1.5)
     over: bool = parameter(False, "-", "whether a gain above 0.9 is allowed")
-    speed: float = parameter(0.02, "rad/s", "speed below which compensation goes through zero", 1e-6, 10.0)
-    help: float = parameter(4.0, "-", "how many times the torque asked for is added at rest", 0.0, 100.0)
-    rest: float = parameter(0.02, "rad/s", "measured speed below which a joint counts as at rest; 0: none", 0.0, 10.0)
+    speed: float = parameter(
+        0.02, "rad/s", "speed below which compensation goes through zero", 1e-6, 10.0
+    )
+    help: float = parameter(
+        4.0, "-", "how many times the torque asked for is added at rest", 0.0, 100.0
+    )
+    rest: float = parameter(
+        0.02, "rad/s", "measured speed below which a joint counts as at rest; 0: none", 0.0, 10.0
+    )
     filter: StateVariableFilter = field(default_factory=StateVariableFilter)
 
     def __post_init__(self) -> None:
@@ -77,10 +81,14 @@ class Compensation:
     def torque(self, velocity: FloatArray) -> FloatArray:
         """The torque to add for a reference velocity [rad/s], [N·m]."""
         share = np.clip(velocity / self.speed, -1.0, 1.0)
-        lifted = np.where(np.abs(velocity) < self.speed, np.copysign(self.speed, velocity), velocity)
+        lifted = np.where(
+            np.abs(velocity) < self.speed, np.copysign(self.speed, velocity), velocity
+        )
         return self.gain * np.abs(self.friction.quick(lifted)) * share
 
-    def measured(self, position: FloatArray, dt: float, asked: FloatArray | None = None) -> FloatArray:
+    def measured(
+        self, position: FloatArray, dt: float, asked: FloatArray | None = None
+    ) -> FloatArray:
         """The torque to add, [N·m], with the velocity taken from the encoder.
 
         Args:

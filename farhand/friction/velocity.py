@@ -19,13 +19,12 @@ class StateVariableFilter:
 
     .. math:: \dot x_1 = x_2, \qquad \dot x_2 = \omega_c^2 (x - x_1) - 2 \zeta \omega_c x_2
 
-    Stepped by the exact solution for a position that runs straight from sample to sample, so that a ramp's velocity is
-    exact (held samples would make it (ω_c dt)²/12 too low). It differentiates below the cut-off and rolls off above:
-    ticks are averaged instead of differenced, and a velocity that changes is followed with a lag of 2ζ/ω_c.
+    Stepped by the exact solution for a position that runs straight from sample to sample, so that a
+    ramp's velocity is exact (held samples would make it (ω_c dt)²/12 too low). It differentiates
+    below the cut-off and rolls off above: ticks are averaged instead of differenced, and a velocity
+    that changes is followed with a lag of 2ζ/ω_c.
 
     Attributes:
-        cutoff: f_c = ω_c/2π, [Hz].
-        damping: ζ, [-].
         velocity: the latest estimate, [rad/s].
     """
 
@@ -56,7 +55,8 @@ class StateVariableFilter:
         (a, b), (c, d) = self._transition
         rate = (position - self._before) / dt
         ahead = self._lag * rate
-        offset, change = self._position - self._before + ahead, self.velocity - rate  # from where a ramp ends up
+        # from where a ramp ends up
+        offset, change = (self._position - self._before + ahead, self.velocity - rate)
         self._position = position - ahead + a * offset + b * change
         self.velocity = rate + c * offset + d * change
         self._before = np.array(position, dtype=float)
@@ -70,7 +70,8 @@ class StateVariableFilter:
         self._prepare(dt)
         (a, b), (c, d) = self._transition
         k = self._lag
-        new = np.array([(a * k - b - k) / dt + 1.0, (1.0 + c * k - d) / dt])  # gain from the step's last position
+        # gain from the step's last position
+        new = np.array([(a * k - b - k) / dt + 1.0, (1.0 + c * k - d) / dt])
         old = np.array([-a, -c]) - new + [1.0, 0.0]  # and from its first
         numerator = np.array([new[1], c * new[0] + old[1] - a * new[1], c * old[0] - a * old[1]])
         return lfilter(numerator, [1.0, -(a + d), a * d - b * c], q - q[0], axis=0)
@@ -79,7 +80,9 @@ class StateVariableFilter:
         if not dt > 0.0:
             raise OutOfRange("dt", dt, 0.0, np.inf, "s")
         w = 2.0 * np.pi * self.cutoff
-        self._transition = expm(np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]]) * dt).tolist()
+        self._transition = expm(
+            np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]]) * dt
+        ).tolist()
         self._lag, self._dt = 2.0 * self.damping / w, dt
 
 

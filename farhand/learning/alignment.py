@@ -16,11 +16,13 @@ GRID = 200
 """Samples on which demonstrations are compared."""
 
 MISSED = 0.05
-"""How much of the force may be missing without a word: of a demonstration that is still compared by its force, of all
+"""How much of the force may be missing without a word: of a demonstration that is still compared by
+its force, of all
 readings before there is a note, and of the phase, measured by nobody, before no force is learnt."""
 
-DAWDLE = 0.02
-"""What it costs to let time pass in one demonstration and not in the other, as a share of the whole range."""
+WAITING_COST = 0.02
+"""What it costs to let time pass in one demonstration and not in the other, as a share of the whole
+range."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,10 @@ class Aligned:
 
     Attributes:
         phase: 0 to 1, shape (n,), [-].
-        motion: position [m], then rotation vector from ``reference`` in world axes [rad], shape (m, n, 6).
-        force: shape (m, n, 3), [N]; what was not measured is what the others measured, see :func:`_filled`.
+        motion: position [m], then rotation vector from ``reference`` in world axes [rad], shape (m,
+            n, 6).
+        force: shape (m, n, 3), [N]; what was not measured is what the others measured, see
+            :func:`_filled`.
         measured: where there is a reading of the force, shape (m, n).
         reference: mean orientation of all, rotation matrix.
         durations: of the demonstrations, shape (m,), [s].
@@ -52,10 +56,13 @@ class Aligned:
 def align(demonstrations: Sequence[Demonstration], samples: int = 400) -> Aligned:
     """Bring demonstrations to one phase, which runs as it does in their mean.
 
-    Each is warped to the one that the others resemble most. The warps' mean is the timing of the skill, so that it is
-    nobody's own. The range of position and of force over all demonstrations makes both count alike.
+    Each is warped to the one that the others resemble most. The warps' mean is the timing of the
+    skill, so that it is nobody's own. The range of position and of force over all demonstrations
+    makes both count alike.
     """
-    reference = mean_rotation(np.concatenate([d.rotation[:: max(1, len(d.times) // GRID)] for d in demonstrations]))
+    reference = mean_rotation(
+        np.concatenate([d.rotation[:: max(1, len(d.times) // GRID)] for d in demonstrations])
+    )
     coarse = [_sampled(d, reference, np.linspace(0.0, 1.0, GRID)) for d in demonstrations]
     features = _features(coarse)
     middle = int(np.argmin([sum(_distance(a, b) for b in features) for a in features]))
@@ -67,7 +74,9 @@ def align(demonstrations: Sequence[Demonstration], samples: int = 400) -> Aligne
     fine = [_sampled(d, reference, place) for d, place in zip(demonstrations, own, strict=True)]
     motion, force = np.stack([f[:, :6] for f in fine]), np.stack([f[:, 6:] for f in fine])
     durations = np.array([d.duration for d in demonstrations])
-    return Aligned(phase, motion, _filled(force), np.isfinite(force).all(axis=2), reference, durations)
+    return Aligned(
+        phase, motion, _filled(force), np.isfinite(force).all(axis=2), reference, durations
+    )
 
 
 def mean_rotation(rotations: Array) -> Array:
@@ -86,7 +95,9 @@ def _sampled(demonstration: Demonstration, reference: Array, at: Array) -> Array
     motion = np.stack([np.interp(times, own, column) for column in columns.T], axis=1)
     if not known.any():
         return np.concatenate([motion, np.full((len(at), 3), np.nan)], axis=1)
-    force = np.stack([np.interp(times, own[known], column) for column in demonstration.force[known].T], axis=1)
+    force = np.stack(
+        [np.interp(times, own[known], column) for column in demonstration.force[known].T], axis=1
+    )
     force[np.interp(times, own, known.astype(float)) < 0.5] = np.nan
     return np.concatenate([motion, force], axis=1)
 
@@ -106,7 +117,9 @@ def _bridged(values: Array, known: Array) -> Array:
     if not known.any():
         return np.zeros_like(values)
     places = np.arange(len(values))
-    return np.stack([np.interp(places, places[known], column[known]) for column in values.T], axis=1)
+    return np.stack(
+        [np.interp(places, places[known], column[known]) for column in values.T], axis=1
+    )
 
 
 def _continuous(vectors: Array) -> Array:
@@ -128,8 +141,13 @@ def _features(sampled: list[Array]) -> list[Array]:
     """What is compared: position and, if every demonstration measured nearly all of it, force, each over its range."""
     known = [np.isfinite(one[:, 6:]).all(axis=1) for one in sampled]
     counts = all(one.mean() >= 1.0 - MISSED for one in known)
-    forces = [_bridged(one[:, 6:], there & counts) for one, there in zip(sampled, known, strict=True)]
-    sampled = [np.concatenate([one[:, :6], force], axis=1) for one, force in zip(sampled, forces, strict=True)]
+    forces = [
+        _bridged(one[:, 6:], there & counts) for one, there in zip(sampled, known, strict=True)
+    ]
+    sampled = [
+        np.concatenate([one[:, :6], force], axis=1)
+        for one, force in zip(sampled, forces, strict=True)
+    ]
     everything = np.concatenate(sampled)
     position = max(float(np.ptp(everything[:, :3], axis=0).max()), 1e-9)
     force = max(float(np.ptp(everything[:, 6:], axis=0).max()), 1.0)
@@ -143,10 +161,11 @@ def _distance(a: Array, b: Array) -> float:
 def warp(a: Array, b: Array) -> Array:
     """Where in ``b`` (0 to 1) belongs what is in ``a`` at equal steps; both of shape (n, features), monotone.
 
-    Dynamic time warping with a small price on dawdling, the path's steps smoothed into a line that never stands still.
+    Dynamic time warping with a small price on dawdling, the path's steps smoothed into a line that
+    never stands still.
     """
     cost = np.square(a[:, None, :] - b[None, :, :]).sum(axis=2)
-    total = _accumulated(cost, DAWDLE)
+    total = _accumulated(cost, WAITING_COST)
     n, m = cost.shape
     sums, counts = np.zeros(n), np.zeros(n)
     i, j = n - 1, m - 1
@@ -156,8 +175,8 @@ def warp(a: Array, b: Array) -> Array:
         if i == 0 and j == 0:
             break
         steps = [(total[i - 1, j - 1], i - 1, j - 1)] if i and j else []
-        steps += [(total[i - 1, j] + DAWDLE, i - 1, j)] if i else []
-        steps += [(total[i, j - 1] + DAWDLE, i, j - 1)] if j else []
+        steps += [(total[i - 1, j] + WAITING_COST, i - 1, j)] if i else []
+        steps += [(total[i, j - 1] + WAITING_COST, i, j - 1)] if j else []
         _, i, j = min(steps)
     return _smoothed(sums / counts / (m - 1))
 

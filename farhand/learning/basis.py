@@ -21,7 +21,8 @@ def bumps(phase: Array, count: int) -> Array:
 def bending(basis: Array) -> Array:
     r"""The matrix W with :math:`w^\top W w = \int y^2 + \ell^4 \int y''^2` of the curve y that weights w make.
 
-    A curve that must be bent at one place and costs least by this returns to zero within a few ℓ on either side.
+    A curve that must be bent at one place and costs least by this returns to zero within a few ℓ on
+    either side.
     """
     bent = np.diff(basis, n=2, axis=0) * (len(basis) - 1) ** 2
     return basis.T @ basis / len(basis) + LOCAL**4 * bent.T @ bent / len(bent)
@@ -30,4 +31,6 @@ def bending(basis: Array) -> Array:
 def ridge(basis: Array, values: Array, amount: float = 1e-9) -> Array:
     """Weights of the curve nearest to ``values``, shape (count, dimensions); ``amount`` keeps them small."""
     square = basis.T @ basis
-    return np.linalg.solve(square + amount * np.trace(square) * np.eye(len(square)), basis.T @ values)
+    return np.linalg.solve(
+        square + amount * np.trace(square) * np.eye(len(square)), basis.T @ values
+    )

@@ -19,13 +19,15 @@ from farhand.spatial import rotation_from_quaternion
 Array = np.ndarray
 
 PATH = "demonstration.active"
-"""The parameter that begins and ends a demonstration, whoever sets it: a pen's button, the console or ``--at``."""
+"""The parameter that begins and ends a demonstration, whoever sets it: a pen's button, the console
+or ``--at``."""
 
 LIMB = "rig.limb"
 """The parameter that says which limb is led."""
 
 STILL = 0.05
-"""Speed below this share of a demonstration's largest counts as standing still before it begins and after it ends."""
+"""Speed below this share of a demonstration's largest counts as standing still before it begins and
+after it ends."""
 
 SHORTEST = 0.5
 """A demonstration lasts at least this long, [s]."""
@@ -37,22 +39,19 @@ TOOL = ("position_tool_in_world", "quaternion_tool_in_world")
 """Channels of a station that has a tool."""
 
 SENT = "q_sent"
-"""Channel with the joint positions that servos were sent to: where they are known better than they report it."""
+"""Channel with the joint positions that servos were sent to: where they are known better than they
+report it."""
 
 
 @dataclass
 class Teaching:
-    """The part of a rig that marks demonstrations in its recording; every change of it is an event there.
-
-    Attributes:
-        active: whether a demonstration is going on.
-    """
+    """The part of a rig that marks demonstrations in its recording; every change of it is an event there."""
 
     active: bool = parameter(False, "-", "whether a demonstration is going on")
 
 
 @dataclass(frozen=True)
-class Robot:
+class DemonstratedRobot:
     """Which robot was taught, as far as its skill depends on it.
 
     Attributes:
@@ -87,7 +86,7 @@ class Demonstration:
     """
 
     source: Path
-    robot: Robot
+    robot: DemonstratedRobot
     times: Array
     position: Array
     rotation: Array
@@ -124,7 +123,9 @@ def demonstrations_in(recording: Recording, station: str = "follower") -> list[D
         FileError: the run broke off before the demonstration was over.
         BadValue: a demonstration is too short, or the tool never moved.
     """
-    taught = [name for name, stream in recording.streams.items() if set(TOOL) <= set(stream.channels)]
+    taught = [
+        name for name, stream in recording.streams.items() if set(TOOL) <= set(stream.channels)
+    ]
     if station not in taught:
         raise UnknownName("station", station, taught)
     found = [_cut(recording, station, *span) for span in spans(recording)]
@@ -138,7 +139,8 @@ def check_alike(demonstrations: Sequence[Demonstration]) -> None:
 
     Raises:
         Mismatch: they are of different robots or limbs.
-        BadValue: two of them are the same to the last bit: a copied recording, or a run repeated with its seed.
+        BadValue: two of them are the same to the last bit: a copied recording, or a run repeated
+            with its seed.
     """
     first, seen = demonstrations[0], dict[bytes, Path]()
     for one in demonstrations:
@@ -159,8 +161,13 @@ def check_alike(demonstrations: Sequence[Demonstration]) -> None:
 def spans(recording: Recording) -> list[tuple[int, int]]:
     """When demonstrations began and ended, [ns]; one that was on from the start begins there."""
     marks = [event for event in recording.happened if event.data.get("path") == PATH]
-    marks = [event for event in marks if not str(event.data.get("outcome", "")).startswith("refused")]
-    initial = any(row["path"] == PATH and _is_on(row["value"]) for row in recording.metadata.get("parameters", []))
+    marks = [
+        event for event in marks if not str(event.data.get("outcome", "")).startswith("refused")
+    ]
+    initial = any(
+        row["path"] == PATH and _is_on(row["value"])
+        for row in recording.metadata.get("parameters", [])
+    )
     begun: int | None = 0 if initial else None
     found: list[tuple[int, int]] = []
     for event in marks:
@@ -171,8 +178,12 @@ def spans(recording: Recording) -> list[tuple[int, int]]:
             found.append((begun, event.time_ns))
             begun = None
     if (begun is not None or not marks) and not recording.complete:
-        raise FileError(f"{recording.path} broke off before its demonstration was over; record it again")
-    ends = [int(stream.times_ns[-1]) for stream in recording.streams.values() if stream.times_ns.size]
+        raise FileError(
+            f"{recording.path} broke off before its demonstration was over; record it again"
+        )
+    ends = [
+        int(stream.times_ns[-1]) for stream in recording.streams.values() if stream.times_ns.size
+    ]
     if begun is not None and ends:
         found.append((begun, max(ends)))
     return found if marks or not ends else [(0, max(ends))]
@@ -191,7 +202,9 @@ def _cut(recording: Recording, station: str, begin_ns: int, end_ns: int) -> Demo
     position = _positions(recording, station, inside)
     kept = _moving(times, position)
     if times[kept][-1] - times[kept][0] < SHORTEST:
-        raise BadValue(f"{recording.path} has a demonstration in which the {station}'s tool does not move")
+        raise BadValue(
+            f"{recording.path} has a demonstration in which the {station}'s tool does not move"
+        )
     inside = inside[kept]
     quaternions = stream.channels["quaternion_tool_in_world"][inside]
     force, kind = _force(recording, station, inside)
@@ -240,13 +253,18 @@ def _force(recording: Recording, station: str, inside: Array) -> tuple[Array, st
         for stream in (recording.streams[station], recording.streams.get("leader")):
             values = None if stream is None else stream.channels.get(name)
             beside = stream is recording.streams[station] or kind == "synthetic"
-            if values is None or not beside or len(values) != len(times) or not np.isfinite(values[inside, :3]).any():
+            if (
+                values is None
+                or not beside
+                or len(values) != len(times)
+                or not np.isfinite(values[inside, :3]).any()
+            ):
                 continue
             return values[inside, :3], kind
     return np.full((len(inside), 3), np.nan), "none"
 
 
-def _robot(recording: Recording, station: str) -> Robot:
+def _robot(recording: Recording, station: str) -> DemonstratedRobot:
     """Model and joints, from the model in the file where there is one."""
     joints = tuple(recording.streams[station].labels.get("q", ()))
     model, text = "unnamed", recording.files.get(f"{station}.xml")
@@ -256,5 +274,7 @@ def _robot(recording: Recording, station: str) -> Robot:
             model = root.get("model", model)
             joints = joints or tuple(joint.get("name", "") for joint in root.iter("joint"))
         except ElementTree.ParseError:
-            raise FileError(f"{recording.path} has a model of the {station} that is no XML") from None
-    return Robot(str(recording.metadata.get("rig", "unknown")), station, model, joints)
+            raise FileError(
+                f"{recording.path} has a model of the {station} that is no XML"
+            ) from None
+    return DemonstratedRobot(str(recording.metadata.get("rig", "unknown")), station, model, joints)

@@ -14,7 +14,8 @@ from farhand.learning.basis import bending, bumps, ridge
 Array = np.ndarray
 
 FADING = np.log(1000.0)
-"""How far the canonical system falls from the beginning to the end: the forcing term keeps a thousandth, [-]."""
+"""How far the canonical system falls from the beginning to the end: the forcing term keeps a
+thousandth, [-]."""
 
 STEPS = 1000
 """Steps in which a movement is worked out."""
@@ -30,9 +31,10 @@ class MovementPrimitive:
     .. math:: y'' = \omega^2 (g - y) - 2\omega y' - \omega^2 (g - y_0)\,x + \omega^2 x \sum_i \psi_i(s)\,w_i,
               \qquad x = e^{-a s}
 
-    s is the phase from 0 to 1. The third term starts the motion softly wherever the goal is, so that a goal equal to
-    the start is no special case. y is linear in start, goal and weights: weights are fitted to the movement itself,
-    not to its accelerations, and a via-point is a linear constraint on them.
+    s is the phase from 0 to 1. The third term starts the motion softly wherever the goal is, so
+    that a goal equal to the start is no special case. y is linear in start, goal and weights:
+    weights are fitted to the movement itself, not to its accelerations, and a via-point is a linear
+    constraint on them.
 
     Attributes:
         start: y₀, shape (d,).
@@ -59,12 +61,16 @@ class MovementPrimitive:
 
     def towards(self, goal: Array, start: Array | None = None) -> MovementPrimitive:
         """The same movement to another goal, and from another start."""
-        return MovementPrimitive(self.start if start is None else np.asarray(start), np.asarray(goal), self.weights)
+        return MovementPrimitive(
+            self.start if start is None else np.asarray(start), np.asarray(goal), self.weights
+        )
 
     def through(self, at: float, point: Array) -> MovementPrimitive:
         """The movement bent as little as possible (see :func:`.basis.bending`) to pass a via-point at a phase."""
         if not 0.0 < at < 1.0:
-            raise BadValue(f"a via-point at phase {at:g} is not within the movement, which goes from 0 to 1")
+            raise BadValue(
+                f"a via-point at phase {at:g} is not within the movement, which goes from 0 to 1"
+            )
         place = np.array([at])
         row, now = _at(place, len(self.weights))[1], self.movement(place)[0]
         _, response = _responses(len(self.weights))
@@ -74,14 +80,17 @@ class MovementPrimitive:
         A = np.vstack([row, ends])
         gap = np.stack([np.asarray(point) - now, np.zeros(len(now))])
         smooth = np.linalg.solve(W, A.T)
-        return MovementPrimitive(self.start, self.goal, self.weights + smooth @ np.linalg.solve(A @ smooth, gap))
+        return MovementPrimitive(
+            self.start, self.goal, self.weights + smooth @ np.linalg.solve(A @ smooth, gap)
+        )
 
 
 def _at(phase: Array, count: int) -> tuple[Array, Array]:
     """:func:`_responses` at these phases."""
     grid = np.linspace(0.0, 1.0, STEPS + 1)
     free, response = (
-        np.stack([np.interp(phase, grid, column) for column in table.T], axis=1) for table in _responses(count)
+        np.stack([np.interp(phase, grid, column) for column in table.T], axis=1)
+        for table in _responses(count)
     )
     return free, response
 
@@ -91,7 +100,9 @@ def _responses(count: int) -> tuple[Array, Array]:
     """How y answers to start and goal, shape (n, 2), and to each weight, shape (n, count), exact for held inputs."""
     phase, h = np.linspace(0.0, 1.0, STEPS + 1), 1.0 / STEPS
     x = np.exp(-FADING * phase)
-    driven = np.concatenate([x[:, None], (1.0 - x)[:, None], x[:, None] * bumps(phase, count)], axis=1)
+    driven = np.concatenate(
+        [x[:, None], (1.0 - x)[:, None], x[:, None] * bumps(phase, count)], axis=1
+    )
     driven = 0.5 * (driven[:-1] + driven[1:]) * SPRING**2
     system = np.zeros((3, 3))
     system[0, 1], system[1] = h, [-(SPRING**2) * h, -2.0 * SPRING * h, h]

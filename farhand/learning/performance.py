@@ -34,24 +34,19 @@ class Performance(Coupling):
     .. math:: w = K\,(x_s + o - x) + D\,(\dot x_r - \dot x), \qquad
               \dot o = n\,\bigl(v_s \cdot n_s - v_s \cdot n + c\,(f_n - F_s)\bigr)
 
-    x_s, v_s, F_s and n_s are the skill's position, velocity, force and its direction at the present phase; n is the
-    direction of the force that is felt, f_n the force along it. The first two terms turn the movement into the plane
-    that is there, the last one presses. Where the skill expects a contact and there is none, the phase waits and the
-    tool goes looking for it, not further than ``reach``. Without force (``force_aware`` off, or a skill without
-    measured force) o stays zero: a movement under impedance and nothing else.
+    x_s, v_s, F_s and n_s are the skill's position, velocity, force and its direction at the present
+    phase; n is the direction of the force that is felt, f_n the force along it. The first two terms
+    turn the movement into the plane that is there, the last one presses. Where the skill expects a
+    contact and there is none, the phase waits and the tool goes looking for it, not further than
+    ``reach``. Without force (``force_aware`` off, or a skill without measured force) o stays zero:
+    a movement under impedance and nothing else.
 
-    The direction of the force is taken for the surface's normal: friction at the surface would tilt it.
+    The direction of the force is taken for the surface's normal: friction at the surface would tilt
+    it.
 
     Attributes:
         skill: what is performed.
         spring: K and D.
-        force_aware: whether the force counts.
-        yielding: c, [m/(s·N)].
-        fastest: largest speed at which the tool goes looking or gives way, [m/s].
-        reach: how far it may leave the learnt movement, [m].
-        approach: time to go to the skill's start, [s].
-        pace: speed of the performance over that of the demonstrations, [-].
-        relative: whether the whole movement is shifted to begin where the tool is, for arms that lead relatively.
         phase: how far the skill has got, 0 to 1.
     """
 
@@ -60,7 +55,9 @@ class Performance(Coupling):
 
     spring: Spring = field(default_factory=lambda: Spring(stiffness=1000.0, damping=100.0))
     force_aware: bool = parameter(True, "-", "whether the learnt force is kept")
-    yielding: float = parameter(0.006, "m/(s·N)", "speed of giving way per newton too much", 0.0, 1.0)
+    yielding: float = parameter(
+        0.006, "m/(s·N)", "speed of giving way per newton too much", 0.0, 1.0
+    )
     fastest: float = parameter(0.08, "m/s", "largest speed of looking for contact", 0.0, 1.0)
     reach: float = parameter(0.08, "m", "how far it may leave the learnt movement", 0.0, 1.0)
     approach: float = parameter(1.5, "s", "time to go to the start", 0.1, 60.0)
@@ -92,10 +89,14 @@ class Performance(Coupling):
         start = self._table[0].copy()
         self._origin[:] = b.position - start[:3] if self.relative else 0.0
         start[:3] += self._origin
-        turn = rotation_vector(rotation_from_vector(start[3:6]) @ self.skill.reference @ b.rotation.T)
+        turn = rotation_vector(
+            rotation_from_vector(start[3:6]) @ self.skill.reference @ b.rotation.T
+        )
         self._from = (
             Quintic(
-                [[*b.position, 0.0], [0.0] * 4, [0.0] * 4], [[*start[:3], 1.0], [0.0] * 4, [0.0] * 4], self.approach
+                [[*b.position, 0.0], [0.0] * 4, [0.0] * 4],
+                [[*start[:3], 1.0], [0.0] * 4, [0.0] * 4],
+                self.approach,
             ),
             np.concatenate([turn[None], b.rotation]),
         )
@@ -144,8 +145,13 @@ class Performance(Coupling):
 
     def _searching(self, force: Array) -> bool:
         """Whether there should be contact, is none, and the tool may go further to look for it."""
-        missing = self._wanted > self.skill.threshold and float(np.linalg.norm(force)) < 0.5 * self.skill.threshold
-        self._given_up = missing and (self._given_up or float(np.linalg.norm(self._offset)) >= self.reach)
+        missing = (
+            self._wanted > self.skill.threshold
+            and float(np.linalg.norm(force)) < 0.5 * self.skill.threshold
+        )
+        self._given_up = missing and (
+            self._given_up or float(np.linalg.norm(self._offset)) >= self.reach
+        )
         return missing and not self._given_up
 
     def _drift(self, row: Array, velocity: Array, force: Array, dt: float) -> Array:

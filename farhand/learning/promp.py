@@ -19,9 +19,9 @@ UNSEEN = 0.01
 class ProbabilisticPrimitive:
     r"""Movements :math:`y(s) = \Psi(s)\,w` with :math:`w \sim N(\mu, \Sigma)`, all dimensions in one w.
 
-    Demonstrated motion and force vary together, so a via-point in position also moves the force by what they have in
-    common. With few demonstrations Σ has few directions; a hundredth of the variance is kept for smooth bends that
-    nobody showed, so that every via-point can be reached.
+    Demonstrated motion and force vary together, so a via-point in position also moves the force by
+    what they have in common. With few demonstrations Σ has few directions; a hundredth of the
+    variance is kept for smooth bends that nobody showed, so that every via-point can be reached.
 
     Attributes:
         mean: μ, shape (count, d).
@@ -64,7 +64,9 @@ class ProbabilisticPrimitive:
             noise: standard deviation with which the point is passed, in its own unit.
         """
         if not 0.0 <= at <= 1.0:
-            raise BadValue(f"a via-point at phase {at:g} is not within the movement, which goes from 0 to 1")
+            raise BadValue(
+                f"a via-point at phase {at:g} is not within the movement, which goes from 0 to 1"
+            )
         point = np.asarray(point, dtype=float)
         fixed = np.flatnonzero(np.isfinite(point))
         row, d = bumps(np.array([at]), len(self.mean))[0], self.mean.shape[1]
@@ -75,4 +77,6 @@ class ProbabilisticPrimitive:
         gain = np.linalg.solve(H @ cross + noise**2 * np.eye(len(fixed)), cross.T).T
         mean = self.mean.ravel() + gain @ (point[fixed] - H @ self.mean.ravel())
         covariance = self.covariance - gain @ cross.T
-        return ProbabilisticPrimitive(mean.reshape(self.mean.shape), 0.5 * (covariance + covariance.T))
+        return ProbabilisticPrimitive(
+            mean.reshape(self.mean.shape), 0.5 * (covariance + covariance.T)
+        )

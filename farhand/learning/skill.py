@@ -15,7 +15,7 @@ import numpy as np
 from farhand.errors import BadValue, FileError, UnknownName
 from farhand.files import write_bytes
 from farhand.learning.alignment import MISSED, Aligned, align, rotation_at
-from farhand.learning.demonstration import Demonstration, Robot, check_alike
+from farhand.learning.demonstration import DemonstratedRobot, Demonstration, check_alike
 from farhand.learning.dmp import MovementPrimitive
 from farhand.learning.promp import ProbabilisticPrimitive
 
@@ -41,7 +41,8 @@ LIGHTEST = 1.0
 """No force below this counts as contact, [N]."""
 
 UNLIKE = 0.2
-"""Demonstrations that stray from their mean (root mean square) by more than this share of their extent are worth a
+"""Demonstrations that stray from their mean (root mean square) by more than this share of their
+extent are worth a
 note; the extent is the diagonal of the box about a demonstration, in the mean of all."""
 
 
@@ -66,7 +67,7 @@ class Facts:
 
     name: str
     method: str
-    robot: Robot
+    robot: DemonstratedRobot
     duration: float
     demonstrations: int
     sources: tuple[str, ...]
@@ -79,7 +80,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Motion:
+class SkillMotion:
     """A skill worked out at equal steps of its phase, n samples.
 
     Attributes:
@@ -113,18 +114,20 @@ class Skill:
     reference: Array
     threshold: float
 
-    def motion(self, samples: int = 1001) -> Motion:
+    def motion(self, samples: int = 1001) -> SkillMotion:
         """The skill worked out at so many equal steps."""
         phase = np.linspace(0.0, 1.0, samples)
         y = self.primitive.movement(phase)
         rotations = np.stack([rotation_at(vector, self.reference) for vector in y[:, 3:6]])
-        return Motion(phase, y[:, :3], rotations, y[:, 3:6], y[:, 6:9])
+        return SkillMotion(phase, y[:, :3], rotations, y[:, 3:6], y[:, 6:9])
 
     def towards(self, goal: Array) -> Skill:
         """The skill with another goal position, [m]; orientation and force stay."""
         primitive = self.primitive
         if isinstance(primitive, MovementPrimitive):
-            return replace(self, primitive=primitive.towards(np.concatenate([goal, primitive.goal[3:]])))
+            return replace(
+                self, primitive=primitive.towards(np.concatenate([goal, primitive.goal[3:]]))
+            )
         return replace(self, primitive=primitive.conditioned(1.0, _point(goal)))
 
     def through(self, at: float, position: Array) -> Skill:
@@ -141,7 +144,9 @@ class Skill:
         arrays = {f"primitive_{key}": value for key, value in vars(self.primitive).items()}
         text = np.array(json.dumps(facts, ensure_ascii=False))
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, facts=text, reference=self.reference, threshold=self.threshold, **arrays)
+        np.savez_compressed(
+            buffer, facts=text, reference=self.reference, threshold=self.threshold, **arrays
+        )
         write_bytes(path, buffer.getvalue())
 
 
@@ -167,7 +172,10 @@ def learn(name: str, demonstrations: Sequence[Demonstration], method: str = "dmp
     aligned = align(demonstrations)
     force_kind = _force_kind(demonstrations, aligned)
     if force_kind == "none":
-        nothing = {"force": np.zeros_like(aligned.force), "measured": np.zeros_like(aligned.measured)}
+        nothing = {
+            "force": np.zeros_like(aligned.force),
+            "measured": np.zeros_like(aligned.measured),
+        }
         aligned = replace(aligned, **nothing)
     threshold = _threshold(aligned)
     count = max(20, round(BUMPS_PER_SECOND * aligned.duration))
@@ -185,7 +193,9 @@ def _force_kind(demonstrations: Sequence[Demonstration], aligned: Aligned) -> st
     return kinds.pop() if len(kinds) == 1 and nobody <= MISSED else "none"
 
 
-def _notes(demonstrations: Sequence[Demonstration], force_kind: str, deviation: float) -> Iterator[str]:
+def _notes(
+    demonstrations: Sequence[Demonstration], force_kind: str, deviation: float
+) -> Iterator[str]:
     """What the user should know: forces that are missing, and demonstrations that do not show the same."""
     missing = [float((~np.isfinite(d.force).all(axis=1)).mean()) for d in demonstrations]
     share, worst = float(np.mean(missing)), demonstrations[int(np.argmax(missing))].source.name
@@ -237,7 +247,11 @@ def _facts(
         force_mean=float(size[touching].mean()) if touching.any() else 0.0,
         contact_share=float(touching.mean()) if touching.size else 0.0,
         deviation=deviation,
-        settings={key: value for key, value in common if all(d.settings.get(key) == value for d in demonstrations)},
+        settings={
+            key: value
+            for key, value in common
+            if all(d.settings.get(key) == value for d in demonstrations)
+        },
         notes=tuple(_notes(demonstrations, force_kind, deviation)),
     )
 
@@ -262,14 +276,22 @@ def load_skill(path: str | Path) -> Skill:
 
 def _skill(path: Path, facts: dict[str, Any], arrays: dict[str, Array]) -> Skill:
     if facts.pop("format", None) != FORMAT:
-        raise FileError(f"{path} is a skill of another format than {FORMAT}, the one this version reads")
+        raise FileError(
+            f"{path} is a skill of another format than {FORMAT}, the one this version reads"
+        )
     try:
         robot = facts.pop("robot")
-        known = Robot(robot["rig"], robot["station"], robot["model"], tuple(robot["joints"]))
+        known = DemonstratedRobot(
+            robot["rig"], robot["station"], robot["model"], tuple(robot["joints"])
+        )
         words = {"sources": tuple(facts["sources"]), "notes": tuple(facts.get("notes", ()))}
         said = Facts(**facts | {"robot": known} | words)
         kind = MovementPrimitive if said.method == "dmp" else ProbabilisticPrimitive
-        own = {key.removeprefix("primitive_"): value for key, value in arrays.items() if key.startswith("primitive_")}
+        own = {
+            key.removeprefix("primitive_"): value
+            for key, value in arrays.items()
+            if key.startswith("primitive_")
+        }
         primitive: MovementPrimitive | ProbabilisticPrimitive = kind(**own)
         skill = Skill(said, primitive, arrays["reference"], float(arrays["threshold"]))
     except (KeyError, TypeError, ValueError):

@@ -46,11 +46,16 @@ def points_of(demonstrations: Sequence[Demonstration]) -> list[TaughtPoint]:
     check_alike(demonstrations)
     chain, robot = demonstrations[0].limb, demonstrations[0].robot
     if chain is None or robot.station != "follower":
-        raise Mismatch(f"only the humanoid's limbs go to way-points; {demonstrations[0].source} is of {robot}")
+        raise Mismatch(
+            f"only the humanoid's limbs go to way-points; {demonstrations[0].source} is of {robot}"
+        )
     starts: dict[Path, Array] = {}
     for one in demonstrations:
         starts.setdefault(one.source, one.position[0])
-    return [TaughtPoint(chain, tuple((one.position[-1] - starts[one.source]).tolist())) for one in demonstrations]
+    return [
+        TaughtPoint(chain, tuple((one.position[-1] - starts[one.source]).tolist()))
+        for one in demonstrations
+    ]
 
 
 def write_points(path: Path, points: Sequence[TaughtPoint]) -> None:
@@ -69,13 +74,17 @@ def read_points(path: Path) -> list[TaughtPoint]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}") from None
+        raise FileError(
+            f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not text'}"
+        ) from None
     found = []
     for number, line in enumerate(lines, start=1):
         if line.strip() and not line.startswith("#"):
             found.append(_point(path, number, line.split()))
     if not found:
-        raise BadValue(f"{path} has no way-point; a line is CHAIN X Y Z, such as left-arm 0.01 0 0.02")
+        raise BadValue(
+            f"{path} has no way-point; a line is CHAIN X Y Z, such as left-arm 0.01 0 0.02"
+        )
     chains = sorted({point.chain for point in found})
     if len(chains) > 1:
         raise BadValue(f"{path} has way-points of {', '.join(chains)}; a file is of one chain")
@@ -86,7 +95,9 @@ def _point(path: Path, number: int, words: list[str]) -> TaughtPoint:
     try:
         chain, x, y, z = words[0], *(float(word) for word in words[1:])
     except ValueError:
-        raise BadValue(f"{path} line {number} is not CHAIN X Y Z: {' '.join(words)[:60]!r}") from None
+        raise BadValue(
+            f"{path} line {number} is not CHAIN X Y Z: {' '.join(words)[:60]!r}"
+        ) from None
     if not all(abs(value) < 10.0 for value in (x, y, z)):
         raise BadValue(f"{path} line {number} is further away than 10 m, or not a number")
     return TaughtPoint(chain, (x, y, z))
@@ -96,14 +107,11 @@ def _point(path: Path, number: int, words: list[str]) -> TaughtPoint:
 class Replay(Coupling):
     """Go to way-points one after the other, and on to the next once the tool is in a box about the present one.
 
-    A tool that never reports to be there, because its sensors are off, is believed after ``patience``.
+    A tool that never reports to be there, because its sensors are off, is believed after
+    ``patience``.
 
     Attributes:
         spring: that pulls the tool where the arm takes wrenches.
-        speed: along the way, [m/s].
-        box: half the width of the box, [m].
-        patience: after which it is believed to be there, [s].
-        rest: for which it stays, [s].
         reached: how many way-points it has left behind.
     """
 
@@ -112,7 +120,8 @@ class Replay(Coupling):
 
     spring: Spring = field(default_factory=Spring)
     speed: float = parameter(0.05, "m/s", "mean speed along the way", 1e-4, 1.0)
-    box: float = parameter(1e-3, "m", "half the width of the box", 1e-5, 0.1)  # published code of the author
+    # published code of the author
+    box: float = parameter(1e-3, "m", "half the width of the box", 1e-5, 0.1)
     patience: float = parameter(1.0, "s", "after which it is believed to be there", 0.0, 60.0)
     rest: float = parameter(0.3, "s", "stay at a way-point", 0.0, 60.0)
 
@@ -139,7 +148,9 @@ class Replay(Coupling):
         goal = self._origin + self._places[self.reached]
         self._length = max(0.1, float(np.linalg.norm(goal - self.target.position)) / self.speed)
         nothing = np.zeros(3)
-        self._way = Quintic([self.target.position, nothing, nothing], [goal, nothing, nothing], self._length)
+        self._way = Quintic(
+            [self.target.position, nothing, nothing], [goal, nothing, nothing], self._length
+        )
         self._clock = self._held = 0.0
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
@@ -151,7 +162,9 @@ class Replay(Coupling):
         self._rotation[:] = rotation_vector(self.target.rotation @ b.rotation.T)
         np.subtract(self.target.twist, b.twist, self.rate)
         late = self._clock - self._length
-        there = late > 0.0 and (float(np.abs(self._translation).max()) <= self.box or late > self.patience)
+        there = late > 0.0 and (
+            float(np.abs(self._translation).max()) <= self.box or late > self.patience
+        )
         self._held = self._held + dt if there else 0.0
         if self._held > self.rest and self.reached < len(self._places):
             self.reached += 1

@@ -9,13 +9,15 @@ BUCKETS, BUCKET_NS = 8, 1_000_000_000
 class ClockOffset:
     r"""Offset of the peer's clock from the echo with the shortest way of the last seconds, as NTP has it.
 
-    A packet sent here at :math:`t_1` arrives there at :math:`t_2`; one sent there at :math:`t_3` arrives here at
+    A packet sent here at :math:`t_1` arrives there at :math:`t_2`; one sent there at :math:`t_3`
+    arrives here at
     :math:`t_4`:
 
     .. math:: \delta = (t_4 - t_1) - (t_3 - t_2), \qquad \theta = \tfrac12\bigl((t_2 - t_1) + (t_3 - t_4)\bigr)
 
-    Whatever the two ways take, θ is wrong by at most δ/2, so the echo with the smallest δ is believed; what it says of
-    longer ones is all in their delay. Ways that are always unequal cannot be told from an offset: nobody can.
+    Whatever the two ways take, θ is wrong by at most δ/2, so the echo with the smallest δ is
+    believed; what it says of longer ones is all in their delay. Ways that are always unequal cannot
+    be told from an offset: nobody can.
 
     Attributes:
         offset_ns: θ, the peer's clock minus this one's; None until an echo has come, [ns].
@@ -47,7 +49,9 @@ class ClockOffset:
             return
         bucket = now_ns // BUCKET_NS
         if bucket != self._bucket:
-            for passed in range(min(bucket - self._bucket, BUCKETS) if bucket > self._bucket else BUCKETS):
+            for passed in range(
+                min(bucket - self._bucket, BUCKETS) if bucket > self._bucket else BUCKETS
+            ):
                 self._delays[(bucket - passed) % BUCKETS] = None
             self._bucket = bucket
         self.began_ns, self.ends_ns = bucket * BUCKET_NS, (bucket + 1) * BUCKET_NS

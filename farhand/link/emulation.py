@@ -20,21 +20,6 @@ class EmulatedLink:
     """A network that treats both directions alike.
 
     Attributes:
-        delay: round-trip delay; each direction has half of it, [ms].
-        jitter: size of the deviation of one packet's delay: the largest for ``uniform``, the standard deviation for
-            ``normal``, the mean for ``exponential``, the scale of the tail for ``pareto``, that of a spike, [ms].
-        loss: share of packets lost, [-].
-        distribution: of the jitter, see :mod:`farhand.link.jitter`.
-        reorder: whether packets may overtake each other.
-        burst_chance: probability per packet that a burst of losses begins, [-].
-        burst_length: mean length of a burst, [packets].
-        burst_loss: share of packets lost inside one, [-].
-        duplicate: share of packets that arrive twice, [-].
-        bandwidth: of the line in each direction, [kbit/s]; 0 for as wide as one likes.
-        queue: longest a packet waits for the line before it is dropped, [ms].
-        trace: CSV file ``t,delay_ms`` of recorded round trips to replay in place of delay and losses; empty for none.
-        outage_start: when everything begins to be lost, [s].
-        outage_length: for how long, [s].
         rng: source of jitter and loss.
         connected: whether anything is sent through it; if not, its settings cannot be changed.
     """
@@ -42,14 +27,22 @@ class EmulatedLink:
     delay: float = parameter(0.0, "ms", "round-trip delay", 0.0, 10_000.0)
     jitter: float = parameter(0.0, "ms", "deviation of one packet's delay", 0.0, 5_000.0)
     loss: float = parameter(0.0, "-", "share of packets lost", 0.0, 1.0)
-    distribution: str = parameter("uniform", "-", "distribution of the jitter", choices=tuple(DISTRIBUTIONS))
+    distribution: str = parameter(
+        "uniform", "-", "distribution of the jitter", choices=tuple(DISTRIBUTIONS)
+    )
     reorder: bool = parameter(False, "-", "whether packets may overtake each other")
-    burst_chance: float = parameter(0.0, "-", "probability per packet that a burst of losses begins", 0.0, 1.0)
+    burst_chance: float = parameter(
+        0.0, "-", "probability per packet that a burst of losses begins", 0.0, 1.0
+    )
     burst_length: float = parameter(10.0, "packets", "mean length of a burst", 1.0, 1e6)
     burst_loss: float = parameter(1.0, "-", "share of packets lost inside a burst", 0.0, 1.0)
     duplicate: float = parameter(0.0, "-", "share of packets that arrive twice", 0.0, 1.0)
-    bandwidth: float = parameter(0.0, "kbit/s", "width of the line each way, 0 for no limit", 0.0, 1e9)
-    queue: float = parameter(100.0, "ms", "longest wait for the line before a packet is dropped", 0.0, 10_000.0)
+    bandwidth: float = parameter(
+        0.0, "kbit/s", "width of the line each way, 0 for no limit", 0.0, 1e9
+    )
+    queue: float = parameter(
+        100.0, "ms", "longest wait for the line before a packet is dropped", 0.0, 10_000.0
+    )
     trace: str = parameter("", "-", "CSV file of recorded round trips to replay (t,delay_ms)")
     outage_start: float = parameter(0.0, "s", "when an outage begins", 0.0, 1e6)
     outage_length: float = parameter(0.0, "s", "how long it lasts", 0.0, 1e6)
@@ -67,12 +60,16 @@ class EmulatedLink:
     def refresh(self) -> None:
         """Hand the settings to both directions; packets under way keep theirs."""
         if not self.connected and not self.perfect:
-            raise BadValue("this run has no link to change; start it with --delay, --jitter, --loss or --set link.…")
+            raise BadValue(
+                "this run has no link to change; start it with --delay, --jitter, --loss or --set link.…"
+            )
         start, length = round(self.outage_start * 1e9), round(self.outage_length * 1e9)
         one_way = 0.5 * self.delay
         if self.jitter > one_way:
             needed = f"raise link.delay to {2 * self.jitter:g} or more"
-            raise BadValue(f"link.jitter = {self.jitter:g} ms exceeds the one-way delay of {one_way:g} ms; {needed}")
+            raise BadValue(
+                f"link.jitter = {self.jitter:g} ms exceeds the one-way delay of {one_way:g} ms; {needed}"
+            )
         conditions = Conditions(
             delay_ns=round(one_way * 1e6),
             jitter_ns=round(self.jitter * 1e6),

@@ -20,7 +20,8 @@ class Statistics:
 
     Attributes:
         received: packets newer than all before them.
-        lost: packets missing from the sequence; one that arrives less than ``WINDOW`` packets late is taken off again.
+        lost: packets missing from the sequence; one that arrives less than ``WINDOW`` packets late
+            is taken off again.
         late: packets that arrived after a newer one.
         duplicates: packets that had arrived before.
         malformed: packets refused.
@@ -53,20 +54,25 @@ class Statistics:
 class Endpoint:
     """One side's end of a link.
 
-    Ages compare the two sides' clocks: where these are not shared, as in one process or in virtual time they are, they
-    take a :class:`ClockOffset`. Silence and round trip use this side's clock alone.
+    Ages compare the two sides' clocks: where these are not shared, as in one process or in virtual
+    time they are, they take a :class:`ClockOffset`. Silence and round trip use this side's clock
+    alone.
 
     Attributes:
         outgoing: the packet to fill before :meth:`send`.
         incoming: the newest packet received; without meaning before the first.
         statistics: what has been received so far.
-        round_trip_ns: from sending a packet to receiving an answer, less the time the peer held it, as told by the
-            newest packet; includes the wait for the next :meth:`receive` on both sides; None until known, [ns].
+        round_trip_ns: from sending a packet to receiving an answer, less the time the peer held it,
+            as told by the newest packet; includes the wait for the next :meth:`receive` on both
+            sides; None until known, [ns].
         offset: of the other side's clock; None where both share one.
-        generation: which start of the other side is heard; one that starts again counts its packets anew.
+        generation: which start of the other side is heard; one that starts again counts its packets
+            anew.
     """
 
-    def __init__(self, outgoing: Packet, incoming: Packet, outbound: Channel, inbound: Channel) -> None:
+    def __init__(
+        self, outgoing: Packet, incoming: Packet, outbound: Channel, inbound: Channel
+    ) -> None:
         """Make an endpoint that has sent and received nothing.
 
         Args:
@@ -94,7 +100,8 @@ class Endpoint:
             outbound: to the other side.
             inbound: from it.
             shared_clock: whether both sides read the same clock.
-            clock: that tells the true time, [ns], where the times of ticks do not; None where they do.
+            clock: that tells the true time, [ns], where the times of ticks do not; None where they
+                do.
         """
         self._outbound, self._inbound = outbound, inbound
         self._shared_clock, self._clock = shared_clock, clock
@@ -174,7 +181,8 @@ class Endpoint:
             if round_trip_ns >= 0:
                 self.round_trip_ns = round_trip_ns
                 if offset is not None and (
-                    round_trip_ns < offset.least_ns or not offset.began_ns <= now_ns < offset.ends_ns
+                    round_trip_ns < offset.least_ns
+                    or not offset.began_ns <= now_ns < offset.ends_ns
                 ):
                     offset.take(packet.echo_time_ns, sent_ns - packet.echo_age_ns, sent_ns, now_ns)
         if offset is None:
@@ -216,7 +224,9 @@ class Endpoint:
         return None if self._arrival_ns is None else now_ns - self._arrival_ns
 
 
-def connect(packet_a: Packet, packet_b: Packet, forward: Channel, backward: Channel) -> tuple[Endpoint, Endpoint]:
+def connect(
+    packet_a: Packet, packet_b: Packet, forward: Channel, backward: Channel
+) -> tuple[Endpoint, Endpoint]:
     """The two ends of a link inside one process.
 
     Args:

@@ -1,7 +1,8 @@
 """Messages between a haptic pen, its bridge and the youBot's controller: sizes and orders as published (spec 000 §2.5).
 
-On the wire wrenches are moment first and quaternions scalar first; inside Farhand it is the other way round. Records
-hold Farhand's order and convert in :meth:`pack` and :meth:`unpack`, which is the only place that knows.
+On the wire wrenches are moment first and quaternions scalar first; inside Farhand it is the other
+way round. Records hold Farhand's order and convert in :meth:`pack` and :meth:`unpack`, which is the
+only place that knows.
 """
 
 from __future__ import annotations
@@ -49,19 +50,25 @@ class Vector(Message):
 
 def _vector(name: str, fields: str, unit: str, doc: str) -> type[Vector]:
     names = tuple(fields.split())
-    return type(name, (Vector,), {"SIZE": len(names), "FIELDS": names, "UNIT": unit, "__doc__": doc})
+    return type(
+        name, (Vector,), {"SIZE": len(names), "FIELDS": names, "UNIT": unit, "__doc__": doc}
+    )
 
 
-ForceFeedback = _vector("ForceFeedback", "fx fy fz", "N", "Force for the pen to display, device axes.")
+ForceFeedback = _vector(
+    "ForceFeedback", "fx fy fz", "N", "Force for the pen to display, device axes."
+)
 GripperPosition = _vector("GripperPosition", "position", "m", "Where the jaws shall be.")
 ArmJoints = _vector("ArmJoints", "q1 q2 q3 q4 q5", "rad", "Positions of the arm's joints.")
 ArmTorques = _vector("ArmTorques", "t1 t2 t3 t4 t5", "N·m", "Torques of the arm's joints.")
 BaseTorques = _vector("BaseTorques", "t1 t2 t3 t4", "N·m", "Torques of the wheels FL, FR, RL, RR.")
-JointStiffness = _vector("JointStiffness", "x y yaw j1 j2 j3 j4 j5", "N·m/rad", "Joint springs; all zero as published.")
+JointStiffness = _vector(
+    "JointStiffness", "x y yaw j1 j2 j3 j4 j5", "N·m/rad", "Joint springs; all zero as published."
+)
 
 
 @dataclass(frozen=True)
-class Flag(Message):
+class FlagMessage(Message):
     """A yes or no.
 
     Attributes:
@@ -95,7 +102,16 @@ class HapticState(Message):
     """
 
     SIZE: ClassVar[int] = 8
-    FIELDS: ClassVar[tuple[str, ...]] = ("x", "y", "z", "ox", "oy", "oz", "button", "displays_force")
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "x",
+        "y",
+        "z",
+        "ox",
+        "oy",
+        "oz",
+        "button",
+        "displays_force",
+    )
     UNIT: ClassVar[str] = "m, rad"
     position: Array
     orientation: Array
@@ -161,7 +177,9 @@ class CartesianStiffness(Message):
         """From the numbers on the wire."""
         v = _sized("CartesianStiffness", values, 9)
         if np.ptp(v[:3]) or np.ptp(v[3:6]) or v[6:].any():
-            raise BadValue(f"the spring is isotropic and uncoupled: kt, kt, kt, kr, kr, kr, 0, 0, 0, not {v}")
+            raise BadValue(
+                f"the spring is isotropic and uncoupled: kt, kt, kt, kr, kr, kr, 0, 0, 0, not {v}"
+            )
         return cls(float(v[0]), float(v[3]))
 
     def pack(self) -> Array:
@@ -204,7 +222,9 @@ class Transform(Message):
     """
 
     SIZE: ClassVar[int] = 16
-    FIELDS: ClassVar[tuple[str, ...]] = tuple(f"h{row}{column}" for row in range(1, 5) for column in range(1, 5))
+    FIELDS: ClassVar[tuple[str, ...]] = tuple(
+        f"h{row}{column}" for row in range(1, 5) for column in range(1, 5)
+    )
     UNIT: ClassVar[str] = "-, m"
     position: Array
     rotation: Array
@@ -218,8 +238,14 @@ class Transform(Message):
         """
         H = _sized("Transform", values, 16).reshape(4, 4)
         R = H[:3, :3]
-        if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0 or np.abs(H[3] - (0, 0, 0, 1)).max() > 0:
-            raise BadValue(f"not a homogeneous transform with a proper rotation: {np.round(H, 6).tolist()}")
+        if (
+            np.abs(R @ R.T - np.eye(3)).max() > 1e-6
+            or np.linalg.det(R) < 0.0
+            or np.abs(H[3] - (0, 0, 0, 1)).max() > 0
+        ):
+            raise BadValue(
+                f"not a homogeneous transform with a proper rotation: {np.round(H, 6).tolist()}"
+            )
         return cls(H[:3, 3].copy(), R.copy())
 
     def pack(self) -> Array:
@@ -241,6 +267,6 @@ MESSAGES: tuple[type[Message], ...] = (
     ArmJoints,
     ArmTorques,
     BaseTorques,
-    Flag,
+    FlagMessage,
 )
 """Every message of the published bridge."""

@@ -49,4 +49,5 @@ def spikes(chance: float, size: float, room: float) -> float:
 DISTRIBUTIONS: dict[str, Callable[[float, float, float], float]] = {
     made.__name__: made for made in (uniform, normal, exponential, pareto, spikes)
 }
-"""By name: from a number in [0, 1), the jitter J and the delay it may shorten, the deviation; all in one unit."""
+"""By name: from a number in [0, 1), the jitter J and the delay it may shorten, the deviation; all
+in one unit."""

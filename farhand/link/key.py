@@ -24,7 +24,9 @@ def write_key(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise FileError(f"{path} is there already; a key is never overwritten, choose another name") from None
+        raise FileError(
+            f"{path} is there already; a key is never overwritten, choose another name"
+        ) from None
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
     with open(descriptor, "w", encoding="ascii") as file:
@@ -44,7 +46,9 @@ def read_key(path: Path) -> bytes:
         raise FileError(f"cannot read the key {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         text = ""
-    wrong = BadValue(f"{path} holds no Farhand key; make one with: farhand key --out {path.name}.new")
+    wrong = BadValue(
+        f"{path} holds no Farhand key; make one with: farhand key --out {path.name}.new"
+    )
     if not text.startswith(PREFIX):
         raise wrong
     try:

@@ -43,8 +43,8 @@ class Wire(Protocol):
 class Line(Channel):
     """Both directions of a link over a wire: greets the peer, checks that both run the same, then carries packets.
 
-    Packets come and go only between two sides that hold the same key, answer each other's present start and have told
-    each other the same terms.
+    Packets come and go only between two sides that hold the same key, answer each other's present
+    start and have told each other the same terms.
 
     Args:
         wire: what carries the datagrams.
@@ -52,7 +52,8 @@ class Line(Channel):
         terms: what both sides must agree on, by name.
 
     Attributes:
-        generation: counts the starts of the peer that have answered; a peer that starts again is a new one.
+        generation: counts the starts of the peer that have answered; a peer that starts again is a
+            new one.
         agreed: whether the peer has told the same terms.
         refusal: why it is refused, if its terms differ; None otherwise.
     """
@@ -96,7 +97,8 @@ class Line(Channel):
                     self._meet(kind, content)
                 elif self.agreed:
                     arrived.append(content)
-            elif not answered and seal.counts.unproven > unproven:  # it has the key, and yet to hear of this start
+            # it has the key, and yet to hear of this start
+            elif not answered and seal.counts.unproven > unproven:
                 wire.reply(seal.close(HELLO, self._greeting))
                 answered = True
             looked += 1
@@ -109,7 +111,8 @@ class Line(Channel):
 
     def _meet(self, kind: int, content: bytes) -> None:
         """A greeting, or the first word of another start of the peer."""
-        if self._peer is not self.seal.live:  # another start of the peer: what the one before said no longer counts
+        # another start of the peer: what the one before said no longer counts
+        if self._peer is not self.seal.live:
             self._peer = self.seal.live
             self.generation += 1
             self.agreed, self.refusal, self._next_ns = False, None, AT_ONCE

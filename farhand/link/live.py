@@ -33,7 +33,10 @@ class Live:
         """Look at the endpoint; ``now_ns`` [ns]."""
         endpoint = self._endpoint
         self.round_trip = _seconds(endpoint.round_trip_ns)
-        self.age, self.silence = _seconds(endpoint.age_ns(now_ns)), _seconds(endpoint.silence_ns(now_ns))
+        self.age, self.silence = (
+            _seconds(endpoint.age_ns(now_ns)),
+            _seconds(endpoint.silence_ns(now_ns)),
+        )
         self.offset = math.nan if endpoint.offset is None else _seconds(endpoint.offset.offset_ns)
         if now_ns >= self._next_ns:
             statistics = endpoint.statistics

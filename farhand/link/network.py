@@ -22,27 +22,32 @@ MAX_DELAY_NS = 10_000_000_000
 class Conditions:
     r"""What the network does to a packet.
 
-    A packet sent at :math:`t` arrives at :math:`t + q + d + j`: d is the delay, j is drawn from one of the
-    :data:`farhand.link.jitter.DISTRIBUTIONS`, never below −d, and q is the time it waits for a line that is busy.
+    A packet sent at :math:`t` arrives at :math:`t + q + d + j`: d is the delay, j is drawn from one
+    of the
+    :data:`farhand.link.jitter.DISTRIBUTIONS`, never below −d, and q is the time it waits for a line
+    that is busy.
 
-    Losses are independent, or come in bursts (Gilbert, Elliott): before every packet a burst begins with probability
-    ``burst_chance`` and ends with probability one over ``burst_length``; inside one, ``burst_loss`` counts instead of
-    ``loss``.
+    Losses are independent, or come in bursts (Gilbert, Elliott): before every packet a burst begins
+    with probability ``burst_chance`` and ends with probability one over ``burst_length``; inside
+    one, ``burst_loss`` counts instead of ``loss``.
 
     Attributes:
         delay_ns: d, one way, 0 to 10 s, [ns].
         jitter_ns: size of the jitter, from 0 to the delay, [ns].
         loss: probability that a packet is lost, 0 to 1, [-].
         distribution: of the jitter, by name.
-        reorder: whether packets may overtake each other; otherwise one that would waits for those before it.
+        reorder: whether packets may overtake each other; otherwise one that would waits for those
+            before it.
         outages: periods, start included and end not, in which everything sent is lost, [ns].
         burst_chance: probability per packet that a burst of losses begins, [-].
         burst_length: mean length of a burst, [packets].
         burst_loss: probability that a packet is lost inside one, [-].
-        duplicate: probability that a packet arrives twice, the second time with a jitter of its own, [-].
+        duplicate: probability that a packet arrives twice, the second time with a jitter of its
+            own, [-].
         bandwidth: of the line, [bit/s]; 0 for as wide as one likes.
         queue_ns: longest a packet waits for the line; one that would wait longer is dropped, [ns].
-        trace: recorded round trips to replay in place of d and the losses, half of each one way; None for none.
+        trace: recorded round trips to replay in place of d and the losses, half of each one way;
+            None for none.
     """
 
     delay_ns: int = 0
@@ -69,7 +74,13 @@ class Conditions:
         """
         for name, value, kind, high, unit in (
             ("delay_ns", self.delay_ns, numbers.Integral, MAX_DELAY_NS, "ns"),
-            ("jitter_ns", self.jitter_ns, numbers.Integral, self.delay_ns, "ns (from 0 to the delay)"),
+            (
+                "jitter_ns",
+                self.jitter_ns,
+                numbers.Integral,
+                self.delay_ns,
+                "ns (from 0 to the delay)",
+            ),
             ("loss", self.loss, numbers.Real, 1, ""),
             ("burst_chance", self.burst_chance, numbers.Real, 1, ""),
             ("burst_length", self.burst_length, numbers.Real, 1e9, "packets"),
@@ -87,7 +98,9 @@ class Conditions:
             raise UnknownName("jitter distribution", self.distribution, DISTRIBUTIONS)
         for start_ns, end_ns in self.outages:
             if not start_ns < end_ns:
-                raise BadValue(f"network.outages has ({start_ns}, {end_ns}), the end must come after the start")
+                raise BadValue(
+                    f"network.outages has ({start_ns}, {end_ns}), the end must come after the start"
+                )
         object.__setattr__(self, "outages", tuple(self.outages))
 
     def jitter(self, chance: float) -> int:
@@ -113,7 +126,8 @@ class Conditions:
 class Counters:
     """What became of the packets.
 
-    ``sent`` and ``duplicated`` together are ``delivered``, ``lost``, ``dropped_full`` and those in flight.
+    ``sent`` and ``duplicated`` together are ``delivered``, ``lost``, ``dropped_full`` and those in
+    flight.
 
     Attributes:
         sent: packets handed to the network.
@@ -147,12 +161,12 @@ def _live(name: str) -> Any:
 class EmulatedNetwork(Channel):
     """One direction of a network with given conditions.
 
-    Every packet draws two random numbers, one for its loss and one for its jitter, whatever the conditions: raising
-    the loss does not change the jitter of the packets that get through. Bursts and copies draw from streams of their
-    own. A change of conditions acts on packets sent
-    afterwards. Without reordering, a packet sent after the delay was lowered still waits for those before it.
-    Each condition is also an attribute (``network.delay_ns = 20_000_000``); to change several that only fit together,
-    assign ``conditions``.
+    Every packet draws two random numbers, one for its loss and one for its jitter, whatever the
+    conditions: raising the loss does not change the jitter of the packets that get through. Bursts
+    and copies draw from streams of their own. A change of conditions acts on packets sent
+    afterwards. Without reordering, a packet sent after the delay was lowered still waits for those
+    before it. Each condition is also an attribute (``network.delay_ns = 20_000_000``); to change
+    several that only fit together, assign ``conditions``.
 
     Attributes:
         conditions: what the network does to packets sent from now on.
@@ -166,7 +180,9 @@ class EmulatedNetwork(Channel):
     reorder: bool = _live("reorder")
     outages: Sequence[tuple[int, int]] = _live("outages")
 
-    def __init__(self, rng: np.random.Generator, conditions: Conditions, capacity: int = 20_000) -> None:
+    def __init__(
+        self, rng: np.random.Generator, conditions: Conditions, capacity: int = 20_000
+    ) -> None:
         """Make an empty network.
 
         Args:
@@ -182,7 +198,8 @@ class EmulatedNetwork(Channel):
         self._in_burst, self._busy_until_ns = False, -(2**63)
         self.conditions = conditions
         self._capacity = checked_capacity(capacity)
-        self._in_flight: list[tuple[int, int, bytes]] = []  # heap of arrival [ns], order of sending, packet
+        # heap of arrival [ns], order of sending, packet
+        self._in_flight: list[tuple[int, int, bytes]] = []
         self._arrived: list[bytes] = []
         self._latest_arrival_ns = -(2**63)
         self._newest_delivered = -1
@@ -211,7 +228,9 @@ class EmulatedNetwork(Channel):
         self._dispatch(leaves_ns + delay_ns + conditions.jitter(jitter_chance), order, data)
         if conditions.duplicate and self._copy_random() < conditions.duplicate:
             counters.duplicated += 1
-            self._dispatch(leaves_ns + delay_ns + conditions.jitter(self._copy_random()), order, data)
+            self._dispatch(
+                leaves_ns + delay_ns + conditions.jitter(self._copy_random()), order, data
+            )
 
     def _burst(self) -> bool:
         """Whether the packet at hand falls into a burst of losses."""

@@ -35,8 +35,10 @@ _SCALARS_AT = _IDENTITY.size
 _FLOATS_AT = _SCALARS_AT + _SCALARS.size
 
 QUATERNION_TOLERANCE = 1e-3  # largest | |quaternion|² - 1 | that load accepts [-]
-_SHORTEST, _LONGEST = 1.0 - QUATERNION_TOLERANCE, 1.0 + QUATERNION_TOLERANCE  # squared lengths between which that is
-_TOP_BYTES = slice(_FLOATS_AT + 7, None, 8)  # of the numbers: sign and the upper seven bits of the exponent
+# squared lengths between which that is
+_SHORTEST, _LONGEST = (1.0 - QUATERNION_TOLERANCE, 1.0 + QUATERNION_TOLERANCE)
+# of the numbers: sign and the upper seven bits of the exponent
+_TOP_BYTES = slice(_FLOATS_AT + 7, None, 8)
 
 
 class Flag:
@@ -67,16 +69,28 @@ _OPTIONAL = {
 
 def _sizes(nq: int, nv: int) -> dict[str, int]:
     """Length of every array field, in the order of the layout: those of fixed length first, at fixed places."""
-    pose = {"tool_quaternion": 4, "offset_quaternion": 4, "tool_position": 3, "offset_position": 3, "tool_twist": 6}
-    port = {"port_energy_in": 6, "port_energy_out": 6, "measured_wrench": 6, "commanded_wrench": 6, "gripper": 2}
+    pose = {
+        "tool_quaternion": 4,
+        "offset_quaternion": 4,
+        "tool_position": 3,
+        "offset_position": 3,
+        "tool_twist": 6,
+    }
+    port = {
+        "port_energy_in": 6,
+        "port_energy_out": 6,
+        "measured_wrench": 6,
+        "commanded_wrench": 6,
+        "gripper": 2,
+    }
     return pose | port | {"q": nq, "v": nv, "external_torque": nv}
 
 
 def model_hash(*parts: str | bytes | ArrayLike) -> int:
     """Hash of whatever must be the same on both sides, as an unsigned 64-bit number.
 
-    Numbers are hashed to the last bit, with their shape; hash sources (names, file text, parameters) rather than
-    compiled matrices when the two sides run on unlike machines.
+    Numbers are hashed to the last bit, with their shape; hash sources (names, file text,
+    parameters) rather than compiled matrices when the two sides run on unlike machines.
 
     Args:
         parts: strings, bytes, numbers or arrays of numbers, in an order both sides agree on.
@@ -145,8 +159,9 @@ def _flag(bit: int, meaning: str) -> Any:
 class Packet:
     """State of one side as it crosses the link, in a fixed little-endian layout.
 
-    Assigning to an array field copies into the packet's buffer; reading one gives a view that stays valid, and
-    changes, for the life of the packet. All quantities are in SI units, twists and wrenches linear part first.
+    Assigning to an array field copies into the packet's buffer; reading one gives a view that stays
+    valid, and changes, for the life of the packet. All quantities are in SI units, twists and
+    wrenches linear part first.
 
     =======  ======================================================================================
     offset   content
@@ -154,9 +169,10 @@ class Packet:
     0        magic ``FARH``, version, nq, nv (u32 each), model hash (u64)
     24       sequence (u64), time_ns, echo_time_ns, echo_age_ns (i64 each)
     56       flags, mode, engagement_id, buttons (u32 each)
-    72       f64: tool_quaternion (4), offset_quaternion (4), tool_position (3), offset_position (3),
-             tool_twist (6), port_energy_in (6), port_energy_out (6), measured_wrench (6), commanded_wrench (6),
-             gripper (2), q (nq), v (nv), external_torque (nv)
+    72       f64: tool_quaternion (4), offset_quaternion (4), tool_position (3), offset_position
+    (3),
+             tool_twist (6), port_energy_in (6), port_energy_out (6), measured_wrench (6),
+             commanded_wrench (6), gripper (2), q (nq), v (nv), external_torque (nv)
     =======  ======================================================================================
 
     Attributes:
@@ -166,44 +182,79 @@ class Packet:
         size: length of the packet, [bytes].
         sequence: number of the packet, counted by its sender from 1; 0 before the first.
         time_ns: when it was sent, by the sender's clock, [ns].
-        echo_time_ns: ``time_ns`` of the newest packet the sender had received; 0 and without meaning unless
-            ``echo_valid``, [ns].
-        echo_age_ns: how long before ``time_ns`` that packet had arrived, by the sender's clock, [ns].
+        echo_time_ns: ``time_ns`` of the newest packet the sender had received; 0 and without
+            meaning unless ``echo_valid``, [ns].
+        echo_age_ns: how long before ``time_ns`` that packet had arrived, by the sender's clock,
+            [ns].
         flags: bits of :class:`Flag`.
         mode: the sender's mode of operation, as the session numbers them.
-        engagement_id: counts engagements, so that offsets are matched with the engagement they belong to.
+        engagement_id: counts engagements, so that offsets are matched with the engagement they
+            belong to.
         buttons: one bit per button, set while pressed.
     """
 
     __slots__ = (
-        *("nq", "nv", "model_hash", "size", *_SCALAR_LIMITS, *(f"_{name}" for name in _sizes(0, 0)), "_buffer"),
+        *(
+            "nq",
+            "nv",
+            "model_hash",
+            "size",
+            *_SCALAR_LIMITS,
+            *(f"_{name}" for name in _sizes(0, 0)),
+            "_buffer",
+        ),
         *("_view", "_identity"),
     )
 
-    q: Array = _array("q", "Configuration (nq), [rad] or [m]; a free-floating base as Pinocchio orders it.")
+    q: Array = _array(
+        "q", "Configuration (nq), [rad] or [m]; a free-floating base as Pinocchio orders it."
+    )
     v: Array = _array("v", "Velocity (nv), [rad/s] or [m/s].")
-    tool_position: Array = _array("tool_position", "Position of the tool in the side's base frame (3), [m].")
-    tool_quaternion: Array = _array("tool_quaternion", "Rotation of tool axes into base axes (4), x y z w, [-].")
-    tool_twist: Array = _array("tool_twist", "Twist of the tool in base axes (6), [m/s] ×3 then [rad/s] ×3.")
-    offset_position: Array = _array("offset_position", "Position offset taken at engagement (3), [m].")
-    offset_quaternion: Array = _array("offset_quaternion", "Rotation offset taken at engagement (4), x y z w, [-].")
-    port_energy_in: Array = _array("port_energy_in", "Energy this side has put into the port, per axis (6), [J].")
-    port_energy_out: Array = _array("port_energy_out", "Energy this side has taken from the port, per axis (6), [J].")
+    tool_position: Array = _array(
+        "tool_position", "Position of the tool in the side's base frame (3), [m]."
+    )
+    tool_quaternion: Array = _array(
+        "tool_quaternion", "Rotation of tool axes into base axes (4), x y z w, [-]."
+    )
+    tool_twist: Array = _array(
+        "tool_twist", "Twist of the tool in base axes (6), [m/s] ×3 then [rad/s] ×3."
+    )
+    offset_position: Array = _array(
+        "offset_position", "Position offset taken at engagement (3), [m]."
+    )
+    offset_quaternion: Array = _array(
+        "offset_quaternion", "Rotation offset taken at engagement (4), x y z w, [-]."
+    )
+    port_energy_in: Array = _array(
+        "port_energy_in", "Energy this side has put into the port, per axis (6), [J]."
+    )
+    port_energy_out: Array = _array(
+        "port_energy_out", "Energy this side has taken from the port, per axis (6), [J]."
+    )
     measured_wrench: Array | None = _optional(
-        "measured_wrench", "Wrench measured on the arm (6), [N] ×3 then [N·m] ×3; None without a measurement."
+        "measured_wrench",
+        "Wrench measured on the arm (6), [N] ×3 then [N·m] ×3; None without a measurement.",
     )
     commanded_wrench: Array | None = _optional(
-        "commanded_wrench", "Wrench the controller asks for (6), [N] ×3 then [N·m] ×3; None without one."
+        "commanded_wrench",
+        "Wrench the controller asks for (6), [N] ×3 then [N·m] ×3; None without one.",
     )
-    gripper: Array | None = _optional("gripper", "Gripper position [m] and force [N] (2); None without a gripper.")
+    gripper: Array | None = _optional(
+        "gripper", "Gripper position [m] and force [N] (2); None without a gripper."
+    )
     external_torque: Array | None = _optional(
-        "external_torque", "Joint torque known to act beside the tool's wrench (nv), [N·m]; None where not known."
+        "external_torque",
+        "Joint torque known to act beside the tool's wrench (nv), [N·m]; None where not known.",
     )
     engaged: bool = _flag(Flag.ENGAGED, "The sender takes part in the coupling.")
-    clutch_pressed: bool = _flag(Flag.CLUTCH_PRESSED, "The sender's clutch is pressed: motion is not to be followed.")
+    clutch_pressed: bool = _flag(
+        Flag.CLUTCH_PRESSED, "The sender's clutch is pressed: motion is not to be followed."
+    )
     tripped: bool = _flag(Flag.TRIPPED, "The sender's guard has tripped.")
     deadman_held: bool = _flag(Flag.DEADMAN_HELD, "The sender's dead-man switch is held.")
-    leaving: bool = _flag(Flag.LEAVING, "The sender ends in order: nothing more will be heard of it.")
+    leaving: bool = _flag(
+        Flag.LEAVING, "The sender ends in order: nothing more will be heard of it."
+    )
     echo_valid: bool = _flag(Flag.ECHO, "The sender has received a packet, and echoes its time.")
 
     def __init__(self, nq: int, nv: int, model_hash: int = 0) -> None:
@@ -275,19 +326,37 @@ class Packet:
             The sequence number of the packet that arrived, whether taken over or not.
 
         Raises:
-            LinkError: if the data is not a well-formed packet of this layout, version and model; the packet keeps
-                what it held.
+            LinkError: if the data is not a well-formed packet of this layout, version and model;
+                the packet keeps what it held.
         """
         if len(data) != self.size or not data.startswith(self._identity):
             raise self._identity_error(data)
         numbers = _CHECKED.unpack_from(data, _SCALARS_AT)
-        sequence, time_ns, echo_ns, held_ns, flags, mode, engagement, buttons, a, b, c, d, x, y, z, w = numbers
+        (
+            sequence,
+            time_ns,
+            echo_ns,
+            held_ns,
+            flags,
+            mode,
+            engagement,
+            buttons,
+            a,
+            b,
+            c,
+            d,
+            x,
+            y,
+            z,
+            w,
+        ) = numbers
         if flags & _UNKNOWN:
             raise LinkError(f"packet has flags {flags:#x}, known bits are {Flag.ALL:#x}")
         if held_ns < 0:
             raise LinkError(f"packet has echo_age_ns = {held_ns}, it must be 0 ns or more")
         top = data[_TOP_BYTES]
-        if 0x7F in top or 0xFF in top:  # a number beyond 1e303, which may be none; far quicker than asking numpy
+        # a number beyond 1e303, which may be none; far quicker than asking numpy
+        if 0x7F in top or 0xFF in top:
             self._check_finite(data, flags)
         if not _SHORTEST <= a * a + b * b + c * c + d * d <= _LONGEST:
             raise LinkError(f"packet has tool_quaternion = {[a, b, c, d]}, its length must be 1")
@@ -295,15 +364,27 @@ class Packet:
             raise LinkError(f"packet has offset_quaternion = {[x, y, z, w]}, its length must be 1")
         if sequence > newer_than:
             self._view[:] = data
-            self.sequence, self.time_ns, self.echo_time_ns, self.echo_age_ns = sequence, time_ns, echo_ns, held_ns
-            self.flags, self.mode, self.engagement_id, self.buttons = flags, mode, engagement, buttons
+            self.sequence, self.time_ns, self.echo_time_ns, self.echo_age_ns = (
+                sequence,
+                time_ns,
+                echo_ns,
+                held_ns,
+            )
+            self.flags, self.mode, self.engagement_id, self.buttons = (
+                flags,
+                mode,
+                engagement,
+                buttons,
+            )
         return sequence
 
     def _check_finite(self, data: bytes, flags: int) -> None:
         for name, field in _views(data, self.nq, self.nv).items():
             valid = name not in _OPTIONAL or flags & _OPTIONAL[name]
             if valid and not np.isfinite(field).all():
-                raise LinkError(f"packet has {name} = {field.tolist()}, every number must be finite")
+                raise LinkError(
+                    f"packet has {name} = {field.tolist()}, every number must be finite"
+                )
 
     def _identity_error(self, data: bytes) -> LinkError:
         if len(data) >= _IDENTITY.size:
@@ -315,7 +396,9 @@ class Packet:
             for name, number, right in zip(names, numbers, expected, strict=True):
                 if number != right:
                     return LinkError(f"packet has {name} {number}, expected {right}")
-        return LinkError(f"packet has {len(data)} bytes, expected {self.size} for nq = {self.nq}, nv = {self.nv}")
+        return LinkError(
+            f"packet has {len(data)} bytes, expected {self.size} for nq = {self.nq}, nv = {self.nv}"
+        )
 
     def _scalar_error(self) -> FarhandError:
         for name, (low, high) in _SCALAR_LIMITS.items():

@@ -67,7 +67,9 @@ class OutPort(Generic[M]):
             BadValue: a message of another type.
         """
         if not isinstance(message, self.kind):
-            raise BadValue(f"port {self.name!r} takes {self.kind.__name__}, not {type(message).__name__}")
+            raise BadValue(
+                f"port {self.name!r} takes {self.kind.__name__}, not {type(message).__name__}"
+            )
         self._latest.put(message.pack())
 
 

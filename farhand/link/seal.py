@@ -25,7 +25,8 @@ HELLO, STATE = 1, 2
 
 ROLES = {"leader": 1, "follower": 2}
 WINDOW = 1024  # how far behind the newest a datagram may arrive [datagrams]
-_NAMES = struct.Struct("<4sBBH16s16s")  # magic, role, kind, zero, epoch of the sender, epoch of the peer
+# magic, role, kind, zero, epoch of the sender, epoch of the peer
+_NAMES = struct.Struct("<4sBBH16s16s")
 _HEADER = struct.Struct(f"<{_NAMES.size}sQ")
 _NONCE = struct.Struct("<4xQ")
 HEADER_BYTES = _HEADER.size
@@ -43,7 +44,8 @@ class Counts:
         opened: datagrams from the peer, fresh and whole.
         malformed: not of this format.
         forged: not sealed with this key, or changed on the way.
-        reflected: sealed with this key by a side of this side's own role; its own, sent back, or a second such side.
+        reflected: sealed with this key by a side of this side's own role; its own, sent back, or a
+            second such side.
         replayed: seen before, or too late to tell.
         outdated: from an earlier start of the peer.
         unproven: from a peer that does not yet answer this start of this side.
@@ -77,7 +79,8 @@ class Peer:
 
     Attributes:
         newest: the greatest number opened; -1 before the first.
-        opened: by number modulo :data:`WINDOW`, the last number opened of those that share the place.
+        opened: by number modulo :data:`WINDOW`, the last number opened of those that share the
+            place.
     """
 
     __slots__ = ("epoch", "cipher", "newest", "opened")
@@ -94,16 +97,17 @@ class Seal:
     offset content
     ====== =====================================================================================
     0      names: magic ``FHS2``, sender's role (u8), kind (u8), zero (u16)
-    8      names: epoch of the sender (16 bytes), epoch of the peer as the sender knows it (16 bytes)
-    40     counter (u64, little-endian)
+    8      names: epoch of the sender (16 bytes), epoch of the peer as the sender knows it (16
+    bytes) 40     counter (u64, little-endian)
     48     content, encrypted; its 16-byte tag covers content, names and, as nonce, counter
     ====== =====================================================================================
 
     The cipher is AES-256-GCM under a key of its own for each side and start,
-    :math:`k = \mathrm{HKDF}(\text{shared key}, \text{epoch}, \text{role})`, with the counter as nonce, which never
-    comes twice. A datagram sent back to its sender is under the wrong role's key. A state is opened only if it names
-    this side's present epoch: it answers this very start, so a recording of an earlier one opens nothing. A peer
-    that starts again has a greater epoch and takes over once it answers; its earlier epochs open nothing from then on.
+    :math:`k = \mathrm{HKDF}(\text{shared key}, \text{epoch}, \text{role})`, with the counter as
+    nonce, which never comes twice. A datagram sent back to its sender is under the wrong role's
+    key. A state is opened only if it names this side's present epoch: it answers this very start,
+    so a recording of an earlier one opens nothing. A peer that starts again has a greater epoch and
+    takes over once it answers; its earlier epochs open nothing from then on.
 
     Args:
         key: shared by both sides, 32 bytes.
@@ -114,7 +118,8 @@ class Seal:
         epoch: of this start.
         live: the peer that answers this start; None before one does.
         counts: what became of all datagrams.
-        strangers: for how many starts not heard before a key may still be derived; each takes some microseconds.
+        strangers: for how many starts not heard before a key may still be derived; each takes some
+            microseconds.
     """
 
     def __init__(self, key: bytes, role: str, epoch: bytes | None = None) -> None:
@@ -139,12 +144,15 @@ class Seal:
         else:
             peer = self._candidate or self.live
             names = _names(self._mine, kind, self.epoch, NOBODY if peer is None else peer.epoch)
-        return _HEADER.pack(names, counter) + self._cipher.encrypt(_NONCE.pack(counter), content, names)
+        return _HEADER.pack(names, counter) + self._cipher.encrypt(
+            _NONCE.pack(counter), content, names
+        )
 
     def open(self, datagram: Datagram) -> tuple[int, bytes] | None:
         """Kind and content of a datagram of the peer's that answers this start; None, and counted, for all others.
 
-        A datagram of a peer that does not answer yet makes the next greeting name it, so that it can.
+        A datagram of a peer that does not answer yet makes the next greeting name it, so that it
+        can.
         """
         if len(datagram) < SHORTEST:
             self.counts.malformed += 1
@@ -198,7 +206,11 @@ class Seal:
         if role == self._mine:
             self._count_own(epoch, names, counter, sealed)
             return None
-        return self.live if self.live is not None and epoch == self.live.epoch else self._stranger(epoch)
+        return (
+            self.live
+            if self.live is not None and epoch == self.live.epoch
+            else self._stranger(epoch)
+        )
 
     def _stranger(self, epoch: bytes) -> Peer | None:
         """One that is not the live peer, if it may become that; None, and counted, if it may not."""
@@ -219,7 +231,9 @@ class Seal:
         self._named = _names(self._mine, STATE, self.epoch, peer.epoch)
         self._expected = _names(self._theirs, STATE, peer.epoch, self.epoch)
         if self._candidate is None or self._candidate.epoch <= peer.epoch:
-            self._candidate = peer  # a later start that is still to answer goes on being named in greetings
+            self._candidate = (
+                peer  # a later start that is still to answer goes on being named in greetings
+            )
 
     def _derive(self, role: int, epoch: bytes) -> AESGCM:
         info = b"farhand link 2 " + bytes([role])

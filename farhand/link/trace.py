@@ -33,9 +33,12 @@ class Trace:
         seconds = times - times[0]
         self.times_ns = np.round(1e9 * seconds).astype(int).tolist()
         self.delays_ns = (
-            np.where(np.isnan(delays_ms), -1, np.round(1e6 * np.nan_to_num(delays_ms))).astype(int).tolist()
+            np.where(np.isnan(delays_ms), -1, np.round(1e6 * np.nan_to_num(delays_ms)))
+            .astype(int)
+            .tolist()
         )
-        self.length_ns = self.times_ns[-1] + self.times_ns[-1] // (len(times) - 1)  # the last holds for a mean step
+        # the last holds for a mean step
+        self.length_ns = self.times_ns[-1] + self.times_ns[-1] // (len(times) - 1)
 
     def at(self, now_ns: int) -> int | None:
         """The round trip of a packet sent now, [ns]; None if it is lost."""
@@ -48,7 +51,8 @@ def read_trace(path: Path) -> Trace:
 
     Raises:
         FileError: the file cannot be read.
-        BadValue: it is no such table, or a delay is below 0 or above 10 s; the message names the line.
+        BadValue: it is no such table, or a delay is below 0 or above 10 s; the message names the
+            line.
     """
     table = read_csv(path, ("t", "delay_ms"), "delays")
     delays = np.full(len(table.rows), np.nan)
@@ -61,5 +65,7 @@ def read_trace(path: Path) -> Trace:
             delays[k] = -1.0
         if not 0.0 <= delays[k] <= LARGEST:
             where = f"{table.name} line {table.lines[k]}"
-            raise BadValue(f"{where}: delay_ms {word[:20]!r} is not within 0 to {LARGEST:g}, empty or lost")
+            raise BadValue(
+                f"{where}: delay_ms {word[:20]!r} is not within 0 to {LARGEST:g}, empty or lost"
+            )
     return Trace(table.numbers("t")[:, 0], delays)

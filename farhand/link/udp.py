@@ -52,7 +52,9 @@ class UdpWire:
         LinkError: there is no such address, or it is taken.
     """
 
-    def __init__(self, listen: tuple[str, int] | None = None, connect: tuple[str, int] | None = None) -> None:
+    def __init__(
+        self, listen: tuple[str, int] | None = None, connect: tuple[str, int] | None = None
+    ) -> None:
         family, place = _resolve(*(connect or listen or ("127.0.0.1", 0)))
         self._peer: Any = place if connect is not None else None
         self._fixed = connect is not None
@@ -63,15 +65,20 @@ class UdpWire:
             self._socket.bind(place if listen is not None else ("", 0))
         except OSError as error:
             self._socket.close()
-            raise LinkError(f"cannot listen at {written(*place[:2])}: {error.strerror or error}") from None
+            raise LinkError(
+                f"cannot listen at {written(*place[:2])}: {error.strerror or error}"
+            ) from None
         self.unsent = 0
         self._buffer = bytearray(LARGEST)
         self._view = memoryview(self._buffer)
-        self._size, self._datagram = 0, self._view[:0]  # the part of the view that holds the last datagram
+        # the part of the view that holds the last datagram
+        self._size, self._datagram = (0, self._view[:0])
         self._sendto = self._socket.sendto
         self._receive_into, self._receive_from = self._socket.recv_into, self._socket.recvfrom_into
-        self._sender = self._peer  # of the last datagram; a side that knows its peer need not ask the system each time
-        poll = select.poll()  # not epoll: that is asked quicker, but has the kernel do more for each datagram
+        # of the last datagram; a side that knows its peer need not ask the system each time
+        self._sender = self._peer
+        # not epoll: that is asked quicker, but has the kernel do more for each datagram
+        poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         self._waiting, self._took = poll.poll, False  # took: whether the last call gave a datagram
 
@@ -106,7 +113,8 @@ class UdpWire:
         """The next datagram, valid until the next call; None when there is none."""
         if self._took:
             self._took = False
-            if not self._waiting(0):  # mostly none follows: asking takes a third of the exception's time
+            # mostly none follows: asking takes a third of the exception's time
+            if not self._waiting(0):
                 return None
         try:
             if self._fixed:
@@ -138,5 +146,7 @@ def _resolve(host: str, port: int) -> tuple[int, Any]:
     try:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     except (OSError, UnicodeError) as error:
-        raise LinkError(f"cannot find the host {host!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise LinkError(
+            f"cannot find the host {host!r}: {getattr(error, 'strerror', None) or error}"
+        ) from None
     return family, place

@@ -47,7 +47,9 @@ class ZenohWire:
     ) -> None:
         zenoh = _library()
         if not name or set(name) & set("*$#?/ "):
-            raise BadValue(f"link name {name!r} must have letters, digits, - or _ and none of * $ # ? / or space")
+            raise BadValue(
+                f"link name {name!r} must have letters, digits, - or _ and none of * $ # ? / or space"
+            )
         settings = _settings(zenoh, config)
         if config is None:
             settings.insert_json5("mode", '"peer"')
@@ -68,7 +70,9 @@ class ZenohWire:
                 express=True,
             )
         except zenoh.ZError as error:
-            raise LinkError(f"Zenoh cannot open the link: {' '.join(str(error).split())[:200]}") from None
+            raise LinkError(
+                f"Zenoh cannot open the link: {' '.join(str(error).split())[:200]}"
+            ) from None
 
     def _take(self, sample: Any) -> None:
         """Called by Zenoh's own thread."""
@@ -78,7 +82,8 @@ class ZenohWire:
         """Publish a datagram; under congestion it is dropped."""
         try:
             self._publisher.put(datagram)
-        except Exception:  # the session is closing, or the network is gone: as lost as any datagram may be
+        # the session is closing, or the network is gone: as lost as any datagram may be
+        except Exception:
             self.unsent += 1
 
     def reply(self, datagram: bytes) -> None:
@@ -101,7 +106,9 @@ def _library() -> Any:
     try:
         import zenoh
     except ImportError:
-        raise Mismatch("transport zenoh needs the package eclipse-zenoh: pip install 'farhand[zenoh]'") from None
+        raise Mismatch(
+            "transport zenoh needs the package eclipse-zenoh: pip install 'farhand[zenoh]'"
+        ) from None
     return zenoh
 
 
@@ -111,11 +118,15 @@ def _settings(zenoh: Any, path: Path | None) -> Any:
     try:
         return zenoh.Config.from_file(str(path))
     except zenoh.ZError as error:
-        raise BadValue(f"{path} is no Zenoh configuration: {' '.join(str(error).split())[:200]}") from None
+        raise BadValue(
+            f"{path} is no Zenoh configuration: {' '.join(str(error).split())[:200]}"
+        ) from None
 
 
 def _insert(settings: Any, path: str, value: object) -> None:
     try:
         settings.insert_json5(path, json.dumps(value))
     except Exception as error:  # Zenoh's own type, which is not exported
-        raise BadValue(f"Zenoh refuses {path} = {value}: {' '.join(str(error).split())[:160]}") from None
+        raise BadValue(
+            f"Zenoh refuses {path} = {value}: {' '.join(str(error).split())[:160]}"
+        ) from None

@@ -12,10 +12,12 @@ from numbers import Real
 from farhand.errors import BadValue, UnknownName
 
 NAMES = ("engage", "release", "clutch", "declutch", "stop", "reset", "set")
-"""What can be asked: couple, part, part to re-position and couple again, stop all, clear trips, set a parameter."""
+"""What can be asked: couple, part, part to re-position and couple again, stop all, clear trips, set
+a parameter."""
 
 MOST_LOGGED = 10_000
-"""Commands kept in the log; at twice as many the older half is forgotten. Telemetry and recordings have them all."""
+"""Commands kept in the log; at twice as many the older half is forgotten. Telemetry and recordings
+have them all."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,16 @@ class Commands:
         self._later: list[tuple[int, int, Request]] = []
         self._count = itertools.count()
 
-    def post(self, name: str, path: str = "", value: object = None, at_ns: int | None = None) -> None:
+    def post(
+        self, name: str, path: str = "", value: object = None, at_ns: int | None = None
+    ) -> None:
         """Ask for a command at the next tick boundary, or at the first one from ``at_ns`` on, [ns]."""
         if name not in NAMES:
             raise UnknownName("command", name, NAMES)
         if not isinstance(path, str):
-            raise BadValue(f"the path of a parameter is a text, such as 'wall.stiffness', not {path!r}")
+            raise BadValue(
+                f"the path of a parameter is a text, such as 'wall.stiffness', not {path!r}"
+            )
         if at_ns is not None and not (isinstance(at_ns, Real) and abs(at_ns) < math.inf):
             raise BadValue(f"at_ns = {at_ns!r} is not a time in nanoseconds")
         request = Request(name, path, value)
@@ -107,7 +113,11 @@ class Commands:
         """Take everything that is due."""
         if not self._now and not (self._later and self._later[0][0] <= now_ns):
             return _NOTHING
-        requests = [heapq.heappop(self._later)[2] for _ in range(len(self._later)) if self._later[0][0] <= now_ns]
+        requests = [
+            heapq.heappop(self._later)[2]
+            for _ in range(len(self._later))
+            if self._later[0][0] <= now_ns
+        ]
         while self._now:
             requests.append(self._now.popleft())
         return requests

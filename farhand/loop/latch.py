@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from multiprocessing.context import BaseContext
 
-GLANCE = 0.01  # [s], between two looks
+POLL_INTERVAL_S = 0.01  # [s], between two looks
 
 
 class Latch:
     """Set by one process and waited for by another.
 
-    :class:`multiprocessing.Event` serves as long as nobody dies: whoever sets it waits until every sleeper has woken,
-    and one that was killed asleep never does. This one is a shared byte that the waiting side looks at.
+    :class:`multiprocessing.Event` serves as long as nobody dies: whoever sets it waits until every
+    sleeper has woken, and one that was killed asleep never does. This one is a shared byte that the
+    waiting side looks at.
 
     Args:
         context: of the processes that share it.
@@ -38,5 +39,5 @@ class Latch:
         """Wait until it is set, but at most that long [s]; whether it is."""
         deadline = time.monotonic() + seconds
         while not self._set.value and (left := deadline - time.monotonic()) > 0.0:
-            time.sleep(min(left, GLANCE))
+            time.sleep(min(left, POLL_INTERVAL_S))
         return bool(self._set.value)

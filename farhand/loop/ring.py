@@ -1,8 +1,9 @@
 """A ring of fixed-size records in shared memory: one writer that never waits, readers that never see a torn record.
 
-Each ring has two counters, *begun* and *done*. The writer raises *begun*, copies the record, raises *done*. A reader
-reads *done*, copies, reads *begun*; record number k lies in row k mod capacity, so its copy is whole exactly if
-``begun <= k + capacity``. There is no lock, and the writer never looks at a reader.
+Each ring has two counters, *begun* and *done*. The writer raises *begun*, copies the record, raises
+*done*. A reader reads *done*, copies, reads *begun*; record number k lies in row k mod capacity, so
+its copy is whole exactly if ``begun <= k + capacity``. There is no lock, and the writer never looks
+at a reader.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from numpy.typing import NDArray
 from farhand.errors import FileError
 
 MAGIC = b"FARHAND1"
-LINE = 64  # [bytes], a cache line: what rings are aligned to, and the room of the two counters in front of one
+# [bytes], a cache line: what rings are aligned to, and the room of the two counters in front of one
+LINE = 64
 
 
 class Span(NamedTuple):
@@ -53,7 +55,8 @@ def align(size: int) -> int:
 class Fence:
     """A full memory barrier made of a private lock that is always held: release it, and acquire it again at once.
 
-    x86-64 keeps the order of stores by itself; ARM does not, and Python offers nothing plainer. Not for two threads.
+    x86-64 keeps the order of stores by itself; ARM does not, and Python offers nothing plainer. Not
+    for two threads.
     """
 
     def __init__(self) -> None:
@@ -83,7 +86,8 @@ class RingWriter:
         self._capacity = span.capacity
         self._count = 0
         fence = Fence()
-        self._release, self._acquire = fence.release, fence.acquire  # without the detour: this is the hot path
+        # without the detour: this is the hot path
+        self._release, self._acquire = (fence.release, fence.acquire)
 
     @property
     def count(self) -> int:
@@ -113,7 +117,9 @@ class RingReader:
     def __init__(self, words: NDArray[np.int64], span: Span) -> None:
         start, first = span.offset // 8, (span.offset + LINE) // 8
         self._marks = words[start : start + 2]
-        self._rows = words[first : first + span.capacity * span.words].reshape(span.capacity, span.words)
+        self._rows = words[first : first + span.capacity * span.words].reshape(
+            span.capacity, span.words
+        )
         self._next = 0
         self._fence = Fence()
 
@@ -146,11 +152,13 @@ class RingReader:
         first = max(self._next, done - capacity)
         records = np.empty((done - first, width), dtype=np.int64)
         start = first % capacity
-        head = min(done - first, capacity - start)  # up to the end of the ring; the rest is at its beginning
+        # up to the end of the ring; the rest is at its beginning
+        head = min(done - first, capacity - start)
         records[:head] = self._rows[start : start + head]
         records[head:] = self._rows[: done - first - head]
         self._fence()
-        whole = min(max(first, int(self._marks[0]) - capacity), done)  # older ones were overwritten during the copy
+        # older ones were overwritten during the copy
+        whole = min(max(first, int(self._marks[0]) - capacity), done)
         lost = whole - self._next
         self._next = done
         return records[whole - first :], lost
@@ -165,7 +173,8 @@ def shared_folder() -> Path:
 def create_file(path: Path, head: bytes, size: int, sweep: bool) -> mmap.mmap:
     """Map a new file of ``size`` bytes beginning with ``head``, which appears under its name only when it is whole.
 
-    A file left under that name by a dead process is replaced; with ``sweep``, so are all its like in the folder.
+    A file left under that name by a dead process is replaced; with ``sweep``, so are all its like
+    in the folder.
     """
     for stale in path.parent.glob("farhand-*.ring") if sweep else [path]:
         _remove_if_abandoned(stale, must=not sweep)
@@ -173,15 +182,21 @@ def create_file(path: Path, head: bytes, size: int, sweep: bool) -> mmap.mmap:
     try:
         with open(part, "x+b") as file:
             file.write(head)
-            file.write(bytes(size - len(head)))  # a full disk fails here, not as a bus error in the tick
+            # a full disk fails here, not as a bus error in the tick
+            file.write(bytes(size - len(head)))
             file.flush()
-            fcntl.flock(file, fcntl.LOCK_EX)  # the map keeps the lock, and the process's end, however it comes, ends it
-            mapped = mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
+            # the map keeps the lock, and the process's end, however it comes, ends it
+            fcntl.flock(file, fcntl.LOCK_EX)
+            mapped = mmap.mmap(
+                file.fileno(), size, flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+            )
         os.replace(part, path)
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink()
-        raise FileError(f"cannot create the telemetry ring {path} of {size} bytes: {error.strerror}") from None
+        raise FileError(
+            f"cannot create the telemetry ring {path} of {size} bytes: {error.strerror}"
+        ) from None
     return mapped
 
 
@@ -204,5 +219,9 @@ def _remove_if_abandoned(path: Path, must: bool) -> None:
         return
     except OSError as error:
         if must:
-            reason = "another run is using it" if isinstance(error, BlockingIOError) else error.strerror
-            raise FileError(f"cannot create the telemetry ring {path}: {reason}; choose another name") from None
+            reason = (
+                "another run is using it" if isinstance(error, BlockingIOError) else error.strerror
+            )
+            raise FileError(
+                f"cannot create the telemetry ring {path}: {reason}; choose another name"
+            ) from None

@@ -109,19 +109,33 @@ class Session:
         self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
         self._metered: list[tuple[Part, Meter]] = []
         self.trips: list[TripRecord] = []
-        self.tick_ns, self.late_ns = np.zeros(TICKS_TIMED, np.int64), np.zeros(TICKS_TIMED, np.int64)
+        self.tick_ns, self.late_ns = (
+            np.zeros(TICKS_TIMED, np.int64),
+            np.zeros(TICKS_TIMED, np.int64),
+        )
         self._stopping = False
         for station in self.stations:
             station.record(self.telemetry)
         for index, bridge in enumerate(self.bridges):
             bridge.record(self.telemetry, f"coupling-{index + 1}" if index else "coupling")
         self.telemetry.freeze(description)
-        self.parts = [Part(station.sense, station.period_ns, section="read") for station in self.stations]
-        self.parts += [Part(bridge.step, bridge.period_ns, section="law") for bridge in self.bridges]
-        self.parts += [Part(station.act, station.period_ns, section="write") for station in self.stations]
-        self._in_step, self._base_ns = False, min((part.period_ns for part in self.parts), default=0)
+        self.parts = [
+            Part(station.sense, station.period_ns, section="read") for station in self.stations
+        ]
+        self.parts += [
+            Part(bridge.step, bridge.period_ns, section="law") for bridge in self.bridges
+        ]
+        self.parts += [
+            Part(station.act, station.period_ns, section="write") for station in self.stations
+        ]
+        self._in_step, self._base_ns = (
+            False,
+            min((part.period_ns for part in self.parts), default=0),
+        )
 
-    def run(self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5) -> None:
+    def run(
+        self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5
+    ) -> None:
         """Run on for ``seconds``, calling ``between`` outside the ticks every ``every`` seconds or so.
 
         Raises:
@@ -129,7 +143,9 @@ class Session:
         """
         for what, value in (("seconds", seconds), ("every", every)):
             if not (isinstance(value, Real) and 0.0 <= value < math.inf):
-                raise BadValue(f"{what} = {value!r} of a session's run must be a number of seconds, 0 or more")
+                raise BadValue(
+                    f"{what} = {value!r} of a session's run must be a number of seconds, 0 or more"
+                )
         if not self.parts:
             raise BadValue("a session without stations and bridges has nothing to run")
         end_ns = self.now_ns + round(seconds * 1e9)
@@ -182,7 +198,7 @@ class Session:
         cycle.close(took, late_ns)
         place = self.ticks % TICKS_TIMED
         self.tick_ns[place], self.late_ns[place] = took, late_ns
-        if late_ns <= self._base_ns and self.deadlines.storms(False):
+        if late_ns <= self._base_ns and self.deadlines.record_tick(False):
             self._stop_late(due_ns)
 
     def _fall_behind(self, due_ns: int, late_ns: int, end_ns: int) -> int:
@@ -198,7 +214,7 @@ class Session:
             due_ns = later_ns
         self.skipped += skipped
         self.overruns += 1 + skipped
-        if self.deadlines.storms(True, skipped):
+        if self.deadlines.record_tick(True, skipped):
             self._stop_late(due_ns)
         return due_ns
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked, Controller, Target
+from farhand.control.controller import Controller, ControlRequest, Target
 from farhand.control.joint.joint_units import joint_units
 from farhand.control.tool.torque import TorqueController
 from farhand.coupling import Side
-from farhand.coupling.trial import told
+from farhand.coupling.trial import describe_error
 from farhand.errors import BadValue, Mismatch
 from farhand.loop.telemetry import Telemetry
 from farhand.plants import Brake, JointTorque, Plant, SimulatedPlant
@@ -44,7 +44,8 @@ class Contribution:
 class Station:
     """Reads a plant, keeps its model up to date, has a controller do what couplings ask for, and guards all of it.
 
-    A plant that raises trips the guard with the reason; it goes on being read, and is told to stop, in every tick.
+    A plant that raises trips the guard with the reason; it goes on being read, and is told to stop,
+    in every tick.
 
     Args:
         name: of the station in the rig.
@@ -54,11 +55,14 @@ class Station:
         guard: its limits.
         rest: ``"hold"`` or ``"free"`` when not coupled, for the torque controller made by default.
         period_ns: time between ticks, [ns].
-        controller: what turns efforts or targets into the plant's commands; joint torque by default.
-        observer: estimates the tool's wrench from the arm's momentum; laws get it in place of the sensor's.
+        controller: what turns efforts or targets into the plant's commands; joint torque by
+            default.
+        observer: estimates the tool's wrench from the arm's momentum; laws get it in place of the
+            sensor's.
 
     Attributes:
-        drives: along which of the tool's six axes the plant can exert an effort; elsewhere a passive joint gives way.
+        drives: along which of the tool's six axes the plant can exert an effort; elsewhere a
+            passive joint gives way.
     """
 
     def __init__(
@@ -75,13 +79,19 @@ class Station:
     ) -> None:
         if not period_ns >= 1:
             raise BadValue(f"station {name!r} has a period of {period_ns} ns; it must be positive")
-        self.controller = controller or TorqueController(arm, rest, period_ns, Brake in plant.accepts)
+        self.controller = controller or TorqueController(
+            arm, rest, period_ns, Brake in plant.accepts
+        )
         commands = self.controller.commands
         if commands not in plant.accepts:
             accepted = ", ".join(sorted(command.name for command in plant.accepts))
-            raise Mismatch(f"station {name!r} commands {commands.name}, but its plant accepts {accepted}")
+            raise Mismatch(
+                f"station {name!r} commands {commands.name}, but its plant accepts {accepted}"
+            )
         if observer is not None and commands is not JointTorque:
-            raise Mismatch(f"station {name!r} commands {commands.name}; an observer needs to know the joint torques")
+            raise Mismatch(
+                f"station {name!r} commands {commands.name}; an observer needs to know the joint torques"
+            )
         self.name, self.role, self.plant, self.arm, self.guard = name, role, plant, arm, guard
         self.observer = observer
         self._wrench: Array | None = None
@@ -89,13 +99,15 @@ class Station:
         self.side = Side(role, arm)
         self.valid, self._sampled_ns = False, 0
         self._contributions: list[Contribution] = []
-        self._asked = Asked()
+        self._asked = ControlRequest()
         self.drives = driven_axes(arm, plant.actuated)
         self._torque_limited = commands is JointTorque
         self._can_fail = hasattr(plant, "fault")
 
     @classmethod
-    def of(cls, world: World, name: str, role: str, rest: str = "hold", gravity: float = 9.81) -> Station:
+    def of(
+        cls, world: World, name: str, role: str, rest: str = "hold", gravity: float = 9.81
+    ) -> Station:
         """A station for a robot of a simulated world, with that robot's own model, limits and step.
 
         Args:
@@ -133,22 +145,28 @@ class Station:
         self._stream = stream = telemetry.stream(self.name, 1e9 / self.period_ns)
         nq, nv, axes = self.arm.nq, self.arm.nv, ("fx", "fy", "fz", "tx", "ty", "tz")
         joints = list(self.arm.model.names)[1:]
-        labels = [joints if len(joints) == size else () for size in (nq, nv)]  # a floating base has more numbers
+        # a floating base has more numbers
+        labels = [joints if len(joints) == size else () for size in (nq, nv)]
         units = [joint_units(self.arm.model, unit) for unit in ("rad", "rad/s")]
         self._motion = stream.block(("q", nq, units[0], labels[0]), ("v", nv, units[1], labels[1]))
         self._position = stream.channel("position_tool_in_world", 3, "m", ("x", "y", "z"))
         self._rotation = stream.channel("rotation_tool_in_world", 9, "-")
-        self._columns = self.arm.rotation.T.reshape(9)  # a live view, column by column as the model keeps it
-        self._twist = stream.channel("twist_tool_in_world", 6, "m/s, rad/s", ("vx", "vy", "vz", "wx", "wy", "wz"))
+        # a live view, column by column as the model keeps it
+        self._columns = self.arm.rotation.T.reshape(9)
+        self._twist = stream.channel(
+            "twist_tool_in_world", 6, "m/s, rad/s", ("vx", "vy", "vz", "wx", "wy", "wz")
+        )
         self._measured = stream.channel("wrench_measured_in_world", 6, "N, N·m", axes)
         self._asked.effort = stream.channel("wrench_commanded_in_world", 6, "N, N·m", axes)
-        self._commanded = self.controller.record(stream)  # computed in place where it is published and commanded
+        # computed in place where it is published and commanded
+        self._commanded = self.controller.record(stream)
         self._mode = stream.channel("mode", 1, f"index of {', '.join(MODES)}")
         self._age = stream.channel("sample_age", 1, "ns")
         if self.observer is not None:
             self._observed = stream.channel("wrench_observed_in_world", 6, "N, N·m", axes)
         if hasattr(self.plant, "record"):
-            self.plant.record(stream)  # what it knows beside its samples, such as the wrench before a filter
+            # what it knows beside its samples, such as the wrench before a filter
+            self.plant.record(stream)
 
     def sense(self, now_ns: int) -> None:
         """Read the plant; an unfit sample leaves the model at the last good state."""
@@ -162,9 +180,10 @@ class Station:
                 self.guard.check_tool(self.arm.position, now_ns)
                 self.side.age = (now_ns - sample.time_ns) * 1e-9
             self._wrench = sample.wrench if self.valid and self.guard.wrench_valid else None
-        except Exception as error:  # a user's plant may raise anything, and give anything for a sample
+        # a user's plant may raise anything, and give anything for a sample
+        except Exception as error:
             self.valid, self._wrench = False, None
-            self.guard.stop(now_ns, "invalid", f"reading the plant led to {told(error)}")
+            self.guard.stop(now_ns, "invalid", f"reading the plant led to {describe_error(error)}")
         self.side.wrench = self._wrench if self.observer is None else self._observe(self.observer)
         if self._can_fail and (fault := getattr(self.plant, "fault", None)):
             self.guard.stop(now_ns, "plant", fault)
@@ -186,16 +205,26 @@ class Station:
         if self.valid:
             self._gather(asked)
         else:
-            asked.effort[:] = 0.0  # without a state, nothing asked for can be done safely: only the stop is left
-        asked.valid, asked.tripped, asked.wrench = self.valid, guard.trip is not None, self.side.wrench
+            asked.effort[:] = (
+                0.0  # without a state, nothing asked for can be done safely: only the stop is left
+            )
+        asked.valid, asked.tripped, asked.wrench = (
+            self.valid,
+            guard.trip is not None,
+            self.side.wrench,
+        )
         command = controller.step(asked, now_ns)
         if not self._fit(now_ns):
             controller.give_up()
         try:
             self.plant.write(command, now_ns)
-        except Exception as error:  # a user's plant may raise anything; the stop is written in the ticks that follow
-            guard.stop(now_ns, "invalid", f"commanding the plant led to {told(error)}")
-        self._publish(now_ns, 3 if asked.tripped else 1 if controller.holding else 2 if asked.gain > 0.0 else 0)
+        # A user's plant may raise anything; the stop is written in the ticks that follow
+        except Exception as error:
+            guard.stop(now_ns, "invalid", f"commanding the plant led to {describe_error(error)}")
+        self._publish(
+            now_ns,
+            3 if asked.tripped else 1 if controller.holding else 2 if asked.gain > 0.0 else 0,
+        )
 
     def _fit(self, now_ns: int) -> bool:
         """Whether the command holds numbers; torques are cut to the robot's limits on the way."""
@@ -204,10 +233,12 @@ class Station:
             return self.guard.limit(value, now_ns)
         if float(value.dot(value)) < math.inf:
             return True
-        self.guard.stop(now_ns, "invalid", f"a commanded {self.controller.commands.name} is not a number")
+        self.guard.stop(
+            now_ns, "invalid", f"a commanded {self.controller.commands.name} is not a number"
+        )
         return False
 
-    def _gather(self, asked: Asked) -> None:
+    def _gather(self, asked: ControlRequest) -> None:
         """Sum what the couplings pull with; the last that names a target is followed, the most engaged one counts."""
         contributions, effort = self._contributions, asked.effort
         effort[:] = contributions[0].wrench if contributions else 0.0
@@ -243,4 +274,6 @@ def driven_axes(arm: Arm, actuated: Array) -> Array:
         arm.update(arm.integrate(q, rng.uniform(-0.5, 0.5, arm.nv)), np.zeros(arm.nv))
         moved = np.maximum(moved, np.abs(arm.J))
     arm.update(q, v)
-    return (moved[:, actuated].max(axis=1, initial=0.0) > 1e-9) & (moved[:, ~actuated].max(axis=1) < 1e-9)
+    return (moved[:, actuated].max(axis=1, initial=0.0) > 1e-9) & (
+        moved[:, ~actuated].max(axis=1) < 1e-9
+    )

@@ -19,16 +19,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farhand.errors import BadValue, FarhandError, FileError, UnknownName
-from farhand.loop.ring import MAGIC, RingReader, RingWriter, Span, align, create_file, remove_file, shared_folder
+from farhand.loop.ring import (
+    MAGIC,
+    RingReader,
+    RingWriter,
+    Span,
+    align,
+    create_file,
+    remove_file,
+    shared_folder,
+)
 
 MAX_VALUES = 512  # numbers in one record of a stream
 MAX_EVENT_BYTES = 1000  # of an event with its data
 MAX_TEXT_BYTES = 240
 EVENT_CAPACITY = 1024
 
-_START = struct.Struct("@8sqq")  # magic, length of the JSON header that follows [bytes], 1 when the writer has closed
+# magic, length of the JSON header that follows [bytes], 1 when the writer has closed
+_START = struct.Struct("@8sqq")
 _CLOSED_WORD = 2  # place of the last of them, in 8-byte words
-_EVENT = struct.Struct(f"@qqq{MAX_EVENT_BYTES}s")  # time [ns], lengths of text and data [bytes], both
+# time [ns], lengths of text and data [bytes], both
+_EVENT = struct.Struct(f"@qqq{MAX_EVENT_BYTES}s")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,63}")
 
 
@@ -50,7 +61,9 @@ class Stream:
         self._ring: RingWriter | None = None
         self._frozen = False
 
-    def channel(self, name: str, size: int, unit: str, labels: Sequence[str] = ()) -> NDArray[np.float64]:
+    def channel(
+        self, name: str, size: int, unit: str, labels: Sequence[str] = ()
+    ) -> NDArray[np.float64]:
         """Add a signal and return where to write it; the array stays valid for the life of the stream.
 
         Args:
@@ -64,9 +77,13 @@ class Stream:
         _check_name("channel", name, self._channels)
         free = MAX_VALUES - self._width
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= free:
-            raise BadValue(f"size of channel {name!r} is {size!r}, not a whole number from 1 to {free} [values left]")
+            raise BadValue(
+                f"size of channel {name!r} is {size!r}, not a whole number from 1 to {free} [values left]"
+            )
         if labels and len(labels) != size:
-            raise BadValue(f"channel {name!r} has {len(labels)} labels for {size} values; give {size} or none")
+            raise BadValue(
+                f"channel {name!r} has {len(labels)} labels for {size} values; give {size} or none"
+            )
         start = 1 + self._width
         self._channels[name] = {"name": name, "unit": unit, "size": size, "labels": list(labels)}
         return self._staging[start : start + size]
@@ -82,7 +99,9 @@ class Stream:
         """Publish the values now in the channels as one record at ``t_ns`` [ns]; call from one thread only."""
         ring = self._ring
         if ring is None:
-            raise FarhandError(f"stream {self.name!r} takes records only between freeze() and close()")
+            raise FarhandError(
+                f"stream {self.name!r} takes records only between freeze() and close()"
+            )
         self._stamp[0] = t_ns
         ring.push(self._payload)
 
@@ -117,9 +136,13 @@ class Telemetry:
 
     def __init__(self, path: Path | None = None, capacity: int = 8192) -> None:
         if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 2:
-            raise BadValue(f"capacity of the telemetry ring is {capacity!r}, not a whole number of at least 2")
+            raise BadValue(
+                f"capacity of the telemetry ring is {capacity!r}, not a whole number of at least 2"
+            )
         self._own_name = path is None
-        self.path = shared_folder() / f"farhand-{uuid.uuid4().hex}.ring" if path is None else Path(path)
+        self.path = (
+            shared_folder() / f"farhand-{uuid.uuid4().hex}.ring" if path is None else Path(path)
+        )
         self._capacity = capacity
         self._streams: dict[str, Stream] = {}
         self._early_events: list[bytes] = []
@@ -142,13 +165,20 @@ class Telemetry:
         """Lay out the file; from here on records are taken and channels are not.
 
         Args:
-            description: what a reader or a recording should know of the run (rig, law, seed, ...); JSON values.
+            description: what a reader or a recording should know of the run (rig, law, seed, ...);
+                JSON values.
         """
         if self._file is not None or self._closed:
-            raise FarhandError("the telemetry is already frozen" if self._file else "the telemetry is closed")
+            raise FarhandError(
+                "the telemetry is already frozen" if self._file else "the telemetry is closed"
+            )
         header = {
             "streams": {
-                s.name: {"rate": s.rate, "capacity": self._capacity, "channels": list(s._channels.values())}
+                s.name: {
+                    "rate": s.rate,
+                    "capacity": self._capacity,
+                    "channels": list(s._channels.values()),
+                }
                 for s in self._streams.values()
             },
             "description": description or {},
@@ -158,7 +188,9 @@ class Telemetry:
         except (TypeError, ValueError) as error:
             raise BadValue(f"the description of the run is not JSON: {error}") from None
         spans = _layout(header, len(text))
-        self._file = create_file(self.path, _START.pack(MAGIC, len(text), 0) + text, spans[-1].end, self._own_name)
+        self._file = create_file(
+            self.path, _START.pack(MAGIC, len(text), 0) + text, spans[-1].end, self._own_name
+        )
         self._unlink = weakref.finalize(self, remove_file, self.path, os.getpid())
         for stream, span in zip(self._streams.values(), spans, strict=False):
             stream._frozen = True
@@ -171,12 +203,14 @@ class Telemetry:
     def event(self, t_ns: int, text: str, data: dict[str, Any] | None = None) -> None:
         """Publish a line of text (a trip, a clutch, ...) at ``t_ns`` [ns], cut to 240 bytes; never raises, never waits.
 
-        Events before :meth:`freeze` are kept until then; events after :meth:`close` are dropped. One thread only.
+        Events before :meth:`freeze` are kept until then; events after :meth:`close` are dropped.
+        One thread only.
 
         Args:
             t_ns: when, [ns].
             text: for people.
-            data: the same for programs, as JSON values; where it does not fit, only its kind and that it was cut.
+            data: the same for programs, as JSON values; where it does not fit, only its kind and
+                that it was cut.
         """
         try:
             record = _pack_event(t_ns, text, data)
@@ -194,7 +228,9 @@ class Telemetry:
 
     def backlog(self, taken: Sequence[int]) -> float:
         """Share of the fullest ring still to be taken by a reader that has ``taken`` so many records of each stream."""
-        waiting = [stream.count - done for stream, done in zip(self._streams.values(), taken, strict=False)]
+        waiting = [
+            stream.count - done for stream, done in zip(self._streams.values(), taken, strict=False)
+        ]
         return max(waiting, default=0) / self._capacity
 
     def close(self) -> None:
@@ -211,7 +247,12 @@ class Telemetry:
     def __enter__(self) -> Telemetry:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
 
@@ -222,8 +263,8 @@ class Reader:
         path: :attr:`Telemetry.path` of a frozen telemetry.
 
     Attributes:
-        header: ``{"streams": {name: {"rate", "capacity", "channels": [{"name", "unit", "size", "labels"}]}},
-            "description": {...}}``.
+        header: ``{"streams": {name: {"rate", "capacity", "channels": [{"name", "unit", "size",
+            "labels"}]}}, "description": {...}}``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -241,7 +282,8 @@ class Reader:
         spans = _layout(self.header, length)
         self._words = np.frombuffer(self._file, dtype=np.int64)
         self._rings = {
-            name: RingReader(self._words, span) for name, span in zip(self.header["streams"], spans, strict=False)
+            name: RingReader(self._words, span)
+            for name, span in zip(self.header["streams"], spans, strict=False)
         }
         self._columns = {name: columns(stream) for name, stream in self.header["streams"].items()}
         self._events = RingReader(self._words, spans[-1])
@@ -268,7 +310,8 @@ class Reader:
         """All records since the last call, oldest first.
 
         Returns:
-            times [ns], shape (n,); values, shape (n, all channels side by side); how many were overwritten unread.
+            times [ns], shape (n,); values, shape (n, all channels side by side); how many were
+                overwritten unread.
         """
         records, lost = self._ring(stream).take()
         return records[:, 0].copy(), records[:, 1:].view(np.float64), lost
@@ -337,7 +380,11 @@ def _pack_event(t_ns: int, text: str, data: dict[str, Any] | None = None) -> byt
 
 def _unpack_event(record: NDArray[np.int64]) -> tuple[int, str, dict[str, Any] | None]:
     length, more, content = int(record[1]), int(record[2]), record[3:].tobytes()
-    return int(record[0]), content[:length].decode(), json.loads(content[length : length + more]) if more else None
+    return (
+        int(record[0]),
+        content[:length].decode(),
+        json.loads(content[length : length + more]) if more else None,
+    )
 
 
 def _as_json(value: Any) -> Any:
@@ -347,7 +394,10 @@ def _as_json(value: Any) -> Any:
 
 def _layout(header: dict[str, Any], header_bytes: int) -> list[Span]:
     """The rings of the streams in order, then that of the events."""
-    shapes = [(s["capacity"], 1 + sum(c["size"] for c in s["channels"])) for s in header["streams"].values()]
+    shapes = [
+        (s["capacity"], 1 + sum(c["size"] for c in s["channels"]))
+        for s in header["streams"].values()
+    ]
     shapes.append((EVENT_CAPACITY, _EVENT.size // 8))
     spans: list[Span] = []
     for capacity, words in shapes:

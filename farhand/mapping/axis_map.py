@@ -20,8 +20,8 @@ class AxisMap:
     .. math:: h = A\,p, \qquad f_m = A^\top f, \qquad f\cdot\dot h = f_m\cdot\dot p
 
     Attributes:
-        rows: for each axis of the robot the pen's axis it follows, as a signed number from 1: (−1, −2, 3) is
-            h = (−x, −y, +z).
+        rows: for each axis of the robot the pen's axis it follows, as a signed number from 1: (−1,
+            −2, 3) is h = (−x, −y, +z).
 
     Raises:
         BadValue: an axis is used twice, or the map would mirror the workspace.
@@ -34,7 +34,9 @@ class AxisMap:
         if sorted(abs(row) for row in self.rows) != [1, 2, 3]:
             raise BadValue(f"axes {self.rows} must name each of 1, 2, 3 once, with a sign")
         if np.linalg.det(self.matrix) < 0.0:
-            raise BadValue(f"axes {self.rows} mirror the workspace; change one sign or swap two axes")
+            raise BadValue(
+                f"axes {self.rows} mirror the workspace; change one sign or swap two axes"
+            )
 
     @property
     def matrix(self) -> Array:
@@ -57,7 +59,8 @@ PEN = AxisMap((-1, -2, 3))
 """The published map: the pen's x and y point the other way, a half turn about z (spec 000 §3.1)."""
 
 TOOL_TURN = (0.0, 0.75 * math.pi, 0.0)
-"""Rotation vector of the tool at zero pen angles: RotY(135°), forward and 45° down (stated in the source), [rad]."""
+"""Rotation vector of the tool at zero pen angles: RotY(135°), forward and 45° down (stated in the
+source), [rad]."""
 
 
 def tool_rotation(angles: Array, turn: Array | tuple[float, ...] = TOOL_TURN) -> Array:
@@ -83,7 +86,8 @@ def tool_quaternion(angles: Array) -> Array:
 def pen_rotation(angles: Array) -> Array:
     """Rotation of the pen in its own device for the angles it reports, [rad]: Rx(−o_z) Ry(o_y) Rz(−o_x).
 
-    The half turn A of :data:`PEN` changes the sign of angles about x and y, so that R_turn A R_pen Aᵀ is the published
+    The half turn A of :data:`PEN` changes the sign of angles about x and y, so that R_turn A R_pen
+    Aᵀ is the published
     :func:`tool_rotation`.
     """
     ox, oy, oz = np.asarray(angles, dtype=float)

@@ -18,15 +18,11 @@ class Region:
 
     .. math::
         m(h)^2 = \sum_i \Bigl(\frac{h_i - c_i}{a_i}\Bigr)^2 < 1, \qquad h_x < x_{max}, \qquad h_z > z_{min}
-
-    Attributes:
-        centre: c, [m].
-        axes: a, semi-axes, [m].
-        front: x_max, [m].
-        floor: z_min, [m].
     """
 
-    centre: Array = parameter((0.08, 0.0, 0.008), "m", "centre of the spheroid, robot axes", -1.0, 1.0)
+    centre: Array = parameter(
+        (0.08, 0.0, 0.008), "m", "centre of the spheroid, robot axes", -1.0, 1.0
+    )
     axes: Array = parameter((0.14, 0.10, 0.10), "m", "semi-axes of the spheroid", 1e-3, 1.0)
     front: float = parameter(0.042, "m", "plane in front of the pen", 0.0, 1.0)
     floor: float = parameter(-0.066, "m", "plane below the pen", -1.0, 0.0)
@@ -39,7 +35,11 @@ class Region:
     def inside(self, h: Array, shrunk: float = 0.0) -> bool:
         """Whether h [m] lies inside the region, made smaller by the share ``shrunk``."""
         left = 1.0 - shrunk
-        return self.level(h) < left and float(h[0]) < self.front * left and float(h[2]) > self.floor * left
+        return (
+            self.level(h) < left
+            and float(h[0]) < self.front * left
+            and float(h[2]) > self.floor * left
+        )
 
 
 @dataclass
@@ -49,14 +49,13 @@ class HybridPosition:
     .. math::
         p = h + d \ \ \text{(inside)}, \qquad \dot p = v\,h/|h|, \quad \dot d = \dot p - \dot h \ \ \text{(outside)}
 
-    The drift d is kept up to date in both modes, so that p = h + d always holds and a change of mode moves nothing
-    (the exact form of erratum ER-06; the published one left one tick of pen motion). Outside, the pen's place gives the
-    direction alone: moving it changes neither speed nor flow. No button is needed to reach any place.
+    The drift d is kept up to date in both modes, so that p = h + d always holds and a change of
+    mode moves nothing (the exact form of erratum ER-06; the published one left one tick of pen
+    motion). Outside, the pen's place gives the direction alone: moving it changes neither speed nor
+    flow. No button is needed to reach any place.
 
     Attributes:
         region: where the pen controls position.
-        speed: v, [m/s]; keep it below what the limiter behind it passes on, or the target runs away from it.
-        hysteresis: by how much smaller the region is for coming back than for leaving, as a share, [-].
         drift: d, [m].
         position: p, [m].
         velocity: of p in rate mode, [m/s].
@@ -66,7 +65,9 @@ class HybridPosition:
 
     region: Region = field(default_factory=Region)
     speed: float = parameter(0.1, "m/s", "speed of rate control", 0.0, 0.25)
-    hysteresis: float = parameter(0.0, "-", "share by which the region shrinks for coming back", 0.0, 0.5)
+    hysteresis: float = parameter(
+        0.0, "-", "share by which the region shrinks for coming back", 0.0, 0.5
+    )
 
     def __post_init__(self) -> None:
         """At the device's origin, without drift."""
@@ -92,7 +93,8 @@ class HybridPosition:
         away = math.sqrt(float(h.dot(h))) if self.rate else 0.0
         np.multiply(h, self.speed / away if away > 0.0 else 0.0, out=self.velocity)
         self.position += dt * self.velocity
-        np.subtract(self.position, h, out=self.drift)  # also at the tick of return, which moves nothing (ER-06)
+        # also at the tick of return, which moves nothing (ER-06)
+        np.subtract(self.position, h, out=self.drift)
         return self.position
 
     def place(self, h: Array, position: Array) -> None:

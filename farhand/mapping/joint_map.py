@@ -20,9 +20,10 @@ class JointMapping:
         q_{b,i} = \sigma_i\, q_{a,s(i)} + o_i, \qquad \dot q_{b,i} = \sigma_i\, \dot q_{a,s(i)}, \qquad
         \tau_{a,s(i)} = s_f\, \sigma_i\, \tau_{b,i}
 
-    No inverse kinematics is needed, so none of its troubles occur; but the tools only do alike, not the same, unless
-    the arms are alike. A leader's joint that drives nothing has to be locked, at the angle that makes the arms alike.
-    A joint that would leave the follower's limits stays at the limit and sends no torque back.
+    No inverse kinematics is needed, so none of its troubles occur; but the tools only do alike, not
+    the same, unless the arms are alike. A leader's joint that drives nothing has to be locked, at
+    the angle that makes the arms alike. A joint that would leave the follower's limits stays at the
+    limit and sends no torque back.
 
     Args:
         source: s(i), for each joint of the follower the joint of the leader, from 0.
@@ -35,7 +36,8 @@ class JointMapping:
         force_scale: s_f, how strongly the hand feels, [-].
 
     Raises:
-        BadValue: lists of unlike lengths, a joint that neither drives nor is locked, or one that does both.
+        BadValue: lists of unlike lengths, a joint that neither drives nor is locked, or one that
+            does both.
     """
 
     source: tuple[int, ...]
@@ -50,17 +52,29 @@ class JointMapping:
     def __post_init__(self) -> None:
         """Check the table and prepare the results."""
         n = len(self.source)
-        given = [self.signs, self.offsets or (0.0,) * n, *(x for x in (self.lower, self.upper) if x is not None)]
+        given = [
+            self.signs,
+            self.offsets or (0.0,) * n,
+            *(x for x in (self.lower, self.upper) if x is not None),
+        ]
         if any(len(column) != n for column in given):
-            raise BadValue(f"signs, offsets and limits must have {n} values each, one per joint of the follower")
+            raise BadValue(
+                f"signs, offsets and limits must have {n} values each, one per joint of the follower"
+            )
         both = sorted([*self.source, *self.locked])
         if both != list(range(self.leader_joints)):
             last = self.leader_joints - 1
-            raise BadValue(f"each of the leader's joints 0 … {last} must drive one joint or be locked, not {both}")
+            raise BadValue(
+                f"each of the leader's joints 0 … {last} must drive one joint or be locked, not {both}"
+            )
         self._source, self._signs = np.array(self.source), np.array(self.signs, dtype=float)
         self._offsets = np.array(given[1], dtype=float)
-        self._lower = np.full(n, -np.inf) if self.lower is None else np.array(self.lower, dtype=float)
-        self._upper = np.full(n, np.inf) if self.upper is None else np.array(self.upper, dtype=float)
+        self._lower = (
+            np.full(n, -np.inf) if self.lower is None else np.array(self.lower, dtype=float)
+        )
+        self._upper = (
+            np.full(n, np.inf) if self.upper is None else np.array(self.upper, dtype=float)
+        )
         self.q, self.v, self.free = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
 
     def capture(self, q_a: Array, q_b: Array) -> None:
@@ -93,4 +107,5 @@ IIWA_TO_POWERBALL: dict[str, Any] = {
     "leader_joints": 7,
     "locked": {2: 0.0},
 }
-"""The published pair, joint 3 of the leader locked: tool orientations are then equal (spec 003 §3.4, derived)."""
+"""The published pair, joint 3 of the leader locked: tool orientations are then equal (spec 003
+§3.4, derived)."""

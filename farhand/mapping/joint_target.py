@@ -26,9 +26,9 @@ class JointTarget(WorkspaceMapping):
     .. math:: q_t = \sigma\,q_{a,s} + o, \quad x_t = \mathrm{fk}_b(q_t), \qquad
               w_a = s_f\,(J_{a,s}^\top)^{-1} \sigma\,J_b^\top w_b
 
-    The offsets o are captured at engagement, so that the follower does not jump. The way back is the power dual of the
-    way forward with the leader's other joints locked. The poses that a law hands over are not looked at: the leader's
-    joints are.
+    The offsets o are captured at engagement, so that the follower does not jump. The way back is
+    the power dual of the way forward with the leader's other joints locked. The poses that a law
+    hands over are not looked at: the leader's joints are.
 
     Attributes:
         joints: which joint drives which.
@@ -50,7 +50,11 @@ class JointTarget(WorkspaceMapping):
         """Map the leader's joints, into the attributes."""
         self.joints.forward(self.leader.q, self.leader.v)
         self.image.update(self.joints.q, self.joints.v)
-        self.position[:], self.rotation[:], self.twist = self.image.position, self.image.rotation, self.image.twist
+        self.position[:], self.rotation[:], self.twist = (
+            self.image.position,
+            self.image.rotation,
+            self.image.twist,
+        )
 
     def back(self, wrench_b: Array, out: Array) -> None:
         """Map a wrench on the follower to one on the leader, [N] and [N·m]."""
@@ -73,7 +77,9 @@ class JointCopy:
 
     def solve(self, pose: Array | Pose, q_start: Array | None = None) -> Solution:
         """The mapped joints; ``limited`` where one of them is at a limit."""
-        return Solution(self.joints.q.copy(), "solved" if self.joints.free.all() else "limited", 0.0, 0.0, 0)
+        return Solution(
+            self.joints.q.copy(), "solved" if self.joints.free.all() else "limited", 0.0, 0.0, 0
+        )
 
 
 def _missing(what: str) -> Any:

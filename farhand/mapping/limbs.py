@@ -1,8 +1,9 @@
 """Limbs of the humanoid PHUA: closed-form kinematics of its 3-DOF arm and leg, and the leg's centre of gravity.
 
-Angles are anatomical and the same on both sides; base axes are x forward, y to the robot's left, z up. Everything takes
-one configuration or many: the last axis holds the three angles or coordinates. The formulas are those of the published
-system with its errata E-06, E-09, E-10 and E-29 and the corrected second angle of the arm.
+Angles are anatomical and the same on both sides; base axes are x forward, y to the robot's left, z
+up. Everything takes one configuration or many: the last axis holds the three angles or coordinates.
+The formulas are those of the published system with its errata E-06, E-09, E-10 and E-29 and the
+corrected second angle of the arm.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from farhand.mapping.ik.solution import Solution
 Array = np.ndarray
 
 SLACK = 1e-7
-"""How far beyond a limit an angle may lie before it counts as outside, [rad]: at a straight limb, angles are known
+"""How far beyond a limit an angle may lie before it counts as outside, [rad]: at a straight limb,
+angles are known
 only to the square root of the rounding error."""
 
 SINGULAR = 0.01
@@ -100,7 +102,9 @@ class ArmChain:
 
     def singular(self, q: Array, share: float = SINGULAR) -> Array:
         """Whether det J is below a share of L₁L₂(L₁+L₂)."""
-        return np.abs(self.determinant(q)) < share * self.upper * self.fore * (self.upper + self.fore)
+        return np.abs(self.determinant(q)) < share * self.upper * self.fore * (
+            self.upper + self.fore
+        )
 
     def candidates(self, p: Array) -> tuple[Array, Array]:
         """Both ways to reach places, shape (…, 2, 3), [rad], and which of them exist within the limits, (…, 2)."""
@@ -113,14 +117,17 @@ class ArmChain:
         square = x * x + z * z - across * across
         opening = np.arctan2(np.sqrt(np.maximum(square, 0.0)), across)
         exists = (np.abs(cosine) <= 1.0 + 1e-12) & (square >= -1e-15)
-        found = [self._branch(x, y, z, np.arctan2(z, x) + sign * opening, elbow) for sign in (1.0, -1.0)]
+        found = [
+            self._branch(x, y, z, np.arctan2(z, x) + sign * opening, elbow) for sign in (1.0, -1.0)
+        ]
         q = np.stack(found, axis=-2)
         return q, exists[..., None] & within(q, self.lowest, self.highest)
 
     def _branch(self, x: Array, y: Array, z: Array, first: Array, elbow: Array) -> Array:
         b, s3 = self.fore, np.sin(elbow)
         s1, c1 = np.sin(first), np.cos(first)
-        ahead = (x - b * c1 * s3) * s1 - (z - b * s1 * s3) * c1  # = c₂ (L₁ + L₂ c₃); the printed (4.10) divides by c₂
+        # = c₂ (L₁ + L₂ c₃); the printed (4.10) divides by c₂
+        ahead = (x - b * c1 * s3) * s1 - (z - b * s1 * s3) * c1
         return np.stack([np.arctan2(s1, c1), np.arctan2(y, ahead), elbow], axis=-1)
 
     def solve(self, p: Array, near: Array) -> Solution:
@@ -146,7 +153,8 @@ class LegChain:
         lowest: smallest angles, [rad]; stated in the source.
         highest: largest angles, [rad]; stated in the source.
         masses: of foot, shank and thigh, [kg]; stated in the source.
-        along: distance of the shank's and the thigh's centre of mass from their lower joint, [m]; stated.
+        along: distance of the shank's and the thigh's centre of mass from their lower joint, [m];
+            stated.
         shank_out: distance of the shank's centre of mass to the outside, [m]; stated.
         foot_com: of the foot, forward of and above the origin, [m]; derived.
     """
@@ -156,7 +164,11 @@ class LegChain:
     thigh: float = 0.143
     side: int = 1
     lowest: tuple[float, float, float] = (math.radians(-30.0), math.radians(-40.0), 0.0)
-    highest: tuple[float, float, float] = (math.radians(45.0), math.radians(20.0), math.radians(130.0))
+    highest: tuple[float, float, float] = (
+        math.radians(45.0),
+        math.radians(20.0),
+        math.radians(130.0),
+    )
     masses: tuple[float, float, float] = (0.444, 0.343, 0.243)
     along: tuple[float, float] = (0.088519, 0.101284)
     shank_out: float = 0.015861
@@ -185,7 +197,14 @@ class LegChain:
         knee = np.arccos(np.clip(cosine, -1.0, 1.0))
         bend = np.arctan2(b * np.sin(knee), a + b * np.cos(knee))
         ways = [
-            np.stack([-self.side * np.arctan2(-sign * y, sign * up), np.arctan2(x, sign * distance) + bend, knee], -1)
+            np.stack(
+                [
+                    -self.side * np.arctan2(-sign * y, sign * up),
+                    np.arctan2(x, sign * distance) + bend,
+                    knee,
+                ],
+                -1,
+            )
             for sign in (1.0, -1.0)
         ]
         q = np.stack(ways, axis=-2)
@@ -206,8 +225,13 @@ class LegChain:
         r1, r2 = self.along
         out = self.side * self.shank_out
         up = m1 * r1 * np.cos(d) + m2 * (self.shank * np.cos(d) + r2 * np.cos(d - k))  # [kg·m]
-        x = m0 * self.foot_com[0] + m1 * r1 * np.sin(d) + m2 * (self.shank * np.sin(d) + r2 * np.sin(d - k))
-        y = -np.sin(r) * up + m1 * out * np.cos(r)  # the sign of the last term as in (4.25), erratum E-06
+        x = (
+            m0 * self.foot_com[0]
+            + m1 * r1 * np.sin(d)
+            + m2 * (self.shank * np.sin(d) + r2 * np.sin(d - k))
+        )
+        # the sign of the last term as in (4.25), erratum E-06
+        y = -np.sin(r) * up + m1 * out * np.cos(r)
         z = m0 * self.foot_com[1] + (m1 + m2) * self.sole + np.cos(r) * up + m1 * out * np.sin(r)
         return np.stack([x, y, z], axis=-1) / sum(self.masses)
 
@@ -227,7 +251,9 @@ class LegChain:
         by_r = [zero, -height * cr - out * sr, -height * sr + out * cr]
         by_d = [height, x * sr, -x * cr]
         by_k = [-upper * np.cos(d - k), -upper * np.sin(d - k) * sr, upper * np.sin(d - k) * cr]
-        columns = [np.stack(column, axis=-1) for column in ([-self.side * v for v in by_r], by_d, by_k)]
+        columns = [
+            np.stack(column, axis=-1) for column in ([-self.side * v for v in by_r], by_d, by_k)
+        ]
         return np.stack(columns, axis=-1)
 
 
@@ -245,7 +271,9 @@ def _nearest(chain: ArmChain | LegChain, p: Array, near: Array) -> Solution:
     q, valid = chain.candidates(p)
     inside = float(np.abs(p).max()) < math.inf  # false for NaN too
     if not (inside and valid.any()):
-        status = "limited" if inside and _meets(chain, q, p) else "unreachable" if inside else "invalid"
+        status = (
+            "limited" if inside and _meets(chain, q, p) else "unreachable" if inside else "invalid"
+        )
         away = float(np.linalg.norm(chain.forward(near) - p)) if inside else math.inf
         return Solution(np.array(near, dtype=float), status, away, 0.0, 0)
     distance = np.where(valid, np.abs(q - near).max(-1), math.inf)

@@ -24,17 +24,13 @@ class PoseLimiter:
         q \leftarrow \frac{q\,\sin((1-t)\theta/2) + q_t\,\sin(t\,\theta/2)}{\sin(\theta/2)}, \quad
         t = \frac{\omega\,dt}{\theta}
 
-    with e = p_t − p. The published law lets the *largest component* go at v, so the speed along a diagonal is up to
-    √3 v (erratum ER-09); ``euclidean`` makes it v in every direction. What is nearer than the bands is passed on in
-    one tick: the published code held back the last 0.05° for ever (ER-07), this one does not. The passed-on rest may be
-    up to two steps (0.5 mm) and five (0.05°) long.
+    with e = p_t − p. The published law lets the *largest component* go at v, so the speed along a
+    diagonal is up to √3 v (erratum ER-09); ``euclidean`` makes it v in every direction. What is
+    nearer than the bands is passed on in one tick: the published code held back the last 0.05° for
+    ever (ER-07), this one does not. The passed-on rest may be up to two steps (0.5 mm) and five
+    (0.05°) long.
 
     Attributes:
-        speed: v, [m/s].
-        turn_speed: ω, [rad/s].
-        band: distance passed on at once, [m].
-        turn_band: angle passed on at once, [rad].
-        euclidean: whether v is the speed along the path.
         position: p, [m].
         quaternion: q, (x, y, z, w).
         limited: whether the last step held anything back.

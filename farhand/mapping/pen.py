@@ -12,7 +12,12 @@ from farhand.mapping.hybrid import HybridPosition
 from farhand.mapping.limiter import PoseLimiter
 from farhand.mapping.workspace import WorkspaceMapping
 from farhand.parameters import parameter
-from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion, rotation_from_vector, rotation_vector
+from farhand.spatial import (
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    rotation_from_vector,
+    rotation_vector,
+)
 
 Array = np.ndarray
 
@@ -27,30 +32,32 @@ class PenMapping(WorkspaceMapping):
 
         f_a = s_f\,s\,A^\top f_b, \qquad \tau_a = s_f\,(R_{turn} A)^\top \tau_b
 
-    In position mode, while the limiter passes the setpoint on, the way back is the power dual of the way forward times
-    s_f. In rate mode the hand feels the same force, but its work is not the follower's: the target moves on its own.
-    The pen's orientation is absolute: the tool turns to it, at the limiter's speed, however the pen was held at the
-    start. Changing the scale moves nothing. The first engagement goes for the published first setpoint; later ones,
-    after a clutch or a stop, begin where the tool is.
+    In position mode, while the limiter passes the setpoint on, the way back is the power dual of
+    the way forward times s_f. In rate mode the hand feels the same force, but its work is not the
+    follower's: the target moves on its own. The pen's orientation is absolute: the tool turns to
+    it, at the limiter's speed, however the pen was held at the start. Changing the scale moves
+    nothing. The first engagement goes for the published first setpoint; later ones, after a clutch
+    or a stop, begin where the tool is.
 
-    Across a link the leader's end decides on mode, drift and limits. What it decided travels as the offsets of every
-    packet, p_t = h + Δp and R_t = R_turn A R_a ΔR, so the other end only has to apply them (``drives`` is False there).
+    Across a link the leader's end decides on mode, drift and limits. What it decided travels as the
+    offsets of every packet, p_t = h + Δp and R_t = R_turn A R_a ΔR, so the other end only has to
+    apply them (``drives`` is False there).
 
     Attributes:
         hybrid: position and rate.
         limiter: behind it.
-        turn: rotation vector of R_turn, the tool at a level pen, [rad].
-        start: target of the pen at its origin at the first engagement, where ``absolute``, [m].
-        absolute: whether the first engagement goes for ``start`` (as published) or begins where the follower is.
-        period: time between calls of :meth:`forward` that name none, [s].
         drives: whether this end decides.
     """
 
     force_scale: float = parameter(0.1, "-", "how strongly the hand feels, 1/kf", 0.0, 100.0)
-    axes: Array = parameter((0.0, 0.0, math.pi), "rad", "rotation vector from pen to robot", -6.3, 6.3)
+    axes: Array = parameter(
+        (0.0, 0.0, math.pi), "rad", "rotation vector from pen to robot", -6.3, 6.3
+    )
     hybrid: HybridPosition = field(default_factory=HybridPosition)
     limiter: PoseLimiter = field(default_factory=PoseLimiter)
-    turn: Array = parameter(TOOL_TURN, "rad", "rotation vector of the tool at a level pen", -6.3, 6.3)
+    turn: Array = parameter(
+        TOOL_TURN, "rad", "rotation vector of the tool at a level pen", -6.3, 6.3
+    )
     start: Array = parameter((0.35, 0.0, 0.35), "m", "target of the pen at its origin", -10.0, 10.0)
     absolute: bool = parameter(True, "-", "whether to engage at start, or where the follower is")
     period: float = parameter(0.001, "s", "time between ticks", 1e-5, 1.0)
@@ -92,18 +99,26 @@ class PenMapping(WorkspaceMapping):
         if self.drives:
             position, offset = hybrid.step(h, dt), self._A.T
         else:
-            position, offset = np.add(h, self.offset_position, out=hybrid.position), self.offset_rotation
+            position, offset = (
+                np.add(h, self.offset_position, out=hybrid.position),
+                self.offset_rotation,
+            )
         quaternion = quaternion_from_rotation(self._A_turn.dot(R_a).dot(offset))
         if not self._placed:
             self._begin(position, quaternion)
         before, rotation_before = self.position.copy(), self.rotation.copy()
         limiter.step(position, quaternion, dt)
-        self.position[:], self.rotation[:] = limiter.position, rotation_from_quaternion(limiter.quaternion)
+        self.position[:], self.rotation[:] = (
+            limiter.position,
+            rotation_from_quaternion(limiter.quaternion),
+        )
         if limiter.limited:
             self.twist[:3] = (self.position - before) / dt
             self.twist[3:] = rotation_vector(self.rotation.dot(rotation_before.T)) / dt
         else:
-            self.twist[:3] = hybrid.velocity if hybrid.rate else self._scale * self._A.dot(twist_a[:3])
+            self.twist[:3] = (
+                hybrid.velocity if hybrid.rate else self._scale * self._A.dot(twist_a[:3])
+            )
             self.twist[3:] = self._A_turn.dot(twist_a[3:])
         if self.drives:
             self._publish(h, R_a)

@@ -17,8 +17,8 @@ class PositionOnlyMapping(WorkspaceMapping):
 
     .. math:: p_t = s\,A\,p_a + \Delta p, \qquad R_t = \Delta R, \qquad \omega_t = 0, \qquad \tau_a = 0
 
-    :math:`\Delta R` is the follower's orientation at engagement. No torque comes back: it is the power dual of a
-    rotation that is not followed.
+    :math:`\Delta R` is the follower's orientation at engagement. No torque comes back: it is the
+    power dual of a rotation that is not followed.
     """
 
     def refresh(self) -> None:

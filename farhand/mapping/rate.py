@@ -16,25 +16,25 @@ Array = np.ndarray
 class RateMode:
     r"""Velocity from an offset, with a dead band, a smooth onset, saturation and a bounded change.
 
-    Each offset is a share :math:`u_i = x_i / x_{i,full}` of what gives full speed. Axes that belong together, such as
-    the two of a plane, form a group with one length :math:`r = |u|`, so the direction is kept:
+    Each offset is a share :math:`u_i = x_i / x_{i,full}` of what gives full speed. Axes that belong
+    together, such as the two of a plane, form a group with one length :math:`r = |u|`, so the
+    direction is kept:
 
     .. math:: v_i = v_{i,top}\,\phi\!\left(\frac{r - d}{1 - d}\right)\frac{u_i}{r}, \qquad
               \phi(s) = s^2 (3 - 2 s) \ \text{for}\ 0 \le s \le 1
 
-    φ and its slope are zero at the edge of the dead band d, so nothing jumps when a hand crosses it. The velocity moves
-    no faster than from rest to the top within ``rise``; letting go (an offset of zero) stops within the same time.
+    φ and its slope are zero at the edge of the dead band d, so nothing jumps when a hand crosses
+    it. The velocity moves no faster than from rest to the top within ``rise``; letting go (an
+    offset of zero) stops within the same time.
 
     Attributes:
-        full: x_full, offset that gives the top velocity, per axis, [m] or [rad] (or the stick's own unit).
-        top: v_top, per axis, [m/s] or [rad/s]; a negative one reverses the axis.
-        dead_band: d, share of the full offset that moves nothing, [-].
-        rise: shortest time from rest to the top, [s].
         groups: numbers of the axes that belong together; axes that are in none stand alone.
         v: the last velocity, [m/s] or [rad/s].
     """
 
-    full: Array = parameter((0.2, 0.2, 0.2, 0.6), "m, rad", "offset that gives full speed", 1e-6, 1e6)
+    full: Array = parameter(
+        (0.2, 0.2, 0.2, 0.6), "m, rad", "offset that gives full speed", 1e-6, 1e6
+    )
     top: Array = parameter((0.2, 0.2, 0.1, 0.4), "m/s, rad/s", "full speed", -100.0, 100.0)
     dead_band: float = parameter(0.5, "-", "share of the full offset that moves nothing", 0.0, 0.99)
     rise: float = parameter(0.5, "s", "shortest time from rest to full speed", 1e-3, 100.0)
@@ -43,10 +43,14 @@ class RateMode:
     def __post_init__(self) -> None:
         """At rest."""
         if len(self.full) != len(self.top):
-            raise BadValue(f"rate mode has {len(self.full)} full offsets for {len(self.top)} top speeds")
+            raise BadValue(
+                f"rate mode has {len(self.full)} full offsets for {len(self.top)} top speeds"
+            )
         together = [axis for group in self.groups for axis in group]
         if len(set(together)) != len(together) or not set(together) <= set(range(len(self.top))):
-            raise BadValue(f"groups of rate mode must hold each axis of 0 … {len(self.top) - 1} at most once")
+            raise BadValue(
+                f"groups of rate mode must hold each axis of 0 … {len(self.top) - 1} at most once"
+            )
         alone = [(axis,) for axis in range(len(self.top)) if axis not in together]
         self._groups = [np.array(group) for group in (*self.groups, *alone)]
         self.v = np.zeros(len(self.top))

@@ -58,7 +58,9 @@ class Vehicle:
         vx, vy, rate, vz = self._arm.v[:4].tolist()
         angular = rate * self._axes[:, 2]
         arm = position - self._origin - self._travelled
-        return np.concatenate([self._axes @ np.array([vx, vy, vz]) + np.cross(angular, arm), angular])
+        return np.concatenate(
+            [self._axes @ np.array([vx, vy, vz]) + np.cross(angular, arm), angular]
+        )
 
     def stand(self) -> tuple[Array, Array]:
         """Position and rotation of the arm's base in world."""
@@ -75,7 +77,8 @@ class Vehicle:
 class VehicleMapping(WorkspaceMapping):
     """As :class:`~farhand.mapping.workspace.WorkspaceMapping`, in the vehicle's axes.
 
-    It also says how far the leader is from where it was engaged, which drives the base in rate mode.
+    It also says how far the leader is from where it was engaged, which drives the base in rate
+    mode.
 
     Attributes:
         vehicle: the base.

@@ -23,15 +23,14 @@ class WorkspaceMapping:
 
         f_a = s_f\,s\,A^\top f_b, \qquad \tau_a = s_f\,A^\top \tau_b
 
-    The way back is the power dual of the way forward times the declared force scale, so with :math:`s_f = 1` no power
-    is made or
-    lost: :math:`f_b\cdot\dot p_t + \tau_b\cdot\omega_t = f_a\cdot\dot p_a + \tau_a\cdot\omega_a`. The offsets
-    :math:`\Delta p, \Delta R` are captured at engagement, so that the target starts where the follower is.
+    The way back is the power dual of the way forward times the declared force scale, so with
+    :math:`s_f = 1` no power is made or
+    lost: :math:`f_b\cdot\dot p_t + \tau_b\cdot\omega_t = f_a\cdot\dot p_a + \tau_a\cdot\omega_a`.
+    The offsets
+    :math:`\Delta p, \Delta R` are captured at engagement, so that the target starts where the
+    follower is.
 
     Attributes:
-        motion_scale: s, metres of the follower per metre of the leader, [-].
-        force_scale: s_f, how strongly the hand feels, [-].
-        axes: rotation vector of A, from the leader's workspace axes to the follower's, [rad].
         offset_position: Δp, [m].
         offset_rotation: ΔR.
         plain: True when the workspace is neither turned nor scaled.
@@ -42,7 +41,9 @@ class WorkspaceMapping:
 
     motion_scale: float = parameter(1.0, "-", "follower metres per leader metre", 0.01, 100.0)
     force_scale: float = parameter(1.0, "-", "how strongly the hand feels", 0.0, 100.0)
-    axes: Array = parameter((0.0, 0.0, 0.0), "rad", "rotation vector from leader axes to follower axes", -6.3, 6.3)
+    axes: Array = parameter(
+        (0.0, 0.0, 0.0), "rad", "rotation vector from leader axes to follower axes", -6.3, 6.3
+    )
 
     def __post_init__(self) -> None:
         """Start with zero offsets."""
@@ -66,7 +67,8 @@ class WorkspaceMapping:
     def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
         """Choose the offsets so that the leader's pose a maps onto the follower's pose b.
 
-        The leader's arrays are kept, not copied: they are live, and tell where it is when a parameter changes.
+        The leader's arrays are kept, not copied: they are live, and tell where it is when a
+        parameter changes.
         """
         self._leader = (p_a, R_a)
         self.offset_position = p_b - self._scale * (self._A @ p_a)

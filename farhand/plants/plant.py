@@ -16,10 +16,11 @@ class Sample:
         time_ns: device time of the sample, [ns].
         q: configuration in Pinocchio's order, [rad] or [m].
         v: velocity in Pinocchio's order, [rad/s] or [m/s].
-        wrench: raw wrench of the tool sensor, applied by hand or environment on the arm, world axes at the tool point,
-            [N] and
+        wrench: raw wrench of the tool sensor, applied by hand or environment on the arm, world axes
+            at the tool point, [N] and
             [N·m]; None when there is no measurement, which is not the same as zero.
-        values: q, v and wrench in one array (the wrench zero where there is none), for checks and copies in one go.
+        values: q, v and wrench in one array (the wrench zero where there is none), for checks and
+            copies in one go.
     """
 
     __slots__ = ("_wrench", "has_wrench", "motion", "q", "time_ns", "v", "values")
@@ -28,7 +29,11 @@ class Sample:
         self.time_ns = 0
         self.values = np.zeros(nq + nv + 6)
         self.motion = self.values[: nq + nv]
-        self.q, self.v, self._wrench = self.values[:nq], self.values[nq : nq + nv], self.values[nq + nv :]
+        self.q, self.v, self._wrench = (
+            self.values[:nq],
+            self.values[nq : nq + nv],
+            self.values[nq + nv :],
+        )
         self.has_wrench = False
 
     @property
@@ -78,7 +83,8 @@ class JointPosition(Command):
 class Brake(Command):
     """Stop by the machine's own means, whatever is or is not measured, and stay: brakes where there are any.
 
-    The value is the joint torque the motors keep up meanwhile, such as gravity at the last known configuration, [N·m].
+    The value is the joint torque the motors keep up meanwhile, such as gravity at the last known
+    configuration, [N·m].
     """
 
     name = "brake"

@@ -13,7 +13,8 @@ def advice(machine: dict[str, Any], jitter: dict[str, Any]) -> list[str]:
     """What to change, the most useful first; nothing where every rate is ok.
 
     Args:
-        machine: from :func:`farhand.realtime.machine.describe_machine`, before the loop was measured.
+        machine: from :func:`farhand.realtime.machine.describe_machine`, before the loop was
+            measured.
         jitter: from :meth:`farhand.realtime.jitter.Jitter.result`.
     """
     if all(verdict == "ok" for verdict in jitter["verdicts"].values()):

@@ -61,7 +61,11 @@ class Cycle:
 
     def sections(self) -> dict[str, dict[str, float | None]]:
         """Percentiles of each section that ran, [s]."""
-        return {name: meter.histogram.summary() for name, meter in self.meters.items() if meter.histogram.count}
+        return {
+            name: meter.histogram.summary()
+            for name, meter in self.meters.items()
+            if meter.histogram.count
+        }
 
     def heaviest(self, period_ns: int) -> str | None:
         """Which section takes more than half of a period [ns] in most ticks, and how long, in words; None if none does.
@@ -69,7 +73,9 @@ class Cycle:
         Another computer would not help much then.
         """
         medians = {
-            name: meter.histogram.percentile(50.0) for name, meter in self.meters.items() if meter.histogram.count
+            name: meter.histogram.percentile(50.0)
+            for name, meter in self.meters.items()
+            if meter.histogram.count
         }
         name = max(medians, key=medians.__getitem__, default=None)
         if name is None or medians[name] <= 0.5e-9 * period_ns:

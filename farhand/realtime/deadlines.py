@@ -13,22 +13,22 @@ class Deadlines:
 
     An *overrun* is a tick that begins more than a period late, or does not come at all.
 
-    - Behind by at most ``catch_up``: ticks that are due are made at once, one after the other, until the session is on
-      time again. Physics that the session carries along needs every one of them.
-    - Behind by more: all ticks whose time has passed are *skipped* but the newest, and counted. There is never a longer
-      burst. Where the plant is real hardware, ``catch_up`` should be 0: it gains nothing by commands that come late.
-    - ``storm`` overruns among the last ``window`` ticks trip every station (kind ``overrun``): a loop that is late half
-      of the time acts on what was, not on what is. Where all is simulated nothing comes to harm, and only a session
-      that is hardly ever on time is stopped. More than the window never trips.
-
-    Attributes:
-        catch_up: how far behind ticks are still made up for, [s].
-        storm: so many overruns trip, [ticks].
-        window: among so many ticks, [ticks].
+    - Behind by at most ``catch_up``: ticks that are due are made at once, one after the other,
+      until the session is on time again. Physics that the session carries along needs every one of
+      them.
+    - Behind by more: all ticks whose time has passed are *skipped* but the newest, and counted.
+      There is never a longer burst. Where the plant is real hardware, ``catch_up`` should be 0: it
+      gains nothing by commands that come late.
+    - ``storm`` overruns among the last ``window`` ticks trip every station (kind ``overrun``): a
+      loop that is late half of the time acts on what was, not on what is. Where all is simulated
+      nothing comes to harm, and only a session that is hardly ever on time is stopped. More than
+      the window never trips.
     """
 
     catch_up: float = parameter(0.0, "s", "how far behind ticks are still made up for", 0.0, 10.0)
-    storm: int = parameter(500, "ticks", "so many late or skipped ticks stop the arms", 1, 1_000_000)
+    storm: int = parameter(
+        500, "ticks", "so many late or skipped ticks stop the arms", 1, 1_000_000
+    )
     window: int = parameter(1000, "ticks", "among so many of the last ticks", 1, 1_000_000)
 
     @classmethod
@@ -49,7 +49,7 @@ class Deadlines:
         """How many ticks to skip when the next one is so late, [ns]; the newest whose time has come is made."""
         return late_ns // period_ns if late_ns > max(self.catch_up_ns, period_ns) else 0
 
-    def storms(self, overrun: bool, skipped: int = 0) -> bool:
+    def record_tick(self, overrun: bool, skipped: int = 0) -> bool:
         """Note a tick and those skipped before it; whether that makes it a storm, after which counting starts anew."""
         if not (overrun or self._sum):
             return False  # the common case: all is quiet

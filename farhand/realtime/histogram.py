@@ -1,6 +1,7 @@
 """Histogram of durations: counts in buckets 3 % wide, made once, so that a tick can add to it without growing anything.
 
-A duration below 64 ns has a bucket of its own; above, each power of two is cut into 32 equal buckets.
+A duration below 64 ns has a bucket of its own; above, each power of two is cut into 32 equal
+buckets.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ class Histogram:
         if not self.count:
             return dict.fromkeys(("p50", "p99", "p999", "max"))
         shares = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
-        return {**{name: self.percentile(share) for name, share in shares.items()}, "max": self.largest * 1e-9}
+        return {
+            **{name: self.percentile(share) for name, share in shares.items()},
+            "max": self.largest * 1e-9,
+        }
 
 
 def _bucket(duration_ns: int) -> int:

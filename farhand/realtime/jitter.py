@@ -21,7 +21,9 @@ SHARE = 0.1
 WORST = {"ok": 0, "marginal": 1, "no": 2}
 
 
-def measure(seconds: float, core: int | None = None, progress: Callable[[float], None] | None = None) -> Jitter:
+def measure(
+    seconds: float, core: int | None = None, progress: Callable[[float], None] | None = None
+) -> Jitter:
     """Run the loop for so long, [s], with the privileges of a real one, and say what came of it.
 
     Args:
@@ -78,7 +80,9 @@ class Jitter:
             "scheduler": self.scheduler,
             "lateness": self.late.summary(),
             "verdicts": self.verdicts(),
-            "privileges": [{"name": g.name, "had": g.had, "what": g.what, "cure": g.cure} for g in self.grants],
+            "privileges": [
+                {"name": g.name, "had": g.had, "what": g.what, "cure": g.cure} for g in self.grants
+            ],
             "histogram": [list(bar) for bar in self.late.bars()],
         }
 
@@ -90,8 +94,8 @@ def verdict(late: Histogram, period: float) -> str:
     - ``marginal``: 99 % do, and 99.9 % within a whole period;
     - ``no``: anything worse.
 
-    The longest delay does not count: on machines without a real-time kernel it says more about the day than about the
-    machine.
+    The longest delay does not count: on machines without a real-time kernel it says more about the
+    day than about the machine.
     """
     p99, p999 = late.percentile(99.0), late.percentile(99.9)
     if p999 <= SHARE * period:

@@ -31,22 +31,36 @@ def _clock() -> dict[str, Any]:
             steps.append(now - before)
             before = now
     step = min(steps) * 1e-9 if steps else None
-    return {"source": _read(SOURCE), "resolution": info.resolution, "step": step, "monotonic": info.monotonic}
+    return {
+        "source": _read(SOURCE),
+        "resolution": info.resolution,
+        "step": step,
+        "monotonic": info.monotonic,
+    }
 
 
 def _kernel() -> dict[str, Any]:
     """Version, timer frequency [Hz], and how far the kernel itself can be interrupted."""
     version = platform.version()
     found = re.search(r"PREEMPT\w*", version)
-    preemption = "PREEMPT_RT" if _read("/sys/kernel/realtime") == "1" else found.group() if found else None
-    return {"release": platform.release(), "hz": _hz(), "preemption": preemption, "virtual_machine": _is_guest()}
+    preemption = (
+        "PREEMPT_RT" if _read("/sys/kernel/realtime") == "1" else found.group() if found else None
+    )
+    return {
+        "release": platform.release(),
+        "hz": _hz(),
+        "preemption": preemption,
+        "virtual_machine": _is_guest(),
+    }
 
 
 def _hz() -> int | None:
     for name in CONFIG:
         with suppress(OSError):
             data = Path(name).read_bytes()
-            text = (gzip.decompress(data) if name.endswith(".gz") else data).decode(errors="replace")
+            text = (gzip.decompress(data) if name.endswith(".gz") else data).decode(
+                errors="replace"
+            )
             if found := re.search(r"^CONFIG_HZ=(\d+)", text, re.MULTILINE):
                 return int(found.group(1))
     return None
@@ -54,12 +68,18 @@ def _hz() -> int | None:
 
 def _is_guest() -> bool | None:
     told = _read("/proc/cpuinfo")
-    return None if told is None else bool(re.search(r"^flags\s*:.*\bhypervisor\b", told, re.MULTILINE))
+    return (
+        None if told is None else bool(re.search(r"^flags\s*:.*\bhypervisor\b", told, re.MULTILINE))
+    )
 
 
 def _cores() -> dict[str, Any]:
     """How many there are, which this process may use, which are isolated, and how their clock is governed."""
-    usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    usable = (
+        sorted(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else list(range(os.cpu_count() or 1))
+    )
     folder = Path("/sys/devices/system/cpu")
     governors = {_read(str(folder / f"cpu{core}/cpufreq/scaling_governor")) for core in usable}
     return {

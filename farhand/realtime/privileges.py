@@ -1,7 +1,7 @@
 """Privileges: what a real-time loop asks of the operating system, what it got, and how to get the rest.
 
-Each is asked for by itself; a refusal costs that one and no other. All are given back when the loop ends. Threads and
-processes that the loop starts get none of them.
+Each is asked for by itself; a refusal costs that one and no other. All are given back when the loop
+ends. Threads and processes that the loop starts get none of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PRIORITY = 80
-"""Of the loop under SCHED_FIFO, 1 to 99: above what the kernel runs at 50 for devices, below its own watchdogs."""
+"""Of the loop under SCHED_FIFO, 1 to 99: above what the kernel runs at 50 for devices, below its
+own watchdogs."""
 
 MCL_CURRENT, MCL_FUTURE = 1, 2
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
@@ -69,7 +70,9 @@ def _take_priority() -> tuple[Grant, Undo]:
     """SCHED_FIFO for this thread; children start without it."""
     cure = "allow it with 'ulimit -r 99', a line '@realtime - rtprio 99' in /etc/security/limits.conf, or CAP_SYS_NICE"
     if not hasattr(os, "SCHED_FIFO"):
-        return Grant("scheduler", False, "ordinary", "use Linux: this system has no SCHED_FIFO"), _nothing
+        return Grant(
+            "scheduler", False, "ordinary", "use Linux: this system has no SCHED_FIFO"
+        ), _nothing
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
@@ -117,10 +120,18 @@ def may_lock() -> bool:
 def _tighten_timer() -> tuple[Grant, Undo]:
     """Wake up when asked, not up to 50 µs later."""
     library = _library()
-    before = library.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) if library is not None and hasattr(library, "prctl") else -1
+    before = (
+        library.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+        if library is not None and hasattr(library, "prctl")
+        else -1
+    )
     if library is None or before < 0 or library.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0) != 0:
-        return Grant("timer", False, "up to 50 µs late", "use Linux: this system has no timer slack to set"), _nothing
-    return Grant("timer", True, "slack 1 ns"), lambda: library.prctl(PR_SET_TIMERSLACK, before, 0, 0, 0) and None
+        return Grant(
+            "timer", False, "up to 50 µs late", "use Linux: this system has no timer slack to set"
+        ), _nothing
+    return Grant(
+        "timer", True, "slack 1 ns"
+    ), lambda: library.prctl(PR_SET_TIMERSLACK, before, 0, 0, 0) and None
 
 
 def _pin(core: int | None) -> Callable[[], tuple[Grant | None, Undo]]:
@@ -130,13 +141,17 @@ def _pin(core: int | None) -> Callable[[], tuple[Grant | None, Undo]]:
         if core is None:
             return None, _nothing
         if not hasattr(os, "sched_setaffinity"):
-            return Grant("core", False, "any", "use Linux: this system cannot bind a thread to a core"), _nothing
+            return Grant(
+                "core", False, "any", "use Linux: this system cannot bind a thread to a core"
+            ), _nothing
         before = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, {core})
         except (OSError, ValueError, OverflowError):
             allowed = ", ".join(str(number) for number in sorted(before))
-            return Grant("core", False, "any", f"core {core} is not to be had; choose one of {allowed}"), _nothing
+            return Grant(
+                "core", False, "any", f"core {core} is not to be had; choose one of {allowed}"
+            ), _nothing
         return Grant("core", True, f"{core}"), lambda: os.sched_setaffinity(0, before)
 
     return ask

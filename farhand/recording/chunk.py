@@ -44,11 +44,15 @@ class Chunk:
             if self._compression == "zstd":
                 if zstandard.get_frame_parameters(self._data[:18]).content_size != self._size:
                     raise FileError("a chunk has another size than it says")
-                content = zstandard.ZstdDecompressor().decompress(self._data, max_output_size=self._size)
+                content = zstandard.ZstdDecompressor().decompress(
+                    self._data, max_output_size=self._size
+                )
             elif not self._compression:
                 content = bytes(self._data)
             else:
-                raise FileError(f"a chunk is compressed with {self._compression}, which Farhand does not write")
+                raise FileError(
+                    f"a chunk is compressed with {self._compression}, which Farhand does not write"
+                )
         except (zstandard.ZstdError, MemoryError):
             raise FileError("a chunk cannot be decompressed") from None
         if len(content) != self._size or (self._crc and zlib.crc32(content) != self._crc):
@@ -92,7 +96,11 @@ def _alike(records: bytes, place: int, kind: np.dtype[Any], channel: int) -> int
     most, look = (len(records) - place) // kind.itemsize, 64
     while True:
         block = np.frombuffer(records, kind, min(look, most), place)
-        same = (block["opcode"] == MESSAGE) & (block["length"] == kind.itemsize - 9) & (block["channel"] == channel)
+        same = (
+            (block["opcode"] == MESSAGE)
+            & (block["length"] == kind.itemsize - 9)
+            & (block["channel"] == channel)
+        )
         if not same.all():
             return int(np.argmin(same))
         if len(block) == most:

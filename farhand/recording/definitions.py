@@ -25,8 +25,14 @@ DEFINITIONS = {
         "Vector3 translation\nQuaternion rotation\n",
         ("geometry_msgs/Vector3", "geometry_msgs/Quaternion"),
     ),
-    "geometry_msgs/PoseStamped": ("std_msgs/Header header\nPose pose\n", ("std_msgs/Header", "geometry_msgs/Pose")),
-    "geometry_msgs/TwistStamped": ("std_msgs/Header header\nTwist twist\n", ("std_msgs/Header", "geometry_msgs/Twist")),
+    "geometry_msgs/PoseStamped": (
+        "std_msgs/Header header\nPose pose\n",
+        ("std_msgs/Header", "geometry_msgs/Pose"),
+    ),
+    "geometry_msgs/TwistStamped": (
+        "std_msgs/Header header\nTwist twist\n",
+        ("std_msgs/Header", "geometry_msgs/Twist"),
+    ),
     "geometry_msgs/WrenchStamped": (
         "std_msgs/Header header\nWrench wrench\n",
         ("std_msgs/Header", "geometry_msgs/Wrench"),
@@ -35,7 +41,10 @@ DEFINITIONS = {
         "std_msgs/Header header\nstring child_frame_id\nTransform transform\n",
         ("std_msgs/Header", "geometry_msgs/Transform"),
     ),
-    "tf2_msgs/TFMessage": ("geometry_msgs/TransformStamped[] transforms\n", ("geometry_msgs/TransformStamped",)),
+    "tf2_msgs/TFMessage": (
+        "geometry_msgs/TransformStamped[] transforms\n",
+        ("geometry_msgs/TransformStamped",),
+    ),
     "sensor_msgs/JointState": (
         "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n",
         ("std_msgs/Header",),

@@ -29,10 +29,14 @@ def check_destination(path: Path) -> None:
     if Path(path).exists() and not real.is_file():
         raise FileError(f"cannot write {path}: it is a pipe or a device, and recordings are files")
     if os.path.lexists(part) and (part.is_symlink() or not part.is_file()):
-        raise FileError(f"cannot write {path}: {part} is in the way; move it or choose another name")
+        raise FileError(
+            f"cannot write {path}: {part} is in the way; move it or choose another name"
+        )
     for taken in (real, part):
         if growing(taken):
-            raise FileError(f"cannot write {path}: another run is recording to {taken}; choose another name")
+            raise FileError(
+                f"cannot write {path}: another run is recording to {taken}; choose another name"
+            )
     if part.exists() and part.stat().st_size:
         _check_part(path, part)
 
@@ -42,7 +46,9 @@ def _check_part(path: Path, part: Path) -> None:
     try:
         held = len(scan(part, salvage=True).chunks)
     except FileError:
-        raise FileError(f"cannot write {path}: {part} is in the way; move it or choose another name") from None
+        raise FileError(
+            f"cannot write {path}: {part} is in the way; move it or choose another name"
+        ) from None
     if held:
         hint = f"farhand recover {part} saves what is in it; then remove it, or choose another name"
         raise FileError(f"cannot write {path}: {part} holds an earlier recording; {hint}")

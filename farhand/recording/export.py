@@ -68,14 +68,19 @@ def _export(
     recording: Recording, folder: Path, suffix: str, table: Callable[[Path, dict[str, Any]], None]
 ) -> list[Path]:
     with new_folder(folder) as part:
-        for file, stream in zip(file_names(recording.streams), recording.streams.values(), strict=True):
+        for file, stream in zip(
+            file_names(recording.streams), recording.streams.values(), strict=True
+        ):
             table(part / f"{file}.{suffix}", dict(columns_of(stream)))
         happened = recording.happened
         events = {
             "time [ns]": [event.time_ns for event in happened],
             "kind": [event.kind for event in happened],
             "text": [event.text for event in happened],
-            "data": [json.dumps(event.data, ensure_ascii=False) if event.data else "" for event in happened],
+            "data": [
+                json.dumps(event.data, ensure_ascii=False) if event.data else ""
+                for event in happened
+            ],
         }
         table(part / f"events.{suffix}", events)
         about = json.dumps(recording.metadata, indent=2, ensure_ascii=False, sort_keys=True)
@@ -86,7 +91,10 @@ def _export(
 def _words(values: Any) -> list[Any]:
     """Numbers as the shortest digits that read back to the same bits; no measurement as an empty cell."""
     plain = values.tolist() if hasattr(values, "tolist") else values
-    return ["" if value != value else repr(value) if isinstance(value, float) else value for value in plain]
+    return [
+        "" if value != value else repr(value) if isinstance(value, float) else value
+        for value in plain
+    ]
 
 
 def file_names(streams: Iterable[str]) -> list[str]:

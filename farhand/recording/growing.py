@@ -1,7 +1,8 @@
 """A growing MCAP file: whole after every write, so that a crash costs what was not yet written and nothing else.
 
-Behind the data there always stand the end records of the format, and in front of those a few kilobytes of padding that
-readers skip. The next write goes over both. When the disk is full, the padding is the room in which to say so.
+Behind the data there always stand the end records of the format, and in front of those a few
+kilobytes of padding that readers skip. The next write goes over both. When the disk is full, the
+padding is the room in which to say so.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class GrowingFile:
     def __init__(self, path: Path) -> None:
         self._compress = zstandard.ZstdCompressor(level=LEVEL).compress
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        fcntl.flock(self._file, fcntl.LOCK_EX)  # as long as it grows; ends with the process, however that ends
+        # as long as it grows; ends with the process, however that ends
+        fcntl.flock(self._file, fcntl.LOCK_EX)
         self._place, self._crc = 0, 0  # how far the data goes, and the checksum of all of it
         self._schemas: dict[str, Schema] = {}
         self._channels: list[Channel] = []
@@ -79,10 +81,14 @@ class GrowingFile:
         records = b""
         if schema not in self._schemas:
             number = len(self._schemas) + 1
-            self._schemas[schema] = Schema(id=number, name=schema, encoding="ros2msg", data=definition.encode())
+            self._schemas[schema] = Schema(
+                id=number, name=schema, encoding="ros2msg", data=definition.encode()
+            )
             records = record_bytes(self._schemas[schema])
         number, of = len(self._channels) + 1, self._schemas[schema].id
-        made = Channel(id=number, topic=topic, message_encoding="cdr", schema_id=of, metadata=metadata)
+        made = Channel(
+            id=number, topic=topic, message_encoding="cdr", schema_id=of, metadata=metadata
+        )
         self._channels.append(made)
         self._append(records + record_bytes(made))
         return number
@@ -95,7 +101,9 @@ class GrowingFile:
 
     def attachment(self, name: str, media_type: str, content: bytes) -> None:
         """Add a file."""
-        data = record_bytes(Attachment(create_time=0, log_time=0, name=name, media_type=media_type, data=content))
+        data = record_bytes(
+            Attachment(create_time=0, log_time=0, name=name, media_type=media_type, data=content)
+        )
         index = AttachmentIndex(
             offset=self._place,
             length=len(data),
@@ -160,7 +168,11 @@ class GrowingFile:
         content += struct.pack("<Q", len(records)) + records
         chunk = struct.pack("<BQ", Opcode.CHUNK, len(content)) + content
         left = RESERVE - len(chunk)
-        padded = chunk + struct.pack("<BQ", PRIVATE, left) + bytes(max(left, 0)) if left >= 0 else _PADDING
+        padded = (
+            chunk + struct.pack("<BQ", PRIVATE, left) + bytes(max(left, 0))
+            if left >= 0
+            else _PADDING
+        )
         self._write(padded + _end(zlib.crc32(padded, self._crc)) + FOOT, self._place)
         self._close()
 
@@ -193,7 +205,9 @@ class GrowingFile:
         for opcode, records in groups:
             data = b"".join(record_bytes(record) for record in records)
             if data:
-                offset = SummaryOffset(group_opcode=opcode, group_start=start + len(content), group_length=len(data))
+                offset = SummaryOffset(
+                    group_opcode=opcode, group_start=start + len(content), group_length=len(data)
+                )
                 offsets += record_bytes(offset)
                 content += data
         offset_start = start + len(content)

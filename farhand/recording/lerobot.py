@@ -1,9 +1,9 @@
 """LeRobotDataset v3: a recording as frames and episodes, force first.
 
-Frames are samples of the recording at a fixed rate: the last record at or before the frame's time, never a blend of
-two. What happens between frames is kept where it matters most: each frame carries the window of full-rate wrenches
-since the frame before, so that every reading of an episode is in one window and in no other. An episode is the time
-from one engagement of the coupling to its end.
+Frames are samples of the recording at a fixed rate: the last record at or before the frame's time,
+never a blend of two. What happens between frames is kept where it matters most: each frame carries
+the window of full-rate wrenches since the frame before, so that every reading of an episode is in
+one window and in no other. An episode is the time from one engagement of the coupling to its end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ RESAMPLING = (
 WINDOWED = "wrench"
 CHUNK = "chunk-000/file-000.parquet"
 
-_INDEXES = {"timestamp": "float32"} | dict.fromkeys(("frame_index", "episode_index", "index", "task_index"), "int64")
+_INDEXES = {"timestamp": "float32"} | dict.fromkeys(
+    ("frame_index", "episode_index", "index", "task_index"), "int64"
+)
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ def export_lerobot(
         folder: the dataset's root; must be new or empty.
         fps: frames per second.
         task: what the operator did, in words; the scenario's name by default.
-        episodes: ``engaged``, one per engagement of the coupling, or ``whole``, the recording as one.
+        episodes: ``engaged``, one per engagement of the coupling, or ``whole``, the recording as
+            one.
     """
     import pyarrow as arrow
     from pyarrow import parquet
@@ -119,8 +122,12 @@ def export_lerobot(
     spans = episode_spans(recording, episodes)
     frames = Frames.of(spans, fps)
     if not frames.lengths:
-        raise Mismatch(f"{recording.path} has no episode of at least one frame; try --episodes whole")
-    task = task or ": ".join(str(recording.metadata.get(key, "demonstration")) for key in ("rig", "scenario"))
+        raise Mismatch(
+            f"{recording.path} has no episode of at least one frame; try --episodes whole"
+        )
+    task = task or ": ".join(
+        str(recording.metadata.get(key, "demonstration")) for key in ("rig", "scenario")
+    )
     everything = features_of(recording, frames, fps)
     features = {name: f for name, f in everything.items() if not np.isnan(f.values).all()}
     silent = {name: f.source for name, f in everything.items() if name not in features}
@@ -130,12 +137,17 @@ def export_lerobot(
         for sub in ("data/chunk-000", "meta/episodes/chunk-000"):
             (part / sub).mkdir(parents=True)
         table = {name: _column(arrow, f.values) for name, f in features.items()}
-        parquet.write_table(arrow.table(table | {k: arrow.array(v) for k, v in indexes.items()}), part / "data" / CHUNK)
+        parquet.write_table(
+            arrow.table(table | {k: arrow.array(v) for k, v in indexes.items()}),
+            part / "data" / CHUNK,
+        )
         _write_episodes(arrow, parquet, part, frames.lengths, task)
         _write_json(part / "meta/info.json", _info(recording, features, indexes, fps))
         _write_json(part / "meta/stats.json", _statistics(features, indexes))
         said = {"never_measured": silent, "notes": notes}
-        _write_json(part / "meta/farhand.json", _declaration(recording, features, spans, fps) | said)
+        _write_json(
+            part / "meta/farhand.json", _declaration(recording, features, spans, fps) | said
+        )
     return Exported(sum(frames.lengths), notes)
 
 
@@ -146,14 +158,20 @@ def _notes(features: dict[str, Feature], silent: dict[str, str]) -> Iterator[str
     for role, name in MAIN.items():
         if name not in features:
             stream = next(stream for stream, its in ROLES.items() if its == role)
-            others = [key for key, f in features.items() if f.source.endswith("/q") and key not in MAIN.values()]
+            others = [
+                key
+                for key, f in features.items()
+                if f.source.endswith("/q") and key not in MAIN.values()
+            ]
             instead = f"; positions are in {', '.join(others)}" if others else ""
             yield f"no {name}, which LeRobot's policies look for: the recording has no {stream} with joints{instead}"
 
 
 def episode_spans(recording: Recording, kind: str) -> list[tuple[int, int]]:
     """First and last time of every episode, [ns]."""
-    ends = [stream.times_ns[[0, -1]] for stream in recording.streams.values() if stream.times_ns.size]
+    ends = [
+        stream.times_ns[[0, -1]] for stream in recording.streams.values() if stream.times_ns.size
+    ]
     if not ends:
         return []
     whole = (max(int(end[0]) for end in ends), min(int(end[1]) for end in ends))
@@ -182,11 +200,15 @@ def features_of(recording: Recording, frames: Frames, fps: int) -> dict[str, Fea
         windows, counts = _windows(stream, frames, fps)
         for channel, values in stream.channels.items():
             key = MAIN[role] if role and channel == "q" else f"{prefix}.{channel}"
-            labels = list(stream.labels[channel]) or [f"{channel}_{i + 1}" for i in range(values.shape[1])]
+            labels = list(stream.labels[channel]) or [
+                f"{channel}_{i + 1}" for i in range(values.shape[1])
+            ]
             unit, source = stream.units[channel], f"{name}/{channel}"
             found[key] = Feature(values[places].astype(np.float32), labels, unit, source)
             if channel.startswith(WINDOWED) and stream.rate > fps:
-                found[f"{key}_window"] = Feature(values[windows].astype(np.float32), labels, unit, source)
+                found[f"{key}_window"] = Feature(
+                    values[windows].astype(np.float32), labels, unit, source
+                )
                 found[f"{prefix}.window_count"] = Feature(counts, ["window_count"], "-", name)
     return found
 
@@ -194,10 +216,14 @@ def features_of(recording: Recording, frames: Frames, fps: int) -> dict[str, Fea
 def _windows(stream: StreamData, frames: Frames, fps: int) -> tuple[Array, Array]:
     """Which records are in each frame's window, shape (frames, width), and how many are its own, shape (frames, 1).
 
-    The width is that of the fullest: the rate over that of the frames, rounded up, or more where records came late and
-    together. The rest repeats the oldest of the frame's own, or the last one before where there is none.
+    The width is that of the fullest: the rate over that of the frames, rounded up, or more where
+    records came late and together. The rest repeats the oldest of the frame's own, or the last one
+    before where there is none.
     """
-    first, last = (np.searchsorted(stream.times_ns, at, side="right") for at in (frames.since_ns, frames.until_ns))
+    first, last = (
+        np.searchsorted(stream.times_ns, at, side="right")
+        for at in (frames.since_ns, frames.until_ns)
+    )
     counts = last - first
     width = max(math.ceil(stream.rate / fps - 1e-6), int(counts.max()))
     oldest = np.maximum(np.minimum(first, last - 1), 0)
@@ -247,21 +273,35 @@ def _write_episodes(arrow: Any, parquet: Any, part: Path, lengths: list[int], ta
         "index_columns": [index],
         "column_indexes": [],
         "columns": [
-            {"name": "task_index", "field_name": "task_index", "pandas_type": "int64", "numpy_type": "int64"},
+            {
+                "name": "task_index",
+                "field_name": "task_index",
+                "pandas_type": "int64",
+                "numpy_type": "int64",
+            },
             {"name": None, "field_name": index, "pandas_type": "unicode", "numpy_type": "object"},
         ],
     }
     tasks = arrow.table({"task_index": np.array([0]), index: [task]})
-    tasks = tasks.replace_schema_metadata({"pandas": json.dumps(words)})  # the task is the index of the table
+    # the task is the index of the table
+    tasks = tasks.replace_schema_metadata({"pandas": json.dumps(words)})
     parquet.write_table(tasks, part / "meta/tasks.parquet")
 
 
-def _info(recording: Recording, features: dict[str, Feature], indexes: dict[str, Array], fps: int) -> dict[str, Any]:
+def _info(
+    recording: Recording, features: dict[str, Feature], indexes: dict[str, Array], fps: int
+) -> dict[str, Any]:
     described = {
-        name: {"dtype": "float32", "shape": list(f.values.shape[1:]), "names": f.names if f.values.ndim == 2 else None}
+        name: {
+            "dtype": "float32",
+            "shape": list(f.values.shape[1:]),
+            "names": f.names if f.values.ndim == 2 else None,
+        }
         for name, f in features.items()
     }
-    described |= {name: {"dtype": kind, "shape": [1], "names": None} for name, kind in _INDEXES.items()}
+    described |= {
+        name: {"dtype": kind, "shape": [1], "names": None} for name, kind in _INDEXES.items()
+    }
     count = int(indexes["episode_index"][-1]) + 1
     return {
         "codebase_version": "v3.0",
@@ -286,8 +326,14 @@ def _statistics(features: dict[str, Feature], indexes: dict[str, Array]) -> dict
     found = {}
     for name, values in everything.items():
         known = np.ma.masked_invalid(values.astype(np.float64))
-        numbers = {"min": known.min(0), "max": known.max(0), "mean": known.mean(0), "std": known.std(0)}
-        plain = {key: np.ma.filled(value, 0.0).tolist() for key, value in numbers.items()}  # never measured: zero
+        numbers = {
+            "min": known.min(0),
+            "max": known.max(0),
+            "mean": known.mean(0),
+            "std": known.std(0),
+        }
+        # never measured: zero
+        plain = {key: np.ma.filled(value, 0.0).tolist() for key, value in numbers.items()}
         found[name] = plain | {"count": [len(values)]}
     return found
 
@@ -298,13 +344,16 @@ def _declaration(
     return {
         "source": recording.path.name,
         "resampling": RESAMPLING,
-        "rates": {name: stream.rate for name, stream in recording.streams.items()} | {"frames": fps},
+        "rates": {name: stream.rate for name, stream in recording.streams.items()}
+        | {"frames": fps},
         "episodes": [{"start": start * 1e-9, "end": end * 1e-9} for start, end in spans],
         "features": {
             name: {"signal": f.source, "units": component_units(f.unit, f.values.shape[-1])}
             for name, f in features.items()
         },
-        "about": {k: recording.metadata.get(k) for k in ("rig", "law", "scenario", "seed", "version")},
+        "about": {
+            k: recording.metadata.get(k) for k in ("rig", "law", "scenario", "seed", "version")
+        },
     }
 
 

@@ -74,8 +74,8 @@ class Recording:
         happened: every event, in the order of their times.
         metadata: how the run was set up: rig, law, seed, version, options, parameters, …
         files: models and the like, by name.
-        complete: whether the run ended in order and nothing of it is missing; otherwise this is all there was when it
-            broke off, and ``metadata["ended"]`` says why where that is known.
+        complete: whether the run ended in order and nothing of it is missing; otherwise this is all
+            there was when it broke off, and ``metadata["ended"]`` says why where that is known.
     """
 
     path: Path
@@ -93,12 +93,18 @@ class Recording:
     @property
     def units(self) -> dict[str, str]:
         """Units of all signals by name."""
-        return {f"{name}/{key}": unit for name, stream in self.streams.items() for key, unit in stream.units.items()}
+        return {
+            f"{name}/{key}": unit
+            for name, stream in self.streams.items()
+            for key, unit in stream.units.items()
+        }
 
     @property
     def duration(self) -> float:
         """From the first to the last record, [s]."""
-        ends = [stream.times_ns[[0, -1]] for stream in self.streams.values() if stream.times_ns.size]
+        ends = [
+            stream.times_ns[[0, -1]] for stream in self.streams.values() if stream.times_ns.size
+        ]
         return float(max(e[1] for e in ends) - min(e[0] for e in ends)) * 1e-9 if ends else 0.0
 
     def __getitem__(self, signal: str) -> Array:
@@ -124,7 +130,7 @@ class Recording:
 
 
 @dataclass
-class Topic:
+class RecordedTopic:
     """A topic while it is being read.
 
     Attributes:
@@ -137,7 +143,9 @@ class Topic:
 
     def __post_init__(self) -> None:
         """Lay out its messages."""
-        self.kind = record_type(self.layout["size"], [tuple(p) for p in self.layout["places"]], self.layout["stamps"])
+        self.kind = record_type(
+            self.layout["size"], [tuple(p) for p in self.layout["places"]], self.layout["stamps"]
+        )
 
     def column(self, name: str) -> NDArray[Any]:
         """One field of all messages."""
@@ -150,12 +158,15 @@ def load(path: str | Path) -> Recording:
 
     Raises:
         BadValue: this is not a path.
-        FileError: the file is missing, empty, cut off, damaged, of a newer version or not a recording of Farhand's.
+        FileError: the file is missing, empty, cut off, damaged, of a newer version or not a
+            recording of Farhand's.
     """
     try:
         path = Path(path)
     except TypeError:
-        raise BadValue(f"a recording is named by its path, such as 'run.mcap', not {path!r}") from None
+        raise BadValue(
+            f"a recording is named by its path, such as 'run.mcap', not {path!r}"
+        ) from None
     found = scan(path)
     metadata, topics = described(path, found)
     with _one_line_errors(path):
@@ -168,19 +179,26 @@ def load(path: str | Path) -> Recording:
     return Recording(path, streams, happened, metadata, files, complete)
 
 
-def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, Topic]]:
+def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, RecordedTopic]]:
     """Metadata of a recording, and its topics by channel, after a look at its version.
 
     Raises:
-        FileError: it is of another version, not a recording of Farhand's, or what it says of itself makes no sense.
+        FileError: it is of another version, not a recording of Farhand's, or what it says of itself
+            makes no sense.
     """
     if METADATA_NAME not in found.metadata:
-        raise FileError(f"{path} is an MCAP file, but not of Farhand's: it has no {METADATA_NAME!r} metadata")
+        raise FileError(
+            f"{path} is an MCAP file, but not of Farhand's: it has no {METADATA_NAME!r} metadata"
+        )
     texts = dict(found.metadata[METADATA_NAME])
     version = texts.pop("format", "1")
     if not version.isdecimal() or int(version) != FORMAT:
         newer = version.isdecimal() and int(version) > FORMAT
-        why = "update Farhand" if newer else "it was written by an early version of Farhand, or is damaged"
+        why = (
+            "update Farhand"
+            if newer
+            else "it was written by an early version of Farhand, or is damaged"
+        )
         told = version if version.isdecimal() else repr(version[:20])
         raise FileError(f"{path} has format {told}, and this version reads format {FORMAT}: {why}")
     for name, content in found.metadata.items():
@@ -189,7 +207,7 @@ def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, Topic
     with _one_line_errors(path):
         metadata = {key: _value(text) for key, text in texts.items()}
         topics = {
-            channel.id: Topic(json.loads(channel.metadata["farhand"]))
+            channel.id: RecordedTopic(json.loads(channel.metadata["farhand"]))
             for channel in found.channels.values()
             if "farhand" in channel.metadata
         }
@@ -197,7 +215,9 @@ def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, Topic
         if not isinstance(metadata.get("streams", {}), dict):
             raise ValueError("its list of streams cannot be read")
         _streams(metadata.get("streams", {}), list(topics.values()))
-        strange = {topic.layout["stream"] for topic in topics.values()} - metadata.get("streams", {}).keys()
+        strange = {topic.layout["stream"] for topic in topics.values()} - metadata.get(
+            "streams", {}
+        ).keys()
         if strange:
             raise ValueError(f"nothing is said of its stream {sorted(strange)[0]!r}")
         if any(channel.schema_id not in found.schemas for channel in found.channels.values()):
@@ -213,10 +233,12 @@ def _one_line_errors(path: Path) -> Iterator[None]:
     except (FileError, *UNREADABLE) as error:
         reason = str(error) if isinstance(error, FileError) else f"{type(error).__name__}: {error}"
         reason = " ".join((str(error) if type(error) is ValueError else reason).split())[:120]
-        raise FileError(f"{path} is damaged: {reason}; farhand recover {path} saves what can be saved") from None
+        raise FileError(
+            f"{path} is damaged: {reason}; farhand recover {path} saves what can be saved"
+        ) from None
 
 
-def _read(found: Found, topics: dict[int, Topic]) -> list[RecordedEvent]:
+def _read(found: Found, topics: dict[int, RecordedTopic]) -> list[RecordedEvent]:
     """Read all messages; those of the topics go there, and the events come back."""
     happened: list[RecordedEvent] = []
     kinds = {key: topic.kind for key, topic in topics.items()}
@@ -225,7 +247,9 @@ def _read(found: Found, topics: dict[int, Topic]) -> list[RecordedEvent]:
         for channel, records in messages(chunk.records(), kinds):
             if channel in topics:
                 if isinstance(records, bytes):
-                    raise ValueError(f"a message of {topics[channel].layout['stream']} has another length than it says")
+                    raise ValueError(
+                        f"a message of {topics[channel].layout['stream']} has another length than it says"
+                    )
                 topics[channel].blocks.append(records)
             elif channel in said:
                 happened.append(_event(records))
@@ -247,14 +271,14 @@ def _event(record: bytes) -> RecordedEvent:
     return RecordedEvent(time_ns, kind, text, json.loads(data) if data else {})
 
 
-def _streams(shapes: dict[str, Any], topics: list[Topic]) -> dict[str, StreamData]:
+def _streams(shapes: dict[str, Any], topics: list[RecordedTopic]) -> dict[str, StreamData]:
     return {
         name: _stream(shape, [topic for topic in topics if topic.layout["stream"] == name])
         for name, shape in shapes.items()
     }
 
 
-def _stream(shape: dict[str, Any], topics: list[Topic]) -> StreamData:
+def _stream(shape: dict[str, Any], topics: list[RecordedTopic]) -> StreamData:
     channels: dict[str, Array] = {}
     units: dict[str, str] = {}
     labels: dict[str, tuple[str, ...]] = {}

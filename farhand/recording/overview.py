@@ -25,15 +25,32 @@ def overview(recording: Recording) -> dict[str, Any]:
         "complete": recording.complete,
         "ended": recording.metadata.get("ended"),
         "duration": recording.duration,
-        "about": {k: recording.metadata.get(k) for k in ("rig", "law", "scenario", "seed", "version", "clock")},
-        "streams": {
-            name: rate_of(stream) | {"lost": int(lost.get(name, 0))} for name, stream in recording.streams.items()
+        "about": {
+            k: recording.metadata.get(k)
+            for k in ("rig", "law", "scenario", "seed", "version", "clock")
         },
-        "signals": {f"{name}/{key}": row for name, s in recording.streams.items() for key, row in _signals(s).items()},
-        "peaks": {key: row for name, s in recording.streams.items() for key, row in _peaks(name, s).items()},
-        "energy": {key: row for name, s in recording.streams.items() for key, row in _energy(name, s).items()},
+        "streams": {
+            name: rate_of(stream) | {"lost": int(lost.get(name, 0))}
+            for name, stream in recording.streams.items()
+        },
+        "signals": {
+            f"{name}/{key}": row
+            for name, s in recording.streams.items()
+            for key, row in _signals(s).items()
+        },
+        "peaks": {
+            key: row
+            for name, s in recording.streams.items()
+            for key, row in _peaks(name, s).items()
+        },
+        "energy": {
+            key: row
+            for name, s in recording.streams.items()
+            for key, row in _energy(name, s).items()
+        },
         "events": [
-            {"time": event.time_ns / 1e9, "kind": event.kind, "text": event.text} for event in recording.happened
+            {"time": event.time_ns / 1e9, "kind": event.kind, "text": event.text}
+            for event in recording.happened
         ],
     }
 
@@ -72,8 +89,14 @@ def _peaks(name: str, stream: StreamData) -> dict[str, dict[str, float]]:
     """Largest force and torque of every wrench, and when."""
     found = {}
     for channel, values in stream.channels.items():
-        if channel.startswith("wrench") and values.shape[1] == 6 and np.isfinite(values).all(axis=1).any():
-            force, torque = (np.linalg.norm(values[:, part], axis=1) for part in (slice(0, 3), slice(3, 6)))
+        if (
+            channel.startswith("wrench")
+            and values.shape[1] == 6
+            and np.isfinite(values).all(axis=1).any()
+        ):
+            force, torque = (
+                np.linalg.norm(values[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))
+            )
             at, turned = int(np.nanargmax(force)), int(np.nanargmax(torque))
             found[f"{name}/{channel}"] = {
                 "force": float(force[at]),

@@ -33,9 +33,13 @@ class Playback:
         if not SLOWEST <= speed <= FASTEST:
             raise OutOfRange("speed", f"{speed:g}", SLOWEST, FASTEST)
         self.telemetry, self._speed = Telemetry(), speed
-        self._tracks = [_Track(self.telemetry.stream(n, s.rate), s) for n, s in recording.streams.items()]
+        self._tracks = [
+            _Track(self.telemetry.stream(n, s.rate), s) for n, s in recording.streams.items()
+        ]
         self._events = list(recording.happened)
-        self.telemetry.freeze({k: v for k, v in recording.metadata.items() if isinstance(v, str | int)})
+        self.telemetry.freeze(
+            {k: v for k, v in recording.metadata.items() if isinstance(v, str | int)}
+        )
         ends = [track.times[[0, -1]] for track in self._tracks if track.times.size]
         self.now_ns = min((int(end[0]) for end in ends), default=0)
         self.end_ns = max((int(end[1]) for end in ends), default=0)

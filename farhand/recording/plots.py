@@ -24,7 +24,8 @@ COLOURS = ("#1f6fb4", "#d9730d", "#39424e", "#2b8a3e", "#8a4fbf", "#b3261e", "#0
 MARKED = ("trip", "command", "coupling", "full", "lost")
 MOST_POINTS = 4000
 CHOSEN = ("position_tool_in_world", "wrench_measured_in_world", "error", "port_energy")
-"""Drawn unless signals are asked for: the tools, what they touch, how far apart they are, and the energy."""
+"""Drawn unless signals are asked for: the tools, what they touch, how far apart they are, and the
+energy."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,19 @@ class Curves:
 
 
 def draw(
-    recording: Recording, out: Path, signals: list[str], since: float = 0.0, until: float | None = None
+    recording: Recording,
+    out: Path,
+    signals: list[str],
+    since: float = 0.0,
+    until: float | None = None,
 ) -> list[str]:
     """Write a picture with one panel per signal and unit.
 
     Args:
         recording: what to draw.
         out: PNG, SVG or PDF.
-        signals: such as ``leader/q``; position, force, error and energy of all streams if none are given.
+        signals: such as ``leader/q``; position, force, error and energy of all streams if none are
+            given.
         since: first time shown, [s].
         until: last time shown, [s].
 
@@ -71,14 +77,18 @@ def draw(
     wanted = signals or [name for name in recording.units if name.partition("/")[2] in CHOSEN]
     end = max((s.times[-1] for s in recording.streams.values() if s.times_ns.size), default=0.0)
     until = end if until is None else until
-    wanted = [s for s in wanted if ((recording.times(s) >= since) & (recording.times(s) <= until)).any()]
+    wanted = [
+        s for s in wanted if ((recording.times(s) >= since) & (recording.times(s) <= until)).any()
+    ]
     if not wanted or not since < until:
         raise BadValue(f"{recording.path} has nothing to draw from {since:g} s to {until:g} s")
     curves = {signal: curves_of(recording, signal, (since, until)) for signal in wanted}
     silent = [signal for signal, found in curves.items() if not found]
     shown = [one for found in curves.values() for one in found]
     if not shown:
-        raise BadValue(f"{recording.path} has no reading of {', '.join(silent)} from {since:g} s to {until:g} s")
+        raise BadValue(
+            f"{recording.path} has no reading of {', '.join(silent)} from {since:g} s to {until:g} s"
+        )
     said = recording.metadata
     title = " · ".join(str(said[k]) for k in ("rig", "law", "scenario") if k in said)
     title = "\n".join([title, *(f"not measured: {signal}" for signal in silent)])
@@ -87,7 +97,9 @@ def draw(
     return silent
 
 
-def _figure(title: str, shown: list[Curves], marks: list[RecordedEvent], window: tuple[float, float]) -> Figure:
+def _figure(
+    title: str, shown: list[Curves], marks: list[RecordedEvent], window: tuple[float, float]
+) -> Figure:
     from matplotlib.figure import Figure as Canvas
 
     figure = Canvas(figsize=(11.0, 1.2 + 1.9 * len(shown)), layout="constrained")
@@ -110,8 +122,8 @@ def _save(figure: Figure, out: Path) -> None:
 def curves_of(recording: Recording, signal: str, window: tuple[float, float]) -> list[Curves]:
     """The panels of a signal, one per unit of its numbers; none where nothing was measured.
 
-    Forces are what people look for: a wrench is drawn as its sizes; a table of the recording has the rest. A position
-    counts from where it was first.
+    Forces are what people look for: a wrench is drawn as its sizes; a table of the recording has
+    the rest. A position counts from where it was first.
     """
     stream_name, _, channel = signal.partition("/")
     stream = recording.streams[stream_name]
@@ -142,13 +154,21 @@ def _panel(panel: Axes, curves: Curves) -> None:
         panel.plot(curves.times, curves.values[:, index], color=colour, linewidth=1.1, label=name)
     panel.set_ylabel(curves.unit, fontsize=10 if len(curves.unit) < 16 else 6)
     panel.set_title(curves.title, loc="left", fontsize=9)
-    panel.legend(fontsize=7, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=min(len(names), 8), frameon=False)
+    panel.legend(
+        fontsize=7,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 0.98),
+        ncols=min(len(names), 8),
+        frameon=False,
+    )
     panel.grid(True, color="#e3e6ea", linewidth=0.6)
     panel.spines[["top", "right"]].set_visible(False)
 
 
 def _sizes(wrench: Array) -> Array:
-    return np.stack([np.linalg.norm(wrench[:, :3], axis=1), np.linalg.norm(wrench[:, 3:], axis=1)], axis=1)
+    return np.stack(
+        [np.linalg.norm(wrench[:, :3], axis=1), np.linalg.norm(wrench[:, 3:], axis=1)], axis=1
+    )
 
 
 def _mark(panels: np.ndarray, events: list[RecordedEvent], window: tuple[float, float]) -> None:
@@ -167,5 +187,11 @@ def _mark(panels: np.ndarray, events: list[RecordedEvent], window: tuple[float, 
             panel.axvline(at, color=colour, linestyle=":", linewidth=1.0)
         words = ", ".join(event.text for event in group)
         words = words if len(words) < 44 else f"{words[:43]}…"
-        style: dict[str, Any] = {"rotation": 90, "ha": "left", "va": "top", "fontsize": 6.5, "color": colour}
+        style: dict[str, Any] = {
+            "rotation": 90,
+            "ha": "left",
+            "va": "top",
+            "fontsize": 6.5,
+            "color": colour,
+        }
         panels[0].annotate(words, (at, 0.97), xycoords=("data", "axes fraction"), **style)

@@ -44,7 +44,8 @@ EVENTS_TOPIC, LOG_TOPIC = "/events", "/rosout"
 METADATA_NAME = "farhand"
 END_NAME = "farhand/end"
 ENDED, IN_ORDER = "ended", "in order"
-"""The last metadata say how the run ended: so, or why it broke off. Files that say nothing ended in order if they have
+"""The last metadata say how the run ended: so, or why it broke off. Files that say nothing ended in
+order if they have
 an index."""
 
 RingEvent = tuple[int, str, dict[str, Any] | None]
@@ -69,12 +70,15 @@ class About:
 class Recorder:
     """Writes an MCAP file: ROS 2 messages in CDR, each topic at its own rate, times in nanoseconds.
 
-    A message's log time is the tick's; its publish time and stamp are the device's for what a device measured. The file
-    appears under its name with the first records, and is whole after every :meth:`flush`.
+    A message's log time is the tick's; its publish time and stamp are the device's for what a
+    device measured. The file appears under its name with the first records, and is whole after
+    every :meth:`flush`.
 
     Args:
-        path: the file, which may exist already and is then replaced when the first records are written.
-        header: :attr:`farhand.loop.telemetry.Reader.header`; its description becomes the file's metadata.
+        path: the file, which may exist already and is then replaced when the first records are
+            written.
+        header: :attr:`farhand.loop.telemetry.Reader.header`; its description becomes the file's
+            metadata.
         about: what else to say.
 
     Attributes:
@@ -85,7 +89,10 @@ class Recorder:
     def __init__(self, path: Path, header: dict[str, Any], about: About | None = None) -> None:
         self._path, self._part = Path(os.path.realpath(path)), part_of(path)
         self._streams = {name: columns(stream) for name, stream in header["streams"].items()}
-        self._widths = {name: max((c.stop for c in parts.values()), default=0) for name, parts in self._streams.items()}
+        self._widths = {
+            name: max((c.stop for c in parts.values()), default=0)
+            for name, parts in self._streams.items()
+        }
         self._seen = dict.fromkeys(self._streams, 0)
         self._watch = Watch(header["streams"])
         self.lost = dict.fromkeys(self._streams, 0)
@@ -95,7 +102,8 @@ class Recorder:
         self._size, self._named = 0, False
         check_destination(path)
         with self._one_line_errors():
-            self._part.unlink(missing_ok=True)  # of a run that died before its first record, as was checked
+            # of a run that died before its first record, as was checked
+            self._part.unlink(missing_ok=True)
             self._file = GrowingFile(self._part)
             self._describe(header, about or About())
             self._declare(header)
@@ -106,7 +114,8 @@ class Recorder:
         Args:
             stream: its name.
             times_ns: shape (n,), [ns], not negative.
-            rows: shape (n, all channels side by side), as :meth:`farhand.loop.telemetry.Reader.drain` gives them.
+            rows: shape (n, all channels side by side), as
+                :meth:`farhand.loop.telemetry.Reader.drain` gives them.
         """
         if stream not in self._streams:
             raise UnknownName("stream", stream, self._streams)
@@ -119,17 +128,25 @@ class Recorder:
         if times.min() < 0:
             raise BadValue(f"a record has the time {times.min()} ns; MCAP has no times before 0")
         age = self._streams[stream].get(AGE)
-        device = times if age is None else np.maximum(times - values[:, age.start].astype(np.int64), 0)
+        device = (
+            times if age is None else np.maximum(times - values[:, age.start].astype(np.int64), 0)
+        )
         for topic, channel in self._topics[stream]:
             data = topic.block(channel, self._seen[stream], times, device, values)
-            kept = times if topic.every == 1 else times[-self._seen[stream] % topic.every :: topic.every]
+            kept = (
+                times
+                if topic.every == 1
+                else times[-self._seen[stream] % topic.every :: topic.every]
+            )
             self._keep(channel, data, kept)
         self._seen[stream] += times.size
         self.time_ns = max(self.time_ns, int(times.max()))
         for t_ns, kind, text in self._watch.changes(stream, times, values):
             self.event(t_ns, text, kind)
 
-    def event(self, t_ns: int, text: str, kind: str = "note", data: dict[str, Any] | None = None) -> None:
+    def event(
+        self, t_ns: int, text: str, kind: str = "note", data: dict[str, Any] | None = None
+    ) -> None:
         """Take a line of text at ``t_ns`` [ns], and what belongs to it."""
         if t_ns < 0:
             raise BadValue(f"an event has the time {t_ns} ns; MCAP has no times before 0")
@@ -137,7 +154,9 @@ class Recorder:
         kind = (data or {}).get("kind") or kind
         now = np.array([t_ns], dtype=np.int64)
         content = event_content(t_ns, kind, text, extra)
-        self._keep(self._event_channel, record(self._event_channel, self._events, t_ns, content), now)
+        self._keep(
+            self._event_channel, record(self._event_channel, self._events, t_ns, content), now
+        )
         said = log_content(t_ns, _LEVELS.get(kind, 20), f"farhand.{kind}", text)
         self._keep(self._log_channel, record(self._log_channel, self._events, t_ns, said), now)
         self._events += 1
@@ -186,17 +205,32 @@ class Recorder:
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close("" if kind is None else f"{kind.__name__} in the run")
 
     def _describe(self, header: dict[str, Any], about: About) -> None:
-        description = {key: json.dumps(value, ensure_ascii=False) for key, value in header["description"].items()}
-        shape = {name: {k: stream[k] for k in ("rate", "channels")} for name, stream in header["streams"].items()}
-        self._file.metadata(METADATA_NAME, {**description, "format": str(FORMAT), "streams": json.dumps(shape)})
+        description = {
+            key: json.dumps(value, ensure_ascii=False)
+            for key, value in header["description"].items()
+        }
+        shape = {
+            name: {k: stream[k] for k in ("rate", "channels")}
+            for name, stream in header["streams"].items()
+        }
+        self._file.metadata(
+            METADATA_NAME, {**description, "format": str(FORMAT), "streams": json.dumps(shape)}
+        )
         for name, text in about.texts.items():
             self._file.metadata(f"{METADATA_NAME}/{name}", {name: text})
         for name, content in about.files.items():
-            self._file.attachment(name, "application/xml" if name.endswith(".xml") else "text/plain", content)
+            self._file.attachment(
+                name, "application/xml" if name.endswith(".xml") else "text/plain", content
+            )
 
     def _declare(self, header: dict[str, Any]) -> None:
         self._topics: dict[str, list[tuple[Any, int]]] = {}
@@ -206,11 +240,18 @@ class Recorder:
             for topic in topics_of(name, stream, self._streams[name]):
                 if topic.name not in shared:
                     metadata = topic.metadata
-                    shared[topic.name] = self._file.channel(topic.name, schema_name(topic), topic.definition, metadata)
+                    shared[topic.name] = self._file.channel(
+                        topic.name, schema_name(topic), topic.definition, metadata
+                    )
                 self._topics[name].append((topic, shared[topic.name]))
         self._event_channel, self._log_channel = (
-            self._file.channel(topic, full_name(kind), definition(kind), {"offered_qos_profiles": ""})
-            for topic, kind in ((EVENTS_TOPIC, "farhand_msgs/Event"), (LOG_TOPIC, "rcl_interfaces/Log"))
+            self._file.channel(
+                topic, full_name(kind), definition(kind), {"offered_qos_profiles": ""}
+            )
+            for topic, kind in (
+                (EVENTS_TOPIC, "farhand_msgs/Event"),
+                (LOG_TOPIC, "rcl_interfaces/Log"),
+            )
         )
 
     def _name(self) -> None:
@@ -227,7 +268,11 @@ class Recorder:
 
     def _index(self) -> list[Index]:
         return [
-            (channel, np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
+            (
+                channel,
+                np.concatenate([part[0] for part in parts]),
+                np.concatenate([part[1] for part in parts]),
+            )
             for channel, parts in self._indexes.items()
         ]
 
@@ -286,8 +331,9 @@ def record_process(
 
     The file says that the run ended in order only if ``stop`` was set, and not to :data:`BROKEN`.
 
-    The target of a :class:`multiprocessing.Process`, which ends with exit code 2 and one line if the file cannot be
-    written; :func:`check_destination` in the parent says so earlier. The keyboard interrupt is left to the parent.
+    The target of a :class:`multiprocessing.Process`, which ends with exit code 2 and one line if
+    the file cannot be written; :func:`check_destination` in the parent says so earlier. The
+    keyboard interrupt is left to the parent.
 
     Args:
         ring_path: the telemetry ring.
@@ -296,8 +342,10 @@ def record_process(
         about: what the file should say.
         taken: where to count the records taken, by stream.
         word: where to say why the recording stopped before its end.
-        hurry: whether the run waits for this process, as in virtual time; otherwise the run comes first.
-        earlier: events from before the recording began; those the ring has forgotten are written first.
+        hurry: whether the run waits for this process, as in virtual time; otherwise the run comes
+            first.
+        earlier: events from before the recording began; those the ring has forgotten are written
+            first.
     """
     parent = multiprocessing.parent_process()
     terminated: list[bool] = []
@@ -309,7 +357,9 @@ def record_process(
     recorder: Recorder | None = None
 
     def ending() -> str | None:
-        if stop.wait(HURRIED_PERIOD if hurry else PUMP_PERIOD) or (terminated and stop.wait(LAST_WORD)):
+        if stop.wait(HURRIED_PERIOD if hurry else PUMP_PERIOD) or (
+            terminated and stop.wait(LAST_WORD)
+        ):
             return "an error in the run" if stop.word == BROKEN else IN_ORDER
         if parent is not None and not parent.is_alive():
             return "the run's process has ended without a word"
@@ -320,7 +370,8 @@ def record_process(
         recorder = Recorder(mcap_path, reader.header, about)
         _catch_up(reader, recorder, earlier)
         why = _record_until(ending, reader, recorder, taken)
-        if why and word is not None:  # in virtual time the run would wait for ever for one that is gone
+        # in virtual time the run would wait for ever for one that is gone
+        if why and word is not None:
             with suppress(OSError):
                 word.send(why)
     except FarhandError as error:
@@ -334,18 +385,30 @@ def _catch_up(reader: Reader, recorder: Recorder, earlier: Sequence[RingEvent]) 
         return
     held = reader.events_with_data()
     known = {_key(event) for event in earlier}
-    for t_ns, text, data in sorted([*earlier, *(e for e in held if _key(e) not in known)], key=lambda event: event[0]):
+    for t_ns, text, data in sorted(
+        [*earlier, *(e for e in held if _key(e) not in known)], key=lambda event: event[0]
+    ):
         recorder.event(t_ns, text, "note", data)
 
 
 def _key(event: RingEvent) -> tuple[object, ...]:
     """What makes a command of a run the same in its log and in the ring."""
     data = event[2] or {}
-    return (event[0], data.get("kind"), data.get("tick"), data.get("name"), data.get("path"), data.get("outcome"))
+    return (
+        event[0],
+        data.get("kind"),
+        data.get("tick"),
+        data.get("name"),
+        data.get("path"),
+        data.get("outcome"),
+    )
 
 
 def _record_until(
-    ending: Callable[[], str | None], reader: Reader, recorder: Recorder, taken: MutableSequence[int] | None
+    ending: Callable[[], str | None],
+    reader: Reader,
+    recorder: Recorder,
+    taken: MutableSequence[int] | None,
 ) -> str:
     """Move what is new to the file again and again, let the disk catch up now and then, and finish.
 

@@ -28,8 +28,8 @@ class Recovered:
         messages: how many are in it.
         damaged: chunks that had to be left out.
         unread: bytes that belong to no whole record.
-        altered: whether something beside the chunks is not as it was written, such as a parameter, and it cannot be
-            told what.
+        altered: whether something beside the chunks is not as it was written, such as a parameter,
+            and it cannot be told what.
         ended: how the run ended, in words, as the new file says it.
     """
 
@@ -49,10 +49,12 @@ class Recovered:
 def recover(source: Path, destination: Path) -> Recovered:
     """Write everything that can be read of a recording to a new file, with a new index.
 
-    The new file says how the run ended. That is in order only if the old one said so and nothing of it is missing.
+    The new file says how the run ended. That is in order only if the old one said so and nothing of
+    it is missing.
 
     Raises:
-        FileError: nothing can be read, it is not a recording of Farhand's, or the new file cannot be written.
+        FileError: nothing can be read, it is not a recording of Farhand's, or the new file cannot
+            be written.
     """
     found = scan(source, salvage=True)
     sizes = _repair(source, found)
@@ -78,7 +80,9 @@ def recover(source: Path, destination: Path) -> Recovered:
     except OSError as error:
         raise FileError(f"cannot write {destination}: {error.strerror}") from None
     except UNREADABLE:
-        raise FileError(f"{source} is damaged where it describes itself: nothing can be saved") from None
+        raise FileError(
+            f"{source} is damaged where it describes itself: nothing can be saved"
+        ) from None
     finally:
         with suppress(OSError):
             part.unlink()
@@ -99,12 +103,21 @@ def _repair(source: Path, found: Found) -> dict[int, int | None]:
             raise
         found.matches = False
         try:
-            layouts = [json.loads(channel.metadata.get("farhand", "{}")) for channel in found.channels.values()]
-            rates = {row["stream"]: {"rate": row["rate"]} for row in layouts if row and not row["derived"]}
+            layouts = [
+                json.loads(channel.metadata.get("farhand", "{}"))
+                for channel in found.channels.values()
+            ]
+            rates = {
+                row["stream"]: {"rate": row["rate"]}
+                for row in layouts
+                if row and not row["derived"]
+            }
             texts["streams"] = json.dumps(rates)
             topics = described(source, found)[1]
         except (FileError, *UNREADABLE):
-            raise FileError(f"{source} is damaged where it describes itself: nothing can be saved") from None
+            raise FileError(
+                f"{source} is damaged where it describes itself: nothing can be saved"
+            ) from None
     if sorted(found.channels) != list(range(1, len(found.channels) + 1)):
         raise FileError(f"{source} is damaged where it lists its channels: nothing can be saved")
     return {key: topics[key].kind.itemsize if key in topics else None for key in found.channels}
@@ -114,7 +127,8 @@ def _account(destination: Path, found: Found, counts: list[int | None]) -> Recov
     """What was saved and what is missing."""
     kept = [count for count in counts if count is not None]
     damaged = len(counts) - len(kept)
-    altered = not found.matches and not (damaged or found.unread or found.mended)  # which would explain it
+    # which would explain it
+    altered = not found.matches and not (damaged or found.unread or found.mended)
     missing = [f"{damaged} damaged chunks"] if damaged else []
     missing += [f"{found.unread} bytes of no whole record"] if found.unread else []
     finished = found.indexed or END_NAME in found.metadata

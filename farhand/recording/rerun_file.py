@@ -30,7 +30,8 @@ def export_rerun(recording: Recording, folder: Path) -> Path:
     name = f"{recording.path.stem}.rrd"
     with new_folder(folder) as part:
         stream = rerun.RecordingStream("farhand", recording_id=recording.path.stem)
-        held = stream.memory_recording()  # Rerun's own writer ends a full disk with noise and no reason
+        # Rerun's own writer ends a full disk with noise and no reason
+        held = stream.memory_recording()
         for key, data in recording.streams.items():
             _signals(rerun, stream, key, data)
             _frames(rerun, stream, key, data)

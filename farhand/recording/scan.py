@@ -1,9 +1,9 @@
 """Scan: the records of an MCAP file from front to back, with a clear word for whatever is wrong with it.
 
-Nothing in the format protects the head of a file but the checksum of all data, and early files lack that. So every
-record is taken only if it would be written again as it stands. Channels and schemas come from the summary where that
-matches its own checksum. Behind a damaged record reading goes on at the next one that the index knows, or that can be
-found by what a record looks like.
+Nothing in the format protects the head of a file but the checksum of all data, and early files lack
+that. So every record is taken only if it would be written again as it stands. Channels and schemas
+come from the summary where that matches its own checksum. Behind a damaged record reading goes on
+at the next one that the index knows, or that can be found by what a record looks like.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from farhand.recording.growing import FOOT, MAGIC, PRIVATE, record_bytes
 _CHUNK = struct.Struct("<QQQI")
 _END_SIZE = 13  # [bytes] of the record that ends the data
 _ZSTD = b"\x04\x00\x00\x00zstd"
-_ZSTD_AT = HEAD.size + _CHUNK.size  # [bytes] from the start of a chunk to the name of its compression
+# [bytes] from the start of a chunk to the name of its compression
+_ZSTD_AT = HEAD.size + _CHUNK.size
 _FARTHEST = 1 << 20  # [bytes] over which a record is looked for by its looks
 
 _PARSED: dict[int, type[Any]] = {
@@ -153,13 +154,17 @@ def scan(path: Path, salvage: bool = False) -> Found:
 
 def _refuse(path: Path, error: Exception) -> None:
     reason = " ".join(str(error).split())[:120] or "a record ends too early"
-    raise FileError(f"{path} is cut off or damaged ({reason}); farhand recover {path} saves what is there") from None
+    raise FileError(
+        f"{path} is cut off or damaged ({reason}); farhand recover {path} saves what is there"
+    ) from None
 
 
 def _open(path: Path) -> memoryview:
     try:
         if not stat.S_ISREG(mode := os.stat(path).st_mode) and not stat.S_ISDIR(mode):
-            raise FileError(f"cannot read {path}: it is a pipe or a device, and recordings are files")
+            raise FileError(
+                f"cannot read {path}: it is a pipe or a device, and recordings are files"
+            )
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 raise FileError(f"{path} is empty")
@@ -178,7 +183,9 @@ def _summary(content: memoryview) -> _Summary | None:
         raise ValueError("its last record is not the one that ends a file")
     if start == 0:
         return None
-    if not len(MAGIC) + _END_SIZE <= start <= foot or (crc and zlib.crc32(content[start : foot + 25]) != crc):
+    if not len(MAGIC) + _END_SIZE <= start <= foot or (
+        crc and zlib.crc32(content[start : foot + 25]) != crc
+    ):
         raise ValueError("its index does not match its checksum")
     found, place = _Summary(start - _END_SIZE), start
     while place < foot:
@@ -204,7 +211,9 @@ def _walk(content: memoryview, found: Found, summary: _Summary | None, salvage: 
             opcode, end = _head(content, place)
             if opcode == Opcode.DATA_END and end == place + _END_SIZE:
                 if found.whole and place != rest:
-                    raise ValueError(f"the data end at byte {place}, which is not where its last part begins")
+                    raise ValueError(
+                        f"the data end at byte {place}, which is not where its last part begins"
+                    )
                 (crc,) = struct.unpack_from("<I", content, place + HEAD.size)
                 found.matches = not crc or zlib.crc32(content[:place]) == crc
                 return
@@ -232,7 +241,10 @@ def _head(content: memoryview, place: int) -> tuple[int, int]:
 
 def _take(opcode: int, content: memoryview, place: int, end: int, found: Found) -> None:
     """Add the record at a place of the data."""
-    stray = opcode == Opcode.MESSAGE and struct.unpack_from("<H", content, place + 9)[0] not in found.channels
+    stray = (
+        opcode == Opcode.MESSAGE
+        and struct.unpack_from("<H", content, place + 9)[0] not in found.channels
+    )
     if opcode not in _DATA or stray:
         raise ValueError(f"the record at byte {place} is of an unknown kind ({opcode})")
     if opcode == Opcode.CHUNK:

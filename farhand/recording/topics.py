@@ -1,10 +1,10 @@
 """Topics: which ROS 2 messages the channels of a telemetry stream become, by their names.
 
-``q`` with ``v`` is a JointState; ``position_X_in_F`` with ``rotation_X_in_F`` (column by column) a PoseStamped and a
-transform;
-``twist_X_in_F`` a TwistStamped; ``wrench_X_in_F`` a WrenchStamped; ``torque_commanded``, ``velocity_commanded`` and
-``position_commanded`` a JointState of their own. All other channels of a stream are the fields of one message of
-Farhand's, made for it, with the units in its definition.
+``q`` with ``v`` is a JointState; ``position_X_in_F`` with ``rotation_X_in_F`` (column by column) a
+PoseStamped and a transform;
+``twist_X_in_F`` a TwistStamped; ``wrench_X_in_F`` a WrenchStamped; ``torque_commanded``,
+``velocity_commanded`` and ``position_commanded`` a JointState of their own. All other channels of a
+stream are the fields of one message of Farhand's, made for it, with the units in its definition.
 """
 
 from __future__ import annotations
@@ -28,9 +28,14 @@ TRANSFORM_RATE = 50.0
 """Of ``/tf``, which viewers draw frames from, [Hz]; the poses themselves have the full rate."""
 
 AGE = "sample_age"
-"""Channel with the age of the device's sample, [ns]: the tick's time less this is the device's own."""
+"""Channel with the age of the device's sample, [ns]: the tick's time less this is the device's
+own."""
 
-_COMMANDED = {"position_commanded": "position", "velocity_commanded": "velocity", "torque_commanded": "effort"}
+_COMMANDED = {
+    "position_commanded": "position",
+    "velocity_commanded": "velocity",
+    "torque_commanded": "effort",
+}
 _SPATIAL = re.compile(r"(twist|wrench)_(\w+)_in_(\w+)")
 _POSITION = re.compile(r"position_(\w+)_in_(\w+)")
 
@@ -83,7 +88,12 @@ class Topic:
         return {"farhand": json.dumps(layout, ensure_ascii=False), "offered_qos_profiles": ""}
 
     def block(
-        self, channel: int, seen: int, times_ns: NDArray[np.int64], device_ns: NDArray[np.int64], rows: Array
+        self,
+        channel: int,
+        seen: int,
+        times_ns: NDArray[np.int64],
+        device_ns: NDArray[np.int64],
+        rows: Array,
     ) -> bytes:
         """The message records of new rows; ``seen`` rows of the stream came before."""
         if self.every > 1:
@@ -112,7 +122,9 @@ def topics_of(stream: str, described: dict[str, Any], columns: dict[str, slice])
 class _Maker:
     """Makes the topics of one stream."""
 
-    def __init__(self, stream: str, rate: float, channels: dict[str, Channel], columns: dict[str, slice]) -> None:
+    def __init__(
+        self, stream: str, rate: float, channels: dict[str, Channel], columns: dict[str, slice]
+    ) -> None:
         self.stream, self.rate, self.channels, self.columns = stream, rate, channels, columns
         self.topics: list[Topic] = []
 
@@ -123,12 +135,18 @@ class _Maker:
             return set()
         names = q["labels"] or [f"joint_{index + 1}" for index in range(q["size"])]
         self._joint_topic("joint_states", names, {"position": q, "velocity": v}, True)
-        commanded = {n: c for n, c in self.channels.items() if n in _COMMANDED and c["size"] == len(names)}
+        commanded = {
+            n: c for n, c in self.channels.items() if n in _COMMANDED and c["size"] == len(names)
+        }
         if commanded:
-            self._joint_topic("joint_commands", names, {_COMMANDED[n]: c for n, c in commanded.items()}, False)
+            self._joint_topic(
+                "joint_commands", names, {_COMMANDED[n]: c for n, c in commanded.items()}, False
+            )
         return {"q", "v", *commanded}
 
-    def _joint_topic(self, name: str, names: list[str], parts: dict[str, Channel], measured: bool) -> None:
+    def _joint_topic(
+        self, name: str, names: list[str], parts: dict[str, Channel], measured: bool
+    ) -> None:
         template = Template().header("").strings(names)
         for place in ("position", "velocity", "effort"):
             template.sequence(place, len(names) if place in parts else 0)
@@ -152,11 +170,18 @@ class _Maker:
             steady = Steady()
 
             def fill(rows: Array) -> dict[str, Array]:
-                return {"position": rows[:, where], "orientation": steady(quaternions(rotations(rows[:, turned])))}
+                return {
+                    "position": rows[:, where],
+                    "orientation": steady(quaternions(rotations(rows[:, turned]))),
+                }
 
             return fill
 
-        orientation = {"name": f"quaternion_{what}_in_{frame}", "unit": "-", "labels": ["x", "y", "z", "w"]}
+        orientation = {
+            "name": f"quaternion_{what}_in_{frame}",
+            "unit": "-",
+            "labels": ["x", "y", "z", "w"],
+        }
         template = Template().header(frame).numbers("position", 3).numbers("orientation", 4)
         sources = {"position": position, "orientation": orientation}
         self._add(f"pose_{what}_in_{frame}", "geometry_msgs/PoseStamped", template, sources, pose())
@@ -167,11 +192,17 @@ class _Maker:
 
         def fill(rows: Array) -> dict[str, Array]:
             found = pose(rows)
-            return {"translation": found["position"], "rotation": found["orientation"], "point": found["position"]}
+            return {
+                "translation": found["position"],
+                "rotation": found["orientation"],
+                "point": found["position"],
+            }
 
         template = Template().integer(2).header(frame).string(f"{self.stream}/{what}")
         template.numbers("translation", 3).numbers("rotation", 4)
-        template.header(frame).string(_point(self.stream, what)).numbers("point", 3).numbers("upright", 4)
+        template.header(frame).string(_point(self.stream, what)).numbers("point", 3).numbers(
+            "upright", 4
+        )
         upright = np.array([0.0, 0.0, 0.0, 1.0])
         every = max(1, round(self.rate / TRANSFORM_RATE))
         self.topics.append(
@@ -195,11 +226,19 @@ class _Maker:
         for name, channel in self.channels.items():
             match = _SPATIAL.fullmatch(name)
             if match and channel["size"] == 6:
-                points = [m[1] for m in map(_POSITION.fullmatch, self.channels) if m and m[2] == match[3]]
+                points = [
+                    m[1] for m in map(_POSITION.fullmatch, self.channels) if m and m[2] == match[3]
+                ]
                 frame = _point(self.stream, points[0]) if points else match[3]
-                kind = "geometry_msgs/TwistStamped" if match[1] == "twist" else "geometry_msgs/WrenchStamped"
+                kind = (
+                    "geometry_msgs/TwistStamped"
+                    if match[1] == "twist"
+                    else "geometry_msgs/WrenchStamped"
+                )
                 template = Template().header(frame).numbers("value", 6)
-                self._add(name, kind, template, {"value": channel}, measured="commanded" not in name)
+                self._add(
+                    name, kind, template, {"value": channel}, measured="commanded" not in name
+                )
                 taken.add(name)
         return taken
 
@@ -214,7 +253,9 @@ class _Maker:
             template.numbers(channel["name"], channel["size"])
             size = "" if channel["size"] == 1 else f"[{channel['size']}]"
             labels = f" ({', '.join(channel['labels'])})" if channel["labels"] else ""
-            field_name = _identifier(channel["name"], [line.split("  #")[0].split()[-1] for line in lines[2:]])
+            field_name = _identifier(
+                channel["name"], [line.split("  #")[0].split()[-1] for line in lines[2:]]
+            )
             lines.append(f"float64{size} {field_name}  # [{channel['unit']}]{labels}")
         words = re.split(r"[^A-Za-z0-9]+", self.stream)
         kind = f"farhand_msgs/{''.join(word[:1].upper() + word[1:] for word in words)}State"
@@ -232,12 +273,26 @@ class _Maker:
         measured: bool = True,
         text: str | None = None,
     ) -> None:
-        parts = {} if fill else {place: self.columns[channel["name"]] for place, channel in sources.items()}
+        parts = (
+            {}
+            if fill
+            else {place: self.columns[channel["name"]] for place, channel in sources.items()}
+        )
         fill = fill or (lambda rows: {place: rows[:, part] for place, part in parts.items()})
         kept = {p: {k: c[k] for k in ("name", "unit", "labels")} for p, c in sources.items()}
         text = text or definition(kind)
         self.topics.append(
-            Topic(f"/{self.stream}/{name}", kind, text, template, kept, fill, self.stream, self.rate, measured)
+            Topic(
+                f"/{self.stream}/{name}",
+                kind,
+                text,
+                template,
+                kept,
+                fill,
+                self.stream,
+                self.rate,
+                measured,
+            )
         )
 
 
@@ -276,8 +331,9 @@ def quaternions(rotations: Array) -> Array:
 class Steady:
     """Keeps the sign of a stream's quaternions from jumping: q and −q are one rotation, but not one number.
 
-    The first has w ≥ 0; each one after that has the sign with which it is nearer to the one before. The bits of the
-    outcome do not depend on how the stream is cut into blocks. What is not a number is passed over.
+    The first has w ≥ 0; each one after that has the sign with which it is nearer to the one before.
+    The bits of the outcome do not depend on how the stream is cut into blocks. What is not a number
+    is passed over.
     """
 
     def __init__(self) -> None:

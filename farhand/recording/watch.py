@@ -41,7 +41,9 @@ class Watch:
         """Changes in new rows of a stream as (time [ns], kind, words)."""
         for name, column, words in self._watched[stream]:
             values = rows[:, column] if words else (rows[:, column] > 0.0).astype(float)
-            before = np.concatenate([[self._last.get((stream, name), values[0] if words else 0.0)], values[:-1]])
+            before = np.concatenate(
+                [[self._last.get((stream, name), values[0] if words else 0.0)], values[:-1]]
+            )
             self._last[stream, name] = values[-1]
             for place in np.flatnonzero(values != before):
                 new, old = values[place], before[place]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.errors import FileError
-from farhand.report.page import Page
+from farhand.report.page import ReportPage
 
 if TYPE_CHECKING:
     from farhand.friction.fit.fit import Estimate, Fit
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from farhand.friction.fit.data import Recording
+    from farhand.friction.fit.data import JointLog
     from farhand.friction.fit.fit import Fit
 
 DATA, MODEL, SOFT = "#9aa4b1", "#c0392b", "#eef1f4"
@@ -28,11 +28,11 @@ MOST_POINTS = 4000
 """Points per line; more cannot be told apart on the page."""
 
 
-def fit_page(found: Fit, name: str) -> Page:
+def fit_page(found: Fit, name: str) -> ReportPage:
     """The page of ``friction fit --report``."""
     pass
 
-    page = Page("Joint friction", f"{found.model} fitted to {name}.")
+    page = ReportPage("Joint friction", f"{found.model} fitted to {name}.")
     page.table(("what", "value ± half of the 95 % interval"), fit_rows(found))
     if found.warnings:
         page.section("What the data do not tell, and what is odd")
@@ -40,8 +40,14 @@ def fit_page(found: Fit, name: str) -> Page:
             page.paragraph(line)
     else:
         page.paragraph("Every parameter is identified, and nothing in the data is odd.")
-    page.figure(_friction_figure(found), "Friction over velocity: torque without inertia and offset, and the model")
-    page.figure(_time_figure(found), "Torque over time, measured and modelled; the shaded stretch was kept aside")
+    page.figure(
+        _friction_figure(found),
+        "Friction over velocity: torque without inertia and offset, and the model",
+    )
+    page.figure(
+        _time_figure(found),
+        "Torque over time, measured and modelled; the shaded stretch was kept aside",
+    )
     return page
 
 
@@ -56,7 +62,7 @@ def curve_figure(content: dict[str, Any]) -> Figure:
     return figure
 
 
-def log_figure(found: Recording) -> Figure:
+def log_figure(found: JointLog) -> Figure:
     """A log: position, velocity and torque over time, and torque over velocity."""
     from matplotlib.figure import Figure as Plot
 
@@ -64,10 +70,18 @@ def log_figure(found: Recording) -> Figure:
     thin = slice(None, None, max(1, len(found) // MOST_POINTS))
     axes = figure.subplots(4, 1)
     for ax, values, label in zip(
-        axes, (found.position, found.velocity, found.torque), ("[rad]", "[rad/s]", "[N·m]"), strict=False
+        axes,
+        (found.position, found.velocity, found.torque),
+        ("[rad]", "[rad/s]", "[N·m]"),
+        strict=False,
     ):
         ax.plot(found.time[thin], values[thin], color=MODEL, linewidth=0.7)
-        _dress(ax, "time [s]", label, {"[rad]": "position", "[rad/s]": "velocity", "[N·m]": "torque"}[label])
+        _dress(
+            ax,
+            "time [s]",
+            label,
+            {"[rad]": "position", "[rad/s]": "velocity", "[N·m]": "torque"}[label],
+        )
     axes[3].plot(found.velocity[thin], found.torque[thin], ".", color=DATA, markersize=2)
     _dress(axes[3], "velocity [rad/s]", "[N·m]", "torque over velocity")
     return figure
@@ -144,21 +158,33 @@ def fit_rows(found: Fit) -> list[tuple[str, str]]:
     """The fit as a table: value, half of the 95 % interval, or that it is not identified."""
     given = found.inertia.low == found.inertia.high
     rows = [(name, _value(one)) for name, one in found.parameters.items()]
-    rows.append(("inertia", f"{found.inertia.value:.4g} kg·m² (given)" if given else _value(found.inertia)))
+    rows.append(
+        ("inertia", f"{found.inertia.value:.4g} kg·m² (given)" if given else _value(found.inertia))
+    )
     if found.offset.identified:
         rows.append(("offset", _value(found.offset)))
     share = 100.0 / found.rms_torque
     rows += [
-        ("error", f"{found.rms_error:.3g} N·m, {share * found.rms_error:.2g} % of the torque (root mean square)"),
+        (
+            "error",
+            f"{found.rms_error:.3g} N·m, {share * found.rms_error:.2g} % of the torque (root mean square)",
+        ),
         ("hold-out error", f"{found.holdout_error:.3g} N·m, {share * found.holdout_error:.2g} %"),
-        ("motion", f"below {found.motion.bandwidth:g} Hz, from the {found.motion.source} column; {_ticks(found)}"),
+        (
+            "motion",
+            f"below {found.motion.bandwidth:g} Hz, from the {found.motion.source} column; {_ticks(found)}",
+        ),
     ]
     rows += [(f"{name}, hold-out", f"{error:.3g} N·m") for name, error in found.compared.items()]
     return rows
 
 
 def _ticks(found: Fit) -> str:
-    return f"encoder step {found.motion.tick:.3g} rad" if found.motion.tick else "no encoder steps to see"
+    return (
+        f"encoder step {found.motion.tick:.3g} rad"
+        if found.motion.tick
+        else "no encoder steps to see"
+    )
 
 
 def _value(one: Estimate) -> str:

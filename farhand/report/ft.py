@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.report.page import Page
+from farhand.report.page import ReportPage
 from farhand.sensing.profile import AXES, UNITS
 
 if TYPE_CHECKING:
     from farhand.sensing.compensation import Compensated
     from farhand.sensing.identification import Identification
     from farhand.sensing.readings import Readings
-    from farhand.sensing.tool import Tool
+    from farhand.sensing.tool import ToolCalibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from farhand.sensing.compensation import Compensated
     from farhand.sensing.identification import Identification
     from farhand.sensing.readings import Readings
-    from farhand.sensing.tool import Tool
+    from farhand.sensing.tool import ToolCalibration
 
 Array = np.ndarray
 
@@ -33,31 +33,45 @@ MOST_POINTS = 3000
 """Points per line; more cannot be told apart on the page."""
 
 
-def calibration_page(found: Identification, readings: Readings, name: str) -> Page:
+def calibration_page(found: Identification, readings: Readings, name: str) -> ReportPage:
     """The page of ``ft calibrate``."""
     pass
 
     tool = found.tool
     lead = f"{tool.tool_id or 'The tool'} on {tool.sensor_id or 'the sensor'}, from {len(readings)} readings of {name}."
-    page = Page("Force-sensor calibration", lead)
+    page = ReportPage("Force-sensor calibration", lead)
     page.table(("what", "value ± half of the 95 % interval"), calibration_rows(found))
     lines = [opposite_sign(tool)] if tool.sign < 0.0 else []
-    _advise(page, [*lines, *found.advice], "The poses are well spread and the intervals are narrow: nothing to add.")
-    page.figure(_pose_figure(found), "Mean reading of every pose before, and what the model leaves of it")
+    _advise(
+        page,
+        [*lines, *found.advice],
+        "The poses are well spread and the intervals are narrow: nothing to add.",
+    )
+    page.figure(
+        _pose_figure(found), "Mean reading of every pose before, and what the model leaves of it"
+    )
     page.figure(_sphere(found.poses.up, f"condition number {found.condition:.2f}"), COVERAGE)
     return page
 
 
-def compensation_page(readings: Readings, tool: Tool, clean: Compensated, result: dict[str, Any], name: str) -> Page:
+def compensation_page(
+    readings: Readings, tool: ToolCalibration, clean: Compensated, result: dict[str, Any], name: str
+) -> ReportPage:
     """The page of ``ft compensate --report`` and ``ft report``."""
     pass
 
-    page = Page("Force-sensor recording", f"{name} with the calibration of {tool.tool_id or 'an unnamed tool'}.")
+    page = ReportPage(
+        "Force-sensor recording",
+        f"{name} with the calibration of {tool.tool_id or 'an unnamed tool'}.",
+    )
     page.table(("what", "how much"), compensation_rows(result))
     _advise(page, remarks(readings, tool, clean), "")
-    page.figure(_time_figure(readings, clean), "Readings before and after compensation; contact is shaded")
     page.figure(
-        _drift_figure(readings, clean), "Drift that was followed; it learns only where nothing touches the tool"
+        _time_figure(readings, clean), "Readings before and after compensation; contact is shaded"
+    )
+    page.figure(
+        _drift_figure(readings, clean),
+        "Drift that was followed; it learns only where nothing touches the tool",
     )
     page.figure(_sphere(readings.up, f"{len(readings)} readings"), COVERAGE)
     return page
@@ -66,7 +80,7 @@ def compensation_page(readings: Readings, tool: Tool, clean: Compensated, result
 COVERAGE = "Which way was up, in sensor axes: both halves of the sphere, x to the right; an even cover is best"
 
 
-def _advise(page: Page, lines: list[str], otherwise: str) -> None:
+def _advise(page: ReportPage, lines: list[str], otherwise: str) -> None:
     if lines or otherwise:
         page.section("What to know" if lines else "Verdict")
     for line in lines or ([otherwise] if otherwise else []):
@@ -88,7 +102,9 @@ def _dress(ax: Axes, ylabel: str, title: str = "") -> None:
 
 def _legend(ax: Axes) -> None:
     """Above the axes, where no data is."""
-    lines = ax.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=3).get_lines()
+    lines = ax.legend(
+        frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=3
+    ).get_lines()
     for line in lines:
         line.set_linewidth(2.0)
 
@@ -98,11 +114,15 @@ def _pose_figure(found: Identification) -> Figure:
     axes = figure.subplots(2, 2, sharex=True)
     poses = np.arange(1, len(found.poses) + 1)
     for row, (part, unit) in enumerate(((slice(0, 3), "N"), (slice(3, 6), "N·m"))):
-        for column, (values, title) in enumerate(((found.poses.wrench, "mean reading"), (found.left, "left over"))):
+        for column, (values, title) in enumerate(
+            ((found.poses.wrench, "mean reading"), (found.left, "left over"))
+        ):
             ax = axes[row, column]
             for axis, colour, marker in zip(range(6)[part], COLOURS, MARKERS, strict=True):
                 size = 4.0 if len(poses) < 60 else 1.5
-                ax.plot(poses, values[:, axis], marker, color=colour, markersize=size, label=AXES[axis])
+                ax.plot(
+                    poses, values[:, axis], marker, color=colour, markersize=size, label=AXES[axis]
+                )
             ax.axhline(0.0, color=SOFT, linewidth=0.8)
             _dress(ax, f"{'force' if row == 0 else 'torque'} [{unit}]", title)
             if column == 0:
@@ -139,7 +159,13 @@ def _drift_figure(readings: Readings, clean: Compensated) -> Figure:
     thin = slice(None, None, max(1, len(readings) // MOST_POINTS))
     for ax, part, unit in zip(axes, (slice(0, 3), slice(3, 6)), ("N", "N·m"), strict=True):
         for axis, colour in zip(range(6)[part], COLOURS, strict=True):
-            ax.plot(readings.time[thin], clean.drift[thin, axis], color=colour, linewidth=1.2, label=AXES[axis])
+            ax.plot(
+                readings.time[thin],
+                clean.drift[thin, axis],
+                color=colour,
+                linewidth=1.2,
+                label=AXES[axis],
+            )
         _shade(ax, readings.time, clean.contact)
         _dress(ax, f"[{unit}]", "drift of the force" if unit == "N" else "drift of the torque")
         _legend(ax)
@@ -151,7 +177,9 @@ def _shade(ax: Axes, time: Array, contact: Array) -> None:
     """Grey bands where readings count as contact."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], contact.astype(int), [0]])))
     for start, stop in edges.reshape(-1, 2):
-        ax.axvspan(time[start], time[min(stop, len(time) - 1)], color="#eef1f4", zorder=0, linewidth=0.0)
+        ax.axvspan(
+            time[start], time[min(stop, len(time) - 1)], color="#eef1f4", zorder=0, linewidth=0.0
+        )
 
 
 def _sphere(up: Array, title: str) -> Figure:
@@ -163,13 +191,24 @@ def _sphere(up: Array, title: str) -> Figure:
     for ax, side in zip(axes, (1.0, -1.0), strict=True):
         seen = up[side * up[:, 2] >= 0.0]
         reach = np.sqrt(1.0 / (1.0 + np.abs(seen[:, 2])))
-        ax.plot(seen[:, 0] * reach, seen[:, 1] * reach, "o", color="#1f6fb4", markersize=5, alpha=0.8)
+        ax.plot(
+            seen[:, 0] * reach, seen[:, 1] * reach, "o", color="#1f6fb4", markersize=5, alpha=0.8
+        )
         angle = np.linspace(0.0, 2.0 * np.pi, 181)
         for tilt in (30.0, 60.0, 90.0):
             radius = np.sqrt(2.0) * np.sin(np.deg2rad(tilt) / 2.0)
-            line = {"color": "#39424e", "linewidth": 1.0} if tilt == 90.0 else {"color": "#dfe3e8", "linewidth": 0.8}
+            line = (
+                {"color": "#39424e", "linewidth": 1.0}
+                if tilt == 90.0
+                else {"color": "#dfe3e8", "linewidth": 0.8}
+            )
             ax.plot(radius * np.cos(angle), radius * np.sin(angle), zorder=0, **line)
-        for label, at in (("x", (1.08, 0.0)), ("−x", (-1.08, 0.0)), ("y", (0.0, 1.08)), ("−y", (0.0, -1.08))):
+        for label, at in (
+            ("x", (1.08, 0.0)),
+            ("−x", (-1.08, 0.0)),
+            ("y", (0.0, 1.08)),
+            ("−y", (0.0, -1.08)),
+        ):
             ax.text(*at, label, ha="center", va="center", fontsize=9, color="#5b6472")
         ax.plot(0.0, 0.0, "+", color=SOFT, zorder=0)
         ax.set_title(f"{'+' if side > 0 else '−'}z up ({len(seen)} directions)", fontsize=10)
@@ -179,7 +218,7 @@ def _sphere(up: Array, title: str) -> Figure:
     return figure
 
 
-def remarks(readings: Readings, tool: Tool, clean: Compensated) -> list[str]:
+def remarks(readings: Readings, tool: ToolCalibration, clean: Compensated) -> list[str]:
     """What a user should know about a compensated recording, one line each."""
     import numpy as np
 
@@ -188,7 +227,9 @@ def remarks(readings: Readings, tool: Tool, clean: Compensated) -> list[str]:
 
     found = dead_axes(readings, poses_of(readings))
     if clean.tracked and len(readings) > 1 and not np.ptp(readings.time):
-        found.append(f"t is {readings.time[0]:g} s all the time: drift cannot be told from contact; is it in s?")
+        found.append(
+            f"t is {readings.time[0]:g} s all the time: drift cannot be told from contact; is it in s?"
+        )
     apart = float(np.median(np.diff(readings.time))) if len(readings) > 1 else 0.0
     if apart >= RARE and clean.drift.any():
         found.append(
@@ -200,7 +241,9 @@ def remarks(readings: Readings, tool: Tool, clean: Compensated) -> list[str]:
     if tool.sign < 0.0:
         found.append(opposite_sign(tool))
     if tool.thermal is not None and readings.temperature is None:
-        found.append("the calibration knows how the bias goes with temperature, but the recording has no column temp")
+        found.append(
+            "the calibration knows how the bias goes with temperature, but the recording has no column temp"
+        )
     if len(clean.contact) > 1 and clean.contact.all():
         found.append(
             "every reading counts as contact, so no drift was followed: if nothing touched the tool, the zero has "
@@ -209,7 +252,7 @@ def remarks(readings: Readings, tool: Tool, clean: Compensated) -> list[str]:
     return found
 
 
-def opposite_sign(tool: Tool) -> str:
+def opposite_sign(tool: ToolCalibration) -> str:
     """The line that says so."""
     return (
         f"opposite sign: the fitted mass is negative ({tool.mass:.4g} kg), so the sensor reports what it exerts on the "
@@ -235,13 +278,17 @@ def calibration_json(found: Identification, readings: Readings) -> dict[str, Any
     }
 
 
-def compensation_json(readings: Readings, tool: Tool, clean: Compensated) -> dict[str, Any]:
+def compensation_json(
+    readings: Readings, tool: ToolCalibration, clean: Compensated
+) -> dict[str, Any]:
     """What ``compensate --json`` and ``report --json`` write."""
     import numpy as np
 
     def rms(wrench: Any) -> dict[str, float]:
         free = wrench[~clean.contact] if not clean.contact.all() else wrench
-        length = [np.sqrt((free[:, part] ** 2).sum(axis=1).mean()) for part in (slice(0, 3), slice(3, 6))]
+        length = [
+            np.sqrt((free[:, part] ** 2).sum(axis=1).mean()) for part in (slice(0, 3), slice(3, 6))
+        ]
         return {"force": float(length[0]), "torque": float(length[1])}
 
     before, after = rms(readings.wrench), rms(clean.wrench)
@@ -282,7 +329,9 @@ def calibration_rows(found: Identification) -> list[tuple[str, str]]:
         rows.append(("yaw of the sensor", f"{tool.yaw:.4f} rad ± {2.0 * tool.yaw_deviation:.2g}"))
     if tool.thermal is not None:
         slope = tool.thermal
-        rows.append(("thermal slope, force", f"{_triple(slope.slope[:3], 2 * slope.deviation[:3])} N/°C"))
+        rows.append(
+            ("thermal slope, force", f"{_triple(slope.slope[:3], 2 * slope.deviation[:3])} N/°C")
+        )
     moving = f"; {found.left_out} readings in motion left out" if found.left_out else ""
     rows += [
         ("poses", f"{len(found.poses)}, condition number {found.condition:.2f}{moving}"),
@@ -329,7 +378,9 @@ def _change(before: float, after: float, unit: str) -> str:
 
 
 def _triple(values: Any, half: Any) -> str:
-    return ", ".join(f"{value:.4g} ± {reach:.2g}" for value, reach in zip(values, half, strict=True))
+    return ", ".join(
+        f"{value:.4g} ± {reach:.2g}" for value, reach in zip(values, half, strict=True)
+    )
 
 
 RARE = 1.0

@@ -37,11 +37,15 @@ def _heard(path: Path | None) -> Path | None:
 JsonPath = Annotated[
     Path | None,
     typer.Option(
-        "--json", metavar="PATH", callback=_heard, help="Write the results to this file; - or nothing for stdout."
+        "--json",
+        metavar="PATH",
+        callback=_heard,
+        help="Write the results to this file; - or nothing for stdout.",
     ),
 ]
 ReportFolder = Annotated[
-    Path | None, typer.Option("--report", metavar="DIR", help="Write a page with plots, DIR/index.html.")
+    Path | None,
+    typer.Option("--report", metavar="DIR", help="Write a page with plots, DIR/index.html."),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of every random number.")]
 
@@ -75,13 +79,16 @@ def check_core(core: int | None) -> None:
         return
     usable = sorted(os.sched_getaffinity(0))
     if core not in usable:
-        raise BadValue(f"--core {core} is not to be had; choose one of {', '.join(map(str, usable))}")
+        raise BadValue(
+            f"--core {core} is not to be had; choose one of {', '.join(map(str, usable))}"
+        )
 
 
 def check_file(path: Path | None) -> None:
     """Refuse, before the work, a file that could not be written after it; changes nothing.
 
-    A device or a pipe is written through, as :mod:`farhand.files` does; of a link, what it leads to is looked at.
+    A device or a pipe is written through, as :mod:`farhand.files` does; of a link, what it leads to
+    is looked at.
     """
     from farhand.files import is_stream, real_file
 
@@ -106,7 +113,9 @@ def check_files(*written: Path | None, read: Iterable[Path]) -> None:
             continue
         real = os.path.realpath(path)
         if real in taken:
-            raise FileError(f"cannot write {path}: the same command also reads it or writes something else there")
+            raise FileError(
+                f"cannot write {path}: the same command also reads it or writes something else there"
+            )
         taken.add(real)
 
 
@@ -187,9 +196,20 @@ class Bar:
             self._progress.stop()
 
     def _begin(self) -> None:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
-        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+        )
         self._progress = Progress(*columns, console=self._console, transient=True)
         self._task = self._progress.add_task(self._title, total=1.0)
         self._progress.start()

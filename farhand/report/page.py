@@ -90,7 +90,7 @@ class Animation:
     gif: bytes
 
 
-class Page:
+class ReportPage:
     """A page that grows from top to bottom. All text is escaped.
 
     Args:
@@ -111,7 +111,9 @@ class Page:
         items = []
         for where, text, more in entries:
             beside = ", ".join(_link(*link) for link in more)
-            items.append(f"<li>{_link(where, where)}: {escape(text)}{f' ({beside})' if beside else ''}</li>")
+            items.append(
+                f"<li>{_link(where, where)}: {escape(text)}{f' ({beside})' if beside else ''}</li>"
+            )
         self._parts.append(f"<nav><ul>{''.join(items)}</ul></nav>")
 
     def paragraph(self, text: str) -> None:
@@ -119,7 +121,11 @@ class Page:
         self._parts.append(f"<p>{escape(text)}</p>")
 
     def table(
-        self, headers: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "", cards: str = ""
+        self,
+        headers: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        caption: str = "",
+        cards: str = "",
     ) -> None:
         """Add a table; numbers are set to four digits and to the right, a :class:`Badge` is coloured.
 
@@ -127,8 +133,8 @@ class Page:
             headers: one per column.
             rows: of cells.
             caption: above it.
-            cards: of a table of results, one below the other on a phone, what stands before the first cell of a row
-                in the address that leads to it.
+            cards: of a table of results, one below the other on a phone, what stands before the
+                first cell of a row in the address that leads to it.
         """
         head = "".join(f"<th>{escape(header)}</th>" for header in headers)
         body = "\n".join(f"<tr{_named(cards, row)}>{''.join(map(_cell, row))}</tr>" for row in rows)
@@ -231,7 +237,9 @@ def _embedded(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
     kind = "svg+xml"
     if buffer.tell() > LARGEST_SVG:
         buffer, kind = io.BytesIO(), "png"
-        figure.savefig(buffer, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
+        figure.savefig(
+            buffer, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None}
+        )
     return f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
@@ -245,14 +253,19 @@ def report(entries: Sequence[Entry], folder: str | Path) -> Path:
     Raises:
         FileError: the folder cannot be written.
     """
-    page = Page("Reproduction", "Published results, measured again with Farhand: what was claimed and what came out.")
+    page = ReportPage(
+        "Reproduction",
+        "Published results, measured again with Farhand: what was claimed and what came out.",
+    )
     counts = Counter(entry.verdict for entry in entries)
     page.table(
         ("verdict", "results", "meaning"),
         [(Badge(verdict), counts[verdict], meaning) for verdict, meaning in MEANINGS.items()],
     )
     groups = dict.fromkeys(entry.group for entry in entries)
-    page.contents(_listed(group, [entry for entry in entries if entry.group == group]) for group in groups)
+    page.contents(
+        _listed(group, [entry for entry in entries if entry.group == group]) for group in groups
+    )
     for group in groups:
         _add_group(page, group, [entry for entry in entries if entry.group == group])
     return page.save(folder)
@@ -265,11 +278,14 @@ def _listed(group: str, entries: list[Entry]) -> tuple[str, str, list[tuple[str,
     return group, words, [(f"{group}/{e.id}", e.id) for e in entries if e.verdict == "differs"]
 
 
-def _add_group(page: Page, group: str, entries: list[Entry]) -> None:
+def _add_group(page: ReportPage, group: str, entries: list[Entry]) -> None:
     page.section(group)
     page.table(
         ("id", "title", "ours", "criterion", "verdict", "source", "note"),
-        [(e.id, e.title, _ours(e), e.criterion, Badge(e.verdict), e.source, e.note) for e in entries],
+        [
+            (e.id, e.title, _ours(e), e.criterion, Badge(e.verdict), e.source, e.note)
+            for e in entries
+        ],
         cards=group,
     )
     captions: dict[Figure, list[str]] = {}
@@ -281,6 +297,10 @@ def _add_group(page: Page, group: str, entries: list[Entry]) -> None:
 
 
 def _ours(entry: Entry) -> object:
-    if isinstance(entry.value, bool) or not isinstance(entry.value, int | float) or entry.unit in ("", "-"):
+    if (
+        isinstance(entry.value, bool)
+        or not isinstance(entry.value, int | float)
+        or entry.unit in ("", "-")
+    ):
         return entry.value
     return f"{_number(entry.value)} {entry.unit}"

@@ -12,7 +12,7 @@ from farhand.analysis.stability.answers import BUMP, CYCLE, SOFTEST, STIFFEST
 from farhand.analysis.stability.cells import TOLERANCE
 from farhand.analysis.stability.operating_point import Point
 from farhand.analysis.stability.spectrum import largest_stable_delay
-from farhand.report.page import Page
+from farhand.report.page import ReportPage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,14 +34,22 @@ def write_map(result: dict[str, Any], point: Point, folder: Path) -> Path:
         folder: where ``index.html`` goes, and the map by itself as ``map.svg``.
     """
     law = result["law"] or "the rig's law"
-    page = Page(f"How far {result['rig']} stays calm", f"{law}; the hand is assumed to be {result['hand']}.")
+    page = ReportPage(
+        f"How far {result['rig']} stays calm", f"{law}; the hand is assumed to be {result['hand']}."
+    )
     page.table(("what", "answer"), lines(result))
     figure = draw_map(result, point)
-    page.figure(figure, "Below the line the loop is predicted to be calm; dots are runs of the rig itself")
+    page.figure(
+        figure, "Below the line the loop is predicted to be calm; dots are runs of the rig itself"
+    )
     if result["trials"]:
         columns = ("stiffness", "delay", "shakes", "amplitude")
         rows = [tuple(trial[name] for name in columns) for trial in result["trials"]]
-        page.table(("wall [N/m]", "round trip [ms]", "shakes", "amplitude at the end [m]"), rows, "Every trial")
+        page.table(
+            ("wall [N/m]", "round trip [ms]", "shakes", "amplitude at the end [m]"),
+            rows,
+            "Every trial",
+        )
     path = page.save(folder)
     figure.savefig(folder / "map.svg", bbox_inches="tight", metadata={"Date": None})
     return path
@@ -72,13 +80,23 @@ def draw_map(result: dict[str, Any], point: Point) -> Figure:
     ax = figure.subplots()
     ax.plot(stiffnesses, limit, color=LINE, linewidth=2.0, label="predicted limit")
     top = max([*(trial["delay"] for trial in trials), 2.0 * result["delay"], 50.0])
-    for shakes, colour, marker, label in ((False, CALM, "o", "the rig is calm"), (True, SHAKES, "X", "the rig shakes")):
+    for shakes, colour, marker, label in (
+        (False, CALM, "o", "the rig is calm"),
+        (True, SHAKES, "X", "the rig shakes"),
+    ):
         at = [(trial["stiffness"], trial["delay"]) for trial in trials if trial["shakes"] is shakes]
         if at:
             x, y = zip(*at, strict=True)
             ax.scatter(x, y, color=colour, marker=marker, s=60, zorder=3, label=label)
     if result["wall"]["stiffness"] > 0.0:
-        ax.plot(result["wall"]["stiffness"], result["delay"], "*", color="#d9730d", markersize=14, label="asked for")
+        ax.plot(
+            result["wall"]["stiffness"],
+            result["delay"],
+            "*",
+            color="#d9730d",
+            markersize=14,
+            label="asked for",
+        )
     known = np.isfinite(limit)
     ax.fill_between(stiffnesses, 0.0, np.where(known, limit, 2e3 * LONGEST), color=CALM, alpha=0.08)
     ax.set_xscale("log")
@@ -97,13 +115,21 @@ def write_grid(rows: list[dict[str, Any]], folder: Path) -> Path:
     """Write the page of the grid: predicted against simulated, every cell, and why some miss."""
     hits = sum(row["within"] for row in rows)
     lead = f"{hits} of {len(rows)} cells are within {100 * TOLERANCE:g} % of the simulated onset."
-    page = Page("Predicted and simulated onset of shaking", lead)
+    page = ReportPage("Predicted and simulated onset of shaking", lead)
     figure = draw_grid(rows)
     page.figure(figure, "Predicted over simulated; the band is ±15 %")
     names = [name for name in rows[0] if name != "within"]
     missed = [row for row in rows if not row["within"]]
-    page.table((*names, "why"), [(*(row[name] for name in names), explain(row)) for row in missed], "Cells that miss")
-    page.table((*names, "within"), [(*(row[name] for name in names), row["within"]) for row in rows], "Every cell")
+    page.table(
+        (*names, "why"),
+        [(*(row[name] for name in names), explain(row)) for row in missed],
+        "Cells that miss",
+    )
+    page.table(
+        (*names, "within"),
+        [(*(row[name] for name in names), row["within"]) for row in rows],
+        "Every cell",
+    )
     path = page.save(folder)
     figure.savefig(folder / "grid.svg", bbox_inches="tight", metadata={"Date": None})
     return path
@@ -132,7 +158,11 @@ def draw_grid(rows: list[dict[str, Any]]) -> Figure:
     kinds = dict.fromkeys((row["law"], row["question"]) for row in rows)
     start = 0
     for number, (law, question) in enumerate(kinds):
-        ratios = [r["ratio"] for r in rows if (r["law"], r["question"]) == (law, question) and r["ratio"] is not None]
+        ratios = [
+            r["ratio"]
+            for r in rows
+            if (r["law"], r["question"]) == (law, question) and r["ratio"] is not None
+        ]
         at = start + np.arange(len(ratios))
         ax.plot(at, ratios, ".", label=f"{law}, {question}", color=f"C{number}")
         start += len(ratios) + 5
@@ -150,16 +180,28 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
     """The answer for a person, as (topic, words)."""
     wall, delay = result["stable_to_wall"], result["stable_to_delay"]
     stiffness = result["wall"]["stiffness"]
-    margin = "" if not wall or not stiffness else f"; {wall / stiffness:.2g} × the wall of {stiffness:g} N/m"
+    margin = (
+        ""
+        if not wall or not stiffness
+        else f"; {wall / stiffness:.2g} × the wall of {stiffness:g} N/m"
+    )
     calm = "calm" if result["stable"] else "shakes"
     rows = [
         ("hand", result["hand"]),
-        ("as it stands", f"{calm}, at {result['rate']:g} Hz, {result['delay']:g} ms and a wall of {stiffness:g} N/m"),
-        ("passive to", _limit(result["passive_to"], "N/m", 1e99) + ", the leader by itself, whatever holds it"),
+        (
+            "as it stands",
+            f"{calm}, at {result['rate']:g} Hz, {result['delay']:g} ms and a wall of {stiffness:g} N/m",
+        ),
+        (
+            "passive to",
+            _limit(result["passive_to"], "N/m", 1e99) + ", the leader by itself, whatever holds it",
+        ),
         ("stable to", _limit(wall, "N/m", 1e6) + f" of wall at {result['delay']:g} ms{margin}"),
         ("stable to", _limit(delay, "ms", 500.0) + f" of round trip at {stiffness:g} N/m"),
     ]
-    if result["frequency"] > 0.0 and (wall is not None or delay is not None or not result["stable"]):
+    if result["frequency"] > 0.0 and (
+        wall is not None or delay is not None or not result["stable"]
+    ):
         rows.append(("would shake", f"at {result['frequency']:.2g} Hz"))
     return rows
 

@@ -15,7 +15,7 @@ from farhand.loop.session import Session
 from farhand.realtime import Grant
 from farhand.report.output import show_values, stdout
 from farhand.rigs import Rig
-from farhand.running.run import Outcome
+from farhand.running.run import RunOutcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,16 +74,29 @@ def team_lines(result: Result) -> Iterator[tuple[str, str]]:
     """What a person wants to know, as (topic, words)."""
     m, arms = Numbers(result), arms_of(result)
     if "leader" in arms:
-        error = [number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")]  # [mm]
+        # [mm]
+        error = [
+            number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")
+        ]
         yield "leader", f"up to {error[0]} mm off its path, {error[1]} mm rms"
     yield "force", ", ".join(f"{arm} {number(m[f'force_max_{arm}'])} N" for arm in arms)
     torques = {arm: 100.0 * (m[f"torque_share_max_{arm}"] or 0.0) for arm in arms}
-    yield "torque", ", ".join(f"{arm} {number(share)} %" for arm, share in torques.items()) + " of limits"
+    yield (
+        "torque",
+        ", ".join(f"{arm} {number(share)} %" for arm, share in torques.items()) + " of limits",
+    )
     if m["tilt_max"] is not None:
-        shares = ", ".join(f"{arm} {number(100.0 * s)} %" for arm in arms if (s := m[f"share_{arm}"]) is not None)
+        shares = ", ".join(
+            f"{arm} {number(100.0 * s)} %" for arm in arms if (s := m[f"share_{arm}"]) is not None
+        )
         if shares:
-            off = [number(100.0 * (m[f"share_error_{kind}max"] or 0.0)) for kind in ("", "momentary_")]
-            yield "shares", f"{shares} of nominal; at most {off[0]} % off in means of 1 s, {off[1]} % at a moment"
+            off = [
+                number(100.0 * (m[f"share_error_{kind}max"] or 0.0)) for kind in ("", "momentary_")
+            ]
+            yield (
+                "shares",
+                f"{shares} of nominal; at most {off[0]} % off in means of 1 s, {off[1]} % at a moment",
+            )
         inner = f"up to {number(m['internal_force_max'])} N, {number(m['internal_force_final'])} N at the end"
         yield "squeeze", inner
         yield "tilt", f"up to {number(math.degrees(m['tilt_max']))}°"
@@ -105,7 +118,9 @@ def moving_picture(rig: Rig) -> Animation | None:
 def draw_loads(ax: Axes, history: History, arms: list[str]) -> None:
     """What every arm lifts with over time."""
     times = history.times("team")
-    lifted = history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
+    lifted = history.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[
+        :, :, 2
+    ]
     for number_, arm in enumerate(arms):
         ax.plot(times, lifted[:, number_], linewidth=1.2, label=arm)
     ax.set_ylabel("lift of each arm [N]")
@@ -115,7 +130,12 @@ def draw_squeeze(ax: Axes, history: History) -> None:
     """The largest internal force over time."""
     times = history.times("team")
     inner = history.signal("team", "internal_wrench_in_world").reshape(len(times), -1, 6)
-    ax.plot(times, np.linalg.norm(inner[:, :, :3], axis=2).max(axis=1), linewidth=1.2, label="largest at a grip")
+    ax.plot(
+        times,
+        np.linalg.norm(inner[:, :, :3], axis=2).max(axis=1),
+        linewidth=1.2,
+        label="largest at a grip",
+    )
     ax.set_ylabel("internal force [N]")
     ax.set_ylim(bottom=0.0)
 
@@ -134,7 +154,7 @@ def draw_heights(ax: Axes, history: History, arms: list[str]) -> None:
 COLUMNS = {"p50": "median", "p99": "p99", "p999": "p99.9", "max": "max"}
 
 
-def timing_result(session: Session, outcome: Outcome) -> dict[str, Any]:
+def timing_result(session: Session, outcome: RunOutcome) -> dict[str, Any]:
     """What ``--json`` says of it: ``timing`` and ``sections`` (times in s), ``privileges``."""
     timing: dict[str, tuple[float | None, str]] = {
         "wall": (outcome.wall, "s"),
@@ -145,12 +165,16 @@ def timing_result(session: Session, outcome: Outcome) -> dict[str, Any]:
     timing |= {f"tick_{name}": (value, "s") for name, value in _tick(session).items()}
     sections: dict[str, Any] = {}
     if session.cycle is not None:
-        timing |= {f"lateness_{name}": (value, "s") for name, value in session.cycle.late.summary().items()}
+        timing |= {
+            f"lateness_{name}": (value, "s") for name, value in session.cycle.late.summary().items()
+        }
         sections = session.cycle.sections()
     return {
         "timing": {name: {"value": value, "unit": unit} for name, (value, unit) in timing.items()},
         "sections": sections,
-        "privileges": [{"name": g.name, "had": g.had, "what": g.what, "cure": g.cure} for g in outcome.grants],
+        "privileges": [
+            {"name": g.name, "had": g.had, "what": g.what, "cure": g.cure} for g in outcome.grants
+        ],
     }
 
 
@@ -175,7 +199,11 @@ def _tick(session: Session) -> dict[str, float | None]:
     took = session.tick_ns[: session.ticks] * 1e-9
     if not len(took):
         return dict.fromkeys(("median", "p99", "max"))
-    return {"median": float(np.median(took)), "p99": float(np.percentile(took, 99)), "max": float(took.max())}
+    return {
+        "median": float(np.median(took)),
+        "p99": float(np.percentile(took, 99)),
+        "max": float(took.max()),
+    }
 
 
 def show_timing(session: Session, grants: Sequence[Grant]) -> None:
@@ -190,8 +218,16 @@ def show_timing(session: Session, grants: Sequence[Grant]) -> None:
     for header in COLUMNS.values():
         table.add_column(header, justify="right")
     rows = {"lateness": session.cycle.late.summary(), "tick": session.cycle.tick.summary()}
-    rows |= {f"  {name}": values for name, values in session.cycle.sections().items() if name != "physics"}
-    rows |= {f"{name} (simulated)": v for name, v in session.cycle.sections().items() if name == "physics"}
+    rows |= {
+        f"  {name}": values
+        for name, values in session.cycle.sections().items()
+        if name != "physics"
+    }
+    rows |= {
+        f"{name} (simulated)": v
+        for name, v in session.cycle.sections().items()
+        if name == "physics"
+    }
     for name, values in rows.items():
         table.add_row(name, *(_micro(values[column]) for column in COLUMNS))
     console = stdout()
@@ -203,7 +239,10 @@ def show_timing(session: Session, grants: Sequence[Grant]) -> None:
     console.print(Text(f"  had: {had or 'nothing'}", "dim"), soft_wrap=True)
     for grant in grants:
         if not grant.had:
-            console.print(Text(f"  lost: {grant.name} is {grant.what}; {grant.cure}", "yellow"), soft_wrap=True)
+            console.print(
+                Text(f"  lost: {grant.name} is {grant.what}; {grant.cure}", "yellow"),
+                soft_wrap=True,
+            )
 
 
 def _micro(value: float | None) -> str:
@@ -213,7 +252,7 @@ def _micro(value: float | None) -> str:
 # A run in numbers: as JSON for programs and as a few lines for people.
 
 
-def result_of(rig: Rig, outcome: Outcome) -> Result:
+def result_of(rig: Rig, outcome: RunOutcome) -> Result:
     """Everything a run is judged by. In virtual time nothing in it depends on the computer."""
     session, options = rig.session, rig.options
     result: Result = {
@@ -224,14 +263,24 @@ def result_of(rig: Rig, outcome: Outcome) -> Result:
         "seed": options.seed,
         "seconds": outcome.seconds,
         "trips": [
-            {"where": r.where, "time": r.trip.time_ns / 1e9, "kind": r.trip.kind, "reason": r.trip.reason}
+            {
+                "where": r.where,
+                "time": r.trip.time_ns / 1e9,
+                "kind": r.trip.kind,
+                "reason": r.trip.reason,
+            }
             for r in session.trips
         ],
         "events": [{"time": t_ns / 1e9, "text": text} for t_ns, text in rig.metrics.history.events],
         "metrics": rig.metrics.result(),
         "rates": _rates(rig, outcome.seconds),
         "commands": [
-            {"time": c.time_ns / 1e9, "tick": c.tick, "command": str(c.request), "outcome": c.outcome}
+            {
+                "time": c.time_ns / 1e9,
+                "tick": c.tick,
+                "command": str(c.request),
+                "outcome": c.outcome,
+            }
             for c in session.commands.log
         ],
     }
@@ -248,7 +297,9 @@ def never_coupled(result: Result) -> str | None:
     if result["trips"]:
         trip = result["trips"][0]
         return f"never coupled: {trip['where']} stopped at {trip['time']:.3f} s: {trip['reason']}"
-    tried = [command for command in result["commands"] if command["command"] in ("engage", "declutch")]
+    tried = [
+        command for command in result["commands"] if command["command"] in ("engage", "declutch")
+    ]
     if tried:
         return f"never coupled: {tried[-1]['command']} at {tried[-1]['time']:g} s, {tried[-1]['outcome']}"
     return "never coupled: no engage was carried out"
@@ -258,7 +309,10 @@ def _rates(rig: Rig, seconds: float) -> dict[str, float]:
     """How often each part really ran, [Hz]; a station senses and acts at one rate."""
     session = rig.session
     names = [station.name for station in session.stations]
-    names += ["coupling" if len(session.bridges) == 1 else f"coupling_{i + 1}" for i in range(len(session.bridges))]
+    names += [
+        "coupling" if len(session.bridges) == 1 else f"coupling_{i + 1}"
+        for i in range(len(session.bridges))
+    ]
     lasted = max(seconds, 1e-9)  # interrupted before its first tick, it has made none
     return {name: part.calls / lasted for name, part in zip(names, session.parts, strict=False)}
 
@@ -273,13 +327,19 @@ def headline(result: Result) -> str:
         return team_headline(result)
     if result["never_coupled"]:
         return f"N{result['never_coupled'][1:]}"
-    behind = f"The follower is at most {number(1e3 * (metrics['tracking_error_max'] or 0.0))} mm off"
+    behind = (
+        f"The follower is at most {number(1e3 * (metrics['tracking_error_max'] or 0.0))} mm off"
+    )
     felt, contact = metrics["reflection_in_contact"], metrics["contact_force_max"]
     if felt is not None:
         return f"{behind}, and the hand feels {number(100 * felt)} % of the contact force"
     if contact is None:
         return f"{behind}; no sensor tells what it touches"
-    return f"{behind} and touches nothing" if contact < 1.0 else f"{behind} and touches with up to {number(contact)} N"
+    return (
+        f"{behind} and touches nothing"
+        if contact < 1.0
+        else f"{behind} and touches with up to {number(contact)} N"
+    )
 
 
 def lines(result: Result) -> Iterator[tuple[str, str]]:
@@ -294,13 +354,21 @@ def lines(result: Result) -> Iterator[tuple[str, str]]:
     yield "force", _force_words(m["hand_force_max"], m["contact_force_max"]) + share
     yield "energy", _energy_words(result, m)
     if m["link_age_mean"] is not None:
-        age, oldest, trip = (1e3 * (m[name] or 0.0) for name in ("link_age_mean", "link_age_max", "link_round_trip"))
+        age, oldest, trip = (
+            1e3 * (m[name] or 0.0) for name in ("link_age_mean", "link_age_max", "link_round_trip")
+        )
         lost = number(100 * (m["link_loss"] or 0.0))
-        yield "link", f"{number(age)} ms old, {number(oldest)} ms at most; round trip {number(trip)} ms; {lost} % lost"
+        yield (
+            "link",
+            f"{number(age)} ms old, {number(oldest)} ms at most; round trip {number(trip)} ms; {lost} % lost",
+        )
 
 
 def _tracking_words(m: Numbers) -> str:
-    error = [number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")]  # [mm]
+    # [mm]
+    error = [
+        number(1e3 * (m[name] or 0.0)) for name in ("tracking_error_max", "tracking_error_rms")
+    ]
     turned = m["rotation_error_max"]
     angle = "" if turned is None else f" and {number(math.degrees(turned))}°"
     return f"up to {error[0]} mm{angle}, {error[1]} mm rms"
@@ -311,13 +379,20 @@ def _force_words(hand: float | None, contact: float | None) -> str:
     if hand is None and contact is None:
         return "measured nowhere: this rig has no force sensor"
     ends = (("at the hand", hand), ("at the contact", contact))
-    return "up to " + ", ".join(f"{number(force)} N {end}" for end, force in ends if force is not None)
+    return "up to " + ", ".join(
+        f"{number(force)} N {end}" for end, force in ends if force is not None
+    )
 
 
 def _energy_words(result: Result, m: Numbers) -> str:
-    given = [v["value"] or 0.0 for name, v in result["metrics"].items() if name.startswith("energy_hand_on_")]
+    given = [
+        v["value"] or 0.0
+        for name, v in result["metrics"].items()
+        if name.startswith("energy_hand_on_")
+    ]
     hand = f"{number(sum(given))} J from the hand, " if given else ""
-    cut = m["torque_cut_ticks"]  # the coupling's books are of what it asked for, not of what the arms could do
+    # the coupling's books are of what it asked for, not of what the arms could do
+    cut = m["torque_cut_ticks"]
     asked = f" as asked for, torques were cut in {cut:.0f} ticks" if cut else ""
     words = f"{hand}{number(m['energy_into_coupling'])} J into the coupling{asked}"
     error = m["energy_balance_error"]
@@ -326,7 +401,7 @@ def _energy_words(result: Result, m: Numbers) -> str:
     return f"{words}; balances to {'0.01' if error < 1e-4 else number(100 * error)} %"
 
 
-def show(rig: Rig, result: Result, outcome: Outcome) -> None:
+def show(rig: Rig, result: Result, outcome: RunOutcome) -> None:
     """Print a run for a person."""
     from rich.table import Table
     from rich.text import Text
@@ -352,28 +427,40 @@ def _warnings(rig: Rig, result: Result) -> Iterator[tuple[str, str]]:
         yield f"{trip['where']} stopped at {trip['time']:.3f} s: {trip['reason']}", "bold red"
     for command in result["commands"]:
         if command["outcome"].startswith("refused"):
-            yield f"{command['command']} at {command['time']:g} s was {command['outcome']}", "yellow"
+            yield (
+                f"{command['command']} at {command['time']:g} s was {command['outcome']}",
+                "yellow",
+            )
     if rig.metrics.history.lost:
-        yield f"{rig.metrics.history.lost} telemetry records came too fast for the metrics", "yellow"
+        yield (
+            f"{rig.metrics.history.lost} telemetry records came too fast for the metrics",
+            "yellow",
+        )
 
 
-def _pace(rig: Rig, outcome: Outcome) -> str:
+def _pace(rig: Rig, outcome: RunOutcome) -> str:
     ran = f"{outcome.seconds:g} s{' until interrupted' if outcome.interrupted else ''}"
     if rig.session.clock.name == "wall":
         behind = 1e-9 * rig.session.clock.late_ns
         slow = f", {number(behind)} s behind: {slow_words(rig.session)}"
         return f"{ran} in real time{slow if behind > 0.01 * outcome.seconds else ''}"
-    return f"{ran} in {number(outcome.wall)} s, {number(outcome.seconds / outcome.wall)} × real time"
+    return (
+        f"{ran} in {number(outcome.wall)} s, {number(outcome.seconds / outcome.wall)} × real time"
+    )
 
 
 # One side's run in numbers: as JSON for programs and as a few lines for people.
 
 
-def result_of_side(rig: Rig, line: Line, outcome: Outcome) -> Result:
+def result_of_side(rig: Rig, line: Line, outcome: RunOutcome) -> Result:
     """Everything one side's run is judged by."""
     result = result_of(rig, outcome)
     link = {"agreed": line.agreed, "refusal": line.refusal, "peer_starts": line.generation}
-    return {**result, "side": rig.options.side, "link": {**link, "datagrams": asdict(line.seal.counts)}}
+    return {
+        **result,
+        "side": rig.options.side,
+        "link": {**link, "datagrams": asdict(line.seal.counts)},
+    }
 
 
 def side_lines(result: Result) -> Iterator[tuple[str, str]]:
@@ -391,13 +478,20 @@ def side_lines(result: Result) -> Iterator[tuple[str, str]]:
     most = "" if oldest is None else f", {number(1e3 * oldest)} ms at most while coupled"
     yield "link", f"round trip {number(trip)} ms, {lost} % lost, {number(age)} ms old{most}"
     offset = m["clock_offset"]
-    yield "clock", "not compared" if offset is None else f"the other side's is {1e3 * offset:+.3f} ms ahead of this one"
+    yield (
+        "clock",
+        "not compared"
+        if offset is None
+        else f"the other side's is {1e3 * offset:+.3f} ms ahead of this one",
+    )
     counts = result["link"]["datagrams"]
-    refused = ", ".join(f"{count} {what}" for what, count in counts.items() if count and what != "opened")
+    refused = ", ".join(
+        f"{count} {what}" for what, count in counts.items() if count and what != "opened"
+    )
     yield "datagrams", f"{counts['opened']} opened{f', {refused}' if refused else ''}"
 
 
-def show_side(rig: Rig, result: Result, outcome: Outcome) -> None:
+def show_side(rig: Rig, result: Result, outcome: RunOutcome) -> None:
     """Print one side's run for a person."""
     ran = f"{outcome.seconds:g} s{' until interrupted' if outcome.interrupted else ''}"
     title = f"{result['rig']} {result['side']} · {result['law']} · layer {result['layer']}   {ran}"

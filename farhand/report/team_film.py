@@ -29,11 +29,24 @@ PER_NEWTON = 0.006
 SIZE = (5.6, 4.5)
 """Of the picture at 80 dots per inch, [in]."""
 
-EDGES = ((0, 1), (1, 3), (3, 2), (2, 0), (4, 5), (5, 7), (7, 6), (6, 4), (0, 4), (1, 5), (2, 6), (3, 7))
+EDGES = (
+    (0, 1),
+    (1, 3),
+    (3, 2),
+    (2, 0),
+    (4, 5),
+    (5, 7),
+    (7, 6),
+    (6, 4),
+    (0, 4),
+    (1, 5),
+    (2, 6),
+    (3, 7),
+)
 """Of a box whose corners are counted by the bits of their number."""
 
 
-class Scene:
+class FilmScene:
     """Where everything is at any time of a run.
 
     Args:
@@ -44,13 +57,22 @@ class Scene:
         size: its edges, [m].
     """
 
-    def __init__(self, world: World, history: History, arms: list[str], thing: str | None, size: Array) -> None:
+    def __init__(
+        self, world: World, history: History, arms: list[str], thing: str | None, size: Array
+    ) -> None:
         self.world, self.history, self.arms, self.thing = world, history, arms, thing
         self._data, self._half = mujoco.MjData(world.model), 0.5 * np.asarray(size, dtype=float)
         model = world.model
-        bodies = {name: [k for k in range(model.nbody) if model.body(k).name.startswith(f"{name}/")] for name in arms}
-        self._bodies = {n: [k for k in ks if "payload" not in model.body(k).name] for n, ks in bodies.items()}
-        self._forces = history.signal("team", "wrench_of_arms_on_object_in_world").reshape(-1, len(arms), 6)[:, :, :3]
+        bodies = {
+            name: [k for k in range(model.nbody) if model.body(k).name.startswith(f"{name}/")]
+            for name in arms
+        }
+        self._bodies = {
+            n: [k for k in ks if "payload" not in model.body(k).name] for n, ks in bodies.items()
+        }
+        self._forces = history.signal("team", "wrench_of_arms_on_object_in_world").reshape(
+            -1, len(arms), 6
+        )[:, :, :3]
 
     @property
     def end(self) -> float:
@@ -62,7 +84,9 @@ class Scene:
         start = 0
         for name, item in self.world.placed.items():
             size = len(item.robot.home)
-            self._data.qpos[start : start + size] = self.history.signal(name, "q")[self._row(name, time)]
+            self._data.qpos[start : start + size] = self.history.signal(name, "q")[
+                self._row(name, time)
+            ]
             start += size
         mujoco.mj_kinematics(self.world.model, self._data)
         self.forces = self._forces[self._row("team", time)]
@@ -87,7 +111,12 @@ MOST = 150
 """Pictures of a film; a longer run has them farther apart."""
 
 
-def film(scene: Scene, every: float = 0.25, faster: float = 2.0, stopped: Mapping[str, float] | None = None) -> bytes:
+def film(
+    scene: FilmScene,
+    every: float = 0.25,
+    faster: float = 2.0,
+    stopped: Mapping[str, float] | None = None,
+) -> bytes:
     """The whole run as an animated GIF, in colours few enough to keep it below 2 MB.
 
     Args:
@@ -110,7 +139,9 @@ def film(scene: Scene, every: float = 0.25, faster: float = 2.0, stopped: Mappin
         pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3]).quantize(48))
     buffer = io.BytesIO()
     shown = round(1000.0 * every / faster)
-    pictures[0].save(buffer, "GIF", save_all=True, append_images=pictures[1:], duration=shown, loop=0)
+    pictures[0].save(
+        buffer, "GIF", save_all=True, append_images=pictures[1:], duration=shown, loop=0
+    )
     return buffer.getvalue()
 
 
@@ -121,12 +152,14 @@ def filmed(metrics: TeamMetrics, size: Array) -> bytes:
         metrics: of the run.
         size: edges of what is carried, [m].
     """
-    scene = Scene(metrics.world, metrics.history, metrics.arms, metrics.thing, size)
-    stopped = {record.where: 1e-9 * record.trip.time_ns for record in reversed(metrics.session.trips)}
+    scene = FilmScene(metrics.world, metrics.history, metrics.arms, metrics.thing, size)
+    stopped = {
+        record.where: 1e-9 * record.trip.time_ns for record in reversed(metrics.session.trips)
+    }
     return film(scene, stopped=stopped)
 
 
-def draw(ax: Axes, scene: Scene, time: float, stopped: Mapping[str, float]) -> None:
+def draw(ax: Axes, scene: FilmScene, time: float, stopped: Mapping[str, float]) -> None:
     """One picture: those who stand behind first, then what is carried, then the others, then the forces on it."""
     look, chains = {}, {arm: scene.chain(arm) for arm in scene.arms}
     for arm, colour in zip(scene.arms, COLOURS, strict=False):
@@ -144,10 +177,27 @@ def draw(ax: Axes, scene: Scene, time: float, stopped: Mapping[str, float]) -> N
             _draw_arm(ax, chains[arm], look[arm])
     for number, arm in enumerate(scene.arms):
         _draw_force(ax, chains[arm][-1], scene.forces[number], look[arm])
-        words = f"{arm}\n{round(scene.forces[number, 2]):d} N" + (" stopped" if look[arm] == STOPPED else "")
-        ax.text(-1.9 + 3.8 * number / len(scene.arms), -0.62, words, color=look[arm], fontsize=10, va="top")
+        words = f"{arm}\n{round(scene.forces[number, 2]):d} N" + (
+            " stopped" if look[arm] == STOPPED else ""
+        )
+        ax.text(
+            -1.9 + 3.8 * number / len(scene.arms),
+            -0.62,
+            words,
+            color=look[arm],
+            fontsize=10,
+            va="top",
+        )
     ax.text(-1.9, 2.15, f"{time:.1f} s", fontsize=11, va="top")
-    ax.text(1.85, 2.15, "arrows: force of each arm on what is carried", fontsize=8, va="top", ha="right", color="#555")
+    ax.text(
+        1.85,
+        2.15,
+        "arrows: force of each arm on what is carried",
+        fontsize=8,
+        va="top",
+        ha="right",
+        color="#555",
+    )
     ax.set_xlim(-1.95, 1.95)
     ax.set_ylim(-0.95, 2.2)
     ax.set_aspect("equal", adjustable="box")
@@ -156,7 +206,9 @@ def draw(ax: Axes, scene: Scene, time: float, stopped: Mapping[str, float]) -> N
 
 def _draw_arm(ax: Axes, chain: Array, colour: str) -> None:
     seen = chain @ EYE.T
-    ax.plot(seen[:, 0], seen[:, 1], "-", color=colour, linewidth=5.0, alpha=0.75, solid_capstyle="round")
+    ax.plot(
+        seen[:, 0], seen[:, 1], "-", color=colour, linewidth=5.0, alpha=0.75, solid_capstyle="round"
+    )
     ax.plot(seen[:, 0], seen[:, 1], "o", color=colour, markersize=5.0)
 
 

@@ -32,11 +32,16 @@ def endpoint_of(role: str, packets: dict[str, Packet]) -> Endpoint:
         role: of the side.
         packets: layout of what each side sends, by role.
     """
-    return Endpoint(packets[role].blank(), packets[OTHER[role]].blank(), MemoryChannel(1), MemoryChannel(1))
+    return Endpoint(
+        packets[role].blank(), packets[OTHER[role]].blank(), MemoryChannel(1), MemoryChannel(1)
+    )
 
 
 def emulated_link(
-    options: Options, parameters: dict[str, Any], settings: list[tuple[str, object]], rng: np.random.Generator
+    options: Options,
+    parameters: dict[str, Any],
+    settings: list[tuple[str, object]],
+    rng: np.random.Generator,
 ) -> EmulatedLink:
     """The link where both sides are in one process; connected if it disturbs anything or has a layer around it.
 
@@ -46,8 +51,12 @@ def emulated_link(
         settings: of the parts; those of the link hold before it is connected.
         rng: one is spawned from it.
     """
-    parameters["link"] = link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0])
-    assign_all({"link": link}, [(path, value) for path, value in settings if path.startswith("link.")])
+    parameters["link"] = link = EmulatedLink(
+        options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0]
+    )
+    assign_all(
+        {"link": link}, [(path, value) for path, value in settings if path.startswith("link.")]
+    )
     link.connected = not link.perfect or "layer" in parameters
     return link
 
@@ -61,7 +70,9 @@ def linked_bridge(ends: Callable[[str], LinkEnd], link: EmulatedLink) -> LinkedB
     return LinkedBridge(a, b, a.station.period_ns)
 
 
-def remote_bridge(end: LinkEnd, period_ns: int, options: Options, parameters: dict[str, Any]) -> RemoteBridge:
+def remote_bridge(
+    end: LinkEnd, period_ns: int, options: Options, parameters: dict[str, Any]
+) -> RemoteBridge:
     """The coupling as this side knows it; adds what can be set of it to the parameters."""
     bridge = RemoteBridge(end, period_ns, options.clock)
     parameters["lateness"] = bridge.lateness

@@ -72,7 +72,9 @@ def leader_robot(plant: str, robot: str) -> str:
     return ROBOT if is_device(plant) else robot
 
 
-def outside_plant(plant: str, name: str, world: World, robot: Robot, placement: Placement, gravity: float) -> Any:
+def outside_plant(
+    plant: str, name: str, world: World, robot: Robot, placement: Placement, gravity: float
+) -> Any:
     """The plant of that name from outside, shown in the world; None for a simulated one."""
     if plant == SIMULATED:
         return None
@@ -91,12 +93,15 @@ def parts_of(plant: Any) -> dict[str, Any]:
     return {"plant": plant.plant.settings} | ({} if pad is None else {"pad": pad})
 
 
-def velocity_controller(arm: Arm, robot: Robot, placement: Placement, rate: float) -> TrackingController:
+def velocity_controller(
+    arm: Arm, robot: Robot, placement: Placement, rate: float
+) -> TrackingController:
     """What makes joint speeds of targets for a UR arm; gains assumed, slow enough for the arm's own servos."""
     limit, step = np.full(6, 0.5), np.full(6, 20.0 / rate)
     pd = LimitedPD(proportional=5.0, derivative=0.0, velocity_limit=limit, step_limit=step)
     solver, there = Solver(robot, 1e-4, 1e-3, step_max=0.5), Arm.of(robot)
     there.update(robot.home, np.zeros(6))
-    for start in (None, robot.home, robot.home + 1.0):  # every way it goes is compiled before the first tick
+    # every way it goes is compiled before the first tick
+    for start in (None, robot.home, robot.home + 1.0):
         solver.solve(Pose(there.position.copy(), there.rotation.copy()), start)
     return TrackingController(arm, solver, placement, robot.limits.velocity, pd, rate)

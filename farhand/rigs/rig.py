@@ -29,9 +29,7 @@ RIGS = {
 }
 """Every rig by name, with one line on what it is; ``farhand.rigs.<name>`` builds it."""
 
-ONE_MACHINE = {
-    "cooperative": "it has no leader and no link, its arms tell each other nothing",
-}
+ONE_MACHINE = {"cooperative": "it has no leader and no link, its arms tell each other nothing"}
 """Why a rig cannot be split between two machines."""
 
 
@@ -47,7 +45,8 @@ class Scenario:
         settings: parameter paths and values that belong to it.
         commands: what to post, written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``.
         pulses: what a hand that pushes with given forces does, where the rig has one.
-        varied: makes the moves of a hand that does it a little differently every time; None for the same moves always.
+        varied: makes the moves of a hand that does it a little differently every time; None for the
+            same moves always.
     """
 
     name: str
@@ -78,7 +77,8 @@ class Options:
         loss: share of packets lost, [-].
         settings: parameter paths and values, applied in order.
         clock: virtual by default.
-        side: ``"leader"`` or ``"follower"`` to build that side alone, the other running elsewhere; both by default.
+        side: ``"leader"`` or ``"follower"`` to build that side alone, the other running elsewhere;
+            both by default.
     """
 
     law: str | None = None
@@ -112,7 +112,8 @@ class Rig:
         metrics: what is measured on the way.
         construction: parameters that shape the parts; fixed once built.
         notes: what its user should know of how it was built, one line each.
-        standing: how its robots stood when it was built, before any tick; predictions are made for this.
+        standing: how its robots stood when it was built, before any tick; predictions are made for
+            this.
     """
 
     name: str
@@ -169,7 +170,9 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
     make_layer(options.layer)  # an unknown one is refused before anything is built
     if options.side is not None and name in ONE_MACHINE:
         able = ", ".join(rig for rig in RIGS if rig not in ONE_MACHINE)
-        raise Mismatch(f"rig {name!r} does not run on two machines: {ONE_MACHINE[name]}; those that do: {able}")
+        raise Mismatch(
+            f"rig {name!r} does not run on two machines: {ONE_MACHINE[name]}; those that do: {able}"
+        )
     return module.build(options)
 
 
@@ -186,7 +189,9 @@ def choose(scenarios: dict[str, Scenario], options: Options, default: str) -> Sc
         raise UnknownName("scenario", name, scenarios)
     if options.side is not None and (why := _together(scenarios[name])):
         able = ", ".join(other for other in scenarios if not _together(scenarios[other]))
-        raise Mismatch(f"scenario {name!r} needs both sides in one process: {why}; on two machines: {able}")
+        raise Mismatch(
+            f"scenario {name!r} needs both sides in one process: {why}; on two machines: {able}"
+        )
     return scenarios[name]
 
 
@@ -201,10 +206,16 @@ def _together(scenario: Scenario) -> str:
     return ""
 
 
-def split_settings(options: Options, scenario: Scenario) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
+def split_settings(
+    options: Options, scenario: Scenario
+) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
     """Settings of the scenario, then of the user, as those that shape the parts (``rig.…``) and those of the parts."""
     absent = {"leader", "follower"} - set(options.roles)
-    own = [(path, value) for path, value in scenario.settings.items() if path.partition(".")[0] not in absent]
+    own = [
+        (path, value)
+        for path, value in scenario.settings.items()
+        if path.partition(".")[0] not in absent
+    ]
     everything = [*own, *options.settings]
     shaping = [(path, value) for path, value in everything if path.startswith("rig.")]
     return shaping, [(path, value) for path, value in everything if not path.startswith("rig.")]
@@ -225,7 +236,9 @@ def configure(construction: Any, settings: list[tuple[str, object]]) -> None:
         assign({"rig": construction}, path, value)
 
 
-def configure_parts(session: Session, construction: Any, settings: list[tuple[str, object]]) -> None:
+def configure_parts(
+    session: Session, construction: Any, settings: list[tuple[str, object]]
+) -> None:
     """Apply the settings of the parts, as the first tick finds them; an unknown path is answered with all there are."""
     for path, value in settings:
         try:
@@ -234,7 +247,9 @@ def configure_parts(session: Session, construction: Any, settings: list[tuple[st
             if "unknown parameter" not in str(error):
                 raise
             session.close()
-            known = [p for p, *_ in (*describe({"rig": construction}), *describe(session.parameters))]
+            known = [
+                p for p, *_ in (*describe({"rig": construction}), *describe(session.parameters))
+            ]
             raise UnknownName("parameter", path, known) from None
         except FarhandError:
             session.close()

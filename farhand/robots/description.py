@@ -16,7 +16,18 @@ from farhand.robots.locking import lock
 from farhand.robots.model_file import TOOL, one_line
 
 _KEYS = {
-    *("description", "variant", "home", "actuated", "postures", "limits", "payload", "rates", "springs", "tool"),
+    *(
+        "description",
+        "variant",
+        "home",
+        "actuated",
+        "postures",
+        "limits",
+        "payload",
+        "rates",
+        "springs",
+        "tool",
+    ),
     *("sources", "variants", "locked"),
 }
 _OVERRIDES = {
@@ -43,7 +54,8 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
         robot: name for error messages.
 
     Returns:
-        The merged table. ``variant`` is the name of the set ("" when there is only one), ``variants`` all their names.
+        The merged table. ``variant`` is the name of the set ("" when there is only one),
+            ``variants`` all their names.
     """
     table = load_toml(path) if path else {}
     where = str(path or robot)
@@ -73,11 +85,19 @@ def apply_overrides(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> N
         for name, values in section(table.get(kind, {}), f"{where}: {kind}").items():
             element = getattr(spec, _FINDERS[kind])(name)
             if element is None:
-                raise UnknownName(_FINDERS[kind], name, [item.name for item in getattr(spec, kind) if item.name])
-            known_keys(section(values, f"{where}: {kind}.{name}"), set(sizes), f"{where}: {kind}.{name}")
+                raise UnknownName(
+                    _FINDERS[kind], name, [item.name for item in getattr(spec, kind) if item.name]
+                )
+            known_keys(
+                section(values, f"{where}: {kind}.{name}"), set(sizes), f"{where}: {kind}.{name}"
+            )
             for key, value in values.items():
                 what = f"{where}: {kind}.{name}.{key}"
-                numbers = _quaternion(value, what) if key == "quat_xyzw" else vector(value, sizes[key], what)
+                numbers = (
+                    _quaternion(value, what)
+                    if key == "quat_xyzw"
+                    else vector(value, sizes[key], what)
+                )
                 _assign(element, key, numbers)
 
 

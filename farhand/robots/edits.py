@@ -74,7 +74,8 @@ def add_payload(mass: float, com: ArrayLike, inertia: ArrayLike = (0.0, 0.0, 0.0
     Args:
         mass: > 0, [kg].
         com: its position in the tool frame, [m].
-        inertia: its principal moments about its centre, along the tool's axes; those of a point by default, [kg·m²].
+        inertia: its principal moments about its centre, along the tool's axes; those of a point by
+            default, [kg·m²].
     """
     if not (np.isfinite(mass) and mass > 0):
         raise OutOfRange("payload mass", mass, 0.0, np.inf, "kg")
@@ -130,7 +131,9 @@ def _set_joints(attribute: str, values: ArrayLike) -> Edit:
     def edit(spec: mujoco.MjSpec) -> None:
         _, _, joint_ids = _compiled(spec)
         if numbers.ndim > 1 or (numbers.ndim == 1 and numbers.size != len(joint_ids)):
-            raise BadValue(f"{attribute} must be one number or {len(joint_ids)}, one per joint, not {numbers.size}")
+            raise BadValue(
+                f"{attribute} must be one number or {len(joint_ids)}, one per joint, not {numbers.size}"
+            )
         per_joint = np.broadcast_to(numbers, len(joint_ids))
         for joint, index in zip(spec.joints, joint_ids, strict=True):
             value = float(per_joint[index])

@@ -95,8 +95,8 @@ def position_limits(model: mujoco.MjModel) -> tuple[Array, Array]:
 def torque_limits(model: mujoco.MjModel) -> Array:
     """Largest effort of each DOF that the file states, [N·m or N]; inf where it states none.
 
-    Looks at the joint's ``actuatorfrcrange`` (a URDF's ``effort``) and at actuators that act on one joint: their
-    ``forcerange``, or the ``ctrlrange`` of a plain motor, times the gear.
+    Looks at the joint's ``actuatorfrcrange`` (a URDF's ``effort``) and at actuators that act on one
+    joint: their ``forcerange``, or the ``ctrlrange`` of a plain motor, times the gear.
     """
     limits = np.full(model.nv, np.inf)
     for joint in np.flatnonzero(model.jnt_actfrclimited):
@@ -113,7 +113,9 @@ def torque_limits(model: mujoco.MjModel) -> Array:
 
 def single_dof(model: mujoco.MjModel) -> NDArray[np.bool_]:
     """Which joints are hinges or slides."""
-    return (model.jnt_type == int(mujoco.mjtJoint.mjJNT_HINGE)) | (model.jnt_type == int(mujoco.mjtJoint.mjJNT_SLIDE))
+    return (model.jnt_type == int(mujoco.mjtJoint.mjJNT_HINGE)) | (
+        model.jnt_type == int(mujoco.mjtJoint.mjJNT_SLIDE)
+    )
 
 
 def _actuator_force(model: mujoco.MjModel, actuator: int) -> float:
@@ -121,18 +123,25 @@ def _actuator_force(model: mujoco.MjModel, actuator: int) -> float:
         return float(np.abs(model.actuator_forcerange[actuator]).max())
     plain = int(model.actuator_biastype[actuator]) == int(mujoco.mjtBias.mjBIAS_NONE)
     if plain and model.actuator_ctrllimited[actuator]:
-        return float(np.abs(model.actuator_ctrlrange[actuator]).max() * abs(model.actuator_gainprm[actuator, 0]))
+        return float(
+            np.abs(model.actuator_ctrlrange[actuator]).max()
+            * abs(model.actuator_gainprm[actuator, 0])
+        )
     return np.inf
 
 
 def _slides(model: mujoco.MjModel) -> frozenset[int]:
     """Numbers of the DOF in metres: slides, and the first three of a free joint."""
     width = {int(mujoco.mjtJoint.mjJNT_SLIDE): 1, int(mujoco.mjtJoint.mjJNT_FREE): 3}
-    starts = [(int(model.jnt_dofadr[i]), width.get(int(model.jnt_type[i]), 0)) for i in range(model.njnt)]
+    starts = [
+        (int(model.jnt_dofadr[i]), width.get(int(model.jnt_type[i]), 0)) for i in range(model.njnt)
+    ]
     return frozenset(dof for start, count in starts for dof in range(start, start + count))
 
 
-def _take_stated(stated: dict[str, Stated], model: mujoco.MjModel, velocity: Array, torque: Array) -> None:
+def _take_stated(
+    stated: dict[str, Stated], model: mujoco.MjModel, velocity: Array, torque: Array
+) -> None:
     """Speed and effort as a URDF writes them, in place: MuJoCo keeps no speed and takes an effort of 0 for none."""
     for name, limit in stated.items():
         index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
@@ -163,8 +172,14 @@ def _check_forces(spec: mujoco.MjSpec, path: Path) -> None:
     ):
         for element, field in itertools.product(elements, fields):
             values = getattr(element, f"{field}range")
-            if getattr(element, f"{field}limited") != mujoco.mjtLimited.mjLIMITED_FALSE and np.any(values):
-                _check_rises(values, f"{path}: {field}range of {word} {element.name or '(unnamed)'}", "leave it out")
+            if getattr(element, f"{field}limited") != mujoco.mjtLimited.mjLIMITED_FALSE and np.any(
+                values
+            ):
+                _check_rises(
+                    values,
+                    f"{path}: {field}range of {word} {element.name or '(unnamed)'}",
+                    "leave it out",
+                )
 
 
 def _check_rises(values: Array, what: str, hint: str) -> None:
@@ -175,7 +190,9 @@ def _check_rises(values: Array, what: str, hint: str) -> None:
         )
 
 
-def _check(limits: Limits, model: mujoco.MjModel, actuated: NDArray[np.bool_], origin: dict[str, str]) -> None:
+def _check(
+    limits: Limits, model: mujoco.MjModel, actuated: NDArray[np.bool_], origin: dict[str, str]
+) -> None:
     for dof in range(model.nv):
         joint = int(model.dof_jntid[dof])
         name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joint) or f"number {joint + 1}"
@@ -183,7 +200,9 @@ def _check(limits: Limits, model: mujoco.MjModel, actuated: NDArray[np.bool_], o
         low, high = limits.lower[dof], limits.upper[dof]
         if not low < high:
             whose = f"{origin['lower']}: limits of joint {name}"
-            raise BadValue(f"{whose}: lower = {low:g} must be below upper = {high:g} {position}; ∓inf is no limit")
+            raise BadValue(
+                f"{whose}: lower = {low:g} must be below upper = {high:g} {position}; ∓inf is no limit"
+            )
         if not limits.velocity[dof] > 0:
             _refuse(origin["velocity"], "velocity", name, limits.velocity[dof], speed)
         if not (limits.torque[dof] > 0 or (limits.torque[dof] == 0 and not actuated[dof])):

@@ -14,8 +14,9 @@ from farhand.robots.model_file import compile_spec
 def lock(spec: mujoco.MjSpec, names: Sequence[str], where: str) -> None:
     """Take joints out of a spec, in place, and with them their actuators, tendons and places in keyframes.
 
-    A constraint that makes a locked joint follow another goes too. One that makes another joint follow a locked one
-    stays, for that other joint is tied all the same. Sensors go in any case, no robot keeps them.
+    A constraint that makes a locked joint follow another goes too. One that makes another joint
+    follow a locked one stays, for that other joint is tied all the same. Sensors go in any case, no
+    robot keeps them.
 
     Args:
         spec: the model.
@@ -32,18 +33,35 @@ def lock(spec: mujoco.MjSpec, names: Sequence[str], where: str) -> None:
         return
     if spec.keys:
         _shorten_keyframes(spec, names, where)
-    tendons = [tendon for tendon in spec.tendons if all(name in names for name in _joints_of(tendon))]
+    tendons = [
+        tendon for tendon in spec.tendons if all(name in names for name in _joints_of(tendon))
+    ]
     targets = {*names, *(tendon.name for tendon in tendons)}
-    kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT, mujoco.mjtTrn.mjTRN_TENDON)
+    kinds = (
+        mujoco.mjtTrn.mjTRN_JOINT,
+        mujoco.mjtTrn.mjTRN_JOINTINPARENT,
+        mujoco.mjtTrn.mjTRN_TENDON,
+    )
     actuators = [one for one in spec.actuators if one.trntype in kinds and one.target in targets]
-    follow = [one for one in spec.equalities if one.type == mujoco.mjtEq.mjEQ_JOINT and one.name1 in names]
-    for element in [*spec.sensors, *actuators, *follow, *tendons, *(spec.joint(name) for name in names)]:
+    follow = [
+        one for one in spec.equalities if one.type == mujoco.mjtEq.mjEQ_JOINT and one.name1 in names
+    ]
+    for element in [
+        *spec.sensors,
+        *actuators,
+        *follow,
+        *tendons,
+        *(spec.joint(name) for name in names),
+    ]:
         spec.delete(element)
 
 
 def _joints_of(tendon: mujoco.MjsTendon) -> list[str | None]:
     """Names of the joints that a tendon runs over; None for a site, a geom or a pulley."""
-    return [wrap.target.name if wrap.type == mujoco.mjtWrap.mjWRAP_JOINT else None for wrap in tendon.path]
+    return [
+        wrap.target.name if wrap.type == mujoco.mjtWrap.mjWRAP_JOINT else None
+        for wrap in tendon.path
+    ]
 
 
 def _shorten_keyframes(spec: mujoco.MjSpec, names: Sequence[str], where: str) -> None:

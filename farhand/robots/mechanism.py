@@ -40,8 +40,9 @@ def refuse_passive(spec: mujoco.MjSpec, what: str, toml: str, urdf: bool) -> Non
         urdf: whether it is a URDF, whose only constraints are joints that follow others.
 
     Raises:
-        ModelError: springs of joints or tendons, damping, friction or inertia of tendons, weightless bodies, equality
-            constraints, flexible bodies, plugins on bodies, and inertia written at an actuator.
+        ModelError: springs of joints or tendons, damping, friction or inertia of tendons,
+            weightless bodies, equality constraints, flexible bodies, plugins on bodies, and inertia
+            written at an actuator.
     """
     found = [
         *_joint_springs(spec, toml),
@@ -66,14 +67,20 @@ def check_numbers(model: mujoco.MjModel, what: str) -> None:
             index = int(model.dof_jntid[bad[0]]) if prefix == "dof" else int(bad[0])
             name = mujoco.mj_id2name(model, _KINDS[prefix], index) or f"number {index}"
             shown = np.array2string(values[bad[0]], precision=4)
-            raise BadValue(f"{what}: {field} of {_WORDS.get(prefix, prefix)} {name} must be finite, not {shown}")
+            raise BadValue(
+                f"{what}: {field} of {_WORDS.get(prefix, prefix)} {name} must be finite, not {shown}"
+            )
 
 
 def check_tool(model: mujoco.MjModel, what: str, toml: str) -> None:
     """Refuse a tool that no joint moves: every law would divide by its mobility."""
     body = int(model.site_bodyid[mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, TOOL)])
     if model.body_weldid[body] == 0:
-        moving = [model.body(i).name or "(unnamed)" for i in range(model.nbody) if model.body_weldid[i] != 0]
+        moving = [
+            model.body(i).name or "(unnamed)"
+            for i in range(model.nbody)
+            if model.body_weldid[i] != 0
+        ]
         raise ModelError(
             f"{what}: the tool is on {model.body(body).name or '(unnamed)'}, which no joint moves:"
             f' put it on one of {", ".join(moving)}, for example with tool = {{ body = "{moving[-1]}" }} in {toml}'
@@ -123,7 +130,11 @@ def _constraints(spec: mujoco.MjSpec, toml: str, urdf: bool) -> Iterator[str]:
         else:
             kind = equality.type.name.removeprefix("mjEQ_").lower()
             pair = " and ".join(name for name in (equality.name1, equality.name2) if name)
-            lock = f', or lock {equality.name1} with locked = ["{equality.name1}"] in {toml}' if kind == "joint" else ""
+            lock = (
+                f', or lock {equality.name1} with locked = ["{equality.name1}"] in {toml}'
+                if kind == "joint"
+                else ""
+            )
             yield (
                 f"equality constraint {kind} of {pair}: the controller knows open trees of independent joints only:"
                 f" remove it{lock}"

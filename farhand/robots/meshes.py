@@ -20,8 +20,8 @@ READABLE = (".stl", ".obj", ".msh")
 def settle_meshes(spec: mujoco.MjSpec, path: Path) -> tuple[str, ...]:
     """Point every mesh of a URDF at its file, and leave out those that are not found or not readable, in place.
 
-    Shapes are for looks and contact; mass comes from ``<inertial>``, so that a link which has one, or does not move,
-    can do without.
+    Shapes are for looks and contact; mass comes from ``<inertial>``, so that a link which has one,
+    or does not move, can do without.
 
     Args:
         spec: the URDF, read and not compiled.
@@ -51,15 +51,18 @@ def settle_meshes(spec: mujoco.MjSpec, path: Path) -> tuple[str, ...]:
     if not left_out:
         return ()
     lists = "; ".join(f"{reason}: {_by_folder(uris)}" for reason, uris in left_out.items())
-    return (f"{path.name}: these meshes were left out, which changes looks and contact but no mass: {lists}",)
+    return (
+        f"{path.name}: these meshes were left out, which changes looks and contact but no mass: {lists}",
+    )
 
 
 def find_mesh(uri: str, model: Path, folder: str = "") -> Path | None:
     """The file that a mesh's name points to, or None.
 
-    ``package://NAME/rest`` is looked for upward from the model file, in folders called NAME, in folders whose
-    ``package.xml`` says so and in their children called NAME; then in ``ROS_PACKAGE_PATH`` and in ``share/NAME`` of
-    ``AMENT_PREFIX_PATH``. ``model://`` means the same. Anything else is a path, from the model's folder.
+    ``package://NAME/rest`` is looked for upward from the model file, in folders called NAME, in
+    folders whose ``package.xml`` says so and in their children called NAME; then in
+    ``ROS_PACKAGE_PATH`` and in ``share/NAME`` of ``AMENT_PREFIX_PATH``. ``model://`` means the
+    same. Anything else is a path, from the model's folder.
 
     Args:
         uri: as written in the model.

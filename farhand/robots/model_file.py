@@ -13,13 +13,15 @@ from farhand.errors import FileError, ModelError
 SUFFIXES = (".xml", ".mjcf", ".urdf")
 TOOL = "tool"
 
-mujoco.set_mju_user_warning(lambda text: None)  # else it writes a log file wherever the user happens to be
+# else it writes a log file wherever the user happens to be
+mujoco.set_mju_user_warning(lambda text: None)
 
 
 def read_spec(path: Path) -> mujoco.MjSpec:
     """Parse an MJCF or URDF file. Meshes and includes are looked up from the file's folder.
 
-    Static bodies are kept apart even where the file asks for fusing, so that every link keeps its name.
+    Static bodies are kept apart even where the file asks for fusing, so that every link keeps its
+    name.
 
     Raises:
         FileError: the file is not there or cannot be read.
@@ -58,16 +60,26 @@ def strip(spec: mujoco.MjSpec) -> None:
         spec.delete(element)
     spec.option = mujoco.MjSpec().option
     for field in ("option", "disableflags", "enableflags", "disableactuator"):
-        setattr(spec.authored, field, 0)  # otherwise attaching the spec warns about options that are gone
+        # otherwise attaching the spec warns about options that are gone
+        setattr(spec.authored, field, 0)
 
 
-def place(spec: mujoco.MjSpec, position: NDArray[np.float64], quaternion_wxyz: NDArray[np.float64]) -> None:
+def place(
+    spec: mujoco.MjSpec, position: NDArray[np.float64], quaternion_wxyz: NDArray[np.float64]
+) -> None:
     """Move everything in a spec's world to another pose, in place.
 
     Attaching to an empty world would do the same, but MuJoCo warns about an empty name prefix.
     """
     world = spec.worldbody
-    elements = [*world.frames, *world.bodies, *world.geoms, *world.sites, *world.cameras, *world.lights]
+    elements = [
+        *world.frames,
+        *world.bodies,
+        *world.geoms,
+        *world.sites,
+        *world.cameras,
+        *world.lights,
+    ]
     frame = world.add_frame(pos=position, quat=quaternion_wxyz)
     for element in elements:
         if element.frame is None:
@@ -89,10 +101,14 @@ def add_tool(spec: mujoco.MjSpec, what: str, advice: str) -> str:
     roots = [body for body in moving if not moves(body.parent)]
     if len(roots) != 1 or any(len(body.bodies) > 1 for body in moving):
         names = ", ".join(body.name or "(unnamed)" for body in moving)
-        raise ModelError(f"{what} branches and has no tool frame: {advice}; its moving bodies: {names}")
+        raise ModelError(
+            f"{what} branches and has no tool frame: {advice}; its moving bodies: {names}"
+        )
     last = moving[-1]
     last.add_site(name=TOOL)
-    return f"origin of the last body, {last.name or '(unnamed)'}: the model has no site named {TOOL!r}"
+    return (
+        f"origin of the last body, {last.name or '(unnamed)'}: the model has no site named {TOOL!r}"
+    )
 
 
 def moves(body: mujoco.MjsBody) -> bool:

@@ -23,20 +23,25 @@ _XYZW_TO_WXYZ = [3, 0, 1, 2]
 def pinocchio_from_mujoco(model: mujoco.MjModel) -> pin.Model:
     """Build the Pinocchio model of the same mechanism.
 
-    Carried: the tree (any number of roots, several joints on one body, joint ``pos``, ``axis`` and ``ref``), inertias,
-    armature, joint ranges, viscous damping and dry friction coefficients (as data: no Pinocchio algorithm applies
-    them), gravity. Every body is a ``BODY`` frame and every site an ``OP_FRAME`` with MuJoCo's name; a jointless body
-    is folded into the joint that carries it. ``q`` and ``v`` have MuJoCo's order of joints; ball and free joints have
-    Pinocchio's quaternion order (x, y, z, w) and the free joint its body-frame velocity, see :func:`q_to_pinocchio`.
+    Carried: the tree (any number of roots, several joints on one body, joint ``pos``, ``axis`` and
+    ``ref``), inertias, armature, joint ranges, viscous damping and dry friction coefficients (as
+    data: no Pinocchio algorithm applies them), gravity. Every body is a ``BODY`` frame and every
+    site an ``OP_FRAME`` with MuJoCo's name; a jointless body is folded into the joint that carries
+    it. ``q`` and ``v`` have MuJoCo's order of joints; ball and free joints have Pinocchio's
+    quaternion order (x, y, z, w) and the free joint its body-frame velocity, see
+    :func:`q_to_pinocchio`.
 
-    Not carried: springs, tendons, equality constraints, gravity compensation of bodies, contacts and actuators. A file
-    in which one of the first four acts is refused when it is loaded, see :mod:`farhand.robots.mechanism`.
+    Not carried: springs, tendons, equality constraints, gravity compensation of bodies, contacts
+    and actuators. A file in which one of the first four acts is refused when it is loaded, see
+    :mod:`farhand.robots.mechanism`.
 
-    Joint frames are turned so that every hinge and slide acts along a coordinate axis, which Pinocchio computes
-    fastest; they coincide with the body's axes only where the joint axis is +x, +y or +z. Ask for frames by body name.
+    Joint frames are turned so that every hinge and slide acts along a coordinate axis, which
+    Pinocchio computes fastest; they coincide with the body's axes only where the joint axis is +x,
+    +y or +z. Ask for frames by body name.
     """
     result = pin.Model()
-    in_joint: list[tuple[int, pin.SE3]] = [(0, pin.SE3.Identity())]  # per body: joint that carries it, its pose there
+    # per body: joint that carries it, its pose there
+    in_joint: list[tuple[int, pin.SE3]] = [(0, pin.SE3.Identity())]
     for body in range(1, model.nbody):
         joint, pose = in_joint[int(model.body_parentid[body])]
         pose = pose * _se3(model.body_pos[body], model.body_quat[body])
@@ -56,7 +61,8 @@ def q_to_pinocchio(model: mujoco.MjModel, qpos: NDArray[np.float64]) -> NDArray[
 
     Args:
         model: the compiled model.
-        qpos: shape (..., nq), [m, rad, -]. Returned as it is, not copied, when there is no quaternion in it.
+        qpos: shape (..., nq), [m, rad, -]. Returned as it is, not copied, when there is no
+            quaternion in it.
     """
     return _reorder_quaternions(model, qpos, _WXYZ_TO_XYZW)
 
@@ -66,11 +72,13 @@ def q_from_pinocchio(model: mujoco.MjModel, q: NDArray[np.float64]) -> NDArray[n
     return _reorder_quaternions(model, q, _XYZW_TO_WXYZ)
 
 
-def v_to_pinocchio(model: mujoco.MjModel, qpos: NDArray[np.float64], qvel: NDArray[np.float64]) -> NDArray[np.float64]:
+def v_to_pinocchio(
+    model: mujoco.MjModel, qpos: NDArray[np.float64], qvel: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """MuJoCo's ``qvel`` in Pinocchio's convention: a free joint's linear velocity turns from world into body axes.
 
-    The map is a rotation, so it also carries generalised forces. It does not carry accelerations: those differ by
-    the term ω × v of the free joint.
+    The map is a rotation, so it also carries generalised forces. It does not carry accelerations:
+    those differ by the term ω × v of the free joint.
 
     Args:
         model: the compiled model.
@@ -80,7 +88,9 @@ def v_to_pinocchio(model: mujoco.MjModel, qpos: NDArray[np.float64], qvel: NDArr
     return _rotate_free_velocities(model, qpos, qvel, into_body=True)
 
 
-def v_from_pinocchio(model: mujoco.MjModel, qpos: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+def v_from_pinocchio(
+    model: mujoco.MjModel, qpos: NDArray[np.float64], v: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Inverse of :func:`v_to_pinocchio`; ``qpos`` is in MuJoCo's convention here too."""
     return _rotate_free_velocities(model, qpos, v, into_body=False)
 
@@ -98,22 +108,30 @@ def _translation(offset: NDArray[np.float64]) -> pin.SE3:
 def _inertia(model: mujoco.MjModel, body: int) -> pin.Inertia:
     rotation = _se3(model.body_ipos[body], model.body_iquat[body]).rotation
     tensor = rotation @ np.diag(model.body_inertia[body]) @ rotation.T
-    return pin.Inertia(float(model.body_mass[body]), np.array(model.body_ipos[body]), 0.5 * (tensor + tensor.T))
+    return pin.Inertia(
+        float(model.body_mass[body]), np.array(model.body_ipos[body]), 0.5 * (tensor + tensor.T)
+    )
 
 
 def _name(model: mujoco.MjModel, kind: mujoco.mjtObj, index: int, fallback: str) -> str:
     return mujoco.mj_id2name(model, kind, index) or f"{fallback}{index}"
 
 
-def _add_joint(result: pin.Model, model: mujoco.MjModel, index: int, parent: int, pose: pin.SE3) -> tuple[int, pin.SE3]:
+def _add_joint(
+    result: pin.Model, model: mujoco.MjModel, index: int, parent: int, pose: pin.SE3
+) -> tuple[int, pin.SE3]:
     """Add one joint to a body that sits at ``pose`` in ``parent``; return the new joint and the body's pose in it."""
     kind = int(model.jnt_type[index])
     name = _name(model, mujoco.mjtObj.mjOBJ_JOINT, index, "joint")
     anchor = _translation(model.jnt_pos[index])
     if kind == FREE:  # qpos is the pose in the world; the body's own pos and quat only set qpos0
-        return result.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), name), pin.SE3.Identity()
+        return result.addJoint(
+            0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), name
+        ), pin.SE3.Identity()
     if kind == BALL:
-        return result.addJoint(parent, pin.JointModelSpherical(), pose * anchor, name), anchor.inverse()
+        return result.addJoint(
+            parent, pin.JointModelSpherical(), pose * anchor, name
+        ), anchor.inverse()
     axis = np.array(model.jnt_axis[index])
     reference = float(model.qpos0[model.jnt_qposadr[index]])
     direction, turn = _aligned_axis(axis)
@@ -121,7 +139,9 @@ def _add_joint(result: pin.Model, model: mujoco.MjModel, index: int, parent: int
         at_zero = pose * _translation(-reference * axis)
         body_in_joint = turn.inverse()
     else:
-        at_zero = pose * anchor * pin.SE3(pin.AngleAxis(-reference, axis).toRotationMatrix(), np.zeros(3))
+        at_zero = (
+            pose * anchor * pin.SE3(pin.AngleAxis(-reference, axis).toRotationMatrix(), np.zeros(3))
+        )
         body_in_joint = turn.inverse() * anchor.inverse()
     return result.addJoint(parent, _ALIGNED[kind][direction](), at_zero * turn, name), body_in_joint
 
@@ -137,7 +157,9 @@ def _aligned_axis(axis: NDArray[np.float64]) -> tuple[int, pin.SE3]:
     return 2, pin.SE3(np.column_stack([side, np.cross(axis, side), axis]), np.zeros(3))
 
 
-def _add_frames(result: pin.Model, model: mujoco.MjModel, in_joint: list[tuple[int, pin.SE3]]) -> None:
+def _add_frames(
+    result: pin.Model, model: mujoco.MjModel, in_joint: list[tuple[int, pin.SE3]]
+) -> None:
     for body, (joint, pose) in enumerate(in_joint):
         name = _name(model, mujoco.mjtObj.mjOBJ_BODY, body, "body")
         result.addFrame(pin.Frame(name, joint, 0, pose, pin.FrameType.BODY), False)
@@ -152,17 +174,23 @@ def _set_dof_data(result: pin.Model, model: mujoco.MjModel) -> None:
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
     for index in range(model.njnt):
         if model.jnt_limited[index] and int(model.jnt_type[index]) in (HINGE, SLIDE):
-            lower[model.jnt_qposadr[index]], upper[model.jnt_qposadr[index]] = model.jnt_range[index]
+            lower[model.jnt_qposadr[index]], upper[model.jnt_qposadr[index]] = model.jnt_range[
+                index
+            ]
     result.lowerPositionLimit, result.upperPositionLimit = lower, upper
     result.armature = np.array(model.dof_armature)
     result.damping = np.array(model.dof_damping)
     result.lowerDryFrictionLimit = -np.array(model.dof_frictionloss)
     result.upperDryFrictionLimit = np.array(model.dof_frictionloss)
     weightless = int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
-    result.gravity = pin.Motion(np.zeros(3) if weightless else np.array(model.opt.gravity), np.zeros(3))
+    result.gravity = pin.Motion(
+        np.zeros(3) if weightless else np.array(model.opt.gravity), np.zeros(3)
+    )
 
 
-def _reorder_quaternions(model: mujoco.MjModel, q: NDArray[np.float64], order: list[int]) -> NDArray[np.float64]:
+def _reorder_quaternions(
+    model: mujoco.MjModel, q: NDArray[np.float64], order: list[int]
+) -> NDArray[np.float64]:
     if model.nq == model.nv:
         return q
     result = np.array(q, dtype=float)

@@ -21,7 +21,7 @@ from farhand.robots.limits import Limits, read_limits, single_dof
 from farhand.robots.mechanism import check_numbers, check_tool, refuse_passive
 from farhand.robots.meshes import settle_meshes
 from farhand.robots.pinocchio_model import pinocchio_from_mujoco
-from farhand.robots.springs import Spring, read_springs
+from farhand.robots.springs import JointSpring, read_springs
 from farhand.robots.urdf import is_urdf
 
 FOLDER = Path(__file__).parent
@@ -63,7 +63,8 @@ class Robot:
         variant: parameter set; "" when there is only one.
         variants: every parameter set there is, the default first.
         source: the model file.
-        home: start configuration in MuJoCo's convention, shape (nq,), [rad, m; quaternions (w, x, y, z)].
+        home: start configuration in MuJoCo's convention, shape (nq,), [rad, m; quaternions (w, x,
+            y, z)].
         postures: further named configurations, like ``home``.
         limits: per DOF.
         actuated: which DOF can be driven, shape (nv,).
@@ -71,9 +72,11 @@ class Robot:
         sources: where each group of values comes from.
         description: one line for people.
         tool: name of the site that is the tool frame.
-        springs: passive springs by the number of their joint's velocity; the models know nothing of them.
+        springs: passive springs by the number of their joint's velocity; the models know nothing of
+            them.
         payload: largest mass at the flange, tool included; infinite where unknown, [kg].
-        notes: what loading it decided and its user should know, one line each: meshes left out, a start moved.
+        notes: what loading it decided and its user should know, one line each: meshes left out, a
+            start moved.
     """
 
     name: str
@@ -90,7 +93,7 @@ class Robot:
     _base: mujoco.MjSpec = field(repr=False)
     _edits: tuple[Edit, ...] = field(default=(), repr=False)
     tool: str = model_file.TOOL
-    springs: Mapping[int, Spring] = field(default_factory=dict)
+    springs: Mapping[int, JointSpring] = field(default_factory=dict)
     payload: float = np.inf
     notes: tuple[str, ...] = ()
 
@@ -105,7 +108,8 @@ class Robot:
         """This robot alone in a world, with a step of 1 ms.
 
         Args:
-            placement: where its origin is. The base of a free-floating robot is placed by ``qpos``, not by this.
+            placement: where its origin is. The base of a free-floating robot is placed by ``qpos``,
+                not by this.
             gravity: along −z, [m/s²].
         """
         if not np.isfinite(gravity):
@@ -127,8 +131,14 @@ class Robot:
             at, dof = int(compiled.jnt_qposadr[joint]), int(compiled.jnt_dofadr[joint])
             lower[at], upper[at] = self.limits.lower[dof], self.limits.upper[dof]
         model.lowerPositionLimit, model.upperPositionLimit = lower, upper
-        model.lowerVelocityLimit, model.upperVelocityLimit = -self.limits.velocity, np.array(self.limits.velocity)
-        model.lowerEffortLimit, model.upperEffortLimit = -self.limits.torque, np.array(self.limits.torque)
+        model.lowerVelocityLimit, model.upperVelocityLimit = (
+            -self.limits.velocity,
+            np.array(self.limits.velocity),
+        )
+        model.lowerEffortLimit, model.upperEffortLimit = (
+            -self.limits.torque,
+            np.array(self.limits.torque),
+        )
         return model
 
     def edited(self, *edits: Edit) -> Robot:
@@ -149,22 +159,28 @@ class Robot:
 
 def robot_names() -> list[str]:
     """Names of the robots that come with Farhand."""
-    return sorted(path.parent.name for path in FOLDER.glob("*/robot.toml") if (path.parent / "model.xml").is_file())
+    return sorted(
+        path.parent.name
+        for path in FOLDER.glob("*/robot.toml")
+        if (path.parent / "model.xml").is_file()
+    )
 
 
 def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
     """Load a robot by name, or from a user's MJCF or URDF file, or from a folder with ``model.xml``.
 
-    Without a toml beside the file (same stem, or ``robot.toml``) the limits come from the model, ``home`` from its
-    keyframe "home" or else ``qpos0`` (the middle of the range where that is outside the limits), and the tool is the
-    end of the chain if there is no site named ``tool``.
+    Without a toml beside the file (same stem, or ``robot.toml``) the limits come from the model,
+    ``home`` from its keyframe "home" or else ``qpos0`` (the middle of the range where that is
+    outside the limits), and the tool is the end of the chain if there is no site named ``tool``.
 
     Args:
-        name_or_path: a path if it ends in .xml, .mjcf or .urdf or contains a path separator; otherwise a name.
+        name_or_path: a path if it ends in .xml, .mjcf or .urdf or contains a path separator;
+            otherwise a name.
         variant: parameter set; None is the robot's default.
 
     Raises:
-        FarhandError: unknown name or variant, unreadable or malformed file, values that do not fit the model.
+        FarhandError: unknown name or variant, unreadable or malformed file, values that do not fit
+            the model.
     """
     path = _model_path(name_or_path)
     name = path.parent.name if path.name == "model.xml" else path.stem
@@ -195,7 +211,9 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
         description=str(table.get("description", "")),
         _base=spec,
         springs=read_springs(table.get("springs", {}), model, where),
-        payload=toml.positive(table.get("payload", np.inf), f"{where}: payload", zero=True, infinite=True),
+        payload=toml.positive(
+            table.get("payload", np.inf), f"{where}: payload", zero=True, infinite=True
+        ),
         notes=tuple(notes),
     )
 
@@ -216,7 +234,9 @@ def _mechanism(
     elif spec.site(model_file.TOOL) is None:
         advice = f'write tool = {{ body = "…" }} into {_toml_name(path)}'
         if not urdf:
-            advice = f'add <site name="{model_file.TOOL}"/> to one of its moving bodies, or {advice}'
+            advice = (
+                f'add <site name="{model_file.TOOL}"/> to one of its moving bodies, or {advice}'
+            )
         sources["tool"] = model_file.add_tool(spec, str(path), advice)
     return spec, notes
 
@@ -249,27 +269,36 @@ def _configurations(
     notes: list[str],
 ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
     postures = toml.section(table.get("postures", {}), f"{where}: postures")
-    checked = {key: _configuration(value, model, limits, f"{where}: postures.{key}") for key, value in postures.items()}
+    checked = {
+        key: _configuration(value, model, limits, f"{where}: postures.{key}")
+        for key, value in postures.items()
+    }
     if "home" in table:
         return _configuration(table["home"], model, limits, f"{where}: home"), checked
     key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, "home")
     if key >= 0:
         sources.setdefault("home", "keyframe 'home' of the model file")
-        return _configuration(model.key_qpos[key].tolist(), model, limits, f"{where}: keyframe 'home'"), checked
+        return _configuration(
+            model.key_qpos[key].tolist(), model, limits, f"{where}: keyframe 'home'"
+        ), checked
     sources.setdefault("home", "qpos0 of the model file")
     home = np.array(model.qpos0)
     moved = _into_limits(home, model, limits)
     if moved:
-        sources["home"] = "qpos0 of the model file; middle of the range where that lies outside the limits"
-        notes.append(f"{where} gives no home and qpos0 is outside the limits: it starts with {', '.join(moved)}")
+        sources["home"] = (
+            "qpos0 of the model file; middle of the range where that lies outside the limits"
+        )
+        notes.append(
+            f"{where} gives no home and qpos0 is outside the limits: it starts with {', '.join(moved)}"
+        )
     return _configuration(home.tolist(), model, limits, f"{where}: home"), checked
 
 
 def _into_limits(q: NDArray[np.float64], model: mujoco.MjModel, limits: Limits) -> list[str]:
     """Move joints outside their limits to the middle of their range, in place; say which, in words.
 
-    Not to the nearer limit: a joint that starts on its limit trips its guard at the first tick. Where the range is open
-    on one side there is no middle, and the limit is all there is.
+    Not to the nearer limit: a joint that starts on its limit trips its guard at the first tick.
+    Where the range is open on one side there is no middle, and the limit is all there is.
     """
     moved = []
     for joint in np.flatnonzero(single_dof(model)):
@@ -277,17 +306,23 @@ def _into_limits(q: NDArray[np.float64], model: mujoco.MjModel, limits: Limits) 
         low, high = limits.lower[dof], limits.upper[dof]
         if not low <= q[at] <= high:
             q[at] = 0.5 * (low + high) if np.isfinite(high - low) else np.clip(q[at], low, high)
-            name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joint) or f"joint {joint + 1}"
+            name = (
+                mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joint) or f"joint {joint + 1}"
+            )
             moved.append(f"{name} at {q[at]:.4g} {limits.units(dof)[0]}")
     return moved
 
 
-def _configuration(value: Any, model: mujoco.MjModel, limits: Limits, what: str) -> NDArray[np.float64]:
+def _configuration(
+    value: Any, model: mujoco.MjModel, limits: Limits, what: str
+) -> NDArray[np.float64]:
     q = toml.vector(value, model.nq, what)
     for joint in np.flatnonzero(single_dof(model)):
         at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
         if not limits.lower[dof] <= q[at] <= limits.upper[dof]:
-            raise OutOfRange(f"{what}[{at}]", q[at], limits.lower[dof], limits.upper[dof], limits.units(dof)[0])
+            raise OutOfRange(
+                f"{what}[{at}]", q[at], limits.lower[dof], limits.upper[dof], limits.units(dof)[0]
+            )
     q.setflags(write=False)
     return q
 
@@ -300,7 +335,11 @@ def _rates(table: dict[str, Any], where: str) -> dict[str, float]:
 def _actuated(table: dict[str, Any], model: mujoco.MjModel, where: str) -> NDArray[np.bool_]:
     if "actuated" in table:
         given = table["actuated"]
-        if not isinstance(given, list) or len(given) != model.nv or not all(isinstance(item, bool) for item in given):
+        if (
+            not isinstance(given, list)
+            or len(given) != model.nv
+            or not all(isinstance(item, bool) for item in given)
+        ):
             raise BadValue(f"{where}: actuated must be {model.nv} booleans, not {given!r}")
         actuated = np.array(given, dtype=bool)
     else:

@@ -15,7 +15,7 @@ from farhand.errors import BadValue, UnknownName
 from farhand.robots.description import known_keys, section, vector
 
 
-class Spring(ABC):
+class JointSpring(ABC):
     """A passive spring at one joint.
 
     Attributes:
@@ -43,7 +43,7 @@ class Spring(ABC):
 
 
 @dataclass(frozen=True)
-class CubicSpring(Spring):
+class CubicSpring(JointSpring):
     r"""An identified curve, :math:`\tau = c_0 + c_1 q + c_2 q^2 + c_3 q^3`.
 
     Attributes:
@@ -60,7 +60,9 @@ class CubicSpring(Spring):
     def fit(cls, q: NDArray[np.float64], torque: NDArray[np.float64]) -> CubicSpring:
         """The least-squares cubic through holding torques [N·m] at angles [rad], the arm's weight taken off."""
         if len(q) < 4 or np.ptp(q) < 0.1:
-            raise BadValue(f"a cubic spring needs 4 angles over at least 0.1 rad, not {len(q)} over {np.ptp(q):.3g}")
+            raise BadValue(
+                f"a cubic spring needs 4 angles over at least 0.1 rad, not {len(q)} over {np.ptp(q):.3g}"
+            )
         c3, c2, c1, c0 = np.polyfit(q, torque, 3).tolist()
         return cls((c0, c1, c2, c3), float(np.min(q)), float(np.max(q)))
 
@@ -78,7 +80,7 @@ class CubicSpring(Spring):
 
 
 @dataclass(frozen=True)
-class MechanismSpring(Spring):
+class MechanismSpring(JointSpring):
     r"""A compression spring on a crank, as it is built into a balanced arm.
 
     .. math:: s = \sqrt{r^2 + (r + L)^2 - 2 r (r + L) \cos(a_0 + q)}, \qquad x = s - L, \qquad
@@ -114,7 +116,7 @@ class MechanismSpring(Spring):
         return x * (0.5 * self.stiffness * x + self.preload)
 
 
-def read_springs(table: Any, model: mujoco.MjModel, where: str) -> dict[int, Spring]:
+def read_springs(table: Any, model: mujoco.MjModel, where: str) -> dict[int, JointSpring]:
     """The springs of a ``robot.toml`` by the number of their joint's velocity.
 
     Raises:
@@ -125,21 +127,29 @@ def read_springs(table: Any, model: mujoco.MjModel, where: str) -> dict[int, Spr
         joint = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
         if joint < 0:
             raise UnknownName("joint", name, [model.joint(i).name for i in range(model.njnt)])
-        springs[int(model.jnt_dofadr[joint])] = _spring(section(given, f"{where}: springs.{name}"), where)
+        springs[int(model.jnt_dofadr[joint])] = _spring(
+            section(given, f"{where}: springs.{name}"), where
+        )
     return springs
 
 
-def _spring(given: dict[str, Any], where: str) -> Spring:
+def _spring(given: dict[str, Any], where: str) -> JointSpring:
     kind, rest = given.get("kind"), {key: value for key, value in given.items() if key != "kind"}
     if kind == "cubic":
         known_keys(rest, {"coefficients", "range"}, f"{where}: a cubic spring")
-        c = vector(rest.get("coefficients", []), 4, f"{where}: coefficients of a cubic spring").tolist()
-        low, high = vector(rest.get("range", [-math.inf, math.inf]), 2, f"{where}: range", infinite=True).tolist()
+        c = vector(
+            rest.get("coefficients", []), 4, f"{where}: coefficients of a cubic spring"
+        ).tolist()
+        low, high = vector(
+            rest.get("range", [-math.inf, math.inf]), 2, f"{where}: range", infinite=True
+        ).tolist()
         if not low < high:
             raise BadValue(f"{where}: range of a spring must rise, not [{low:g}, {high:g}]")
         return CubicSpring((c[0], c[1], c[2], c[3]), low, high)
     if kind == "mechanism":
         names = ("radius", "length", "stiffness", "preload", "offset")
         known_keys(rest, set(names), f"{where}: a mechanism spring")
-        return MechanismSpring(*(float(vector(rest.get(n, []), 1, f"{where}: {n}")[0]) for n in names))
+        return MechanismSpring(
+            *(float(vector(rest.get(n, []), 1, f"{where}: {n}")[0]) for n in names)
+        )
     raise UnknownName(f"kind of spring in {where}", str(kind), ("cubic", "mechanism"))

@@ -39,7 +39,9 @@ def stated_limits(path: Path) -> dict[str, Stated]:
         ModelError: a limit is a word, not a number.
     """
     root = _root(path)
-    joints = [] if root is None else [(joint, joint.find("limit")) for joint in root.findall("joint")]
+    joints = (
+        [] if root is None else [(joint, joint.find("limit")) for joint in root.findall("joint")]
+    )
     found = {}
     for joint, limit in joints:
         name = joint.get("name", "")
@@ -47,7 +49,9 @@ def stated_limits(path: Path) -> dict[str, Stated]:
             continue
         try:
             texts = {key: limit.get(key) for key in ("lower", "upper", "velocity", "effort")}
-            found[name] = Stated(**{key: None if text is None else float(text) for key, text in texts.items()})
+            found[name] = Stated(
+                **{key: None if text is None else float(text) for key, text in texts.items()}
+            )
         except ValueError as error:
             raise ModelError(f"{path}: limit of joint {name}: {one_line(error)}") from None
     return found

@@ -33,7 +33,8 @@ INERTIA_BAND = (1.0, 3.0)
 """Over which felt inertia is judged, [Hz]."""
 
 HOLDING = (50.0, 20.0)
-"""Spring and damper that hold the shaken leader, [N/m] and [N·s/m]: what the start sets off on them is gone in 2 s."""
+"""Spring and damper that hold the shaken leader, [N/m] and [N·s/m]: what the start sets off on them
+is gone in 2 s."""
 
 HOLD = 2.5
 """How long a hand that stays presses before the contact is judged, [s]."""
@@ -71,7 +72,8 @@ class Case:
         delay: round trip, [ms].
         layer: passivity layer.
         seed: of every random number.
-        settings: parameter paths and values, before those that make the tasks: a soft wall is soft on any rig.
+        settings: parameter paths and values, before those that make the tasks: a soft wall is soft
+            on any rig.
     """
 
     rig: str
@@ -84,7 +86,10 @@ class Case:
     def build(self, scenario: str, *settings: tuple[str, object]) -> Rig:
         """The rig under this law and delay."""
         chosen = [*self.settings, *settings]
-        return build_rig(self.rig, Options(self.law, self.layer, scenario, self.seed, self.delay, settings=chosen))
+        return build_rig(
+            self.rig,
+            Options(self.law, self.layer, scenario, self.seed, self.delay, settings=chosen),
+        )
 
 
 def compare(
@@ -93,7 +98,8 @@ def compare(
     """Every case's metrics, over the machine's cores, in the order of the cases.
 
     Returns:
-        Rows ``{rig, law, layer, delay, settings: {path: value}, metrics: {name: {value, unit}}, impedance: {...}}``; a
+        Rows ``{rig, law, layer, delay, settings: {path: value}, metrics: {name: {value, unit}},
+            impedance: {...}}``; a
         law that the rig refuses has ``refused`` instead of metrics.
     """
     workers = workers or os.cpu_count() or 1
@@ -106,7 +112,11 @@ def compare(
             if progress is not None:
                 progress(number, len(cases), f"{case.law}, {case.delay:g} ms")
             row = future.result()
-            rows.append(row if "refused" in row else _subtract_own(row, own[case.rig, case.settings].result()))
+            rows.append(
+                row
+                if "refused" in row
+                else _subtract_own(row, own[case.rig, case.settings].result())
+            )
     if progress is not None:
         progress(len(cases), len(cases), "")
     return rows
@@ -114,7 +124,12 @@ def compare(
 
 def measure(case: Case) -> dict[str, Any]:
     """One row, without the leader's own inertia taken off yet."""
-    row: dict[str, Any] = {"rig": case.rig, "law": case.law, "layer": case.layer, "delay": case.delay}
+    row: dict[str, Any] = {
+        "rig": case.rig,
+        "law": case.law,
+        "layer": case.layer,
+        "delay": case.delay,
+    }
     row["settings"] = dict(case.settings)
     try:
         values = _free(case)
@@ -123,7 +138,10 @@ def measure(case: Case) -> dict[str, Any]:
             "hard": [],
         }
         for name, wall in walls.items():
-            values |= {f"{name}_{key}" if key in _PER_WALL else key: v for key, v in contact(case, wall).items()}
+            values |= {
+                f"{name}_{key}" if key in _PER_WALL else key: v
+                for key, v in contact(case, wall).items()
+            }
             values["energy_created"] = max(values["energy_created"], values.pop("created"))
             values["trips"] += values.pop("tripped")
         row["metrics"] = values
@@ -170,7 +188,9 @@ def check(cases: Sequence[Case]) -> None:
 def _subtract_own(row: dict[str, Any], own: float) -> dict[str, Any]:
     values = row["metrics"]
     values["felt_inertia"] = row["impedance"].pop("inertia") - own
-    row["metrics"] = {name: {"value": _plain(values[name]), "unit": unit} for name, unit in UNITS.items()}
+    row["metrics"] = {
+        name: {"value": _plain(values[name]), "unit": unit} for name, unit in UNITS.items()
+    }
     return row
 
 
@@ -184,7 +204,11 @@ def _free(case: Case) -> dict[str, float]:
     history = rig.metrics.history
     engaged = history.signal("coupling", "engagement")[:, 0] > 0.99
     error = np.linalg.norm(history.signal("coupling", "error")[engaged][:, :3], axis=1)
-    rms, largest = (float(np.sqrt((error**2).mean())), float(error.max())) if len(error) else (math.nan, math.nan)
+    rms, largest = (
+        (float(np.sqrt((error**2).mean())), float(error.max()))
+        if len(error)
+        else (math.nan, math.nan)
+    )
     return {
         "free_error_rms": rms,
         "free_error_max": largest,
@@ -200,10 +224,14 @@ def contact(case: Case, wall: list[tuple[str, object]]) -> dict[str, float]:
     probe = Probe(rig.world, *directions(rig).items())
     rig.session.worlds.append(probe)
     moves = scenarios_of(case.rig)[name].moves
-    _run(rig, moves[-1].start if len(moves) > 1 else moves[-1].end + HOLD)  # the last of several comes back
+    # the last of several comes back
+    _run(rig, moves[-1].start if len(moves) > 1 else moves[-1].end + HOLD)
     seen = probe.signals()
     steady = slice(-round(STEADY / seen.dt), None)
-    pressed, hand = float(seen.force_environment[steady].mean()), float(seen.force_hand[steady].mean())
+    pressed, hand = (
+        float(seen.force_environment[steady].mean()),
+        float(seen.force_hand[steady].mean()),
+    )
     mapping = rig.session.bridges[0].laws[0].mapping
     expected = pressed * mapping.force_scale * mapping.motion_scale
     touched = seen.force_environment > 0.02 * max(pressed, 1e-9)
@@ -239,7 +267,9 @@ def impedance(case: Case, stiffness: float = 0.0) -> Array:
     if stiffness:
         shakers[follower] = Shaker(FREQUENCIES, 0.0, into, stiffness=stiffness)
     seen = shake(rig.session, rig.world, shakers, along, 6.0).after(2.0)
-    return components(seen.force_hand, FREQUENCIES, seen.dt) / components(seen.position_hand, FREQUENCIES, seen.dt)
+    return components(seen.force_hand, FREQUENCIES, seen.dt) / components(
+        seen.position_hand, FREQUENCIES, seen.dt
+    )
 
 
 def inertia(answer: Array) -> float:

@@ -1,7 +1,7 @@
 """Gallery: pictures and short animations of every rig, taken of the page itself in a browser without a window.
 
-A rig runs in virtual time and is recorded; the page then shows the recording at fixed times, so the pictures are the
-same whenever nothing about the rig or the page has changed.
+A rig runs in virtual time and is recorded; the page then shows the recording at fixed times, so the
+pictures are the same whenever nothing about the rig or the page has changed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ ARGUMENTS = (
 WIDE, PHONE, SMALL = (1280, 800), (390, 844), (480 + PANEL_WIDTH, 320)  # [px]
 FRAMES, SPAN, FRAME_TIME = 12, 6.0, 250  # [-], [s] of the run, [ms] each is shown
 COVERAGE = 1  # of Pillow's ways to choose a palette, the one that keeps a small arrow's colour
-PATIENCE = 120.0  # [s], for the page to be drawn; software rendering on a busy machine is slow
+PAGE_TIMEOUT_S = (
+    120.0  # [s], for the page to be drawn; software rendering on a busy machine is slow
+)
 
 SCENARIOS = {"dual-arm": "wall"}
 """What is shown, where it is not what a rig does by default."""
@@ -56,7 +58,8 @@ MORE = {"humanoid": "balance"}
 
 Margin = Callable[[Rig], str | None]
 
-_QUIET = ".mantine-Notifications-root { display: none }"  # the browser's remark that it has no graphics card
+# The browser's remark that it has no graphics card
+_QUIET = ".mantine-Notifications-root { display: none }"
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,9 @@ class Shown:
     moment: float
 
 
-def shown(rig: str, folder: Path, scenario: str | None = None, margin: Margin | None = None) -> Shown:
+def shown(
+    rig: str, folder: Path, scenario: str | None = None, margin: Margin | None = None
+) -> Shown:
     """Run a rig in virtual time, record it, and find the moment worth a picture; ``margin`` predicts its stability."""
     made = build_rig(rig, Options(scenario=scenario or SCENARIOS.get(rig)))
     scene = scene_of(made)
@@ -95,20 +100,27 @@ def take(rig: str, item: Shown, folder: Path) -> list[Path]:
             console = Console(server, source, item.scene, Requests(None))
             source.seek(round(1e9 * item.moment))
             for size, name in ((WIDE, "console.png"), (PHONE, "console-phone.png")):
-                paths.append(_console(driver, server, console, item.scene["margin"], size, folder / name))
+                paths.append(
+                    _console(driver, server, console, item.scene["margin"], size, folder / name)
+                )
         return paths
 
 
 def take_more(rig: str, item: Shown, folder: Path) -> list[Path]:
     """One wide picture of another scenario of a rig."""
     with _shown_to_a_browser(item) as (driver, server, _, player):
-        return [_still(driver, server, player, item.moment, WIDE, folder / f"{rig}-{MORE[rig]}.png")]
+        return [
+            _still(driver, server, player, item.moment, WIDE, folder / f"{rig}-{MORE[rig]}.png")
+        ]
 
 
 @contextmanager
-def _shown_to_a_browser(item: Shown) -> Iterator[tuple[Any, viser.ViserServer, RecordedSource, Player]]:
+def _shown_to_a_browser(
+    item: Shown,
+) -> Iterator[tuple[Any, viser.ViserServer, RecordedSource, Player]]:
     """A browser, and a page with a recording on it."""
-    with browser() as driver, redirect_stdout(io.StringIO()):  # viser has a word to say, asked or not
+    # viser has a word to say, asked or not
+    with browser() as driver, redirect_stdout(io.StringIO()):
         label = f"Farhand · {item.scene['rig']}"
         server = viser.ViserServer("127.0.0.1", 0, label=label, verbose=False)
         try:
@@ -125,11 +137,15 @@ def browser() -> Iterator[Any]:
     """A browser without a window."""
     program = next((path for path in CHROMIUM if Path(path).exists()), None)
     if program is None:
-        raise FileError("the gallery needs a browser: install Chromium, such as with apt install chromium")
+        raise FileError(
+            "the gallery needs a browser: install Chromium, such as with apt install chromium"
+        )
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        raise FileError("the gallery needs a driver for its browser: pip install playwright") from None
+        raise FileError(
+            "the gallery needs a driver for its browser: pip install playwright"
+        ) from None
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=program, args=list(ARGUMENTS))
         try:
@@ -141,7 +157,7 @@ def browser() -> Iterator[Any]:
 @contextmanager
 def _page(driver: Any, server: viser.ViserServer, size: tuple[int, int]) -> Iterator[Any]:
     page = driver.new_page(viewport={"width": size[0], "height": size[1]})
-    page.set_default_timeout(1e3 * PATIENCE)
+    page.set_default_timeout(1e3 * PAGE_TIMEOUT_S)
     try:
         page.goto(f"http://127.0.0.1:{server.get_port()}")
         page.locator("canvas").first.wait_for()
@@ -151,7 +167,14 @@ def _page(driver: Any, server: viser.ViserServer, size: tuple[int, int]) -> Iter
         page.close()
 
 
-def _still(driver: Any, server: viser.ViserServer, player: Player, t: float, size: tuple[int, int], path: Path) -> Path:
+def _still(
+    driver: Any,
+    server: viser.ViserServer,
+    player: Player,
+    t: float,
+    size: tuple[int, int],
+    path: Path,
+) -> Path:
     with _page(driver, server, size) as page:
         player.seek(t)
         write_bytes(path, _settled(page))
@@ -159,7 +182,12 @@ def _still(driver: Any, server: viser.ViserServer, player: Player, t: float, siz
 
 
 def _console(
-    driver: Any, server: viser.ViserServer, console: Console, margin: str, size: tuple[int, int], path: Path
+    driver: Any,
+    server: viser.ViserServer,
+    console: Console,
+    margin: str,
+    size: tuple[int, int],
+    path: Path,
 ) -> Path:
     """The page as an operator has it; a recording has no ticks to be timed."""
     with _page(driver, server, size) as page:
@@ -178,19 +206,29 @@ def _moving(driver: Any, server: viser.ViserServer, player: Player, t: float, pa
         _settled(page)
         for moment in np.linspace(max(0.0, t - SPAN / 2), t + SPAN / 2, FRAMES):
             player.seek(float(moment))
-            frames.append(Image.open(io.BytesIO(_settled(page, clip))).convert("RGB").quantize(128, COVERAGE))
+            frames.append(
+                Image.open(io.BytesIO(_settled(page, clip))).convert("RGB").quantize(128, COVERAGE)
+            )
     made = io.BytesIO()
-    frames[0].save(made, "GIF", save_all=True, append_images=frames[1:], duration=FRAME_TIME, loop=0, optimize=True)
+    frames[0].save(
+        made,
+        "GIF",
+        save_all=True,
+        append_images=frames[1:],
+        duration=FRAME_TIME,
+        loop=0,
+        optimize=True,
+    )
     write_bytes(path, made.getvalue())
     return path
 
 
 def _settled(page: Any, clip: dict[str, int] | None = None) -> bytes:
     """A picture of the page once two in a row are equal, or the patience is at its end."""
-    deadline, before = time.monotonic() + PATIENCE, b""
+    deadline, before = time.monotonic() + PAGE_TIMEOUT_S, b""
     while True:
         page.wait_for_timeout(150)
-        now = page.screenshot(clip=clip, timeout=1e3 * PATIENCE)
+        now = page.screenshot(clip=clip, timeout=1e3 * PAGE_TIMEOUT_S)
         if now == before or time.monotonic() > deadline:
             return now
         before = now
@@ -209,7 +247,9 @@ def _moment(scene: Scene, recording: Recording) -> float:
         stream = recording.streams.get(robot["stream"])
         if robot["role"] != "follower" or stream is None:
             continue
-        measured, commanded = (stream.channels[f"wrench_{kind}_in_world"][:, :3] for kind in ("measured", "commanded"))
+        measured, commanded = (
+            stream.channels[f"wrench_{kind}_in_world"][:, :3] for kind in ("measured", "commanded")
+        )
         sizes = np.linalg.norm(np.where(np.isfinite(measured), measured, commanded), axis=1)
         if sizes.size and float(sizes.max()) > best:
             best, when = float(sizes.max()), float(stream.times[int(sizes.argmax())])

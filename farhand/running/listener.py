@@ -11,14 +11,14 @@ from farhand.report.output import Bar
 from farhand.rigs import Rig
 
 PERIOD = 0.25  # [s], between two looks at the telemetry
-PATIENCE = 60.0  # [s], for the metrics to be handed over
+HANDOVER_TIMEOUT_S = 60.0  # [s], for the metrics to be handed over
 
 
 class Listener:
     """Takes in what a rig says while its loop runs, and hands the metrics back at the end.
 
-    The other process is a copy of this one made before the loop starts, so it has the rig's metrics and nothing has to
-    be described to it. It ends with this process, however that ends.
+    The other process is a copy of this one made before the loop starts, so it has the rig's metrics
+    and nothing has to be described to it. It ends with this process, however that ends.
 
     Args:
         rig: about to run; its metrics must not be pulled until :meth:`close`.
@@ -30,7 +30,9 @@ class Listener:
         self._rig = rig
         self._line, theirs = context.Pipe()
         arguments = (rig, length, theirs, self._line)
-        self._process = context.Process(target=_listen, args=arguments, name="farhand-listener", daemon=True)
+        self._process = context.Process(
+            target=_listen, args=arguments, name="farhand-listener", daemon=True
+        )
         self._process.start()
         theirs.close()
 
@@ -40,17 +42,20 @@ class Listener:
             return
         with suppress(EOFError, OSError):
             self._line.send(None)
-            if self._line.poll(PATIENCE):
+            if self._line.poll(HANDOVER_TIMEOUT_S):
                 self._rig.metrics.restore(self._line.recv())
         self._line.close()
-        self._process.join(PATIENCE)
+        self._process.join(HANDOVER_TIMEOUT_S)
         if self._process.is_alive():
             self._process.kill()
 
 
 def can_listen() -> bool:
     """Whether this process may have a copy of itself beside it."""
-    return "fork" in multiprocessing.get_all_start_methods() and not multiprocessing.current_process().daemon
+    return (
+        "fork" in multiprocessing.get_all_start_methods()
+        and not multiprocessing.current_process().daemon
+    )
 
 
 def _listen(rig: Rig, length: float | None, line: Connection, parents: Connection) -> None:

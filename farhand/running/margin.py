@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from farhand.analysis.oscillation import Asked, oscillation
+from farhand.analysis.oscillation import IntendedMotion, oscillation
 from farhand.analysis.side_metrics import SideMetrics
 from farhand.analysis.stability.answers import STIFFEST, remedies
 from farhand.analysis.stability.operating_point import operating_point
 from farhand.analysis.stability.spectrum import largest_stable, stable
-from farhand.control.trajectory.paths import Path
+from farhand.control.trajectory.paths import HandPath
 from farhand.coupling.unilateral import Unilateral
 from farhand.errors import FarhandError
 from farhand.plants.plant import JointPosition
@@ -21,13 +21,15 @@ from farhand.rigs import Rig
 from farhand.world import ImpedanceHand
 
 QUICK = 5
-"""Ticks of delay up to which the limit itself is looked for before a run; beyond, only whether it is calm."""
+"""Ticks of delay up to which the limit itself is looked for before a run; beyond, only whether it
+is calm."""
 
 
 def margin(rig: Rig) -> str | None:
     """One line on how far the rig is from shaking where it stood when built, or None where that cannot be predicted.
 
-    It leaves out encoder steps and dry friction, which ``farhand stability`` counts in: it must not hold up a run.
+    It leaves out encoder steps and dry friction, which ``farhand stability`` counts in: it must not
+    hold up a run.
     """
     try:
         point = operating_point(rig.session, rig.world, standing=rig.standing)
@@ -38,7 +40,9 @@ def margin(rig: Rig) -> str | None:
     what = f"a wall of {stiffness:g} N/m" if stiffness > 0.0 else "free motion"
     if not stable(whole):
         layer = rig.options.layer
-        bare = "" if layer == "none" else f" but for the layer {layer}, which is not in the prediction"
+        bare = (
+            "" if layer == "none" else f" but for the layer {layer}, which is not in the prediction"
+        )
         return f"predicted to shake{bare}: {what} at {trip:g} ms of round trip; hand: {point.hand}"
     if whole.delay > QUICK or stiffness == 0.0:
         return f"predicted to be calm: {what} at {trip:g} ms of round trip; hand: {point.hand}"
@@ -50,10 +54,11 @@ def margin(rig: Rig) -> str | None:
 def shaking(rig: Rig) -> Iterator[str]:
     """What a run that shook did, and what to change by how much.
 
-    It is predicted for where the rig stood before the run, as :func:`margin` is, so that the two agree; parameters are
-    those of the end, for they may have been changed on the way.
+    It is predicted for where the rig stood before the run, as :func:`margin` is, so that the two
+    agree; parameters are those of the end, for they may have been changed on the way.
     """
-    if not rig.session.bridges or isinstance(rig.metrics, SideMetrics):  # one side alone does not know the other
+    # one side alone does not know the other
+    if not rig.session.bridges or isinstance(rig.metrics, SideMetrics):
         return
     found = oscillation(rig.metrics.history, rig.metrics.other, _asked(rig), rig.metrics.driven)
     if found is None or (found.signal == "tracking error" and _open_loop(rig)):
@@ -75,13 +80,13 @@ def shaking(rig: Rig) -> Iterator[str]:
         yield "no reason is predicted where it stood at first; farhand stability tells more"
 
 
-def _asked(rig: Rig) -> Asked | None:
+def _asked(rig: Rig) -> IntendedMotion | None:
     """What the scenario asks of the hand; None where a person has it: an arm or a device, or a drag on the page."""
     hand = rig.session.parameters.get("hand")
     dragged = any(logged.request.path == "hand.drag" for logged in rig.session.commands.log)
     if not isinstance(hand, ImpedanceHand) or rig.world.open_books or dragged:
         return None
-    way = Path(hand.path.moves)
+    way = HandPath(hand.path.moves)
 
     def asked(times: np.ndarray) -> np.ndarray:
         rows = np.empty((len(times), 3))
@@ -96,5 +101,9 @@ def _asked(rig: Rig) -> Asked | None:
 def _open_loop(rig: Rig) -> bool:
     """Whether drives are sent positions and nothing comes back: an error that swings is then their lag, in steps."""
     laws = [law for bridge in rig.session.bridges for law in bridge.laws]
-    drives = [station.plant.accepts for station in rig.session.stations if station.role == "follower"]
-    return all(isinstance(law, Unilateral) for law in laws) and drives == [frozenset({JointPosition})]
+    drives = [
+        station.plant.accepts for station in rig.session.stations if station.role == "follower"
+    ]
+    return all(isinstance(law, Unilateral) for law in laws) and drives == [
+        frozenset({JointPosition})
+    ]

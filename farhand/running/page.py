@@ -30,8 +30,8 @@ from farhand.running.rerun import about
 from farhand.running.run import (
     FOREVER,
     PAGE_PERIOD,
-    Between,
-    Outcome,
+    BetweenTicks,
+    RunOutcome,
     in_real_time,
     recording_of,
     stopping_on_signals,
@@ -39,23 +39,24 @@ from farhand.running.run import (
 )
 
 HEALTH_PERIOD = 0.25  # [s], between two reports on the ticks
-PATIENCE = 30.0  # [s], for a recording to be finished
+FINISH_TIMEOUT_S = 30.0  # [s], for a recording to be finished
 LIMITS = {"delay": 10_000.0, "jitter": 5_000.0, "loss": 1.0}  # [ms], [ms], [-]
 CHANGEABLE = ("law", "layer", "scenario", *LIMITS)
 
 
-class Anew(Exception):
+class RestartRequested(Exception):
     """A visitor wants another session; leaves the run of the present one between two ticks."""
 
     def __init__(self, wishes: dict[str, Any]) -> None:
         self.wishes = wishes
 
 
-class Scribe:
+class StandbyRecorder:
     """A recorder's process that stands ready, so that a recording begins without the session waiting for anything.
 
-    A recording begins with what the telemetry ring still holds, some seconds before it was asked for, and with every
-    command given before that, so that ``farhand replay --rerun`` begins where the run began and has them all.
+    A recording begins with what the telemetry ring still holds, some seconds before it was asked
+    for, and with every command given before that, so that ``farhand replay --rerun`` begins where
+    the run began and has them all.
     """
 
     def __init__(self) -> None:
@@ -63,7 +64,9 @@ class Scribe:
         orders, self._orders = context.Pipe(duplex=False)
         self._word, word = context.Pipe(duplex=False)
         self._stop = Latch(context)
-        self._process = context.Process(target=_scribe, args=(orders, word, self._stop), name="farhand-scribe")
+        self._process = context.Process(
+            target=_scribe, args=(orders, word, self._stop), name="farhand-scribe"
+        )
         with ignoring_interrupts():
             self._process.start()
         orders.close()
@@ -81,7 +84,9 @@ class Scribe:
         if self.path is not None:
             raise BadValue(f"{self.path} is being recorded; stop that first")
         if path.name != name or path.suffix != ".mcap" or not path.stem:
-            raise BadValue(f"{name!r} is no name for a recording here; give one without a folder, such as run.mcap")
+            raise BadValue(
+                f"{name!r} is no name for a recording here; give one without a folder, such as run.mcap"
+            )
         if path.exists():
             raise BadValue(f"{name} is there already; choose another name")
         check_destination(path)
@@ -89,7 +94,9 @@ class Scribe:
         try:
             self._orders.send((session.telemetry.path, path, commands_of(session)))
         except OSError:
-            raise FileError("the recorder's process has ended; end this run and start it again to record") from None
+            raise FileError(
+                "the recorder's process has ended; end this run and start it again to record"
+            ) from None
         self.path = path
         return f"recording to {name}"
 
@@ -104,7 +111,11 @@ class Scribe:
         try:
             why = str(self._word.recv()) if self._word.poll() else None
         except (EOFError, OSError):  # once it was killed, for ever
-            why = None if self.path is None else f"the recorder's process has ended; what is in {self.path} can be read"
+            why = (
+                None
+                if self.path is None
+                else f"the recorder's process has ended; what is in {self.path} can be read"
+            )
         if why is not None:
             self.path = None
         return why
@@ -113,7 +124,7 @@ class Scribe:
         """Finish what is being recorded, and let the process go; an error on its way out of the run is told."""
         self._stop.set(BROKEN if sys.exc_info()[0] is not None else 1)
         self._orders.close()
-        self._process.join(PATIENCE)
+        self._process.join(FINISH_TIMEOUT_S)
         if self._process.is_alive():
             self._process.kill()
 
@@ -138,17 +149,22 @@ def _scribe(orders: Connection, word: Connection, stop: Latch) -> None:
 def commands_of(session: Session) -> list[RingEvent]:
     """Every command a session has carried out so far, as its telemetry told of it.
 
-    A session that has forgotten its first ones says so in their place, and a re-run of the recording is refused.
+    A session that has forgotten its first ones says so in their place, and a re-run of the
+    recording is refused.
     """
     log = session.commands.log
-    found: list[RingEvent] = [(c.time_ns, f"{c.request}: {c.outcome}", told(c)) for c in log]
+    found: list[RingEvent] = [
+        (c.time_ns, f"{c.request}: {c.outcome}", command_record(c)) for c in log
+    ]
     if session.commands.forgotten:
         why = f"as {session.commands.forgotten} were given before those that were remembered when recording began"
-        found.insert(0, (0, f"commands are missing, {why}", {"kind": "command", "cut": True, "why": why}))
+        found.insert(
+            0, (0, f"commands are missing, {why}", {"kind": "command", "cut": True, "why": why})
+        )
     return found
 
 
-def told(command: Logged) -> dict[str, Any]:
+def command_record(command: Logged) -> dict[str, Any]:
     """What an event says of a command, for programs."""
     request = command.request
     said = {"kind": "command", "tick": command.tick, "name": request.name, "path": request.path}
@@ -156,7 +172,7 @@ def told(command: Logged) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Furniture:
+class PageContext:
     """What a run on a page has around it.
 
     Attributes:
@@ -167,18 +183,25 @@ class Furniture:
     """
 
     page: Page
-    scribe: Scribe
+    scribe: StandbyRecorder
     core: int | None = None
     fixed: bool = False
 
 
-class Desk(Between):
+class PageLoop(BetweenTicks):
     """Called by the session between two ticks: the page's requests, and a report on the ticks for the page."""
 
-    def __init__(self, rig: Rig, length: float | None, recording: Any, bar: Bar, desk: Furniture) -> None:
+    def __init__(
+        self, rig: Rig, length: float | None, recording: Any, bar: Bar, desk: PageContext
+    ) -> None:
         super().__init__(rig, length, recording, bar, desk.page)
         page = desk.page
-        self._session, self._served, self._scribe, self._fixed = rig.session, page, desk.scribe, desk.fixed
+        self._session, self._served, self._scribe, self._fixed = (
+            rig.session,
+            page,
+            desk.scribe,
+            desk.fixed,
+        )
         page.handlers["restart"] = self._restart
         page.handlers["record"] = self._record
         page.handlers["end"] = lambda path, value: self._session.finish()
@@ -193,7 +216,13 @@ class Desk(Between):
 
     def tell(self, name: str, outcome: str, path: str = "") -> None:
         """Make an event of what came of a request."""
-        said = {"kind": "page", "tick": self._session.ticks, "name": name, "path": path, "outcome": outcome}
+        said = {
+            "kind": "page",
+            "tick": self._session.ticks,
+            "name": name,
+            "path": path,
+            "outcome": outcome,
+        }
         self._session.telemetry.event(self._session.now_ns, f"{name}: {outcome}", said)
 
     def _report(self, now: float) -> None:
@@ -211,13 +240,20 @@ class Desk(Between):
 
     def _restart(self, path: str, value: object) -> None:
         if self._fixed:
-            self.tell("restart", "refused: this run was set up on the command line; start it again from there")
+            self.tell(
+                "restart",
+                "refused: this run was set up on the command line; start it again from there",
+            )
             return
-        raise Anew(value if isinstance(value, dict) else {})
+        raise RestartRequested(value if isinstance(value, dict) else {})
 
     def _record(self, path: str, value: object) -> None:
         try:
-            self.tell("record", self._scribe.begin(self._session, path) if path else self._scribe.end(), path)
+            self.tell(
+                "record",
+                self._scribe.begin(self._session, path) if path else self._scribe.end(),
+                path,
+            )
         except FarhandError as error:
             self.tell("record", f"refused: {error}", path)
 
@@ -239,8 +275,13 @@ def scene_for(rig: Rig) -> Scene:
 
 
 def steer(
-    rig: Rig, length: float | None, record: Path | None, page: Page, core: int | None = None, fixed: bool = False
-) -> tuple[Rig, Outcome]:
+    rig: Rig,
+    length: float | None,
+    record: Path | None,
+    page: Page,
+    core: int | None = None,
+    fixed: bool = False,
+) -> tuple[Rig, RunOutcome]:
     """Run a rig on its page until the end; a visitor may put another session of the rig in its place.
 
     Args:
@@ -254,11 +295,11 @@ def steer(
     Returns:
         the rig that ran last, and how that went.
     """
-    scribe = Scribe()
+    scribe = StandbyRecorder()
     try:
         while True:
             scribe.know(rig)
-            other, outcome = _one(rig, length, record, Furniture(page, scribe, core, fixed))
+            other, outcome = _one(rig, length, record, PageContext(page, scribe, core, fixed))
             if other is None:
                 return rig, outcome
             if scribe.path is not None:
@@ -270,19 +311,23 @@ def steer(
         scribe.close()
 
 
-def _one(rig: Rig, length: float | None, record: Path | None, around: Furniture) -> tuple[Rig | None, Outcome]:
+def _one(
+    rig: Rig, length: float | None, record: Path | None, around: PageContext
+) -> tuple[Rig | None, RunOutcome]:
     """Run one session to its end, or until another takes its place, which comes back ready to run."""
     session, began, other = rig.session, time.perf_counter(), None
     recording, bar = recording_of(rig, record), Bar(f"running {rig.name}")
-    desk = Desk(rig, length, recording, bar, around)
+    desk = PageLoop(rig, length, recording, bar, around)
     try:
         with stopping_on_signals(session) as interrupted:
             while other is None:
                 try:
                     with in_real_time(session, around.core) as grants:
-                        session.run(max(0.0, (length or FOREVER) - 1e-9 * session.now_ns), desk, PAGE_PERIOD)
+                        session.run(
+                            max(0.0, (length or FOREVER) - 1e-9 * session.now_ns), desk, PAGE_PERIOD
+                        )
                     break
-                except Anew as wish:
+                except RestartRequested as wish:
                     other = _other(rig, wish.wishes, desk)
             desk.pull()
     finally:
@@ -290,10 +335,12 @@ def _one(rig: Rig, length: float | None, record: Path | None, around: Furniture)
         bar.close()
         recording.close()
     wall = time.perf_counter() - began
-    return other, Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped, tuple(grants))
+    return other, RunOutcome(
+        time_of(session) / 1e9, wall, bool(interrupted), recording.stopped, tuple(grants)
+    )
 
 
-def _other(rig: Rig, wishes: dict[str, Any], desk: Desk) -> Rig | None:
+def _other(rig: Rig, wishes: dict[str, Any], desk: PageLoop) -> Rig | None:
     """Another session of a rig; None, and the reason told, if it cannot be built."""
     try:
         return build_rig(rig.name, _options(rig.options, wishes, rig.scenario.name))
@@ -313,7 +360,8 @@ def _options(before: Options, wishes: dict[str, Any], scenario: str) -> Options:
     built = {name: value for name, value in wishes.items() if name.startswith("rig.")}
     replaced = {f"link.{name}" for name in changed} | built.keys()
     if changed.get("scenario", scenario) != scenario:
-        replaced |= {path for path, _ in before.settings if path.startswith("rig.")}  # a scenario has its own say
+        # a scenario has its own say
+        replaced |= {path for path, _ in before.settings if path.startswith("rig.")}
     settings = [setting for setting in before.settings if setting[0] not in replaced]
     return replace(before, **changed, settings=[*settings, *built.items()], clock=WallClock())
 

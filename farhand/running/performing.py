@@ -26,7 +26,7 @@ SPARE = 3.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PerformanceOutcome:
     """How a performance went, over the time in which the skill wanted contact.
 
     Attributes:
@@ -64,13 +64,23 @@ def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float 
     """
     if skill.facts.robot.rig not in RIGS:
         rigs = " and ".join(RIGS)
-        raise Mismatch(f"skill {skill.facts.name!r} is of the rig {skill.facts.robot.rig!r}; skills run on {rigs}")
+        raise Mismatch(
+            f"skill {skill.facts.name!r} is of the rig {skill.facts.robot.rig!r}; skills run on {rigs}"
+        )
     if skill.facts.robot.rig == "humanoid":
         if shift or tilt:
-            raise Mismatch(f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted")
+            raise Mismatch(
+                f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted"
+            )
         return _on_humanoid(skill, options)
-    before = [(p, v) for p, v in skill.facts.settings.items() if p.startswith(("rig.", "wall.")) and p != "rig.driven"]
-    noise = [(f"{side}.plant.{kind}", value) for side in dual_arm.ROLES for kind, value in NOISE.items()]
+    before = [
+        (p, v)
+        for p, v in skill.facts.settings.items()
+        if p.startswith(("rig.", "wall.")) and p != "rig.driven"
+    ]
+    noise = [
+        (f"{side}.plant.{kind}", value) for side in dual_arm.ROLES for kind, value in NOISE.items()
+    ]
     settings = [*before, *noise, *_moved(skill, shift, tilt), *options.settings]
     options = replace(options, law=Performance.name, scenario="rest", settings=settings)
     rig = dual_arm.build(options, performing(skill))
@@ -79,16 +89,33 @@ def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float 
 
 def _on_humanoid(skill: Skill, options: Options) -> Rig:
     """By position, from where the limb is: its bus takes nothing else, and nothing measures a force."""
-    before = [(path, value) for path, value in skill.facts.settings.items() if path.startswith("rig.")]
-    settings = [*before, ("hand.open", True), ("law.relative", True), ("law.force_aware", False), *options.settings]
-    rig = humanoid.build(replace(options, law=Performance.name, scenario="rest", settings=settings), performing(skill))
+    before = [
+        (path, value) for path, value in skill.facts.settings.items() if path.startswith("rig.")
+    ]
+    settings = [
+        *before,
+        ("hand.open", True),
+        ("law.relative", True),
+        ("law.force_aware", False),
+        *options.settings,
+    ]
+    rig = humanoid.build(
+        replace(options, law=Performance.name, scenario="rest", settings=settings),
+        performing(skill),
+    )
     return _titled(rig, _law(rig).approach + skill.facts.duration / _law(rig).pace + 1.0)
 
 
 def replay_rig(points: Sequence[TaughtPoint], options: Options) -> Rig:
     """The humanoid, ready to go to way-points of one of its limbs from where it begins."""
-    settings = [("rig.limb", points[0].chain), ("hand.open", True), ("follower.dead_band.width", 1e-5)]
-    options = replace(options, law=Replay.name, scenario="rest", settings=[*settings, *options.settings])
+    settings = [
+        ("rig.limb", points[0].chain),
+        ("hand.open", True),
+        ("follower.dead_band.width", 1e-5),
+    ]
+    options = replace(
+        options, law=Replay.name, scenario="rest", settings=[*settings, *options.settings]
+    )
     rig = humanoid.build(options, replaying(points))
     law = rig.session.bridges[0].laws[0]
     assert isinstance(law, Replay)
@@ -120,7 +147,9 @@ def _moved(skill: Skill, shift: float, tilt: float) -> list[tuple[str, object]]:
     motion = skill.motion()
     contact = np.linalg.norm(motion.force, axis=1) > skill.threshold
     if not contact.any() or "wall.normal" not in skill.facts.settings:
-        raise Mismatch(f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted")
+        raise Mismatch(
+            f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted"
+        )
     normal = np.array(skill.facts.settings["wall.normal"])
     normal = normal / np.linalg.norm(normal)
     point = motion.position[contact].mean(axis=0)
@@ -144,16 +173,26 @@ def check_reach(rig: Rig, place: Array, what: str) -> None:
         what: the place in words.
 
     Raises:
-        BadValue: it is further away than the arm is long; from a start not known before, than twice its length.
+        BadValue: it is further away than the arm is long; from a start not known before, than twice
+            its length.
     """
-    law, follower = _law(rig), next(station for station in rig.session.stations if station.name == "follower")
+    law, follower = (
+        _law(rig),
+        next(station for station in rig.session.stations if station.name == "follower"),
+    )
     base, length = reach_of(follower.arm)
     away, furthest, whence = float(np.linalg.norm(place - base)), length, "the base of the follower"
     if law.relative:
         start = law.skill.motion(2).position[0]
-        away, furthest, whence = float(np.linalg.norm(place - start)), 2.0 * length, "the skill's start"
+        away, furthest, whence = (
+            float(np.linalg.norm(place - start)),
+            2.0 * length,
+            "the skill's start",
+        )
     if away > furthest:
-        raise BadValue(f"{what} is out of reach: {away:.2f} m from {whence}, and the follower spans {furthest:.2f} m")
+        raise BadValue(
+            f"{what} is out of reach: {away:.2f} m from {whence}, and the follower spans {furthest:.2f} m"
+        )
 
 
 def reach_of(arm: Arm) -> tuple[Array, float]:
@@ -173,7 +212,7 @@ def reach_of(arm: Arm) -> tuple[Array, float]:
     return places[0], length + sum(float(np.linalg.norm(place)) for place in places[1:])
 
 
-def outcome_of(rig: Rig) -> Outcome:
+def outcome_of(rig: Rig) -> PerformanceOutcome:
     """How the performance of a rig went; after its run."""
     skill, history = _law(rig).skill, rig.metrics.history
     wanted = history.signal("coupling", "force_wanted")[:, 0]
@@ -184,14 +223,29 @@ def outcome_of(rig: Rig) -> Outcome:
     asked = (wanted > skill.threshold) & (phase > 0.0)
     error, demonstrated = float(np.linalg.norm(end - goal)), skill.facts.force_mean
     if not asked.any():
-        return Outcome(float(phase[-1]), None, None, None, demonstrated, None, error, stopped(rig))
+        return PerformanceOutcome(
+            float(phase[-1]), None, None, None, demonstrated, None, error, stopped(rig)
+        )
     mean = float(force[asked].mean())
     rms = float(np.sqrt(np.square(force[asked] - wanted[asked]).mean()))
     kept = float((force[asked] > TOUCHED).mean())
-    return Outcome(float(phase[-1]), kept, mean, rms, demonstrated, mean / max(demonstrated, 1e-9), error, stopped(rig))
+    return PerformanceOutcome(
+        float(phase[-1]),
+        kept,
+        mean,
+        rms,
+        demonstrated,
+        mean / max(demonstrated, 1e-9),
+        error,
+        stopped(rig),
+    )
 
 
 def stopped(rig: Rig) -> str | None:
     """What stopped a rig before its end, and when; None if nothing did."""
     trip = next(iter(rig.session.trips), None)
-    return None if trip is None else f"{trip.where} stopped at {1e-9 * trip.trip.time_ns:.3f} s: {trip.trip.reason}"
+    return (
+        None
+        if trip is None
+        else f"{trip.where} stopped at {1e-9 * trip.trip.time_ns:.3f} s: {trip.trip.reason}"
+    )

@@ -39,14 +39,22 @@ def files_of(rig: Rig) -> dict[str, dict[str, str]]:
 
     A user's own file is told with its whole path; one that comes with the package by its name.
     """
-    robots = {name: placed.robot for name, placed in rig.world.placed.items() if placed.robot.source.is_file()}
+    robots = {
+        name: placed.robot
+        for name, placed in rig.world.placed.items()
+        if placed.robot.source.is_file()
+    }
     return {name: {"file": _told(robot), "hash": _hash(robot)} for name, robot in robots.items()}
 
 
 def changed_files(rig: Rig, recorded: Files) -> list[str]:
     """Robots whose files are not the recorded ones, as ``leader: arm.xml``; what is not recorded is not compared."""
     now = files_of(rig)
-    return [f"{n}: {now[n]['file']}" for n, then in recorded.items() if n in now and now[n]["hash"] != then["hash"]]
+    return [
+        f"{n}: {now[n]['file']}"
+        for n, then in recorded.items()
+        if n in now and now[n]["hash"] != then["hash"]
+    ]
 
 
 def find_files(settings: Settings, recorded: Files) -> Settings:
@@ -90,7 +98,8 @@ LIBRARIES = ("numpy", "mujoco", "pin", "numba")
 """Libraries whose version may show in the last bits."""
 
 PERFORMED = (Performance.name, Replay.name)
-"""What moves a follower without a hand; the skill or the way-points themselves are in no recording."""
+"""What moves a follower without a hand; the skill or the way-points themselves are in no
+recording."""
 
 PLANTS = ("rig.leader_plant", "rig.follower_plant")
 """Where something outside takes the place of a simulated plant."""
@@ -118,11 +127,20 @@ def about(rig: Rig, arguments: list[str] | None = None) -> About:
         "version": farhand.__version__,
         "libraries": libraries(),
         "robots": files_of(rig),
-        "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
+        "machine": {
+            "python": platform.python_version(),
+            "system": platform.system(),
+            "processor": platform.machine(),
+        },
         "arguments": sys.argv[1:] if arguments is None else arguments,
     }
-    texts = {name: json.dumps(value, ensure_ascii=False, default=_plain) for name, value in content.items()}
-    return About(texts, {f"{name}.xml": _model(placed) for name, placed in rig.world.placed.items()})
+    texts = {
+        name: json.dumps(value, ensure_ascii=False, default=_plain)
+        for name, value in content.items()
+    }
+    return About(
+        texts, {f"{name}.xml": _model(placed) for name, placed in rig.world.placed.items()}
+    )
 
 
 def libraries() -> dict[str, str]:
@@ -193,7 +211,8 @@ class Rerun:
         seconds: how long it ran, [s].
         records: how many were compared.
         values: how many numbers were compared.
-        missing: records of the repeat that the recording does not have, because they were lost then.
+        missing: records of the repeat that the recording does not have, because they were lost
+            then.
         commands: how many commands were given again.
         late: commands after the last record, of a run that broke off; they are left out.
         differences: where they are not equal to the bit.
@@ -222,27 +241,34 @@ def rig_of(recording: Recording, drawn: bool = False) -> Rig:
 
     Args:
         recording: what was recorded.
-        drawn: the rig is only to be looked at and never runs; simulated plants and a law of the rig then stand for
-            what is not in the recording.
+        drawn: the rig is only to be looked at and never runs; simulated plants and a law of the rig
+            then stand for what is not in the recording.
 
     Raises:
-        Mismatch: the recording does not say how its rig was set up, lacks a command, or something outside took part.
+        Mismatch: the recording does not say how its rig was set up, lacks a command, or something
+            outside took part.
         UnknownName: this version has no such rig.
     """
     said = recording.metadata
     if "options" not in said or "rig" not in said:
-        raise Mismatch(f"{recording.path} does not say how its rig was set up: only farhand run --record writes that")
+        raise Mismatch(
+            f"{recording.path} does not say how its rig was set up: only farhand run --record writes that"
+        )
     options = {**said["options"], "settings": [tuple(pair) for pair in said["options"]["settings"]]}
     options["settings"] = find_files(options["settings"], said.get("robots", {}))
     outside = _outside(options)
     if outside is not None and not drawn:
-        raise Mismatch(f"{recording.path} cannot be run again: {outside}; farhand replay without --rerun shows it")
+        raise Mismatch(
+            f"{recording.path} cannot be run again: {outside}; farhand replay without --rerun shows it"
+        )
     if drawn:
         options = _drawable(options)
     try:
         rig = build_rig(said["rig"], Options(**options))
     except TypeError as error:
-        raise BadValue(f"{recording.path} has options that this version does not know: {error}") from None
+        raise BadValue(
+            f"{recording.path} has options that this version does not know: {error}"
+        ) from None
     _restore(rig, {row["path"]: row["value"] for row in said.get("parameters", [])})
     commands = rig.session.commands
     commands.clear()
@@ -251,7 +277,9 @@ def rig_of(recording: Recording, drawn: bool = False) -> Rig:
             given = event.data
             if given.get("cut"):
                 why = given.get("why", "too long to record")
-                raise Mismatch(f"{recording.path} lacks the command at {event.time_ns * 1e-9:g} s, {why}")
+                raise Mismatch(
+                    f"{recording.path} lacks the command at {event.time_ns * 1e-9:g} s, {why}"
+                )
             commands.post(given["name"], given["path"], given["value"], event.time_ns)
     return rig
 
@@ -262,7 +290,9 @@ def _outside(options: dict[str, Any]) -> str | None:
         return "it is of a performance, and what was performed is not in the file"
     if options.get("side") is not None:
         return f"it is of the {options['side']}'s side alone, and what the other side said is not in the file"
-    plants = [str(value) for path, value in options["settings"] if path in PLANTS and value != "simulated"]
+    plants = [
+        str(value) for path, value in options["settings"] if path in PLANTS and value != "simulated"
+    ]
     return f"{' and '.join(plants)} took part, whose motion cannot be computed" if plants else None
 
 
@@ -272,16 +302,24 @@ def _drawable(options: dict[str, Any]) -> dict[str, Any]:
     kept = [
         (path, value)
         for path, value in options["settings"]
-        if not (performed and path.startswith("law.")) and not (path in PLANTS and str(value).startswith(ALIKE))
+        if not (performed and path.startswith("law."))
+        and not (path in PLANTS and str(value).startswith(ALIKE))
     ]
     return options | {"settings": kept} | ({"law": "unilateral"} if performed else {})
 
 
 def _restore(rig: Rig, values: dict[str, Any]) -> None:
     """Give every parameter its recorded value where building the rig gave it another, as the clock may have done."""
-    now = {path: json.loads(json.dumps(value, default=_plain)) for path, value, _, _ in rig.parameters()}
-    changed = [(path, value) for path, value in values.items() if path in now and now[path] != value]
-    configure_parts(rig.session, rig.construction, [pair for pair in changed if not pair[0].startswith("rig.")])
+    now = {
+        path: json.loads(json.dumps(value, default=_plain))
+        for path, value, _, _ in rig.parameters()
+    }
+    changed = [
+        (path, value) for path, value in values.items() if path in now and now[path] != value
+    ]
+    configure_parts(
+        rig.session, rig.construction, [pair for pair in changed if not pair[0].startswith("rig.")]
+    )
 
 
 def rerun(recording: Recording) -> Rerun:
@@ -289,9 +327,13 @@ def rerun(recording: Recording) -> Rerun:
     rig = rig_of(recording)
     result = Rerun()
     then = recording.metadata.get("libraries", {})
-    result.versions = [f"{k}: {then[k]}, {v}" for k, v in libraries().items() if k in then and then[k] != v]
+    result.versions = [
+        f"{k}: {then[k]}, {v}" for k, v in libraries().items() if k in then and then[k] != v
+    ]
     result.robots = changed_files(rig, recording.metadata.get("robots", {}))
-    ends = [int(stream.times_ns[-1]) for stream in recording.streams.values() if stream.times_ns.size]
+    ends = [
+        int(stream.times_ns[-1]) for stream in recording.streams.values() if stream.times_ns.size
+    ]
     result.seconds = (max(ends, default=-1) + 1) * 1e-9
     given = [event for event in recording.happened if event.kind == "command"]
     told = [event for event in given if event.time_ns <= max(ends, default=-1)]
@@ -337,7 +379,9 @@ class _Comparison:
             signal = f"{name}/{channel}"
             if not same.all() and all(known.signal != signal for known in self._result.differences):
                 at = int(np.argmin(same))
-                found = Difference(signal, float(times[at]) * 1e-9, then[at].tolist(), again[at].tolist())
+                found = Difference(
+                    signal, float(times[at]) * 1e-9, then[at].tolist(), again[at].tolist()
+                )
                 self._result.differences.append(found)
 
 
@@ -351,11 +395,18 @@ def _channel(name: str, rows: Array, columns: dict[str, slice]) -> Array:
 def _compare_commands(given: list[RecordedEvent], rig: Rig, result: Rerun) -> None:
     """The same commands at the same ticks with the same outcome."""
     then = [(e.time_ns, e.data["name"], e.data["outcome"], e.data["tick"]) for e in given]
-    again = [(logged.time_ns, logged.request.name, logged.outcome, logged.tick) for logged in rig.session.commands.log]
+    again = [
+        (logged.time_ns, logged.request.name, logged.outcome, logged.tick)
+        for logged in rig.session.commands.log
+    ]
     for old, new in zip(then, again, strict=False):
         if old != new:
-            words = f"command {old[1]}: {old[2]} at tick {old[3]} then, {new[2]} at tick {new[3]} now"
+            words = (
+                f"command {old[1]}: {old[2]} at tick {old[3]} then, {new[2]} at tick {new[3]} now"
+            )
             result.differences.append(Difference(words, old[0] * 1e-9, [], []))
             return
     if len(then) != len(again):
-        result.differences.append(Difference(f"{len(then)} commands then, {len(again)} now", 0.0, [], []))
+        result.differences.append(
+            Difference(f"{len(then)} commands then, {len(again)} now", 0.0, [], [])
+        )

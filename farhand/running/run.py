@@ -34,13 +34,15 @@ FOREVER = 1e9  # [s]
 PULL_PERIOD = 0.5  # [s], between two looks at the telemetry
 PAGE_PERIOD = 0.02  # [s], between two looks at the page's clicks
 ONE_PRESS = 1.0
-"""Interrupts within this time are one: some senders, such as ``timeout``, signal a process and then its group, [s]."""
+"""Interrupts within this time are one: some senders, such as ``timeout``, signal a process and then
+its group, [s]."""
 
-LAG = 0.05  # share of the telemetry ring that a recorder may be behind before virtual time waits for it
-PATIENCE = 60.0  # [s], for the recorder's process to start or to finish
+# Share of the telemetry ring that a recorder may be behind before virtual time waits for it
+LAG = 0.05
+RECORDER_TIMEOUT_S = 60.0  # [s], for the recorder's process to start or to finish
 
 
-class Page(Protocol):
+class ConsolePage(Protocol):
     """The console page, as far as a run needs it."""
 
     address: str
@@ -57,7 +59,7 @@ class Page(Protocol):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How a run went.
 
     Attributes:
@@ -75,7 +77,7 @@ class Outcome:
     grants: tuple[Grant, ...] = ()
 
 
-class Recording(Protocol):
+class RunRecording(Protocol):
     """Something that moves telemetry to a file while a run goes on.
 
     Attributes:
@@ -106,8 +108,9 @@ class NoRecording:
 class RecordingProcess:
     """Recording in a process of its own, so that the ticks never wait for the disk.
 
-    In virtual time, which stands still between two ticks, the run waits there for a recorder that falls behind, so
-    that nothing is lost. On the wall clock it does not wait: what is lost is counted, and the file says so.
+    In virtual time, which stands still between two ticks, the run waits there for a recorder that
+    falls behind, so that nothing is lost. On the wall clock it does not wait: what is lost is
+    counted, and the file says so.
 
     Args:
         session: what runs.
@@ -121,10 +124,19 @@ class RecordingProcess:
         self._taken = context.RawArray("q", len(session.telemetry.names))
         self._word, word = context.Pipe(duplex=False)
         self._virtual = session.clock.name == "virtual"
-        arguments = (session.telemetry.path, path, self._stop, about, self._taken, word, self._virtual)
+        arguments = (
+            session.telemetry.path,
+            path,
+            self._stop,
+            about,
+            self._taken,
+            word,
+            self._virtual,
+        )
         self._process = context.Process(target=record_process, args=arguments, daemon=False)
         self.stopped: str | None = None
-        with ignoring_interrupts():  # inherited: Ctrl-C ends the run, and the run ends the recording
+        # inherited: Ctrl-C ends the run, and the run ends the recording
+        with ignoring_interrupts():
             self._process.start()
         word.close()
         if not self._virtual:
@@ -133,14 +145,18 @@ class RecordingProcess:
     def pump(self) -> None:
         """Notice whether the recording has stopped; in virtual time, let it catch up."""
         self._listen()
-        while self._virtual and self.stopped is None and self._session.telemetry.backlog(self._taken) > LAG:
+        while (
+            self._virtual
+            and self.stopped is None
+            and self._session.telemetry.backlog(self._taken) > LAG
+        ):
             time.sleep(0.0005)
             self._listen()
 
     def close(self) -> None:
         """Let the other process write the rest and finish; an error on its way out of the run is told."""
         self._stop.set(BROKEN if sys.exc_info()[0] is not None else 1)
-        self._process.join(PATIENCE)
+        self._process.join(RECORDER_TIMEOUT_S)
         self._process.kill()  # does nothing to one that has ended
         self._process.join()
         self._listen()
@@ -159,16 +175,18 @@ class RecordingProcess:
         self._session.telemetry.event(self._session.now_ns, f"recording stopped: {self.stopped}")
 
     def _await_start(self) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + RECORDER_TIMEOUT_S
         while not (part_of(self._path).exists() or self._path.exists()):
             if not self._process.is_alive() or time.monotonic() > deadline:
                 self._process.kill()
                 self._listen()
-                raise FileError(f"cannot record to {self._path}: {self.stopped or 'the recorder did not start'}")
+                raise FileError(
+                    f"cannot record to {self._path}: {self.stopped or 'the recorder did not start'}"
+                )
             time.sleep(0.01)
 
 
-def page_for(rig: Rig, host: str, port: int) -> Page:
+def page_for(rig: Rig, host: str, port: int) -> ConsolePage:
     """Serve the console page of a rig."""
     from farhand.console.scene import scene_of
     from farhand.console.serve import serve
@@ -177,11 +195,16 @@ def page_for(rig: Rig, host: str, port: int) -> Page:
 
 
 def drive(
-    rig: Rig, length: float | None, record: Path | None = None, page: Page | None = None, core: int | None = None
-) -> Outcome:
+    rig: Rig,
+    length: float | None,
+    record: Path | None = None,
+    page: ConsolePage | None = None,
+    core: int | None = None,
+) -> RunOutcome:
     """Run a rig to its end and take in everything it says.
 
-    On the wall clock the loop has this process for itself: recording, metrics and progress are in others.
+    On the wall clock the loop has this process for itself: recording, metrics and progress are in
+    others.
 
     Args:
         rig: ready to run.
@@ -196,7 +219,7 @@ def drive(
         stack.callback(recording.close)
         bar = Bar(f"running {rig.name}")
         stack.callback(bar.close)
-        between = Between(rig, length, recording, bar, page)
+        between = BetweenTicks(rig, length, recording, bar, page)
         stack.callback(between.close)
         interrupted = stack.enter_context(stopping_on_signals(session))
         with in_real_time(session, core) as grants:
@@ -204,7 +227,9 @@ def drive(
             session.run(length or FOREVER, between, PULL_PERIOD if page is None else PAGE_PERIOD)
             wall = time.perf_counter() - began
         between.pull()
-    return Outcome(time_of(session) / 1e9, wall, bool(interrupted), recording.stopped, tuple(grants))
+    return RunOutcome(
+        time_of(session) / 1e9, wall, bool(interrupted), recording.stopped, tuple(grants)
+    )
 
 
 @contextmanager
@@ -217,16 +242,27 @@ def in_real_time(session: Session, core: int | None = None) -> Iterator[list[Gra
         yield grants
 
 
-class Between:
+class BetweenTicks:
     """Called by the session between two ticks; looks at the page every time, at the telemetry more rarely.
 
     On the wall clock a :class:`Listener` looks at the telemetry instead, in another process.
     """
 
     def __init__(
-        self, rig: Rig, length: float | None, recording: Recording, bar: Bar, page: Page | None = None
+        self,
+        rig: Rig,
+        length: float | None,
+        recording: RunRecording,
+        bar: Bar,
+        page: ConsolePage | None = None,
     ) -> None:
-        self._rig, self._length, self._recording, self._bar, self._page = rig, length, recording, bar, page
+        self._rig, self._length, self._recording, self._bar, self._page = (
+            rig,
+            length,
+            recording,
+            bar,
+            page,
+        )
         self._due_ns = 0
         apart = rig.session.clock.name == "wall" and can_listen()
         self._listener = Listener(rig, length) if apart else None
@@ -241,7 +277,10 @@ class Between:
             self._recording.pump()
             self._miss_page(now_ns)
             if self._listener is not None:
-                gc.collect(0)  # some microseconds: the collector itself is off, and a page may be open for weeks
+                gc.collect(
+                    0
+                    # Some microseconds: the collector itself is off, and a page may be open for weeks
+                )
             else:
                 self._rig.metrics.pull()
                 if self._length is not None:
@@ -272,7 +311,7 @@ def time_of(session: Session) -> int:
     return min(session.now_ns, *(part.next_ns for part in session.parts))
 
 
-def recording_of(rig: Rig, path: Path | None) -> Recording:
+def recording_of(rig: Rig, path: Path | None) -> RunRecording:
     """What records a rig to a file, or nothing."""
     return NoRecording() if path is None else RecordingProcess(rig.session, path, about(rig))
 
@@ -309,7 +348,9 @@ LONGEST = 1e6  # [s]
 SHORTEST = 1e-3  # [s]
 
 
-def check_run_files(json: Path | None, report: Path | None, record: Path | None, read: Iterable[Path] = ()) -> None:
+def check_run_files(
+    json: Path | None, report: Path | None, record: Path | None, read: Iterable[Path] = ()
+) -> None:
     """Refuse, before the run, files that could not be written after it, or where something else is read or written."""
     check_folder(report)
     taken = [*read] if report is None else [*read, report, report / "index.html"]
@@ -325,7 +366,9 @@ def setting_of(text: str, flag: str = "--set") -> tuple[str, object]:
     """Path and value of a setting as it stands on the command line."""
     path, equals, value = text.partition("=")
     if not equals or not path.strip():
-        raise BadValue(f"{flag} {text!r} is not of the form PATH=VALUE, such as wall.stiffness=3000")
+        raise BadValue(
+            f"{flag} {text!r} is not of the form PATH=VALUE, such as wall.stiffness=3000"
+        )
     return path.strip(), value.strip()
 
 
@@ -339,7 +382,9 @@ def post_commands(rig: Rig, texts: list[str], length: float | None) -> None:
             raise BadValue(f"--at {text!r} is not of the form SECONDS:COMMAND, such as 7:stop")
         rig.session.commands.post_text(text)
         if not 0.0 <= float(when) < (length or LONGEST):
-            raise BadValue(f"--at {text!r} is not within the run, which goes from 0 to {length or LONGEST:g} s")
+            raise BadValue(
+                f"--at {text!r} is not within the run, which goes from 0 to {length or LONGEST:g} s"
+            )
         name, _, rest = what.strip().partition(" ")
         if name == "set":
             path, _ = setting_of(rest, f"--at {when}:set")

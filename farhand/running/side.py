@@ -27,10 +27,10 @@ from farhand.running.run import (
     LONGEST,
     PAGE_PERIOD,
     SHORTEST,
-    Between,
-    Outcome,
-    Page,
-    Recording,
+    BetweenTicks,
+    ConsolePage,
+    RunOutcome,
+    RunRecording,
     check_run_files,
     in_real_time,
     page_for,
@@ -68,7 +68,11 @@ class Status:
         words = f"{self._rig.options.side}: {state}; {self._bridge.live.words()}"
         refused = self._line.seal.counts.refused
         words += f"; {refused} datagrams refused" if refused else ""
-        print(f"\r{words}\x1b[K" if self._terminal else words, end="" if self._terminal else "\n", file=sys.stderr)
+        print(
+            f"\r{words}\x1b[K" if self._terminal else words,
+            end="" if self._terminal else "\n",
+            file=sys.stderr,
+        )
         sys.stderr.flush()
 
     def say(self, words: str) -> None:
@@ -128,11 +132,17 @@ class Typed:
         return os.isatty(self._number) and os.getpgrp() != os.tcgetpgrp(self._number)
 
 
-class Desk(Between):
+class SideLoop(BetweenTicks):
     """Called by the session between two ticks: telemetry, page, status line, typed commands and what became of them."""
 
     def __init__(
-        self, rig: Rig, length: float | None, recording: Recording, bar: Bar, page: Page | None, status: Status
+        self,
+        rig: Rig,
+        length: float | None,
+        recording: RunRecording,
+        bar: Bar,
+        page: ConsolePage | None,
+        status: Status,
     ) -> None:
         super().__init__(rig, length, recording, bar, page)
         self._status, self._typed, self._commands = status, Typed(), rig.session.commands
@@ -177,12 +187,16 @@ def run_side(side: str, wanted: Wanted) -> int:
         side: ``"leader"`` or ``"follower"``.
         wanted: what the user asks for.
     """
-    within("--seconds", SHORTEST if wanted.seconds is None else wanted.seconds, SHORTEST, LONGEST, "s")
+    within(
+        "--seconds", SHORTEST if wanted.seconds is None else wanted.seconds, SHORTEST, LONGEST, "s"
+    )
     within("--patience", wanted.patience, 0.0, LONGEST, "s")
     check_run_files(wanted.json, None, wanted.record, read=[wanted.key])
     key = read_key(wanted.key)
     if open_to_others(wanted.key):
-        note(f"others on this machine can read {wanted.key}; make it yours alone with: chmod 600 {wanted.key}")
+        note(
+            f"others on this machine can read {wanted.key}; make it yours alone with: chmod 600 {wanted.key}"
+        )
     settings = [setting_of(text) for text in wanted.settings]
     options = Options(wanted.law, wanted.layer, wanted.scenario, wanted.seed, settings=settings)
     options.clock, options.side = WallClock(), side
@@ -226,19 +240,27 @@ def _wire(side: str, wanted: Wanted) -> Wire:
     place, flag = (wanted.connect, "--connect") if side == "leader" else (wanted.listen, "--listen")
     if wanted.transport == "udp":
         if place is None:
-            raise BadValue(f"farhand {side} needs {flag} HOST:PORT, such as {flag} 192.168.1.20:7400")
+            raise BadValue(
+                f"farhand {side} needs {flag} HOST:PORT, such as {flag} 192.168.1.20:7400"
+            )
         if side == "follower" and wanted.connect is not None:
-            raise BadValue("--connect of a follower is for a Zenoh router; over UDP a follower listens")
+            raise BadValue(
+                "--connect of a follower is for a Zenoh router; over UDP a follower listens"
+            )
         if side == "leader" and wanted.listen is not None:
             raise BadValue("--listen of a leader is for Zenoh; over UDP a leader connects")
         address = parse_address(place, flag)
         if side == "leader" and address[1] == 0:
-            raise BadValue(f"{flag} {place!r}: nobody can be reached at port 0; name the follower's, such as 7400")
+            raise BadValue(
+                f"{flag} {place!r}: nobody can be reached at port 0; name the follower's, such as 7400"
+            )
         return UdpWire(connect=address) if side == "leader" else UdpWire(listen=address)
     from farhand.link.zenoh import ZenohWire
 
     if wanted.listen is None and wanted.connect is None and wanted.zenoh_config is None:
-        raise BadValue(f"farhand {side} over Zenoh needs {flag} HOST:PORT, --connect ROUTER or --zenoh-config")
+        raise BadValue(
+            f"farhand {side} over Zenoh needs {flag} HOST:PORT, --connect ROUTER or --zenoh-config"
+        )
     return ZenohWire(side, wanted.listen, wanted.connect, wanted.zenoh_config, wanted.link_name)
 
 
@@ -275,10 +297,14 @@ def _no_answer(line: Line, wanted: Wanted) -> str:
     words = f"no follower with this key answers at {where} within {wanted.patience:g} s"
     if counts.reflected:
         return f"{words}; another leader with this key does"
-    return f"{words}; {counts.forged} datagrams came that this key does not open" if counts.forged else words
+    return (
+        f"{words}; {counts.forged} datagrams came that this key does not open"
+        if counts.forged
+        else words
+    )
 
 
-def _run(rig: Rig, line: Line, length: float | None, wanted: Wanted) -> Outcome:
+def _run(rig: Rig, line: Line, length: float | None, wanted: Wanted) -> RunOutcome:
     """Run to the end, with the page if there is one."""
     session = rig.session
     with ExitStack() as stack:
@@ -286,12 +312,14 @@ def _run(rig: Rig, line: Line, length: float | None, wanted: Wanted) -> Outcome:
         if wanted.page is not None:
             page = page_for(rig, *wanted.page)
             stack.callback(page.close)
-            stdout().print(f"{rig.name} {rig.options.side} runs at [bold]{page.address}[/bold]", soft_wrap=True)
+            stdout().print(
+                f"{rig.name} {rig.options.side} runs at [bold]{page.address}[/bold]", soft_wrap=True
+            )
         recording = recording_of(rig, wanted.record)
         stack.callback(recording.close)
         status = Status(rig, line)
         stack.callback(status.close)
-        desk = Desk(rig, length, recording, Bar(f"running {rig.name}"), page, status)
+        desk = SideLoop(rig, length, recording, Bar(f"running {rig.name}"), page, status)
         stack.callback(desk.close)
         interrupted = stack.enter_context(stopping_on_signals(session))
         with in_real_time(session) as grants:
@@ -301,10 +329,10 @@ def _run(rig: Rig, line: Line, length: float | None, wanted: Wanted) -> Outcome:
             _bridge(rig).leave(session.now_ns)
         desk.pull()
     unrecorded = recording.stopped or _missing(wanted.record)
-    return Outcome(time_of(session) / 1e9, wall, bool(interrupted), unrecorded, tuple(grants))
+    return RunOutcome(time_of(session) / 1e9, wall, bool(interrupted), unrecorded, tuple(grants))
 
 
-def _conclude(rig: Rig, line: Line, outcome: Outcome, wanted: Wanted) -> int:
+def _conclude(rig: Rig, line: Line, outcome: RunOutcome, wanted: Wanted) -> int:
     """Write the results, print the summary, and give the exit code."""
     result = result_of_side(rig, line, outcome)
     write_json(wanted.json, result)
@@ -316,14 +344,18 @@ def _conclude(rig: Rig, line: Line, outcome: Outcome, wanted: Wanted) -> int:
 
 def _missing(record: Path | None) -> str | None:
     """Why there is no recording where one was written: its writer goes on in a file that somebody removes."""
-    return None if record is None or record.exists() else f"{record} was removed while it was written"
+    return (
+        None if record is None or record.exists() else f"{record} was removed while it was written"
+    )
 
 
-def _say_recording(record: Path | None, outcome: Outcome) -> None:
+def _say_recording(record: Path | None, outcome: RunOutcome) -> None:
     if record is not None and outcome.unrecorded is None:
         stdout().print(f"recording: {record}", soft_wrap=True)
     elif outcome.unrecorded is not None:
-        print(f"farhand: the recording stopped before the run: {outcome.unrecorded}", file=sys.stderr)
+        print(
+            f"farhand: the recording stopped before the run: {outcome.unrecorded}", file=sys.stderr
+        )
 
 
 @dataclass

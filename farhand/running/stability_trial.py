@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import Mismatch
 from farhand.rigs import Options, build_rig
 from farhand.world import ImpedanceHand, Wall
 
 AHEAD, PRESS = 0.003, 0.03  # [m]: the wall is so far from the tool, the hand goes so far
 SECONDS = 9.0
-"""Length of a trial by default, [s]; beyond 200 ms of round trip an oscillation grows slowly and needs more."""
+"""Length of a trial by default, [s]; beyond 200 ms of round trip an oscillation grows slowly and
+needs more."""
 
 SMALLEST = 5e-5
-"""Amplitude above which a steady motion counts as shaking, where there are no encoder steps to count in, [m]."""
+"""Amplitude above which a steady motion counts as shaking, where there are no encoder steps to
+count in, [m]."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Trial:
         damping: of the wall, [N·s/m].
         hand: stiffness and damping, [N/m] and [N·s/m].
         settings: further parameters.
-        quantum: encoder step as the tool sees it; five of them are the smallest limit cycle that counts, [m].
+        quantum: encoder step as the tool sees it; five of them are the smallest limit cycle that
+            counts, [m].
         seconds: how long it takes, [s].
     """
 
@@ -49,7 +52,15 @@ class Trial:
     @property
     def name(self) -> str:
         """All of it in one word."""
-        words = [self.rig, self.law, self.delay, self.stiffness, self.damping, *self.hand, *self.settings]
+        words = [
+            self.rig,
+            self.law,
+            self.delay,
+            self.stiffness,
+            self.damping,
+            *self.hand,
+            *self.settings,
+        ]
         return "/".join(f"{word:.6g}" if isinstance(word, float) else str(word) for word in words)
 
 
@@ -58,8 +69,14 @@ def attempt(trial: Trial) -> dict[str, Any]:
     noises = ("leader.plant.force_noise", "leader.plant.torque_noise", "follower.plant.force_noise")
     quiet = [(noise, 0.0) for noise in (*noises, "follower.plant.torque_noise")]
     held = [("hand.stiffness", trial.hand[0]), ("hand.damping", trial.hand[1])]
-    wall = [("wall.stiffness", trial.stiffness), ("wall.damping", trial.damping), ("wall.present", True)]
-    options = Options(law=trial.law, delay=trial.delay, settings=[*quiet, *held, *wall, *trial.settings])
+    wall = [
+        ("wall.stiffness", trial.stiffness),
+        ("wall.damping", trial.damping),
+        ("wall.present", True),
+    ]
+    options = Options(
+        law=trial.law, delay=trial.delay, settings=[*quiet, *held, *wall, *trial.settings]
+    )
     rig = build_rig(trial.rig, options)
     try:
         hand, plane = (rig.session.parameters.get(name) for name in ("hand", "wall"))
@@ -71,13 +88,18 @@ def attempt(trial: Trial) -> dict[str, Any]:
         along = back / (back @ back)
         plane.point = rig.world.ports["follower"].tool.position + AHEAD * axis
         plane.refresh()
-        hand.path = Path((Move(0.5, 1.0, tuple((PRESS * along).tolist()), (0.0, 0.0, 0.0)),))
+        hand.path = HandPath((Move(0.5, 1.0, tuple((PRESS * along).tolist()), (0.0, 0.0, 0.0)),))
         rig.session.run(trial.seconds, rig.metrics.pull)
         swings = _swings(rig, axis, back, trial.seconds)
         grows = swings[-1] > max(1.05 * swings[-2], 1e-6 + 2.0 * trial.quantum)
         stays = swings[-1] > max(0.98 * swings[-2], SMALLEST, 5.0 * trial.quantum)
         shakes = bool(rig.session.trips) or grows or stays
-        return {"delay": trial.delay, "stiffness": trial.stiffness, "shakes": shakes, "amplitude": swings[-1]}
+        return {
+            "delay": trial.delay,
+            "stiffness": trial.stiffness,
+            "shakes": shakes,
+            "amplitude": swings[-1],
+        }
     finally:
         rig.close()
 

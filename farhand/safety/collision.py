@@ -24,22 +24,16 @@ class Phase(enum.Enum):
 class CollisionRetreat:
     """Notice a stuck tool and lead it away from what it hit.
 
-    A tool is suspected when the force is above ``force`` and it is slower than ``still`` although it is asked to go
-    faster than ``asked``. It is held then, so that the drives take back what presses on; if the force has not fallen
-    to half within ``patience``, it is stuck. The retreat goes along the force that the obstacle exerts on the tool,
-    which points out of the obstacle, at ``speed``, and ends ``distance`` after the force has fallen below
-    ``contact``: counted from there, because an arm that yields has pushed its joints past the surface. Then the tool
-    is held until :meth:`engage`. The force should not be smoothed: a filter of 0.1 s doubles the time to notice.
+    A tool is suspected when the force is above ``force`` and it is slower than ``still`` although
+    it is asked to go faster than ``asked``. It is held then, so that the drives take back what
+    presses on; if the force has not fallen to half within ``patience``, it is stuck. The retreat
+    goes along the force that the obstacle exerts on the tool, which points out of the obstacle, at
+    ``speed``, and ends ``distance`` after the force has fallen below ``contact``: counted from
+    there, because an arm that yields has pushed its joints past the surface. Then the tool is held
+    until :meth:`engage`. The force should not be smoothed: a filter of 0.1 s doubles the time to
+    notice.
 
     Attributes:
-        force: [N].
-        patience: [s].
-        still: [m/s].
-        asked: [m/s].
-        distance: [m].
-        speed: [m/s].
-        contact: force below which the tool is free, [N].
-        reach: how far a retreat goes at most, whatever the force says, [m].
         phase: what is being done.
         target: where the tool has to go while suspected, retreating or holding, in world, [m].
         direction: of the retreat, a unit vector in world.
@@ -72,7 +66,9 @@ class CollisionRetreat:
         self.phase = Phase.RETREATING if size > self.contact else Phase.HOLDING
         self.direction = force / size if size > self.contact else np.zeros(3)
 
-    def step(self, position: Array, speed: float, asked: float, force: Array, dt: float) -> Array | None:
+    def step(
+        self, position: Array, speed: float, asked: float, force: Array, dt: float
+    ) -> Array | None:
         """Where the tool has to go, in world, [m]; None while the operator leads.
 
         Args:

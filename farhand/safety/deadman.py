@@ -17,30 +17,23 @@ Array = np.ndarray
 class DeadMan:
     r"""Turn the leader into a stiff, damped spring while nobody grips the handle.
 
-    On release the spring's target starts at the measured pose with the measured velocity and slows down evenly to rest
-    within ``stop``; the force that slows down the leader's mass is fed forward. Where the believed mass is wrong the
-    spring makes up for it and stretches. At rest the target therefore moves to where the leader has come to: a
-    stretched spring would set it in motion again. On a new grip the hold fades within ``fade``. Nothing has to be
-    restarted, however often it happens.
+    On release the spring's target starts at the measured pose with the measured velocity and slows
+    down evenly to rest within ``stop``; the force that slows down the leader's mass is fed forward.
+    Where the believed mass is wrong the spring makes up for it and stretches. At rest the target
+    therefore moves to where the leader has come to: a stretched spring would set it in motion
+    again. On a new grip the hold fades within ``fade``. Nothing has to be restarted, however often
+    it happens.
 
     Attributes:
-        grip: grip force that enables, [N].
-        release: grip force below which the handle is let go, [N].
-        stiffness: of the hold, [N/m].
-        stiffness_turn: of its rotations, [N·m/rad].
-        damping: of the hold, [N·s/m].
-        damping_turn: [N·m·s/rad].
-        mass: that the leader presents to the hand, [kg]; need not be exact.
-        inertia: likewise, [kg·m²].
-        stop: how long coming to rest takes, [s].
-        fade: how long the hold takes to vanish after a new grip, [s].
         enabled: whether motion may be sent.
     """
 
     grip: float = parameter(2.0, "N", "grip force that enables", 0.0, 100.0)
     release: float = parameter(1.0, "N", "grip force below which the handle is let go", 0.0, 100.0)
     stiffness: float = parameter(5000.0, "N/m", "stiffness of the hold", 0.0, 1e5)
-    stiffness_turn: float = parameter(300.0, "N·m/rad", "rotational stiffness of the hold", 0.0, 1e4)
+    stiffness_turn: float = parameter(
+        300.0, "N·m/rad", "rotational stiffness of the hold", 0.0, 1e4
+    )
     damping: float = parameter(280.0, "N·s/m", "damping of the hold", 0.0, 1e4)
     damping_turn: float = parameter(8.0, "N·m·s/rad", "rotational damping of the hold", 0.0, 1e3)
     mass: float = parameter(4.0, "kg", "mass that the leader presents to the hand", 0.0, 1000.0)
@@ -60,7 +53,13 @@ class DeadMan:
         return self._held
 
     def step(
-        self, impedance: CartesianImpedance, grip: float, position: Array, rotation: Array, twist: Array, dt: float
+        self,
+        impedance: CartesianImpedance,
+        grip: float,
+        position: Array,
+        rotation: Array,
+        twist: Array,
+        dt: float,
     ) -> bool:
         """Set the leader's springs as far as the grip demands, and say whether the operator is in control.
 
@@ -77,7 +76,11 @@ class DeadMan:
             self.enabled, self._since = gripped, 0.0
             if not gripped:
                 self._held, self._stopped = True, False
-                self._position, self._rotation, self._twist = position.copy(), rotation.copy(), twist.copy()
+                self._position, self._rotation, self._twist = (
+                    position.copy(),
+                    rotation.copy(),
+                    twist.copy(),
+                )
         if gripped:
             self._let_go(impedance, position, rotation)
         else:
@@ -94,7 +97,9 @@ class DeadMan:
             travel = self._twist * self.stop * (share - 0.5 * share * share)
             turned = rotation_from_vector(travel[3:]) @ self._rotation
             impedance.aim(self._position + travel[:3], turned, twist=(1.0 - share) * self._twist)
-            impedance.feedforward[:] = np.repeat([self.mass, self.inertia], 3) * self._twist / -self.stop
+            impedance.feedforward[:] = (
+                np.repeat([self.mass, self.inertia], 3) * self._twist / -self.stop
+            )
         elif not self._stopped:
             self._stopped = True
             impedance.aim(position, rotation)

@@ -24,8 +24,8 @@ class Trip:
 
     Attributes:
         time_ns: when, [ns].
-        kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``, ``stale``, ``link``,
-            ``overrun`` or ``stop``.
+        kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``,
+            ``stale``, ``link``, ``overrun`` or ``stop``.
         reason: in plain words, with the value and the limit.
     """
 
@@ -38,18 +38,11 @@ class Trip:
 class Guard:
     """Limits on what a plant measures and on what it is told. The first breach latches.
 
-    Torques beyond the limit are cut, and not tripped on unless asked for: a saturated arm still holds. The cheap test
-    comes first: a vector whose norm is below the smallest limit cannot break any.
+    Torques beyond the limit are cut, and not tripped on unless asked for: a saturated arm still
+    holds. The cheap test comes first: a vector whose norm is below the smallest limit cannot break
+    any.
 
     Attributes:
-        speed: fraction of the robot's joint speed limits, [-].
-        margin: distance kept from the joint limits, [rad or m].
-        force: largest contact force, [N].
-        moment: largest contact torque, [N·m].
-        low: lower corner of the tool's workspace in world, [m].
-        high: upper corner, [m].
-        stale: oldest sample accepted, [s].
-        torque_trips: whether a torque beyond the limit also trips, as on drives that shut down.
         trip: why it tripped, or None.
         wrench_valid: whether the last sample's wrench held numbers.
         clipped: ticks in which torques were cut.
@@ -100,12 +93,17 @@ class Guard:
     def check(self, sample: Sample, now_ns: int) -> bool:
         """Whether the motion in the sample is fit for use: not if it is stale or holds NaN. Any broken limit trips.
 
-        All values are scaled by their limits first: if the sum of squares is at most 1, no limit is broken and nothing
-        is NaN, and one product has told so. Only then is it worth looking closer.
+        All values are scaled by their limits first: if the sum of squares is at most 1, no limit is
+        broken and nothing is NaN, and one product has told so. Only then is it worth looking
+        closer.
         """
         if now_ns - sample.time_ns > self._stale_ns:
             age = (now_ns - sample.time_ns) * 1e-9
-            self._trip(now_ns, "stale", f"the plant's last sample is {age:.3f} s old (limit {self.stale:g} s)")
+            self._trip(
+                now_ns,
+                "stale",
+                f"the plant's last sample is {age:.3f} s old (limit {self.stale:g} s)",
+            )
             return False
         if self._limits is not None and len(sample.values) == len(self._off):
             off = self._off
@@ -122,7 +120,9 @@ class Guard:
         low, high = self._low, self._high
         if not (low[0] <= x <= high[0] and low[1] <= y <= high[1] and low[2] <= z <= high[2]):
             where = f"({x:.3f}, {y:.3f}, {z:.3f}) m"
-            self._trip(now_ns, "workspace", f"tool at {where}, outside the box from {low} to {high}")
+            self._trip(
+                now_ns, "workspace", f"tool at {where}, outside the box from {low} to {high}"
+            )
 
     def limit(self, torque: Array, now_ns: int) -> bool:
         """Cut the torques to the robot's limits in place; False, and a trip, if they are not numbers."""
@@ -138,7 +138,11 @@ class Guard:
             if self.torque_trips:
                 joint = int(np.argmax(np.abs(torque) - self._torque))
                 asked, most, unit = torque[joint], self._torque[joint], self._limits.units(joint)[2]
-                self._trip(now_ns, "torque", f"joint {joint + 1} asked for {asked:.1f} {unit} (limit {most:g} {unit})")
+                self._trip(
+                    now_ns,
+                    "torque",
+                    f"joint {joint + 1} asked for {asked:.1f} {unit} (limit {most:g} {unit})",
+                )
             np.minimum(torque, self._torque, out=torque)
             np.maximum(torque, -self._torque, out=torque)
         return True
@@ -159,15 +163,20 @@ class Guard:
         self.wrench_valid = bool(np.isfinite(sample.values[-6:]).all())
         if not np.isfinite(sample.values).all():
             self._trip(now_ns, "invalid", f"{_bad(sample)} is not a number")
-            return bool(np.isfinite(sample.motion).all())  # a bad wrench stops the arm, but in closed loop
+            # a bad wrench stops the arm, but in closed loop
+            return bool(np.isfinite(sample.motion).all())
         if self._limits is not None:
             self._look_at_joints(self._limits, sample.q, sample.v, now_ns)
         if sample.wrench is not None:
-            force, moment = (float(np.linalg.norm(part)) for part in (sample.wrench[:3], sample.wrench[3:]))
+            force, moment = (
+                float(np.linalg.norm(part)) for part in (sample.wrench[:3], sample.wrench[3:])
+            )
             if force > self.force:
                 self._trip(now_ns, "force", f"contact force {force:.1f} N (limit {self.force:g} N)")
             if moment > self.moment:
-                self._trip(now_ns, "force", f"contact torque {moment:.2f} N·m (limit {self.moment:g} N·m)")
+                self._trip(
+                    now_ns, "force", f"contact torque {moment:.2f} N·m (limit {self.moment:g} N·m)"
+                )
         return True
 
     def _look_at_joints(self, limits: Limits, q: Array, v: Array, now_ns: int) -> None:
@@ -175,18 +184,29 @@ class Guard:
         if fast.any():
             joint = int(np.argmax(fast))
             limit, unit = self._velocity[joint], limits.units(joint)[1]
-            self._trip(now_ns, "speed", f"joint {joint + 1} at {v[joint]:.2f} {unit} (limit {limit:.2f} {unit})")
+            self._trip(
+                now_ns,
+                "speed",
+                f"joint {joint + 1} at {v[joint]:.2f} {unit} (limit {limit:.2f} {unit})",
+            )
         lower, upper = self._position
-        if len(q) == len(lower) and (outside := (q < lower) | (q > upper)).any():  # quaternions have no limits
+        # quaternions have no limits
+        if len(q) == len(lower) and (outside := (q < lower) | (q > upper)).any():
             joint = int(np.argmax(outside))
             unit = limits.units(joint)[0]
             allowed = f"limits {lower[joint]:.3f} to {upper[joint]:.3f} {unit}"
-            self._trip(now_ns, "position", f"joint {joint + 1} at {q[joint]:.3f} {unit} ({allowed})")
+            self._trip(
+                now_ns, "position", f"joint {joint + 1} at {q[joint]:.3f} {unit} ({allowed})"
+            )
 
 
 def _bad(sample: Sample) -> str:
     """Which joint value is not finite, in words."""
-    for word, values in (("position", sample.q), ("velocity", sample.v), ("wrench", sample.values[-6:])):
+    for word, values in (
+        ("position", sample.q),
+        ("velocity", sample.v),
+        ("wrench", sample.values[-6:]),
+    ):
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             return f"measured {word} {wrong[0] + 1}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.haptic.impedance import CartesianImpedance, Rendering
 from farhand.control.joint.lock import JointLock
 from farhand.control.tool.torque import TorqueController
@@ -22,12 +22,7 @@ Array = np.ndarray
 
 @dataclass
 class Handle:
-    """What the operator does with the handle: a person's hand in simulation, a driver's readings on hardware.
-
-    Attributes:
-        grip: force on the grip sensor, [N].
-        ring: of the gripper, −1 left (open), 0 middle, +1 right (close), [-].
-    """
+    """What the operator does with the handle: a person's hand in simulation, a driver's readings on hardware."""
 
     grip: float = parameter(10.0, "N", "force on the grip sensor", 0.0, 1000.0)
     ring: int = parameter(0, "-", "ring of the gripper: -1 opens, +1 closes", -1, 1)
@@ -55,7 +50,8 @@ class HandleParts:
 class HandleController(TorqueController):
     """Joint torque for what the hand is to feel, what holds a handle that was let go, and what guards the limits.
 
-    The wall watches the joint limits given to it. A tripped station is held as any other; the wall acts then too.
+    The wall watches the joint limits given to it. A tripped station is held as any other; the wall
+    acts then too.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -64,7 +60,9 @@ class HandleController(TorqueController):
         can_brake: whether the plant has brakes.
     """
 
-    def __init__(self, arm: Arm, period_ns: int, made_of: HandleParts, can_brake: bool = True) -> None:
+    def __init__(
+        self, arm: Arm, period_ns: int, made_of: HandleParts, can_brake: bool = True
+    ) -> None:
         super().__init__(arm, "free", period_ns, can_brake)
         self.made_of = made_of
         self._spring = CartesianImpedance()
@@ -75,7 +73,7 @@ class HandleController(TorqueController):
         """How it holds still, and all that the handle is made of."""
         return super().parts | vars(self.made_of)
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """Torque for this tick."""
         if asked.valid:
             self._feel(asked, now_ns)
@@ -87,7 +85,7 @@ class HandleController(TorqueController):
             command.value += self._walled
         return command
 
-    def _feel(self, asked: Asked, now_ns: int) -> None:
+    def _feel(self, asked: ControlRequest, now_ns: int) -> None:
         """Replace the effort asked for by what the device makes of it, with the hold of a handle that was let go."""
         arm, made_of = self.arm, self.made_of
         deadman, pose = made_of.deadman, (arm.position, arm.rotation, arm.twist)

@@ -14,12 +14,11 @@ from farhand.safety.guard import Trip
 class OverheatStop:
     """Stop when the force sensor is too hot to be trusted or to survive.
 
-    Either its own flag or a temperature above ``limit`` trips; the trip stays after it has cooled down. A temperature
-    that is not a number trips as well: a broken thermometer must not look like a cool sensor.
+    Either its own flag or a temperature above ``limit`` trips; the trip stays after it has cooled
+    down. A temperature that is not a number trips as well: a broken thermometer must not look like
+    a cool sensor.
 
     Attributes:
-        limit: [°C].
-        margin: how far below the limit it must be for a reset, [°C].
         trip: why it stopped, or None.
     """
 
@@ -60,7 +59,11 @@ class OverheatStop:
             BadValue: the sensor is still hot, or its temperature is not known.
         """
         if self.trip is not None and not self._last <= self.limit - self.margin:
-            said = "its own flag is up" if self._last == math.inf else f"last reading {self._last:g} °C"
+            said = (
+                "its own flag is up"
+                if self._last == math.inf
+                else f"last reading {self._last:g} °C"
+            )
             raise BadValue(
                 f"cannot reset: the force sensor is too hot, {said}; below {self.limit - self.margin:g} °C needed"
             )

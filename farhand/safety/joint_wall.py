@@ -16,24 +16,23 @@ Array = np.ndarray
 class JointWall:
     r"""A one-sided spring and damper in a zone before every joint limit.
 
-    With the depth :math:`s = \max(q - (q_{max} - z), 0)` and the speed :math:`\dot q` towards the limit,
+    With the depth :math:`s = \max(q - (q_{max} - z), 0)` and the speed :math:`\dot q` towards the
+    limit,
 
     .. math:: \tau = -\max\bigl(k\,s + d\,\dot q\,\min(s/s_0, 1),\ 0\bigr)
 
-    and the mirror image at the lower limit. The damper grows in with the depth, so the torque has no step when a moving
-    joint enters; it never pulls a joint into the zone.
-
-    Attributes:
-        zone: z, [rad].
-        stiffness: k, [N·m/rad].
-        damping: d, [N·m·s/rad].
-        entry: s_0, depth at which the damper is all there, [rad].
+    and the mirror image at the lower limit. The damper grows in with the depth, so the torque has
+    no step when a moving joint enters; it never pulls a joint into the zone.
     """
 
-    zone: float = parameter(np.radians(10.0), "rad", "width of the wall before a joint limit", 1e-4, 3.0)
+    zone: float = parameter(
+        np.radians(10.0), "rad", "width of the wall before a joint limit", 1e-4, 3.0
+    )
     stiffness: float = parameter(200.0, "N·m/rad", "stiffness of the wall", 0.0, 1e5)
     damping: float = parameter(40.0, "N·m·s/rad", "damping of the wall", 0.0, 1e4)
-    entry: float = parameter(np.radians(2.0), "rad", "depth at which the damping is all there", 1e-4, 3.0)
+    entry: float = parameter(
+        np.radians(2.0), "rad", "depth at which the damping is all there", 1e-4, 3.0
+    )
 
     def __post_init__(self) -> None:
         """No limits known yet."""
@@ -41,7 +40,10 @@ class JointWall:
 
     def watch(self, lower: Array, upper: Array) -> None:
         """Take the joint limits, [rad]."""
-        if np.shape(lower) != np.shape(upper) or not (np.asarray(lower) + 2.0 * self.zone < upper).all():
+        if (
+            np.shape(lower) != np.shape(upper)
+            or not (np.asarray(lower) + 2.0 * self.zone < upper).all()
+        ):
             raise BadValue(f"joint limits must leave room between two walls of {self.zone:.3f} rad")
         self._lower, self._upper = np.array(lower, dtype=float), np.array(upper, dtype=float)
 
@@ -58,4 +60,6 @@ class JointWall:
 
     def _push(self, depth: Array, inward: Array) -> Array:
         s = np.maximum(depth, 0.0)
-        return np.maximum(self.stiffness * s + self.damping * inward * np.minimum(s / self.entry, 1.0), 0.0)
+        return np.maximum(
+            self.stiffness * s + self.damping * inward * np.minimum(s / self.entry, 1.0), 0.0
+        )

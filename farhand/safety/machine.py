@@ -1,8 +1,8 @@
 """State machine: named states, guarded transitions, timeouts, interlocks, and faults that latch with their reason.
 
-A machine is data plus four verbs: :meth:`Machine.start`, :meth:`Machine.post` an event, :meth:`Machine.step` at every
-tick, :meth:`Machine.reset` after a fault. It has no clock and no thread of its own, so the same calls at the same times
-give the same states, and a test needs no rig::
+A machine is data plus four verbs: :meth:`Machine.start`, :meth:`Machine.post` an event,
+:meth:`Machine.step` at every tick, :meth:`Machine.reset` after a fault. It has no clock and no
+thread of its own, so the same calls at the same times give the same states, and a test needs no rig::
 
     machine = Machine(
         "lift",
@@ -86,7 +86,8 @@ class Interlock:
     Attributes:
         name: of the interlock, and kind of the trip.
         broken: the reason if the condition does not hold, None if it does.
-        states: where it is watched; everywhere if empty. Those of the first state must hold for the machine to start.
+        states: where it is watched; everywhere if empty. Those of the first state must hold for the
+            machine to start.
     """
 
     name: str
@@ -117,8 +118,8 @@ class Happening(NamedTuple):
 class Machine:
     """Runs states and transitions, deterministically, one transition per event and at most one by itself per step.
 
-    In a step the order is: interlocks, events in the order posted, transitions without an event in the order declared,
-    the timeout. An event that no transition waits for is ignored and noted.
+    In a step the order is: interlocks, events in the order posted, transitions without an event in
+    the order declared, the timeout. An event that no transition waits for is ignored and noted.
 
     Args:
         name: in reports.
@@ -126,7 +127,8 @@ class Machine:
         transitions: see above.
         interlocks: see above.
         fault: name of the state in which faults are latched.
-        report: told time [ns] and a line of text whenever something happens, such as :meth:`Telemetry.event`.
+        report: told time [ns] and a line of text whenever something happens, such as
+            :meth:`Telemetry.event`.
 
     Attributes:
         state: name of the present state; the first one's before the start.
@@ -181,7 +183,8 @@ class Machine:
         """Enter the first state.
 
         Raises:
-            BadValue: it runs already, is in the fault, or an interlock does not hold; all that do not are named.
+            BadValue: it runs already, is in the fault, or an interlock does not hold; all that do
+                not are named.
         """
         if self.running or self.trip is not None:
             why = "runs already" if self.running else "must be reset first"
@@ -252,7 +255,9 @@ class Machine:
 
     def _refuse_broken(self, what: str, also: str = "") -> None:
         """Raise with every reason of the first state's interlocks, and of one more, that do not hold."""
-        watched = [lock for lock in self._interlocks if lock.watched_in(self.initial) or lock.name == also]
+        watched = [
+            lock for lock in self._interlocks if lock.watched_in(self.initial) or lock.name == also
+        ]
         broken = [reason for lock in watched if (reason := lock.broken()) is not None]
         if broken:
             raise BadValue(f"{self.name} {what}: {'; '.join(broken)}")
@@ -273,7 +278,11 @@ class Machine:
 
     def _take(self, event: str) -> bool:
         """Take the first transition that waits for this event and may be taken."""
-        ways = [way for way in self._transitions if way.event == event and way.source in (self.state, ANY)]
+        ways = [
+            way
+            for way in self._transitions
+            if way.event == event and way.source in (self.state, ANY)
+        ]
         reasons = []
         for way in ways:
             allowed = True if way.guard is None else way.guard()
@@ -282,7 +291,9 @@ class Machine:
                 return True
             reasons.append(allowed or "not yet")
         if event:
-            self._note(self.state, f"{event} ignored" + (f": {'; '.join(reasons)}" if reasons else ""))
+            self._note(
+                self.state, f"{event} ignored" + (f": {'; '.join(reasons)}" if reasons else "")
+            )
         else:
             self.waiting = "; ".join(reasons)
         return False

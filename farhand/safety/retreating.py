@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked, Channels, Controller
+from farhand.control.controller import Channels, Controller, ControlRequest
 from farhand.plants.plant import Command, JointVelocity
 from farhand.safety.collision import CollisionRetreat, Phase
 from farhand.safety.guard import Guard
@@ -16,7 +16,7 @@ from farhand.safety.guard import Guard
 Array = np.ndarray
 
 
-class Follows(Protocol):
+class FollowingController(Protocol):
     """A controller that goes for targets, as :class:`farhand.control.tool.tracking.TrackingController` does.
 
     Attributes:
@@ -39,7 +39,7 @@ class Follows(Protocol):
     def record(self, stream: Channels) -> Array:
         """Declare what is recorded."""
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """The command for this tick."""
 
     def forget(self) -> None:
@@ -59,9 +59,9 @@ class Refuge:
 class RetreatingController(Controller):
     """Hands targets on to a controller, until the tool is stuck or pressed too hard; then the retreat leads.
 
-    A collision trips the guard (kind ``collision``), so that the coupling parts; a trip of kind ``force`` starts a
-    retreat likewise. The tool then keeps its orientation, goes out along the force it felt and is held. A reset of the
-    trip ends it. Any other trip just stops the arm.
+    A collision trips the guard (kind ``collision``), so that the coupling parts; a trip of kind
+    ``force`` starts a retreat likewise. The tool then keeps its orientation, goes out along the
+    force it felt and is held. A reset of the trip ends it. Any other trip just stops the arm.
 
     Args:
         inside: the controller that goes for targets.
@@ -73,11 +73,11 @@ class RetreatingController(Controller):
 
     commands = JointVelocity
     channel = ("velocity_commanded", "rad/s")
-    pulls = False
+    exerts_effort = False
 
     def __init__(
         self,
-        inside: Follows,
+        inside: FollowingController,
         arm: Arm,
         guard: Guard,
         collision: CollisionRetreat,
@@ -103,7 +103,7 @@ class RetreatingController(Controller):
         """Declare what the controller inside declares."""
         return self.inside.record(stream)
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """What the controller inside makes of the operator's target, or of the retreat's."""
         tripped, dt = asked.tripped, (now_ns - self._last_ns) * 1e-9
         self._last_ns = now_ns
@@ -135,8 +135,12 @@ class RetreatingController(Controller):
         elif guard.trip is None:
             collision.engage()
             return False
-        into = force / -size if size > 0.0 else self._nothing  # a tool that slides along a wall is stuck all the same
-        speed, asked = abs(float(into.dot(arm.twist[:3]))), float(into.dot(arm.J[:3].dot(self.command.value)))
+        # a tool that slides along a wall is stuck all the same
+        into = force / -size if size > 0.0 else self._nothing
+        speed, asked = (
+            abs(float(into.dot(arm.twist[:3]))),
+            float(into.dot(arm.J[:3].dot(self.command.value))),
+        )
         target = collision.step(arm.position, speed, asked, force, dt)
         if target is None:
             return False

@@ -9,10 +9,6 @@ from farhand.parameters import parameter
 
 @dataclass
 class Switch:
-    """A switch that the operator holds for as long as the follower may move.
-
-    Attributes:
-        held: whether it is held; let go, the two sides part, and holding it again couples nothing by itself.
-    """
+    """A switch that the operator holds for as long as the follower may move."""
 
     held: bool = parameter(True, "-", "whether the operator holds the dead-man switch")

@@ -9,16 +9,11 @@ from farhand.parameters import parameter
 
 @dataclass
 class Watchdog:
-    """Says when silence has lasted too long.
-
-    Attributes:
-        silence: longest time without anything new, [s].
-        age: oldest state of the other side that is acted on, where the two have clocks of their own, [s].
-    """
+    """Says when silence has lasted too long."""
 
     silence: float = parameter(0.2, "s", "longest time without a packet", 0.001, 1000.0)
     age: float = parameter(0.5, "s", "oldest state acted on, across a network", 0.001, 1000.0)
 
-    def bites(self, silent_ns: int) -> bool:
+    def has_expired(self, silent_ns: int) -> bool:
         """Whether ``silent_ns`` [ns] of silence are too long."""
         return silent_ns > self.silence * 1e9

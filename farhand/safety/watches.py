@@ -14,7 +14,7 @@ Report = Callable[[int, str], None]
 """Takes an event: when [ns], and what."""
 
 
-class Couples(Protocol):
+class Engageable(Protocol):
     """What couples two stations and parts them: a bridge."""
 
     def engage(self) -> str:
@@ -24,7 +24,7 @@ class Couples(Protocol):
         """Part."""
 
 
-class Warms(Protocol):
+class TemperatureSensor(Protocol):
     """A sensor that knows how hot it is.
 
     Attributes:
@@ -49,7 +49,9 @@ class GripWatch:
         report: takes events.
     """
 
-    def __init__(self, deadman: DeadMan, bridge: Couples, engaged: Callable[[], bool], report: Report) -> None:
+    def __init__(
+        self, deadman: DeadMan, bridge: Engageable, engaged: Callable[[], bool], report: Report
+    ) -> None:
         self._deadman, self._bridge, self._engaged, self._report = deadman, bridge, engaged, report
         self._gripped: bool | None = None
         self._resume = False
@@ -65,7 +67,10 @@ class GripWatch:
             self._bridge.release()
         elif before is False:
             outcome = self._bridge.engage() if self._resume else "not coupled before"
-            self._report(now_ns, f"handle gripped again: {'coupled' if outcome.startswith('done') else outcome}")
+            self._report(
+                now_ns,
+                f"handle gripped again: {'coupled' if outcome.startswith('done') else outcome}",
+            )
 
 
 class OverheatWatch:
@@ -77,7 +82,7 @@ class OverheatWatch:
         guard: of the station.
     """
 
-    def __init__(self, stop: OverheatStop, sensor: Warms, guard: Guard) -> None:
+    def __init__(self, stop: OverheatStop, sensor: TemperatureSensor, guard: Guard) -> None:
         self._stop, self._sensor, self._guard = stop, sensor, guard
 
     def step(self, now_ns: int) -> None:

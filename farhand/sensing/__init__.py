@@ -8,18 +8,25 @@ from farhand.sensing.drift import DriftTracker
 from farhand.sensing.gauges import GaugeSensor
 from farhand.sensing.grasped import FrameCheck, check_frame
 from farhand.sensing.identification import Identification, identify
-from farhand.sensing.inertial import Body, identify_body, inertial_wrench
+from farhand.sensing.inertial import ToolInertia, identify_body, inertial_wrench
 from farhand.sensing.kalman import ScalarKalman, VectorKalman
 from farhand.sensing.noise import NoiseModel
 from farhand.sensing.observer import MomentumObserver
-from farhand.sensing.profile import Handle, Load, Mounting, SensorProfile, load_handle, load_sensor
+from farhand.sensing.profile import (
+    HandleLoad,
+    Load,
+    Mounting,
+    SensorProfile,
+    load_handle,
+    load_sensor,
+)
 from farhand.sensing.readings import Readings, read_readings, write_readings
 from farhand.sensing.sensor import ForceSensor
-from farhand.sensing.thermal import Line, Thermometer, Warming, common_slope, fit_line
-from farhand.sensing.tool import Thermal, Tool, load_tool
+from farhand.sensing.thermal import ThermalLine, Thermometer, Warming, common_slope, fit_line
+from farhand.sensing.tool import Thermal, ToolCalibration, load_tool
 
 __all__ = [
-    "Body",
+    "ToolInertia",
     "ArcResult",
     "Compensated",
     "Conditioner",
@@ -28,9 +35,9 @@ __all__ = [
     "ForceSensor",
     "GaugeSensor",
     "FrameCheck",
-    "Handle",
+    "HandleLoad",
     "Identification",
-    "Line",
+    "ThermalLine",
     "Load",
     "MomentumObserver",
     "Mounting",
@@ -40,7 +47,7 @@ __all__ = [
     "SensorProfile",
     "Thermal",
     "Thermometer",
-    "Tool",
+    "ToolCalibration",
     "VectorKalman",
     "Warming",
     "calibration_arc",

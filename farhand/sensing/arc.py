@@ -44,7 +44,9 @@ def fit_sinusoids(x: Array, values: Array) -> Sinusoids:
     x, values = np.asarray(x, dtype=float), np.asarray(values, dtype=float)
     A = np.column_stack([np.sin(x), np.cos(x), np.ones(len(x))])
     if len(x) < 3 or not np.linalg.cond(A) < 1e4:
-        raise BadValue(f"{np.ptp(x) if len(x) else 0.0:.3g} rad of sweep are too few for a sinusoid")
+        raise BadValue(
+            f"{np.ptp(x) if len(x) else 0.0:.3g} rad of sweep are too few for a sinusoid"
+        )
     a, b, offset = np.linalg.lstsq(A, values, rcond=None)[0]
     return Sinusoids(np.hypot(a, b), np.arctan2(b, a), offset)
 
@@ -93,7 +95,9 @@ def calibration_arc(
     low, high = np.asarray(limits, dtype=float).T
     if not ((q >= low) & (q <= high)).all():
         reach = np.rad2deg(q[[0, -1], joint])
-        raise BadValue(f"the sweep of joint {joint + 1} from {reach[0]:.4g}° to {reach[1]:.4g}° passes a joint limit")
+        raise BadValue(
+            f"the sweep of joint {joint + 1} from {reach[0]:.4g}° to {reach[1]:.4g}° passes a joint limit"
+        )
     rotations = np.array([rotation_of(row) for row in q])
     z = rotations[:, :, 2]
     ahead = z[count] * [1.0, 1.0, 0.0]
@@ -102,7 +106,9 @@ def calibration_arc(
     ahead /= np.linalg.norm(ahead)
     out = float(np.abs(z @ np.cross([0.0, 0.0, 1.0], ahead)).max())
     if not out < 1e-6:
-        raise BadValue(f"the sensor's z axis leaves the vertical plane by {out:.2g} when joint {joint + 1} moves")
+        raise BadValue(
+            f"the sensor's z axis leaves the vertical plane by {out:.2g} when joint {joint + 1} moves"
+        )
     return Arc(q, rotations, np.unwrap(np.arctan2(z[:, 2], z @ ahead)), out)
 
 
@@ -126,8 +132,9 @@ class ArcResult:
 def identify_arc(angle: Array, wrench: Array) -> ArcResult:
     r"""Bias, weight and lever arm from readings along one arc.
 
-    G is the mean over the arc of the length of the fitted, bias-free force; L the largest length of the fitted torque
-    over G. The maximum is taken on the fitted curve: over raw readings it would come out too large by the noise.
+    G is the mean over the arc of the length of the fitted, bias-free force; L the largest length of
+    the fitted torque over G. The maximum is taken on the fitted curve: over raw readings it would
+    come out too large by the noise.
 
     Args:
         angle: n elevations of the sensor's z axis, [rad].
@@ -146,7 +153,8 @@ def identify_arc(angle: Array, wrench: Array) -> ArcResult:
 def identify_yaw(angle: Array, force_x: Array) -> float:
     r"""Turn ψ of the sensor against the last joint about their common z axis, from that joint's rotation.
 
-    With the arm horizontal, gravity lies in the sensor's xy plane. If joint angle zero has the joint's x axis up,
+    With the arm horizontal, gravity lies in the sensor's xy plane. If joint angle zero has the
+    joint's x axis up,
     :math:`F_x = -G \cos(q_6 + \psi) + b`. R_J6←S = Rz(ψ); the other convention, R_S←J6, is Rz(−ψ).
 
     Args:

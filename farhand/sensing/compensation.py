@@ -11,7 +11,7 @@ from farhand.errors import UnknownName
 from farhand.sensing.drift import UNLIKELY, DriftTracker
 from farhand.sensing.profile import AXES, UNITS
 from farhand.sensing.readings import Readings
-from farhand.sensing.tool import Tool
+from farhand.sensing.tool import ToolCalibration
 
 Array = np.ndarray
 
@@ -19,7 +19,8 @@ DRIFT = ("track", "none")
 """What to do about a wandering zero: follow it while nothing touches the tool, or leave it."""
 
 LAGS = (1.0, 3.0, 10.0, 30.0, 100.0)
-"""Times over which a drift is looked at for being too fast, [s]: chosen, from a push by hand to a slow one."""
+"""Times over which a drift is looked at for being too fast, [s]: chosen, from a push by hand to a
+slow one."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Compensated:
     """What is left of a recording: the wrench of the contact.
 
     Attributes:
-        readings: with the wrench compensated, in sensor axes about the sensor's origin, in the sensor's own sign.
+        readings: with the wrench compensated, in sensor axes about the sensor's origin, in the
+            sensor's own sign.
         deviations: n × 6 standard deviations of it, [N] and [N·m].
         drift: n × 6, the drift that was taken off, [N] and [N·m].
         contact: n, whether a reading counted as contact (all False without tracking).
@@ -57,7 +59,10 @@ class Compensated:
 
 
 def compensate(
-    readings: Readings, tool: Tool, drift: str = "track", progress: Callable[[float], None] | None = None
+    readings: Readings,
+    tool: ToolCalibration,
+    drift: str = "track",
+    progress: Callable[[float], None] | None = None,
 ) -> Compensated:
     """Take off what the tool and the sensor itself put into a recording.
 
@@ -84,15 +89,18 @@ def compensate(
         variance += uncertain
         advice = (*_gaps(readings.time, watch.restarts), *_doubts(readings, tool, watch))
     clean = replace(readings, wrench=rest - taken)
-    return Compensated(clean, np.sqrt(np.maximum(variance, 0.0)), taken, contact, tool.yaw, tracking, advice)
+    return Compensated(
+        clean, np.sqrt(np.maximum(variance, 0.0)), taken, contact, tool.yaw, tracking, advice
+    )
 
 
-def _doubts(readings: Readings, tool: Tool, watch: _Watch) -> list[str]:
+def _doubts(readings: Readings, tool: ToolCalibration, watch: _Watch) -> list[str]:
     """Says where the drift that was taken off is hardly one.
 
-    Either it is further from where it began than :data:`~farhand.sensing.drift.UNLIKELY` standard deviations of what
-    the tracker's model and the calibration let expect, or it went, within one of :data:`LAGS`, further from where it
-    was heading than the tracker itself would have called drift had it seen it at once.
+    Either it is further from where it began than :data:`~farhand.sensing.drift.UNLIKELY` standard
+    deviations of what the tracker's model and the calibration let expect, or it went, within one of
+    :data:`LAGS`, further from where it was heading than the tracker itself would have called drift
+    had it seen it at once.
     """
     tracker, at = DriftTracker(tool.noise), np.array(watch.at)
     time, state = readings.time[at], np.array(watch.states)
@@ -129,10 +137,12 @@ def _gaps(time: Array, after: list[int]) -> list[str]:
     ]
 
 
-def _thermal_variance(tool: Tool, readings: Readings) -> Array | float:
+def _thermal_variance(tool: ToolCalibration, readings: Readings) -> Array | float:
     if tool.thermal is None or readings.temperature is None:
         return 0.0
-    return np.multiply.outer((readings.temperature - tool.thermal.reference) ** 2, tool.thermal.deviation**2)
+    return np.multiply.outer(
+        (readings.temperature - tool.thermal.reference) ** 2, tool.thermal.deviation**2
+    )
 
 
 @dataclass
@@ -160,7 +170,7 @@ class _Watch:
 
 
 def _follow(
-    time: Array, rest: Array, tool: Tool, progress: Callable[[float], None] | None
+    time: Array, rest: Array, tool: ToolCalibration, progress: Callable[[float], None] | None
 ) -> tuple[Array, Array, Array, _Watch]:
     """Drift, contact and the drift's variance at every reading, and its state at some."""
     tracker, watch = DriftTracker(tool.noise), _Watch()

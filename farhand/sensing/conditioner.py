@@ -26,23 +26,22 @@ class Conditioner:
 
         f_b = R_{bs} w_f, \quad m_b = R_{bs} w_m + p_{bs} \times f_b, \qquad h = (R_b f_b,\; R_b m_b)
 
-    R_bs, p_bs and σ are the mounting, R_s = R_b R_bs. The weight is that of the internals and of the load. The bias
-    is the mean of the first ``samples`` readings, less the weight, taken at rest with hands off; until then there is no
-    measurement. A reading near an axis's capacity is no measurement either, from the very sample on that shows it: the
-    other axes of a bent sensor are wrong too.
+    R_bs, p_bs and σ are the mounting, R_s = R_b R_bs. The weight is that of the internals and of
+    the load. The bias is the mean of the first ``samples`` readings, less the weight, taken at rest
+    with hands off; until then there is no measurement. A reading near an axis's capacity is no
+    measurement either, from the very sample on that shows it: the other axes of a bent sensor are
+    wrong too.
 
     Attributes:
         profile: the sensor's data sheet.
         mounting: where it sits on the tool.
         load: what is mounted on it beside its own internals, such as a handle.
         gravity: downward acceleration, [m/s²].
-        samples: readings that the bias is made of, [-].
-        limit: share of the capacity from which a reading does not count, [-]; above 1, every reading counts.
-        latch: whether a sensor that was saturated stays without a measurement until :meth:`trust`. A law that loses
-            and regains the wrench with every swing of a contact would keep it swinging.
-        status: ``bias`` while the bias is taken, ``ok``, ``saturated`` or ``invalid`` (not a number).
+        status: ``bias`` while the bias is taken, ``ok``, ``saturated`` or ``invalid`` (not a
+            number).
         bias: b, [N] and [N·m].
-        wrench: on the arm by hand or environment, world axes at the tool point, [N] and [N·m]; the last good one.
+        wrench: on the arm by hand or environment, world axes at the tool point, [N] and [N·m]; the
+            last good one.
     """
 
     profile: SensorProfile
@@ -50,8 +49,12 @@ class Conditioner:
     load: Load = field(default_factory=Load)
     gravity: float = 9.81
     samples: int = parameter(100, "-", "readings that the bias is made of", 1, 1_000_000)
-    limit: float = parameter(0.95, "-", "share of the capacity from which a reading does not count", 0.1, 2.0)
-    latch: bool = parameter(True, "-", "whether a saturated sensor is distrusted until the next engagement")
+    limit: float = parameter(
+        0.95, "-", "share of the capacity from which a reading does not count", 0.1, 2.0
+    )
+    latch: bool = parameter(
+        True, "-", "whether a saturated sensor is distrusted until the next engagement"
+    )
 
     def __post_init__(self) -> None:
         """Prepare the maps; the bias is still to be taken."""
@@ -101,7 +104,8 @@ class Conditioner:
         """
         raw = np.multiply(counts, self._resolution, self.raw)
         share = np.multiply(raw, self._per_limit, self._share)
-        if not share.dot(share) < 1.0 and not self._usable(share):  # a norm below the limit needs no closer look
+        # a norm below the limit needs no closer look
+        if not share.dot(share) < 1.0 and not self._usable(share):
             return None
         if self._distrusted:
             self.status = "saturated"
@@ -132,7 +136,8 @@ class Conditioner:
     def covariance(self, rotation_tool_in_world: Array) -> Array:
         """Of :attr:`wrench`, 6 × 6: noise and rounding of one reading and of the bias; drift is not in it."""
         turn = np.kron(np.eye(2), rotation_tool_in_world) @ self._to_tool
-        averaged = 1.0 / self._taken if self._taken else 0.0  # a bias that was given is taken as exact
+        # a bias that was given is taken as exact
+        averaged = 1.0 / self._taken if self._taken else 0.0
         return (turn * (self.profile.variance * (1.0 + averaged))) @ turn.T
 
     def _usable(self, share: Array) -> bool:

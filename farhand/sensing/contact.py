@@ -16,8 +16,6 @@ class ContactDetector:
     """Contact where the force is longer than a threshold, until it is shorter than a lower one.
 
     Attributes:
-        threshold: force from which on there is contact, [N].
-        release: force below which it ends, [N].
         contact: whether there is contact now.
     """
 

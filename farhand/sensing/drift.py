@@ -12,10 +12,12 @@ from farhand.parameters import parameter
 Array = np.ndarray
 
 LEVER = 0.03
-"""How many N·m of torque drift go with one N of force drift, [m]: a typical ratio of a wrist sensor's ranges."""
+"""How many N·m of torque drift go with one N of force drift, [m]: a typical ratio of a wrist
+sensor's ranges."""
 
 UNLIKELY = 3.0
-"""Deviations of the drift's own model beyond which a drift is doubted: 0.3 % of drifts go there, axis by axis."""
+"""Deviations of the drift's own model beyond which a drift is doubted: 0.3 % of drifts go there,
+axis by axis."""
 
 
 @dataclass
@@ -24,26 +26,20 @@ class DriftTracker:
 
     .. math:: d_{k+1} = d_k + \dot d_k\,\Delta t + w_d, \qquad \dot d_{k+1} = \dot d_k + w_r, \qquad z_k = d_k + n_k
 
-    A reading counts as contact if it, or its short mean, lies further from the expected drift than what noise and the
-    filter's own uncertainty explain. During contact the drift goes on at its last rate and its variance grows, so a
-    pause of a second is enough to catch up. After a gap in the readings so long that the drift may have gone further
-    than ``most``, its rate is forgotten and its variance is that of a first reading again.
+    A reading counts as contact if it, or its short mean, lies further from the expected drift than
+    what noise and the filter's own uncertainty explain. During contact the drift goes on at its
+    last rate and its variance grows, so a pause of a second is enough to catch up. After a gap in
+    the readings so long that the drift may have gone further than ``most``, its rate is forgotten
+    and its variance is that of a first reading again.
 
-    A push that lasts or grows slowly is taken for drift, because nothing in a single sensor tells the two apart: at the
-    first readings up to ``gate * start + least``, later what grows by less than some tenths of a newton per second, and
-    any push up to ``most`` once it has lasted so long that the drift may have gone as far. :meth:`expected` says how
-    much drift the model holds for likely, :meth:`ahead` how much from any later reading on.
+    A push that lasts or grows slowly is taken for drift, because nothing in a single sensor tells
+    the two apart: at the first readings up to ``gate * start + least``, later what grows by less
+    than some tenths of a newton per second, and any push up to ``most`` once it has lasted so long
+    that the drift may have gone as far. :meth:`expected` says how much drift the model holds for
+    likely, :meth:`ahead` how much from any later reading on.
 
     Attributes:
         noise: standard deviation of one reading, six numbers, [N] and [N·m].
-        least: smallest push that counts as contact, [N]; torques by :data:`LEVER`.
-        most: largest departure that can still be drift, however long the contact before it lasted, [N].
-        start: standard deviation of the drift since the calibration, at the first reading, [N].
-        rate: standard deviation of the drift's rate at the first reading, [N/s].
-        wander: random walk of the drift, [N/√s].
-        rate_wander: random walk of its rate, [N/s/√s].
-        window: time constant of the short mean that contact is judged by, [s].
-        gate: how many standard deviations count as contact, [-].
         drift: present estimate, [N] and [N·m].
         contact: whether the last reading was contact.
         restarted: whether it came after such a gap.
@@ -53,10 +49,14 @@ class DriftTracker:
     least: float = parameter(0.3, "N", "smallest push that counts as contact", 0.0, 1000.0)
     most: float = parameter(3.0, "N", "largest departure that can still be drift", 0.0, 1000.0)
     start: float = parameter(0.3, "N", "deviation of the drift at the first reading", 0.0, 1000.0)
-    rate: float = parameter(0.02, "N/s", "deviation of the drift's rate at the first reading", 0.0, 100.0)
+    rate: float = parameter(
+        0.02, "N/s", "deviation of the drift's rate at the first reading", 0.0, 100.0
+    )
     wander: float = parameter(0.005, "N/√s", "random walk of the drift", 0.0, 100.0)
     rate_wander: float = parameter(3e-4, "N/s/√s", "random walk of the drift's rate", 0.0, 100.0)
-    window: float = parameter(0.1, "s", "time constant of the mean that contact is judged by", 0.0, 100.0)
+    window: float = parameter(
+        0.1, "s", "time constant of the mean that contact is judged by", 0.0, 100.0
+    )
     gate: float = parameter(5.0, "-", "deviations that count as contact", 1.0, 100.0)
 
     def __post_init__(self) -> None:
@@ -144,7 +144,11 @@ class DriftTracker:
         step = self._rate * dt
         self.drift += step
         self._mean -= step
-        self._p = self._p + (2.0 * self._c + self._r * dt) * dt + (self._q_d + self._q_r * (dt * dt / 3.0)) * dt
+        self._p = (
+            self._p
+            + (2.0 * self._c + self._r * dt) * dt
+            + (self._q_d + self._q_r * (dt * dt / 3.0)) * dt
+        )
         self._c = self._c + self._r * dt + self._q_r * (0.5 * dt * dt)
         self._r = self._r + self._q_r * dt
 

@@ -36,7 +36,8 @@ class GaugeSensor:
 
     .. math:: SG = M^{-1}\,\big(h(w_g + w_c) + b + a\,(T - T_0) + n\big), \qquad w = M \cdot SG
 
-    w_g is the tool's weight, w_c the contact, h a play operator, b the bias, a the thermal slope and n the noise.
+    w_g is the tool's weight, w_c the contact, h a play operator, b the bias, a the thermal slope
+    and n the noise.
 
     Attributes:
         matrix: M, 6 × 6, [N] and [N·m] per unit.
@@ -104,7 +105,8 @@ class GaugeSensor:
 
         Args:
             rotations: n × 3 × 3, the last joint's axes in the base.
-            contact_in_base: by the environment on the tool, base axes about the sensor's origin, [N] and [N·m].
+            contact_in_base: by the environment on the tool, base axes about the sensor's origin,
+                [N] and [N·m].
             temperature: of the sensor, [°C]; the reference by default.
             acceleration: of the joints relative to the largest, [-].
             rate: samples per second, [Hz].

@@ -15,10 +15,12 @@ from farhand.spatial import skew
 Array = np.ndarray
 
 LEAST_TURN = 0.17
-"""Sine of the angle between two weights below which a centre of gravity is refused: 10°, recommended, [-]."""
+"""Sine of the angle between two weights below which a centre of gravity is refused: 10°,
+recommended, [-]."""
 
 WRONG_FRAME = float(np.radians(5.0))
-"""Yaw of a sensor beyond what its mounting says from which on its frame counts as wrong; assumed, [rad]."""
+"""Yaw of a sensor beyond what its mounting says from which on its frame counts as wrong; assumed,
+[rad]."""
 
 
 def mass_of(force: Array, gravity: float = 9.804) -> float:
@@ -29,8 +31,9 @@ def mass_of(force: Array, gravity: float = 9.804) -> float:
 def centre_by_pairs(forces: Array, moments: Array) -> Array:
     r"""Centre of gravity from two poses by the published rule, [m], in the axes of the readings.
 
-    From :math:`M_i = r \times F_i` equal rows of the two poses give two components of r each; of the two answers
-    for each component that with the larger denominator of :math:`D = F_1 \times F_2` is kept.
+    From :math:`M_i = r \times F_i` equal rows of the two poses give two components of r each; of
+    the two answers for each component that with the larger denominator of :math:`D = F_1 \times
+    F_2` is kept.
 
     Args:
         forces: 2 × 3, weights in sensor axes, [N].
@@ -75,10 +78,14 @@ def _refuse_parallel(forces: Array) -> None:
     sine = max(float(np.linalg.norm(np.cross(units[0], unit))) for unit in units[1:])
     if sine < LEAST_TURN:
         turned, least = np.degrees(np.arcsin(min(sine, 1.0))), np.degrees(np.arcsin(LEAST_TURN))
-        raise BadValue(f"the tool turned by {turned:.1f}° only between the poses: turn it by {least:.0f}° or more")
+        raise BadValue(
+            f"the tool turned by {turned:.1f}° only between the poses: turn it by {least:.0f}° or more"
+        )
 
 
-def estimate(forces: Array, moments: Array, method: str = "least-squares", gravity: float = 9.804) -> Load:
+def estimate(
+    forces: Array, moments: Array, method: str = "least-squares", gravity: float = 9.804
+) -> Load:
     """Mass and centre of gravity of a grasped object.
 
     Args:

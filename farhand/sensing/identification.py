@@ -20,13 +20,14 @@ from farhand.sensing.misread import (
 )
 from farhand.sensing.poses import Poses, advice_on, at_rest, check_poses, common, poses_of
 from farhand.sensing.readings import Readings
-from farhand.sensing.tool import Thermal, Tool, quantile
+from farhand.sensing.tool import Thermal, ToolCalibration, quantile
 from farhand.spatial import skew
 
 Array = np.ndarray
 
 WEIGHTINGS = ("auto", "pose", "sample")
-"""How poses count: by noise and by how far they scatter beyond it, all alike, or by their number of readings."""
+"""How poses count: by noise and by how far they scatter beyond it, all alike, or by their number of
+readings."""
 
 WARM = 2.0
 """Range of temperatures from which on the thermal slope is fitted, [°C]."""
@@ -52,12 +53,13 @@ class Identification:
         poses: what it came from.
         left: P × 6, what the model does not explain of each pose's mean, [N] and [N·m].
         before: root mean square of the readings, force [N] and torque [N·m].
-        after: root mean square of what is left of them, likewise, noise of single readings included.
+        after: root mean square of what is left of them, likewise, noise of single readings
+            included.
         advice: what to do better, in plain words; empty if nothing.
         left_out: readings that were not used because the tool moved, [-].
     """
 
-    tool: Tool
+    tool: ToolCalibration
     poses: Poses
     left: Array
     before: tuple[float, float]
@@ -91,9 +93,10 @@ def identify(
     .. math:: f_k = m\,g_k + b_f + a_f \Delta T_k, \qquad \tau_k = \mu \times g_k + b_\tau + a_\tau \Delta T_k, \qquad
               g_k = R_z(\psi)^\top R_k^\top (0, 0, -g_0), \qquad r = \mu / m
 
-    One equation per pose (a stretch of readings with one orientation) for its mean. What the poses scatter about the
-    fit, not only the noise of single readings, decides the covariance: hysteresis, a sloppy arm or a cable count. Nor
-    are visits of one direction, or neighbours along a sweep, taken for independent: what they share is estimated.
+    One equation per pose (a stretch of readings with one orientation) for its mean. What the poses
+    scatter about the fit, not only the noise of single readings, decides the covariance:
+    hysteresis, a sloppy arm or a cable count. Nor are visits of one direction, or neighbours along
+    a sweep, taken for independent: what they share is estimated.
 
     Args:
         readings: at rest in at least three, better six to twelve, directions of gravity.
@@ -105,7 +108,8 @@ def identify(
         sensor_id: name of the sensor.
 
     Raises:
-        FarhandError: the poses do not determine the result, there is no mass, or gravity is not above zero.
+        FarhandError: the poses do not determine the result, there is no mass, or gravity is not
+            above zero.
         UnknownName: no such weighting.
     """
     if weighting not in WEIGHTINGS:
@@ -130,18 +134,38 @@ def identify(
     except BadValue as error:
         raise BadValue("; ".join([str(error), *turned])) from None
     tool = replace(tool, noise=_noise(readings, tool, poses))
-    rest = readings.wrench - tool.bias_at(readings.temperature, len(readings)) - tool.weight(readings.up)
+    rest = (
+        readings.wrench
+        - tool.bias_at(readings.temperature, len(readings))
+        - tool.weight(readings.up)
+    )
     advice = (*stray, *_remarks(fit, tool, readings, turned))
-    return Identification(tool, poses, fit.left, _norms(readings.wrench), _norms(rest), advice, moving)
+    return Identification(
+        tool, poses, fit.left, _norms(readings.wrench), _norms(rest), advice, moving
+    )
 
 
-def _remarks(fit: _Fit, tool: Tool, readings: Readings, turned: list[str]) -> list[str]:
+def _remarks(fit: _Fit, tool: ToolCalibration, readings: Readings, turned: list[str]) -> list[str]:
     """What is wrong with the poses, the likeliest cause first, and what to do better."""
     left, poses = fit.left, fit.poses
-    causes = turned or torque_axes(left, tool.noise, poses) or drifting(left, tool.noise, readings, poses)
-    causes = causes or _misfits(left * np.sqrt(fit.share), readings, poses) or scattered(left, tool.noise, poses)
+    causes = (
+        turned
+        or torque_axes(left, tool.noise, poses)
+        or drifting(left, tool.noise, readings, poses)
+    )
+    causes = (
+        causes
+        or _misfits(left * np.sqrt(fit.share), readings, poses)
+        or scattered(left, tool.noise, poses)
+    )
     noisy = (beyond_noise(left, tool.noise, poses) < HALF).all()
-    better = "" if causes else ": take more readings per pose, or more poses" if noisy else ": take more poses"
+    better = (
+        ""
+        if causes
+        else ": take more readings per pose, or more poses"
+        if noisy
+        else ": take more poses"
+    )
     return [*causes, *advice_on(poses), *_advice(tool, better)]
 
 
@@ -150,7 +174,9 @@ def _stray(times: Array) -> list[str]:
     if not len(times):
         return []
     words = "reading stands" if len(times) == 1 else "readings stand"
-    return [f"{len(times)} {words} far out from the neighbours (first at t = {times[0]:.6g} s) and counted for nothing"]
+    return [
+        f"{len(times)} {words} far out from the neighbours (first at t = {times[0]:.6g} s) and counted for nothing"
+    ]
 
 
 def _turned(fit: _Fit) -> list[str]:
@@ -176,7 +202,9 @@ def _fit_thermal(readings: Readings, wanted: bool | None) -> bool:
         return False
     span = float(np.ptp(readings.temperature))
     if wanted and span < 1e-6:
-        raise BadValue(f"the thermal slope needs temperatures that differ, not {span:g} °C of range")
+        raise BadValue(
+            f"the thermal slope needs temperatures that differ, not {span:g} °C of range"
+        )
     return span >= WARM if wanted is None else wanted
 
 
@@ -189,8 +217,12 @@ class _Fit:
         self.poses, self.gravity, self.yaw, self.thermal = poses, gravity, yaw, thermal
         self.size = _FIXED + yaw + 6 * thermal
         temperature = poses.temperature if thermal else None
-        self.reference = float(np.average(temperature, weights=poses.count)) if temperature is not None else 0.0
-        self.warmth = temperature - self.reference if temperature is not None else np.zeros(len(poses))
+        self.reference = (
+            float(np.average(temperature, weights=poses.count)) if temperature is not None else 0.0
+        )
+        self.warmth = (
+            temperature - self.reference if temperature is not None else np.zeros(len(poses))
+        )
         self.x = np.zeros(self.size)
         rows = 6 * len(poses)
         if rows - self.size < 3:
@@ -198,9 +230,13 @@ class _Fit:
 
     def solve(self, force: Array, torque: Array | None = None) -> None:
         """Solve with these weights of the poses, for forces and torques; their scale comes from the residual."""
-        self.share = np.repeat(np.stack([force, force if torque is None else torque], axis=1), 3, axis=1)  # P × 6
+        # P × 6
+        self.share = np.repeat(
+            np.stack([force, force if torque is None else torque], axis=1), 3, axis=1
+        )
         self.share = self.share / self.share.mean(axis=0)
-        self.freedom = float(max(3 * len(self.poses) - 6 - 3 * self.thermal - self.yaw, 1))  # of the smaller part
+        # of the smaller part
+        self.freedom = float(max(3 * len(self.poses) - 6 - 3 * self.thermal - self.yaw, 1))
         scale = np.ones(6)
         if self.yaw and not self.x[0]:
             self.x[_FIXED] = self._first_yaw()
@@ -230,10 +266,15 @@ class _Fit:
         for part in (slice(0, 3), slice(3, 6)):
             used = np.flatnonzero(np.any(J[:, part], axis=(0, 1)))
             share = self.share[:, part.start]
-            mean = _sums(np.concatenate([J[:, part][:, :, used], self.left[:, part, None]], axis=2), group, share)
+            mean = _sums(
+                np.concatenate([J[:, part][:, :, used], self.left[:, part, None]], axis=2),
+                group,
+                share,
+            )
             own = 1.0 / np.bincount(group, share)
             mean *= own[:, None, None]
-            if not self.poses.swept:  # else the little that visits of a direction differ by would tell the mass
+            # else the little that visits of a direction differ by would tell the mass
+            if not self.poses.swept:
                 turned = np.count_nonzero(used < _FIXED + self.yaw)
                 visits = kernels[0] / kernels[0].sum(axis=1, keepdims=True)
                 mean[:, :, :turned] = np.tensordot(visits, mean[:, :, :turned], axes=1)
@@ -252,7 +293,9 @@ class _Fit:
         extra = self.yaw + 3 * self.thermal
         freedom = 3 * len(self.poses) - np.array([4 + extra, 6 + 3 * self.thermal])
         total = (self.share * self.left**2).sum(axis=0)
-        return np.repeat(np.sqrt(np.array([total[:3].sum(), total[3:].sum()]) / np.maximum(freedom, 1)), 3)
+        return np.repeat(
+            np.sqrt(np.array([total[:3].sum(), total[3:].sum()]) / np.maximum(freedom, 1)), 3
+        )
 
     def weights(self, readings: Readings) -> tuple[Array, Array]:
         """Best weights: inverse variance of a pose's mean, from noise and from the scatter beyond it."""
@@ -261,7 +304,11 @@ class _Fit:
         found = []
         for part in (slice(0, 3), slice(3, 6)):
             sample = float(noise[part].mean()) / self.poses.count
-            scatter = float((self.left[:, part] ** 2).mean()) * len(self.poses) / max(len(self.poses) - 2, 1)
+            scatter = (
+                float((self.left[:, part] ** 2).mean())
+                * len(self.poses)
+                / max(len(self.poses) - 2, 1)
+            )
             beyond = max(scatter - float(sample.mean()), 0.0)
             variance = beyond + sample
             found.append(1.0 / variance if variance.min() > 0.0 else np.ones(len(self.poses)))
@@ -271,7 +318,9 @@ class _Fit:
         """P × 3: gravity in sensor axes."""
         psi = self.x[_FIXED] if self.yaw else 0.0
         c, s = np.cos(psi), np.sin(psi)
-        return -self.gravity * (self.poses.up @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
+        return -self.gravity * (
+            self.poses.up @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        )
 
     def _model(self) -> tuple[Array, Array]:
         """Jacobian, P × 6 × size, and modelled readings, P × 6, at the present parameters."""
@@ -304,7 +353,7 @@ class _Fit:
         a, b, mass, *_ = np.linalg.lstsq(A, wrench[:, :3].T.ravel(), rcond=None)[0]
         return float(np.arctan2(b, a) if mass >= 0.0 else np.arctan2(-b, -a))
 
-    def tool(self, tool_id: str, sensor_id: str) -> Tool:
+    def tool(self, tool_id: str, sensor_id: str) -> ToolCalibration:
         """The result, with (m, μ) turned into (m, r) to first order."""
         mass, moment, cov = float(self.x[0]), self.x[1:4], self.covariance
         deviation = float(np.sqrt(cov[0, 0]))
@@ -318,7 +367,7 @@ class _Fit:
         thermal = None
         if self.thermal:
             thermal = Thermal(self.reference, self.x[-6:].copy(), np.sqrt(np.diag(cov)[-6:]))
-        return Tool(
+        return ToolCalibration(
             mass,
             com,
             self.x[4:7].copy(),
@@ -341,9 +390,13 @@ def _sums(values: Array, group: Array, weight: Array) -> Array:
     return total
 
 
-def _noise(readings: Readings, tool: Tool, poses: Poses) -> Array:
+def _noise(readings: Readings, tool: ToolCalibration, poses: Poses) -> Array:
     """Standard deviation of one reading about its pose's mean, the weight's change within the pose taken off."""
-    rest = readings.wrench - tool.weight(readings.up) - tool.bias_at(readings.temperature, len(readings))
+    rest = (
+        readings.wrench
+        - tool.weight(readings.up)
+        - tool.bias_at(readings.temperature, len(readings))
+    )
     mean = np.zeros((len(poses), 6))
     np.add.at(mean, poses.member, rest)
     mean /= poses.count[:, None]
@@ -353,19 +406,23 @@ def _noise(readings: Readings, tool: Tool, poses: Poses) -> Array:
     return np.sqrt(((rest - mean[poses.member]) ** 2).sum(axis=0) / freedom)
 
 
-def _advice(tool: Tool, better: str) -> list[str]:
+def _advice(tool: ToolCalibration, better: str) -> list[str]:
     """What the uncertainty and the numbers themselves tell, and what would make it better."""
     found = []
     half = quantile(tool.freedom) * np.sqrt(np.diag(tool.covariance))
     if half[0] > 0.01 * abs(tool.mass):
-        found.append(f"the mass is known to ± {100.0 * half[0] / abs(tool.mass):.2g} % only{better}")
+        found.append(
+            f"the mass is known to ± {100.0 * half[0] / abs(tool.mass):.2g} % only{better}"
+        )
     if half[1:4].max() > 0.002:
         axis, reach = "xyz"[int(np.argmax(half[1:4]))], 1e3 * half[1:4].max()
         found.append(f"the centre of mass is known to ± {reach:.2g} mm only ({axis}){better}")
     if abs(tool.mass) > HEAVIEST:
         found.append(f"the tool weighs {abs(tool.mass):.3g} kg: are the forces in N?")
     if np.linalg.norm(tool.com) > 0.5:
-        found.append(f"the centre of mass lies {np.linalg.norm(tool.com):.2g} m away: are the torques in N·m?")
+        found.append(
+            f"the centre of mass lies {np.linalg.norm(tool.com):.2g} m away: are the torques in N·m?"
+        )
     return found
 
 

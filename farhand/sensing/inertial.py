@@ -29,7 +29,9 @@ def inertial_wrench(
         turning: α, [rad/s²].
         inertia: I about the centre of mass, 3 × 3, [kg·m²]; none by default.
     """
-    acceleration, velocity, turning = (np.asarray(v, dtype=float) for v in (acceleration, velocity, turning))
+    acceleration, velocity, turning = (
+        np.asarray(v, dtype=float) for v in (acceleration, velocity, turning)
+    )
     r = load.com
     of_com = acceleration + np.cross(turning, r) + np.cross(velocity, np.cross(velocity, r))
     force = -load.mass * of_com
@@ -40,14 +42,15 @@ def inertial_wrench(
 
 
 @dataclass(frozen=True)
-class Body:
+class ToolInertia:
     """What motion tells about a load.
 
     Attributes:
         load: mass and centre of mass.
         inertia: about the centre of mass, sensor axes, 3 × 3, [kg·m²].
         bias: of the sensor, [N] and [N·m].
-        condition: of the motion, with every column scaled to 1, [-]; large if the motion does not tell all of it.
+        condition: of the motion, with every column scaled to 1, [-]; large if the motion does not
+            tell all of it.
     """
 
     load: Load
@@ -56,7 +59,9 @@ class Body:
     condition: float
 
 
-def identify_body(wrench: Array, up: Array, motion: tuple[Array, Array, Array], gravity: float = 9.81) -> Body:
+def identify_body(
+    wrench: Array, up: Array, motion: tuple[Array, Array, Array], gravity: float = 9.81
+) -> ToolInertia:
     r"""Least squares for mass, centre of mass, inertia and bias from readings in motion, nothing touching the tool.
 
     The reading is linear in (m, m r, I about the sensor's origin, bias):
@@ -67,7 +72,8 @@ def identify_body(wrench: Array, up: Array, motion: tuple[Array, Array, Array], 
     Args:
         wrench: n × 6, sensor axes, [N] and [N·m].
         up: n × 3, the base's z axis in sensor axes.
-        motion: acceleration, angular velocity and angular acceleration in sensor axes, as of :func:`motion_of`.
+        motion: acceleration, angular velocity and angular acceleration in sensor axes, as of
+            :func:`motion_of`.
         gravity: [m/s²].
 
     Raises:
@@ -83,14 +89,20 @@ def identify_body(wrench: Array, up: Array, motion: tuple[Array, Array, Array], 
     A[:, :, 10:] = np.eye(6)
     rows = A.reshape(-1, 16)
     size = np.linalg.norm(rows, axis=0)
-    condition = float(np.linalg.cond(rows / np.where(size > 0.0, size, 1.0))) if (size > 0.0).all() else np.inf
+    condition = (
+        float(np.linalg.cond(rows / np.where(size > 0.0, size, 1.0)))
+        if (size > 0.0).all()
+        else np.inf
+    )
     if not condition < 1e4:
-        raise BadValue(f"the motion does not tell inertia and mass apart: condition number {condition:.3g} (limit 1e4)")
+        raise BadValue(
+            f"the motion does not tell inertia and mass apart: condition number {condition:.3g} (limit 1e4)"
+        )
     x = np.linalg.lstsq(rows / size, np.asarray(wrench).ravel(), rcond=None)[0] / size
     com = x[1:4] / x[0]
     about_origin = np.array([[x[4], x[5], x[6]], [x[5], x[7], x[8]], [x[6], x[8], x[9]]])
     inertia = about_origin - x[0] * (com @ com * np.eye(3) - np.outer(com, com))
-    return Body(Load(float(x[0]), com), inertia, x[10:], condition)
+    return ToolInertia(Load(float(x[0]), com), inertia, x[10:], condition)
 
 
 def _skews(a: Array) -> Array:

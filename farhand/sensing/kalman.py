@@ -18,8 +18,9 @@ class ScalarKalman:
 
     .. math:: P^- = P + Q, \quad K = P^- / (P^- + R), \quad x \leftarrow x + K (z - x), \quad P = (1 - K) P^-
 
-    A larger Q means less trust in the model: faster, noisier. ``q`` and ``r`` may be changed between samples. A missing
-    sample (None, or NaN in one channel) leaves x as it is and lets P grow by Q.
+    A larger Q means less trust in the model: faster, noisier. ``q`` and ``r`` may be changed
+    between samples. A missing sample (None, or NaN in one channel) leaves x as it is and lets P
+    grow by Q.
 
     Attributes:
         q: variance that the state gains per sample, per channel, [N²] or [N²·m²].
@@ -35,14 +36,23 @@ class ScalarKalman:
 
     def __post_init__(self) -> None:
         """Check the variances."""
-        self.q, self.r = np.atleast_1d(np.asarray(self.q, float)), np.atleast_1d(np.asarray(self.r, float))
+        self.q, self.r = (
+            np.atleast_1d(np.asarray(self.q, float)),
+            np.atleast_1d(np.asarray(self.r, float)),
+        )
         self.q, self.r = np.broadcast_arrays(self.q, self.r)
         self.q, self.r = self.q.copy(), self.r.copy()
         for name, value, low in (("q", self.q, 0.0), ("r", self.r, np.nextafter(0.0, 1.0))):
             if not ((value >= low) & np.isfinite(value)).all():
                 raise OutOfRange(f"Kalman {name}", value.tolist(), low, math.inf)
-        self.x = None if self.x is None else np.array(np.broadcast_to(self.x, self.q.shape), dtype=float)
-        self.p = self.r.copy() if self.p is None else np.array(np.broadcast_to(self.p, self.q.shape), dtype=float)
+        self.x = (
+            None if self.x is None else np.array(np.broadcast_to(self.x, self.q.shape), dtype=float)
+        )
+        self.p = (
+            self.r.copy()
+            if self.p is None
+            else np.array(np.broadcast_to(self.p, self.q.shape), dtype=float)
+        )
 
     def retune(self, q: Array, r: Array) -> None:
         """Other variances from now on; the gain moves to its new value from where it is, so that nothing jumps."""
@@ -90,14 +100,20 @@ class VectorKalman:
         B: n × k, how an input moves it; none by default.
     """
 
-    def __init__(self, A: Array, C: Array, Q: Array, R: Array, x: Array, P: Array, B: Array | None = None) -> None:
-        self.A, self.C, self.Q, self.R = (np.atleast_2d(np.asarray(m, dtype=float)) for m in (A, C, Q, R))
+    def __init__(
+        self, A: Array, C: Array, Q: Array, R: Array, x: Array, P: Array, B: Array | None = None
+    ) -> None:
+        self.A, self.C, self.Q, self.R = (
+            np.atleast_2d(np.asarray(m, dtype=float)) for m in (A, C, Q, R)
+        )
         self.x, self.P = np.array(x, dtype=float), np.array(np.atleast_2d(P), dtype=float)
         self.B = None if B is None else np.atleast_2d(np.asarray(B, dtype=float))
         n, m = len(self.x), len(self.C)
         shapes = self.A.shape, self.C.shape, self.Q.shape, self.R.shape, self.P.shape
         if shapes != ((n, n), (m, n), (n, n), (m, m), (n, n)):
-            raise BadValue(f"A, C, Q, R, P of a filter with {n} states and {m} readings cannot have shapes {shapes}")
+            raise BadValue(
+                f"A, C, Q, R, P of a filter with {n} states and {m} readings cannot have shapes {shapes}"
+            )
 
     def predict(self, u: Array | None = None) -> None:
         """Let one sample time pass, with an input where there is one."""

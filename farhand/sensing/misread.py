@@ -17,26 +17,33 @@ Array = np.ndarray
 FEWEST = 6
 """Poses below which what the fit leaves says little about its cause."""
 
-BETTER = 3.0
-"""How many times better another reading of the orientation must explain the forces to be believed."""
+CLEARLY_BETTER_RATIO = 3.0
+"""How many times better another reading of the orientation must explain the forces to be
+believed."""
 
 SHARE = 0.03
-"""What the fit leaves of the forces, as a share of how much they change, below which nothing is wrong with them."""
+"""What the fit leaves of the forces, as a share of how much they change, below which nothing is
+wrong with them."""
 
 BEYOND_NOISE = 5.0
-"""What the fit leaves of a pose's mean, over what noise explains of it, above which something else is in it."""
+"""What the fit leaves of a pose's mean, over what noise explains of it, above which something else
+is in it."""
 
 HALF = np.sqrt(2.0)
-"""The same ratio at which half of the variance is not noise: more readings per pose hardly help from there on."""
+"""The same ratio at which half of the variance is not noise: more readings per pose hardly help
+from there on."""
 
 SPIKE, SPIKE_SHARE = 4.0, 0.1
-"""Times what 95 % of the readings stay within, and share of their size, that a spike is off the readings beside it."""
+"""Times what 95 % of the readings stay within, and share of their size, that a spike is off the
+readings beside it."""
 
 SATURATED, SATURATED_LEAST = 0.02, 20
-"""Share and number of readings at exactly the largest or smallest value that show the end of an axis' range …"""
+"""Share and number of readings at exactly the largest or smallest value that show the end of an
+axis' range …"""
 
 REPEATED = 3.0
-"""… if it is this many times more frequent than any other value: a coarse sensor repeats all of them."""
+"""… if it is this many times more frequent than any other value: a coarse sensor repeats all of
+them."""
 
 ELSEWHERE = 0.1
 """… and noise is to be seen beside it, or gravity moves by this much while it stays, [-]."""
@@ -80,7 +87,10 @@ def check_axes(readings: Readings, poses: Poses) -> None:
         for end, others in ((0, count[1:]), (-1, count[:-1])):
             if count[end] < max(SATURATED_LEAST, SATURATED * len(value), REPEATED * others.max()):
                 continue
-            if noisy[axis] > 0.5 or np.ptp(readings.up[value == values[end]], axis=0).max() > ELSEWHERE:
+            if (
+                noisy[axis] > 0.5
+                or np.ptp(readings.up[value == values[end]], axis=0).max() > ELSEWHERE
+            ):
                 raise BadValue(
                     f"{name} is exactly {values[end]:g} {UNITS[axis]} in {count[end]} of {len(value)} readings and "
                     "never beyond: the axis is saturated; take poses, or a tool, that load it less"
@@ -126,7 +136,7 @@ def check_orientation(readings: Readings, poses: Poses) -> None:
     }
     for words, up in others.items():
         left = _left(_means(up, poses), force)
-        if left * BETTER < given:
+        if left * CLEARLY_BETTER_RATIO < given:
             raise BadValue(
                 f"the quaternion seems to be {words}: read so, {left:.2g} N per pose are left, not {given:.2g} N; "
                 "write qx,qy,qz,qw that turn sensor axes into a base with z up"
@@ -166,8 +176,9 @@ def mounting(poses: Poses) -> list[str]:
         return []
     without = _left(poses.up, poses.wrench[:, :3])
     A = np.linalg.lstsq(u, f, rcond=None)[0]
-    free = _rms(f - u @ A) * np.sqrt((3 * len(u) - 4) / (3 * len(u) - 12))  # both per degree of freedom
-    if without < max(SHARE * _rms(f), BETTER * free):
+    # both per degree of freedom
+    free = _rms(f - u @ A) * np.sqrt((3 * len(u) - 4) / (3 * len(u) - 12))
+    if without < max(SHARE * _rms(f), CLEARLY_BETTER_RATIO * free):
         return []
     U, _, Vt = np.linalg.svd(-A)
     R = U @ Vt
@@ -212,7 +223,10 @@ def beyond_noise(left: Array, noise: Array, poses: Poses) -> Array:
     """What the fit leaves over what noise explains of it, root mean squares per degree of freedom: force and torque."""
     known = _known(noise, poses)
     rows = 3 * len(poses)
-    found = [_rms(left[:, :3]) * np.sqrt(rows / (rows - 4)), _rms(left[:, 3:]) * np.sqrt(rows / (rows - 6))]
+    found = [
+        _rms(left[:, :3]) * np.sqrt(rows / (rows - 4)),
+        _rms(left[:, 3:]) * np.sqrt(rows / (rows - 6)),
+    ]
     return np.array(found) / np.maximum(known, 1e-300)
 
 
@@ -225,7 +239,9 @@ def scattered(left: Array, noise: Array, poses: Poses) -> list[str]:
     """Says that forces or torques of the poses are off the fit by far more than noise explains, if they are."""
     if len(poses) < FEWEST:
         return []
-    for part, unit, known in zip((slice(0, 3), slice(3, 6)), ("N", "N·m"), _known(noise, poses), strict=True):
+    for part, unit, known in zip(
+        (slice(0, 3), slice(3, 6)), ("N", "N·m"), _known(noise, poses), strict=True
+    ):
         off, value = _rms(left[:, part]), poses.wrench[:, part]
         if off >= max(BEYOND_NOISE * known, SHARE * _rms(value - value.mean(axis=0))):
             return [
@@ -238,15 +254,19 @@ def scattered(left: Array, noise: Array, poses: Poses) -> list[str]:
 def torque_axes(left: Array, noise: Array, poses: Poses) -> list[str]:
     r"""Says that tx, ty, tz are swapped, reversed or of another unit, if the torques show it.
 
-    With any three axes they are :math:`\tau = B g + b`; the weight of one centre of mass makes B skew. Where any B
-    leaves far less than a skew one, the order and signs of tx, ty, tz that make it skew are looked for.
+    With any three axes they are :math:`\tau = B g + b`; the weight of one centre of mass makes B
+    skew. Where any B leaves far less than a skew one, the order and signs of tx, ty, tz that make
+    it skew are looked for.
 
     Args:
         left: P × 6, what the fit leaves of each pose, [N] and [N·m].
         noise: standard deviation of one reading, six numbers.
         poses: that were fitted.
     """
-    u, torque = poses.up - poses.up.mean(axis=0), poses.wrench[:, 3:] - poses.wrench[:, 3:].mean(axis=0)
+    u, torque = (
+        poses.up - poses.up.mean(axis=0),
+        poses.wrench[:, 3:] - poses.wrench[:, 3:].mean(axis=0),
+    )
     without = _rms(left[:, 3:])
     if len(poses) < FEWEST or without < BEYOND_NOISE * _known(noise, poses)[1]:
         return []
@@ -254,11 +274,16 @@ def torque_axes(left: Array, noise: Array, poses: Poses) -> list[str]:
         return []
     free = _rms(torque - u @ np.linalg.lstsq(u, torque, rcond=None)[0])
     free *= np.sqrt((3 * len(u) - 6) / (3 * len(u) - 12))  # both per degree of freedom
-    if without < BETTER * free:
+    if without < CLEARLY_BETTER_RATIO * free:
         return []
     after = {words: _skew_left(u, torque[:, order] * sign) for words, order, sign in _orders()}
-    words = min(after, key=lambda key: (after[key] > BETTER * free, key.count(" for ")))
-    if without > BETTER * after[words] and after[words] <= BETTER * free:
+    words = min(
+        after, key=lambda key: (after[key] > CLEARLY_BETTER_RATIO * free, key.count(" for "))
+    )
+    if (
+        without > CLEARLY_BETTER_RATIO * after[words]
+        and after[words] <= CLEARLY_BETTER_RATIO * free
+    ):
         return [
             f"the torques fit one centre of mass with {words} ({after[words]:.2g} N·m per pose are left then, not "
             f"{without:.2g} N·m): check the order and signs of tx,ty,tz, and calibrate again"
@@ -277,7 +302,10 @@ def _orders() -> list[tuple[str, list[int], Array]]:
     for order in permutations(range(3)):
         for sign in product((1.0, -1.0), repeat=3):
             changed = [k for k in range(3) if order[k] != k or sign[k] < 0.0]
-            words = [f"{'−' if sign[k] < 0.0 else ''}{AXES[3 + order[k]]} for {AXES[3 + k]}" for k in changed]
+            words = [
+                f"{'−' if sign[k] < 0.0 else ''}{AXES[3 + order[k]]} for {AXES[3 + k]}"
+                for k in changed
+            ]
             key = (*order, *(np.array(sign) * sign[0]).tolist())
             if key not in found or len(words) < found[key][0].count(" for "):
                 found[key] = ", ".join(words), list(order), np.array(sign)

@@ -61,7 +61,9 @@ class NoiseModel:
         flicker = pink(n, rate, self.lowest, rng)
         shape = flicker
         if self.white > 0.0:
-            shape = np.sqrt(1.0 - self.white) * flicker + np.sqrt(self.white) * rng.standard_normal((n, 6))
+            shape = np.sqrt(1.0 - self.white) * flicker + np.sqrt(self.white) * rng.standard_normal(
+                (n, 6)
+            )
         noise = self.sigma(acceleration) * shape
         if self.hum > 0.0:
             phase = 2.0 * np.pi * (50.0 / rate * np.arange(n) + rng.random())

@@ -17,8 +17,8 @@ class MomentumObserver:
 
     .. math:: p = M v, \qquad r = K_o \Big(p - p_0 - \int (\tau + C^\top v - g - D v + r)\,dt\Big)
 
-    r follows the external torque through a low-pass of rate K_o per joint; no acceleration is needed. Friction that the
-    model does not know comes out as external torque.
+    r follows the external torque through a low-pass of rate K_o per joint; no acceleration is
+    needed. Friction that the model does not know comes out as external torque.
 
     Args:
         arm: updated to the measured state before each :meth:`update`.
@@ -54,7 +54,9 @@ class MomentumObserver:
             self._sum = momentum.copy()
             return self.torque
         pin.computeCoriolisMatrix(arm.model, arm.data, arm.q, arm.v)
-        self._sum += dt * (torque + arm.data.C.T @ arm.v - arm.gravity - arm.viscous * arm.v + self.torque)
+        self._sum += dt * (
+            torque + arm.data.C.T @ arm.v - arm.gravity - arm.viscous * arm.v + self.torque
+        )
         np.multiply(self.gain, momentum - self._sum, out=self.torque)
         return self.torque
 

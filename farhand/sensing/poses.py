@@ -22,25 +22,31 @@ STILL_TIME, STILL_ANGLE = 0.1, np.deg2rad(0.1)
 """A tool is held still if gravity moves by less than this angle [rad] in this time [s]."""
 
 STILL_SHARE = 0.2
-"""Share of a recording that must be still for the rest to be left out: a sweep also rests where it turns round."""
+"""Share of a recording that must be still for the rest to be left out: a sweep also rests where it
+turns round."""
 
 FLAT = 0.02
-"""Variance of the up directions, of 1/3 for an even spread, below which a set counts as nearly coplanar."""
+"""Variance of the up directions, of 1/3 for an even spread, below which a set counts as nearly
+coplanar."""
 
 WORST_CONDITION = 100.0
-"""Condition number of the set beyond which nothing is identified. Gravity along ±x, ±y, ±z has 1.2."""
+"""Condition number of the set beyond which nothing is identified. Gravity along ±x, ±y, ±z has
+1.2."""
 
 MOST = 250
-"""Poses of a sweep above which neighbours are put together: the work grows with the cube of their number."""
+"""Poses of a sweep above which neighbours are put together: the work grows with the cube of their
+number."""
 
 TIMES = 8
 """How many correlation times between two poses and the whole recording are tried."""
 
 RATIOS = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 65)])
-"""Common variance over the own variance of a pose that is tried, [-]: steps of a third, narrower than it is known."""
+"""Common variance over the own variance of a pose that is tried, [-]: steps of a third, narrower
+than it is known."""
 
 SURE = 2.71
-"""Twice the log-likelihood by which common errors must explain more: 5 % of recordings without them get there."""
+"""Twice the log-likelihood by which common errors must explain more: 5 % of recordings without them
+get there."""
 
 DIRECTIONS = {
     f"the sensor's {axis} axis {way}": sign * np.eye(3)[i]
@@ -93,17 +99,23 @@ class Poses:
     def alike(self) -> tuple[Array, list[Array]]:
         """How errors of poses may be correlated: alike in one direction, or near in time along a sweep.
 
-        A cable or hysteresis spoils every visit of a direction in the same way, and a wandering zero spoils neighbours
-        in a sweep alike.
+        A cable or hysteresis spoils every visit of a direction in the same way, and a wandering
+        zero spoils neighbours in a sweep alike.
 
         Returns:
-            The group of each pose, one for each unless they are more than :data:`MOST`; and G × G correlations of the
-            groups that are possible, none if every pose has a direction of its own, or so many have.
+            The group of each pose, one for each unless they are more than :data:`MOST`; and G × G
+                correlations of the
+            groups that are possible, none if every pose has a direction of its own, or so many
+                have.
         """
         every = np.arange(len(self))
         if self.swept:
             apart = np.abs(np.subtract.outer(self.time, self.time))
-            times = np.geomspace(max(float(np.median(np.diff(self.time))), 1e-9), max(float(apart.max()), 2e-9), TIMES)
+            times = np.geomspace(
+                max(float(np.median(np.diff(self.time))), 1e-9),
+                max(float(apart.max()), 2e-9),
+                TIMES,
+            )
             return every, [np.exp(-apart / tau) for tau in times]
         distinct, label = self._directions()
         if len(distinct) == len(self) or len(distinct) > MOST:
@@ -130,7 +142,9 @@ def poses_of(readings: Readings) -> Poses:
         member[start:stop] = pose
         start, pose = stop, pose + 1
     first = up[np.searchsorted(member, np.arange(pose))]
-    swept = pose > 1 and bool(np.mean((first[1:] * first[:-1]).sum(axis=1) > np.cos(2.0 * SAME)) > 0.5)
+    swept = pose > 1 and bool(
+        np.mean((first[1:] * first[:-1]).sum(axis=1) > np.cos(2.0 * SAME)) > 0.5
+    )
     if swept and pose > MOST:
         member = member // -(-pose // MOST)
     return _means(readings, member, swept)
@@ -145,7 +159,15 @@ def _means(readings: Readings, member: Array, swept: bool) -> Poses:
         return total / count.reshape(-1, *[1] * (values.ndim - 1))
 
     temperature = None if readings.temperature is None else mean(readings.temperature)
-    return Poses(mean(readings.up), mean(readings.wrench), count, temperature, member, mean(readings.time), swept)
+    return Poses(
+        mean(readings.up),
+        mean(readings.wrench),
+        count,
+        temperature,
+        member,
+        mean(readings.time),
+        swept,
+    )
 
 
 @dataclass(frozen=True)
@@ -206,7 +228,11 @@ def common(kernels: list[Array], own: Array, rows: Array, left: Array) -> Common
         products = ((1.0 / spread) @ gram).reshape(-1, q + 1, q + 1)
         X, Xy, yy = products[:, :q, :q], products[:, :q, q], products[:, q, q]
         rest = yy - (Xy * np.linalg.solve(X, Xy[..., None])[..., 0]).sum(axis=1)
-        cost = (n - q) * np.log(np.maximum(rest, 1e-300)) + 3.0 * np.log(spread).sum(axis=1) + np.linalg.slogdet(X)[1]
+        cost = (
+            (n - q) * np.log(np.maximum(rest, 1e-300))
+            + 3.0 * np.log(spread).sum(axis=1)
+            + np.linalg.slogdet(X)[1]
+        )
         k = int(np.argmin(cost))
         if cost[k] < min(best, cost[0] - SURE):
             best, parts = cost[k], np.stack([np.diag(own), kernel])
@@ -217,8 +243,9 @@ def common(kernels: list[Array], own: Array, rows: Array, left: Array) -> Common
 def at_rest(readings: Readings) -> Array:
     """Which readings to use, n: those during which the tool was held still, if these are enough; all of them otherwise.
 
-    The way from pose to pose is left out then: vibration and inertia spoil it. A reading counts as still if gravity
-    moved by less than :data:`STILL_ANGLE` during the tenth of a second before it or after it.
+    The way from pose to pose is left out then: vibration and inertia spoil it. A reading counts as
+    still if gravity moved by less than :data:`STILL_ANGLE` during the tenth of a second before it
+    or after it.
     """
     up, n = readings.up, len(readings)
     steps = np.diff(readings.time)
@@ -252,7 +279,11 @@ def condition_of(up: Array) -> float:
     """Condition number of the torque's regressor, the harder of the two, with gravity as 1, [-]."""
     regressor = np.concatenate([np.column_stack([skew(g), np.eye(3)]) for g in up])
     singular = np.linalg.svd(regressor, compute_uv=False)
-    return float(singular[0] / singular[-1]) if len(up) > 1 and singular[-1] > 1e-12 * singular[0] else np.inf
+    return (
+        float(singular[0] / singular[-1])
+        if len(up) > 1 and singular[-1] > 1e-12 * singular[0]
+        else np.inf
+    )
 
 
 def check_poses(poses: Poses) -> None:
@@ -293,7 +324,9 @@ def advice_on(poses: Poses) -> list[str]:
             f"your poses are much alike (condition number {poses.condition:.2g}); add one with {_best(distinct)}"
         )
     if len(distinct) < 6:
-        found.append(f"{len(distinct)} directions of gravity leave little to check the fit with; take 6 to 12")
+        found.append(
+            f"{len(distinct)} directions of gravity leave little to check the fit with; take 6 to 12"
+        )
     return found
 
 
@@ -305,5 +338,8 @@ def _across(distinct: Array, axis: Array) -> str:
 
 def _best(up: Array) -> str:
     """The pose that brings the condition number down most."""
-    spread = [np.linalg.eigvalsh(np.cov(np.vstack([up, d]).T, bias=True))[:2].sum() for d in DIRECTIONS.values()]
+    spread = [
+        np.linalg.eigvalsh(np.cov(np.vstack([up, d]).T, bias=True))[:2].sum()
+        for d in DIRECTIONS.values()
+    ]
     return list(DIRECTIONS)[int(np.argmax(spread))]

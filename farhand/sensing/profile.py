@@ -24,7 +24,10 @@ UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
 
 _DATA = Path(__file__).with_name("data")
 _COMMON = {"kind", "description", "sources", "mass", "com"}
-_KEYS = {"sensor": _COMMON | {"capacity", "counts", "rate", "noise", "drift"}, "handle": _COMMON | {"grip"}}
+_KEYS = {
+    "sensor": _COMMON | {"capacity", "counts", "rate", "noise", "drift"},
+    "handle": _COMMON | {"grip"},
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Mounting:
     Attributes:
         position: of the sensor's origin (the point its moments are about) in the tool frame, [m].
         rotation: of sensor axes in the tool frame, matrix.
-        sign: +1 if the sensor reports what hand, contact and gravity do to the tool side of it, −1 if the reaction.
+        sign: +1 if the sensor reports what hand, contact and gravity do to the tool side of it, −1
+            if the reaction.
     """
 
     position: Array = field(default_factory=lambda: np.zeros(3))
@@ -108,7 +112,7 @@ class SensorProfile:
 
 
 @dataclass(frozen=True)
-class Handle:
+class HandleLoad:
     """What the hand holds: a mass on the sensor, and the frame in which the hand's wrench is given.
 
     Attributes:
@@ -133,11 +137,16 @@ class Handle:
 def load_sensor(name: str | Path) -> SensorProfile:
     """The profile of a sensor: one that comes with Farhand, by name, or a toml file of one's own."""
     table, where = _read(name, "sensor")
-    numbers = {key: vector(_need(table, key, where), 6, f"{where}: {key}") for key in ("capacity", "counts")}
+    numbers = {
+        key: vector(_need(table, key, where), 6, f"{where}: {key}")
+        for key in ("capacity", "counts")
+    }
     for key, values in numbers.items():
         if not (values > 0.0).all():
             raise OutOfRange(f"{where}: {key}", values.tolist(), np.nextafter(0.0, 1.0), np.inf)
-    spread = {key: vector(table.get(key, [0.0] * 6), 6, f"{where}: {key}") for key in ("noise", "drift")}
+    spread = {
+        key: vector(table.get(key, [0.0] * 6), 6, f"{where}: {key}") for key in ("noise", "drift")
+    }
     for key, values in spread.items():
         if not (values >= 0.0).all():
             raise OutOfRange(f"{where}: {key}", values.tolist(), 0.0, np.inf)
@@ -145,10 +154,12 @@ def load_sensor(name: str | Path) -> SensorProfile:
     if not rate > 0.0:
         raise OutOfRange(f"{where}: rate", rate, np.nextafter(0.0, 1.0), np.inf, "Hz")
     load, sources = _load_of(table, where), strings(table.get("sources", {}), f"{where}: sources")
-    return SensorProfile(Path(name).stem, **numbers, rate=rate, **spread, internals=load, sources=sources)
+    return SensorProfile(
+        Path(name).stem, **numbers, rate=rate, **spread, internals=load, sources=sources
+    )
 
 
-def load_handle(name: str | Path) -> Handle:
+def load_handle(name: str | Path) -> HandleLoad:
     """A handle: one that comes with Farhand, by name, or a toml file of one's own."""
     table, where = _read(name, "handle")
     grip = section(table.get("grip", {}), f"{where}: grip")
@@ -156,9 +167,14 @@ def load_handle(name: str | Path) -> Handle:
     position = vector(grip.get("pos", [0.0] * 3), 3, f"{where}: grip.pos")
     quaternion = vector(grip.get("quat_xyzw", [0.0, 0.0, 0.0, 1.0]), 4, f"{where}: grip.quat_xyzw")
     if abs(np.linalg.norm(quaternion) - 1.0) > 1e-3:
-        raise BadValue(f"{where}: grip.quat_xyzw must have length 1, not {np.linalg.norm(quaternion):g}")
-    rotation, sources = rotation_from_quaternion(quaternion), strings(table.get("sources", {}), f"{where}: sources")
-    return Handle(Path(name).stem, _load_of(table, where), position, rotation, sources)
+        raise BadValue(
+            f"{where}: grip.quat_xyzw must have length 1, not {np.linalg.norm(quaternion):g}"
+        )
+    rotation, sources = (
+        rotation_from_quaternion(quaternion),
+        strings(table.get("sources", {}), f"{where}: sources"),
+    )
+    return HandleLoad(Path(name).stem, _load_of(table, where), position, rotation, sources)
 
 
 def _load_of(table: dict[str, Any], where: str) -> Load:
@@ -178,7 +194,9 @@ def _read(name: str | Path, kind: str) -> tuple[dict[str, Any], str]:
     """The table of a file of this kind, and what to call it in messages."""
     path = Path(name) if Path(name).suffix == ".toml" else _DATA / f"{name}.toml"
     if path.parent == _DATA and not path.is_file():
-        raise UnknownName(kind, str(name), [known.stem for known in _DATA.glob("*.toml") if _kind(known) == kind])
+        raise UnknownName(
+            kind, str(name), [known.stem for known in _DATA.glob("*.toml") if _kind(known) == kind]
+        )
     table = _parse(path)
     if table.get("kind") != kind:
         raise BadValue(f"{path.name} must say kind = {kind!r}, not {table.get('kind')!r}")

@@ -19,7 +19,8 @@ Array = np.ndarray
 
 QUATERNION = ("qx", "qy", "qz", "qw")
 COLUMNS = ("t", *QUATERNION, *AXES)
-"""Columns that a file must have, in any order; ``temp`` [°C] may be among them, and others are carried along."""
+"""Columns that a file must have, in any order; ``temp`` [°C] may be among them, and others are
+carried along."""
 
 DEVIATIONS = tuple(f"s{axis}" for axis in AXES)
 """Columns that a compensated file has in addition: standard deviations of the six axes."""
@@ -34,7 +35,8 @@ class Readings:
 
     Attributes:
         time: n seconds, never decreasing.
-        quaternion: n × 4, (x, y, z, w), of unit length: rotates sensor axes into the base frame, whose z is up.
+        quaternion: n × 4, (x, y, z, w), of unit length: rotates sensor axes into the base frame,
+            whose z is up.
         wrench: n × 6, [N] and [N·m].
         temperature: n [°C], or None.
         header: names of the file's columns, in its order.
@@ -55,7 +57,12 @@ class Readings:
             BadValue: something is not a number, of another length than the rest, or no quaternion.
         """
         n = len(self.time)
-        for name, shape in (("time", (n,)), ("quaternion", (n, 4)), ("wrench", (n, 6)), ("temperature", (n,))):
+        for name, shape in (
+            ("time", (n,)),
+            ("quaternion", (n, 4)),
+            ("wrench", (n, 6)),
+            ("temperature", (n,)),
+        ):
             given = getattr(self, name)
             if name == "temperature" and given is None:
                 continue
@@ -64,7 +71,9 @@ class Readings:
             except (TypeError, ValueError):
                 raise BadValue(f"{name} of readings holds something that is not a number") from None
             if values.shape != shape:
-                raise BadValue(f"{name} of {n} readings must have the shape {shape}, not {values.shape}")
+                raise BadValue(
+                    f"{name} of {n} readings must have the shape {shape}, not {values.shape}"
+                )
             if not np.isfinite(values).all():
                 first = int(np.flatnonzero(~np.isfinite(values.reshape(n, -1)).all(axis=1))[0])
                 raise BadValue(f"{name} of reading {first + 1} is not a finite number")
@@ -72,7 +81,9 @@ class Readings:
         length = np.linalg.norm(self.quaternion, axis=1)
         wrong = np.flatnonzero(np.abs(length - 1.0) > QUATERNION_TOLERANCE)
         if len(wrong):
-            raise BadValue(f"the quaternion of reading {wrong[0] + 1} has length {length[wrong[0]]:.4g}, not 1")
+            raise BadValue(
+                f"the quaternion of reading {wrong[0] + 1} has length {length[wrong[0]]:.4g}, not 1"
+            )
 
     def __len__(self) -> int:
         return len(self.time)
@@ -86,7 +97,9 @@ class Readings:
     def up(self) -> Array:
         """N × 3: the base's z axis in sensor axes, the third row of the rotation."""
         x, y, z, w = self.quaternion.T
-        return np.stack([2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)], axis=1)
+        return np.stack(
+            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)], axis=1
+        )
 
     @property
     def rotations(self) -> Array:
@@ -108,7 +121,9 @@ def read_readings(path: str | Path) -> Readings:
     back = np.flatnonzero(np.diff(time) < 0.0)
     if len(back):
         before, after, line = time[back[0]], time[back[0] + 1], table.lines[back[0] + 1]
-        raise BadValue(f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time")
+        raise BadValue(
+            f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time"
+        )
     length = np.linalg.norm(quaternion, axis=1)
     wrong = np.flatnonzero(np.abs(length - 1.0) > QUATERNION_TOLERANCE)
     if len(wrong):
@@ -118,7 +133,9 @@ def read_readings(path: str | Path) -> Readings:
         )
     others = {name: table.column(name) for name in table.header if name not in wanted}
     temperature = numbers[:, 11] if "temp" in wanted else None
-    return Readings(time, quaternion / length[:, None], wrench, temperature, tuple(table.header), others)
+    return Readings(
+        time, quaternion / length[:, None], wrench, temperature, tuple(table.header), others
+    )
 
 
 def write_readings(path: str | Path, readings: Readings, deviations: Array | None = None) -> None:

@@ -17,11 +17,13 @@ class ForceSensor:
     .. math:: w = \sigma\,\big(\mathrm{Ad}_{T_{bs}}^\top\, h_b + w_g(R_s)\big) + b + d + n, \qquad
               \mathrm{counts} = \mathrm{clip}(\mathrm{round}(w / \mathrm{resolution}))
 
-    h_b is the contact wrench in tool axes at the tool point, T_bs the sensor's pose in the tool frame, w_g the weight
-    of the sensor's internals and of what is mounted on it, b the static bias, d a random walk and n white noise.
-    The inertia of what is mounted is left out: the model is for tools that accelerate far less than gravity.
+    h_b is the contact wrench in tool axes at the tool point, T_bs the sensor's pose in the tool
+    frame, w_g the weight of the sensor's internals and of what is mounted on it, b the static bias,
+    d a random walk and n white noise. The inertia of what is mounted is left out: the model is for
+    tools that accelerate far less than gravity.
 
-    One sample or many at once: wrenches 6 or n × 6, rotations 3 × 3 or n × 3 × 3, equally spaced in time.
+    One sample or many at once: wrenches 6 or n × 6, rotations 3 × 3 or n × 3 × 3, equally spaced in
+    time.
 
     Args:
         profile: the sensor's data sheet.
@@ -46,28 +48,36 @@ class ForceSensor:
         rng: np.random.Generator | None = None,
     ) -> None:
         if rng is None and (profile.noise.any() or profile.drift.any()):
-            raise BadValue(f"sensor {profile.name!r} has noise and needs a random generator (or profile.silent())")
+            raise BadValue(
+                f"sensor {profile.name!r} has noise and needs a random generator (or profile.silent())"
+            )
         mounting, load = mounting or Mounting(), profile.internals + (load or Load())
         self.profile = profile
         self.bias = np.zeros(6) if bias is None else np.array(bias, dtype=float)
         self.drift = np.zeros(6)
         self._rng = rng
         self._noisy, self._drifts = bool(profile.noise.any()), bool(profile.drift.any())
-        self._contact = mounting.sign * adjoint(mounting.rotation, mounting.position)  # rows: h_bᵀ to wᵀ
-        weight = -mounting.sign * load.mass * gravity * mounting.rotation  # rows: world z in tool axes to m g, as read
+        # rows: h_bᵀ to wᵀ
+        self._contact = mounting.sign * adjoint(mounting.rotation, mounting.position)
+        # rows: world z in tool axes to m g, as read
+        weight = -mounting.sign * load.mass * gravity * mounting.rotation
         self._per_up = np.hstack([weight, weight @ skew(load.com).T])
         self._per_unit = 1.0 / profile.resolution
 
-    def read(self, wrench_contact_in_world: Array, rotation_tool_in_world: Array, dt: float | None = None) -> Array:
+    def read(
+        self, wrench_contact_in_world: Array, rotation_tool_in_world: Array, dt: float | None = None
+    ) -> Array:
         """Raw counts, whole numbers.
 
         Args:
-            wrench_contact_in_world: by hand or environment on the tool, world axes at the tool point, [N], [N·m].
+            wrench_contact_in_world: by hand or environment on the tool, world axes at the tool
+                point, [N], [N·m].
             rotation_tool_in_world: rotation matrix of the tool.
             dt: time since the sample before, [s]; one period of the sensor by default.
         """
         wrench, rotation = np.asarray(wrench_contact_in_world), np.asarray(rotation_tool_in_world)
-        in_tool = np.matmul(wrench.reshape(*wrench.shape[:-1], 2, 3), rotation)  # rows times R: Rᵀ f and Rᵀ τ
+        # rows times R: Rᵀ f and Rᵀ τ
+        in_tool = np.matmul(wrench.reshape(*wrench.shape[:-1], 2, 3), rotation)
         shape = in_tool.shape[:-2]
         reading = in_tool.reshape(*shape, 6) @ self._contact
         reading += rotation[..., 2, :] @ self._per_up

@@ -12,7 +12,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Line:
+class ThermalLine:
     r"""A straight line by least squares, with how well it fits.
 
     Attributes:
@@ -28,7 +28,7 @@ class Line:
     error: float
 
 
-def fit_line(x: Array, y: Array) -> Line:
+def fit_line(x: Array, y: Array) -> ThermalLine:
     """Ordinary least squares in closed form.
 
     Raises:
@@ -50,7 +50,9 @@ def fit_line(x: Array, y: Array) -> Line:
     total = float(dy @ dy)
     square = float(left @ left)
     fit = 1.0 - square / total if total > 0.0 else 1.0
-    return Line(slope, float(y.mean() - slope * x.mean()), fit, float(np.sqrt(square / len(x))))
+    return ThermalLine(
+        slope, float(y.mean() - slope * x.mean()), fit, float(np.sqrt(square / len(x)))
+    )
 
 
 def common_slope(x: Array, y: Array, run: Array) -> float:
@@ -87,7 +89,9 @@ class Warming:
 
     def at(self, time: Array) -> Array:
         """Temperature after so many seconds, [°C]."""
-        return self.final + (self.ambient - self.final) * np.exp(-np.asarray(time) / self.time_constant)
+        return self.final + (self.ambient - self.final) * np.exp(
+            -np.asarray(time) / self.time_constant
+        )
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,8 @@ class Thermometer:
     Attributes:
         resolution: one step, [°C].
         conversion: a new value comes at most this often, [s].
-        flicker: largest error before rounding, [°C]; it makes the output jump where a value lies between steps.
+        flicker: largest error before rounding, [°C]; it makes the output jump where a value lies
+            between steps.
         offset: constant error, [°C].
         low: of the range, [°C].
         high: of the range, [°C].

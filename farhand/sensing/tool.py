@@ -43,7 +43,7 @@ class Thermal:
 
 
 @dataclass(frozen=True)
-class Tool:
+class ToolCalibration:
     r"""Mass, centre of mass and bias of a sensor with its tool, with what is known about their errors.
 
     .. math:: f = R_z(\psi)^\top m\,g + b_f, \quad \tau = r \times R_z(\psi)^\top m\,g + b_\tau, \quad
@@ -115,7 +115,9 @@ class Tool:
     def pull(self, up: Array) -> Array:
         """N × 3: gravity in true sensor axes, [m/s²], from the base's z axis in the given ones."""
         c, s = np.cos(self.yaw), np.sin(self.yaw)
-        return -self.gravity * (np.asarray(up) @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
+        return -self.gravity * (
+            np.asarray(up) @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        )
 
     def weight(self, up: Array) -> Array:
         """N × 6: what the tool's weight reads, [N] and [N·m], for the base's z axis in sensor axes, n × 3."""
@@ -141,7 +143,9 @@ class Tool:
         up = np.atleast_2d(up)
         change = np.eye(10) if bias else np.diag(np.repeat([1.0, 0.0], [4, 6]))
         covariance = change @ self.covariance @ change
-        bend = np.array([np.diag(rows @ covariance @ rows.T) for rows in map(self.sensitivity, _basis())])
+        bend = np.array(
+            [np.diag(rows @ covariance @ rows.T) for rows in map(self.sensitivity, _basis())]
+        )
         return _blend(up, bend)
 
     def to_json(self) -> dict[str, Any]:
@@ -175,7 +179,10 @@ class Tool:
 
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all; :func:`load_tool` gives back the same numbers to the bit."""
-        write_text(Path(path), json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(
+            Path(path),
+            json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        )
 
 
 def quantile(freedom: float, share: float = 0.95) -> float:
@@ -185,8 +192,8 @@ def quantile(freedom: float, share: float = 0.95) -> float:
     return float(stdtrit(freedom, 0.5 + 0.5 * share))
 
 
-def load_tool(path: str | Path, *, tool_id: str = "", sensor_id: str = "") -> Tool:
-    """Read and check a file of :meth:`Tool.save`.
+def load_tool(path: str | Path, *, tool_id: str = "", sensor_id: str = "") -> ToolCalibration:
+    """Read and check a file of :meth:`ToolCalibration.save`.
 
     Args:
         path: of the file.
@@ -208,7 +215,10 @@ def load_tool(path: str | Path, *, tool_id: str = "", sensor_id: str = "") -> To
     if not isinstance(content, dict):
         raise BadValue(f"{path.name} is not a tool's calibration: it holds no named values")
     tool = _tool(content, path.name)
-    for kind, wanted, found in (("tool", tool_id, tool.tool_id), ("sensor", sensor_id, tool.sensor_id)):
+    for kind, wanted, found in (
+        ("tool", tool_id, tool.tool_id),
+        ("sensor", sensor_id, tool.sensor_id),
+    ):
         if wanted and wanted != found:
             owner = f"{kind} {found!r}" if found else f"a {kind} without a name"
             raise Mismatch(f"{path.name} belongs to {owner}, not to {wanted!r}")
@@ -252,8 +262,13 @@ class _Fields:
         """Symmetric, without a negative eigenvalue."""
         covariance = self.numbers("covariance", 10, 10)
         most = 1e-6 * float(np.abs(covariance).max())
-        if np.abs(covariance - covariance.T).max() > most or np.linalg.eigvalsh(covariance)[0] < -most:
-            raise BadValue(f"{self._where}: covariance must be symmetric and have no negative eigenvalue")
+        if (
+            np.abs(covariance - covariance.T).max() > most
+            or np.linalg.eigvalsh(covariance)[0] < -most
+        ):
+            raise BadValue(
+                f"{self._where}: covariance must be symmetric and have no negative eigenvalue"
+            )
         return covariance
 
     def thermal(self) -> Thermal | None:
@@ -264,17 +279,21 @@ class _Fields:
         if not isinstance(line, dict):
             raise BadValue(f"{self._where}: thermal must be a table or null, not {str(line)[:60]}")
         fields = _Fields(line, self._where)
-        return Thermal(float(fields.numbers("reference")), fields.numbers("slope", 6), fields.numbers("deviation", 6))
+        return Thermal(
+            float(fields.numbers("reference")),
+            fields.numbers("slope", 6),
+            fields.numbers("deviation", 6),
+        )
 
 
-def _tool(content: Mapping[str, Any], where: str) -> Tool:
+def _tool(content: Mapping[str, Any], where: str) -> ToolCalibration:
     fields = _Fields(content, where)
     words = [content.get(key, "") for key in ("tool_id", "sensor_id")]
     if not all(isinstance(word, str) for word in words):
         raise BadValue(f"{where}: tool_id and sensor_id must be words, not {words}")
     if not fields.numbers("mass"):
         raise BadValue(f"{where}: mass must not be 0: the centre of mass has no meaning then")
-    return Tool(
+    return ToolCalibration(
         float(fields.numbers("mass")),
         fields.numbers("com", 3),
         fields.numbers("bias_force", 3),

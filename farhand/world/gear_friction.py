@@ -11,14 +11,16 @@ from farhand.friction.models.waiboer import Gears
 Array = np.ndarray
 
 ONSET = 1e-3
-"""Speed below which a joint counts as at rest, where a term helps instead of resisting; assumed, [rad/s]."""
+"""Speed below which a joint counts as at rest, where a term helps instead of resisting; assumed,
+[rad/s]."""
 
 
 class GearFriction:
     """The RX160's gears in MuJoCo: every term is dry friction whose size follows the speed of the step before.
 
-    The engine solves for dry friction together with the dynamics of all joints, so a stuck joint is held by just what
-    balances it, and starts when that is more than the term at rest. The shared gear is a tendon of joints 5 and 6.
+    The engine solves for dry friction together with the dynamics of all joints, so a stuck joint is
+    held by just what balances it, and starts when that is more than the term at rest. The shared
+    gear is a tendon of joints 5 and 6.
 
     Args:
         gears: the curves.
@@ -33,7 +35,9 @@ class GearFriction:
         """Act on a robot of this world."""
         found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_TENDON, f"{robot}/{self._tendon}")
         if found < 0:
-            raise ModelError(f"{robot} has no tendon {self._tendon!r} for the gear that joints 5 and 6 share")
+            raise ModelError(
+                f"{robot} has no tendon {self._tendon!r} for the gear that joints 5 and 6 share"
+            )
         self._shared = model.tendon_frictionloss[found : found + 1]
 
     def at(self, velocity: Array, dry: Array, torque: Array) -> None:

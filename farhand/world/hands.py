@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from farhand.control.trajectory.paths import Path
+from farhand.control.trajectory.paths import HandPath
 from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.spatial import rotation_vector
@@ -23,26 +23,27 @@ class ImpedanceHand:
     .. math:: f = K (x_r - p) + D (\dot x_r - \dot p), \qquad
               \tau = K_r \log(R_r R^\top) + D_r (\omega_r - \omega)
 
-    The path is a displacement from where the tool was at the first push. A drag from the console is a further
-    displacement. Opening the hand makes both springs vanish; closing it takes hold of the tool where it then is.
+    The path is a displacement from where the tool was at the first push. A drag from the console is
+    a further displacement. Opening the hand makes both springs vanish; closing it takes hold of the
+    tool where it then is.
 
     Attributes:
-        stiffness: K, [N/m].
-        damping: D, [N·s/m].
-        rotational_stiffness: K_r, [N·m/rad].
-        rotational_damping: D_r, [N·m·s/rad].
-        open: True when the hand has let go.
         path: displacement of the reference over time.
-        drag: extra displacement of the reference, [m], world axes.
     """
 
     stiffness: float = parameter(1000.0, "N/m", "stiffness of the hand", 0.0, 1e5)
     damping: float = parameter(100.0, "N·s/m", "damping of the hand", 0.0, 1e4)
-    rotational_stiffness: float = parameter(30.0, "N·m/rad", "rotational stiffness of the hand", 0.0, 1e4)
-    rotational_damping: float = parameter(3.0, "N·m·s/rad", "rotational damping of the hand", 0.0, 1e3)
+    rotational_stiffness: float = parameter(
+        30.0, "N·m/rad", "rotational stiffness of the hand", 0.0, 1e4
+    )
+    rotational_damping: float = parameter(
+        3.0, "N·m·s/rad", "rotational damping of the hand", 0.0, 1e3
+    )
     open: bool = parameter(False, "-", "whether the hand has let go")
-    drag: Array = parameter((0.0, 0.0, 0.0), "m", "displacement of the hand beside its path", -2.0, 2.0)
-    path: Path = field(default_factory=Path)
+    drag: Array = parameter(
+        (0.0, 0.0, 0.0), "m", "displacement of the hand beside its path", -2.0, 2.0
+    )
+    path: HandPath = field(default_factory=HandPath)
 
     def __post_init__(self) -> None:
         """Start with nothing held."""
@@ -119,7 +120,6 @@ class ForceHand:
     """A hand that pushes with a given wrench over time, whatever the tool does: identical inputs for every run.
 
     Attributes:
-        scale: multiplies the whole profile, [-].
         pulses: the profile.
     """
 

@@ -22,9 +22,10 @@ AT_REST = 1e-6
 class JointFriction:
     """A friction model in MuJoCo, on top of the dry friction that the robot's file gives its joints.
 
-    A model that jumps at zero becomes the engine's own dry friction, as large as its curve at the present speed: the
-    engine solves for it together with all joints, so that a stuck joint is held exactly. A continuous one is solved
-    against each joint's inertia, which keeps a stiff bristle stable at the world's step.
+    A model that jumps at zero becomes the engine's own dry friction, as large as its curve at the
+    present speed: the engine solves for it together with all joints, so that a stuck joint is held
+    exactly. A continuous one is solved against each joint's inertia, which keeps a stiff bristle
+    stable at the world's step.
 
     Args:
         friction: the model, of as many joints as the robot.
@@ -35,14 +36,19 @@ class JointFriction:
     def __init__(self, friction: Friction, world: World, robot: str) -> None:
         self.friction = friction
         self._data, self._dt = world.data, world.step_ns * 1e-9
-        names = [mujoco.mj_id2name(world.model, mujoco.mjtObj.mjOBJ_JOINT, k) for k in range(world.model.njnt)]
-        own = [k for k, name in enumerate(names) if name and name.startswith(f"{robot}/")]  # a loose object has none
+        names = [
+            mujoco.mj_id2name(world.model, mujoco.mjtObj.mjOBJ_JOINT, k)
+            for k in range(world.model.njnt)
+        ]
+        # a loose object has none
+        own = [k for k, name in enumerate(names) if name and name.startswith(f"{robot}/")]
         start = int(world.model.jnt_dofadr[own[0]])
         self._slice = slice(start, start + friction.joints)
         self._inertia = 1.0 / world.model.dof_invweight0[self._slice]
         self._own = world.placed[robot].robot.compile().dof_frictionloss.copy()
         self._resistance = np.zeros(friction.joints)
-        if friction.hold is not None:  # with the engine's defaults a joint below its dry friction creeps
+        # with the engine's defaults a joint below its dry friction creeps
+        if friction.hold is not None:
             world.model.dof_solref[self._slice] = [0.002, 1.0]
             world.model.dof_solimp[self._slice] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
 
@@ -61,10 +67,15 @@ class JointFriction:
         hold = friction.hold
         if hold is not None:
             sliding = np.abs(friction.quick(velocity))
-            np.add(self._own, np.where(np.abs(velocity) < AT_REST, np.maximum(-hold[0], hold[1]), sliding), out=dry)
+            np.add(
+                self._own,
+                np.where(np.abs(velocity) < AT_REST, np.maximum(-hold[0], hold[1]), sliding),
+                out=dry,
+            )
             return
         dry[:] = self._own
-        drive = self._data.qfrc_smooth[self._slice]  # of the last step: weight, motors and everything that pushes
+        # of the last step: weight, motors and everything that pushes
+        drive = self._data.qfrc_smooth[self._slice]
         drive = drive + self._resistance
         _, self._resistance = advance(friction, velocity, self._dt, drive, self._inertia)
         torque -= self._resistance

@@ -15,7 +15,8 @@ PAGE = 128
 class Ledger:
     r"""Notes every step and adds the notes up a page at a time, or when somebody asks.
 
-    Over a step of length h the work of a force is that force times the mean velocity, exact for constant inertia:
+    Over a step of length h the work of a force is that force times the mean velocity, exact for
+    constant inertia:
 
     .. math:: \Delta q = \tfrac{h}{2}(v + v'), \qquad W_\tau = \tau^\top \Delta q, \qquad W_w = w^\top J \Delta q
 
@@ -94,12 +95,15 @@ class Ledger:
         moved = v.sum(axis=1) * (0.5 * self._h)
         live = self._page_live[:n]
         self._joint_work[0] += np.einsum("nv,nv->v", live[:, -2 * nv : -nv], moved)
-        self._joint_work[1] -= self._damping * np.einsum("nv,nv->v", v[:, 1], moved)  # as the engine takes it
+        # as the engine takes it
+        self._joint_work[1] -= self._damping * np.einsum("nv,nv->v", v[:, 1], moved)
         self._joint_work[3] += np.einsum("nv,nv->v", live[:, -nv:], moved)
         if self._constrained:
             self._joint_work[2] += np.einsum("nv,nv->v", self._page_constraint[:n], moved)
             self._page_constraint[:n] = 0.0
-        tools = np.matmul(live[:, : 6 * count * nv].reshape(n, 6 * count, nv), moved[:, :, None]).reshape(n, count, 6)
+        tools = np.matmul(
+            live[:, : 6 * count * nv].reshape(n, 6 * count, nv), moved[:, :, None]
+        ).reshape(n, count, 6)
         self._touch_work += np.einsum("ntc,ntc->t", self._page_touch[:n], tools[:, self._owners])
         self._noted, self._constrained = 0, False
 

@@ -19,11 +19,16 @@ Array = np.ndarray
 
 
 def box(
-    size: Array, mass: float, position: Array, table: tuple[float, float] | None = None, off: Array | None = None
+    size: Array,
+    mass: float,
+    position: Array,
+    table: tuple[float, float] | None = None,
+    off: Array | None = None,
 ) -> Robot:
     """A free, rigid box, to be placed in a world like a robot; its tool point is its middle.
 
-    Box and table touch by the engine's own contact, as does the box with pads. Nothing else collides with them.
+    Box and table touch by the engine's own contact, as does the box with pads. Nothing else
+    collides with them.
 
     Args:
         size: edges along x, y and z, [m].
@@ -34,24 +39,38 @@ def box(
     """
     edges, at = np.asarray(size, dtype=float), np.asarray(position, dtype=float)
     if not (mass > 0.0 and (edges > 0.0).all()):
-        raise BadValue(f"an object needs a mass and edges above 0, not {mass:g} kg and {edges.tolist()} m")
+        raise BadValue(
+            f"an object needs a mass and edges above 0, not {mass:g} kg and {edges.tolist()} m"
+        )
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body(name="object")
     body.add_freejoint()
+    # fmt: skip
     body.add_geom(
-        name="box", type=mujoco.mjtGeom.mjGEOM_BOX, size=edges / 2.0, mass=mass, rgba=[0.72, 0.52, 0.32, 1.0],
-        friction=[0.6, 0.005, 0.0001], solref=[0.01, 1.0], conaffinity=THING_BITS,
-    )  # fmt: skip
+        name="box",
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=edges / 2.0,
+        mass=mass,
+        rgba=[0.72, 0.52, 0.32, 1.0],
+        friction=[0.6, 0.005, 0.0001],
+        solref=[0.01, 1.0],
+        conaffinity=THING_BITS,
+    )
     body.add_site(name="tool")
     if off is not None:
         body.mass, body.ipos, body.explicitinertial = mass, np.asarray(off, dtype=float), True
         body.inertia = mass / 12.0 * (edges @ edges - edges**2)
     if table is not None:
         top = at[2] - edges[2] / 2.0
+        # fmt: skip
         spec.worldbody.add_geom(
-            name="table", type=mujoco.mjtGeom.mjGEOM_BOX, size=[table[0] / 2.0, table[1] / 2.0, top / 2.0],
-            pos=[at[0], at[1], top / 2.0], rgba=[0.55, 0.57, 0.6, 1.0], solref=[0.01, 1.0],
-        )  # fmt: skip
+            name="table",
+            type=mujoco.mjtGeom.mjGEOM_BOX,
+            size=[table[0] / 2.0, table[1] / 2.0, top / 2.0],
+            pos=[at[0], at[1], top / 2.0],
+            rgba=[0.55, 0.57, 0.6, 1.0],
+            solref=[0.01, 1.0],
+        )
     free = np.full(6, np.inf)
     return Robot(
         name="object",
@@ -78,28 +97,24 @@ class Grip:
         \tau_a = k_r \log(R_b \Delta R\,R_a^\top) + d_r\,(\omega_b - \omega_a)
 
     on the tool a; the opposite acts on the object b at the same place,
-    :math:`\tau_b = -\tau_a - (p_a - p_b) \times f_a`, so that neither momentum nor energy is made. r and ΔR are where
-    the tool was in the object when the grip closed, plus a misfit: jaws that close about a place that is not quite
-    theirs squeeze. A force beyond :math:`2 \mu N`, or a moment beyond that times the pads' half width, slides.
+    :math:`\tau_b = -\tau_a - (p_a - p_b) \times f_a`, so that neither momentum nor energy is made.
+    r and ΔR are where the tool was in the object when the grip closed, plus a misfit: jaws that
+    close about a place that is not quite theirs squeeze. A force beyond :math:`2 \mu N`, or a
+    moment beyond that times the pads' half width, slides.
 
     Attributes:
-        closed: whether the pads hold.
-        stiffness: k, [N/m].
-        damping: d, [N·s/m].
-        rotational_stiffness: k_r, [N·m/rad].
-        rotational_damping: d_r, [N·m·s/rad].
-        clamp: N, force of the jaws, [N].
-        friction: μ, of the pads, [-].
-        pad: half width of the pads, [m].
-        misfit: of the place taken hold of, object axes, [m].
         slipped: how far the pads have slid, [m].
     """
 
     closed: bool = parameter(False, "-", "whether the pads hold")
     stiffness: float = parameter(1e5, "N/m", "stiffness of the pads", 0.0, 1e7)
     damping: float = parameter(500.0, "N·s/m", "damping of the pads", 0.0, 1e5)
-    rotational_stiffness: float = parameter(1000.0, "N·m/rad", "rotational stiffness of the pads", 0.0, 1e6)
-    rotational_damping: float = parameter(2.0, "N·m·s/rad", "rotational damping of the pads", 0.0, 1e4)
+    rotational_stiffness: float = parameter(
+        1000.0, "N·m/rad", "rotational stiffness of the pads", 0.0, 1e6
+    )
+    rotational_damping: float = parameter(
+        2.0, "N·m·s/rad", "rotational damping of the pads", 0.0, 1e4
+    )
     clamp: float = parameter(1500.0, "N", "force of the jaws", 0.0, 1e5)
     friction: float = parameter(0.6, "-", "friction of the pads", 0.0, 5.0)
     pad: float = parameter(0.04, "m", "half width of the pads", 0.0, 1.0)
@@ -129,7 +144,9 @@ class Grip:
         rate[1] += spin[2] * arm[0] - spin[0] * arm[2]
         rate[2] += spin[0] * arm[1] - spin[1] * arm[0]
         f[:] = self.stiffness * self.stretch + self.damping * rate
-        tau[:] = self.rotational_stiffness * self.twisted + self.rotational_damping * (spin - a.twist[3:])
+        tau[:] = self.rotational_stiffness * self.twisted + self.rotational_damping * (
+            spin - a.twist[3:]
+        )
         x, y, z = (a.position - b.position).tolist()
         fx, fy, fz = f.tolist()
         np.negative(wrench_a, out=wrench_b)

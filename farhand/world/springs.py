@@ -15,13 +15,7 @@ Array = np.ndarray
 
 @dataclass
 class GroundSpring:
-    r"""A linear spring and damper from the tool point to a fixed point: :math:`f = k\,(x_0 - p) - d\,\dot p`.
-
-    Attributes:
-        anchor: x_0, [m].
-        stiffness: k, [N/m].
-        damping: d, [N·s/m].
-    """
+    r"""A linear spring and damper from the tool point to a fixed point: :math:`f = k\,(x_0 - p) - d\,\dot p`."""
 
     anchor: Array = parameter((0.0, 0.0, 0.0), "m", "fixed end")
     stiffness: float = parameter(500.0, "N/m", "stiffness", 0.0, 1e6)
@@ -50,15 +44,9 @@ class ToolSpring:
     .. math:: f_a = k\,(p_b - p_a - \ell) + d\,(\dot p_b - \dot p_a), \quad
               \tau_a = k_r\,\log(R_b (R_a \Delta R)^\top) + d_r\,(\omega_b - \omega_a)
 
-    :math:`\Delta R = R_a^\top R_b` is the rest orientation, that of the first push. With this order the torques are the
-    exact gradient of the stored energy on both sides, so the spring returns what went in.
-
-    Attributes:
-        length: ℓ, rest vector from a to b, [m], world axes.
-        stiffness: k, [N/m].
-        damping: d, [N·s/m].
-        rotational_stiffness: k_r, [N·m/rad].
-        rotational_damping: d_r, [N·m·s/rad].
+    :math:`\Delta R = R_a^\top R_b` is the rest orientation, that of the first push. With this order
+    the torques are the exact gradient of the stored energy on both sides, so the spring returns
+    what went in.
     """
 
     length: Array = parameter((0.0, 0.0, 0.0), "m", "rest vector from a to b")
@@ -95,11 +83,6 @@ class CompressionSpring:
     r"""A spring between two tools that pushes them apart and never pulls; ball joints at its ends.
 
     .. math:: f_a = -k\,(L_0 - L)\,\frac{p_b - p_a}{L} \quad\text{for } L = |p_b - p_a| < L_0, \qquad f_b = -f_a
-
-    Attributes:
-        length: L_0, free length, [m].
-        stiffness: k, [N/m].
-        damping: along the spring while it is compressed, never pulling, [N·s/m].
     """
 
     length: float = parameter(0.18, "m", "free length", 0.0, 10.0)
@@ -137,12 +120,8 @@ class GuidedSpring:
     .. math:: d = p_b - p_a, \quad c = \max(0, L_0 - z\cdot d), \quad f_b = k\,c\,z - k_g\,(d - z\,(z\cdot d)), \qquad
               f_a = -f_b, \quad \tau_a = -d \times f_b
 
-    Without the rod two ball joints with a spring pressed between them tip over: see :class:`CompressionSpring`.
-
-    Attributes:
-        length: L_0, free length, [m].
-        stiffness: k, [N/m].
-        guide: k_g, of the rod against bending, [N/m].
+    Without the rod two ball joints with a spring pressed between them tip over: see
+    :class:`CompressionSpring`.
     """
 
     length: float = parameter(0.18, "m", "free length", 0.0, 10.0)
@@ -167,4 +146,6 @@ class GuidedSpring:
     @property
     def stored(self) -> float:
         """½ k c² + ½ k_g |bent|², [J]."""
-        return 0.5 * (self.stiffness * self.compression**2 + self.guide * float(self.bent @ self.bent))
+        return 0.5 * (
+            self.stiffness * self.compression**2 + self.guide * float(self.bent @ self.bent)
+        )

@@ -19,14 +19,10 @@ class Wall:
 
     .. math:: \delta = \max(0,\, n^\top (x_w - p)), \qquad f = \max(0,\; k\,\delta + d\,\dot\delta)\, n
 
-    Without damping it is elastic: on release it gives back all the energy that went in. It never pulls.
+    Without damping it is elastic: on release it gives back all the energy that went in. It never
+    pulls.
 
     Attributes:
-        point: a point of the plane, [m].
-        normal: outward normal; normalised when used.
-        stiffness: k, [N/m].
-        damping: d, [N·s/m].
-        present: whether the wall is there.
         force: normal force at the last push, [N].
         depth: penetration at the last push, [m].
     """
@@ -64,7 +60,11 @@ class Wall:
         rate = -(self._nx * vx + self._ny * vy + self._nz * vz)
         self.depth = depth
         self.force = max(0.0, self.stiffness * depth + self.damping * rate)
-        wrench[0], wrench[1], wrench[2] = self.force * self._nx, self.force * self._ny, self.force * self._nz
+        wrench[0], wrench[1], wrench[2] = (
+            self.force * self._nx,
+            self.force * self._ny,
+            self.force * self._nz,
+        )
 
     @property
     def stored(self) -> float:

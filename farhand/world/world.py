@@ -10,7 +10,7 @@ import numpy as np
 
 from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
-from farhand.robots.springs import Spring
+from farhand.robots.springs import JointSpring
 from farhand.world.gear_friction import GearFriction
 from farhand.world.jaws import Jaws
 from farhand.world.joint_friction import JointFriction
@@ -22,11 +22,13 @@ Array = np.ndarray
 
 
 BRAKE = 0.3
-"""Torque of a joint's brake as a share of its torque limit; assumed, with a limit of 100 N·m where none is known."""
+"""Torque of a joint's brake as a share of its torque limit; assumed, with a limit of 100 N·m where
+none is known."""
 
 
 CREEP = 100.0
-"""How much harder the engine's friction is than its normal contact, so that what jaws hold hardly creeps, [-]."""
+"""How much harder the engine's friction is than its normal contact, so that what jaws hold hardly
+creeps, [-]."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,17 @@ class Port:
         tool: state of the tool.
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
         contact: the part of it that the engine's own contacts do, where jaws hold; None elsewhere.
-        touches: what touches the tool: its name, the touch (None for a tie to another tool) and its wrench.
+        touches: what touches the tool: its name, the touch (None for a tie to another tool) and its
+            wrench.
         push: what pushes on its links, or None.
         springs: passive springs at its joints, by number; they count as pushes.
         friction: what resists its joints beyond what MuJoCo knows, or None.
         braking: whether the joints' brakes are closed.
     """
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, seat: Seat, shared: Shared, brake: Array) -> None:
+    def __init__(
+        self, model: mujoco.MjModel, data: mujoco.MjData, seat: Seat, shared: Shared, brake: Array
+    ) -> None:
         rows, v_slice = seat.rows, seat.v
         self.q, self.v = data.qpos[seat.q], data.qvel[v_slice]
         self.nv = len(self.v)
@@ -76,7 +81,7 @@ class Port:
         self.tool = Tool(data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3), twist)
         self.touches: list[tuple[str, Touch | None, Array]] = []
         self.push: JointPush | None = None
-        self.springs: dict[int, Spring] = {}
+        self.springs: dict[int, JointSpring] = {}
         self.friction: GearFriction | JointFriction | None = None
         self.braking = False
         self.contact: Array | None = None
@@ -89,14 +94,16 @@ class Port:
     def work(self) -> dict[str, float]:
         """Energy given to the robot so far, [J].
 
-        By ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction), ``push`` where somebody or a spring
-        pushes on its links, and each touch by name.
+        By ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction), ``push`` where
+        somebody or a spring pushes on its links, and each touch by name.
         """
         joints = self._ledger.joint_work(self._number)
         by = dict(zip(("actuator", "damping", "constraint", "push"), joints, strict=True))
         if self.push is None and not self.springs and self.friction is None:
             del by["push"]
-        return by | {name: self._ledger.touch_work(number) for name, number in self.accounts.items()}
+        return by | {
+            name: self._ledger.touch_work(number) for name, number in self.accounts.items()
+        }
 
     def brake(self, on: bool) -> None:
         """Close or open the joints' brakes: dry friction on top of what the joints have."""
@@ -105,7 +112,9 @@ class Port:
             self._rub()
 
     def _rub(self) -> None:
-        self._friction[:] = self._friction_free + self._brake if self.braking else self._friction_free
+        self._friction[:] = (
+            self._friction_free + self._brake if self.braking else self._friction_free
+        )
 
     def locate(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """The tool's Jacobian at the present state."""
@@ -172,8 +181,9 @@ RUNAWAY = 1e12
 class World:
     """One MuJoCo model assembled from robots, and the hands, walls and springs around them.
 
-    The state, tool poses and wrenches that a plant reads at time t all belong to t: :meth:`advance` integrates with
-    the forces of the step's start, then evaluates kinematics and touches anew at its end.
+    The state, tool poses and wrenches that a plant reads at time t all belong to t: :meth:`advance`
+    integrates with the forces of the step's start, then evaluates kinematics and touches anew at
+    its end.
 
     Args:
         placed: the robots by name; names become prefixes in the model.
@@ -181,11 +191,15 @@ class World:
         gravity: downward acceleration, [m/s²].
 
     Attributes:
-        open_books: whether something outside moves a robot of this world, so that the energy account says nothing.
-        unstable: why the simulation lost itself, in words; it stands still from then on. Empty before.
+        open_books: whether something outside moves a robot of this world, so that the energy
+            account says nothing.
+        unstable: why the simulation lost itself, in words; it stands still from then on. Empty
+            before.
     """
 
-    def __init__(self, placed: Mapping[str, Placed], step_ns: int = 1_000_000, gravity: float = 9.81) -> None:
+    def __init__(
+        self, placed: Mapping[str, Placed], step_ns: int = 1_000_000, gravity: float = 9.81
+    ) -> None:
         self.placed = dict(placed)
         self.step_ns = step_ns
         self.now_ns = 0
@@ -195,7 +209,11 @@ class World:
         self.ports = self._make_ports()
         self._ports = tuple(self.ports.values())
         self._q, self._last = self.data.qpos, self.data.qpos.copy()
-        self._v, self._applied, self._constraint = self.data.qvel, self.data.qfrc_applied, self.data.qfrc_constraint
+        self._v, self._applied, self._constraint = (
+            self.data.qvel,
+            self.data.qfrc_applied,
+            self.data.qfrc_constraint,
+        )
         self._ties: list[tuple[str, Tie, Port, Port, Array, Array]] = []
         self._owners: list[int] = []
         self._jaws: list[tuple[Jaws, Port, Array]] = []
@@ -215,7 +233,7 @@ class World:
         """Let ``push`` act on the joints of ``robot``, beside its actuators."""
         self._port(robot).push = push
 
-    def rub(self, robot: str, friction: GearFriction | JointFriction) -> None:
+    def add_friction(self, robot: str, friction: GearFriction | JointFriction) -> None:
         """Let ``friction`` resist the joints of ``robot``."""
         friction.join(self.model, robot)
         self._port(robot).friction = friction
@@ -268,7 +286,9 @@ class World:
         seats, q, v = [], 0, 0
         for number, (name, item) in enumerate(self.placed.items()):
             alone = item.robot.compile()
-            seat = Seat(number, f"{name}/{item.robot.tool}", slice(q, q + alone.nq), slice(v, v + alone.nv))
+            seat = Seat(
+                number, f"{name}/{item.robot.tool}", slice(q, q + alone.nq), slice(v, v + alone.nv)
+            )
             seats.append(seat)
             q, v = seat.q.stop, seat.v.stop
         self._shared = Shared(seats, self.model)
@@ -291,9 +311,12 @@ class World:
             self._owners.append(self._ports.index(port))
         rows = self._shared.ledger.touches(self._owners)
         for port in self._ports:
-            port.touches = [(name, touch, rows[port.accounts[name]]) for name, touch, _ in port.touches]
+            port.touches = [
+                (name, touch, rows[port.accounts[name]]) for name, touch, _ in port.touches
+            ]
         self._ties = [
-            (name, tie, a, b, rows[a.accounts[name]], rows[b.accounts[name]]) for name, tie, a, b, *_ in self._ties
+            (name, tie, a, b, rows[a.accounts[name]], rows[b.accounts[name]])
+            for name, tie, a, b, *_ in self._ties
         ]
         self._sense()
 
@@ -323,9 +346,7 @@ class World:
     def _stand_still(self) -> None:
         """Go back to where all was finite, and stay: what comes after has nothing to do with the robots."""
         step = self.step_ns * 1e-6
-        self.unstable = (
-            f"the simulation is unstable: a hand, wall, spring or torque is too hard for steps of {step:g} ms"
-        )
+        self.unstable = f"the simulation is unstable: a hand, wall, spring or torque is too hard for steps of {step:g} ms"
         self._q[:], self._v[:] = self._last, 0.0
         self.data.qacc[:] = self.data.qacc_warmstart[:] = 0.0
         self.now_ns += self.step_ns
@@ -348,7 +369,9 @@ class World:
 
 def _refuse_taken(port: Port, name: str) -> None:
     if name in port.work:
-        raise BadValue(f"the name {name!r} is taken in the robot's energy account, beside {', '.join(port.work)}")
+        raise BadValue(
+            f"the name {name!r} is taken in the robot's energy account, beside {', '.join(port.work)}"
+        )
 
 
 def _compose(placed: Mapping[str, Placed], step: float, gravity: float) -> mujoco.MjModel:
@@ -360,7 +383,8 @@ def _compose(placed: Mapping[str, Placed], step: float, gravity: float) -> mujoc
     spec.option.timestep = step
     spec.option.gravity = [0.0, 0.0, -gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_AUTORESET  # what diverges is stopped here
+    # what diverges is stopped here
+    spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_AUTORESET
     for name, item in placed.items():
         x, y, z, w = item.placement.quaternion
         frame = spec.worldbody.add_frame(pos=list(item.placement.position), quat=[w, x, y, z])

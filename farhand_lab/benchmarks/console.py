@@ -12,7 +12,7 @@ from farhand_lab.benchmarks.measure import Benchmark
 
 SECONDS = 3.0  # [s], of each reading
 VISITORS = 3
-PATIENCE = 60.0  # [s], for the visitors to arrive
+ARRIVAL_TIMEOUT_S = 60.0  # [s], for the visitors to arrive
 
 
 def _pair() -> tuple[float, float]:
@@ -31,13 +31,15 @@ def _visited(rig: Any) -> float:
     from farhand.console.serve import serve
 
     context = multiprocessing.get_context("spawn")
-    with serve(rig.session.telemetry.path, scene_of(rig), port=0, commands=rig.session.commands) as page:
+    with serve(
+        rig.session.telemetry.path, scene_of(rig), port=0, commands=rig.session.commands
+    ) as page:
         line, theirs = context.Pipe()
         visitors = context.Process(target=_visit, args=(page.address, theirs), daemon=True)
         visitors.start()
         theirs.close()
         try:
-            if not line.poll(PATIENCE):
+            if not line.poll(ARRIVAL_TIMEOUT_S):
                 raise TimeoutError("the visitors did not arrive")
             line.recv()
             return _median_tick(rig, page.poll)
@@ -66,10 +68,12 @@ def _visit(address: str, line: Any) -> None:
 
     import viser
     from websockets.asyncio.client import connect
+    from websockets.typing import Subprotocol
 
     async def visitor() -> None:
         url = address.replace("http://", "ws://")
-        async with connect(url, subprotocols=[f"viser-v{viser.__version__}"], max_size=None) as socket:  # type: ignore[list-item]
+        spoken = [Subprotocol(f"viser-v{viser.__version__}")]
+        async with connect(url, subprotocols=spoken, max_size=None) as socket:
             await socket.recv()
             arrived.append(None)
             if len(arrived) == VISITORS:

@@ -1,7 +1,8 @@
 """Inverse kinematics, cold and warm, beside other solvers on the same poses with the same tolerances and limits.
 
-Solved means: within 0.1 mm and 1 mrad of the pose by Pinocchio's kinematics, and inside the joint limits. The share of
-poses solved stands in ``meta``, for Farhand and for each peer, with the median and the 99th percentile of one solve.
+Solved means: within 0.1 mm and 1 mrad of the pose by Pinocchio's kinematics, and inside the joint
+limits. The share of poses solved stands in ``meta``, for Farhand and for each peer, with the median
+and the 99th percentile of one solve.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def trac_ik(robot: str) -> Solve:
     import pytracik
 
     chain = Chain.of(load_robot(robot))
-    core = pytracik.TRAC_IK("base", "tool", urdf(chain), 0.005, 0.5 * POSITION, pytracik.SolveType.Speed)
+    core = pytracik.TRAC_IK(
+        "base", "tool", urdf(chain), 0.005, 0.5 * POSITION, pytracik.SolveType.Speed
+    )
     middle = 0.5 * (chain.lower + chain.upper)
 
     def solve(pose: Pose, start: Array | None) -> Array:
@@ -118,7 +121,9 @@ def urdf(chain: Chain) -> str:
         )
         text.append(f'<origin xyz="{x} {y} {z}" rpy="{roll} {pitch} {yaw}"/><axis xyz="0 0 1"/>')
         if i < chain.n:
-            text.append(f'<limit lower="{chain.lower[i]}" upper="{chain.upper[i]}" effort="1" velocity="1"/>')
+            text.append(
+                f'<limit lower="{chain.lower[i]}" upper="{chain.upper[i]}" effort="1" velocity="1"/>'
+            )
         text.append("</joint>")
     return "\n".join([*text, "</robot>"])
 
@@ -142,7 +147,9 @@ def _work(solve: Solve, cases: list[tuple[Pose, Array | None]]) -> Work:
     return work
 
 
-def _prepare(robot: str, warm: bool, meta: dict[str, Any]) -> tuple[Work, Work | None, dict[str, Work]]:
+def _prepare(
+    robot: str, warm: bool, meta: dict[str, Any]
+) -> tuple[Work, Work | None, dict[str, Work]]:
     cases = poses(robot, OURS, warm)
     few = cases[:PEERS]
     ours, others = recommended(robot), {name: make(robot) for name, make in peers().items()}

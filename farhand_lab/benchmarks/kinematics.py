@@ -16,7 +16,8 @@ from farhand_lab.dh import DHArm
 Array = np.ndarray
 
 Kinematics = Callable[[Array], tuple[Array, Array, Array]]
-"""From a configuration [rad] to the tool's position [m], its rotation matrix, and its Jacobian in the tool's own axes.
+"""From a configuration [rad] to the tool's position [m], its rotation matrix, and its Jacobian in
+the tool's own axes.
 The arrays may be overwritten by the next call."""
 
 
@@ -61,7 +62,8 @@ def _bare() -> Work:
 def _toolbox() -> dict[str, Work]:
     if importlib.util.find_spec("roboticstoolbox") is None:
         return {}
-    chain, q = toolbox_arm().ets(), load_robot("ur5e").home  # its compiled path, ten times faster than its DH path
+    # its compiled path, ten times faster than its DH path
+    chain, q = (toolbox_arm().ets(), load_robot("ur5e").home)
 
     def evaluate() -> None:
         chain.eval(q)
@@ -70,7 +72,9 @@ def _toolbox() -> dict[str, Work]:
     return {"roboticstoolbox": evaluate}
 
 
-def _prepared(path: Callable[[], Kinematics]) -> Callable[[], tuple[Work, Work | None, dict[str, Work]]]:
+def _prepared(
+    path: Callable[[], Kinematics],
+) -> Callable[[], tuple[Work, Work | None, dict[str, Work]]]:
     def prepare() -> tuple[Work, Work | None, dict[str, Work]]:
         evaluate, q = path(), load_robot("ur5e").home
 

@@ -1,10 +1,11 @@
 """The link across two processes: one sealed packet there and one back, beside a bare UDP echo of the same size.
 
-Both carry datagrams of the same length over sockets with the same options, between the same two cores, one process on
-each. Both poll while packets keep coming, as loops that spin until their deadline do, or both sleep until the next one
-comes. Asleep, most of the time is the machine's: it wakes a core, and the program starts with cold caches. The bare
-echo is the quickest of four ways to write one in Python: receive into one buffer, and take the exception for "nothing".
-Asleep, the echo as it is commonly written, which blocks in the call that receives, stands beside them as a peer. No
+Both carry datagrams of the same length over sockets with the same options, between the same two
+cores, one process on each. Both poll while packets keep coming, as loops that spin until their
+deadline do, or both sleep until the next one comes. Asleep, most of the time is the machine's: it
+wakes a core, and the program starts with cold caches. The bare echo is the quickest of four ways to
+write one in Python: receive into one buffer, and take the exception for "nothing". Asleep, the echo
+as it is commonly written, which blocks in the call that receives, stands beside them as a peer. No
 process collects garbage meanwhile, as none does in a real-time run.
 """
 
@@ -36,8 +37,9 @@ from farhand_lab.benchmarks.measure import Benchmark, Work
 
 KEY = bytes(range(32))
 JOINTS = 6
-SIZE = Packet(JOINTS, JOINTS).size + HEADER_BYTES + TAG_BYTES  # of a sealed datagram of the dual-arm rig [bytes]
-PATIENCE = 1.0  # [s], for an answer
+# of a sealed datagram of the dual-arm rig [bytes]
+SIZE = Packet(JOINTS, JOINTS).size + HEADER_BYTES + TAG_BYTES
+REPLY_TIMEOUT_S = 1.0  # [s], for an answer
 SPIN_NS = 2_000_000  # for how long a process polls before it sleeps [ns]
 ZENOH = "farhand-bench"
 
@@ -63,10 +65,10 @@ def _ask(send: Callable[[], None], step: Step, file: Any, spins: bool) -> Work:
         send()
         if spins:
             last_ns = time.monotonic_ns()
-            while not step() and time.monotonic_ns() - last_ns < PATIENCE * 1e9:
+            while not step() and time.monotonic_ns() - last_ns < REPLY_TIMEOUT_S * 1e9:
                 pass
         else:
-            while select.select([file], [], [], PATIENCE)[0] and not step():
+            while select.select([file], [], [], REPLY_TIMEOUT_S)[0] and not step():
                 pass
 
     return there_and_back
@@ -74,7 +76,9 @@ def _ask(send: Callable[[], None], step: Step, file: Any, spins: bool) -> Work:
 
 def _end(role: str, wire: UdpWire) -> tuple[Endpoint, Line]:
     line = Line(wire, Seal(KEY, role), {"rig": "bench"})
-    endpoint = Endpoint(Packet(JOINTS, JOINTS), Packet(JOINTS, JOINTS), MemoryChannel(), MemoryChannel())
+    endpoint = Endpoint(
+        Packet(JOINTS, JOINTS), Packet(JOINTS, JOINTS), MemoryChannel(), MemoryChannel()
+    )
     endpoint.connect(line, line, shared_clock=False)
     return endpoint, line
 
@@ -135,8 +139,12 @@ def _answer_zenoh(tell: Connection, spins: bool) -> None:
     import zenoh
 
     session, place = _zenoh(None)
-    back = session.declare_publisher(f"{ZENOH}/back", reliability=zenoh.Reliability.BEST_EFFORT, express=True)
-    there = session.declare_subscriber(f"{ZENOH}/there", lambda sample: back.put(sample.payload.to_bytes()))
+    back = session.declare_publisher(
+        f"{ZENOH}/back", reliability=zenoh.Reliability.BEST_EFFORT, express=True
+    )
+    there = session.declare_subscriber(
+        f"{ZENOH}/there", lambda sample: back.put(sample.payload.to_bytes())
+    )
     tell.send(place)
     threading.Event().wait()
     there.undeclare()
@@ -179,7 +187,7 @@ def _placed(target: Any, tell: Connection, spins: bool, core: int) -> None:
 def _sealed(spins: bool) -> Work:
     wire = UdpWire(connect=_child(_answer_sealed, spins))
     endpoint, line = _end("leader", wire)
-    deadline = time.monotonic() + 10 * PATIENCE
+    deadline = time.monotonic() + 10 * REPLY_TIMEOUT_S
     while not line.agreed:
         endpoint.send(time.monotonic_ns())
         select.select([wire], [], [], 0.01)
@@ -210,7 +218,9 @@ def _bare(spins: bool) -> Work:
 def _plain() -> Work:
     place, data, here = _child(_answer_plainly, False), bytes(SIZE), _socket()
     here.setblocking(True)
-    here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(PATIENCE), 0))
+    here.setsockopt(
+        socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(REPLY_TIMEOUT_S), 0)
+    )
 
     def there_and_back() -> None:
         here.sendto(data, place)
@@ -224,16 +234,18 @@ def _through_zenoh(spins: bool) -> Work:
 
     session, _ = _zenoh(_child(_answer_zenoh, spins))
     came, data = threading.Event(), bytes(SIZE)
-    there = session.declare_publisher(f"{ZENOH}/there", reliability=zenoh.Reliability.BEST_EFFORT, express=True)
+    there = session.declare_publisher(
+        f"{ZENOH}/there", reliability=zenoh.Reliability.BEST_EFFORT, express=True
+    )
     back = session.declare_subscriber(f"{ZENOH}/back", lambda sample: came.set())
     kept = session, back  # both close when nothing refers to them
 
     def there_and_back() -> None:
         came.clear()
         there.put(data)
-        came.wait(PATIENCE if kept else 0.0)
+        came.wait(REPLY_TIMEOUT_S if kept else 0.0)
 
-    deadline = time.monotonic() + 10 * PATIENCE
+    deadline = time.monotonic() + 10 * REPLY_TIMEOUT_S
     while not came.is_set() and time.monotonic() < deadline:  # until the two have found each other
         there_and_back()
     return there_and_back
@@ -241,7 +253,8 @@ def _through_zenoh(spins: bool) -> Work:
 
 def _udp(spins: bool) -> tuple[Work, Work | None, dict[str, Work]]:
     there = importlib.util.find_spec("zenoh") is not None and not spins
-    peers = {"zenoh, bare": _through_zenoh(spins)} if there else {}  # first: its threads may run where they like
+    # first: its threads may run where they like
+    peers = {"zenoh, bare": _through_zenoh(spins)} if there else {}
     works = _sealed(spins), _bare(spins)
     if not spins:
         peers["echo that blocks, bare"] = _plain()

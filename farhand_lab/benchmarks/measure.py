@@ -32,14 +32,17 @@ class Benchmark:
 
     Attributes:
         name: such as ``"tick/dual-arm"``.
-        prepare: makes what is timed: (the thing, its floor or None, its peers by name); each is called many times.
+        prepare: makes what is timed: (the thing, its floor or None, its peers by name); each is
+            called many times.
         calls: calls per batch; a batch's time divided by this is one reading.
-        each: time every call by itself and take their median as the reading, as a control loop would judge its tick.
+        each: time every call by itself and take their median as the reading, as a control loop
+            would judge its tick.
         unit: of the result, ``"µs"`` or ``"s"``.
         per_call: how many units of work one call does, [-].
         meta: what else there is to say, such as success rates; ``prepare`` may fill it.
-        pair: in place of ``prepare``, takes one reading of the thing and one of its floor, both in the result's unit,
-            where the one must not go on while the other is timed; called :data:`PAIRS` times.
+        pair: in place of ``prepare``, takes one reading of the thing and one of its floor, both in
+            the result's unit, where the one must not go on while the other is timed; called
+            :data:`PAIRS` times.
     """
 
     name: str
@@ -54,7 +57,9 @@ class Benchmark:
 
 def suite() -> dict[str, Benchmark]:
     """Every benchmark by name."""
-    found = [benchmark for module in SUITES for benchmark in importlib.import_module(module).BENCHMARKS]
+    found = [
+        benchmark for module in SUITES for benchmark in importlib.import_module(module).BENCHMARKS
+    ]
     return {benchmark.name: benchmark for benchmark in found}
 
 
@@ -66,15 +71,21 @@ def names() -> list[str]:
 def run(selection: str | None = None, progress: Progress | None = None) -> list[dict[str, Any]]:
     """Time the benchmarks whose name is, or begins with, ``selection``; all of them by default.
 
-    Each group of them, such as ``link``, has a process of its own, so that what one leaves running or in memory does
-    not slow the next: with the controller of ``ur`` still there a round trip of ``link`` took a quarter longer.
+    Each group of them, such as ``link``, has a process of its own, so that what one leaves running
+    or in memory does not slow the next: with the controller of ``ur`` still there a round trip of
+    ``link`` took a quarter longer.
 
     Returns:
-        One ``{name, value, unit, floor, ratio_to_floor, peers}`` per benchmark; None where there is no floor.
+        One ``{name, value, unit, floor, ratio_to_floor, peers}`` per benchmark; None where there is
+            no floor.
     """
     known = suite()
     wanted = selection or ""
-    chosen = [b for name, b in known.items() if not wanted or name == wanted or name.startswith(f"{wanted}/")]
+    chosen = [
+        b
+        for name, b in known.items()
+        if not wanted or name == wanted or name.startswith(f"{wanted}/")
+    ]
     if not chosen:
         raise UnknownName("benchmark", wanted, known)
     results: list[dict[str, Any]] = []
@@ -98,7 +109,8 @@ def measure(benchmark: Benchmark) -> dict[str, Any]:
     if benchmark.pair is not None:
         return _measure_pairs(benchmark, benchmark.pair)
     assert benchmark.prepare is not None
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None  # prepare may choose among them
+    # prepare may choose among them
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     thing, floor, peers = benchmark.prepare()
     works: dict[str, Work] = {
         "": thing,

@@ -21,7 +21,9 @@ from farhand_lab.benchmarks.tick import bare_terms
 
 def _constraints(kernel: str) -> tuple[Work, Work | None, dict[str, Work]]:
     """The law with the dynamics of both arms, beside the bare Pinocchio and LAPACK calls it cannot do without."""
-    rig = build_rig("dual-arm", Options(law="virtual-constraints", settings=[("law.kernel", kernel)]))
+    rig = build_rig(
+        "dual-arm", Options(law="virtual-constraints", settings=[("law.kernel", kernel)])
+    )
     rig.session.run(1.0)
     a, b = (station.side for station in rig.session.stations)
     law, arms = rig.session.bridges[0].laws[0], [station.arm for station in rig.session.stations]
@@ -75,7 +77,11 @@ def _crossing() -> tuple[Work, Work | None, dict[str, Work]]:
 
 
 BENCHMARKS = [
-    *(Benchmark(f"law/{name}", partial(_law, name)) for name in LAWS if name != "virtual-constraints"),
+    *(
+        Benchmark(f"law/{name}", partial(_law, name))
+        for name in LAWS
+        if name != "virtual-constraints"
+    ),
     Benchmark("law/virtual-constraints", partial(_constraints, "numba"), calls=300),
     Benchmark("law/virtual-constraints/numpy", partial(_constraints, "numpy"), calls=300),
     Benchmark("telemetry/100-channels", _telemetry, calls=2000),

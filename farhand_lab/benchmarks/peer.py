@@ -61,12 +61,18 @@ def _law(rig: Rig):
             pushed = np.column_stack([J.T, robot.rne(q, v, zero, gravity=zero[:3])])
             response = np.linalg.solve(robot.inertia(q), pushed)
             gamma = gamma + J @ response[:, :6]
-            rhs += sign * (J @ response[:, 6] - robot.jacob0_dot(q, v, J0=J) @ v) - sign * Kd * (J @ v)
+            rhs += sign * (J @ response[:, 6] - robot.jacob0_dot(q, v, J0=J) @ v) - sign * Kd * (
+                J @ v
+            )
             terms.append((q, v, J))
         turn = poses[1][:3, :3] @ poses[0][:3, :3].T
         angle = np.arccos(np.clip(0.5 * (np.trace(turn) - 1.0), -1.0, 1.0))
-        axis = 0.5 * np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-        error = np.concatenate([poses[1][:3, 3] - poses[0][:3, 3], axis * (angle / max(np.sin(angle), 1e-9))])
+        axis = 0.5 * np.array(
+            [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
+        )
+        error = np.concatenate(
+            [poses[1][:3, 3] - poses[0][:3, 3], axis * (angle / max(np.sin(angle), 1e-9))]
+        )
         u = np.linalg.solve(gamma, rhs - Kp * error)
         return terms, (-u, u)
 

@@ -23,7 +23,9 @@ def _commit() -> tuple[Work, Work | None, dict[str, Work]]:
     """Fill and publish as many numbers as the dual-arm rig has, in its three streams; the floor is the bare copies."""
     telemetry = Telemetry()
     streams = [telemetry.stream(name, 1000.0) for name in ("leader", "follower", "coupling")]
-    places = [stream.channel("all", size, "-") for stream, size in zip(streams, (50, 50, 11), strict=True)]
+    places = [
+        stream.channel("all", size, "-") for stream, size in zip(streams, (50, 50, 11), strict=True)
+    ]
     telemetry.freeze()
     values = [np.arange(len(place), dtype=float) for place in places]
     times = iter(range(1 << 62))
@@ -58,7 +60,10 @@ def _second(meta: dict[str, Any]) -> tuple[Work, Work | None, dict[str, Work]]:
     header = [f"{n}{i}" for n, (_, rows) in drained.items() for i in range(rows.shape[1])]
     table = np.concatenate([rows for _, rows in drained.values()], axis=1)
     text = open(root / "r.csv", "w", newline="")  # noqa: SIM115  (closed with the folder)
-    rows_out, sheet = csv.writer(text), parquet.ParquetWriter(root / "r.parquet", _schema(arrow, header))
+    rows_out, sheet = (
+        csv.writer(text),
+        parquet.ParquetWriter(root / "r.parquet", _schema(arrow, header)),
+    )
     clock = iter(range(0, 1 << 62, 1_000_000_000))
 
     def mcap() -> None:
@@ -83,14 +88,18 @@ def _schema(arrow: Any, header: list[str]) -> Any:
     return arrow.schema([(name, arrow.float64()) for name in header])
 
 
-def _sizes(meta: dict[str, Any], root: Path, works: dict[str, Callable[[], None]], numbers: int) -> None:
+def _sizes(
+    meta: dict[str, Any], root: Path, works: dict[str, Callable[[], None]], numbers: int
+) -> None:
     """Size of one more second in each format, [MB]; Parquet writes a row group per second."""
     meta["numbers_per_tick"] = numbers
     for name, work in works.items():
         work()
         before = (root / f"r.{name}").stat().st_size
         work()
-        meta[f"{name}_MB_per_second"] = round(((root / f"r.{name}").stat().st_size - before) / 1e6, 4)
+        meta[f"{name}_MB_per_second"] = round(
+            ((root / f"r.{name}").stat().st_size - before) / 1e6, 4
+        )
 
 
 BENCHMARKS = [

@@ -51,12 +51,16 @@ def bare_terms(arm: Arm) -> None:
 
 
 def _dual_arm_tick(kernel: str) -> tuple[Work, Work | None, dict[str, Work]]:
-    rig = build_rig("dual-arm", Options(law="virtual-constraints", settings=[("law.kernel", kernel)]))
+    rig = build_rig(
+        "dual-arm", Options(law="virtual-constraints", settings=[("law.kernel", kernel)])
+    )
     return _tick(rig), _bare_tick(rig), toolbox_tick(rig)
 
 
 def _dual_arm_second(kernel: str) -> tuple[Work, Work | None, dict[str, Work]]:
-    rig = build_rig("dual-arm", Options(law="virtual-constraints", settings=[("law.kernel", kernel)]))
+    rig = build_rig(
+        "dual-arm", Options(law="virtual-constraints", settings=[("law.kernel", kernel)])
+    )
     bare = build_rig("dual-arm", Options())
     steps = round(1e9 / bare.world.step_ns)
 
@@ -68,8 +72,12 @@ def _dual_arm_second(kernel: str) -> tuple[Work, Work | None, dict[str, Work]]:
 
 
 BENCHMARKS = [
-    Benchmark("tick/dual-arm", partial(_dual_arm_tick, "numba"), calls=300, each=True),  # as on the wall clock
+    # as on the wall clock
+    Benchmark("tick/dual-arm", partial(_dual_arm_tick, "numba"), calls=300, each=True),
     Benchmark("tick/dual-arm/numpy", partial(_dual_arm_tick, "numpy"), calls=300, each=True),
-    Benchmark("virtual-second/dual-arm", partial(_dual_arm_second, "numpy"), calls=1, unit="s"),  # as in headless runs
-    Benchmark("virtual-second/dual-arm/numba", partial(_dual_arm_second, "numba"), calls=1, unit="s"),
+    # as in headless runs
+    Benchmark("virtual-second/dual-arm", partial(_dual_arm_second, "numpy"), calls=1, unit="s"),
+    Benchmark(
+        "virtual-second/dual-arm/numba", partial(_dual_arm_second, "numba"), calls=1, unit="s"
+    ),
 ]

@@ -1,6 +1,7 @@
 """Universal Robots: how long a command of the real client takes through the simulated controller, and how it tracks.
 
-Nothing here without the extra ``ur``. The controller runs in a process of its own, as a real one would.
+Nothing here without the extra ``ur``. The controller runs in a process of its own, as a real one
+would.
 """
 
 from __future__ import annotations
@@ -83,7 +84,12 @@ def sine(receive: Any, control: Any, seconds: float = SECONDS) -> Tracking:
     lags = np.arange(0.0, 0.3, 0.001)
     off = [np.abs(joint - np.array([_wave(t - lag) for t in times])).max() for lag in lags]
     best = int(np.argmin(off))
-    return Tracking(float(np.abs(joint - wanted).max()), float(lags[best]), float(off[best]), len(times) / seconds)
+    return Tracking(
+        float(np.abs(joint - wanted).max()),
+        float(lags[best]),
+        float(off[best]),
+        len(times) / seconds,
+    )
 
 
 def _wave(t: float) -> float:

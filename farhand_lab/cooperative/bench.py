@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.computed_torque import ComputedTorque
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.control.tool.task import TaskController
@@ -23,7 +23,7 @@ from farhand.plants.wrappers.wrapped import WrappedPlant
 from farhand.robots import Robot, load_robot
 from farhand.robots.edits import add_payload, move_tool, set_armature
 from farhand.safety.guard import Guard, Trip
-from farhand.spatial import attitude_error, rotation_from_rpy
+from farhand.spatial import attitude_error, rotation_from_zyx
 from farhand.world.gear_friction import GearFriction
 from farhand.world.touch import Touch
 from farhand.world.world import Placed, World
@@ -50,11 +50,18 @@ POSTURES = {
     "T3.1": ([(0, -20, 110, 0, 90, 0), (45,) * 6, (45,) * 6], [0.0, 5.0, 6.0]),
     "TA.1": ([(0, -20, 90, 0, 20, 0), (45,) * 6], [0.0, 5.0]),
     "T4.1": (
-        [(0, -20, 90, 0, 20, 0), (0, -20, 90, 0, 20, 0), (45,) * 6, (0, 0, 90, 45, 0, 45), (0, -20, 90, 0, 20, 0)],
+        [
+            (0, -20, 90, 0, 20, 0),
+            (0, -20, 90, 0, 20, 0),
+            (45,) * 6,
+            (0, 0, 90, 45, 0, 45),
+            (0, -20, 90, 0, 20, 0),
+        ],
         [0.0, 2.0, 7.0, 15.0, 20.0],
     ),
 }
-"""Published way-points in joints [°] and their times [s], followed in task space (spec 004 §2.13)."""
+"""Published way-points in joints [°] and their times [s], followed in task space (spec 004
+§2.13)."""
 
 POSES = {
     "T3.2": [(0.0, (1.0, 0.0, 0.55), (0, 90, 0)), (1.688, (1.5, 0.0, 0.55), (0, 90, 0))],
@@ -73,11 +80,14 @@ POSES = {
         (15.0, (1.0, 0.0, 0.55), (0, 90, 0)),
     ],
 }
-"""Published way-points as time [s], position [m] and roll, pitch, yaw [°], and a feasible variant of the last."""
+"""Published way-points as time [s], position [m] and roll, pitch, yaw [°], and a feasible variant
+of the last."""
 
 MEASURED = (1.0, 1.0, 1.0, 12.0 / 168.4421, 1.0, 1.0, 1.0)
-"""Share of Zengin's dry friction that the published arm is taken to have: his own measurement, but for joint 4, whose
-168 N·m no motor of 58 N·m could overcome; the source found that 12 N·m are right there (L2591–2599)."""
+"""Share of Zengin's dry friction that the published arm is taken to have: his own measurement, but
+for joint 4, whose
+168 N·m no motor of 58 N·m could overcome; the source found that 12 N·m are right there
+(L2591–2599)."""
 
 TABLE = np.array([0.0, 43.314, 120.516, 0.0, -73.83, 0.0]) * DEGREE
 """Joints at the first way-point of T3.2 and T3.3, [rad]."""
@@ -86,7 +96,9 @@ TABLE = np.array([0.0, 43.314, 120.516, 0.0, -73.83, 0.0]) * DEGREE
 def path(name: str, robot: Robot | None = None) -> Trajectory:
     """A published trajectory of the flange or of a robot's own tool."""
     if name in POSES:
-        points = [(t, np.array(p), rotation_from_rpy(np.array(a) * DEGREE)) for t, p, a in POSES[name]]
+        points = [
+            (t, np.array(p), rotation_from_zyx(np.array(a) * DEGREE)) for t, p, a in POSES[name]
+        ]
         return Trajectory([Waypoint(*point) for point in points])
     rows, times = POSTURES[name]
     arm = Arm.of(robot or load_robot("rx160"), gravity=GRAVITY)
@@ -98,7 +110,8 @@ def gripping(variant: str = "rx160", tool: float = 0.1773) -> Robot:
     cell = 0.0333
     edits = [
         add_payload(0.804, (0.0, 0.0, 0.0136)),
-        add_payload(1.487, (0.0011, 0.0151, cell + 0.0622), (0.006, 0.006, 0.003)),  # turned by the mounting's 45°
+        # turned by the mounting's 45°
+        add_payload(1.487, (0.0011, 0.0151, cell + 0.0622), (0.006, 0.006, 0.003)),
         move_tool((0.0, 0.0, tool)),
     ]
     return load_robot("rx160", variant).edited(*edits)
@@ -120,13 +133,17 @@ class NoisyVelocity(WrappedPlant):
     def read(self, now_ns: int) -> Sample:
         """The plant's sample with noise on top."""
         raw, sample = self._plant.read(now_ns), self._sample
-        sample.time_ns, sample.values[:], sample.has_wrench = raw.time_ns, raw.values, raw.has_wrench
+        sample.time_ns, sample.values[:], sample.has_wrench = (
+            raw.time_ns,
+            raw.values,
+            raw.has_wrench,
+        )
         sample.v[:] += self._sigma * self._rng.standard_normal(6)
         return sample
 
 
 @dataclass
-class Setup:
+class BenchSetup:
     """What stands on the bench; the defaults are the arm as the source's experiments have it.
 
     Attributes:
@@ -165,7 +182,7 @@ class Setup:
         return Gears(set=self.gears_model) if self.gears_model else None
 
 
-class Log:
+class BenchLog:
     """What is left of a run, one row per tick of 4 ms.
 
     Attributes:
@@ -183,13 +200,22 @@ class Log:
     """
 
     def __init__(self, ticks: int) -> None:
-        self.time, self.q, self.v, self.torque = np.zeros(ticks), *(np.zeros((ticks, 6)) for _ in range(3))
+        self.time, self.q, self.v, self.torque = (
+            np.zeros(ticks),
+            *(np.zeros((ticks, 6)) for _ in range(3)),
+        )
         self.position, self.error = np.zeros((ticks, 3)), np.zeros((ticks, 3))
-        self.rotation, self.turn, self.wrench = np.zeros((ticks, 3, 3)), np.zeros((ticks, 3)), np.zeros((ticks, 6))
+        self.rotation, self.turn, self.wrench = (
+            np.zeros((ticks, 3, 3)),
+            np.zeros((ticks, 3)),
+            np.zeros((ticks, 6)),
+        )
         self.trip: Trip | None = None
         self.rows = 0
 
-    def note(self, now_ns: int, sample: Sample, controller: TaskController, reference: Reference) -> None:
+    def note(
+        self, now_ns: int, sample: Sample, controller: TaskController, reference: Reference
+    ) -> None:
         """Write one row."""
         row, arm = self.rows, controller.arm
         self.time[row], self.q[row], self.v[row] = now_ns * 1e-9, sample.q, sample.v
@@ -222,33 +248,39 @@ class Log:
         return float(np.sqrt(np.mean(np.sum(self.turn**2, axis=1))))
 
 
-class Bench:
+class ArmBench:
     """One arm, ready to run.
 
     Args:
         setup: what stands on it.
-        controller: made for :meth:`Setup.controllers_model`.
+        controller: made for :meth:`BenchSetup.controllers_model`.
         guard: limits; those of the robot, with torques that trip, by default.
     """
 
-    def __init__(self, setup: Setup, controller: TaskController, guard: Guard | None = None) -> None:
+    def __init__(
+        self, setup: BenchSetup, controller: TaskController, guard: Guard | None = None
+    ) -> None:
         self.setup, self.controller = setup, controller
         start = setup.robot.home if setup.q is None else setup.q
         self.world = World({"arm": Placed(setup.robot, q=np.array(start))}, PLANT_NS, setup.gravity)
         if setup.gears:
-            self.world.rub("arm", GearFriction(Gears(set=setup.gears, share=np.array(setup.share))))
+            self.world.add_friction(
+                "arm", GearFriction(Gears(set=setup.gears, share=np.array(setup.share)))
+            )
         for name, touch in setup.touches.items():
             self.world.touch("arm", name, touch)
         raw = SimulatedPlant(self.world, "arm")
         raw.imperfections.actuator_limit = 0.0
-        self.plant = FilteredPlant(NoisyVelocity(raw, setup.noise) if setup.noise else raw, 6, 6, setup.filters)
+        self.plant = FilteredPlant(
+            NoisyVelocity(raw, setup.noise) if setup.noise else raw, 6, 6, setup.filters
+        )
         self.guard = guard or Guard(force=660.0, torque_trips=True)
         self.guard.watch(setup.robot.limits)
         self.port = self.world.ports["arm"]
         self._now_ns = 0
         self.measure: Callable[[Array | None, Arm], Array | None] = lambda wrench, arm: wrench
 
-    def run(self, seconds: float, at: Callable[[float], None] | None = None) -> Log:
+    def run(self, seconds: float, at: Callable[[float], None] | None = None) -> BenchLog:
         """Run on for that long, or until something trips.
 
         Args:
@@ -256,7 +288,12 @@ class Bench:
             at: called with the time before every tick; may change settings.
         """
         ticks = round(seconds * 1e9) // PERIOD_NS + 1
-        log, asked, controller, arm = Log(ticks), Asked(), self.controller, self.controller.arm
+        log, asked, controller, arm = (
+            BenchLog(ticks),
+            ControlRequest(),
+            self.controller,
+            self.controller.arm,
+        )
         asked.gain = 1.0
         for _ in range(ticks):
             now_ns = self._now_ns
@@ -281,11 +318,11 @@ class Bench:
 def tracked(
     name: str,
     loop: PoseLoop,
-    setup: Setup | None = None,
+    setup: BenchSetup | None = None,
     seconds: float | None = None,
     guard: Guard | None = None,
     **options: object,
-) -> Log:
+) -> BenchLog:
     """Follow a published trajectory by computed torque and keep the log.
 
     Args:
@@ -296,26 +333,29 @@ def tracked(
         guard: limits; those of the robot, with torques that trip, by default.
         options: of the controller, by name.
     """
-    setup = setup or Setup()
+    setup = setup or BenchSetup()
     guide = path(name, setup.robot)
     if setup.q is None:
         setup.q = TABLE if name in POSES else np.array(POSTURES[name][0][0]) * DEGREE
     solver = Solver(setup.robot) if options.get("model", "measured") != "measured" else None
-    controller = ComputedTorque(setup.controllers_model(), loop, setup.controllers_gears(), solver=solver)
+    controller = ComputedTorque(
+        setup.controllers_model(), loop, setup.controllers_gears(), solver=solver
+    )
     for key, value in options.items():
         setattr(controller.options, key, value)
-    bench = Bench(setup, controller, guard)
+    bench = ArmBench(setup, controller, guard)
     controller.follow(guide, 0)
     return bench.run(guide.duration if seconds is None else seconds)
 
 
 @shared
-def published(name: str, gains: tuple[tuple[str, Any], ...], model: str = "measured") -> Log:
+def published(name: str, gains: tuple[tuple[str, Any], ...], model: str = "measured") -> BenchLog:
     """A trajectory on the arm as the source's experiments must have had it, with gains of :func:`gains`.
 
-    The plant's friction is the one measured on it, the controller's the reduced one; the controller knows no rotors.
+    The plant's friction is the one measured on it, the controller's the reduced one; the controller
+    knows no rotors.
     """
-    setup = Setup(robot=gripping(), gears="zengin", share=MEASURED, rotors=False)
+    setup = BenchSetup(robot=gripping(), gears="zengin", share=MEASURED, rotors=False)
     return tracked(name, PoseLoop(**dict(gains)), setup, model=model)
 
 

@@ -61,7 +61,8 @@ def decay(found: Run) -> tuple[float, float]:
     for start, end in legs:
         part = size[(times >= start) & (times < end)]
         rest = size[(times >= end - 0.75) & (times < end)]
-        shares.append(float(rest.mean() / part.max()))  # not a number where the beam is not in the air
+        # not a number where the beam is not in the air
+        shares.append(float(rest.mean() / part.max()))
     return float(np.nanmax(np.append(size, 0.0))), float(np.max(shares))
 
 
@@ -69,29 +70,44 @@ def decay(found: Run) -> tuple[float, float]:
 def beam() -> Finding:
     """Shares in steady carry, squeeze at rest after a leg against the leg's peak.
 
-    Steady carry, fixed before the run: every arm is at its full load, the beam is more than 10 mm above its table and
-    gains or loses less than 10 mm of height in the second before and in the second after. Every record of it judges
-    (50 per second); means of 1 s are told beside it.
+    Steady carry, fixed before the run: every arm is at its full load, the beam is more than 10 mm
+    above its table and gains or loses less than 10 mm of height in the second before and in the
+    second after. Every record of it judges (50 per second); means of 1 s are told beside it.
     """
     found = trial("carry")
     means, single = metrics(found).shares(), metrics(found).momentary()
     tilt = np.degrees(found.value("tilt_max"))
-    means, single = (part if len(part) else np.zeros((1, len(ARMS))) for part in (means, single))  # never carried
+    # never carried
+    means, single = (part if len(part) else np.zeros((1, len(ARMS))) for part in (means, single))
     worst, mean = (100.0 * float(np.abs(part - 1.0).max()) for part in (single, means))
     most, left = decay(found)
     way = found.signal("object", "q")[:, :3]
-    down, along = float(way[-1, 2] - way[0, 2]), float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
+    down, along = (
+        float(way[-1, 2] - way[0, 2]),
+        float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum()),
+    )
     up = float(way[:, 2].max() - way[0, 2])
     carried = up > 0.1 and abs(down) < 2e-3 and along > 0.8
-    ok = worst <= 20.0 and tilt <= 10.0 and not trips(found) and most < 150.0 and left < 0.6 and carried
-    arms = ", ".join(f"{arm} {100.0 * share:.0f} %" for arm, share in zip(ARMS, single.mean(axis=0), strict=True))
+    ok = (
+        worst <= 20.0
+        and tilt <= 10.0
+        and not trips(found)
+        and most < 150.0
+        and left < 0.6
+        and carried
+    )
+    arms = ", ".join(
+        f"{arm} {100.0 * share:.0f} %" for arm, share in zip(ARMS, single.mean(axis=0), strict=True)
+    )
     note = (
         f"mean shares {arms}; means of 1 s {mean:.1f} % off at most; tilt {tilt:.2f}°; squeeze at most {most:.0f} N, "
         f"at rest after a leg {100 * left:.0f} % of the leg's peak or less; lifted {up:.3f} m, path {along:.2f} m, set "
         f"down to {1e3 * down:.1f} mm; {trips(found) or 'no trip'}"
     )
     pictures = (
-        Figure("The beam and its four arms, twice as fast as they were", lambda: moving(trial("carry"))),
+        Figure(
+            "The beam and its four arms, twice as fast as they were", lambda: moving(trial("carry"))
+        ),
         Figure("What every arm lifts with", draw_loads),
     )
     return Finding(worst, ok, note, figures=pictures)
@@ -107,12 +123,23 @@ def killed() -> Finding:
     stopped = float(speed[times > 15.0].max())
     sunk = 1e3 * float(height[np.searchsorted(times, 13.0)] - height[times > 13.0].min())
     after = found.times("team") > 13.0
-    wrist = found.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(after), -1, 6)[after]
-    force, moment = (float(np.linalg.norm(wrist[:, :, part], axis=2).max()) for part in (slice(3), slice(3, 6)))
+    wrist = found.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(after), -1, 6)[
+        after
+    ]
+    force, moment = (
+        float(np.linalg.norm(wrist[:, :, part], axis=2).max()) for part in (slice(3), slice(3, 6))
+    )
     torque = max(found.value(f"torque_share_max_{arm}") for arm in ARMS)
     reasons = trips(found)
     told = any("no command" in reason for reason in reasons)
-    ok = told and stopped < 0.005 and sunk < 50.0 and force < 660.0 and moment < 60.0 and torque < 1.0
+    ok = (
+        told
+        and stopped < 0.005
+        and sunk < 50.0
+        and force < 660.0
+        and moment < 60.0
+        and torque < 1.0
+    )
     note = (
         f"at most {force:.0f} N of 660 N and {moment:.0f} N·m of 60 N·m at a wrist, {100 * torque:.0f} % of a torque "
         f"limit; at rest after 2 s ({1e3 * stopped:.2f} mm/s), {sunk:.1f} mm lower; {'; '.join(reasons)}"
@@ -136,16 +163,28 @@ def switched() -> Finding:
         times, torque = found.times(arm), found.signal(arm, "torque_commanded")
         share = torque / found.rig.world.placed[arm].robot.limits.torque
         row = int(np.searchsorted(times, at - 1e-6))
-        steps[f"{arm} at {at:g} s"] = 100.0 * float(np.abs(np.diff(share[row - 1 : row + 3], axis=0)).max())
+        steps[f"{arm} at {at:g} s"] = 100.0 * float(
+            np.abs(np.diff(share[row - 1 : row + 3], axis=0)).max()
+        )
     worst = max(steps.values())
     refused = [c.outcome for c in found.rig.session.commands.log if c.outcome.startswith("refused")]
     words = ", ".join(f"{name} {step:.2f} %" for name, step in steps.items())
-    return Finding(worst, worst <= 5.0 and not trips(found) and not refused, f"{words}; {trips(found) or 'no trip'}")
+    return Finding(
+        worst,
+        worst <= 5.0 and not trips(found) and not refused,
+        f"{words}; {trips(found) or 'no trip'}",
+    )
 
 
 REFUSED = {
-    "load beyond payload": (("rig.mass", 100.0), ("leader", "joint 5", "limit 29 N·m", "[0, 20] kg", "at (-0.800")),
-    "unreachable via-point": (("rig.travel", "0.2,0.1,1.5"), ("way-point 2", "joint 3", "limit at most", "at (-0.800")),
+    "load beyond payload": (
+        ("rig.mass", 100.0),
+        ("leader", "joint 5", "limit 29 N·m", "[0, 20] kg", "at (-0.800"),
+    ),
+    "unreachable via-point": (
+        ("rig.travel", "0.2,0.1,1.5"),
+        ("way-point 2", "joint 3", "limit at most", "at (-0.800"),
+    ),
     "singular path": (
         ("rig.travel", "0.2,0.1,1.0"),
         ("joint 4", "singular", "limit 0.02", "between way-points 1 and 2"),
@@ -159,7 +198,9 @@ def refused() -> Finding:
     """100 kg between four arms of 20 kg payload; a lift of 1.5 m; one of 1 m, on whose way the wrist is straight."""
     said = {name: refusal(*setting) for name, (setting, _) in REFUSED.items()}
     right = [all(word in said[name] for word in words) for name, (_, words) in REFUSED.items()]
-    return Finding(sum(right), all(right), "; ".join(f"{name}: {text}" for name, text in said.items()))
+    return Finding(
+        sum(right), all(right), "; ".join(f"{name}: {text}" for name, text in said.items())
+    )
 
 
 def refusal(path: str, value: object) -> str:
@@ -176,7 +217,10 @@ def lifted(followers: int) -> Run:
     """So many followers and a leader lift the beam and hold it."""
     early = (*orders(0.2, "grasp", followers), *orders(0.8, "lift", followers, leader=False))
     commands = (*early, "3.4:set leader.job.orders.order=go")
-    settings: list[tuple[str, object]] = [("rig.followers", followers), ("rig.mass", PER_ARM * (followers + 1))]
+    settings: list[tuple[str, object]] = [
+        ("rig.followers", followers),
+        ("rig.mass", PER_ARM * (followers + 1)),
+    ]
     rig = build_rig("cooperative", Options(scenario="carry", settings=settings))
     rig.session.commands.clear()
     for command in commands:
@@ -198,7 +242,9 @@ def any_number() -> Finding:
         found = trial("carry") if followers == 3 else lifted(followers)
         times = found.times("team")
         window = (times > times[-1] - 1.0) if followers != 3 else (times > 10.6) & (times < 11.6)
-        lift = found.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[window][:, :, 2]
+        lift = found.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[
+            window
+        ][:, :, 2]
         weight = PER_ARM * (followers + 1) * 9.804
         off.append(100.0 * abs(float(lift.sum(axis=1).mean()) / weight - 1.0))
         swings.append(float(np.ptp(lift, axis=0).max()))
@@ -232,7 +278,9 @@ def columns() -> Finding:
             sets.add(names)
             missing |= COLUMNS - names
         rig.close()
-    return Finding(len(sets), len(sets) == 1 and not missing, f"missing: {sorted(missing) or 'none'}")
+    return Finding(
+        len(sets), len(sets) == 1 and not missing, f"missing: {sorted(missing) or 'none'}"
+    )
 
 
 def draw_loads() -> matplotlib.figure.Figure:
@@ -243,7 +291,9 @@ def draw_loads() -> matplotlib.figure.Figure:
     figure = Canvas(figsize=(8.0, 5.0))
     upper, lower = figure.subplots(2, 1, sharex=True)
     times = found.times("team")
-    lift = found.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, 2]
+    lift = found.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[
+        :, :, 2
+    ]
     for number, arm in enumerate(ARMS):
         upper.plot(times, lift[:, number], linewidth=1.0, label=arm)
     upper.axhspan(0.8 * WEIGHT / 4, 1.2 * WEIGHT / 4, color="#e8eef5")

@@ -67,6 +67,6 @@ MUTATIONS = [
         "the pads have next to no friction",
         ("B-06",),
         lambda: changed(Jaws, "join", _slippery),
-    ),
+    )
 ]
 """Parts broken on purpose."""

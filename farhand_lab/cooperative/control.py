@@ -19,8 +19,18 @@ from farhand.plants.wrappers.filtered import Filters
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass
 from farhand.spatial import rotation_from_vector
-from farhand_lab.cooperative.bench import DEGREE, GAINS, GRAVITY, POSTURES, Bench, Log, Setup, path, tracked
-from farhand_lab.cooperative.ideal import Push, ideal
+from farhand_lab.cooperative.bench import (
+    DEGREE,
+    GAINS,
+    GRAVITY,
+    POSTURES,
+    ArmBench,
+    BenchLog,
+    BenchSetup,
+    path,
+    tracked,
+)
+from farhand_lab.cooperative.ideal import ScriptedPush, ideal
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.lyapunov import AttitudeMonitor
 from farhand_lab.mutation import Mutation, changed
@@ -45,23 +55,32 @@ def offset_start() -> Array:
 
 
 @shared
-def perfect(gains: str, offset: bool) -> Log:
+def perfect(gains: str, offset: bool) -> BenchLog:
     """T3.1 on the ideal plant, from its start or from an offset."""
-    controller = ComputedTorque(Arm.of(load_robot("rx160"), gravity=GRAVITY), PoseLoop(**GAINS[gains]))
+    controller = ComputedTorque(
+        Arm.of(load_robot("rx160"), gravity=GRAVITY), PoseLoop(**GAINS[gains])
+    )
     controller.follow(path("T3.1"), 0)
     return ideal(controller, offset_start() if offset else START, 3.0 if offset else 5.5)
 
 
 @shared
-def heavier(gains: str) -> Log:
+def heavier(gains: str) -> BenchLog:
     """T3.1 on a plant of 20 % more inertia and the same weight, from the offset; 4 ms, no filters, no friction."""
     robot = load_robot("rx160")
-    setup = Setup(robot.edited(scale_mass(HEAVIER)), robot, "", "", filters=Filters(**RAW), gravity=GRAVITY / HEAVIER)
+    setup = BenchSetup(
+        robot.edited(scale_mass(HEAVIER)),
+        robot,
+        "",
+        "",
+        filters=Filters(**RAW),
+        gravity=GRAVITY / HEAVIER,
+    )
     setup.q = offset_start()
     return tracked("T3.1", PoseLoop(**GAINS[gains]), setup)
 
 
-def settling(log: Log) -> float:
+def settling(log: BenchLog) -> float:
     """When the offset along y stays below 5 %, [s]."""
     error = np.abs(log.error[:, 1]) / abs(log.error[0, 1])
     return float(log.time[np.flatnonzero(error > 0.05)[-1]])
@@ -97,9 +116,11 @@ def _plot() -> Any:
 
 
 @shared
-def noisy(r: float) -> Log:
+def noisy(r: float) -> BenchLog:
     """T3.1 with G2 and 0.05 rad/s of noise in the velocities, without friction; r of the filter, 0 for none."""
-    setup = Setup(gears="", gears_model="", filters=Filters(r_velocity=r, r_wrench=0.0), noise=0.05)
+    setup = BenchSetup(
+        gears="", gears_model="", filters=Filters(r_velocity=r, r_wrench=0.0), noise=0.05
+    )
     return tracked("T3.1", PoseLoop(**GAINS["G2"]), setup, 3.0)
 
 
@@ -107,7 +128,10 @@ def noisy(r: float) -> Log:
 def velocity_noise() -> Finding:
     """Of the torques' change from tick to tick, as the weight would hide the noise; joints weighted by their limits."""
     limit = load_robot("rx160").limits.torque
-    shake = [float(np.sqrt(np.mean((np.diff(noisy(r).torque, axis=0) / limit) ** 2))) for r in (0.0, 20.0)]
+    shake = [
+        float(np.sqrt(np.mean((np.diff(noisy(r).torque, axis=0) / limit) ** 2)))
+        for r in (0.0, 20.0)
+    ]
     away = [1e3 * float(np.linalg.norm(noisy(r).error, axis=1).max()) for r in (0.0, 20.0)]
     ratio = shake[0] / shake[1]
     bounded = noisy(0.0).trip is None and noisy(20.0).trip is None and max(away) < 50.0
@@ -115,7 +139,7 @@ def velocity_noise() -> Finding:
     return Finding(ratio, ratio >= 3.0 and bounded, note)
 
 
-class Turning:
+class TurningError:
     """A body that turns as the orientation loop asks: what is left of an arm when its model is exact."""
 
     def __init__(self, rotation: Array, rate: Array) -> None:
@@ -126,7 +150,11 @@ class Turning:
 
         def rate(turn: Array, velocity: Array) -> tuple[Array, Array]:
             self.rotation, self.twist[3:] = rotation_from_vector(turn) @ R0, velocity
-            k = velocity + 0.5 * np.cross(velocity, turn) + np.cross(turn, np.cross(turn, velocity)) / 12.0
+            k = (
+                velocity
+                + 0.5 * np.cross(velocity, turn)
+                + np.cross(turn, np.cross(turn, velocity)) / 12.0
+            )
             return k, loop.orientation(self, reference, 0.0)  # type: ignore[arg-type]
 
         R0, w0, zero = self.rotation, self.twist[3:].copy(), np.zeros(3)
@@ -145,7 +173,7 @@ def lyapunov() -> Finding:
     for kind in ("axis-angle", "quaternion"):
         loop = PoseLoop(**GAINS["G2"], error=kind)
         for _ in range(100):
-            body = Turning(rotation_from_vector(rng.normal(size=3) * 1.2), rng.normal(size=3))
+            body = TurningError(rotation_from_vector(rng.normal(size=3) * 1.2), rng.normal(size=3))
             monitor = AttitudeMonitor(loop)
             monitor.sample(body, reference)  # type: ignore[arg-type]
             first = monitor.value
@@ -156,7 +184,7 @@ def lyapunov() -> Finding:
     return Finding(rise, rise <= 1e-9 and fell == 200, f"{fell} of 200 ended lower than they began")
 
 
-def _steps(log: Log, times: list[float]) -> float:
+def _steps(log: BenchLog, times: list[float]) -> float:
     """Largest change of a torque at these times, as a share of its limit, [-]."""
     limit = load_robot("rx160").limits.torque
     change = np.abs(np.diff(log.torque, axis=0)) / limit
@@ -164,9 +192,14 @@ def _steps(log: Log, times: list[float]) -> float:
     return max(float(change[tick - 1 : tick + 2].max(initial=0.0)) for tick in ticks)
 
 
-def switched(controller: TaskController, setup: Setup, changes: list[tuple[float, str, object]], seconds: float) -> Log:
+def switched(
+    controller: TaskController,
+    setup: BenchSetup,
+    changes: list[tuple[float, str, object]],
+    seconds: float,
+) -> BenchLog:
     """A run in which settings are changed on the way; paths below the controller's parts, or ``filters``."""
-    bench = Bench(setup, controller)
+    bench = ArmBench(setup, controller)
     todo = sorted(changes, key=lambda change: change[0])
     root = {**controller.parts, "filters": setup.filters}
 
@@ -181,26 +214,44 @@ def switched(controller: TaskController, setup: Setup, changes: list[tuple[float
 @experiment("F-48")
 def live_changes() -> Finding:
     """Computed torque on TA.1 and a follower pushed with 5 N; the value is the largest change within one tick."""
-    setup = Setup()
-    leader = ComputedTorque(setup.controllers_model(), PoseLoop(**GAINS["G7"]), setup.controllers_gears())
+    setup = BenchSetup()
+    leader = ComputedTorque(
+        setup.controllers_model(), PoseLoop(**GAINS["G7"]), setup.controllers_gears()
+    )
     leader.follow(path("TA.1"), 0)
+    # fmt: skip
     on_leader: list[tuple[float, str, object]] = [
-        (1.0, "loop.kp", 100.0), (1.5, "loop.error", "quaternion"), (2.0, "loop.law", "sliding"),
-        (2.5, "loop.law", "pid"), (2.8, "compensation.friction", False), (3.2, "filters.r_velocity", 500.0),
-        (3.6, "options.cancel_load", False), (4.0, "loop.kp", 500.0),
-    ]  # fmt: skip
+        (1.0, "loop.kp", 100.0),
+        (1.5, "loop.error", "quaternion"),
+        (2.0, "loop.law", "sliding"),
+        (2.5, "loop.law", "pid"),
+        (2.8, "compensation.friction", False),
+        (3.2, "filters.r_velocity", 500.0),
+        (3.6, "options.cancel_load", False),
+        (4.0, "loop.kp", 500.0),
+    ]
     first = switched(leader, setup, on_leader, 5.0)
-    pushed = Setup(touches={"hand": Push(np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0]), 0.5, 4.0)})
+    pushed = BenchSetup(
+        touches={"hand": ScriptedPush(np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0]), 0.5, 4.0)}
+    )
     follower = DirectForce(pushed.controllers_model(), gears=pushed.controllers_gears())
     follower.force.kd, follower.force.kd_moment = 500.0, 100.0
     follower.force.refresh()
+    # fmt: skip
     on_follower: list[tuple[float, str, object]] = [
-        (1.5, "force.mode", "hold"), (2.0, "force.selection", "task"), (2.3, "force.kp", 35.0),
-        (2.6, "force.mode", "hold-moment"), (2.9, "filters.r_wrench", 500.0), (3.2, "force.mode", "compliance"),
+        (1.5, "force.mode", "hold"),
+        (2.0, "force.selection", "task"),
+        (2.3, "force.kp", 35.0),
+        (2.6, "force.mode", "hold-moment"),
+        (2.9, "filters.r_wrench", 500.0),
+        (3.2, "force.mode", "compliance"),
         (3.5, "zone.force", 5.0),
-    ]  # fmt: skip
+    ]
     second = switched(follower, pushed, on_follower, 4.5)
-    steps = [100.0 * _steps(first, [t for t, *_ in on_leader]), 100.0 * _steps(second, [t for t, *_ in on_follower])]
+    steps = [
+        100.0 * _steps(first, [t for t, *_ in on_leader]),
+        100.0 * _steps(second, [t for t, *_ in on_follower]),
+    ]
     trips = [log.trip.reason for log in (first, second) if log.trip]
     changes = len(on_leader) + len(on_follower)
     note = f"leader {steps[0]:.2f} %, follower {steps[1]:.2f} %; {changes} changes; trips: {trips or 'none'}"
@@ -231,7 +282,11 @@ MUTATIONS = [
         lambda: changed(
             PoseLoop,
             "orientation",
-            lambda old: lambda self, arm, reference, dt: old(self, arm, reference, dt) + 2 * self.kdo * arm.twist[3:],
+            lambda old: (
+                lambda self, arm, reference, dt: (
+                    old(self, arm, reference, dt) + 2 * self.kdo * arm.twist[3:]
+                )
+            ),
         ),
     ),
 ]

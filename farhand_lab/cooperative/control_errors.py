@@ -14,9 +14,18 @@ from farhand.mapping.ik import Pose
 from farhand.plants.wrappers.filtered import Filters
 from farhand.safety.guard import Guard
 from farhand.spatial import rotation_from_vector, rotation_vector
-from farhand_lab.cooperative.bench import GAINS, Bench, Log, Setup, gains, gripping, published, tracked
-from farhand_lab.cooperative.control import Turning
-from farhand_lab.cooperative.ideal import Push
+from farhand_lab.cooperative.bench import (
+    GAINS,
+    ArmBench,
+    BenchLog,
+    BenchSetup,
+    gains,
+    gripping,
+    published,
+    tracked,
+)
+from farhand_lab.cooperative.control import TurningError
+from farhand_lab.cooperative.ideal import ScriptedPush
 from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutation, changed, patched
 
@@ -27,14 +36,18 @@ Array = np.ndarray
 def ik_feedback() -> dict[str, Finding]:
     """T4.1 with G7; the larger of the two relative differences of Σpos and Σori.
 
-    Fed with the pose the arm has, inverse kinematics gives back its joints. The other reading, the pose it should have,
-    is tried on TA.1: with a wrist that lags by half a turn the model is then that of another arm.
+    Fed with the pose the arm has, inverse kinematics gives back its joints. The other reading, the
+    pose it should have, is tried on TA.1: with a wrist that lags by half a turn the model is then
+    that of another arm.
     """
     plain, by_ik = published("T4.1", gains("G7")), published("T4.1", gains("G7"), "ik")
     pairs = [(plain.metrics[k], by_ik.metrics[k]) for k in (0, 2)]
     apart = 100.0 * max(abs(b / a - 1.0) for a, b in pairs)
     note = "; ".join(f"{a:.2f} against {b:.2f}" for a, b in pairs)
-    short, other = published("TA.1", gains("G7")).metrics, published("TA.1", gains("G7"), "reference").metrics
+    short, other = (
+        published("TA.1", gains("G7")).metrics,
+        published("TA.1", gains("G7"), "reference").metrics,
+    )
     note = f"Σpos [m], then Σori: {note}; fed with the reference's pose, TA.1: {short[0]:.1f} against {other[0]:.1f} m"
     return {id: Finding(apart, apart < 2.0, note) for id in ("F-25", "X-10")}
 
@@ -42,7 +55,9 @@ def ik_feedback() -> dict[str, Finding]:
 def _settles(kind: str, kpo: float) -> float:
     """Time in which a free body turns back from 150° to 5°, [s]."""
     loop, reference = PoseLoop(kpo=kpo, kdo=70.0, error=kind), Reference()
-    body = Turning(rotation_from_vector(np.radians(150.0) * np.array([0.6, 0.0, 0.8])), np.zeros(3))
+    body = TurningError(
+        rotation_from_vector(np.radians(150.0) * np.array([0.6, 0.0, 0.8])), np.zeros(3)
+    )
     for step in range(1500):
         body.advance(loop, reference, 0.01)
         if np.linalg.norm(rotation_vector(body.rotation)) < np.radians(5.0):
@@ -63,14 +78,14 @@ def quaternion() -> dict[str, Finding]:
 
 
 @shared
-def loaded(force: tuple[float, float, float], r: float, cancel: bool, seconds: float) -> Log:
+def loaded(force: tuple[float, float, float], r: float, cancel: bool, seconds: float) -> BenchLog:
     """An arm without any loop, pushed for 4 s; only its own weight is compensated, and the load if asked."""
-    touches = {"load": Push(np.array([*force, 0.0, 0.0, 0.0]), 0.0, 4.0)}
-    setup = Setup(gripping(), gears_model="", touches=touches, filters=Filters(r_wrench=r))  # type: ignore[arg-type]
+    touches = {"load": ScriptedPush(np.array([*force, 0.0, 0.0, 0.0]), 0.0, 4.0)}
+    setup = BenchSetup(gripping(), gears_model="", touches=touches, filters=Filters(r_wrench=r))  # type: ignore[arg-type]
     idle = PoseLoop(kp=0.0, kd=0.0, kpo=0.0, kdo=0.0)
     controller = ComputedTorque(setup.controllers_model(), idle)
     controller.options.cancel_load = cancel
-    return Bench(setup, controller).run(seconds)
+    return ArmBench(setup, controller).run(seconds)
 
 
 def _kick(r: float) -> float:
@@ -93,9 +108,9 @@ def external_load() -> dict[str, Finding]:
 
 
 @shared
-def slid(**changes: Any) -> Log:
+def slid(**changes: Any) -> BenchLog:
     """TA.1 with G8 and changes, rotors known, torques cut at their limits instead of tripping."""
-    setup = Setup(robot=gripping())
+    setup = BenchSetup(robot=gripping())
     return tracked("TA.1", PoseLoop(**{**GAINS["G8"], **changes}), setup, guard=Guard(force=660.0))
 
 
@@ -121,7 +136,9 @@ MUTATIONS = [
         "load-added",
         "the measured load is added instead of cancelled",
         ("X-12", "F-24"),
-        lambda: changed(ComputedTorque, "effort", lambda old: lambda self, asked: -old(self, asked)),
+        lambda: changed(
+            ComputedTorque, "effort", lambda old: lambda self, asked: -old(self, asked)
+        ),
     ),
     Mutation(
         "layer-ignored",
@@ -133,7 +150,9 @@ MUTATIONS = [
         "ik-of-the-wrong-pose",
         "the model is fed with a pose 0.3 m away from the reference",
         ("X-10", "F-25"),
-        lambda: patched(computed_torque, "Pose", lambda p, R: Pose(p - np.array([0.0, 0.0, 0.3]), R)),
+        lambda: patched(
+            computed_torque, "Pose", lambda p, R: Pose(p - np.array([0.0, 0.0, 0.3]), R)
+        ),
     ),
 ]
 """Parts broken on purpose."""

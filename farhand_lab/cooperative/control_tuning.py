@@ -9,19 +9,39 @@ from scipy.stats import spearmanr
 
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.safety.guard import Guard
-from farhand_lab.cooperative.bench import Log, gains, published
+from farhand_lab.cooperative.bench import BenchLog, gains, published
 from farhand_lab.harness import Finding, experiment, generator
 from farhand_lab.mutation import Mutation, changed, patched
-from farhand_lab.tuning import Tried, Ultimate, best_of, find_ultimate, grid_search, rough, ziegler_nichols
+from farhand_lab.tuning import (
+    Tried,
+    Ultimate,
+    best_of,
+    find_ultimate,
+    grid_search,
+    rough,
+    ziegler_nichols,
+)
 
 Array = np.ndarray
 
 
+# fmt: skip
 TABLE_A2 = {
-    (400, 25): 17.3277, (450, 25): 14.5327, (500, 25): 13.1527, (600, 25): 10.9733, (800, 25): 9.6478,
-    (400, 35): 15.7391, (400, 45): 15.3695, (450, 35): 14.0599, (450, 45): 13.6848, (500, 35): 12.5739,
-    (500, 45): 12.3785, (550, 35): 11.3684, (550, 55): 11.0745, (550, 70): 10.8303,
-}  # fmt: skip
+    (400, 25): 17.3277,
+    (450, 25): 14.5327,
+    (500, 25): 13.1527,
+    (600, 25): 10.9733,
+    (800, 25): 9.6478,
+    (400, 35): 15.7391,
+    (400, 45): 15.3695,
+    (450, 35): 14.0599,
+    (450, 45): 13.6848,
+    (500, 35): 12.5739,
+    (500, 45): 12.3785,
+    (550, 35): 11.3684,
+    (550, 55): 11.0745,
+    (550, 70): 10.8303,
+}
 """Σpos [m] by k_p and k_d, published Table A.2; fourteen of its twenty-one rows, to save time."""
 
 TABLE_42 = {"100/20": 296.26, "400/25": 227.42, "500/35": 97.10, "500/35/1000": 29.40}
@@ -32,7 +52,7 @@ LIMIT = np.array([692.0, 574.0, 242.0, 58.0, 29.0, 29.0])
 """Torque limits, [N·m]."""
 
 
-def _survivor(log: Log, without: Log) -> str:
+def _survivor(log: BenchLog, without: BenchLog) -> str:
     """How near to its limits a run comes that trips nothing."""
     share = np.abs(log.torque) / LIMIT
     row, joint = np.unravel_index(int(np.argmax(share)), share.shape)
@@ -45,7 +65,7 @@ def _survivor(log: Log, without: Log) -> str:
     )
 
 
-def position_only(kp: float, kd: float) -> Log:
+def position_only(kp: float, kd: float) -> BenchLog:
     """TA.1 with the orientation loop off."""
     return published("TA.1", gains("G7", kp=float(kp), kd=float(kd), kpo=0.0, kdo=0.0))
 
@@ -67,7 +87,10 @@ def position_gains() -> Finding:
 @experiment("X-07")
 def orientation_gains() -> Finding:
     """k_do = 70; the value is the smallest k_po that trips."""
-    logs = {kpo: published("TA.1", gains("G7", kpo=kpo)) for kpo in (200.0, 450.0, 850.0, 1050.0, 1600.0, 2000.0)}
+    logs = {
+        kpo: published("TA.1", gains("G7", kpo=kpo))
+        for kpo in (200.0, 450.0, 850.0, 1050.0, 1600.0, 2000.0)
+    }
     whole = [log.metrics for kpo, log in logs.items() if log.trip is None and kpo <= 1050.0]
     onset = min((kpo for kpo, log in logs.items() if log.trip is not None), default=np.inf)
     down = all(b[2] < a[2] for a, b in zip(whole, whole[1:], strict=False))
@@ -80,14 +103,20 @@ def orientation_gains() -> Finding:
 @experiment("F-20", "X-08")
 def integral() -> dict[str, Finding]:
     """500/35, 200/70; the value is how much the end error falls. The clamp is judged on a loop that cannot arrive."""
-    without, with_it = published("TA.1", gains("G7")).metrics, published("TA.1", gains("G8")).metrics
+    without, with_it = (
+        published("TA.1", gains("G7")).metrics,
+        published("TA.1", gains("G8")).metrics,
+    )
     end, total, turn = without[1] / with_it[1], without[0] / with_it[0], with_it[2] / without[2]
     clamped = _clamp()
     ends = f"{1e3 * without[1]:.1f} → {1e3 * with_it[1]:.1f} mm"
     note = f"Σpos {without[0]:.2f} → {with_it[0]:.2f} m ({total:.1f} ×), end {ends}, Σori {turn:.3f} ×; "
     note += f"clamp held at {clamped:.3f} of 1"
     ok = end >= 5.0 and total >= 2.0 and turn <= 1.05 and clamped <= 1.0
-    return {"X-08": Finding(end, ok, note), "F-20": Finding(clamped, ok and clamped == 1.0, note, unit="m·s")}
+    return {
+        "X-08": Finding(end, ok, note),
+        "F-20": Finding(clamped, ok and clamped == 1.0, note, unit="m·s"),
+    }
 
 
 def _clamp() -> float:
@@ -97,7 +126,10 @@ def _clamp() -> float:
     from farhand.control.trajectory.paths import Reference
 
     loop, reference = PoseLoop(ki=1000.0, limit=1.0), Reference()
-    stuck, largest = SimpleNamespace(position=np.array([0.3, -0.4, 0.1]), twist=np.zeros(6), rotation=np.eye(3)), 0.0
+    stuck, largest = (
+        SimpleNamespace(position=np.array([0.3, -0.4, 0.1]), twist=np.zeros(6), rotation=np.eye(3)),
+        0.0,
+    )
     for _ in range(5000):
         loop.position(stuck, reference, 0.004)  # type: ignore[arg-type]
         largest = max(largest, float(np.abs(loop.integral).max()))
@@ -107,7 +139,12 @@ def _clamp() -> float:
 @experiment("X-09", "F-47")
 def five_points() -> dict[str, Finding]:
     """T4.1, 20 s; the value is Σpos of the fine PD over that with integral."""
-    sets = {"100/20": gains("G2"), "400/25": gains("G6"), "500/35": gains("G7"), "500/35/1000": gains("G8")}
+    sets = {
+        "100/20": gains("G2"),
+        "400/25": gains("G6"),
+        "500/35": gains("G7"),
+        "500/35/1000": gains("G8"),
+    }
     logs = {name: published("T4.1", chosen) for name, chosen in sets.items()}
     sums = [log.metrics[0] for log in logs.values()]
     failed = [
@@ -118,9 +155,15 @@ def five_points() -> dict[str, Finding]:
     tripped = [log.trip.reason for log in failed if log.trip is not None]
     ranking = sums == sorted(sums, reverse=True) and all(log.trip is None for log in logs.values())
     ratio = sums[2] / sums[3]
-    note = "Σpos " + ", ".join(f"{name}: {s:.1f} m" for name, s in zip(logs, sums, strict=True)) + f"; trips: {tripped}"
+    note = (
+        "Σpos "
+        + ", ".join(f"{name}: {s:.1f} m" for name, s in zip(logs, sums, strict=True))
+        + f"; trips: {tripped}"
+    )
     return {
-        "X-09": Finding(ratio, ranking and ratio >= 2.0 and all(log.trip for log in failed[:2]), note),
+        "X-09": Finding(
+            ratio, ranking and ratio >= 2.0 and all(log.trip for log in failed[:2]), note
+        ),
         "F-47": Finding(
             len(tripped),
             len(tripped) == 3,
@@ -138,7 +181,10 @@ def _loops(k: Array) -> Array:
         rows.append(x)
         push = -k * late.pop(0)
         late.append(x)
-        x, v = x + (v - push / 5.0) * (1.0 - decay) / 5.0 + push / 5.0 * dt, v * decay + push / 5.0 * (1.0 - decay)
+        x, v = (
+            x + (v - push / 5.0) * (1.0 - decay) / 5.0 + push / 5.0 * dt,
+            v * decay + push / 5.0 * (1.0 - decay),
+        )
     return np.array(rows)
 
 
@@ -173,14 +219,21 @@ def tuner() -> dict[str, Finding]:
     return {id: Finding(off, off < 5.0 and exact, note) for id in ("F-45", "X-05")}
 
 
+# fmt: skip
 PRINTED_A2 = (
-    (400, 25, 17.3277, 0.0044, 920.6034, 0.9960, ""), (450, 25, 14.5327, 0.0036, 863.1952, 1.0028, ""),
-    (500, 25, 13.1527, 0.0035, 862.2198, 1.0030, ""), (600, 25, 10.9733, 0.0023, 862.0410, 1.0030, "chatter"),
-    (800, 25, 9.6478, 0.0027, 851.8550, 1.0025, "oscillation"), (400, 35, 15.7391, 0.0045, 854.4157, 1.0022, ""),
-    (400, 45, 15.3695, 0.0045, 832.9657, 1.0010, ""), (450, 35, 14.0599, 0.0039, 860.5577, 1.0028, ""),
-    (500, 35, 12.5739, 0.0035, 851.0151, 1.0023, ""), (550, 35, 11.3684, 0.0032, 841.1842, 1.0012, "oscillation"),
-)  # fmt: skip
-"""k_p, k_d, the four metrics and what was wrong: every smooth row of published Table A.2, and some of the others."""
+    (400, 25, 17.3277, 0.0044, 920.6034, 0.9960, ""),
+    (450, 25, 14.5327, 0.0036, 863.1952, 1.0028, ""),
+    (500, 25, 13.1527, 0.0035, 862.2198, 1.0030, ""),
+    (600, 25, 10.9733, 0.0023, 862.0410, 1.0030, "chatter"),
+    (800, 25, 9.6478, 0.0027, 851.8550, 1.0025, "oscillation"),
+    (400, 35, 15.7391, 0.0045, 854.4157, 1.0022, ""),
+    (400, 45, 15.3695, 0.0045, 832.9657, 1.0010, ""),
+    (450, 35, 14.0599, 0.0039, 860.5577, 1.0028, ""),
+    (500, 35, 12.5739, 0.0035, 851.0151, 1.0023, ""),
+    (550, 35, 11.3684, 0.0032, 841.1842, 1.0012, "oscillation"),
+)
+"""k_p, k_d, the four metrics and what was wrong: every smooth row of published Table A.2, and some
+of the others."""
 
 
 def one_pair(gains_: tuple[float, ...]) -> Tried:
@@ -194,8 +247,9 @@ def one_pair(gains_: tuple[float, ...]) -> Tried:
 def rejection() -> Finding:
     """The search over the pairs of X-06; then 2 % of chatter and 5 % of a 4 Hz line put into the torques of one run.
 
-    The rule of choice, the least sum of four metrics each over its best, must pick the published pair of the published
-    table. The value is the number of smooth runs kept of three that the table calls smooth.
+    The rule of choice, the least sum of four metrics each over its best, must pick the published
+    pair of the published table. The value is the number of smooth runs kept of three that the table
+    calls smooth.
     """
     best, tried = grid_search(one_pair, list(TABLE_A2))
     smooth = sum(one.counts for one in tried if one.gains in ((400, 25), (450, 25), (500, 35)))

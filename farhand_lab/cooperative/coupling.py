@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.computed_torque import ComputedTorque
 from farhand.control.tool.direct_force import DirectForce, ForceLoop
 from farhand.control.tool.pose_loop import PoseLoop
@@ -15,10 +15,10 @@ from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload
 from farhand.sensing.kalman import ScalarKalman
-from farhand.spatial import rotation_from_vector, rpy_from_rotation
+from farhand.spatial import rotation_from_vector, zyx_from_rotation
 from farhand.world.springs import CompressionSpring, GuidedSpring, ToolSpring
 from farhand.world.touch import Tie, Tool
-from farhand_lab.cooperative.bench import DEGREE, GRAVITY, POSTURES, TABLE, Log, path
+from farhand_lab.cooperative.bench import DEGREE, GRAVITY, POSTURES, TABLE, BenchLog, path
 from farhand_lab.cooperative.isolation import shared_between
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, changed
@@ -29,7 +29,11 @@ Array = np.ndarray
 
 def tool(rng: np.random.Generator) -> Tool:
     """A tool somewhere, moving somehow."""
-    return Tool(rng.normal(size=3) * 0.05, rotation_from_vector(rng.normal(size=3) * 0.3), rng.normal(size=6))
+    return Tool(
+        rng.normal(size=3) * 0.05,
+        rotation_from_vector(rng.normal(size=3) * 0.3),
+        rng.normal(size=6),
+    )
 
 
 def _moved(tool: Tool, t: float) -> Tool:
@@ -43,7 +47,10 @@ def power_gap(tie: Tie, rng: np.random.Generator) -> tuple[float, float]:
     a, b, on_a, on_b = tool(rng), tool(rng), np.zeros(6), np.zeros(6)
     tie.push(a, b, 0.0, on_a, on_b)
     moments = on_a[3:] + on_b[3:] + np.cross(a.position, on_a[:3]) + np.cross(b.position, on_b[:3])
-    gap = max(np.abs(on_a[:3] + on_b[:3]).max(), np.abs(moments).max() if not isinstance(tie, ToolSpring) else 0.0)
+    gap = max(
+        np.abs(on_a[:3] + on_b[:3]).max(),
+        np.abs(moments).max() if not isinstance(tie, ToolSpring) else 0.0,
+    )
     power, h = float(on_a @ a.twist + on_b @ b.twist), 1e-6
     stored = []
     for step in (-h, h):
@@ -75,13 +82,13 @@ def springs() -> dict[str, Finding]:
             spring.push(ends[0], ends[1], 0.0, on_a, on_b)
             pulled.append(float(on_b[2]))
     pushes, tension = (pulled[0], pulled[3]), max(abs(pulled[k]) for k in (1, 2, 4, 5))
-    note = (
-        f"power and stored energy differ by {max(powers):.1e} W; moments balance for all but the spring of zero length"
-    )
+    note = f"power and stored energy differ by {max(powers):.1e} W; moments balance for all but the spring of zero length"
     right = all(abs(push - 40.0) < 1e-9 for push in pushes)
     return {
         "F-32": Finding(max(gaps), max(gaps) < 1e-12 and max(powers) < 1e-5, note),
-        "F-33": Finding(tension, tension == 0.0 and right, f"compressed by 80 mm: {pushes[0]:.1f} N of 40 N"),
+        "F-33": Finding(
+            tension, tension == 0.0 and right, f"compressed by 80 mm: {pushes[0]:.1f} N of 40 N"
+        ),
     }
 
 
@@ -111,7 +118,12 @@ class IdealArm:
     """An arm whose plant is the controller's own model."""
 
     def __init__(self, controller: TaskController) -> None:
-        self.controller, self.arm, self.asked, self.felt = controller, controller.arm, Asked(), np.zeros(6)
+        self.controller, self.arm, self.asked, self.felt = (
+            controller,
+            controller.arm,
+            ControlRequest(),
+            np.zeros(6),
+        )
         self.tool = Tool(self.arm.position, self.arm.rotation, self.arm.twist)
         self.asked.valid, self.asked.gain, self.asked.wrench = True, 1.0, self.felt
 
@@ -122,14 +134,21 @@ class IdealArm:
 
 
 @shared
-def ideal_pair(name: str) -> tuple[Log, Log]:
+def ideal_pair(name: str) -> tuple[BenchLog, BenchLog]:
     """Leader and follower with the springs between their tools, every term known, in continuous time."""
     leader, follower, guide = IdealArm(ideal_leader()), IdealArm(ideal_follower()), path(name)
     q = np.array(POSTURES[name][0][0]) * DEGREE if name in POSTURES else TABLE
     leader.controller.follow(guide, 0)  # type: ignore[attr-defined]
-    spring, step, sample = ToolSpring(stiffness=200.0, rotational_stiffness=5.0), 0.004, Sample(6, 6)
-    state, ticks = np.concatenate([q, np.zeros(6), q, np.zeros(6)]), round(guide.duration / step) + 1
-    logs = Log(ticks), Log(ticks)
+    spring, step, sample = (
+        ToolSpring(stiffness=200.0, rotational_stiffness=5.0),
+        0.004,
+        Sample(6, 6),
+    )
+    state, ticks = (
+        np.concatenate([q, np.zeros(6), q, np.zeros(6)]),
+        round(guide.duration / step) + 1,
+    )
+    logs = BenchLog(ticks), BenchLog(ticks)
 
     def rate(t: float, y: Array) -> Array:
         leader.arm.update(y[:6], y[6:12])
@@ -150,7 +169,7 @@ def ideal_pair(name: str) -> tuple[Log, Log]:
     return logs
 
 
-def sizes(log: Log) -> tuple[Array, Array]:
+def sizes(log: BenchLog) -> tuple[Array, Array]:
     """Distance [mm] and angle [°] from the leader's path, over time."""
     return 1e3 * np.linalg.norm(log.error, axis=1), np.degrees(
         np.arcsin(np.minimum(np.linalg.norm(log.turn, axis=1), 1.0))
@@ -201,14 +220,17 @@ def angles(found: Run, arm: str) -> float:
     """Largest roll, pitch or yaw of a tool from where it began, [°]."""
     rows = found.signal(arm, "rotation_tool_in_world").reshape(-1, 3, 3)[::10]
     rows = np.swapaxes(rows, 1, 2)
-    return float(max(np.abs(rpy_from_rotation(rows[0].T @ R)).max() for R in rows)) / DEGREE
+    return float(max(np.abs(zyx_from_rotation(rows[0].T @ R)).max() for R in rows)) / DEGREE
 
 
 @experiment("X-20", "F-44")
 def cooperation() -> dict[str, Finding]:
     """0.25 m towards the follower in 5 s and 0.2 m back; 500 N/m on a rod; the follower keeps pressing with 20 N."""
     found = pair()
-    times, force = found.times("follower_1"), found.signal("follower_1", "wrench_measured_in_world")[:, 0]
+    times, force = (
+        found.times("follower_1"),
+        found.signal("follower_1", "wrench_measured_in_world")[:, 0],
+    )
     speed = found.signal("follower_1", "twist_tool_in_world")[:, 0]
     way = found.signal("follower_1", "position_tool_in_world")[:, 0]
     driven = times > 5.0
@@ -220,7 +242,13 @@ def cooperation() -> dict[str, Finding]:
     calm = float(np.ptp(tail)) < float(np.ptp(middle)) + 1.0
     delay = delay_of_filter()
     ok = (
-        turned < 10.0 and off < 50.0 and there > 0.2 and back > 0.15 and calm and related > 0.8 and 0.15 <= delay <= 0.2
+        turned < 10.0
+        and off < 50.0
+        and there > 0.2
+        and back > 0.15
+        and calm
+        and related > 0.8
+        and 0.15 <= delay <= 0.2
     )
     note = (
         f"turned {turned:.2f}°; follower {there:.3f} m there, {back:.3f} m back; correlation {related:.2f}; filter "
@@ -250,7 +278,9 @@ MUTATIONS = [
         "the leader does not feel the spring",
         ("F-32",),
         lambda: changed(
-            ToolSpring, "push", lambda old: lambda self, a, b, t, wa, wb: (old(self, a, b, t, wa, wb), wb.fill(0.0))[0]
+            ToolSpring,
+            "push",
+            lambda old: lambda self, a, b, t, wa, wb: (old(self, a, b, t, wa, wb), wb.fill(0.0))[0],
         ),
     ),
     Mutation(
@@ -263,7 +293,9 @@ MUTATIONS = [
         "leader-cancels-wrong-way",
         "the leader adds the load in place of cancelling it",
         ("S-07", "F-35"),
-        lambda: changed(ComputedTorque, "effort", lambda old: lambda self, asked: -old(self, asked)),
+        lambda: changed(
+            ComputedTorque, "effort", lambda old: lambda self, asked: -old(self, asked)
+        ),
     ),
     Mutation(
         "arms-share-a-force-law",
@@ -275,7 +307,9 @@ MUTATIONS = [
 """Parts broken on purpose."""
 
 
-def _pulling(self: CompressionSpring, a: Tool, b: Tool, t: float, wrench_a: Array, wrench_b: Array) -> None:
+def _pulling(
+    self: CompressionSpring, a: Tool, b: Tool, t: float, wrench_a: Array, wrench_b: Array
+) -> None:
     between = b.position - a.position
     length = float(np.linalg.norm(between))
     self.compression = self.length - length
@@ -286,7 +320,9 @@ def _pulling(self: CompressionSpring, a: Tool, b: Tool, t: float, wrench_a: Arra
 def _sharing(old: object) -> object:
     law = ForceLoop(kp=9.0, kd=700.0, mode="hold")
 
-    def init(self: DirectForce, arm: Arm, force: ForceLoop | None = None, *rest: object, **named: object) -> None:
+    def init(
+        self: DirectForce, arm: Arm, force: ForceLoop | None = None, *rest: object, **named: object
+    ) -> None:
         old(self, arm, law, *rest, **named)  # type: ignore[operator]
 
     return init

@@ -19,13 +19,15 @@ FEWEST = 6
 LOW = np.array([1e-3, 1e-3, 0.2, 1e-3, -0.6])
 HIGH = np.array([1e3, 3.0, 2.0, 1e3, 0.9])
 START = np.array([1.0, 0.08, 0.7, 1.0, 0.3])
-"""Bounds and start of a term's dry part and drag as shares of the friction, speed [rad/s] and both exponents."""
+"""Bounds and start of a term's dry part and drag as shares of the friction, speed [rad/s] and both
+exponents."""
 
 
 def there_and_back(there: Array, back: Array) -> Array:
     """Friction of joints that pass one posture at the same speeds both ways: half the torques' difference, [N·m].
 
-    Weight, springs and centrifugal terms are the same both ways, and drop out; half the sum is theirs.
+    Weight, springs and centrifugal terms are the same both ways, and drop out; half the sum is
+    theirs.
     """
     return 0.5 * (np.asarray(there, dtype=float) - np.asarray(back, dtype=float))
 
@@ -33,9 +35,10 @@ def there_and_back(there: Array, back: Array) -> Array:
 def fit_gears(velocity: Array, friction: Array) -> Gears:
     """Gears whose terms explain the friction of all joints at steady speeds.
 
-    Joints 1 to 4 have a term each. Joints 5 and 6 have one each and share one that turns with the sum of their speeds;
-    the three can be told apart only if the ratio of the two speeds changes. The term of joint 6 is fitted in the form
-    of the others: up to a few rad/s its film cannot be told from a drag.
+    Joints 1 to 4 have a term each. Joints 5 and 6 have one each and share one that turns with the
+    sum of their speeds; the three can be told apart only if the ratio of the two speeds changes.
+    The term of joint 6 is fitted in the form of the others: up to a few rad/s its film cannot be
+    told from a drag.
 
     Args:
         velocity: n × 6, [rad/s].
@@ -43,7 +46,9 @@ def fit_gears(velocity: Array, friction: Array) -> Gears:
     """
     v, F = np.asarray(velocity, dtype=float), np.asarray(friction, dtype=float)
     if v.shape != F.shape or v.ndim != 2 or v.shape[1] != 6 or len(v) < FEWEST:
-        raise BadValue(f"gears need n × 6 speeds and torques with n ≥ {FEWEST}, not {v.shape} and {F.shape}")
+        raise BadValue(
+            f"gears need n × 6 speeds and torques with n ≥ {FEWEST}, not {v.shape} and {F.shape}"
+        )
     rows = [_fit(v[:, [j]], F[:, [j]], np.eye(1)) for j in range(4)]
     rows.append(_fit(v[:, 4:], F[:, 4:], WRIST))
     gears = Gears()

@@ -23,9 +23,10 @@ class FollowerLoop:
     .. math:: M \ddot x = u_{j-d} + w - b\,\dot x, \qquad u_j = k_{pf}\,\hat w_j - k_{df}\,\hat v_j, \qquad
               w = -k\,(x - x_o)
 
-    :math:`\hat w` and :math:`\hat v` are the settled scalar filters of variances q and r, the command is held over a
-    period and comes d samples late. Without an object :math:`x_o` is a leader that is exactly on its path; with one,
-    all followers and such a leader hold the object by k each; that followers fight is then one of the modes.
+    :math:`\hat w` and :math:`\hat v` are the settled scalar filters of variances q and r, the
+    command is held over a period and comes d samples late. Without an object :math:`x_o` is a
+    leader that is exactly on its path; with one, all followers and such a leader hold the object by
+    k each; that followers fight is then one of the modes.
 
     Attributes:
         stiffness: k, [N/m].
@@ -83,11 +84,15 @@ class FollowerLoop:
         both[:z, :z], both[:z, z:] = A, B
         moved = expm(both * self.period)
         phi, gamma = moved[:z, :z], moved[:z, z:]
-        gv, gf = (steady_gain(self.q, r) if r > 0.0 else 1.0 for r in (self.r_velocity, self.r_force))
+        gv, gf = (
+            steady_gain(self.q, r) if r > 0.0 else 1.0 for r in (self.r_velocity, self.r_force)
+        )
         V = np.zeros((n, z))
         V[:, z // 2 : z // 2 + n] = np.eye(n)
         keep = np.eye(n)
-        filters = np.block([[gv * V, (1.0 - gv) * keep, 0.0 * keep], [gf * C, 0.0 * keep, (1.0 - gf) * keep]])
+        filters = np.block(
+            [[gv * V, (1.0 - gv) * keep, 0.0 * keep], [gf * C, 0.0 * keep, (1.0 - gf) * keep]]
+        )
         command = -self.kd * filters[:n] + self.kp * filters[n:]
         total = z + 2 * n + self.delay * n
         F = np.zeros((total, total))

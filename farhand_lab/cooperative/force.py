@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.direct_force import DirectForce, ForceLoop
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload
-from farhand_lab.cooperative.bench import GRAVITY, TABLE, Log, path
+from farhand_lab.cooperative.bench import GRAVITY, TABLE, BenchLog, path
 from farhand_lab.cooperative.control import noisy
-from farhand_lab.cooperative.ideal import Leash, Push, ideal
+from farhand_lab.cooperative.ideal import Leash, ScriptedPush, ideal
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, changed
 
@@ -22,14 +22,16 @@ Array = np.ndarray
 
 
 NOISE = float(np.sqrt(5e-5 / 0.004))
-"""Of the simulated cell, forces and moments alike: stated in the source (L2308–2312), [N] and [N·m]."""
+"""Of the simulated cell, forces and moments alike: stated in the source (L2308–2312), [N] and
+[N·m]."""
 
 C3 = {
     "S-03": (39.0, 73.0, 4.8, 8.7, 14.7),
     "S-04": (1.8, 4.0, 0.21, 0.39, 0.81),
     "S-05": (1.5, 3.4, 0.58, 1.1, 0.68),
 }
-"""Pre-check of the specification with rotors: position RMS and max [mm], angle RMS and max [°], spring force [N]."""
+"""Pre-check of the specification with rotors: position RMS and max [mm], angle RMS and max [°],
+spring force [N]."""
 
 
 def quiet(force: ForceLoop, loop: PoseLoop | None = None) -> DirectForce:
@@ -42,7 +44,7 @@ def quiet(force: ForceLoop, loop: PoseLoop | None = None) -> DirectForce:
 
 
 @shared
-def leashed(case: str, noise: bool = False) -> Log:
+def leashed(case: str, noise: bool = False) -> BenchLog:
     """The published follower alone on T3.2, its leader an ideal spring's end; S-03, S-04 or S-05."""
     low = case == "S-03"
     kp, kd = (9.0, 6.0) if low else (100.0, 20.0)
@@ -54,7 +56,7 @@ def leashed(case: str, noise: bool = False) -> Log:
     return ideal(controller, TABLE, 3.0, leash, rows)
 
 
-def measured(log: Log) -> tuple[float, float, float, float, float]:
+def measured(log: BenchLog) -> tuple[float, float, float, float, float]:
     """Position RMS and max [mm], angle RMS and max [°], largest force [N]."""
     away, angle = 1e3 * np.linalg.norm(log.error, axis=1), np.linalg.norm(log.turn, axis=1)
     angle = np.degrees(np.arcsin(np.minimum(angle, 1.0)))
@@ -73,14 +75,22 @@ def follower_alone() -> dict[str, Finding]:
     found = {case: measured(leashed(case)) for case in ("S-03", "S-04", "S-05")}
     low, high, held = (found[case] for case in ("S-03", "S-04", "S-05"))
     late = np.degrees(np.linalg.norm(leashed("S-03").turn[-100:], axis=1).max())
-    off = max(abs(o / c - 1.0) for case in ("S-03", "S-04") for o, c in zip(found[case], C3[case], strict=True))
+    off = max(
+        abs(o / c - 1.0)
+        for case in ("S-03", "S-04")
+        for o, c in zip(found[case], C3[case], strict=True)
+    )
     ratio = min(low[0] / high[0], low[1] / high[1])
     return {
         "S-03": Finding(
-            low[1], 20.0 <= low[1] <= 80.0 and low[2] > 2.0 and late > 1.0, f"{_words(low)}; at the end {late:.1f}°"
+            low[1],
+            20.0 <= low[1] <= 80.0 and low[2] > 2.0 and late > 1.0,
+            f"{_words(low)}; at the end {late:.1f}°",
         ),
         "S-04": Finding(
-            high[4], high[4] < 1.0 and high[1] < 5.0 and ratio >= 10.0, f"{_words(high)}; {ratio:.0f} × better"
+            high[4],
+            high[4] < 1.0 and high[1] < 5.0 and ratio >= 10.0,
+            f"{_words(high)}; {ratio:.0f} × better",
         ),
         "S-05": Finding(held[3], 0.5 < held[1] / high[1] < 2.0 and held[3] < 3.0, _words(held)),
         "F-34": Finding(100.0 * off, off < 0.2, "largest deviation of ten numbers"),
@@ -96,7 +106,10 @@ def cell_noise() -> dict[str, Finding]:
     note = f"along y {side[0]:.4f} mm without, {side[1]:.3f} mm with noise"
     ok = added < 5.0 and side[1] > side[0]
     fine = noisy(20.0).trip is None and noisy(0.0).trip is None
-    return {"S-06": Finding(added, ok, note), "F-49": Finding(added, ok and fine, f"{note}; S-02 ran without a trip")}
+    return {
+        "S-06": Finding(added, ok, note),
+        "F-49": Finding(added, ok and fine, f"{note}; S-02 ran without a trip"),
+    }
 
 
 @experiment("F-26")
@@ -107,20 +120,18 @@ def force_law() -> Finding:
         push = np.zeros(6)
         push[axis] = 1.0
         controller = quiet(ForceLoop(kp=10.0, kd=1000.0, kd_moment=20.0))
-        log = ideal(controller, load_robot("rx160").home, 2.0, Push(push))
+        log = ideal(controller, load_robot("rx160").home, 2.0, ScriptedPush(push))
         speed = (log.position[-1, axis] - log.position[-26, axis]) / 0.1
         along &= bool(speed > 0.0)
         off, printed = max(off, abs(speed / 0.011 - 1.0)), max(printed, abs(speed / 0.01 - 1.0))
-    note = (
-        f"against the printed k_pf F/k_df {100 * printed:.1f} %, which leaves out the push itself; docs/errata.md, F-26"
-    )
+    note = f"against the printed k_pf F/k_df {100 * printed:.1f} %, which leaves out the push itself; docs/errata.md, F-26"
     return Finding(100.0 * off, along and off < 0.02, note, corrected=True)
 
 
 def _reversed(original: Callable[..., Array]) -> Callable[..., Array]:
     """The force law with the measured wrench of the other sign."""
 
-    def effort(self: DirectForce, asked: Asked) -> Array:
+    def effort(self: DirectForce, asked: ControlRequest) -> Array:
         wrench = asked.wrench
         asked.wrench = None if wrench is None else -wrench
         try:
@@ -137,6 +148,6 @@ MUTATIONS = [
         "the follower moves against what pushes it",
         ("F-26", "S-04"),
         lambda: changed(DirectForce, "effort", _reversed),
-    ),
+    )
 ]
 """Parts broken on purpose."""

@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.task import TaskController
 from farhand.control.trajectory.paths import Reference, Trajectory
 from farhand.plants.plant import Sample
 from farhand.spatial import attitude_error
 from farhand.world.touch import Tool
-from farhand_lab.cooperative.bench import Log
+from farhand_lab.cooperative.bench import BenchLog
 
 Array = np.ndarray
 
 
-class Push:
+class ScriptedPush:
     """A force on the tool that is on for a while.
 
     Args:
@@ -57,17 +57,19 @@ class Leash:
         """Pull the tool towards where the leader is at time ``t`` [s]."""
         self.guide.at(t, self.reference)
         wrench[:3] = self.stiffness * (self.reference.position - tool.position)
-        wrench[3:] = self.torsion * attitude_error(tool.rotation, self.reference.rotation, "axis-angle")
+        wrench[3:] = self.torsion * attitude_error(
+            tool.rotation, self.reference.rotation, "axis-angle"
+        )
 
 
 def ideal(
     controller: TaskController,
     q: Array,
     seconds: float,
-    touch: Leash | Push | None = None,
+    touch: Leash | ScriptedPush | None = None,
     noise: Array | None = None,
     step: float = 0.004,
-) -> Log:
+) -> BenchLog:
     """The published ideal plant: the law in continuous time, every dynamic term cancelled, by fourth-order steps.
 
     Args:
@@ -78,11 +80,11 @@ def ideal(
         noise: of the measured wrench, one row per step, [N] and [N·m].
         step: of the integration, [s].
     """
-    arm, asked, felt = controller.arm, Asked(), np.zeros(6)
+    arm, asked, felt = controller.arm, ControlRequest(), np.zeros(6)
     asked.valid, asked.gain = True, 1.0
     tool, error = Tool(arm.position, arm.rotation, arm.twist), np.zeros(6)
     sample, ticks = Sample(6, 6), round(seconds / step) + 1
-    log, state = Log(ticks), np.concatenate([q, np.zeros(6)])
+    log, state = BenchLog(ticks), np.concatenate([q, np.zeros(6)])
     reference = touch.reference if isinstance(touch, Leash) else controller.reference
 
     def rate(t: float, y: Array) -> Array:
@@ -105,7 +107,9 @@ def ideal(
     return log
 
 
-def _advanced(rate: Callable[[float, Array], Array], t: float, state: Array, k1: Array, h: float) -> Array:
+def _advanced(
+    rate: Callable[[float, Array], Array], t: float, state: Array, k1: Array, h: float
+) -> Array:
     """The state after a classical step of fourth order, the first slope being known."""
     k2 = rate(t + 0.5 * h, state + 0.5 * h * k1)
     k3 = rate(t + 0.5 * h, state + 0.5 * h * k2)

@@ -29,7 +29,8 @@ IMMUTABLE = (
     frozenset,
     memoryview,
 )
-"""Values, not places where one could leave a message; a generator of a class's code is one of them."""
+"""Values, not places where one could leave a message; a generator of a class's code is one of
+them."""
 
 BORDERS = (World, Port, Telemetry, Stream, mujoco.MjModel, mujoco.MjData, mujoco.MjSpec)
 """Where the walk ends: the physics, and what is only written to."""
@@ -43,11 +44,16 @@ def shared_between(rig: Rig) -> tuple[set[str], int]:
     reached: list[dict[int, Any]] = []
     for station in rig.session.stations:
         bound = [getattr(part.run, "__self__", None) for part in rig.session.parts]
-        reached.append(_walk([station, *(x for x in bound if isinstance(x, Job) and x.arm.station is station)]))
+        reached.append(
+            _walk([station, *(x for x in bound if isinstance(x, Job) and x.arm.station is station)])
+        )
     common: set[str] = set()
     for number, first in enumerate(reached):
         for second in reached[number + 1 :]:
-            common |= {f"{type(first[key]).__name__} {first[key]!r:.60}" for key in first.keys() & second.keys()}
+            common |= {
+                f"{type(first[key]).__name__} {first[key]!r:.60}"
+                for key in first.keys() & second.keys()
+            }
     common |= set(_overlaps(reached))
     common |= {
         f"{s.name} has the port of another arm"

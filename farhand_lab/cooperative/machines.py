@@ -8,10 +8,10 @@ import numpy as np
 
 from farhand.rigs import Options, build_rig
 from farhand.rigs.cooperative import guiding
-from farhand.rigs.cooperative.guiding import Centred, Guided, Shared
+from farhand.rigs.cooperative.guiding import Centred, Guided, SharedLoad
 from farhand.rigs.cooperative.scenarios import GIVEN
 from farhand.safety.machine import Machine
-from farhand.spatial import rotation_from_quaternion, rpy_from_rotation
+from farhand.spatial import rotation_from_quaternion, zyx_from_rotation
 from farhand_lab.cooperative.bench import DEGREE
 from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutation, changed, patched
@@ -23,7 +23,9 @@ Array = np.ndarray
 @shared
 def trial(scenario: str, *settings: tuple[str, object], seconds: float | None = None) -> Run:
     """One scenario of the rig."""
-    return run(build_rig("cooperative", Options(scenario=scenario, settings=list(settings))), seconds)
+    return run(
+        build_rig("cooperative", Options(scenario=scenario, settings=list(settings))), seconds
+    )
 
 
 @shared
@@ -54,7 +56,7 @@ def tools(found: Run, arm: str = "follower_1") -> tuple[Array, Array, Array]:
 def turned(found: Run, arm: str = "follower_1") -> float:
     """Largest roll, pitch or yaw of a tool from where it began, [°]."""
     R = tools(found, arm)[2][::10]
-    return float(max(np.abs(rpy_from_rotation(R[0].T @ row)).max() for row in R)) / DEGREE
+    return float(max(np.abs(zyx_from_rotation(R[0].T @ row)).max() for row in R)) / DEGREE
 
 
 def moved(found: Run, start: float, end: float, arm: str = "follower_1") -> float:
@@ -73,14 +75,21 @@ def trips(found: Run) -> list[str]:
 def unknown_object() -> Finding:
     """A person holds the object between the jaws and lets go; weighed for 2 s, guided up and aside, and given back.
 
-    The published script stops supporting the weight when guiding begins: friction holds it. Ours goes on at the mean.
+    The published script stops supporting the weight when guiding begins: friction holds it. Ours
+    goes on at the mean.
     """
     found, alone = trial("weigh"), left_alone(9.5)
     began = next(h.time_ns * 1e-9 for h in job(alone).machine.happenings if h.target == "guide")
     mass, drift, angle = job(found).mass, moved(alone, began, began + 5.0), turned(found)
     late = moved(found, 12.6, 12.95)
     off = 100.0 * abs(mass / 2.122 - 1.0)
-    ok = off < 1.0 and max(drift, late) < 10.0 and angle < 20.0 and not trips(found) and not trips(alone)
+    ok = (
+        off < 1.0
+        and max(drift, late) < 10.0
+        and angle < 20.0
+        and not trips(found)
+        and not trips(alone)
+    )
     note = f"{mass:.4f} kg of 2.122 kg; drift {drift:.2f} mm in the 5 s after hand-over; turned {angle:.2f}°"
     return Finding(off, ok, note)
 
@@ -88,7 +97,8 @@ def unknown_object() -> Finding:
 def residual(found: Run, work: Centred) -> tuple[float, float]:
     """What the cell would read at 20 random poses with the object in the jaws after merging, largest, [N] and [N·m]."""
     rng, conditioner, load = np.random.default_rng(1), work.arm.cell.conditioner, work.found
-    true = np.array([0.0286, 0.0, -0.0087])  # of the centre from the tool point in world, as the rig places it
+    # of the centre from the tool point in world, as the rig places it
+    true = np.array([0.0286, 0.0, -0.0087])
     R0 = tools(found)[2][0]
     com, mass, worst = R0.T @ true, found.rig.construction.mass, np.zeros(2)  # type: ignore[attr-defined]
     assert load is not None and conditioner is not None
@@ -114,7 +124,14 @@ def mass_and_centre() -> Finding:
     angle = float(np.degrees(np.arccos(np.clip((np.trace(R[0].T @ R[-1]) - 1.0) / 2.0, -1.0, 1.0))))
     force, moment = residual(found, work)
     held = moved(found, 9.5, 11.0)
-    ok = abs(work.mass - 2.002) < 0.03 and off < 5.0 and angle >= 29.9 and force < 0.5 and moment < 0.1 and held < 10.0
+    ok = (
+        abs(work.mass - 2.002) < 0.03
+        and off < 5.0
+        and angle >= 29.9
+        and force < 0.5
+        and moment < 0.1
+        and held < 10.0
+    )
     note = (
         f"{work.mass:.4f} kg of 2.002 kg; turned {angle:.1f}°; residual {force:.3f} N, {moment:.4f} N·m; moved "
         f"{held:.1f} mm in 1.5 s after merging; {trips(found) or 'no trip'}"
@@ -134,7 +151,13 @@ def lift_and_transport() -> Finding:
     load = 100.0 * abs(float(resting[:, 2].mean())) / (2.122 * 9.804)
     expected = ["ready", "close", "lift", "settle", "record", "wait", "guide"]
     began = next((h.time_ns * 1e-9 for h in work.machine.happenings if h.target == "guide"), 0.0)
-    ok = order == expected and 14.0 < began < 14.9 and still < 1.0 and load < 5.0 and not trips(found)
+    ok = (
+        order == expected
+        and 14.0 < began < 14.9
+        and still < 1.0
+        and load < 5.0
+        and not trips(found)
+    )
     guide = moved(found, 15.5, 20.4)
     note = f"{' → '.join(order)} at {began:.2f} s; moved {still:.2f} mm while waiting, guided over {guide:.0f} mm"
     return Finding(load, ok, note)
@@ -144,7 +167,11 @@ def _hand(found: Run) -> Array:
     """Force of everyone but the arms on the object, by its momentum: what its weight and the grips leave over, [N]."""
     mass = found.rig.construction.mass  # type: ignore[attr-defined]
     twist, times = found.signal("object", "twist_tool_in_world")[:, :3], found.times("object")
-    grips = found.signal("team", "wrench_of_arms_on_object_in_world").reshape(len(times), -1, 6)[:, :, :3].sum(axis=1)
+    grips = (
+        found.signal("team", "wrench_of_arms_on_object_in_world")
+        .reshape(len(times), -1, 6)[:, :, :3]
+        .sum(axis=1)
+    )
     return mass * np.gradient(twist, times, axis=0) + [0.0, 0.0, mass * 9.804] - grips
 
 
@@ -152,13 +179,17 @@ def _hand(found: Run) -> Array:
 def two_followers() -> dict[str, Finding]:
     """5.2 kg, pads of 10⁵ N/m, no friction in the gears; k_df = 1000 N·s/m stands for the tools' damping of C-5."""
     calm = trial("guide", *DAMPED, seconds=14.0)
-    wild = trial("guide", *DAMPED, *((f"follower_{n}.filters.r_wrench", 20.0) for n in (1, 2)), seconds=6.0)
+    wild = trial(
+        "guide", *DAMPED, *((f"follower_{n}.filters.r_wrench", 20.0) for n in (1, 2)), seconds=6.0
+    )
     mass = sum(job(calm, number).mass for number in (0, 1))
     times = calm.times("team")
-    inner = np.linalg.norm(calm.signal("team", "internal_wrench_in_world").reshape(len(times), 2, 6), axis=2).max(
-        axis=1
+    inner = np.linalg.norm(
+        calm.signal("team", "internal_wrench_in_world").reshape(len(times), 2, 6), axis=2
+    ).max(axis=1)
+    early, late = (
+        float(inner[(times > a) & (times < b)].mean()) for a, b in ((4.4, 5.0), (7.0, 8.0))
     )
-    early, late = (float(inner[(times > a) & (times < b)].mean()) for a, b in ((4.4, 5.0), (7.0, 8.0)))
     restless, quiet = (swing(found, 4.5, 6.0) for found in (wild, calm))
     off = 100.0 * abs(mass / 5.2 - 1.0)
     diverges = bool(trips(wild)) or restless > 20.0 * max(quiet, 0.1)
@@ -172,7 +203,9 @@ def two_followers() -> dict[str, Finding]:
     return {
         "X-19": Finding(late / early, ok, note),
         "F-43": Finding(off, ok, note),
-        "F-30": Finding(guided, ok and mode == "hold-moment", f"mode {mode}; {trips(calm) or 'no trip'}"),
+        "F-30": Finding(
+            guided, ok and mode == "hold-moment", f"mode {mode}; {trips(calm) or 'no trip'}"
+        ),
     }
 
 
@@ -196,12 +229,24 @@ def all_machines() -> dict[str, Finding]:
     """The four machines by their scenarios; an order that fits no state is given to each on the way."""
     wanted = {
         "weigh": ["ready", "close", "measure", "guide", "empty"],
-        "centre": ["ready", "close", "measure-1", "reorient", "settle", "measure-2", "merge", "guide"],
+        "centre": [
+            "ready",
+            "close",
+            "measure-1",
+            "reorient",
+            "settle",
+            "measure-2",
+            "merge",
+            "guide",
+        ],
         "lift": ["ready", "close", "lift", "settle", "record", "wait", "guide"],
         "guide": ["ready", "close", "measure", "guide"],
     }
     runs = {name: trial(name) for name in ("weigh", "lift")}
-    runs |= {"centre": trial("centre", seconds=11.0), "guide": trial("guide", *DAMPED, seconds=14.0)}
+    runs |= {
+        "centre": trial("centre", seconds=11.0),
+        "guide": trial("guide", *DAMPED, seconds=14.0),
+    }
     wrong = [name for name, order in wanted.items() if states(job(runs[name]).machine) != order]
     ignored = _illegal()
     way = moved(runs["weigh"], 5.6, 12.4)
@@ -225,7 +270,11 @@ def _illegal() -> str:
     state = job(Run(rig, {})).machine.state
     said = [text for _, text in rig.metrics.history.events if "ignored" in text]
     rig.close()
-    return f"{said[0]}, still {state}" if said and state == "ready" else "an illegal order was followed"
+    return (
+        f"{said[0]}, still {state}"
+        if said and state == "ready"
+        else "an illegal order was followed"
+    )
 
 
 MUTATIONS = [
@@ -233,7 +282,11 @@ MUTATIONS = [
         "weight-not-offset",
         "the weighed wrench is not taken off when guiding begins",
         ("X-16", "X-18"),
-        lambda: changed(Guided, "guide", lambda old: lambda self: (old(self), self.controller.offset.fill(0.0))[0]),
+        lambda: changed(
+            Guided,
+            "guide",
+            lambda old: lambda self: (old(self), self.controller.offset.fill(0.0))[0],
+        ),
     ),
     Mutation(
         "centre-in-world-axes",
@@ -245,7 +298,7 @@ MUTATIONS = [
         "quick-filter-kept",
         "guiding on a rigid object goes on with the quick filter",
         ("X-19", "F-43"),
-        lambda: changed(Shared, "guide", _quick),
+        lambda: changed(SharedLoad, "guide", _quick),
     ),
     Mutation(
         "any-push-triggers",
@@ -263,8 +316,8 @@ def _unturned(self: Centred) -> None:
     self._moments.append(mean[3:])
 
 
-def _quick(old: Callable[[Shared], None]) -> Callable[[Shared], None]:
-    def guide(self: Shared) -> None:
+def _quick(old: Callable[[SharedLoad], None]) -> Callable[[SharedLoad], None]:
+    def guide(self: SharedLoad) -> None:
         old(self)
         self.arm.filters.r_wrench = self.quick
 

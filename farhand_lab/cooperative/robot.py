@@ -18,10 +18,10 @@ from farhand.spatial import (
     attitude_error,
     quaternion_from_rotation,
     rotation_from_quaternion,
-    rotation_from_rpy,
     rotation_from_vector,
+    rotation_from_zyx,
     rotation_vector,
-    rpy_from_rotation,
+    zyx_from_rotation,
 )
 from farhand_lab.cooperative.bench import DEGREE, GRAVITY
 from farhand_lab.harness import Finding, experiment, generator
@@ -52,9 +52,18 @@ RNE = (
         (18.1546, 214.6073, -45.7723, -1.5207, 0.0029, 0.0),
     ),
 )
-"""Joints [°], speed, acceleration and torque [N·m] without tool and rotors: spec 004 §2.4, derived."""
+"""Joints [°], speed, acceleration and torque [N·m] without tool and rotors: spec 004 §2.4,
+derived."""
 
-SPRING = ((-100, -571.68), (-60, -412.11), (-20, -151.60), (0, -3.34), (20, 146.35), (60, 418.24), (90, 566.86))
+SPRING = (
+    (-100, -571.68),
+    (-60, -412.11),
+    (-20, -151.60),
+    (0, -3.34),
+    (20, 146.35),
+    (60, 418.24),
+    (90, 566.86),
+)
 """Angle [°] and torque [N·m] of unit 2's spring: spec 004 §2.7, derived from (4.1)."""
 
 
@@ -107,7 +116,12 @@ def craig(q: Array, fore: float = 0.625) -> Array:
     ]
     for a, alpha, d, theta in table:
         c, s, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
-        rows = [[c, -s, 0, a], [s * ca, c * ca, -sa, -sa * d], [s * sa, c * sa, ca, ca * d], [0, 0, 0, 1]]
+        rows = [
+            [c, -s, 0, a],
+            [s * ca, c * ca, -sa, -sa * d],
+            [s * sa, c * sa, ca, ca * d],
+            [0, 0, 0, 1],
+        ]
         pose = pose @ np.array(rows)
     return pose
 
@@ -118,14 +132,20 @@ def forward_kinematics() -> Finding:
     arm, worst, apart = bare(), 0.0, 0.0
     for q, position, axis in FK:
         arm.update(np.array(q) * DEGREE, np.zeros(6))
-        worst = max(worst, np.abs(arm.position - position).max(), np.abs(arm.rotation[:, 2] - axis).max())
+        worst = max(
+            worst, np.abs(arm.position - position).max(), np.abs(arm.rotation[:, 2] - axis).max()
+        )
     rng = generator("kinematics")
     for variant, fore in (("rx160", 0.625), ("rx160l", 0.925)):
         arm = bare(variant)
         for q in rng.uniform(-np.pi, np.pi, (50, 6)):
             arm.update(q, np.zeros(6))
             pose = craig(q, fore)
-            apart = max(apart, np.abs(pose[:3, 3] - arm.position).max(), np.abs(pose[:3, :3] - arm.rotation).max())
+            apart = max(
+                apart,
+                np.abs(pose[:3, 3] - arm.position).max(),
+                np.abs(pose[:3, :3] - arm.rotation).max(),
+            )
     return Finding(worst, worst < 1e-6 and apart < 1e-12, f"against the DH form {apart:.1e}")
 
 
@@ -159,13 +179,22 @@ def orientations() -> Finding:
             again = (
                 rotation_from_vector(rotation_vector(turn)),
                 rotation_from_quaternion(quaternion_from_rotation(turn)),
-                rotation_from_rpy(rpy_from_rotation(turn)),
+                rotation_from_zyx(zyx_from_rotation(turn)),
             )
             trip = max(trip, *(np.abs(R - turn).max() for R in again))
-            sine, half = (attitude_error(R0, turn @ R0, kind) for kind in ("axis-angle", "quaternion"))
-            size = max(size, abs(np.linalg.norm(sine) - np.sin(angle)), abs(np.linalg.norm(half) - np.sin(angle / 2)))
+            sine, half = (
+                attitude_error(R0, turn @ R0, kind) for kind in ("axis-angle", "quaternion")
+            )
+            size = max(
+                size,
+                abs(np.linalg.norm(sine) - np.sin(angle)),
+                abs(np.linalg.norm(half) - np.sin(angle / 2)),
+            )
     small = rotation_from_vector(np.array([1e-5, -2e-5, 3e-5]))
-    alike = max(np.abs(attitude_error(np.eye(3), small, k) - [1e-5, -2e-5, 3e-5]).max() for k in ("axis-angle", "rpy"))
+    alike = max(
+        np.abs(attitude_error(np.eye(3), small, k) - [1e-5, -2e-5, 3e-5]).max()
+        for k in ("axis-angle", "rpy")
+    )
     note = f"sizes to {size:.1e}; rpy and axis-angle agree near zero to {alike:.1e}"
     return Finding(trip, trip < 1e-9 and size < 1e-12 + 1e-15 and alike < 1e-9, note)
 
@@ -182,7 +211,9 @@ def jacobian() -> dict[str, Finding]:
         for sign in (1.0, -1.0):
             arm.update(q + sign * h * v, v)
             poses.append((arm.position.copy(), arm.rotation.copy(), arm.J.copy()))
-        moved = np.concatenate([poses[0][0] - poses[1][0], rotation_vector(poses[0][1] @ poses[1][1].T)]) / (2 * h)
+        moved = np.concatenate(
+            [poses[0][0] - poses[1][0], rotation_vector(poses[0][1] @ poses[1][1].T)]
+        ) / (2 * h)
         jacobi = max(jacobi, np.abs(moved - J @ v).max())
         drift = max(drift, np.abs((poses[0][2] - poses[1][2]) @ v / (2 * h) - slope).max())
     return {"F-05": Finding(jacobi, jacobi < 1e-6), "F-06": Finding(drift, drift < 1e-6)}
@@ -194,7 +225,9 @@ def newton_euler() -> Finding:
     arm, worst, apart, least = bare(), 0.0, 0.0, np.inf
     for degrees, speed, rate, torque in RNE:
         q = np.array(degrees) * DEGREE
-        found = pin.rnea(arm.model, arm.data, q, np.array(speed or (0.0,) * 6), np.array(rate or (0.0,) * 6))
+        found = pin.rnea(
+            arm.model, arm.data, q, np.array(speed or (0.0,) * 6), np.array(rate or (0.0,) * 6)
+        )
         worst = max(worst, np.abs(found - torque).max())
     rng = generator("newton-euler")
     for _ in range(3):
@@ -202,9 +235,13 @@ def newton_euler() -> Finding:
         arm.update(q, v)
         least = min(least, float(np.linalg.eigvalsh(arm.M)[0]))
         euler = pin.rnea(arm.model, arm.data, q, v, np.ones(6))
-        apart = max(apart, np.abs(arm.M - arm.M.T).max(), np.abs(_lagrange(arm, q, v) - euler).max())
+        apart = max(
+            apart, np.abs(arm.M - arm.M.T).max(), np.abs(_lagrange(arm, q, v) - euler).max()
+        )
     drift = _energy_drift()
-    note = f"Lagrange oracle {apart:.1e}, least eigenvalue {least:.1e} kg·m², energy drift {drift:.1e}"
+    note = (
+        f"Lagrange oracle {apart:.1e}, least eigenvalue {least:.1e} kg·m², energy drift {drift:.1e}"
+    )
     return Finding(worst, worst < 1e-3 and apart < 1e-9 and least > 0.0 and drift < 1e-3, note)
 
 
@@ -226,7 +263,11 @@ def _lagrange(arm: Arm, q: Array, v: Array) -> Array:
         return np.array([pin.computePotentialEnergy(model, data, at)])
 
     slopes = np.array([derivative(inertia, k) for k in range(6)])  # ∂A/∂q_k
-    coriolis = 0.5 * (np.einsum("kij->ijk", slopes) + np.einsum("jik->ijk", slopes) - np.einsum("ijk->ijk", slopes))
+    coriolis = 0.5 * (
+        np.einsum("kij->ijk", slopes)
+        + np.einsum("jik->ijk", slopes)
+        - np.einsum("ijk->ijk", slopes)
+    )
     gravity = np.array([float(derivative(potential, k)[0]) for k in range(6)])
     return inertia(q) @ np.ones(6) + np.einsum("ijk,j,k->i", coriolis, v, v) + gravity
 
@@ -237,7 +278,11 @@ def _energy_drift() -> float:
 
     robot = load_robot("rx160")
     plant = RigidPlant(
-        "arm", Arm.of(robot, gravity=GRAVITY), np.array([0.0, 0.3, 0.5, 0.1, 0.4, 0.0]), 1_000_000, "rk4"
+        "arm",
+        Arm.of(robot, gravity=GRAVITY),
+        np.array([0.0, 0.3, 0.5, 0.1, 0.4, 0.0]),
+        1_000_000,
+        "rk4",
     )
     spring = robot.springs[1]
 
@@ -265,8 +310,14 @@ def spring() -> Finding:
     for variant, row in (("unit-1", (157.2, 353.2, 581.7)), ("rx160l", (142.0, 319.8, 519.8))):
         found = [load_robot("rx160", variant).springs[1].torque(a * DEGREE) for a in (20, 45, 90)]
         others = max(others, float(np.abs(np.array(found) - row).max()))
-    held = curve.torque(2.3) == curve.torque(100 * DEGREE) and not curve.known(2.3) and curve.known(1.7)
-    return Finding(worst, worst < 0.01 and others < 0.06 and held, f"unit 1 and RX160L within {others:.3f} N·m")
+    held = (
+        curve.torque(2.3) == curve.torque(100 * DEGREE)
+        and not curve.known(2.3)
+        and curve.known(1.7)
+    )
+    return Finding(
+        worst, worst < 0.01 and others < 0.06 and held, f"unit 1 and RX160L within {others:.3f} N·m"
+    )
 
 
 MUTATIONS = [
@@ -275,7 +326,9 @@ MUTATIONS = [
         "the cubic term of the balance spring is missing",
         ("F-11",),
         lambda: changed(
-            springs.CubicSpring, "torque", lambda old: lambda self, q: old(self, q) - self.coefficients[3] * q**3
+            springs.CubicSpring,
+            "torque",
+            lambda old: lambda self, q: old(self, q) - self.coefficients[3] * q**3,
         ),
     ),
     Mutation(
@@ -291,7 +344,9 @@ MUTATIONS = [
         lambda: patched(
             sys.modules[__name__],
             "attitude_error",
-            lambda a, w, kind: spatial.attitude_error(a, w, kind) * (2.0 if kind == "axis-angle" else 1.0),
+            lambda a, w, kind: (
+                spatial.attitude_error(a, w, kind) * (2.0 if kind == "axis-angle" else 1.0)
+            ),
         ),
     ),
 ]

@@ -12,7 +12,15 @@ from farhand.friction.models.waiboer import gear_table
 from farhand.robots import load_robot
 from farhand.robots.springs import CubicSpring
 from farhand.world.gear_friction import GearFriction
-from farhand_lab.cooperative.bench import DEGREE, GAINS, GRAVITY, Bench, Log, Setup, tracked
+from farhand_lab.cooperative.bench import (
+    DEGREE,
+    GAINS,
+    GRAVITY,
+    ArmBench,
+    BenchLog,
+    BenchSetup,
+    tracked,
+)
 from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutation, changed
 
@@ -27,7 +35,8 @@ TABLE = (
     ("akbas", 1.0, (120.05, 50.0, 20.09, 10.0, 17.71, 7.46)),
     ("reduced", 1e-9, (18.0, 6.0, 12.0, 12.0, 1.2, 0.9)),
 )
-"""Set, speed of all joints [rad/s] and torques [N·m]: spec 004 §2.6, derived; 0⁺ is 1e-9 rad/s there."""
+"""Set, speed of all joints [rad/s] and torques [N·m]: spec 004 §2.6, derived; 0⁺ is 1e-9 rad/s
+there."""
 
 NOISE = 0.05
 """Noise of the raw joint velocities where friction compensation is judged; assumed, [rad/s]."""
@@ -36,7 +45,9 @@ NOISE = 0.05
 @experiment("F-09")
 def gears() -> Finding:
     """Zengin's joint 4 falls so steeply that 0⁺ has to be named: 168.44 N·m at zero is 168.43 at 1e-9 rad/s."""
-    worst = max(float(np.abs(Gears(set=s).steady(np.full(6, v)) - row).max()) for s, v, row in TABLE)
+    worst = max(
+        float(np.abs(Gears(set=s).steady(np.full(6, v)) - row).max()) for s, v, row in TABLE
+    )
     grid = np.linspace(-3.0, 3.0, 61)
     v = np.zeros((61, 61, 6))
     v[..., 4], v[..., 5] = np.meshgrid(grid, grid)
@@ -46,29 +57,35 @@ def gears() -> Finding:
         model = Gears(set=name)
         power = min(power, float((model.curve(v) * v).sum(axis=-1).min()))
         odd = max(odd, float(np.abs(model.curve(v) + model.curve(-v)).max()))
-    return Finding(worst, worst <= 0.01 and power >= 0.0 and odd == 0.0, f"least power {power:.3g} W; odd to {odd:g}")
+    return Finding(
+        worst,
+        worst <= 0.01 and power >= 0.0 and odd == 0.0,
+        f"least power {power:.3g} W; odd to {odd:g}",
+    )
 
 
 def _creep(model: str) -> float:
     """How far joint 4 wanders in 5 s without any command, [°], when the controller believes in these gears."""
     from farhand.control.tool.computed_torque import ComputedTorque
 
-    setup = Setup(gears_model=model, noise=NOISE)
+    setup = BenchSetup(gears_model=model, noise=NOISE)
     idle = PoseLoop(kp=0.0, kd=0.0, kpo=0.0, kdo=0.0)
-    log = Bench(setup, ComputedTorque(setup.controllers_model(), idle, setup.controllers_gears())).run(5.0)
+    log = ArmBench(
+        setup, ComputedTorque(setup.controllers_model(), idle, setup.controllers_gears())
+    ).run(5.0)
     return float(np.abs(log.q[:, 3] - log.q[0, 3]).max()) / DEGREE
 
 
 @shared
-def moved(compensated: bool, oriented: bool) -> Log:
+def moved(compensated: bool, oriented: bool) -> BenchLog:
     """TA.1 with or without friction compensation, with the orientation loop or, as published, without any of it.
 
-    The published model has no rotors, so without the loop it asks the wrist for next to nothing; where the loop is
-    judged the rotors are known, or it could not turn the wrist either way.
+    The published model has no rotors, so without the loop it asks the wrist for next to nothing;
+    where the loop is judged the rotors are known, or it could not turn the wrist either way.
     """
     gains = GAINS["G7"] if oriented else {**GAINS["G7"], "kpo": 0.0, "kdo": 0.0}
     gears = "reduced" if compensated else ""
-    return tracked("TA.1", PoseLoop(**gains), Setup(gears_model=gears, rotors=oriented))
+    return tracked("TA.1", PoseLoop(**gains), BenchSetup(gears_model=gears, rotors=oriented))
 
 
 @experiment("F-10", "X-04")
@@ -79,15 +96,15 @@ def friction_compensation() -> dict[str, Finding]:
     stuck = float(np.abs(still.q[:, 4:] - still.q[0, 4:]).max()) / DEGREE
     gain = moved(False, True).metrics[2] / moved(True, True).metrics[2]
     ok = over > 1.0 and right < 0.1 and stuck < 1.0 and gain >= 2.0
-    note = (
-        f"creep {over:.2f}° with 20 N·m, {right:.3f}° with 12; joints 5, 6 move {stuck:.3f}°; error falls {gain:.1f} ×"
-    )
+    note = f"creep {over:.2f}° with 20 N·m, {right:.3f}° with 12; joints 5, 6 move {stuck:.3f}°; error falls {gain:.1f} ×"
     return {id: Finding(over, ok, note) for id in ("F-10", "X-04")}
 
 
 def _joint_2(n: int) -> Waiboer:
     """Joint 2's gear, n times."""
-    table = {key: np.full(n, value[1]) for key, value in gear_table().items() if isinstance(value, list)}
+    table = {
+        key: np.full(n, value[1]) for key, value in gear_table().items() if isinstance(value, list)
+    }
     dry = {key: np.full(n, value[1]) for key, value in gear_table()["reduced"].items()}
     return Waiboer(joints=n, **table, **dry)
 
@@ -104,7 +121,8 @@ def _weight(q2: Array) -> Array:
 def settled(wanted: Array, side: float) -> tuple[Array, Array]:
     """Angle and holding torque of joint 2 that came to each angle [rad] from below (−1) or above (+1) and stood 1 s.
 
-    All stops at once, each its own joint: 47 kg·m², PD against the angle, friction solved with the inertia.
+    All stops at once, each its own joint: 47 kg·m², PD against the angle, friction solved with the
+    inertia.
     """
     spring = load_robot("rx160").springs[1]
     n, dt, inertia = len(wanted), 1e-3, np.full(len(wanted), 47.0)
@@ -129,12 +147,17 @@ def spring_identification() -> dict[str, Finding]:
     stops = np.arange(-100, 101, 5) * DEGREE
     (q_low, low), (q_high, high) = settled(stops, -1.0), settled(stops, 1.0)
     q = 0.5 * (q_low + q_high)
-    fitted, truth = CubicSpring.fit(q, 0.5 * (low + high) - _weight(q)), load_robot("rx160").springs[1]
+    fitted, truth = (
+        CubicSpring.fit(q, 0.5 * (low + high) - _weight(q)),
+        load_robot("rx160").springs[1],
+    )
     assert isinstance(truth, CubicSpring)
     c, t = np.array(fitted.coefficients), np.array(truth.coefficients)
     grid = np.linspace(-100, 100, 201) * DEGREE
     worst = max(abs(fitted.torque(a) - truth.torque(a)) for a in grid)
-    close = (abs(c[[1, 3]] / t[[1, 3]] - 1.0) < 0.03).all() and (abs(c[[0, 2]] - t[[0, 2]]) < 3.0).all()
+    close = (abs(c[[1, 3]] / t[[1, 3]] - 1.0) < 0.03).all() and (
+        abs(c[[0, 2]] - t[[0, 2]]) < 3.0
+    ).all()
     skewed, even = _skew("unit-1"), _skew("rx160")
     note = (
         f"({c[3]:.2f}, {c[2]:.2f}, {c[1]:.2f}, {c[0]:.2f}) for ({t[3]:g}, {t[2]:g}, {t[1]:g}, {t[0]:g}); mean error of "
@@ -151,7 +174,11 @@ def _skew(model: str) -> float:
     for step in range(4000):
         t = step * dt
         goal, rate = 20 * DEGREE * np.sin(1.57 * t), 20 * DEGREE * 1.57 * np.cos(1.57 * t)
-        torque = 47.0 * (100.0 * (goal - q) + 20.0 * (rate - v)) + known.torque(float(q[0])) - plant.torque(float(q[0]))
+        torque = (
+            47.0 * (100.0 * (goal - q) + 20.0 * (rate - v))
+            + known.torque(float(q[0]))
+            - plant.torque(float(q[0]))
+        )
         v, _ = advance(gear, v, dt, torque, np.full(1, 47.0))
         q = q + dt * v
         if step >= 2000:  # one whole period
@@ -180,7 +207,9 @@ MUTATIONS = [
         "weight-left-in",
         "the arm's weight is not taken off the holding torque",
         ("X-01",),
-        lambda: changed(CubicSpring, "fit", lambda old: lambda q, torque: old(q, torque + _weight(q))),
+        lambda: changed(
+            CubicSpring, "fit", lambda old: lambda q, torque: old(q, torque + _weight(q))
+        ),
     ),
 ]
 """Parts broken on purpose."""

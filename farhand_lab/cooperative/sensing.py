@@ -33,14 +33,17 @@ Array = np.ndarray
 
 CELL = "ati-delta-si-660-60"
 OBJECT = Load(2.002, np.array([0.0286, -0.0052, 0.1087]))
-"""The published estimate of the second object, in sensor axes: stated in the source (L3274–3276)."""
+"""The published estimate of the second object, in sensor axes: stated in the source
+(L3274–3276)."""
 
 DT = 0.004
 
 
 def mounting(turn: float = 45.0) -> Mounting:
     """The cell on the flange, turned about its axis by this many degrees; the tool point is 0.144 m beyond it."""
-    return Mounting(np.array([0.0, 0.0, -0.144]), Rotation.from_euler("z", turn, degrees=True).as_matrix())
+    return Mounting(
+        np.array([0.0, 0.0, -0.144]), Rotation.from_euler("z", turn, degrees=True).as_matrix()
+    )
 
 
 def filtered(z: Array, r: float) -> Array:
@@ -75,7 +78,12 @@ def kalman() -> dict[str, Finding]:
     chatter = [float(filtered(noise[:5000], r)[500:].var()) for r in (0.125, 20.0, 5000.0)]
     sweep = chatter[0] > 10 * chatter[1] > 10 * chatter[2] and lag[2] > 10 * lag[1]
     note = f"63 % at {1e3 * reached:.0f} ms; gains {', '.join(f'{g:.5f}' for g in gains)}; r = 5000 lags {lag[2]:.2f} s"
-    ok = abs(gains[0] - 0.0760) < 5e-4 and abs(reached - 0.0506) <= DT and abs(left - 4.0) < 0.5 and sweep
+    ok = (
+        abs(gains[0] - 0.0760) < 5e-4
+        and abs(reached - 0.0506) <= DT
+        and abs(left - 4.0) < 0.5
+        and sweep
+    )
     return {
         "X-02": Finding(left, ok, note),
         "F-14": Finding(
@@ -96,10 +104,16 @@ def load_cell() -> Finding:
     quanta = np.array([np.diff(np.unique(values[:, axis])).min() for axis in range(6)])
     right = np.abs(quanta - np.repeat([1 / 8, 1 / 4, 10 / 1333], [2, 1, 3])).max()
     noisy = ForceSensor(profile, Mounting(), gravity=GRAVITY, rng=rng)
-    truth = rng.uniform(-1.0, 1.0, (20_000, 6))  # spread over many quanta, or their rounding would not be even
-    rest = noisy.read(truth, np.broadcast_to(np.eye(3), (20_000, 3, 3))) * profile.resolution - truth
+    # spread over many quanta, or their rounding would not be even
+    truth = rng.uniform(-1.0, 1.0, (20_000, 6))
+    rest = (
+        noisy.read(truth, np.broadcast_to(np.eye(3), (20_000, 3, 3))) * profile.resolution - truth
+    )
     sigma = np.sqrt(rest.var(axis=0) - profile.resolution**2 / 12.0)
-    full = silent.read(np.array([1000.0, -1000.0, 3000.0, 99.0, 99.0, -99.0]), np.eye(3)) * profile.resolution
+    full = (
+        silent.read(np.array([1000.0, -1000.0, 3000.0, 99.0, 99.0, -99.0]), np.eye(3))
+        * profile.resolution
+    )
     saturated = np.abs(np.abs(full) - profile.capacity).max()
     turned = ForceSensor(profile.silent(), mounting(), Load(-0.114, np.zeros(3)), gravity=GRAVITY)
     side = (turned.read(np.array([10.0, 0, 0, 0, 0, 0]), np.eye(3)) * profile.resolution)[:2]
@@ -111,9 +125,7 @@ def load_cell() -> Finding:
         and saturated < 1e-9
         and np.allclose(side, [7.125, -7.125])
     )
-    note = (
-        f"quanta {quanta[0]:g}, {quanta[2]:g} N, {quanta[3]:.5f} N·m; 10 N along x at 45° read as {side.tolist()} N; "
-    )
+    note = f"quanta {quanta[0]:g}, {quanta[2]:g} N, {quanta[3]:.5f} N·m; 10 N along x at 45° read as {side.tolist()} N; "
     note += f"own weight {own:.2f} N"
     return Finding(float(sigma[:3].mean()), bool(ok), note)
 
@@ -130,7 +142,10 @@ def _residual(
     for R in rotations:
         counts = sensor.read(np.zeros((250, 6)), np.broadcast_to(R, (250, 3, 3)))
         left.append(np.mean([np.array(conditioner.update(row, R)) for row in counts], axis=0))
-    forces, moments = np.linalg.norm(np.array(left)[:, :3], axis=1), np.linalg.norm(np.array(left)[:, 3:], axis=1)
+    forces, moments = (
+        np.linalg.norm(np.array(left)[:, :3], axis=1),
+        np.linalg.norm(np.array(left)[:, 3:], axis=1),
+    )
     return float(forces.max()), float(moments.max())
 
 
@@ -151,18 +166,27 @@ def gripper() -> dict[str, Finding]:
     return {
         "X-03": Finding(force, ok, note),
         "F-16": Finding(force, force < 0.3 and moment < 0.05 and without >= 1.1, note),
-        "F-17": Finding(abs(yaw), flagged and quiet and abs(abs(yaw) - 45.0) < 5.0, found[45.0].message),
+        "F-17": Finding(
+            abs(yaw), flagged and quiet and abs(abs(yaw) - 45.0) < 5.0, found[45.0].message
+        ),
     }
 
 
-def _frame(sensor: ForceSensor, mount: Mounting, wrong: float, rng: np.random.Generator) -> grasped.FrameCheck:
+def _frame(
+    sensor: ForceSensor, mount: Mounting, wrong: float, rng: np.random.Generator
+) -> grasped.FrameCheck:
     """The self-check from four poses of 1 s, with an orientation that leaves ``wrong`` degrees out."""
     tools = Rotation.random(4, rng)
     believed = mount.rotation @ Rotation.from_euler("z", -wrong, degrees=True).as_matrix()
     rows, quaternions = [], []
     for R in tools.as_matrix():
-        rows.append(sensor.read(np.zeros((250, 6)), np.broadcast_to(R, (250, 3, 3))) * sensor.profile.resolution)
-        quaternions.append(np.repeat(Rotation.from_matrix(R @ believed).as_quat()[None], 250, axis=0))
+        rows.append(
+            sensor.read(np.zeros((250, 6)), np.broadcast_to(R, (250, 3, 3)))
+            * sensor.profile.resolution
+        )
+        quaternions.append(
+            np.repeat(Rotation.from_matrix(R @ believed).as_quat()[None], 250, axis=0)
+        )
     time = DT * np.arange(1000) + np.repeat(np.arange(4.0), 250)
     return check_frame(Readings(time, np.concatenate(quaternions), np.concatenate(rows)), GRAVITY)
 
@@ -177,18 +201,24 @@ def dead_zone() -> Finding:
             setattr(zone, name, value)
         zone.refresh()
         edge = zone.apply(zone.width * (1.0 - 1e-14)), zone.apply(zone.width * (1.0 + 1e-14))
-        worst = max(worst, float(np.abs(edge[0] - edge[1]).max()), float(np.abs(edge[0] - zone.width).max()))
+        worst = max(
+            worst, float(np.abs(edge[0] - edge[1]).max()), float(np.abs(edge[0] - zone.width).max())
+        )
         sweep = np.linspace(-3.0, 3.0, 61)[:, None] * np.ones(6)
         odd = max(odd, float(np.abs(zone.apply(sweep) + zone.apply(-sweep)).max()))
         if exponent == 3.0:
             small = float(zone.apply(np.full(6, 0.1))[0])
             outside = float(np.abs(zone.apply(np.full(6, 2.0)) - 2.0).max())
     return Finding(
-        worst, worst < 1e-12 and odd == 0.0 and small < 2e-3 and outside == 0.0, f"0.1 N counts as {small:g} N"
+        worst,
+        worst < 1e-12 and odd == 0.0 and small < 2e-3 and outside == 0.0,
+        f"0.1 N counts as {small:g} N",
     )
 
 
-def weighings(turn: float, noise: float, rng: np.random.Generator, n: int = 2) -> tuple[Array, Array]:
+def weighings(
+    turn: float, noise: float, rng: np.random.Generator, n: int = 2
+) -> tuple[Array, Array]:
     """Mean weight and moment of the object in n poses, ``turn`` [°] apart, with this residual [N] per axis."""
     down, side = np.linalg.qr(rng.normal(size=(3, 2)))[0].T
     angles = np.radians(turn) * np.arange(n)
@@ -213,17 +243,22 @@ def grasped_object() -> dict[str, Finding]:
         spread[turn] = {method: float(np.percentile(row, 95)) for method, row in errors.items()}
     clean = weighings(30.0, 0.0, rng)
     exact = max(
-        float(np.abs(grasped.estimate(*clean, m, GRAVITY).com - OBJECT.com).max()) for m in ("pairs", "least-squares")
+        float(np.abs(grasped.estimate(*clean, m, GRAVITY).com - OBJECT.com).max())
+        for m in ("pairs", "least-squares")
     )
     refused = _refuses(lambda: grasped.estimate(*weighings(8.0, 0.0, rng)))
     mass = 100.0 * float(np.percentile(masses, 95))
     rule, best = spread[30.0]["pairs"], spread[30.0]["least-squares"]
-    note = "; ".join(f"{t:g}°: {s['pairs']:.1f} and {s['least-squares']:.1f} mm" for t, s in spread.items())
+    note = "; ".join(
+        f"{t:g}°: {s['pairs']:.1f} and {s['least-squares']:.1f} mm" for t, s in spread.items()
+    )
     ok = rule < 5.0 and best < rule and exact < 1e-12 and refused
     return {
         "F-38": Finding(mass, mass < 1.0, "95th percentile"),
         "F-39": Finding(
-            best, ok, f"rule and least squares, {note}; 8° refused: {refused}; without noise {exact:.0e} m"
+            best,
+            ok,
+            f"rule and least squares, {note}; 8° refused: {refused}; without noise {exact:.0e} m",
         ),
     }
 
@@ -239,7 +274,12 @@ def _refuses(call: Callable[[], object]) -> bool:
 @experiment("F-40")
 def merge() -> Finding:
     """Weighed in two poses 40° apart, merged into cell and arm; then 20 random poses, 1 s each."""
-    profile, tool, mount, rng = load_sensor(CELL), load_handle("rx160-gripper").load, mounting(), generator("merge")
+    profile, tool, mount, rng = (
+        load_sensor(CELL),
+        load_handle("rx160-gripper").load,
+        mounting(),
+        generator("merge"),
+    )
     sensor = ForceSensor(profile, mount, tool + OBJECT, gravity=GRAVITY, rng=rng)
     conditioner = Conditioner(profile, mount, tool, GRAVITY)
     conditioner.set_bias(np.zeros(6))
@@ -250,7 +290,10 @@ def merge() -> Finding:
         counts = sensor.read(np.zeros((500, 6)), np.broadcast_to(R, (500, 3, 3)))
         own = tool + profile.internals
         pull = R_s.T @ np.array([0.0, 0.0, -own.mass * GRAVITY])
-        weighed.append((counts * profile.resolution).mean(axis=0) - np.concatenate([pull, np.cross(own.com, pull)]))
+        weighed.append(
+            (counts * profile.resolution).mean(axis=0)
+            - np.concatenate([pull, np.cross(own.com, pull)])
+        )
     rows = np.array(weighed)
     found = grasped.estimate(rows[:, :3], rows[:, 3:], gravity=GRAVITY)
     conditioner.mount(tool + found)
@@ -299,11 +342,7 @@ MUTATIONS = [
         "internal-mass-ignored",
         "the conditioner does not know what hangs on the gauges inside the cell",
         ("X-03", "F-16"),
-        lambda: changed(
-            Conditioner,
-            "__post_init__",
-            lambda old: _without_internals(old),
-        ),
+        lambda: changed(Conditioner, "__post_init__", lambda old: _without_internals(old)),
     ),
     Mutation(
         "moment-sign",

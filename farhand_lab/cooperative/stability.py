@@ -24,7 +24,8 @@ C4 = {
     (10.0, 20.0, 20.0): (37, 239, 37, 37),
     (100.0, 20.0, 20.0): (4, 24, 4, 4),
 }
-"""Pre-check C-4 by k_pf, k_df and r of force: largest k for 60 kg, with 100 N·s/m, for 25 kg, for 80 kg, [N/m]."""
+"""Pre-check C-4 by k_pf, k_df and r of force: largest k for 60 kg, with 100 N·s/m, for 25 kg, for
+80 kg, [N/m]."""
 
 C5 = {20.0: 10_500.0, 500.0: 2350.0, 5000.0: 686.0}
 """Pre-check C-5 by r: smallest damping at 3·10⁵ N/m, [N·s/m]."""
@@ -36,7 +37,12 @@ def table() -> dict[tuple[float, float, float], tuple[float, ...]]:
     found = {}
     for kp, kd, r in C4:
         loop = FollowerLoop(1.0, kp, kd, 20.0, r)
-        cases = (loop, replace(loop, damping=100.0), replace(loop, mass=25.0), replace(loop, mass=80.0))
+        cases = (
+            loop,
+            replace(loop, damping=100.0),
+            replace(loop, mass=25.0),
+            replace(loop, mass=80.0),
+        )
         found[kp, kd, r] = tuple(stiffest(case) for case in cases)
     return found
 
@@ -57,7 +63,11 @@ def boundary(loop: FollowerLoop) -> tuple[float, float]:
     predicted, good, bad = stiffest(loop), 0.7, 1.4
     while bad / good > 1.02:
         middle = (good * bad) ** 0.5
-        good, bad = (middle, bad) if simulated(replace(loop, stiffness=middle * predicted), 6.0, 10) else (good, middle)
+        good, bad = (
+            (middle, bad)
+            if simulated(replace(loop, stiffness=middle * predicted), 6.0, 10)
+            else (good, middle)
+        )
     return predicted, (good * bad) ** 0.5 * predicted
 
 
@@ -65,7 +75,9 @@ TRIED = {
     "G13s": FollowerLoop(1.0, 35.0, 1250.0, 20.0, 500.0),
     "r = 20": FollowerLoop(1.0, 35.0, 1250.0, 20.0, 20.0),
     **{
-        f"N = {n} on 20 kg": FollowerLoop(1.0, 9.0, 700.0, 20.0, 5000.0, damping=300.0, followers=n, object_mass=20.0)
+        f"N = {n} on 20 kg": FollowerLoop(
+            1.0, 9.0, 700.0, 20.0, 5000.0, damping=300.0, followers=n, object_mass=20.0
+        )
         for n in range(1, 5)
     },
 }
@@ -81,7 +93,10 @@ def draw() -> matplotlib.figure.Figure:
     gains = np.geomspace(20.0, 5000.0, 25)
     for r, colour in ((20.0, "#1f5fa8"), (500.0, "#c05a12"), (5000.0, "#3b7d3b")):
         ax.loglog(
-            gains, [stiffest(FollowerLoop(1.0, 35.0, kd, 20.0, r)) for kd in gains], color=colour, label=f"r = {r:g}"
+            gains,
+            [stiffest(FollowerLoop(1.0, 35.0, kd, 20.0, r)) for kd in gains],
+            color=colour,
+            label=f"r = {r:g}",
         )
     ax.plot([1250.0], [1299.0], "k.", markersize=9, label="C-4, G13s")
     ax.set_xlabel("damping gain k_df [N·s/m]")
@@ -96,7 +111,9 @@ def stability_map() -> Finding:
     """Eigenvalues of the sampled loop; the time simulation shares no code with them. One to four followers."""
     off, rows = deviation(), {name: boundary(loop) for name, loop in TRIED.items()}
     apart = max(abs(found / predicted - 1.0) for predicted, found in rows.values())
-    words = ", ".join(f"{name} {predicted:.0f} and {found:.0f} N/m" for name, (predicted, found) in rows.items())
+    words = ", ".join(
+        f"{name} {predicted:.0f} and {found:.0f} N/m" for name, (predicted, found) in rows.items()
+    )
     note = f"predicted and simulated: {words}; {100 * apart:.1f} % apart at most"
     picture = Figure("Largest stable coupling of one follower, k_pf = 35, 60 kg, no friction", draw)
     return Finding(100.0 * off, off < 0.03 and apart < 0.05, note, figures=(picture,))
@@ -107,7 +124,11 @@ MUTATIONS = [
         "no-sample-of-delay",
         "the command acts at once",
         ("F-50",),
-        lambda: changed(FollowerLoop, "__init__", lambda old: lambda self, *a, **k: old(self, *a, **{**k, "delay": 0})),
+        lambda: changed(
+            FollowerLoop,
+            "__init__",
+            lambda old: lambda self, *a, **k: old(self, *a, **{**k, "delay": 0}),
+        ),
     ),
     Mutation(
         "filter-gain-without-update",

@@ -11,7 +11,15 @@ from farhand.control.trajectory.paths import Quintic, Reference, Trajectory, Way
 from farhand.errors import FarhandError
 from farhand.robots import load_robot
 from farhand.spatial import rotation_vector
-from farhand_lab.cooperative.bench import GAINS, POSES, POSTURES, Log, Setup, path, tracked
+from farhand_lab.cooperative.bench import (
+    GAINS,
+    POSES,
+    POSTURES,
+    BenchLog,
+    BenchSetup,
+    path,
+    tracked,
+)
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, changed, patched
 
@@ -47,9 +55,13 @@ def _slope(trajectory: Trajectory) -> float:
         for place, at in ((here_, t), (after, t + h), (before, t - h)):
             trajectory.at(float(at), place)
         turn = rotation_vector(after.rotation @ before.rotation.T) / (2 * h)
-        worst = max(worst, np.abs((after.position - before.position) / (2 * h) - here_.twist[:3]).max())
+        worst = max(
+            worst, np.abs((after.position - before.position) / (2 * h) - here_.twist[:3]).max()
+        )
         worst = max(worst, np.abs(turn - here_.twist[3:]).max())
-        worst = max(worst, np.abs((after.twist - before.twist) / (2 * h) - here_.acceleration).max() * 1e-2)
+        worst = max(
+            worst, np.abs((after.twist - before.twist) / (2 * h) - here_.acceleration).max() * 1e-2
+        )
     return worst
 
 
@@ -71,7 +83,7 @@ def _refusals() -> list[str]:
 
 
 @shared
-def past(damped: bool) -> Log:
+def past(damped: bool) -> BenchLog:
     """T4.1 with G7 and a good model, by the robust inverse or by the plain one (which stops before the singularity)."""
     if damped:
         return tracked("T4.1", PoseLoop(**GAINS["G7"]))
@@ -83,16 +95,14 @@ def past(damped: bool) -> Log:
 def singularity() -> Finding:
     """The value is the largest joint speed; joint 5 is zero at the fourth point."""
     log, plain = past(True), past(False)
-    setup = Setup()
+    setup = BenchSetup()
     speed = 100.0 * float((np.abs(log.v) / setup.robot.limits.velocity).max())
     rows = len(plain.time)
     off = [float(np.sqrt(np.mean(np.sum(x.error[:rows] ** 2, axis=1)))) for x in (log, plain)]
     apart = abs(off[0] / off[1] - 1.0)
     near = 1e3 * float(np.linalg.norm(log.error[rows:], axis=1).max())
     trip = log.trip.reason if log.trip else "none"
-    note = (
-        f"before {NEAR_FROM:g} s the error differs by {100 * apart:.2f} %; near it at most {near:.1f} mm; trip: {trip}"
-    )
+    note = f"before {NEAR_FROM:g} s the error differs by {100 * apart:.2f} %; near it at most {near:.1f} mm; trip: {trip}"
     return Finding(speed, log.trip is None and speed < 100.0 and apart < 0.01, note)
 
 
@@ -104,14 +114,20 @@ MUTATIONS = [
         lambda: changed(
             Quintic,
             "__init__",
-            lambda old: lambda self, start, end, T: old(self, start, [*end[:2], 0.0 * np.asarray(end[2])], T),
+            lambda old: (
+                lambda self, start, end, T: old(
+                    self, start, [*end[:2], 0.0 * np.asarray(end[2])], T
+                )
+            ),
         ),
     ),
     Mutation(
         "plain-inverse",
         "the Jacobian is inverted as it is",
         ("F-07",),
-        lambda: patched(task, "robust_inverse", lambda matrix, near, most: (np.linalg.pinv(matrix, 1e-12), 1.0)),
+        lambda: patched(
+            task, "robust_inverse", lambda matrix, near, most: (np.linalg.pinv(matrix, 1e-12), 1.0)
+        ),
     ),
 ]
 """Parts broken on purpose."""

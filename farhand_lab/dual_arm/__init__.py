@@ -5,7 +5,11 @@ import pkgutil
 
 from farhand_lab.mutation import Mutation
 
-_MODULES = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
+_MODULES = [
+    importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
+]
 
-MUTATIONS: list[Mutation] = [mutation for module in _MODULES for mutation in getattr(module, "MUTATIONS", ())]
+MUTATIONS: list[Mutation] = [
+    mutation for module in _MODULES for mutation in getattr(module, "MUTATIONS", ())
+]
 """Parts broken on purpose, from all themes."""

@@ -175,7 +175,11 @@ MUTATIONS = [
         "wrong e_o",
         "the orientation error is not the gradient of its potential",
         ("D-20",),
-        lambda: patched(virtual_constraints, "orientation_error", lambda v, kind: -0.5 * orientation_error(v, kind)),
+        lambda: patched(
+            virtual_constraints,
+            "orientation_error",
+            lambda v, kind: -0.5 * orientation_error(v, kind),
+        ),
     ),
     Mutation(
         "offsets",
@@ -184,7 +188,12 @@ MUTATIONS = [
         lambda: patched(WorkspaceMapping, "capture", _nothing),
     ),
     Mutation("wall sign", "the wall pulls", ("D-35",), lambda: _changed(Wall, "push", _pulling)),
-    Mutation("clenched hand", "the hand cannot let go", ("D-38",), lambda: _changed(ImpedanceHand, "push", _clenched)),
+    Mutation(
+        "clenched hand",
+        "the hand cannot let go",
+        ("D-38",),
+        lambda: _changed(ImpedanceHand, "push", _clenched),
+    ),
     Mutation(
         "push not told",
         "the law ignores torques on the links",
@@ -201,6 +210,10 @@ MUTATIONS = [
         "friction doubled",
         "the leader's dry friction is twice the calibrated",
         ("D-51",),
-        lambda: patched(dual_arm_robots, "set_frictionloss", lambda values: set_frictionloss(2.0 * np.asarray(values))),
+        lambda: patched(
+            dual_arm_robots,
+            "set_frictionloss",
+            lambda values: set_frictionloss(2.0 * np.asarray(values)),
+        ),
     ),
 ]

@@ -27,7 +27,8 @@ Array = np.ndarray
 
 Setting = tuple[str, object]
 RELEASE = 5.0  # [s]
-NEARER: Setting = ("wall.point", (0.275, 0.0, 0.0))  # where the follower's tool gets to when it starts elsewhere
+# where the follower's tool gets to when it starts elsewhere
+NEARER: Setting = ("wall.point", (0.275, 0.0, 0.0))
 SERIES = 1000.0 * 6000.0 / 7000.0  # [N/m]: hand and wall in series
 
 
@@ -72,7 +73,11 @@ def wall() -> Finding:
     pressed = np.zeros_like(felt)
     pressed[:, 0] = -6.0 * np.maximum(_depth(result), 0.0)
     off = max(off, float(np.abs(felt - pressed).max()))
-    return Finding(float(off), off < 1e-9 and 20 < inside < 980, f"{inside} of 1000 random poses are in the wall")
+    return Finding(
+        float(off),
+        off < 1e-9 and 20 < inside < 980,
+        f"{inside} of 1000 random poses are in the wall",
+    )
 
 
 @experiment("D-36")
@@ -80,7 +85,10 @@ def reflection() -> Finding:
     """The hand's spring and the wall's are in series, as if there were no robots between them."""
     cases = {"like postures": (), "500 Hz": (("rig.rate", 500.0),)}
     found = {name: _contact(press(*settings)) for name, settings in cases.items()}
-    ok = all(abs(h / w - 1.0) < 0.01 and e < 0.5 and abs(d - 14.43) <= 0.2 for h, w, d, e in found.values())
+    ok = all(
+        abs(h / w - 1.0) < 0.01 and e < 0.5 and abs(d - 14.43) <= 0.2
+        for h, w, d, e in found.values()
+    )
     hand, contact, depth, error = found["like postures"]
     note = (
         f"hand {hand:.2f} N, wall {contact:.2f} N (springs in series: {0.101 * SERIES:.2f} N), ‖e_p‖ {error:.2f} mm: "
@@ -93,7 +101,12 @@ def reflection() -> Finding:
 def _contact(result: Run) -> tuple[float, float, float, float]:
     """Steady force of the hand and on the wall [N], penetration [mm] and ‖e_p‖ [mm]."""
     error = 1e3 * float(np.linalg.norm(_steady_error(result)[:3]))
-    return final_force(result, "leader"), -final_force(result, "follower"), float(_depth(result)[-500:].mean()), error
+    return (
+        final_force(result, "leader"),
+        -final_force(result, "follower"),
+        float(_depth(result)[-500:].mean()),
+        error,
+    )
 
 
 @experiment("D-37")
@@ -103,7 +116,8 @@ def softness() -> Finding:
     for settings in ((), (ELSEWHERE, NEARER)):
         result = press(*NO_WRENCH, *settings)
         u = result.signal("follower", "wrench_commanded_in_world")[-500:].mean(axis=0)
-        predicted = gamma(result) @ u / law_of(result.rig).proportional  # e = −K_p⁻¹Γu, and the law's error is −e
+        # e = −K_p⁻¹Γu, and the law's error is −e
+        predicted = gamma(result) @ u / law_of(result.rig).proportional
         pressed = pressed and final_force(result, "follower") < -5.0
         off.append(float(np.abs(_steady_error(result) - predicted).max() / np.abs(predicted).max()))
     hand, contact, depth, error = _contact(press(*NO_WRENCH))
@@ -118,19 +132,37 @@ def ejection() -> Finding:
     t, depth = result.times("follower"), _depth(result)
     gone = t[(t >= RELEASE) & (depth <= 0.0)]
     left = float(gone[0] - RELEASE) if len(gone) else np.inf
-    speeds = [result.signal(name, "twist_tool_in_world")[t >= RELEASE, 0] for name in ("follower", "leader")]
+    speeds = [
+        result.signal(name, "twist_tool_in_world")[t >= RELEASE, 0]
+        for name in ("follower", "leader")
+    ]
     fastest, leader = (-float(speed.min()) for speed in speeds)
-    held, end = float(depth[t < RELEASE][-1]), float(after(result, position_error(result), RELEASE + 3.0).max())
+    held, end = (
+        float(depth[t < RELEASE][-1]),
+        float(after(result, position_error(result), RELEASE + 3.0).max()),
+    )
     note = f"from {held:.1f} mm, left after {left:.3f} s, leader at {leader:.2f} m/s too; ‖e_p‖ at the end {end:.1e} mm"
-    return Finding(fastest, held > 5.0 and left <= 0.15 and fastest > 0.2 and leader > 0.2 and end < 1.0, note)
+    return Finding(
+        fastest, held > 5.0 and left <= 0.15 and fastest > 0.2 and leader > 0.2 and end < 1.0, note
+    )
 
 
 def _contact_plot(measured: Run, blind: Run):
-    figure, axes = canvas("The hand feels the wall; without F/T it feels a spring ten times softer", 2, 4.8)
+    figure, axes = canvas(
+        "The hand feels the wall; without F/T it feels a spring ten times softer", 2, 4.8
+    )
     for result, label in ((measured, "with F/T"), (blind, "without F/T")):
-        line = axes[0].plot(result.times("leader"), force(result, "leader")[:, 0], label=f"hand on leader, {label}")
+        line = axes[0].plot(
+            result.times("leader"), force(result, "leader")[:, 0], label=f"hand on leader, {label}"
+        )
         wall_force = -force(result, "follower")[:, 0]
-        axes[0].plot(result.times("follower"), wall_force, ":", color=line[0].get_color(), label=f"on wall, {label}")
+        axes[0].plot(
+            result.times("follower"),
+            wall_force,
+            ":",
+            color=line[0].get_color(),
+            label=f"on wall, {label}",
+        )
         axes[1].plot(result.times("coupling"), position_error(result), label=label)
     axes[0].set_ylabel("force along x [N]")
     axes[1].set(ylabel="‖e_p‖ [mm]", xlabel="time [s]")

@@ -36,7 +36,9 @@ def mass_matrix() -> Finding:
         arm.update(q, v)
         worst = max(worst, largest(arm.M - table.mass_matrix(q), arm.M - arm.M.T))
         smallest = min(smallest, float(np.linalg.eigvalsh(arm.M)[0]))
-    return Finding(worst, worst < 1e-10 and smallest > 0.0, f"smallest eigenvalue {smallest:.3f} kg·m²")
+    return Finding(
+        worst, worst < 1e-10 and smallest > 0.0, f"smallest eigenvalue {smallest:.3f} kg·m²"
+    )
 
 
 @experiment("D-08")
@@ -46,7 +48,8 @@ def coriolis() -> Finding:
     arm, table = pair.arms[0], pair.tables[0]
     for q, v in states("coriolis", 200):
         arm.update(q, v)
-        dB = np.array([table.mass_matrix(q + 1e-30j * joint).imag / 1e-30 for joint in np.eye(6)])  # ∂B/∂q_k
+        # ∂B/∂q_k
+        dB = np.array([table.mass_matrix(q + 1e-30j * joint).imag / 1e-30 for joint in np.eye(6)])
         rate = np.tensordot(v, dB, 1)
         worst = max(worst, largest(arm.coriolis - (rate @ v - 0.5 * dB @ v @ v)))
         power = max(power, abs(v @ rate @ v - 2.0 * v @ arm.coriolis))
@@ -74,14 +77,18 @@ def gravity() -> Finding:
 def gamma() -> Finding:
     """The law's Γ against the stacked form from the tables, at random states and at the start posture."""
     pair, worst = rig_pair(damping=0.01), 0.0
-    for (q_a, v_a), (q_b, v_b) in zip(states("gamma of the leader", 200), states("of the follower", 200), strict=True):
+    for (q_a, v_a), (q_b, v_b) in zip(
+        states("gamma of the leader", 200), states("of the follower", 200), strict=True
+    ):
         pair.put(q_a, v_a, q_b, v_b)
         worst = max(worst, largest(_law_gamma(pair) - _stacked_gamma(pair)))
     home = load_robot("ur5e").postures["q_A"]
     pair.put(home, REST, home, REST)
     eigenvalues = np.linalg.eigvalsh(_law_gamma(pair))
     off = largest(eigenvalues / EIGENVALUES - 1.0)
-    note = f"at q_A {', '.join(f'{value:.3g}' for value in eigenvalues)}: {100.0 * off:.1f} % at most"
+    note = (
+        f"at q_A {', '.join(f'{value:.3g}' for value in eigenvalues)}: {100.0 * off:.1f} % at most"
+    )
     return Finding(worst, worst < 1e-10 and eigenvalues[0] > 0.0 and off < 0.01, note)
 
 
@@ -89,16 +96,25 @@ def gamma() -> Finding:
 def damped_inverse() -> Finding:
     """Both arms stretched out along y and 10 mm apart in that direction."""
     sizes = {rho: _stretched(rho) for rho in (0.0, 1e-3, 1e-2)}
-    bounded = all(np.isfinite(sizes[rho]) and sizes[rho] <= 110.87 * 0.01 / (2.0 * rho) for rho in (1e-3, 1e-2))
+    bounded = all(
+        np.isfinite(sizes[rho]) and sizes[rho] <= 110.87 * 0.01 / (2.0 * rho)
+        for rho in (1e-3, 1e-2)
+    )
     blown = not np.isfinite(sizes[0.0]) or sizes[0.0] > 1e6
-    return Finding(sizes[1e-2], bounded and blown, f"ρ = 1e-3: {sizes[1e-3]:.4g} N; ρ = 0: {sizes[0.0]:.0e} N")
+    return Finding(
+        sizes[1e-2], bounded and blown, f"ρ = 1e-3: {sizes[1e-3]:.4g} N; ρ = 0: {sizes[0.0]:.0e} N"
+    )
 
 
 @experiment("D-26")
 def energy() -> Finding:
     """Kinetic energy without gravity; kinetic plus potential energy while the arm falls."""
     changes = [_energy_change(acceleration) for acceleration in (0.0, 9.81)]
-    return Finding(max(changes), max(changes) < 1e-3, f"without gravity {changes[0]:.0e}, falling {changes[1]:.0e}")
+    return Finding(
+        max(changes),
+        max(changes) < 1e-3,
+        f"without gravity {changes[0]:.0e}, falling {changes[1]:.0e}",
+    )
 
 
 @experiment("D-27")
@@ -114,7 +130,9 @@ def integrator() -> Finding:
     ratios = [errors[0] / errors[1], errors[1] / errors[2]]
     ok = exact < 1e-12 and all(abs(ratio - 2.0) < 0.05 for ratio in ratios)
     return Finding(
-        ratios[1], ok, f"constant acceleration to {exact:.0e}; error {errors[1]:.1e} rad at 1 ms after 0.2 s"
+        ratios[1],
+        ok,
+        f"constant acceleration to {exact:.0e}; error {errors[1]:.1e} rad at 1 ms after 0.2 s",
     )
 
 
@@ -130,7 +148,9 @@ def mass_scale() -> Finding:
             pair.a.wrench = rng.normal(size=6)
             pair.law.engage(pair.a, pair.b)
             share = max(share, largest(pair.multiplier() - 0.2 * pair.a.wrench))
-    return Finding(share, share < 1e-10 and ratio < 1e-12, f"undamped; B₂ − 0.25 B₁ ≤ {ratio:.0e} kg·m²")
+    return Finding(
+        share, share < 1e-10 and ratio < 1e-12, f"undamped; B₂ − 0.25 B₁ ≤ {ratio:.0e} kg·m²"
+    )
 
 
 def _follower(gravity: float = 0.0, viscous: bool = True) -> Arm:
@@ -177,7 +197,9 @@ def _friction_in_law() -> float:
 
 def _drift_at_rest(seconds: float, *settings: tuple[str, object]) -> float:
     result = run(dual_arm("virtual-constraints", "rest", *settings), seconds)
-    return max(largest(q - q[0]) for q in (result.signal(name, "q") for name in ("leader", "follower")))
+    return max(
+        largest(q - q[0]) for q in (result.signal(name, "q") for name in ("leader", "follower"))
+    )
 
 
 def _law_gamma(pair: Pair) -> Array:
@@ -189,7 +211,9 @@ def _law_gamma(pair: Pair) -> Array:
 def _stacked_gamma(pair: Pair) -> Array:
     """G M⁻¹ Gᵀ of the tables, with G = [−J₁ J₂] and M = blkdiag(B₁, B₂)."""
     G, M = np.zeros((6, 12)), np.zeros((12, 12))
-    for arm, table, sign, block in zip(pair.arms, pair.tables, (-1.0, 1.0), (slice(0, 6), slice(6, 12)), strict=True):
+    for arm, table, sign, block in zip(
+        pair.arms, pair.tables, (-1.0, 1.0), (slice(0, 6), slice(6, 12)), strict=True
+    ):
         G[:, block], M[block, block] = sign * table.jacobian(arm.q), table.mass_matrix(arm.q)
     return G @ np.linalg.solve(M, G.T)
 
@@ -212,7 +236,9 @@ def _energy_change(gravity: float) -> float:
     for step in range(0, 1001, 10):
         plant.advance(step * MS)
         arm.update(plant.q, plant.v)
-        energies.append(arm.kinetic_energy() + pin.computePotentialEnergy(arm.model, arm.data, plant.q))
+        energies.append(
+            arm.kinetic_energy() + pin.computePotentialEnergy(arm.model, arm.data, plant.q)
+        )
     arm.update(load_robot("ur5e").home, SPEED)
     return float(np.ptp(energies)) / arm.kinetic_energy()
 
@@ -284,7 +310,12 @@ def _bodies_only(factor: float):
 
 
 MUTATIONS = [
-    Mutation("armature", "rotor inertia is 0.1 % too small", ("D-07",), lambda: patched(Arm, "of", _light_rotors)),
+    Mutation(
+        "armature",
+        "rotor inertia is 0.1 % too small",
+        ("D-07",),
+        lambda: patched(Arm, "of", _light_rotors),
+    ),
     Mutation(
         "coriolis",
         "1 % of the Coriolis torque is missing",
@@ -303,10 +334,30 @@ MUTATIONS = [
         ("D-09",),
         lambda: patched(ArmTerms, "update", _deaf_to_friction),
     ),
-    Mutation("gravity", "99 % of gravity is compensated", ("D-10",), lambda: patched(Station, "act", _less_gravity)),
-    Mutation("gamma", "Γ is 0.1 % too small", ("D-12", "D-29"), lambda: patched(PairTerms, "solve", _small_gamma)),
-    Mutation("damping", "Γ is inverted as it is", ("D-21",), lambda: patched(VirtualConstraints, "_solve", _undamped)),
-    Mutation("euler step", "positions forget ½h²a", ("D-27",), lambda: patched(RigidPlant, "_zoh", _euler)),
+    Mutation(
+        "gravity",
+        "99 % of gravity is compensated",
+        ("D-10",),
+        lambda: patched(Station, "act", _less_gravity),
+    ),
+    Mutation(
+        "gamma",
+        "Γ is 0.1 % too small",
+        ("D-12", "D-29"),
+        lambda: patched(PairTerms, "solve", _small_gamma),
+    ),
+    Mutation(
+        "damping",
+        "Γ is inverted as it is",
+        ("D-21",),
+        lambda: patched(VirtualConstraints, "_solve", _undamped),
+    ),
+    Mutation(
+        "euler step",
+        "positions forget ½h²a",
+        ("D-27",),
+        lambda: patched(RigidPlant, "_zoh", _euler),
+    ),
     Mutation(
         "rotor inertia",
         "scaling the masses leaves the rotors as they are",

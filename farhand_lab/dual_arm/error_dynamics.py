@@ -1,7 +1,7 @@
 """The law as algebra and as a differential equation: D-13 to D-15, D-18 to D-20.
 
-The judge of the algebra is MuJoCo: accelerations, Jacobians and their rates come from the engine, the force from the
-law. States are random, so the arms are never in like postures.
+The judge of the algebra is MuJoCo: accelerations, Jacobians and their rates come from the engine,
+the force from the law. States are random, so the arms are never in like postures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ PLACES = {"leader": Placement(), "follower": Placement((0.0, 0.75, 0.0))}
 
 def robots() -> dict[str, Robot]:
     """The rig's two arms: the published kinematics and mass ratio, assumed rotor inertia and friction."""
-    leader = load_robot("ur5e", "cb").edited(set_armature(0.1), set_damping((2.0, 2.0, 2.0, 0.5, 0.5, 0.5)))
+    leader = load_robot("ur5e", "cb").edited(
+        set_armature(0.1), set_damping((2.0, 2.0, 2.0, 0.5, 0.5, 0.5))
+    )
     return {"leader": leader, "follower": leader.edited(scale_mass(0.25))}
 
 
@@ -89,7 +91,12 @@ class EngineArm:
     def load(self) -> Array:
         """What the law has to undo, gravity being compensated: c + μ ⊙ q̇ − Jᵀh."""
         assert self.side.arm is not None and self.side.wrench is not None
-        return self.data.qfrc_bias - self.side.arm.gravity - self.data.qfrc_passive - self.J.T @ self.side.wrench
+        return (
+            self.data.qfrc_bias
+            - self.side.arm.gravity
+            - self.data.qfrc_passive
+            - self.J.T @ self.side.wrench
+        )
 
 
 @dataclass
@@ -128,7 +135,9 @@ def identities() -> Identities:
             arm.place(rng.uniform(-np.pi, np.pi, 6), rng.normal(size=6), rng.normal(size=6) * 20.0)
         _check_invariance(bare, a, b, found)
         full.mapping.offset_position = b.side.position - a.side.position + rng.normal(size=3) * 0.02
-        full.mapping.offset_rotation = a.side.rotation.T @ rotation_from_vector(rng.normal(size=3)) @ b.side.rotation
+        full.mapping.offset_rotation = (
+            a.side.rotation.T @ rotation_from_vector(rng.normal(size=3)) @ b.side.rotation
+        )
         _check_closed_loop(full, a, b, found)
     return found
 
@@ -142,14 +151,17 @@ def _accelerate(law: VirtualConstraints, a: EngineArm, b: EngineArm) -> tuple[Ar
     return b.J @ b.data.qacc + b.drift - first - a.drift, 1.0 + float(np.abs(first).max())
 
 
-def _check_invariance(law: VirtualConstraints, a: EngineArm, b: EngineArm, found: Identities) -> None:
+def _check_invariance(
+    law: VirtualConstraints, a: EngineArm, b: EngineArm, found: Identities
+) -> None:
     acceleration, scale = _accelerate(law, a, b)
     M = np.zeros((12, 12))
     M[:6, :6], M[6:, 6:] = a.M, b.M
     G, load = np.hstack([-a.J, b.J]), np.concatenate([a.load, b.load])
     drift, qacc = b.drift - a.drift, np.concatenate([a.data.qacc, b.data.qacc])
     inverse = np.linalg.inv(G @ np.linalg.solve(M, G.T))
-    stacked = inverse @ (G @ np.linalg.solve(M, load) - drift)  # (3.18) with the dots of E-01 restored
+    # (3.18) with the dots of E-01 restored
+    stacked = inverse @ (G @ np.linalg.solve(M, load) - drift)
     W = np.eye(12) - G.T @ inverse @ G @ np.linalg.inv(M)
     terms = M @ qacc, W @ load, G.T @ inverse @ drift
     found.note(
@@ -159,7 +171,9 @@ def _check_invariance(law: VirtualConstraints, a: EngineArm, b: EngineArm, found
     )
 
 
-def _check_closed_loop(law: VirtualConstraints, a: EngineArm, b: EngineArm, found: Identities) -> None:
+def _check_closed_loop(
+    law: VirtualConstraints, a: EngineArm, b: EngineArm, found: Identities
+) -> None:
     acceleration, scale = _accelerate(law, a, b)
     rate = b.J @ b.data.qvel - a.J @ a.data.qvel
     asked = law.derivative * rate - law.proportional * law.error  # the law's error is −e
@@ -191,7 +205,11 @@ def closed_loop() -> Finding:
     """The whole law with random offsets, given to the engine."""
     found = identities()
     worst = max(found.closed_loop, found.power)
-    return Finding(worst, worst < 1e-9, f"relative: closed loop {found.closed_loop:.1e}, power {found.power:.1e}")
+    return Finding(
+        worst,
+        worst < 1e-9,
+        f"relative: closed loop {found.closed_loop:.1e}, power {found.power:.1e}",
+    )
 
 
 @shared
@@ -237,11 +255,16 @@ def gain_design() -> Finding:
     """The design tool forwards, backwards and against the simulated response."""
     gains = Gains(110.87, 16.85)
     again = Gains.design(gains.settling_time(), gains.damping_ratio)
-    outside = [np.flatnonzero(np.abs(error[:, axis]) > 0.02 * OFFSET) for axis, error in enumerate(offset_steps())]
+    outside = [
+        np.flatnonzero(np.abs(error[:, axis]) > 0.02 * OFFSET)
+        for axis, error in enumerate(offset_steps())
+    ]
     times = [1e-3 * float(last[-1] + 1) for last in outside]
     worst = max(times, key=lambda t: abs(t - 0.357))
     right = abs(gains.frequency - 10.53) < 0.005 and abs(gains.damping_ratio - 0.80) < 0.005
-    round_trip = abs(again.proportional / 110.87 - 1.0) < 1e-6 and abs(again.derivative / 16.85 - 1.0) < 1e-6
+    round_trip = (
+        abs(again.proportional / 110.87 - 1.0) < 1e-6 and abs(again.derivative / 16.85 - 1.0) < 1e-6
+    )
     note = (
         f"ω_n {gains.frequency:.3f} rad/s, ζ {gains.damping_ratio:.4f}; settling 5/2/1 % "
         f"{gains.settling_time(0.05):.3f}/{gains.settling_time():.3f}/{gains.settling_time(0.01):.3f} s, the thesis "
@@ -274,7 +297,9 @@ class FreePair:
     def __init__(self, orientation: str = "rotvec") -> None:
         self.law, self.plants = VirtualConstraints(orientation=orientation), []
         for (name, robot), shift in zip(robots().items(), (0.0, 1.0), strict=True):
-            plant = RigidPlant(name, Arm.of(robot, PLACES[name]), robot.home + shift * np.array(ELSEWHERE[1]))
+            plant = RigidPlant(
+                name, Arm.of(robot, PLACES[name]), robot.home + shift * np.array(ELSEWHERE[1])
+            )
             self.plants.append(plant)
         self.a, self.b = (Side(plant.name, plant.arm) for plant in self.plants)
         self.law.engage(self.a, self.b)

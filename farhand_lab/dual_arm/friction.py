@@ -48,7 +48,9 @@ def calibrated() -> Finding:
         f"{off:.1e} mm without"
     )
     plot = Figure("Dry friction and its offset", _friction_plot)
-    return Finding(needed, abs(needed - 26.0) <= 3.0 and abs(first - 26.0) < 0.1, note, figures=(plot,))
+    return Finding(
+        needed, abs(needed - 26.0) <= 3.0 and abs(first - 26.0) < 0.1, note, figures=(plot,)
+    )
 
 
 def _largest_force(result: Run) -> float:
@@ -70,7 +72,9 @@ def _virtual_work(q: Array) -> float:
 @experiment("D-50")
 def friction_offset() -> Finding:
     """Starting force with and without the offset; then hands off, with sensor noise, nothing may move."""
-    bare, helped, literal = (_starting_force(slow_pull(*settings)) for settings in ((), (OFFSET,), COMMAND_ONLY))
+    bare, helped, literal = (
+        _starting_force(slow_pull(*settings)) for settings in ((), (OFFSET,), COMMAND_ONLY)
+    )
     reduced = 100.0 * (1.0 - helped / bare)
     crept = _creep()
     note = (
@@ -98,7 +102,12 @@ def _friction_plot():
         result = slow_pull(*settings)
         axes[0].plot(result.times("leader"), force(result, "leader")[:, 0], label=label)
         axes[1].plot(result.times("coupling"), position_error(result), label=label)
-    axes[1].plot(result.times("coupling"), position_error(slow_pull(*NO_WRENCH)), ":", label="no offset, no F/T")
+    axes[1].plot(
+        result.times("coupling"),
+        position_error(slow_pull(*NO_WRENCH)),
+        ":",
+        label="no offset, no F/T",
+    )
     axes[0].axhline(26.0, color="k", linestyle=":", label="published, about 26 N")
     axes[0].set_ylabel("hand force along x [N]")
     axes[1].set(ylabel="‖e_p‖ [mm]", xlabel="time [s]")

@@ -59,9 +59,15 @@ def tables() -> Finding:
         for table in (DHArm.load("ur5e", name),)
         for q in (*postures.values(), *sampled)
     )
-    apart = 1e3 * np.array([np.linalg.norm((_tool(arms["cb"], q) - _tool(arms["ur"], q))[:3, 3]) for q in sampled])
+    apart = 1e3 * np.array(
+        [np.linalg.norm((_tool(arms["cb"], q) - _tool(arms["ur"], q))[:3, 3]) for q in sampled]
+    )
     note = f"DH product met to {exact:.0e}; the sets are {apart.mean():.2f} mm apart, at most {apart.max():.2f} mm"
-    return Finding(off, off < 1e-3 and exact < 1e-12 and abs(apart.mean() - 2.40) < 0.05 and apart.max() < 2.9, note)
+    return Finding(
+        off,
+        off < 1e-3 and exact < 1e-12 and abs(apart.mean() - 2.40) < 0.05 and apart.max() < 2.9,
+        note,
+    )
 
 
 @experiment("D-02")
@@ -72,10 +78,21 @@ def chain() -> Finding:
     sampled = [q for q, _ in states("chain", 1000)]
     worst = max(largest(_chain(q, WRIST) - own.pose(q)) for q in sampled)
     to_cb = [cb.pose(q)[:3, 3] for q in sampled]
-    d4 = np.array([np.linalg.norm(_chain(q, WRIST)[:3, 3] - p) for q, p in zip(sampled, to_cb, strict=True)])
-    printed = np.mean([np.linalg.norm(_chain(q, 0.051)[:3, 3] - p) for q, p in zip(sampled, to_cb, strict=True)])
-    ok = worst < 1e-12 and np.ptp(d4) < 1e-12 and abs(d4[0] - 3e-3) < 1e-12 and abs(printed - 0.102) < 1e-3
-    return Finding(worst, bool(ok), f"{1e3 * d4[0]:.1f} mm from set CB; as printed {1e3 * printed:.0f} mm")
+    d4 = np.array(
+        [np.linalg.norm(_chain(q, WRIST)[:3, 3] - p) for q, p in zip(sampled, to_cb, strict=True)]
+    )
+    printed = np.mean(
+        [np.linalg.norm(_chain(q, 0.051)[:3, 3] - p) for q, p in zip(sampled, to_cb, strict=True)]
+    )
+    ok = (
+        worst < 1e-12
+        and np.ptp(d4) < 1e-12
+        and abs(d4[0] - 3e-3) < 1e-12
+        and abs(printed - 0.102) < 1e-3
+    )
+    return Finding(
+        worst, bool(ok), f"{1e3 * d4[0]:.1f} mm from set CB; as printed {1e3 * printed:.0f} mm"
+    )
 
 
 @experiment("D-03")
@@ -119,7 +136,9 @@ def body_jacobian() -> Finding:
         numeric = _numeric_jacobian(table, q, GRIP)
         numeric = np.concatenate([R.T @ numeric[:3], R.T @ numeric[3:]])
         shifted = max(shifted, largest(table.tool_jacobian(q, GRIP) - numeric))
-    return Finding(torque, torque < 1e-12 and shifted < 1e-8, f"J_t within {shifted:.0e} of its differences")
+    return Finding(
+        torque, torque < 1e-12 and shifted < 1e-8, f"J_t within {shifted:.0e} of its differences"
+    )
 
 
 @experiment("D-06")
@@ -131,9 +150,17 @@ def frames() -> Finding:
         twist, wrench = rng.uniform(-1.0, 1.0, 6), rng.uniform(-1.0, 1.0, 6)
         there = twist_in_parent(R, p, twist)
         power = wrench @ twist
-        worst = max(worst, abs(wrench_in_parent(R, p, wrench) @ there - power), largest(adjoint(R, p) @ twist - there))
+        worst = max(
+            worst,
+            abs(wrench_in_parent(R, p, wrench) @ there - power),
+            largest(adjoint(R, p) @ twist - there),
+        )
         printed = max(printed, abs(adjoint(R, p) @ wrench @ there - power))
-    return Finding(worst, worst < 1e-12 and printed > 0.1, f"with Ad_T on wrenches, as printed, up to {printed:.1f} W")
+    return Finding(
+        worst,
+        worst < 1e-12 and printed > 0.1,
+        f"with Ad_T on wrenches, as printed, up to {printed:.1f} W",
+    )
 
 
 @experiment("D-11")
@@ -161,10 +188,19 @@ def orientation_errors() -> Finding:
         vector, sine = rotation_vector(_turn(axis, angle)), np.sin(0.5 * angle)
         for kind, size in (("rotvec", angle), ("eps", sine), ("two-eps", 2.0 * sine)):
             worst = max(worst, largest(orientation_error(vector, kind) - size * axis))
-    ends = [rotation_vector(R) for R in (np.eye(3), *(np.diag(2.0 * k * k - 1.0) for k in np.eye(3)))]
-    finite = all(np.isfinite(orientation_error(e, kind)).all() for e in ends for kind in ("rotvec", "eps", "two-eps"))
+    ends = [
+        rotation_vector(R) for R in (np.eye(3), *(np.diag(2.0 * k * k - 1.0) for k in np.eye(3)))
+    ]
+    finite = all(
+        np.isfinite(orientation_error(e, kind)).all()
+        for e in ends
+        for kind in ("rotvec", "eps", "two-eps")
+    )
     half_turns = largest(np.linalg.norm(ends[1:], axis=1) - np.pi)
-    printed = [float(np.linalg.norm(orientation_error(t * ends[1] / np.pi, "printed"))) / t for t in PRINTED_AT]
+    printed = [
+        float(np.linalg.norm(orientation_error(t * ends[1] / np.pi, "printed"))) / t
+        for t in PRINTED_AT
+    ]
     matches = np.allclose(printed, (2.086, 2.60, 15.4), rtol=2e-3) and len(ORIENTATION_ERRORS) == 4
     note = "as printed ‖e_o‖/θ = " + ", ".join(f"{ratio:.4g}" for ratio in printed)
     return Finding(worst, worst < 1e-9 and finite and half_turns < 1e-9 and bool(matches), note)
@@ -249,16 +285,26 @@ _HERE = sys.modules[__name__]
 
 MUTATIONS = [
     Mutation(
-        "kinematic set", "set UR is loaded as set CB", ("D-01",), lambda: patched(_HERE, "load_robot", _wrong_set)
+        "kinematic set",
+        "set UR is loaded as set CB",
+        ("D-01",),
+        lambda: patched(_HERE, "load_robot", _wrong_set),
     ),
-    Mutation("printed wrist", "T56 as printed (E-07)", ("D-02",), lambda: patched(_HERE, "WRIST", 0.051)),
+    Mutation(
+        "printed wrist", "T56 as printed (E-07)", ("D-02",), lambda: patched(_HERE, "WRIST", 0.051)
+    ),
     Mutation(
         "jacobian axes",
         "the Jacobian is in the tool's axes",
         ("D-03", "D-04", "D-05", "D-11"),
         lambda: patched(farhand.arm, "_WORLD_ALIGNED", pin.LOCAL),
     ),
-    Mutation("no drift", "J̇q̇ is left out", ("D-04",), lambda: patched(Arm, "drift", property(lambda arm: np.zeros(6)))),
+    Mutation(
+        "no drift",
+        "J̇q̇ is left out",
+        ("D-04",),
+        lambda: patched(Arm, "drift", property(lambda arm: np.zeros(6))),
+    ),
     Mutation(
         "wrench by Ad_T",
         "wrenches change frame as twists do (E-14)",
@@ -281,7 +327,11 @@ MUTATIONS = [
         "printed orientation error",
         "e_o as printed (E-03)",
         ("D-16",),
-        lambda: patched(_HERE, "orientation_error", lambda vector, kind: spatial.orientation_error(vector, "printed")),
+        lambda: patched(
+            _HERE,
+            "orientation_error",
+            lambda vector, kind: spatial.orientation_error(vector, "printed"),
+        ),
     ),
     Mutation(
         "euler order",

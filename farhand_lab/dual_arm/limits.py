@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import Path
+from farhand.control.trajectory.paths import HandPath
 from farhand_lab.dual_arm.signals import (
     ELSEWHERE,
     NO_WRENCH,
@@ -36,7 +36,9 @@ def reach(*settings: Setting) -> Run:
 
 def _travel(result: Run) -> tuple[float, float, float]:
     """Along y: travel of the leader [m], reach of the follower from its base [m], and largest hand force [N]."""
-    leader, follower = (result.signal(name, "position_tool_in_world")[:, 1] for name in ("leader", "follower"))
+    leader, follower = (
+        result.signal(name, "position_tool_in_world")[:, 1] for name in ("leader", "follower")
+    )
     distance = result.rig.construction.distance  # type: ignore[attr-defined]
     pulled = float(np.abs(force(result, "leader")[:, 1]).max())
     return float(leader.max() - leader[0]), float(follower.max() - distance), pulled
@@ -61,7 +63,13 @@ def reach_limit() -> Finding:
         error = position_error(result)
         travel, reached, pulled = _travel(result)
         found[name] = travel, reached, pulled, float(error.max())
-        ok = ok and pulled > 40.0 and PULL - travel > 0.03 and error.max() < 2.0 and error[-100:].max() < 1.0
+        ok = (
+            ok
+            and pulled > 40.0
+            and PULL - travel > 0.03
+            and error.max() < 2.0
+            and error[-100:].max() < 1.0
+        )
         ok = bool(ok and not result.rig.session.trips)
     travel, reached, pulled, largest = found["1 kHz"]
     least = float(_least_singular_value(reach()).min())
@@ -93,7 +101,7 @@ def link_push() -> Finding:
 
 def _asked(result: Run, times: Array) -> Array:
     """Where the hand wants the leader along y, from its start, [m]."""
-    path, asked = Path(result.rig.scenario.moves), []
+    path, asked = HandPath(result.rig.scenario.moves), []
     for t in times:
         path.at(float(t))
         asked.append(path.translation[1])
@@ -101,14 +109,20 @@ def _asked(result: Run, times: Array) -> Array:
 
 
 def _reach_plot(measured: Run, blind: Run):
-    figure, axes = canvas("At the end of the follower's reach the hand meets a wall that nobody programmed", 3, 6.0)
+    figure, axes = canvas(
+        "At the end of the follower's reach the hand meets a wall that nobody programmed", 3, 6.0
+    )
     for result, label in ((measured, "with F/T"), (blind, "without F/T")):
         track = result.signal("leader", "position_tool_in_world")[:, 1]
         axes[0].plot(result.times("leader"), track - track[0], label=f"leader, {label}")
         axes[1].plot(result.times("leader"), force(result, "leader")[:, 1], label=label)
     t = measured.times("leader")
     axes[0].plot(t, _asked(measured, t), "k:", label="asked for")
-    axes[2].plot(measured.times("follower")[::10], _least_singular_value(measured), label="follower, with F/T")
+    axes[2].plot(
+        measured.times("follower")[::10],
+        _least_singular_value(measured),
+        label="follower, with F/T",
+    )
     axes[0].set_ylabel("travel along y [m]")
     axes[1].set_ylabel("hand force [N]")
     axes[2].set(ylabel="least singular value", xlabel="time [s]")

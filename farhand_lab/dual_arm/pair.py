@@ -28,7 +28,9 @@ class Pair:
         damping: ρ of the law's inverse.
     """
 
-    def __init__(self, leader: Arm, follower: Arm, tables: tuple[DHArm, DHArm], damping: float = 0.0) -> None:
+    def __init__(
+        self, leader: Arm, follower: Arm, tables: tuple[DHArm, DHArm], damping: float = 0.0
+    ) -> None:
         self.arms, self.tables = (leader, follower), tables
         self.a, self.b = Side("leader", leader), Side("follower", follower)
         self.law = VirtualConstraints(damping=damping)
@@ -53,7 +55,9 @@ class Pair:
     def error_acceleration(self) -> Array:
         """ÿ = d/dt (J₂ q̇₂ − J₁ q̇₁) after the last step, if the tables' arms obeyed it, [m/s²] and [rad/s²]."""
         total = np.zeros(6)
-        for side, arm, table, sign in zip((self.a, self.b), self.arms, self.tables, (-1.0, 1.0), strict=True):
+        for side, arm, table, sign in zip(
+            (self.a, self.b), self.arms, self.tables, (-1.0, 1.0), strict=True
+        ):
             true = table.terms(arm.q, arm.v)
             pushed = sign * self.law.multiplier + (0.0 if side.wrench is None else side.wrench)
             torque = true.J.T @ pushed - true.coriolis - arm.viscous * arm.v

@@ -1,8 +1,9 @@
 """Threads in virtual time: plants behind loops that run at rates of their own and exchange only the latest value.
 
-A real system reads its arm in one thread, its force sensor in another and integrates a simulated arm in a third; the
-regulator sees whatever each has published last. These wrappers do the same on exact grids of virtual time, so what a
-rate does to a coupling can be measured, and measured again to the bit.
+A real system reads its arm in one thread, its force sensor in another and integrates a simulated
+arm in a third; the regulator sees whatever each has published last. These wrappers do the same on
+exact grids of virtual time, so what a rate does to a coupling can be measured, and measured again
+to the bit.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from farhand.plants.simulated.rigid import RigidPlant
 Array = np.ndarray
 
 STEPPING = ("elapsed", "literal")
-"""How a simulation loop advances its plant: by the time that has passed, or by one step per loop whatever the time."""
+"""How a simulation loop advances its plant: by the time that has passed, or by one step per loop
+whatever the time."""
 
 
 class Outgoing:
     """Commands on their way to a plant. Latest value wins: of all that are out, only the newest is taken.
 
-    A command that comes out at the very instant another thread looks is seen at that thread's next look.
+    A command that comes out at the very instant another thread looks is seen at that thread's next
+    look.
     """
 
     def __init__(self) -> None:
@@ -45,9 +48,9 @@ class Outgoing:
 class Stepper:
     """Counts how many whole steps of a simulation are due in a loop.
 
-    ``elapsed`` makes simulated time follow real time: as many whole steps as have passed, the remainder carried to the
-    next loop. ``literal`` makes one step per loop, so simulated time runs at the rate times the step: 157 loops a
-    second of 1 ms are 0.157 of real time.
+    ``elapsed`` makes simulated time follow real time: as many whole steps as have passed, the
+    remainder carried to the next loop. ``literal`` makes one step per loop, so simulated time runs
+    at the rate times the step: 157 loops a second of 1 ms are 0.157 of real time.
 
     Args:
         step_ns: length of one step, [ns].
@@ -71,14 +74,16 @@ class Stepper:
 class CommunicationThread:
     """A plant behind a link that exchanges messages on a grid: state and torque at one rate, the wrench at another.
 
-    A read gives the last message that came in, with its device time. A written torque acts from the first message that
-    goes out after ``write_latency_ns``; the plant makes whole steps, so it acts from the step that message falls into.
-    Messages may be lost, each with the same probability; the first state is part of connecting and never is.
+    A read gives the last message that came in, with its device time. A written torque acts from the
+    first message that goes out after ``write_latency_ns``; the plant makes whole steps, so it acts
+    from the step that message falls into. Messages may be lost, each with the same probability; the
+    first state is part of connecting and never is.
 
     Args:
         plant: what is at the other end.
         period_ns: time between messages, [ns]: 8 ms or 2 ms for the interface of a UR5e.
-        wrench_period_ns: time between samples of the force sensor, [ns]; with every message by default.
+        wrench_period_ns: time between samples of the force sensor, [ns]; with every message by
+            default.
         write_latency_ns: from a write until the torque is out, [ns]: how long the writer computes.
         drop: probability that a message is lost, 0 to 1, [-].
         rng: decides which are.
@@ -170,7 +175,9 @@ class SimulationThread:
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
 
-    def __init__(self, plant: RigidPlant, period_ns: int, mode: str = "elapsed", write_latency_ns: int = 0) -> None:
+    def __init__(
+        self, plant: RigidPlant, period_ns: int, mode: str = "elapsed", write_latency_ns: int = 0
+    ) -> None:
         self.name, self.actuated = plant.name, plant.actuated
         self.period_ns = _positive("period of the simulation", period_ns)
         self._plant, self._latency_ns = plant, write_latency_ns

@@ -64,7 +64,10 @@ MUTATIONS = [
         lambda: patched(Stepper, "due", _one_step),
     ),
     Mutation(
-        "remainder", "the rest of a step is dropped", ("D-28",), lambda: patched(Stepper, "due", _forgets_remainder)
+        "remainder",
+        "the rest of a step is dropped",
+        ("D-28",),
+        lambda: patched(Stepper, "due", _forgets_remainder),
     ),
     Mutation(
         "literal stepping",
@@ -73,7 +76,10 @@ MUTATIONS = [
         lambda: patched(Stepper, "due", _elapses_anyway),
     ),
     Mutation(
-        "latency", "torques are out before they are computed", ("D-55",), lambda: patched(Outgoing, "put", _out_at_once)
+        "latency",
+        "torques are out before they are computed",
+        ("D-55",),
+        lambda: patched(Outgoing, "put", _out_at_once),
     ),
     Mutation(
         "message grid",

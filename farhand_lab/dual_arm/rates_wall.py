@@ -13,7 +13,7 @@ import numpy as np
 
 from farhand.control.trajectory.paths import Move
 from farhand.plants.drivers.worker import Latest, Timing
-from farhand_lab.dual_arm.threads import Rates, RealThreads, Setup
+from farhand_lab.dual_arm.threads import Rates, RealThreads, ThreadSetup
 from farhand_lab.harness import Figure, Finding, experiment, shared
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 RUNS, SECONDS = 5, 1.0
 MINUTE = 60.0  # [s] asked for
-RATES = Rates(500.0, 500.0, 100.0, 500.0, 25.0)  # [Hz] asked for; the published ones ran as fast as they could
+# [Hz] asked for; the published ones ran as fast as they could
+RATES = Rates(500.0, 500.0, 100.0, 500.0, 25.0)
 PUBLISHED = {  # mean [Hz] and variance as printed, free-space test, seed L1012-1028
     "regulator": (47.14, 0.91),
     "communication": (119.19, 0.62),
@@ -29,35 +30,47 @@ PUBLISHED = {  # mean [Hz] and variance as printed, free-space test, seed L1012-
     "simulation": (157.37, 1.30),
     "visualisation": (1.20, 0.10),
 }
-CONSUMED = {"q1": "communication", "q2": "simulation", "h1": "wrench", "h2": "simulation", "u1": "regulator"}
+CONSUMED = {
+    "q1": "communication",
+    "q2": "simulation",
+    "h1": "wrench",
+    "h2": "simulation",
+    "u1": "regulator",
+}
 MOVES = (Move(0.2, 0.6, (0.0, 0.0, 0.05), label="+z"),)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WallOutcome:
     """What is left of one run: timing by thread, whether all went well, and why not."""
 
     timing: dict[str, Timing]
     faults: tuple[str, ...]
 
 
-def run_threads(seconds: float) -> Outcome:
+def run_threads(seconds: float) -> WallOutcome:
     """Run the five threads for ``seconds`` and look at the bus afterwards."""
-    threads = RealThreads(Setup(RATES, MOVES))
+    threads = RealThreads(ThreadSetup(RATES, MOVES))
     threads.run(seconds)
     faults = [f"{name} did not end" for name, ended in threads.ended.items() if not ended]
-    faults += [f"{name}: {worker.error}" for name, worker in threads.workers.items() if worker.error]
+    faults += [
+        f"{name}: {worker.error}" for name, worker in threads.workers.items() if worker.error
+    ]
     faults += [f"trip: {record.trip.reason}" for record in threads.session.trips]
     for name, record in threads.bus().items():
         if record.number < 2 or (name in CONSUMED and record.producer != CONSUMED[name]):
             faults.append(f"{name}: {record.number} values from {record.producer}")
-        if record.value.flags.writeable or not np.isfinite(record.value).all() or record.time_ns <= 0:
+        if (
+            record.value.flags.writeable
+            or not np.isfinite(record.value).all()
+            or record.time_ns <= 0
+        ):
             faults.append(f"{name} is not a stamped value nobody can change")
-    return Outcome(threads.timing(), tuple(faults))
+    return WallOutcome(threads.timing(), tuple(faults))
 
 
 @shared
-def five_runs() -> tuple[Outcome, ...]:
+def five_runs() -> tuple[WallOutcome, ...]:
     """Five short runs."""
     return tuple(run_threads(SECONDS) for _ in range(RUNS))
 
@@ -93,7 +106,11 @@ def five_threads() -> Finding:
     faults = [fault for outcome in outcomes for fault in outcome.faults]
     ran = min(len(outcome.timing) for outcome in outcomes)
     note = "; ".join(faults) or f"a run of {MINUTE:g} s and {RUNS} of {SECONDS:g} s"
-    return Finding(ran, ran == 5 and not faults and torn == 0, note if not torn else f"{torn} torn reads; {note}")
+    return Finding(
+        ran,
+        ran == 5 and not faults and torn == 0,
+        note if not torn else f"{torn} torn reads; {note}",
+    )
 
 
 @experiment("D-47")
@@ -110,15 +127,19 @@ def rate_monitor() -> Finding:
         and abs(known.p99 - 0.012) < 1e-9
     )
     note = f"{RUNS} runs of {SECONDS:g} s; the published variance has no certain unit (E-24), ours is in Hz²"
-    return Finding(full, full == 5 and right, note, figures=(Figure("Rates of the five threads", _table_plot),))
+    return Finding(
+        full, full == 5 and right, note, figures=(Figure("Rates of the five threads", _table_plot),)
+    )
 
 
-def table(outcomes: tuple[Outcome, ...]) -> dict[str, tuple[float, float, float]]:
+def table(outcomes: tuple[WallOutcome, ...]) -> dict[str, tuple[float, float, float]]:
     """Mean rate [Hz], variance [Hz²] and 99th percentile of the interval [ms] by thread, averaged over the runs."""
     rows = {}
     for name in PUBLISHED:
         found = [outcome.timing[name] for outcome in outcomes if name in outcome.timing]
-        mean, variance, p99 = np.mean([(t.mean, t.variance, 1e3 * t.p99) for t in found], axis=0).tolist()
+        mean, variance, p99 = np.mean(
+            [(t.mean, t.variance, 1e3 * t.p99) for t in found], axis=0
+        ).tolist()
         rows[name] = (mean, variance, p99)
     return rows
 
@@ -143,7 +164,15 @@ def _table_plot() -> matplotlib.figure.Figure:
                 f"{published[1]:g}",
             ]
         )
-    heads = ["thread", "asked [Hz]", "mean [Hz]", "variance [Hz²]", "p99 [ms]", "seed mean [Hz]", "seed variance"]
+    heads = [
+        "thread",
+        "asked [Hz]",
+        "mean [Hz]",
+        "variance [Hz²]",
+        "p99 [ms]",
+        "seed mean [Hz]",
+        "seed variance",
+    ]
     grid = axes.table(cells, colLabels=heads, loc="center")
     grid.auto_set_font_size(False)
     grid.set_fontsize(8)

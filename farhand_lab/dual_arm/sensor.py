@@ -18,7 +18,7 @@ from farhand.sensing import (
     Mounting,
     Readings,
     SensorProfile,
-    Tool,
+    ToolCalibration,
     identify,
     load_handle,
     load_sensor,
@@ -46,14 +46,19 @@ def counts_to_si() -> Finding:
     error = np.abs(full - [200.0, 200.0, 200.0, 10.0, 10.0, 6.5]) / published
     steps = np.array([_step_of(axis) for axis in range(6)])
     worst = max(float(error.max()), float(np.abs(steps / published - 1.0).max()))
-    return Finding(worst, worst < 1e-9, f"steps {steps[0]:.4g} N and {steps[5]:.4g} N·m; largest deviation, in counts")
+    return Finding(
+        worst,
+        worst < 1e-9,
+        f"steps {steps[0]:.4g} N and {steps[5]:.4g} N·m; largest deviation, in counts",
+    )
 
 
 @experiment("D-42")
 def compensation() -> Finding:
     """Ten start-ups with unlike biases; then four hours of drift, and the bias taken anew."""
     rng = generator("D-42")
-    found = np.array([_start_up(rng) for _ in range(10)])  # start-up × (fresh, 4 h later, anew) × (force, torque)
+    # start-up × (fresh, 4 h later, anew) × (force, torque)
+    found = np.array([_start_up(rng) for _ in range(10)])
     fresh, old, anew = found.max(axis=0)
     force, torque = np.maximum(fresh, anew)
     return Finding(
@@ -80,12 +85,18 @@ def orientation_sweep() -> Finding:
 def grip_frame() -> Finding:
     """One push told in the frames of twenty grips must read alike; one force at twenty grips must not.
 
-    The pushes are the two published forces. A moment beyond the sensor's capacity must be refused, not read wrongly.
+    The pushes are the two published forces. A moment beyond the sensor's capacity must be refused,
+    not read wrongly.
     """
     found = [_grips(size) for size in FORCES]
     spread, followed = max(f.spread for f in found), max(f.followed for f in found)
     refused = ", ".join(f"{f.refused} at {size:g} N" for f, size in zip(found, FORCES, strict=True))
-    ok = spread < 1e-9 and followed < 0.0021 and min(f.reach for f in found) > 1.0 and all(f.honest for f in found)
+    ok = (
+        spread < 1e-9
+        and followed < 0.0021
+        and min(f.reach for f in found) > 1.0
+        and all(f.honest for f in found)
+    )
     return Finding(
         spread,
         bool(ok),
@@ -115,14 +126,19 @@ class Grips(NamedTuple):
 def _grips(size: float) -> Grips:
     """Push with ``size`` [N] at twenty grips within 0.1 m on each axis."""
     rng = generator("D-52")
-    rotation, mounting = Rotation.random(rng=rng).as_matrix(), Mounting(GRIP, Rotation.random(rng=rng).as_matrix())
+    rotation, mounting = (
+        Rotation.random(rng=rng).as_matrix(),
+        Mounting(GRIP, Rotation.random(rng=rng).as_matrix()),
+    )
     sensor = ForceSensor(HEX_E.silent(), mounting, gravity=0.0)
     push = np.array([20.0, -12.0, 15.0, 1.0, -2.0, 0.5])  # in tool axes at the tool point
     push[:3] *= size / np.linalg.norm(push[:3])
     told, off, arms, refused, honest = [], [], [], 0, True
     for _ in range(20):
         grip = replace(
-            HANDLE, grip_position=rng.uniform(-0.1, 0.1, 3), grip_rotation=Rotation.random(rng=rng).as_matrix()
+            HANDLE,
+            grip_position=rng.uniform(-0.1, 0.1, 3),
+            grip_rotation=Rotation.random(rng=rng).as_matrix(),
         )
         same = adjoint(grip.grip_rotation, grip.grip_position).T @ push
         told.append(_reading(sensor, rotation, grip.wrench_in_tool(same)))
@@ -131,17 +147,27 @@ def _grips(size: float) -> Grips:
         moment = mounting.rotation.T @ np.cross(grip.grip_position - mounting.position, push[:3])
         true = np.concatenate([mounting.rotation.T @ push[:3], moment])
         beyond = bool((np.abs(true) >= 0.95 * HEX_E.capacity).any())
-        kept = plain_conditioner(limit=0.95).update(reading / HEX_E.resolution, rotation) is not None
+        kept = (
+            plain_conditioner(limit=0.95).update(reading / HEX_E.resolution, rotation) is not None
+        )
         honest, refused = honest and kept != beyond, refused + beyond
         if kept:
             off.append(np.abs(reading[3:] - moment).max())
             arms.append(moment)
-    return Grips(float(np.ptp(told, axis=0).max()), float(max(off)), float(np.ptp(arms, axis=0).max()), refused, honest)
+    return Grips(
+        float(np.ptp(told, axis=0).max()),
+        float(max(off)),
+        float(np.ptp(arms, axis=0).max()),
+        refused,
+        honest,
+    )
 
 
 def plain_conditioner(mounting: Mounting | None = None, limit: float = 2.0) -> Conditioner:
     """A conditioner without weight and bias, and without a limit unless one is given as a share of the capacity."""
-    conditioner = Conditioner(replace(HEX_E, internals=Load()), mounting or Mounting(), gravity=0.0, limit=limit)
+    conditioner = Conditioner(
+        replace(HEX_E, internals=Load()), mounting or Mounting(), gravity=0.0, limit=limit
+    )
     conditioner.set_bias(np.zeros(6))
     return conditioner
 
@@ -159,7 +185,9 @@ def _step_of(axis: int) -> float:
     sensor, conditioner = ForceSensor(HEX_E.silent(), gravity=0.0), plain_conditioner()
     wrenches = np.zeros((201, 6))
     wrenches[:, axis] = np.linspace(-0.005, 0.005, 201) * HEX_E.capacity[axis]
-    outputs = [measured(conditioner, row, np.eye(3))[axis] for row in sensor.read(wrenches, np.eye(3))]
+    outputs = [
+        measured(conditioner, row, np.eye(3))[axis] for row in sensor.read(wrenches, np.eye(3))
+    ]
     levels = np.unique(np.round(outputs, 9))
     steps = np.diff(levels)
     published = 0.1 if axis < 3 else 0.001
@@ -186,14 +214,20 @@ def _take_bias(sensor: ForceSensor, conditioner: Conditioner, rng: np.random.Gen
         conditioner.update(counts, rotation)
 
 
-def _residual(sensor: ForceSensor, conditioner: Conditioner, rng: np.random.Generator) -> tuple[float, float]:
+def _residual(
+    sensor: ForceSensor, conditioner: Conditioner, rng: np.random.Generator
+) -> tuple[float, float]:
     """Largest mean force [N] and torque [N·m] over 50 orientations, two seconds of motion between them."""
     means = []
     for rotation in Rotation.random(50, rng=rng).as_matrix():
         sensor.rest(2.0)
         readings = sensor.read(np.zeros((20, 6)), rotation)
-        means.append(np.mean([measured(conditioner, counts, rotation) for counts in readings], axis=0))
-    force, torque = (np.linalg.norm(part, axis=1).max() for part in np.split(np.array(means), 2, axis=1))
+        means.append(
+            np.mean([measured(conditioner, counts, rotation) for counts in readings], axis=0)
+        )
+    force, torque = (
+        np.linalg.norm(part, axis=1).max() for part in np.split(np.array(means), 2, axis=1)
+    )
     return float(force), float(torque)
 
 
@@ -206,7 +240,9 @@ def _worst_sweep(samples: int) -> tuple[float, float, float]:
 
 def _sweep(rng: np.random.Generator, samples: int) -> tuple[float, float, float]:
     """Errors of one calibration: largest relative error of a mass, of a centre of mass [m], of the bias [N]."""
-    turns = np.pi / 2.0 * np.array([(0, 0, 0), (2, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)])
+    turns = (
+        np.pi / 2.0 * np.array([(0, 0, 0), (2, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)])
+    )
     rotations = Rotation.from_rotvec(turns).as_matrix()
     bias = rng.uniform(-1.0, 1.0, 6) * np.repeat([20.0, 0.5], 3)
     bare, full = (
@@ -216,14 +252,22 @@ def _sweep(rng: np.random.Generator, samples: int) -> tuple[float, float, float]
     pairs = (bare.load, HEX_E.internals), (full.load - bare.load, HANDLE.load)
     mass = max(abs(fitted.mass / true.mass - 1.0) for fitted, true in pairs)
     com = max(float(np.linalg.norm(fitted.com - true.com)) for fitted, true in pairs)
-    return mass, com, max(float(np.linalg.norm(tool.bias_force - bias[:3])) for tool in (bare, full))
+    return (
+        mass,
+        com,
+        max(float(np.linalg.norm(tool.bias_force - bias[:3])) for tool in (bare, full)),
+    )
 
 
-def _identified(sensor: ForceSensor, rotations: Array, samples: int) -> Tool:
+def _identified(sensor: ForceSensor, rotations: Array, samples: int) -> ToolCalibration:
     """What hangs on a sensor, from so many readings in every orientation."""
-    counts = np.concatenate([sensor.read(np.zeros((samples, 6)), rotation) for rotation in rotations])
+    counts = np.concatenate(
+        [sensor.read(np.zeros((samples, 6)), rotation) for rotation in rotations]
+    )
     quaternions = np.repeat(Rotation.from_matrix(rotations).as_quat(), samples, axis=0)
-    return identify(Readings(0.01 * np.arange(len(counts)), quaternions, counts * HEX_E.resolution)).tool
+    return identify(
+        Readings(0.01 * np.arange(len(counts)), quaternions, counts * HEX_E.resolution)
+    ).tool
 
 
 def _reading(sensor: ForceSensor, rotation: Array, wrench_in_tool: Array) -> Array:
@@ -263,15 +307,27 @@ MUTATIONS = [
         ("D-41",),
         lambda: patched(SensorProfile, "resolution", property(_thousandth)),
     ),
-    Mutation("handle's weight", "the handle weighs nothing", ("D-42",), lambda: _conditioners(load=Load())),
+    Mutation(
+        "handle's weight",
+        "the handle weighs nothing",
+        ("D-42",),
+        lambda: _conditioners(load=Load()),
+    ),
     Mutation(
         "handle's lever",
         "the handle's weight is taken to hang from the sensor's origin",
         ("D-42",),
         lambda: _conditioners(load=replace(HANDLE.load, com=np.zeros(3))),
     ),
-    Mutation("short bias", "the bias is a single reading", ("D-42",), lambda: _conditioners(samples=1)),
-    Mutation("no bias anew", "the bias is never taken again", ("D-42",), lambda: patched(Conditioner, "tare", _once)),
+    Mutation(
+        "short bias", "the bias is a single reading", ("D-42",), lambda: _conditioners(samples=1)
+    ),
+    Mutation(
+        "no bias anew",
+        "the bias is never taken again",
+        ("D-42",),
+        lambda: patched(Conditioner, "tare", _once),
+    ),
     Mutation(
         "cross product",
         "the calibration takes m g × r for r × m g",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.plants.wrappers.instrumented import InstrumentedPlant
 from farhand.robots import load_robot
 from farhand.sensing import Conditioner, ForceSensor, Mounting
@@ -31,19 +31,24 @@ STILL = 1.0  # deviation of the wall's force at rest, as where rates are compare
 def saturation() -> Finding:
     """Every axis swept past its limit; then hands of three stiffnesses that push beyond it and come back at 6 s.
 
-    Safe means: no trip, all finite, back to 1 mm after release, and a contact at rest while the hand holds.
+    Safe means: no trip, all finite, back to 1 mm after release, and a contact at rest while the
+    hand holds.
     """
     late = max(_samples_late(axis, sign) for axis in range(6) for sign in (1.0, -1.0))
     cases = {stiffness: overload(stiffness) for stiffness in HANDS}
     shakes = {stiffness: _held(case) for stiffness, case in cases.items()}
     used = max(float(case.shares[~case.missing].max()) for case in cases.values())
-    after = max(float(case.error[case.run.times("coupling") > UNTIL + 3.0].max()) for case in cases.values())
+    after = max(
+        float(case.error[case.run.times("coupling") > UNTIL + 3.0].max()) for case in cases.values()
+    )
     trips = [record.trip.kind for case in cases.values() for record in case.run.rig.session.trips]
     listed = "; ".join(
         f"{k:.0f} N/m: {cases[k].missing.sum()} samples refused, {force:.0f} N and {1e3 * swing:.0f} mm"
         for k, (force, swing) in shakes.items()
     )
-    whole = not trips and all(np.isfinite(case.error).all() for case in cases.values()) and after < 1e-3
+    whole = (
+        not trips and all(np.isfinite(case.error).all() for case in cases.values()) and after < 1e-3
+    )
     still = all(force < STILL for force, _ in shakes.values())
     note = (
         f"flag in time, largest reading used {100 * used:.2f} %, trips: {', '.join(trips) or 'none'}, "
@@ -52,7 +57,13 @@ def saturation() -> Finding:
         f"34 N). By the hand's stiffness, deviation of the wall's force and swing of the error in the last second: "
         f"{listed}"
     )
-    ok = late == 0 and all(case.missing.any() for case in cases.values()) and used < 0.95 and whole and still
+    ok = (
+        late == 0
+        and all(case.missing.any() for case in cases.values())
+        and used < 0.95
+        and whole
+        and still
+    )
     figures = (Figure("A push beyond the sensor", lambda: _overload_plot(cases[HANDS[0]])),)
     return Finding(late, bool(ok), note, figures=figures)
 
@@ -76,7 +87,9 @@ def point_of_reference() -> Finding:
     readings = ForceSensor(HEX_E.silent(), Mounting(GRIP), gravity=0.0).read(
         np.hstack([directions, np.zeros((2000, 3))]), np.eye(3)
     )
-    largest = max(float(np.linalg.norm(_moment(right, row) - _moment(wrong, row))) for row in readings)
+    largest = max(
+        float(np.linalg.norm(_moment(right, row) - _moment(wrong, row))) for row in readings
+    )
     residue = max(float(np.linalg.norm(_moment(right, row))) for row in readings)
     contact, astray = pressed(tuple(GRIP)), pressed((0.0, 0.0, 0.0))
     note = (
@@ -84,7 +97,12 @@ def point_of_reference() -> Finding:
         f"with the tool point: {astray.text}"
     )
     figures = (Figure("A moment about the wrong point", lambda: _point_plot(contact, astray)),)
-    return Finding(largest, abs(largest - 4.4) < 0.02 and residue < 0.01 and contact.reflects, note, figures=figures)
+    return Finding(
+        largest,
+        abs(largest - 4.4) < 0.02 and residue < 0.01 and contact.reflects,
+        note,
+        figures=figures,
+    )
 
 
 @dataclass
@@ -145,26 +163,38 @@ class Watched(Conditioner):
 @shared
 def pressed(believed: tuple[float, float, float]) -> Pressed:
     """The published contact with the sensor's origin at the grip; the conditioner believes it to be at ``believed``."""
-    return _press(Mounting(GRIP), Mounting(np.array(believed)), (Move(1.5, 2.5, (0.42, 0.0, 0.0)),), 1000.0, 8.0)
+    return _press(
+        Mounting(GRIP),
+        Mounting(np.array(believed)),
+        (Move(1.5, 2.5, (0.42, 0.0, 0.0)),),
+        1000.0,
+        8.0,
+    )
 
 
 @shared
 def overload(stiffness: float) -> Pressed:
     """A hand of this stiffness [N/m], three times the usual and more, which comes back at :data:`UNTIL`."""
     there, back = (0.42, 0.0, 0.0), (-0.42, 0.0, 0.0)
-    return _press(Mounting(), Mounting(), (Move(1.5, 2.5, there), Move(UNTIL, 1.0, back)), stiffness, 10.0)
+    return _press(
+        Mounting(), Mounting(), (Move(1.5, 2.5, there), Move(UNTIL, 1.0, back)), stiffness, 10.0
+    )
 
 
-def _press(true: Mounting, believed: Mounting, moves: tuple[Move, ...], stiffness: float, seconds: float) -> Pressed:
+def _press(
+    true: Mounting, believed: Mounting, moves: tuple[Move, ...], stiffness: float, seconds: float
+) -> Pressed:
     """Hands off for the sensor's first second, then the moves; virtual constraints at 1 kHz, the sensor at 100 Hz."""
     rig = dual_arm("virtual-constraints", "press", ("hand.stiffness", stiffness))
-    rig.session.parameters["hand"].path = Path(moves)
+    rig.session.parameters["hand"].path = HandPath(moves)
     rng = generator("press")
     bias = rng.uniform(-1.0, 1.0, 6) * np.repeat([5.0, 0.3], 3)
     sensor = ForceSensor(HEX_E, true, HANDLE.load, bias=bias, rng=rng)
     conditioner = Watched(HEX_E, believed, HANDLE.load)
     leader = next(station for station in rig.session.stations if station.name == "leader")
-    leader.plant = InstrumentedPlant(leader.plant, sensor, conditioner, Arm.of(load_robot("ur5e", "cb")))
+    leader.plant = InstrumentedPlant(
+        leader.plant, sensor, conditioner, Arm.of(load_robot("ur5e", "cb"))
+    )
     result = run(rig, seconds)
     error = np.linalg.norm(result.signal("coupling", "error")[:, :3], axis=1)
     shares, missing = (np.array(column) for column in zip(*conditioner.seen, strict=True))
@@ -194,11 +224,14 @@ def _overload_plot(pushed: Pressed):
     figure = Canvas(figsize=(7, 4.2), layout="constrained")
     force, gap = figure.subplots(2, sharex=True)
     t = pushed.run.times("leader")
-    force.plot(t, pushed.run.signal("leader", "wrench_measured_in_world")[:, 0], label="hand, measured")
+    force.plot(
+        t, pushed.run.signal("leader", "wrench_measured_in_world")[:, 0], label="hand, measured"
+    )
     force.plot(t, -pushed.run.signal("follower", "wrench_measured_in_world")[:, 0], label="wall")
     force.axhline(0.95 * HEX_E.capacity[0], linestyle=":", label="95 % of capacity")
     force.set(
-        ylabel="force along x [N]", title="Where the sensor saturates there is no measurement, and the tie is soft"
+        ylabel="force along x [N]",
+        title="Where the sensor saturates there is no measurement, and the tie is soft",
     )
     force.legend()
     gap.plot(pushed.run.times("coupling"), 1e3 * pushed.error)
@@ -214,7 +247,9 @@ def _point_plot(right: Pressed, wrong: Pressed):
     for pressed, label in ((right, "about the sensor's origin"), (wrong, "about the tool point")):
         axes.plot(pressed.run.times("coupling"), 1e3 * pressed.error, label=label)
     axes.set(
-        xlabel="time [s]", ylabel="position error [mm]", title="Moments about the wrong point pull the tools apart"
+        xlabel="time [s]",
+        ylabel="position error [mm]",
+        title="Moments about the wrong point pull the tools apart",
     )
     axes.legend()
     return figure
@@ -256,9 +291,21 @@ def _no_latch() -> contextlib.AbstractContextManager[object]:
 
 MUTATIONS = [
     Mutation("no flag", "a saturated sensor is believed", ("D-44",), _no_flag),
-    Mutation("flag comes down", "a saturated sensor is believed again at once", ("D-44",), _no_latch),
+    Mutation(
+        "flag comes down", "a saturated sensor is believed again at once", ("D-44",), _no_latch
+    ),
     Mutation("lever sign", "moments are moved the wrong way", ("D-45",), lambda: _map("lever")),
-    Mutation("adjoint", "a wrench changes frame as a twist does (E-14)", ("D-45",), lambda: _map("adjoint")),
-    Mutation("sensor sign", "the reading is taken as the reaction (E-26)", ("D-45",), lambda: _map("reaction")),
+    Mutation(
+        "adjoint",
+        "a wrench changes frame as a twist does (E-14)",
+        ("D-45",),
+        lambda: _map("adjoint"),
+    ),
+    Mutation(
+        "sensor sign",
+        "the reading is taken as the reaction (E-26)",
+        ("D-45",),
+        lambda: _map("reaction"),
+    ),
 ]
 """Parts broken on purpose."""

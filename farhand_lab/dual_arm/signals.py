@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.rigs import Rig
 from farhand_lab.trial import Run, dual_arm
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 LAW = "virtual-constraints"
-NO_WRENCH: tuple[tuple[str, object], ...] = (("law.leader_wrench", False), ("law.follower_wrench", False))
+NO_WRENCH: tuple[tuple[str, object], ...] = (
+    ("law.leader_wrench", False),
+    ("law.follower_wrench", False),
+)
 """Settings of a law that does not use the force sensors."""
 ELSEWHERE: tuple[str, object] = ("rig.follower_offset", (0.5, 0.25, -0.35, 0.3, -0.4, 0.6))
-"""Setting that starts the follower in another posture than the leader: equal ones cancel most model errors."""
+"""Setting that starts the follower in another posture than the leader: equal ones cancel most model
+errors."""
 
 
 def coupled(scenario: str, *settings: tuple[str, object], **options: float) -> Rig:
@@ -39,7 +43,7 @@ def law_of(rig: Rig) -> VirtualConstraints:
 
 def moved_by(rig: Rig, *moves: Move) -> Rig:
     """The rig with a hand that makes these moves instead of the scenario's."""
-    rig.session.parameters["hand"].path = Path(moves)
+    rig.session.parameters["hand"].path = HandPath(moves)
     return rig
 
 

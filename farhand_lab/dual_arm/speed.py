@@ -1,7 +1,7 @@
 """Speed of the regulator, an arm of another make, and the compiled model against the generic one.
 
-What is measured in time is judged here and printed nowhere: a verdict must not change from run to run. ``farhand
-bench`` prints the numbers.
+What is measured in time is judged here and printed nowhere: a verdict must not change from run to
+run. ``farhand bench`` prints the numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import farhand_lab.benchmarks.kinematics
 from farhand.analysis.history import History
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling.constraint_terms import ArmTerms
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.loop.bridges.direct import DirectBridge
@@ -54,19 +54,30 @@ def cycle_time() -> Finding:
     same = largest(_regulator(pair, motion, wrenches) - pair.multiplier())
     times = measure(Benchmark("cycle", lambda: (compiled, None, {"NumPy": plain}), calls=25))
     slow, quick = 1e-6 * times["peers"]["NumPy"], 1e-6 * times["value"]  # [s]
-    met = {"NumPy ≤ 2 ms": slow <= 2e-3, "compiled ≤ 1 ms": quick <= 1e-3, "≥ 10 × 47 Hz": quick <= 0.1 / SEED_RATE}
+    met = {
+        "NumPy ≤ 2 ms": slow <= 2e-3,
+        "compiled ≤ 1 ms": quick <= 1e-3,
+        "≥ 10 × 47 Hz": quick <= 0.1 / SEED_RATE,
+    }
     value = ", ".join(text if yes else f"not {text}" for text, yes in met.items())
-    return Finding(value, all(met.values()) and same < 1e-8, f"both give the same u to {same:.0e} N")
+    return Finding(
+        value, all(met.values()) and same < 1e-8, f"both give the same u to {same:.0e} N"
+    )
 
 
 @experiment("D-57")
 def another_arm() -> Finding:
     """A spherical-wrist arm leads the UR5e and follows it; the oracle is an arm from each one's own DH table."""
     residual = max(_residual("elbow6", "ur5e"), _residual("ur5e", "elbow6"))
-    errors = {leader: 1e3 * _lift(leader, follower) for leader, follower in (("elbow6", "ur5e"), ("ur5e", "elbow6"))}
+    errors = {
+        leader: 1e3 * _lift(leader, follower)
+        for leader, follower in (("elbow6", "ur5e"), ("ur5e", "elbow6"))
+    }
     worst = max(errors.values())
     listed = ", ".join(f"{leader} leads: {error:.4f} mm" for leader, error in errors.items())
-    return Finding(worst, residual < 1e-9 and worst < 1.0, f"{listed}; oracle row {residual:.0e} m/s²")
+    return Finding(
+        worst, residual < 1e-9 and worst < 1.0, f"{listed}; oracle row {residual:.0e} m/s²"
+    )
 
 
 @experiment("D-58")
@@ -80,7 +91,9 @@ def compiled_path() -> Finding:
     works = {"generic": lambda: _ignore(slow(q))}
     times = measure(Benchmark("paths", lambda: (lambda: _ignore(quick(q)), None, works), calls=100))
     faster = times["peers"]["generic"] >= 10.0 * times["value"]
-    return Finding("≥ 10 ×" if faster else "< 10 ×", faster and equal < 1e-10, f"equal to {equal:.0e}")
+    return Finding(
+        "≥ 10 ×" if faster else "< 10 ×", faster and equal < 1e-10, f"equal to {equal:.0e}"
+    )
 
 
 def _ignore(_: object) -> None:
@@ -102,17 +115,26 @@ def _regulator(pair: Pair, motion: list[tuple[Array, Array]], wrenches: Array) -
     law, mapping = pair.law, pair.law.mapping
     bases = (0.0, 0.75)  # of the arms along y, [m]
     poses, twists, gammas, accelerations = [], [], [], []
-    for (q, v), h, arm, table, base in zip(motion, wrenches, pair.arms, pair.tables, bases, strict=True):
+    for (q, v), h, arm, table, base in zip(
+        motion, wrenches, pair.arms, pair.tables, bases, strict=True
+    ):
         model = table.terms(q, v)
         response = np.linalg.solve(model.B, model.J.T)  # B⁻¹ Jᵀ
         gammas.append(model.J @ response)
-        accelerations.append(response.T @ (model.coriolis - model.J.T @ h + arm.viscous * v) - model.drift)
+        accelerations.append(
+            response.T @ (model.coriolis - model.J.T @ h + arm.viscous * v) - model.drift
+        )
         twists.append(model.J @ v)
         poses.append((model.pose[:3, 3] + [0.0, base, 0.0], model.pose[:3, :3]))
     (p1, R1), (p2, R2) = poses
     turned = R2 @ (R1 @ mapping.offset_rotation).T
     e = np.concatenate([p2 - p1 - mapping.offset_position, rotation_vector(turned)])
-    rhs = accelerations[1] - accelerations[0] - law.derivative * (twists[1] - twists[0]) - law.proportional * e
+    rhs = (
+        accelerations[1]
+        - accelerations[0]
+        - law.derivative * (twists[1] - twists[0])
+        - law.proportional * e
+    )
     gamma = gammas[0] + gammas[1]
     return gamma.T @ np.linalg.solve(gamma @ gamma.T + law.damping**2 * np.eye(6), rhs)
 
@@ -130,7 +152,10 @@ def _residual(leader: str, follower: str) -> float:
     rng, worst = generator(f"{leader} leads {follower}"), 0.0
     homes = load_robot(leader).home, load_robot(follower).home
     for _ in range(50):
-        (q_a, q_b), (v_a, v_b) = (home + rng.uniform(-0.5, 0.5, 6) for home in homes), rng.normal(size=(2, 6))
+        (q_a, q_b), (v_a, v_b) = (
+            (home + rng.uniform(-0.5, 0.5, 6) for home in homes),
+            rng.normal(size=(2, 6)),
+        )
         pair.put(q_a, v_a, q_b, v_b)
         pair.law.engage(pair.a, pair.b)
         pair.put(q_a + rng.normal(scale=0.02, size=6), v_a, q_b, v_b)
@@ -148,7 +173,7 @@ def _lift(leader: str, follower: str) -> float:
     robots = {"leader": _robot(leader), "follower": _robot(follower, 0.25)}
     places = {"leader": Placement(), "follower": Placement((0.0, 0.75, 0.0))}
     world = World({name: Placed(robots[name], places[name]) for name in robots})
-    world.touch("leader", "hand", ImpedanceHand(path=Path([Move(0.5, 1.5, (0.0, 0.0, 0.2))])))
+    world.touch("leader", "hand", ImpedanceHand(path=HandPath([Move(0.5, 1.5, (0.0, 0.0, 0.2))])))
     one, two = (Station.of(world, name, name) for name in robots)
     session = Session([one, two], [DirectBridge(VirtualConstraints(), one, two)], [world])
     history = History(session.telemetry.path)
@@ -193,7 +218,12 @@ def _slow(robot: str = "ur5e"):
 
 
 MUTATIONS = [
-    Mutation("slow law", "each arm's terms take 1 ms", ("D-54",), lambda: patched(ArmTerms, "update", _slow_update)),
+    Mutation(
+        "slow law",
+        "each arm's terms take 1 ms",
+        ("D-54",),
+        lambda: patched(ArmTerms, "update", _slow_update),
+    ),
     Mutation(
         "law without Coriolis",
         "the law leaves the Coriolis torque out",

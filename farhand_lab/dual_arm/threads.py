@@ -1,7 +1,8 @@
 """The published dual-arm system as it was built: five threads, each at a rate of its own, in virtual or in wall time.
 
-The assumptions stand in :class:`Setup`; rates, gains, wall, mass ratio and the 1 ms step are published, the rest is
-assumed. What comes out is a finding about this model, not about the original hardware.
+The assumptions stand in :class:`ThreadSetup`; rates, gains, wall, mass ratio and the 1 ms step are
+published, the rest is assumed. What comes out is a finding about this model, not about the original
+hardware.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from farhand.analysis.history import History
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.clock import Clock, WallClock
@@ -50,7 +51,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Setup:
+class ThreadSetup:
     """What one run assumes.
 
     Attributes:
@@ -58,10 +59,12 @@ class Setup:
         moves: what the hand does.
         stepping: how the simulation thread makes time pass, ``elapsed`` or ``literal``.
         sensor: whether the law uses the measured wrenches.
-        latency: from reading the inputs to publishing the torques, in periods of the regulator, [-].
+        latency: from reading the inputs to publishing the torques, in periods of the regulator,
+            [-].
         mass_scale: follower's masses over the leader's, [-].
         armature: rotor inertia per joint of the leader, [kg·m²].
-        friction: factor on the leader's viscous friction of (2, 2, 2, 0.5, 0.5, 0.5) N·m·s/rad, [-].
+        friction: factor on the leader's viscous friction of (2, 2, 2, 0.5, 0.5, 0.5) N·m·s/rad,
+            [-].
         hand_stiffness: of the hand, [N/m].
         drop: share of messages to and from the leader that are lost, [-].
         seed: decides which.
@@ -80,7 +83,7 @@ class Setup:
     seed: int = 0
 
 
-class Arms:
+class ThreadedArms:
     """The two arms, the hand on one and the wall before the other.
 
     Attributes:
@@ -90,15 +93,20 @@ class Arms:
         wall: stops the follower.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: ThreadSetup) -> None:
         viscous = setup.friction * np.array([2.0, 2.0, 2.0, 0.5, 0.5, 0.5])
         leader = load_robot("ur5e", "cb").edited(set_armature(setup.armature), set_damping(viscous))
         self.robots = {"leader": leader, "follower": leader.edited(scale_mass(setup.mass_scale))}
         self.plants = {
-            name: RigidPlant(name, Arm.of(robot, PLACES[name], GRAVITY), robot.postures["q_A"], STEP_NS, "zoh")
+            name: RigidPlant(
+                name, Arm.of(robot, PLACES[name], GRAVITY), robot.postures["q_A"], STEP_NS, "zoh"
+            )
             for name, robot in self.robots.items()
         }
-        self.hand, self.wall = ImpedanceHand(setup.hand_stiffness, path=Path(setup.moves)), Wall()
+        self.hand, self.wall = (
+            ImpedanceHand(setup.hand_stiffness, path=HandPath(setup.moves)),
+            Wall(),
+        )
         self.plants["leader"].touch(self.hand)
         self.plants["follower"].touch(self.wall)
 
@@ -109,13 +117,19 @@ class Truth:
     Between two loops of its thread the follower is where the last loop left it.
     """
 
-    def __init__(self, arms: Arms, telemetry: Telemetry) -> None:
-        self._leader, self._follower, self._wall = arms.plants["leader"], arms.plants["follower"], arms.wall
+    def __init__(self, arms: ThreadedArms, telemetry: Telemetry) -> None:
+        self._leader, self._follower, self._wall = (
+            arms.plants["leader"],
+            arms.plants["follower"],
+            arms.wall,
+        )
         a, b = self._leader.arm, self._follower.arm
         self._offset, self._turn = b.position - a.position, a.rotation.T @ b.rotation
         self._stream = stream = telemetry.stream("truth", 1e9 / STEP_NS)
         self._error = stream.channel("error", 6, "m, rad", ("x", "y", "z", "rx", "ry", "rz"))
-        self._positions = [stream.channel(name, 3, "m", ("x", "y", "z")) for name in ("leader", "follower")]
+        self._positions = [
+            stream.channel(name, 3, "m", ("x", "y", "z")) for name in ("leader", "follower")
+        ]
         self._hand = stream.channel("hand", 6, "N, N·m", ("fx", "fy", "fz", "tx", "ty", "tz"))
         self._contact = stream.channel("wall", 2, "N, m", ("force", "depth"))
 
@@ -140,8 +154,8 @@ class EmulatedThreads:
         history: what was recorded, with the stream ``truth``.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        arms, rates = Arms(setup), setup.rates
+    def __init__(self, setup: ThreadSetup) -> None:
+        arms, rates = ThreadedArms(setup), setup.rates
         period_ns = period(rates.regulator)
         latency_ns = round(setup.latency * period_ns)
         self.communication = CommunicationThread(
@@ -186,8 +200,8 @@ class RealThreads:
         ended: which threads ended when told to; filled by :meth:`run`.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        self._arms, rates = Arms(setup), setup.rates
+    def __init__(self, setup: ThreadSetup) -> None:
+        self._arms, rates = ThreadedArms(setup), setup.rates
         leader, follower = self._arms.plants["leader"], self._arms.plants["follower"]
         self._leader, self._follower = leader, follower
         self._steppers = Stepper(STEP_NS), Stepper(STEP_NS, setup.stepping)
@@ -232,9 +246,14 @@ class RealThreads:
     def timing(self) -> dict[str, Timing]:
         """How often and how evenly each thread ran."""
         session = self.session
-        ticks = np.arange(max(0, session.ticks - len(session.late_ns)), session.ticks)  # the last ones, as a ring
-        regulator = ticks * session.parts[0].period_ns + session.late_ns[ticks % len(session.late_ns)]
-        times = {"regulator": regulator} | {name: worker.times_ns for name, worker in self.workers.items()}
+        # the last ones, as a ring
+        ticks = np.arange(max(0, session.ticks - len(session.late_ns)), session.ticks)
+        regulator = (
+            ticks * session.parts[0].period_ns + session.late_ns[ticks % len(session.late_ns)]
+        )
+        times = {"regulator": regulator} | {
+            name: worker.times_ns for name, worker in self.workers.items()
+        }
         return {name: Timing.of(found) for name, found in times.items()}
 
     def bus(self) -> dict[str, Stamped]:
@@ -282,7 +301,7 @@ def period(rate: float) -> int:
 def _regulator(
     robots: dict[str, Robot],
     plants: dict[str, Plant],
-    setup: Setup,
+    setup: ThreadSetup,
     telemetry: Telemetry,
     worlds: Iterable[Advancing] = (),
     clock: Clock | None = None,
@@ -304,4 +323,12 @@ def _regulator(
     law = VirtualConstraints(leader_wrench=setup.sensor, follower_wrench=setup.sensor)
     bridge = DirectBridge(law, stations[0], stations[1], period_ns)
     description = {"rig": "dual-arm-threads", "law": law.name, "seed": setup.seed}
-    return Session(stations, [bridge], worlds, telemetry, clock, parameters={"law": law}, description=description)
+    return Session(
+        stations,
+        [bridge],
+        worlds,
+        telemetry,
+        clock,
+        parameters={"law": law},
+        description=description,
+    )

@@ -1,7 +1,8 @@
 """Free-space tracking: how far the follower is from the leader, in like and unlike postures: D-23 to D-25, D-30, D-32.
 
-"Ideal" means exact models and sensors at 1 kHz. Identical arms in identical postures cancel nearly every error, so each
-ideal case stands beside others with unlike postures, unlike arms, or a plant that differs from its model.
+"Ideal" means exact models and sensors at 1 kHz. Identical arms in identical postures cancel nearly
+every error, so each ideal case stands beside others with unlike postures, unlike arms, or a plant
+that differs from its model.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ def offsets() -> Finding:
         law.measure(a, b)
         captured = max(captured, float(np.abs(law.error).max()))
     result = lift("follower at q_B")
-    leader, follower = (result.signal(name, "position_tool_in_world") for name in ("leader", "follower"))
+    leader, follower = (
+        result.signal(name, "position_tool_in_world") for name in ("leader", "follower")
+    )
     kept = 1e3 * float(np.linalg.norm((follower - leader)[-1] - (follower - leader)[0]))
     moved = 1e3 * float(np.linalg.norm(follower[-1] - follower[0]))
     note = f"e(0) {captured:.1e}; the follower moved {moved:.0f} mm with the leader"
@@ -108,7 +111,9 @@ def unlike_postures() -> Finding:
     """The lift with the follower nearly stretched, and with an arm of another make."""
     position, angle = _worst(lift("follower at q_B"))
     other, _ = _worst(lift("unlike arms (elbow6)"))
-    return Finding(position, position < 1.0, f"{angle:.4f}°; with another arm as follower {other:.3f} mm")
+    return Finding(
+        position, position < 1.0, f"{angle:.4f}°; with another arm as follower {other:.3f} mm"
+    )
 
 
 @experiment("D-25")
@@ -117,7 +122,9 @@ def either_arm() -> Finding:
     found, travelled = [], []
     for hand in ("force", "impedance"):
         for driven in ("leader", "follower"):
-            result = run(coupled("free", ELSEWHERE, ("rig.hand", hand), ("rig.driven", driven)), 3.0)
+            result = run(
+                coupled("free", ELSEWHERE, ("rig.hand", hand), ("rig.driven", driven)), 3.0
+            )
             found.append(_worst(result))
             travelled.append(np.ptp(result.signal("leader", "position_tool_in_world")[:, 2]))
     worst, angle = max(p for p, _ in found), max(a for _, a in found)
@@ -183,14 +190,23 @@ def repetitions() -> Finding:
 
 
 def _nine_plot(result: Run):
-    figure, axes = canvas("Nine moves: the follower stays within a millimetre, also stretched out", 3, 6.5)
+    figure, axes = canvas(
+        "Nine moves: the follower stays within a millimetre, also stretched out", 3, 6.5
+    )
     for row, (axis, letter) in zip(axes, ((1, "y"), (2, "z")), strict=False):
         for name in ("leader", "follower"):
             track = result.signal(name, "position_tool_in_world")[:, axis]
-            row.plot(result.times(name), 1e3 * (track - track[0]), "-" if name == "leader" else "--", label=name)
+            row.plot(
+                result.times(name),
+                1e3 * (track - track[0]),
+                "-" if name == "leader" else "--",
+                label=name,
+            )
         row.set_ylabel(f"{letter} [mm]")
         row.legend(loc="lower left")
-    axes[2].semilogy(result.times("coupling"), np.maximum(position_error(result), 1e-6), label="‖e_p‖")
+    axes[2].semilogy(
+        result.times("coupling"), np.maximum(position_error(result), 1e-6), label="‖e_p‖"
+    )
     axes[2].axhline(1.0, color="k", linestyle=":", label="criterion")
     axes[2].set(ylabel="error [mm]", xlabel="time [s]", ylim=(1e-6, 10.0))
     axes[2].legend(loc="lower left")
@@ -204,7 +220,9 @@ def _cases_plot(worst: dict[str, tuple[float, float]]):
     figure = Canvas(figsize=(7.5, 3.8), layout="constrained")
     axes = figure.subplots()
     names = list(worst)[::-1]
-    axes.barh(names, [worst[name][0] for name in names], color="tab:blue", label="lift of 0.2 m in 1.5 s")
+    axes.barh(
+        names, [worst[name][0] for name in names], color="tab:blue", label="lift of 0.2 m in 1.5 s"
+    )
     axes.axvline(1.0, color="k", linestyle=":", label="criterion of the ideal case")
     axes.set(xscale="log", xlabel="largest position error [mm]")
     axes.set_title("Errors of the model cost a hundred times more than sampling does")

@@ -73,7 +73,11 @@ class Looked:
     def missing(self) -> list[str]:
         """What should be in the picture and is not."""
         wanted = [(arm, link) for arm in ("leader", "follower") for link in LINKS]
-        lacking = [f"{arm}'s {link}" for arm, link in wanted if not self._draws(f"/robots/{arm}/", f"_{link}")]
+        lacking = [
+            f"{arm}'s {link}"
+            for arm, link in wanted
+            if not self._draws(f"/robots/{arm}/", f"_{link}")
+        ]
         return lacking if self._draws("/things/follower_wall") else [*lacking, "wall"]
 
     def _draws(self, begin: str, end: str = "") -> bool:
@@ -83,7 +87,8 @@ class Looked:
 def look() -> Looked:
     """The nine published moves at 1 kHz on the wall clock, with the privileges that ``farhand run`` asks for.
 
-    The page and its visitors are halted and let go by turns, so that both kinds of turn meet the same machine.
+    The page and its visitors are halted and let go by turns, so that both kinds of turn meet the
+    same machine.
     """
     rig = build_rig("dual-arm", Options(scenario="nine-moves", clock=WallClock()))
     session, page = rig.session, None
@@ -99,7 +104,9 @@ def look() -> Looked:
         rig.close()
 
 
-def _turn(session: Session, page: Page, visitors: Visitors) -> tuple[list[float], list[float], list[float]]:
+def _turn(
+    session: Session, page: Page, visitors: Visitors
+) -> tuple[list[float], list[float], list[float]]:
     """Frames a second of each visitor, and rate and median tick without and with a view."""
     with _halted(page.pid, visitors.pid):
         without = _ticks(session, page)
@@ -169,7 +176,11 @@ def _plot() -> matplotlib.figure.Figure:
         ("ticks a second, Hz", "median tick, µs", "frames a second, Hz"),
         strict=True,
     ):
-        names = ("without", "beside") if values is not found.view else [f"visitor {n + 1}" for n in range(VISITORS)]
+        names = (
+            ("without", "beside")
+            if values is not found.view
+            else [f"visitor {n + 1}" for n in range(VISITORS)]
+        )
         for column, name in enumerate(names):
             axes.plot(values[:, column], "o-", label=f"{name}: {np.median(values[:, column]):.4g}")
         axes.set(title=title, xlabel="turn")
@@ -203,7 +214,15 @@ def _slow(whole: Callable[[Page], int]) -> Callable[[Page], int]:
 
 MUTATIONS = [
     Mutation(
-        "blind-view", "the arms are left out of the picture", ("D-53",), lambda: changed(_HERE, "scene_of", _blind)
+        "blind-view",
+        "the arms are left out of the picture",
+        ("D-53",),
+        lambda: changed(_HERE, "scene_of", _blind),
     ),
-    Mutation("page-in-the-way", "the regulator waits for the page", ("D-53",), lambda: changed(Page, "poll", _slow)),
+    Mutation(
+        "page-in-the-way",
+        "the regulator waits for the page",
+        ("D-53",),
+        lambda: changed(Page, "poll", _slow),
+    ),
 ]

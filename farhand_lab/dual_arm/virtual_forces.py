@@ -23,7 +23,7 @@ from farhand_lab.dual_arm.signals import (
     rotation_error,
     shade,
 )
-from farhand_lab.dual_arm.threads import Setup
+from farhand_lab.dual_arm.threads import ThreadSetup
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.trial import Run, run
 
@@ -74,12 +74,18 @@ def directions() -> Finding:
 def _parts(result: Run) -> tuple[Array, Array, Array]:
     """Every tenth record: time, Λ₂ a, and Λ₂ (J₂B₂⁻¹(c₂ + μ₂ q̇₂) − J̇₂q̇₂), [N] and [N·m]."""
     arm: Arm = result.rig.session.stations[1].arm
-    t, q, v = result.times("follower"), result.signal("follower", "q"), result.signal("follower", "v")
+    t, q, v = (
+        result.times("follower"),
+        result.signal("follower", "q"),
+        result.signal("follower", "v"),
+    )
     accelerations = np.gradient(result.signal("follower", "twist_tool_in_world"), t, axis=0)
     inertial, other = [], []
     for index in range(0, len(t), 10):
         arm.update(q[index], v[index])
-        response = np.linalg.solve(arm.M, np.column_stack([arm.J.T, arm.coriolis + arm.viscous * arm.v]))
+        response = np.linalg.solve(
+            arm.M, np.column_stack([arm.J.T, arm.coriolis + arm.viscous * arm.v])
+        )
         inertia = np.linalg.inv(arm.J @ response[:, :6])
         inertial.append(inertia @ accelerations[index])
         other.append(inertia @ (arm.J @ response[:, 6] - arm.drift))
@@ -108,10 +114,18 @@ def sensor_influence() -> Finding:
     """The published remedy: scripted inputs, once with the measured wrench and once without."""
     on, off = influence(), influence(*NO_WRENCH)
     ratio = float(position_error(off).max() / position_error(on).max())
-    slow = [float(trace(Setup(moves=LIFT, sensor=sensor), 8.0).distance.max()) for sensor in (False, True)]
+    slow = [
+        float(trace(ThreadSetup(moves=LIFT, sensor=sensor), 8.0).distance.max())
+        for sensor in (False, True)
+    ]
     rates = slow[0] / slow[1]
     pushed, floor = _pushed()
-    ok = ratio >= 5.0 and rates >= 3.0 and pushed["undamped"] < 1e-6 and pushed["ρ = 0.01"] < 1.1 * floor
+    ok = (
+        ratio >= 5.0
+        and rates >= 3.0
+        and pushed["undamped"] < 1e-6
+        and pushed["ρ = 0.01"] < 1.1 * floor
+    )
     ok = ok and pushed["unlike postures"] < 0.1
     found = ", ".join(f"{case} {value:.1e} mm" for case, value in pushed.items())
     note = (
@@ -139,7 +153,8 @@ def _pushed() -> tuple[dict[str, float], float]:
     for index in range(0, len(u), 50):
         sigma, basis = np.linalg.eigh(gamma(damped, index))
         rho = law_of(damped.rig).damping
-        left = basis @ (rho**2 / sigma * (basis.T @ u[index]))  # ρ²/(σ² + ρ²) of Γu_exact, for u = the damped one
+        # ρ²/(σ² + ρ²) of Γu_exact, for u = the damped one
+        left = basis @ (rho**2 / sigma * (basis.T @ u[index]))
         bound = max(bound, float(np.linalg.norm(left[:3])) / 110.87)
     return worst, 1e3 * bound
 
@@ -149,7 +164,9 @@ def _force_plot(result: Run):
     speed = result.signal("leader", "twist_tool_in_world")
     for axis, letter in enumerate("xyz"):
         axes[0].plot(result.times("leader"), speed[:, axis], label=letter)
-        axes[1].plot(result.times("follower"), force(result, "follower", "commanded")[:, axis], label=letter)
+        axes[1].plot(
+            result.times("follower"), force(result, "follower", "commanded")[:, axis], label=letter
+        )
     axes[0].set_ylabel("leader's speed [m/s]")
     axes[1].set(ylabel="u on the follower [N]", xlabel="time [s]")
     axes[0].legend(loc="upper right")
@@ -158,9 +175,13 @@ def _force_plot(result: Run):
 
 
 def _influence_plot(on: Run, off: Run):
-    figure, axes = canvas("The same hand: without the measured wrench the follower lags a thousand times more")
+    figure, axes = canvas(
+        "The same hand: without the measured wrench the follower lags a thousand times more"
+    )
     for result, label in ((on, "with F/T"), (off, "without F/T")):
-        axes.semilogy(result.times("coupling"), np.maximum(position_error(result), 1e-6), label=label)
+        axes.semilogy(
+            result.times("coupling"), np.maximum(position_error(result), 1e-6), label=label
+        )
     axes.set(xlabel="time [s]", ylabel="‖e_p‖ [mm]", ylim=(1e-6, 100.0))
     axes.legend(loc="upper right")
     shade(axes, on.rig)

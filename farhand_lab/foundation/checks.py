@@ -33,7 +33,10 @@ def outage() -> Run:
 def rest() -> Finding:
     """Nobody touches the arms; gravity is on and compensated by the model."""
     result = run(dual_arm("position-force", "rest"), 60.0)
-    moved = max(float(np.abs(q - q[0]).max()) for q in (result.signal(s, "q") for s in ("leader", "follower")))
+    moved = max(
+        float(np.abs(q - q[0]).max())
+        for q in (result.signal(s, "q") for s in ("leader", "follower"))
+    )
     return Finding(moved, moved <= 1e-6)
 
 
@@ -57,7 +60,9 @@ def static_reflection() -> Finding:
     result = pressing("position-force")
     ratio = _pushed(result, "leader") / _pushed(result, "follower")
     return Finding(
-        ratio, abs(ratio - 1.0) <= 0.01, figures=(Figure("The hand feels the wall", lambda: _force_plot(result)),)
+        ratio,
+        abs(ratio - 1.0) <= 0.01,
+        figures=(Figure("The hand feels the wall", lambda: _force_plot(result)),),
     )
 
 
@@ -67,7 +72,9 @@ def series_spring() -> Finding:
     result = pressing("position-position")
     law, parts = result.rig.session.bridges[0].laws[0], result.rig.session.parameters
     assert isinstance(law, PositionPosition)
-    compliance = 1.0 / parts["hand"].stiffness + 1.0 / law.spring.stiffness + 1.0 / parts["wall"].stiffness
+    compliance = (
+        1.0 / parts["hand"].stiffness + 1.0 / law.spring.stiffness + 1.0 / parts["wall"].stiffness
+    )
     start = float(result.signal("follower", "position_tool_in_world")[0, 0])
     predicted = (start + 0.42 - parts["wall"].point[0]) / compliance
     force = -_pushed(result, "follower")
@@ -78,7 +85,9 @@ def series_spring() -> Finding:
 def reciprocity() -> Finding:
     """The wrenches that position–position asks of both arms are equal and opposite at every tick."""
     result = pressing("position-position")
-    both = result.signal("leader", "wrench_commanded_in_world") + result.signal("follower", "wrench_commanded_in_world")
+    both = result.signal("leader", "wrench_commanded_in_world") + result.signal(
+        "follower", "wrench_commanded_in_world"
+    )
     largest = float(np.abs(both).max())
     return Finding(largest, largest <= 1e-9)
 
@@ -91,7 +100,9 @@ def outage_stops() -> Finding:
     moving = t[(v > 1e-3) & (t >= 1.2) & (t < 4.2)]
     stopped = float(moving[-1] - 1.2) if len(moving) else 0.0
     return Finding(
-        stopped, 0.0 < stopped <= 0.6, figures=(Figure("Cut, stop, wait, engage", lambda: _outage_plot(result)),)
+        stopped,
+        0.0 < stopped <= 0.6,
+        figures=(Figure("Cut, stop, wait, engage", lambda: _outage_plot(result)),),
     )
 
 
@@ -104,7 +115,11 @@ def reengage() -> Finding:
     moved = float(np.linalg.norm(after - before, axis=1).max())
     engaged = result.signal("coupling", "engagement")[-1, 0] == 1.0
     apart = float(result.signal("coupling", "engagement")[(t > 3.0) & (t < 4.2)].max())
-    return Finding(moved, moved <= 1e-3 and engaged and apart == 0.0, f"engagement {apart:g} before the command")
+    return Finding(
+        moved,
+        moved <= 1e-3 and engaged and apart == 0.0,
+        f"engagement {apart:g} before the command",
+    )
 
 
 @experiment("P-09")
@@ -120,14 +135,18 @@ def nan_holds() -> Finding:
     result = run(spoiled(dual_arm("position-force", "free"), "follower", "nan-position", 1.2), 2.2)
     speed = float(np.abs(result.rig.world.ports["follower"].v).max())
     tripped = [record.trip.kind for record in result.rig.session.trips]
-    return Finding(speed, speed <= 1e-2 and tripped == ["invalid"], f"trips: {', '.join(tripped) or 'none'}")
+    return Finding(
+        speed, speed <= 1e-2 and tripped == ["invalid"], f"trips: {', '.join(tripped) or 'none'}"
+    )
 
 
 @experiment("P-11")
 def determinism() -> Finding:
     """Noise, jitter and loss on; joint positions of the whole run compared."""
     logs = [_noisy(seed).tobytes() for seed in (7, 7, 8)]
-    return Finding(logs[0] == logs[1] and logs[0] != logs[2], logs[0] == logs[1] and logs[0] != logs[2])
+    return Finding(
+        logs[0] == logs[1] and logs[0] != logs[2], logs[0] == logs[1] and logs[0] != logs[2]
+    )
 
 
 @experiment("P-12")
@@ -155,15 +174,18 @@ def _pushed(result: Run, station: str) -> float:
 
 
 def _noisy(seed: int) -> Array:
-    options = Options(law="position-force", scenario="free", seed=seed, delay=20.0, jitter=5.0, loss=0.05)
+    options = Options(
+        law="position-force", scenario="free", seed=seed, delay=20.0, jitter=5.0, loss=0.05
+    )
     return run(build_rig("dual-arm", options), 1.0).signal("follower", "q")
 
 
 def _engine_difference(name: str) -> float:
     """Largest difference in M, weight, bias and tool position over 20 random states of a robot.
 
-    A floating base's velocity is in other axes in each engine: M and weight are compared through the map between them,
-    the bias, which has that map's rate in it, on fixed bases only. Springs at joints are not in MuJoCo's bias.
+    A floating base's velocity is in other axes in each engine: M and weight are compared through
+    the map between them, the bias, which has that map's rate in it, on fixed bases only. Springs at
+    joints are not in MuJoCo's bias.
     """
     robot = load_robot(name)
     model, arm = robot.compile(), Arm.of(robot)
@@ -193,9 +215,15 @@ def _force_plot(result: Run):
     axes = figure.subplots()
     for station, label in (("leader", "hand on leader"), ("follower", "wall on follower, negated")):
         sign = 1.0 if station == "leader" else -1.0
-        axes.plot(result.times(station), sign * result.signal(station, "wrench_measured_in_world")[:, 0], label=label)
+        axes.plot(
+            result.times(station),
+            sign * result.signal(station, "wrench_measured_in_world")[:, 0],
+            label=label,
+        )
     axes.set(
-        xlabel="time [s]", ylabel="force along x [N]", title="Pressed against the wall, the hand feels the wall's force"
+        xlabel="time [s]",
+        ylabel="force along x [N]",
+        title="Pressed against the wall, the hand feels the wall's force",
     )
     axes.legend()
     return figure

@@ -129,7 +129,10 @@ MUTATIONS = [
         lambda: _attribute(Ledger, "after", _end_velocity),
     ),
     Mutation(
-        "weak reflection", "the hand feels 95 %", ("P-04",), lambda: _attribute(PositionForce, "step", _felt(0.95))
+        "weak reflection",
+        "the hand feels 95 %",
+        ("P-04",),
+        lambda: _attribute(PositionForce, "step", _felt(0.95)),
     ),
     Mutation(
         "reaction",
@@ -137,7 +140,12 @@ MUTATIONS = [
         ("P-05", "P-06"),
         lambda: _attribute(PositionPosition, "step", _felt(0.97)),
     ),
-    Mutation("watchdog", "silence is never noticed", ("P-07",), lambda: _attribute(Watchdog, "bites", _deaf)),
+    Mutation(
+        "watchdog",
+        "silence is never noticed",
+        ("P-07",),
+        lambda: _attribute(Watchdog, "bites", _deaf),
+    ),
     Mutation(
         "offsets",
         "offsets are captured only once",
@@ -145,14 +153,30 @@ MUTATIONS = [
         lambda: _attribute(WorkspaceMapping, "capture", _stuck_offsets),
     ),
     Mutation(
-        "armature", "Pinocchio has half the rotor inertia", ("P-09",), lambda: patched(Arm, "of", _no_armature(Arm.of))
+        "armature",
+        "Pinocchio has half the rotor inertia",
+        ("P-09",),
+        lambda: patched(Arm, "of", _no_armature(Arm.of)),
     ),
-    Mutation("nan check", "NaN is read as zero", ("P-10",), lambda: _attribute(Guard, "check", _blind)),
     Mutation(
-        "seed", "noise ignores the seed", ("P-11",), lambda: _attribute(SimulatedPlant, "_degrade_wrench", _unseeded)
+        "nan check", "NaN is read as zero", ("P-10",), lambda: _attribute(Guard, "check", _blind)
     ),
-    Mutation("network", "packets arrive at once", ("P-12",), lambda: _attribute(EmulatedNetwork, "send", _instant)),
     Mutation(
-        "wall", "the wall keeps a fifth on the way out", ("P-13",), lambda: _attribute(Wall, "push", _sticky_wall)
+        "seed",
+        "noise ignores the seed",
+        ("P-11",),
+        lambda: _attribute(SimulatedPlant, "_degrade_wrench", _unseeded),
+    ),
+    Mutation(
+        "network",
+        "packets arrive at once",
+        ("P-12",),
+        lambda: _attribute(EmulatedNetwork, "send", _instant),
+    ),
+    Mutation(
+        "wall",
+        "the wall keeps a fifth on the way out",
+        ("P-13",),
+        lambda: _attribute(Wall, "push", _sticky_wall),
     ),
 ]

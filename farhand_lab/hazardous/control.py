@@ -24,15 +24,25 @@ FIXED_SIGMA = 0.047  # σ_e(10; 0) of the cross-check with one fixed reference, 
 HASTES = (0.4, 0.6, 0.8, 1.2)  # shortest moves of references from all too hasty to slow, [s]
 JUDGED_HASTES = (0.7, 0.75)  # likewise, on either side of the cross-check's σ_e(10; 0)
 TASKS = 400
-"""Random tasks of 90 s behind the verdict, ten hours: with one, the ratio of two gains scatters by 3 %."""
+"""Random tasks of 90 s behind the verdict, ten hours: with one, the ratio of two gains scatters by
+3 %."""
 
 LISTED = 10
 """Of these, tasks behind what is only shown."""
 
 DRIFT = 0.01
-"""What the drives add to every command where a static error is judged, as a share of full speed (assumed), [-]."""
+"""What the drives add to every command where a static error is judged, as a share of full speed
+(assumed), [-]."""
 
-PUBLISHED_PAIRS = ((5.0, 0.0), (10.0, 0.0), (15.0, 0.0), (10.0, 0.1), (10.0, 0.3), (10.0, 0.5), (10.0, 0.75))
+PUBLISHED_PAIRS = (
+    (5.0, 0.0),
+    (10.0, 0.0),
+    (15.0, 0.0),
+    (10.0, 0.1),
+    (10.0, 0.3),
+    (10.0, 0.5),
+    (10.0, 0.75),
+)
 PUBLISHED_SIGMA = (0.146, 0.093, 0.097, 0.096, 0.116, 0.074, 0.128)  # [rad], Table of L651–664
 HOME = np.array([0.0, 0.2, -1.6, 0.0, -1.3, 0.0])  # [rad], elbow above
 
@@ -41,9 +51,13 @@ HOME = np.array([0.0, 0.2, -1.6, 0.0, -1.3, 0.0])  # [rad], elbow above
 def task_motion(shortest: float, number: int = 0) -> Array:
     """Joint references of a pick-and-place task, n × 6, [rad]: minimum-jerk moves of up to 0.5 rad from home, pauses.
 
-    A move lasts from ``shortest`` to 3.3 times as long, [s]. It ends with 3 s at rest. Each number is another task.
+    A move lasts from ``shortest`` to 3.3 times as long, [s]. It ends with 3 s at rest. Each number
+    is another task.
     """
-    rng, dt = generator(f"hazardous-task {number}" if number else "hazardous-task"), JointServo().period
+    rng, dt = (
+        generator(f"hazardous-task {number}" if number else "hazardous-task"),
+        JointServo().period,
+    )
     parts: list[Array] = []
     q = HOME
     while sum(map(len, parts)) * dt < SECONDS - 3.0:
@@ -74,7 +88,11 @@ class Tracked:
             commands.append(controller.step(wanted, servo.q, servo.period))
             limited.append(controller.limited)
             servo.step(commands[-1])
-        self.error, self.command, self.limited = np.array(errors), np.array(commands), np.array(limited)
+        self.error, self.command, self.limited = (
+            np.array(errors),
+            np.array(commands),
+            np.array(limited),
+        )
         self.q, self.tripped = servo.q, bool(servo.tripped.any())
 
 
@@ -96,7 +114,10 @@ def limited_pd() -> Finding:
     reference, table = task_motion(HASTY), JointServo()
     result = _tracked(reference, 10.0, 0.5, DRIFT)
     steps = np.abs(np.diff(result.command, axis=0, prepend=0.0))
-    broken = int((np.abs(result.command) > table.velocity_limit + 1e-9).sum() + (steps > table.step_limit + 1e-9).sum())
+    broken = int(
+        (np.abs(result.command) > table.velocity_limit + 1e-9).sum()
+        + (steps > table.step_limit + 1e-9).sum()
+    )
     arm, tools = Arm.of(load_robot("lwa4p")), []
     for q in (reference[-1], result.q):
         arm.update(q, np.zeros(6))
@@ -106,7 +127,11 @@ def limited_pd() -> Finding:
         f"{broken} violations in {6 * len(reference)} commands; the step limit held {result.limited.mean():.1%} of "
         f"them back; the error is what drives that drift by {DRIFT:.0%} of full speed leave (assumed)"
     )
-    return Finding(left, broken == 0 and not result.tripped and left <= 5.0 and bool(result.limited.any()), note)
+    return Finding(
+        left,
+        broken == 0 and not result.tripped and left <= 5.0 and bool(result.limited.any()),
+        note,
+    )
 
 
 @experiment("C-17")
@@ -116,7 +141,11 @@ def trip_and_latch() -> Finding:
     for joint in range(6):
         for kind in ("step", "velocity"):
             good += _trips(joint, kind)
-    return Finding(good, good == 12, "at exactly the limit no joint trips; a tripped arm ignores 2 s of commands")
+    return Finding(
+        good,
+        good == 12,
+        "at exactly the limit no joint trips; a tripped arm ignores 2 s of commands",
+    )
 
 
 def _trips(joint: int, kind: str) -> bool:
@@ -126,8 +155,17 @@ def _trips(joint: int, kind: str) -> bool:
     for u in (*ramp, servo.velocity_limit[joint]):
         servo.step(u * one)
     fine = not servo.tripped.any()
-    over = servo.velocity_limit[joint] + min(0.1 * servo.velocity_limit[joint], 0.9 * servo.step_limit[joint])
-    servo.step((over if kind == "velocity" else servo.velocity_limit[joint] - 1.1 * servo.step_limit[joint]) * one)
+    over = servo.velocity_limit[joint] + min(
+        0.1 * servo.velocity_limit[joint], 0.9 * servo.step_limit[joint]
+    )
+    servo.step(
+        (
+            over
+            if kind == "velocity"
+            else servo.velocity_limit[joint] - 1.1 * servo.step_limit[joint]
+        )
+        * one
+    )
     only_it = servo.tripped.tolist() == one.astype(bool).tolist()
     stopped = servo.q.copy()
     for _ in range(120):
@@ -144,7 +182,10 @@ def _trips(joint: int, kind: str) -> bool:
 def sampled_ultimate(servo: JointServo) -> Ultimate:
     r"""Closed form for a delay of m whole periods: :math:`K_u = 2\sin(\pi/(4m + 2))/(v_{max}T)`, T_u = (4m + 2) T."""
     m = round(servo.delay / servo.period)
-    return Ultimate(2.0 * math.sin(math.pi / (4 * m + 2)) / (servo.speed * servo.period), (4 * m + 2) * servo.period)
+    return Ultimate(
+        2.0 * math.sin(math.pi / (4 * m + 2)) / (servo.speed * servo.period),
+        (4 * m + 2) * servo.period,
+    )
 
 
 @shared
@@ -169,10 +210,18 @@ def auto_tune() -> Finding:
     expected = math.pi / (2.0 * (servo.delay + 0.5 * servo.period) * servo.speed)
     exact = sampled_ultimate(servo)
     gains = ziegler_nichols(found, "PD")
-    table = abs(gains.proportional - 0.8 * found.gain) + abs(gains.derivative - gains.proportional * found.period / 8.0)
-    ok = abs(found.gain / expected - 1.0) <= 0.05 and abs(found.gain / exact.gain - 1.0) <= 0.01 and table < 1e-12
+    table = abs(gains.proportional - 0.8 * found.gain) + abs(
+        gains.derivative - gains.proportional * found.period / 8.0
+    )
+    ok = (
+        abs(found.gain / expected - 1.0) <= 0.05
+        and abs(found.gain / exact.gain - 1.0) <= 0.01
+        and table < 1e-12
+    )
     ok = ok and abs(found.period / exact.period - 1.0) <= 0.02
-    shares = [_tracked(task_motion(HASTY), p, d).limited.mean() for p, d in ((20.0, 3.0), (10.0, 0.5))]
+    shares = [
+        _tracked(task_motion(HASTY), p, d).limited.mean() for p, d in ((20.0, 3.0), (10.0, 0.5))
+    ]
     note = (
         f"closed form {exact.gain:.2f} and {exact.period:.3f} s, T_u found {found.period:.3f} s; PD gives "
         f"P {gains.proportional:.1f}, D {gains.derivative:.2f}; the published (20; 3) is held back by the step limit "
@@ -236,8 +285,9 @@ def _as_hasty(spreads: Array, values: Array | None = None) -> Array:
 def gain_sweep() -> Finding:
     """Fixed references as hasty as the cross-check's; in the published runs a person moved differently each time.
 
-    Where no limit acts, e = q̇_r / (P v_max) and the ratio is 2; where limits always act it is 1 whatever the gains.
-    The tasks are random: the ratio passes when it lies above 1.3 by two standard errors (jackknife over the tasks).
+    Where no limit acts, e = q̇_r / (P v_max) and the ratio is 2; where limits always act it is 1
+    whatever the gains. The tasks are random: the ratio passes when it lies above 1.3 by two
+    standard errors (jackknife over the tasks).
     """
     spreads = np.array([spread(haste, TASKS) for haste in JUDGED_HASTES])
     ratio, with_d = _as_hasty(spreads)
@@ -246,7 +296,9 @@ def gain_sweep() -> Finding:
     doubt = 2.0 * float(np.sqrt((TASKS - 1) * left_out.var()))
     shortest = float(_as_hasty(spreads, np.array(JUDGED_HASTES)[:, None])[0])
     rows = swept(shortest)
-    listed = ", ".join(f"({row.proportional:g}; {row.derivative:g}) {row.sigma_all:.3f}" for row in rows)
+    listed = ", ".join(
+        f"({row.proportional:g}; {row.derivative:g}) {row.sigma_all:.3f}" for row in rows
+    )
     sigma = np.sqrt([spread(haste, LISTED).mean(axis=0) for haste in HASTES])
     others = ", ".join(f"{slow / fast:.2f} at {fast:.3f} rad" for slow, fast, _ in sigma)
     note = (
@@ -272,9 +324,7 @@ def overshoot() -> Finding:
     """The value of D: overshoot of the joints is vibration at the force sensor."""
     with_d, without = 100.0 * _overshoots(10.0, 0.5), 100.0 * _overshoots(10.0, 0.0)
     words = [", ".join(f"{value:.1f}" for value in values) for values in (with_d, without)]
-    note = (
-        f"joints 1–6 in %: (10; 0.5) {words[0]}; (10; 0) {words[1]}; (20; 3) up to {100 * _overshoots(20, 3).max():.1f}"
-    )
+    note = f"joints 1–6 in %: (10; 0.5) {words[0]}; (10; 0) {words[1]}; (20; 3) up to {100 * _overshoots(20, 3).max():.1f}"
     return Finding(float(with_d.max()), bool(with_d.max() <= 1.0 and without.min() >= 3.0), note)
 
 
@@ -286,7 +336,11 @@ def _sweep_plot(rows: list[SweepRow]):
     axes.bar(x - 0.2, [row.sigma_all for row in rows], 0.4, label="one fixed reference")
     axes.bar(x + 0.2, PUBLISHED_SIGMA, 0.4, label="published, a person each time")
     axes.set_xticks(x, [f"{row.proportional:g}; {row.derivative:g}" for row in rows])
-    axes.set(xlabel="P; D", ylabel="σ of the joint error [rad]", title="P = 5 is clearly worst; D changes little")
+    axes.set(
+        xlabel="P; D",
+        ylabel="σ of the joint error [rad]",
+        title="P = 5 is clearly worst; D changes little",
+    )
     axes.legend()
     return figure
 
@@ -337,14 +391,35 @@ def _undelayed(restart):
 
 MUTATIONS = [
     Mutation(
-        "step limit", "commands may jump twice as far", ("C-16",), lambda: changed(LimitedPD, "step", _no_step_limit)
+        "step limit",
+        "commands may jump twice as far",
+        ("C-16",),
+        lambda: changed(LimitedPD, "step", _no_step_limit),
     ),
-    Mutation("weak P", "a tenth of the proportional gain", ("C-16", "C-18"), lambda: changed(LimitedPD, "step", _weak)),
     Mutation(
-        "no latch", "a tripped joint recovers by itself", ("C-17",), lambda: changed(JointServo, "step", _self_healing)
+        "weak P",
+        "a tenth of the proportional gain",
+        ("C-16", "C-18"),
+        lambda: changed(LimitedPD, "step", _weak),
     ),
-    Mutation("no D", "the error rate is never seen", ("C-20",), lambda: changed(LimitedPD, "step", _no_derivative)),
-    Mutation("short delay", "half the delay", ("C-18", "C-20"), lambda: changed(JointServo, "restart", _undelayed)),
+    Mutation(
+        "no latch",
+        "a tripped joint recovers by itself",
+        ("C-17",),
+        lambda: changed(JointServo, "step", _self_healing),
+    ),
+    Mutation(
+        "no D",
+        "the error rate is never seen",
+        ("C-20",),
+        lambda: changed(LimitedPD, "step", _no_derivative),
+    ),
+    Mutation(
+        "short delay",
+        "half the delay",
+        ("C-18", "C-20"),
+        lambda: changed(JointServo, "restart", _undelayed),
+    ),
     Mutation(
         "stuck gain",
         "every pair of gains is tracked with P = 10",

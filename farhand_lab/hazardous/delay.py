@@ -13,7 +13,8 @@ from farhand_lab.mutation import Mutation
 from farhand_lab.trial import Run, run
 
 LOSSY = {"delay": 40.0, "jitter": 20.0, "loss": 0.1}
-"""±20 ms of jitter needs a delay of at least as much one way; round trip and jitter [ms], loss [-]."""
+"""±20 ms of jitter needs a delay of at least as much one way; round trip and jitter [ms], loss
+[-]."""
 
 STIFFNESSES = (1000.0, 2500.0, 5000.0)
 """Walls of the map, [N/m]; the last is the rig's own."""
@@ -67,9 +68,13 @@ def stability_map() -> Finding:
     located = all(high - low <= 2.0 * FINEST for low, high in found.values())
     inside = all(low > 0.0 and high < LONGEST for low, high in found.values())
     falling = all(soft >= hard for soft, hard in zip(middles, middles[1:], strict=False))
-    told = ", ".join(f"{stiffness:.0f} N/m: {low:.0f}–{high:.0f} ms" for stiffness, (low, high) in found.items())
+    told = ", ".join(
+        f"{stiffness:.0f} N/m: {low:.0f}–{high:.0f} ms" for stiffness, (low, high) in found.items()
+    )
     note = f"{told}, between the longest stable and the shortest unstable round trip; hand 300 N/m and 20 N·s/m"
-    return Finding(middles[-1], located and inside and falling, note, figures=(Figure("Stability map", _plot),))
+    return Finding(
+        middles[-1], located and inside and falling, note, figures=(Figure("Stability map", _plot),)
+    )
 
 
 def _plot():
@@ -80,7 +85,11 @@ def _plot():
     lows, highs = zip(*(boundary(stiffness) for stiffness in STIFFNESSES), strict=True)
     axes.fill_between(STIFFNESSES, lows, highs, alpha=0.4, label="boundary")
     axes.fill_between(STIFFNESSES, 0.0, lows, alpha=0.15, label="stable")
-    axes.set(xlabel="wall stiffness [N/m]", ylabel="round trip [ms]", title="Where pressing on a wall is stable")
+    axes.set(
+        xlabel="wall stiffness [N/m]",
+        ylabel="round trip [ms]",
+        title="Where pressing on a wall is stable",
+    )
     axes.legend(fontsize=8)
     return figure
 
@@ -102,7 +111,15 @@ def _at_once(send):
 
 MUTATIONS = [
     Mutation(
-        "deaf network", "only bursts get through", ("C-57",), lambda: changed(EmulatedNetwork, "send", _loses_most)
+        "deaf network",
+        "only bursts get through",
+        ("C-57",),
+        lambda: changed(EmulatedNetwork, "send", _loses_most),
     ),
-    Mutation("no delay", "packets arrive at once", ("C-58",), lambda: changed(EmulatedNetwork, "send", _at_once)),
+    Mutation(
+        "no delay",
+        "packets arrive at once",
+        ("C-58",),
+        lambda: changed(EmulatedNetwork, "send", _at_once),
+    ),
 ]

@@ -16,7 +16,7 @@ TICK = 1.0 / 4200.0
 """A common divisor of the two published update periods, 1/350 and 1/150 s, [s]."""
 
 
-class Handle:
+class SimulatedHandle:
     """Six axes, M ẍ + D_0 ẋ = wrench; leading axes are independent handles.
 
     Attributes:

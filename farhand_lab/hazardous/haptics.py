@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.control.haptic import impedance as spring_module
-from farhand.control.haptic.impedance import CartesianImpedance, DirectForce, SpringForce, device_axes
+from farhand.control.haptic.impedance import (
+    CartesianImpedance,
+    DirectRendering,
+    SpringForce,
+    device_axes,
+)
 from farhand.spatial import rotation_from_vector
 from farhand_lab.gains import Gains
 from farhand_lab.harness import Figure, Finding, experiment
 from farhand_lab.hazardous.breaking import changed
-from farhand_lab.hazardous.handle import FRICTION, MASS, TICK, Handle
+from farhand_lab.hazardous.handle import FRICTION, MASS, TICK, SimulatedHandle
 from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
@@ -23,7 +28,7 @@ START = np.array([16.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 FLAT = np.eye(3)
 
 
-def _held(impedance: CartesianImpedance, handle: Handle) -> Array:
+def _held(impedance: CartesianImpedance, handle: SimulatedHandle) -> Array:
     """Wrench of the impedance on a handle near its start orientation, [N] and [N·m]."""
     return impedance.wrench(handle.x[:3], rotation_from_vector(handle.x[3:]), handle.v)
 
@@ -32,12 +37,14 @@ def _held(impedance: CartesianImpedance, handle: Handle) -> Array:
 def impedance() -> Finding:
     """Each axis released from an offset, stiffness as set; then doubled in mid-motion without a new start."""
     worst = max(_release_error(axis) for axis in range(6))
-    return Finding(100.0 * worst, worst <= 0.01, "share of the offset, six axes, stiffness doubled at 0.4 s")
+    return Finding(
+        100.0 * worst, worst <= 0.01, "share of the offset, six axes, stiffness doubled at 0.4 s"
+    )
 
 
 def _release_error(axis: int) -> float:
     """Largest deviation from the closed form, over the offset, [-]."""
-    spring, handle, t = CartesianImpedance(), Handle(), TICK * np.arange(round(0.8 / TICK))
+    spring, handle, t = CartesianImpedance(), SimulatedHandle(), TICK * np.arange(round(0.8 / TICK))
     spring.stiffness = np.where(np.arange(6) < 3, 1000.0, 20.0)
     spring.damping = np.where(np.arange(6) < 3, 20.0, 0.5)
     offset = 0.01 if axis < 3 else 0.1
@@ -77,7 +84,7 @@ def hand_guidance() -> Finding:
 
 def _guided(speed: float, seconds: float, guidance: float = 0.0) -> tuple[float, Array]:
     """Mean hand force along x over the last second [N], and the handle's path, with updates at 350 Hz."""
-    handle, spring, render = Handle(), CartesianImpedance(), SpringForce()
+    handle, spring, render = SimulatedHandle(), CartesianImpedance(), SpringForce()
     per_update, ticks = round(1.0 / (DIRECT_SERVO * TICK)), round(seconds / TICK)
     forces, path = [], []
     for i in range(ticks):
@@ -88,7 +95,8 @@ def _guided(speed: float, seconds: float, guidance: float = 0.0) -> tuple[float,
                 spring.stiffness = np.full(6, guidance)
                 spring.relax(*pose)
             path.append(handle.x.copy())
-            slack = not spring.stiffness.any()  # then the spring's wrench is zero wherever the handle is
+            # then the spring's wrench is zero wherever the handle is
+            slack = not spring.stiffness.any()
         push = np.zeros(6)
         if speed > 0.0:
             push[0] = 300.0 * (speed * i * TICK - handle.x[0]) + 20.0 * (speed - handle.v[0])
@@ -102,7 +110,7 @@ def spring_force() -> Finding:
     """On a balance of 1e5 N/m that yields by up to 0.3 mm; torques a tenth as large, within 0.01 N·m."""
     levels = np.concatenate([[0.1], np.arange(1.0, 31.0)])
     wanted = np.multiply.outer(levels, np.where(np.arange(6) < 3, 1.0, 0.1))
-    render, handle = SpringForce(), Handle(len(levels))
+    render, handle = SpringForce(), SimulatedHandle(len(levels))
     balance = np.where(np.arange(6) < 3, 1e5, 1e3)
     damper = 2.0 * np.sqrt(balance * MASS)
     per_update = round(1.0 / (DIRECT_SERVO * TICK))
@@ -115,7 +123,11 @@ def spring_force() -> Finding:
     force, torque = float(error[:, :3].max()), float(error[:, 3:].max())
     reached = float((stiffness * offset)[-1, 0])
     ok = force <= 0.1 and torque <= 0.01 and np.allclose(np.abs(offset[0]), [0.01] * 3 + [0.1] * 3)
-    return Finding(force, bool(ok), f"torques within {torque:.1e} N·m; {reached:g} N takes {stiffness[-1, 0]:.0f} N/m")
+    return Finding(
+        force,
+        bool(ok),
+        f"torques within {torque:.1e} N·m; {reached:g} N takes {stiffness[-1, 0]:.0f} N/m",
+    )
 
 
 def _update_error(rate: float, delay: float = 0.0) -> tuple[float, float]:
@@ -150,19 +162,25 @@ def dropouts() -> Finding:
     shakes = f"{1e3 * direct_shake:.2f} against {1e3 * spring_shake:.2f} mm/s rms"
     note = f"spring mode {clean}; shaking of a held handle {shakes}"
     ok = _drops(direct) == 20 and clean == 0 and direct_shake > spring_shake
-    return Finding(_drops(direct), ok, note, figures=(Figure("Two ways to a force", _dropout_plot),))
+    return Finding(
+        _drops(direct), ok, note, figures=(Figure("Two ways to a force", _dropout_plot),)
+    )
 
 
 def _rendered(mode: str) -> tuple[Array, float]:
     """Force along x after the first rise, and how unsteady a handle in the hand is, [m/s]."""
-    direct, render, handle = DirectForce(), SpringForce(), Handle()
+    direct, render, handle = DirectRendering(), SpringForce(), SimulatedHandle()
     force, speed = np.empty(round(1.1 / TICK)), np.empty(round(1.1 / TICK))
     per_update = round(1.0 / (DIRECT_SERVO * TICK))
     for i in range(len(force)):
         wanted = START * (1.0 + 0.05 / 16.0 * max(0, int((i * TICK - 0.1) / 0.05 + 1.0 + 1e-9)))
         if i % per_update == 0:
             (offset, stiffness), read = render.springs(wanted), handle.x.copy()
-        wrench = direct.step(wanted, TICK) if mode == "direct" else stiffness * (read + offset - handle.x)
+        wrench = (
+            direct.step(wanted, TICK)
+            if mode == "direct"
+            else stiffness * (read + offset - handle.x)
+        )
         handle.step(wrench - START - 300.0 * handle.x - 20.0 * handle.v)
         force[i], speed[i] = wrench[0], handle.v[0]
     after = slice(round(0.09 / TICK), None)
@@ -186,13 +204,19 @@ def torque_axes() -> Finding:
         tight = np.flatnonzero(device_axes(spring.stiffness)).tolist() == [device]
         felt = spring.wrench(np.zeros(3), FLAT, np.zeros(6))
         turned = _zyx(*(render.angle * np.eye(3)[device - 3]))
-        right += tight and np.allclose(felt, wanted, atol=1e-9) and np.allclose(spring.rotation, turned, atol=1e-12)
+        right += (
+            tight
+            and np.allclose(felt, wanted, atol=1e-9)
+            and np.allclose(spring.rotation, turned, atol=1e-12)
+        )
     return Finding(right, right == 3, "of 3")
 
 
 def _zyx(a: float, b: float, c: float) -> Array:
     """Rotation by the device's angles: A about z, then B about y, then C about x."""
-    turns = (rotation_from_vector(angle * np.eye(3)[axis]) for angle, axis in ((a, 2), (b, 1), (c, 0)))
+    turns = (
+        rotation_from_vector(angle * np.eye(3)[axis]) for angle, axis in ((a, 2), (b, 1), (c, 0))
+    )
     first, second, third = turns
     return first @ second @ third
 
@@ -205,9 +229,15 @@ def _rate_plot():
     moved, wanted = np.zeros((len(t), 6)), np.zeros((len(t), 6))
     moved[:, 0], wanted[:, 0] = -HAND_SPEED * t, 10.0
     for rate in (DIRECT_SERVO, SMART_SERVO):
-        axes.plot(1e3 * t, SpringForce().along(t, moved, wanted, 1.0 / rate)[:, 0], label=f"{rate:.0f} Hz")
+        axes.plot(
+            1e3 * t, SpringForce().along(t, moved, wanted, 1.0 / rate)[:, 0], label=f"{rate:.0f} Hz"
+        )
     axes.axhline(10.0, color="k", linestyle=":", label="wanted")
-    axes.set(xlabel="time [ms]", ylabel="force on the hand [N]", title="The slower the updates, the rougher the force")
+    axes.set(
+        xlabel="time [ms]",
+        ylabel="force on the hand [N]",
+        title="The slower the updates, the rougher the force",
+    )
     axes.legend()
     return figure
 
@@ -220,7 +250,11 @@ def _dropout_plot():
     for mode in ("direct", "spring"):
         force = _rendered(mode)[0]
         axes.plot(TICK * np.arange(len(force)), force, label=mode)
-    axes.set(xlabel="time [s]", ylabel="force on the hand [N]", title="The direct mode lets go at every change")
+    axes.set(
+        xlabel="time [s]",
+        ylabel="force on the hand [N]",
+        title="The direct mode lets go at every change",
+    )
     axes.legend()
     return figure
 
@@ -257,17 +291,35 @@ def _long_springs(springs):
 
 
 MUTATIONS = [
-    Mutation("damping", "dampers push", ("C-43",), lambda: changed(CartesianImpedance, "wrench", _undamped)),
-    Mutation("never free", "no force leaves 100 N/m", ("C-44",), lambda: changed(SpringForce, "update", _never_free)),
-    Mutation("weak springs", "springs 1 % too soft", ("C-45",), lambda: changed(SpringForce, "springs", _weak_springs)),
     Mutation(
-        "long springs", "springs of 20 mm", ("C-45", "C-46"), lambda: changed(SpringForce, "springs", _long_springs)
+        "damping",
+        "dampers push",
+        ("C-43",),
+        lambda: changed(CartesianImpedance, "wrench", _undamped),
+    ),
+    Mutation(
+        "never free",
+        "no force leaves 100 N/m",
+        ("C-44",),
+        lambda: changed(SpringForce, "update", _never_free),
+    ),
+    Mutation(
+        "weak springs",
+        "springs 1 % too soft",
+        ("C-45",),
+        lambda: changed(SpringForce, "springs", _weak_springs),
+    ),
+    Mutation(
+        "long springs",
+        "springs of 20 mm",
+        ("C-45", "C-46"),
+        lambda: changed(SpringForce, "springs", _long_springs),
     ),
     Mutation(
         "no drop-out",
         "the direct mode keeps its force",
         ("C-47",),
-        lambda: patched(DirectForce, "step", lambda self, wanted, dt: wanted),
+        lambda: patched(DirectRendering, "step", lambda self, wanted, dt: wanted),
     ),
     Mutation(
         "axis order",

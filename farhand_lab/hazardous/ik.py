@@ -36,10 +36,20 @@ class Cold(NamedTuple):
 def cold(name: str) -> Cold:
     """The published cross-check: joints uniform in ±160°, cold start, 500 iterations, 1e-5."""
     robot = load_robot("lwa4p")
-    solver = Newton(robot) if name == "Newton" else Levenberg(robot, stall=1e-5 if "stall" in name else 0.0)
+    solver = (
+        Newton(robot)
+        if name == "Newton"
+        else Levenberg(robot, stall=1e-5 if "stall" in name else 0.0)
+    )
     model, rng = solver.model, generator("cold targets")
-    found = [solver.solve(model.pose(q), COLD) for q in rng.uniform(model.lower, model.upper, (SETS * TARGETS, 6))]
-    table = [(f.status in ("solved", "limited"), f.status == "solved", np.abs(f.q).max(), f.iterations) for f in found]
+    found = [
+        solver.solve(model.pose(q), COLD)
+        for q in rng.uniform(model.lower, model.upper, (SETS * TARGETS, 6))
+    ]
+    table = [
+        (f.status in ("solved", "limited"), f.status == "solved", np.abs(f.q).max(), f.iterations)
+        for f in found
+    ]
     return Cold(*(np.array(column).reshape(SETS, TARGETS) for column in zip(*table, strict=True)))
 
 
@@ -99,7 +109,10 @@ def _histogram() -> Figure:
         axes.legend(frameon=False)
         return drawing
 
-    return Figure("Largest joint returned from the vertical pose, 5000 targets; the line is the joint limit", make)
+    return Figure(
+        "Largest joint returned from the vertical pose, 5000 targets; the line is the joint limit",
+        make,
+    )
 
 
 def out_of_reach(count: int) -> list[Pose]:
@@ -108,7 +121,11 @@ def out_of_reach(count: int) -> list[Pose]:
     for _ in range(count):
         way = rng.normal(size=3)
         centre = np.array([0.0, 0.0, SHOULDER])
-        found.append(Pose(centre + 0.95 * way / np.linalg.norm(way), rotation_from_vector(rng.normal(size=3))))
+        found.append(
+            Pose(
+                centre + 0.95 * way / np.linalg.norm(way), rotation_from_vector(rng.normal(size=3))
+            )
+        )
     return found
 
 
@@ -131,14 +148,22 @@ def unreachable() -> Finding:
 def _share(found: list[Solution]) -> tuple[float, bool, int]:
     """Per cent within a millimetre of the closest point, whether all are flagged, most iterations."""
     near = [abs(f.position_error - (0.95 - UPPER - FORE - FLANGE)) < 1e-3 for f in found]
-    return 100.0 * float(np.mean(near)), all(f.status == "unreachable" for f in found), max(f.iterations for f in found)
+    return (
+        100.0 * float(np.mean(near)),
+        all(f.status == "unreachable" for f in found),
+        max(f.iterations for f in found),
+    )
 
 
 @experiment("C-12")
 def elbow_above() -> Finding:
     """19 × 19 targets in front, tool pointing forward, from a cold start and from an arm with its elbow below."""
     robot = load_robot("lwa4p")
-    solver, form, published = Solver(robot, elbow="above"), ClosedForm(Chain.of(robot)), Levenberg(robot)
+    solver, form, published = (
+        Solver(robot, elbow="above"),
+        ClosedForm(Chain.of(robot)),
+        Levenberg(robot),
+    )
     model, met, baseline, possible = published.model, 0, 0, 0
     for pose in _forward_targets():
         rows = [q for q in form.solve(*pose) if model.within(q)]
@@ -171,7 +196,9 @@ def closed_form_reference() -> Finding:
     robot = load_robot("lwa4p")
     form, published = ClosedForm(Chain.of(robot)), Levenberg(robot)
     model, worst, eight, kept = published.model, 0.0, 0, []
-    poses = [model.pose(q) for q in generator("closed form").uniform(model.lower, model.upper, (1000, 6))]
+    poses = [
+        model.pose(q) for q in generator("closed form").uniform(model.lower, model.upper, (1000, 6))
+    ]
     for pose in poses:
         rows = form.solve(*pose)
         eight += len(rows) == 8
@@ -208,7 +235,9 @@ def _transposed(self: Newton, J: Array) -> Array:
     return J.T
 
 
-def _one_branch(self: ClosedForm, position: Array, rotation: Array, elbow_angle: float = 0.0) -> Array:
+def _one_branch(
+    self: ClosedForm, position: Array, rotation: Array, elbow_angle: float = 0.0
+) -> Array:
     return _all(self, position, rotation, elbow_angle)[:4]
 
 
@@ -228,9 +257,17 @@ _HERE = sys.modules[__name__]
 
 MUTATIONS = [
     Mutation(
-        "transpose for inverse", "Newton steps along Jᵀe", ("C-07",), lambda: patched(Newton, "_inverse", _transposed)
+        "transpose for inverse",
+        "Newton steps along Jᵀe",
+        ("C-07",),
+        lambda: patched(Newton, "_inverse", _transposed),
     ),
-    Mutation("no damping", "λ starts at nothing", ("C-09",), lambda: patched(Levenberg, "__init__", _undamped)),
+    Mutation(
+        "no damping",
+        "λ starts at nothing",
+        ("C-09",),
+        lambda: patched(Levenberg, "__init__", _undamped),
+    ),
     Mutation(
         "joints wrapped",
         "Newton wraps its joints to (−π, π]",
@@ -243,7 +280,12 @@ MUTATIONS = [
         ("C-12",),
         lambda: patched(_HERE, "Solver", lambda robot, elbow="any": _Solver(robot)),
     ),
-    Mutation("half the branches", "one shoulder only", ("C-14",), lambda: patched(ClosedForm, "solve", _one_branch)),
+    Mutation(
+        "half the branches",
+        "one shoulder only",
+        ("C-14",),
+        lambda: patched(ClosedForm, "solve", _one_branch),
+    ),
     Mutation(
         "orientation first",
         "the closest pose weighs a radian as a metre",

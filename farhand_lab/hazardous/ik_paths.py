@@ -47,7 +47,9 @@ def scripted(joint: int, low: float, high: float, seconds: float = 5.0) -> Array
     return path
 
 
-def follow(solve: Solve, model: Model, path: Array, warm: bool = True, start: Array | None = None) -> Track:
+def follow(
+    solve: Solve, model: Model, path: Array, warm: bool = True, start: Array | None = None
+) -> Track:
     """Solve every pose of a path, from the last answer or each time from the vertical pose."""
     joints: list[Array] = []
     q, statuses, steps, seconds = path[0] if start is None else start, [], [], []
@@ -85,7 +87,9 @@ def singularities() -> Finding:
             for joint, low, high in ((4, 0.6, -0.6), (2, -1.0, -0.05), (2, -0.6, 0.6))
         )
         worst = max(worst, beyond(wrist), beyond(near))
-        solved = solved and all(status == "solved" for t in (wrist, near, across) for status in t.status)
+        solved = solved and all(
+            status == "solved" for t in (wrist, near, across) for status in t.status
+        )
         flips.append(largest_step(across))
         solved = solved and _flagged(across) and not (_flagged(wrist) or _flagged(near))
     note = f"at q3 = 0 steps up to {flips[0]:.3f} rad, flagged; with the recommended solver {flips[1]:.3f} rad"
@@ -108,14 +112,18 @@ def limit_approach() -> Finding:
         worst = max(worst, largest_step(track))
         inside = inside and all(model.within(q) for q in track.q)
         past = track.reference[:, joint] > limit + 0.05
-        flagged = flagged and not any(status == "solved" for status, out in zip(track.status, past, strict=True) if out)
+        flagged = flagged and not any(
+            status == "solved" for status, out in zip(track.status, past, strict=True) if out
+        )
         flagged = flagged and "jump" in track.status
         ways = np.linspace(track.reference[-1], track.q[-1], 300)
         again = follow(solver.solve, model, ways, start=track.q[-1])
         back, worst = back and again.status[-1] == "solved", max(worst, largest_step(again))
         violent = max(violent, largest_step(follow(Solver(robot).solve, model, track.reference)))
     note = f"without step_max the same path makes a step of {violent:.1f} rad to another branch"
-    return Finding(worst, inside and flagged and back and worst <= STEP_MAX and violent > STEP_MAX, note)
+    return Finding(
+        worst, inside and flagged and back and worst <= STEP_MAX and violent > STEP_MAX, note
+    )
 
 
 @experiment("C-62")
@@ -130,7 +138,9 @@ def history() -> Finding:
         cold[width].append(follow(published.solve, published.model, path, warm=False))
         track = follow(solver.solve, published.model, path)
         ours, solved = ours + _jumps(track), solved and set(track.status) == {"solved"}
-    listed = "; ".join(f"{width:g} rad {', '.join(str(_jumps(t)) for t in cold[width])}" for width in WIDTHS)
+    listed = "; ".join(
+        f"{width:g} rad {', '.join(str(_jumps(t)) for t in cold[width])}" for width in WIDTHS
+    )
     widest = cold[max(WIDTHS)]
     note = (
         f"the script is not given: two random paths of {len(path) - 1} steps for each width. Cold Levenberg–Marquardt "
@@ -150,7 +160,9 @@ def minima_path(width: float, number: int) -> Array:
     t, rng = np.arange(0.0, 15.0, 1.0 / RATE)[:, None], generator(f"between minima {number}")
     middle = np.where(np.arange(6) == 4, 0.0, BASE)
     size = width * np.where(np.arange(6) == 2, 0.5, 1.0)
-    return middle + size * np.sin(2.0 * np.pi * rng.uniform(0.1, 0.3, 6) * t + rng.uniform(0.0, 2.0 * np.pi, 6))
+    return middle + size * np.sin(
+        2.0 * np.pi * rng.uniform(0.1, 0.3, 6) * t + rng.uniform(0.0, 2.0 * np.pi, 6)
+    )
 
 
 @shared
@@ -161,11 +173,14 @@ def four_curves(run: int = 0) -> dict[str, dict[str, Array]]:
         run: number of the repetition; the same path each time.
 
     Returns:
-        By solver: ``t`` [s], ``runtime`` [s], ``error`` (mean joint difference from the reference) and ``overrun``
+        By solver: ``t`` [s], ``runtime`` [s], ``error`` (mean joint difference from the reference)
+            and ``overrun``
         (largest excess over the limits), both [rad].
     """
     robot = load_robot("lwa4p")
-    path = np.concatenate([scripted(0, -0.8, 0.8, 3.0), scripted(2, -1.2, -0.01, 3.0), scripted(4, 0.7, -0.7, 3.0)])
+    path = np.concatenate(
+        [scripted(0, -0.8, 0.8, 3.0), scripted(2, -1.2, -0.01, 3.0), scripted(4, 0.7, -0.7, 3.0)]
+    )
     curves = {}
     for name, solver in (("newton", Newton(robot)), ("levenberg", Levenberg(robot))):
         track = follow(solver.solve, solver.model, path, warm=False)
@@ -183,7 +198,10 @@ def report(curves: dict[str, dict[str, Array]]) -> str:
     lines = ["solver,t,runtime,error,overrun"]
     for name, series in curves.items():
         columns = zip(*(series[key] for key in ("t", "runtime", "error", "overrun")), strict=True)
-        lines += [f"{name},{t:.2f},{runtime:.3e},{error:.9e},{over:.9e}" for t, runtime, error, over in columns]
+        lines += [
+            f"{name},{t:.2f},{runtime:.3e},{error:.9e},{over:.9e}"
+            for t, runtime, error, over in columns
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -224,7 +242,8 @@ def _drawing() -> Figure:
         return drawing
 
     return Figure(
-        "Both published solvers from the vertical pose at every sample: free, near singular, between minima", make
+        "Both published solvers from the vertical pose at every sample: free, near singular, between minima",
+        make,
     )
 
 
@@ -256,9 +275,24 @@ _solve = Levenberg.solve
 _HERE = sys.modules[__name__]
 
 MUTATIONS = [
-    Mutation("cold at every sample", "no warm start", ("C-10",), lambda: patched(Levenberg, "solve", _restless)),
-    Mutation("no largest step", "a jump is not held", ("C-13",), lambda: patched(_HERE, "Solver", _Unheld)),
-    Mutation("no history", "every pose starts afresh", ("C-62",), lambda: patched(_HERE, "Solver", _Forgetful)),
+    Mutation(
+        "cold at every sample",
+        "no warm start",
+        ("C-10",),
+        lambda: patched(Levenberg, "solve", _restless),
+    ),
+    Mutation(
+        "no largest step",
+        "a jump is not held",
+        ("C-13",),
+        lambda: patched(_HERE, "Solver", _Unheld),
+    ),
+    Mutation(
+        "no history",
+        "every pose starts afresh",
+        ("C-62",),
+        lambda: patched(_HERE, "Solver", _Forgetful),
+    ),
     Mutation(
         "runtimes in the report",
         "a runtime is left in what must repeat",

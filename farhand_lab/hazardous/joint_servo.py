@@ -19,17 +19,14 @@ class JointServo(DriveLimits):
 
     .. math:: \dot q(t) = v_{max}\,\bigl(u(t - \theta_d) + u_0\bigr)
 
-    u is the velocity relative to the joint's maximum, held for one period. A command beyond ``velocity_limit``, or one
-    that differs from the last by more than ``step_limit``, shuts its joint down: the whole arm stops where it is and
-    stays until :meth:`restart`. The motion between commands is exact for any delay.
+    u is the velocity relative to the joint's maximum, held for one period. A command beyond
+    ``velocity_limit``, or one that differs from the last by more than ``step_limit``, shuts its
+    joint down: the whole arm stops where it is and stays until :meth:`restart`. The motion between
+    commands is exact for any delay.
 
     The last axis of every array is the joint; leading axes are independent arms, for sweeps.
 
     Attributes:
-        speed: v_max, [rad/s].
-        delay: θ_d, [s].
-        period: time between commands, [s].
-        drift: u_0, what the drive adds to every command, [-].
         q: joint positions, [rad].
         v: joint velocities at the end of the last period, [rad/s].
         tripped: which joints have shut down.
@@ -48,7 +45,9 @@ class JointServo(DriveLimits):
         """Stand still at ``q`` [rad], switched on, with no command under way."""
         self.q = np.array(q, dtype=float)
         if self.q.shape[-1] != len(self.step_limit):
-            raise BadValue(f"q has {self.q.shape[-1]} joints, the servo's limits have {len(self.step_limit)}")
+            raise BadValue(
+                f"q has {self.q.shape[-1]} joints, the servo's limits have {len(self.step_limit)}"
+            )
         self.restart()
 
     def restart(self) -> None:
@@ -56,7 +55,8 @@ class JointServo(DriveLimits):
         self.v = np.zeros_like(self.q)
         self.tripped = np.zeros(self.q.shape, dtype=bool)
         self._whole, rest = divmod(self.delay / self.period, 1.0)
-        self._late = rest if rest > ROUNDING else 0.0  # share of a period that the older command still lasts
+        # share of a period that the older command still lasts
+        self._late = rest if rest > ROUNDING else 0.0
         if rest > 1.0 - ROUNDING:
             self._whole, self._late = self._whole + 1.0, 0.0
         self._sent = [np.zeros_like(self.q) for _ in range(int(self._whole) + 1)]

@@ -22,7 +22,9 @@ UPPER, FORE, FLANGE, SHOULDER = 0.350, 0.305, 0.075, 0.205  # lengths of Table 2
 REACH_LEADER, REACH_FOLLOWER = 0.955, 0.705  # Table 2.2, [m]
 
 
-def joints(stream: str, count: int, low: float | Array = -np.pi, high: float | Array = np.pi, n: int = 6) -> Array:
+def joints(
+    stream: str, count: int, low: float | Array = -np.pi, high: float | Array = np.pi, n: int = 6
+) -> Array:
     """Random joints, [rad]."""
     return generator(stream).uniform(low, high, (count, n))
 
@@ -46,7 +48,9 @@ def forward_kinematics() -> Finding:
         wrist = pose.position - FLANGE * pose.rotation[:, 2]
         expected = [r * np.cos(q[0]), r * np.sin(q[0]), SHOULDER + h]
         worst = max(worst, float(np.abs(wrist - expected).max()))
-    return Finding(worst, tip < 1e-9 and turned < 1e-9 and worst < 1e-12, f"tip off by {tip:.0e} m at q = 0")
+    return Finding(
+        worst, tip < 1e-9 and turned < 1e-9 and worst < 1e-12, f"tip off by {tip:.0e} m at q = 0"
+    )
 
 
 @experiment("C-02")
@@ -88,15 +92,22 @@ def arms_as_data() -> Finding:
             met += bool(np.linalg.norm(error[:3]) < 1e-4 and np.linalg.norm(error[3:]) < 2e-3)
         shares[name] = 100.0 * met / 300
     worst = min(shares.values())
-    return Finding(worst, worst >= 99.0, ", ".join(f"{name} {share:.1f} %" for name, share in shares.items()))
+    return Finding(
+        worst, worst >= 99.0, ", ".join(f"{name} {share:.1f} %" for name, share in shares.items())
+    )
 
 
 @experiment("C-04")
 def joint_to_joint() -> Finding:
     """Orientation of both tools, their position beside that of the Cartesian map, and a copy between equal arms."""
     leader, follower = Model(load_robot("iiwa14")), Model(load_robot("lwa4p"))
-    mapping, copy = JointMapping(**joint_map.IIWA_TO_POWERBALL), JointMapping(tuple(range(6)), (1.0,) * 6, 6)
-    cartesian = RobotPair(REACH_FOLLOWER / REACH_LEADER, (0.0, 0.0, 0.360), (0.0, 0.0, SHOULDER)).mapping()
+    mapping, copy = (
+        JointMapping(**joint_map.IIWA_TO_POWERBALL),
+        JointMapping(tuple(range(6)), (1.0,) * 6, 6),
+    )
+    cartesian = RobotPair(
+        REACH_FOLLOWER / REACH_LEADER, (0.0, 0.0, 0.360), (0.0, 0.0, SHOULDER)
+    ).mapping()
     worst = same = 0.0
     apart = []
     for q in generator("joint to joint").uniform(leader.lower, leader.upper, (1000, 7)):
@@ -148,7 +159,10 @@ _UNSIGNED = {**joint_map.IIWA_TO_POWERBALL, "signs": (1, 1, 1, 1, 1, 1)}
 
 MUTATIONS = [
     Mutation(
-        "the other forearm", "the forearm is 10 mm longer", ("C-01", "C-02"), lambda: patched(_HERE, "FORE", 0.315)
+        "the other forearm",
+        "the forearm is 10 mm longer",
+        ("C-01", "C-02"),
+        lambda: patched(_HERE, "FORE", 0.315),
     ),
     Mutation(
         "wrist axis turned",
@@ -172,6 +186,8 @@ MUTATIONS = [
         "scale of the heights",
         "the ratio of the full heights is used",
         ("C-05",),
-        lambda: patched(_HERE, "IIWA_POWERBALL", RobotPair(910.0 / 1305.0, (0.0, 0.0, 0.350), (0.0, 0.0, 0.205))),
+        lambda: patched(
+            _HERE, "IIWA_POWERBALL", RobotPair(910.0 / 1305.0, (0.0, 0.0, 0.350), (0.0, 0.0, 0.205))
+        ),
     ),
 ]

@@ -12,7 +12,7 @@ from farhand.safety.joint_wall import JointWall
 from farhand.spatial import rotation_from_vector
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.hazardous.breaking import changed
-from farhand_lab.hazardous.handle import MASS, TICK, Handle
+from farhand_lab.hazardous.handle import MASS, TICK, SimulatedHandle
 from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
@@ -21,7 +21,8 @@ SPEED = 0.25  # [m/s], largest the hand intends, as in spec 003 §3.23
 FREQUENCIES = (0.5, 1.0, 1.5, 2.0, 3.0)  # [Hz], from a calm to a hurried hand
 PHASES = 4  # moments of half a period at which the handle is let go
 LIMIT = 0.1  # [s], within which motion must stop
-BELIEVED = (0.8, 1.2)  # share of the leader's mass that the controller may believe in; right to a fifth (assumed)
+# share of the leader's mass that the controller may believe in; right to a fifth (assumed)
+BELIEVED = (0.8, 1.2)
 STEADY = 1.0  # [s] of motion before
 UPDATES = round(1.0 / (350.0 * TICK))  # ticks between updates of the leader
 IIWA = np.radians([170.0, 120.0, 170.0, 120.0, 170.0, 120.0, 175.0])
@@ -32,7 +33,8 @@ INERTIA = MASS[0] * HANDLE_LEVER**2  # [kg·m²]
 def _pushed(speed: float, dt: float = 1e-3) -> tuple[float, float]:
     """Smallest clearance [rad] of any joint, and largest change of wall torque in a tick [N·m].
 
-    Every joint of the leader enters its wall at ``speed`` [rad/s] under 30 N at 0.8 m, at both ends of its range.
+    Every joint of the leader enters its wall at ``speed`` [rad/s] under 30 N at 0.8 m, at both ends
+    of its range.
     """
     wall = JointWall()
     wall.watch(-IIWA, IIWA)
@@ -53,12 +55,16 @@ def joint_wall() -> Finding:
     """Seven joints, both ends, entering at 0.25 m/s of the hand; torque steps must shrink with the tick."""
     speed = 0.25 / HANDLE_LEVER
     (clear, coarse), fine = _pushed(speed), _pushed(speed, 5e-4)[1]
-    hand = [s for s in np.arange(0.25, 3.0, 0.25) if np.degrees(_pushed(s / HANDLE_LEVER)[0]) >= 1.0]
+    hand = [
+        s for s in np.arange(0.25, 3.0, 0.25) if np.degrees(_pushed(s / HANDLE_LEVER)[0]) >= 1.0
+    ]
     note = (
         f"largest torque change {coarse:.2f} N·m in 1 ms, {fine:.2f} in 0.5 ms; holds 1° up to a hand speed of "
         f"{max(hand, default=0.0):.2f} m/s; at rest the closed form gives {10.0 - np.degrees(24.0 / 200.0):.1f}°"
     )
-    return Finding(float(np.degrees(clear)), bool(np.degrees(clear) >= 1.0 and fine < 0.6 * coarse), note)
+    return Finding(
+        float(np.degrees(clear)), bool(np.degrees(clear) >= 1.0 and fine < 0.6 * coarse), note
+    )
 
 
 class HeldHandle:
@@ -73,7 +79,7 @@ class HeldHandle:
     """
 
     def __init__(self, frequency: float = 2.0, known: float = 1.0) -> None:
-        self.handle, self.spring = Handle(), CartesianImpedance()
+        self.handle, self.spring = SimulatedHandle(), CartesianImpedance()
         self.guard = DeadMan(mass=known * MASS[0])
         self.rows: list[tuple[float, float, float, float, bool]] = []
         self._omega = 2.0 * np.pi * frequency
@@ -120,11 +126,18 @@ class Release(NamedTuple):
 
 
 @shared
-def released(frequency: float, phase: int = 0, known: float = 1.0) -> tuple[float, dict[str, Array]]:
+def released(
+    frequency: float, phase: int = 0, known: float = 1.0
+) -> tuple[float, dict[str, Array]]:
     """When it was let go [s], and the log: a second of motion, let go, pushed with 20 N after 0.3 s, gripped again."""
     held = HeldHandle(frequency, known)
     moment = STEADY + phase / (2.0 * PHASES * frequency)
-    for seconds, gripped, push in ((moment, True, 0.0), (0.3, False, 0.0), (0.6, False, 20.0), (0.3, True, 0.0)):
+    for seconds, gripped, push in (
+        (moment, True, 0.0),
+        (0.3, False, 0.0),
+        (0.6, False, 20.0),
+        (0.3, True, 0.0),
+    ):
         held.run(seconds, gripped, push)
     return moment, dict(zip(("t", "x", "v", "a", "enabled"), np.array(held.rows).T, strict=True))
 
@@ -136,28 +149,46 @@ def _let_go(frequency: float, phase: int = 0, known: float = 1.0) -> Release:
     loose, pushed = (t >= at) & (t < at + 0.3), (t >= at + 0.3) & (t < at + 0.9)
     moving = t[loose & (np.abs(log["v"]) > 0.005)]
     rest = float(log["x"][loose][-1])
-    free, spike = (float(np.abs(log["a"][part]).max()) for part in ((t > 0.5 * STEADY) & (t < at), loose))
+    free, spike = (
+        float(np.abs(log["a"][part]).max()) for part in ((t > 0.5 * STEADY) & (t < at), loose)
+    )
     stopped = float(moving[-1]) - at if len(moving) else 0.0
-    return Release(abs(float(log["v"][loose][0])), stopped, float(np.abs(log["x"][pushed] - rest).max()), spike, free)
+    return Release(
+        abs(float(log["v"][loose][0])),
+        stopped,
+        float(np.abs(log["x"][pushed] - rest).max()),
+        spike,
+        free,
+    )
 
 
 @experiment("C-54")
 def dead_man() -> Finding:
     """A hand of 0.5 to 3 Hz that wants 0.25 m/s lets go at four moments of half a period; the worst counts.
 
-    Rest and drift are judged with the leader's mass known, and believed a fifth too small and too large; acceleration
-    with the mass known, for its bound is derived from a stop that knows what it brakes.
+    Rest and drift are judged with the leader's mass known, and believed a fifth too small and too
+    large; acceleration with the mass known, for its bound is derived from a stop that knows what it
+    brakes.
     """
     cases = [(hz, phase, 1.0) for hz in FREQUENCIES for phase in range(PHASES)]
-    cases += [(hz, phase, share) for hz in FREQUENCIES[1::2] for phase in range(PHASES) for share in BELIEVED]
+    cases += [
+        (hz, phase, share)
+        for hz in FREQUENCIES[1::2]
+        for phase in range(PHASES)
+        for share in BELIEVED
+    ]
     found = {case: _let_go(*case) for case in cases}
     stopped, drift = max(r.stopped for r in found.values()), max(r.drift for r in found.values())
-    harder = sorted({hz for (hz, _, share), r in found.items() if share == 1.0 and r.spike > r.free})
+    harder = sorted(
+        {hz for (hz, _, share), r in found.items() if share == 1.0 and r.spike > r.free}
+    )
     known = [r for (*_, share), r in found.items() if share == 1.0]
     worst, misled = (max(some, key=lambda r: r.spike) for some in (known, found.values()))
     smooth = all(r.spike <= r.allowed for r in known)
     good = _regrips(100)
-    told = ", ".join(f"{share:g} {1e3 * _slowest(share):.0f}" for share in (0.5, 0.8, 1.0, 1.2, 1.5))
+    told = ", ".join(
+        f"{share:g} {1e3 * _slowest(share):.0f}" for share in (0.5, 0.8, 1.0, 1.2, 1.5)
+    )
     note = (
         f"docs/errata.md C-54: hardest stop {worst.spike:.2f} m/s² from {worst.speed:.2f} m/s (at least "
         f"{worst.speed / LIMIT:.2f} for anyone, {worst.allowed:.2f} allowed), free motion {worst.free:.2f}, with the "
@@ -186,7 +217,9 @@ def _regrips(times: int) -> int:
         held.run(0.12, False)
         loose = np.array(held.rows[start + len(gripped) :])
         moved = np.ptp(gripped[:, 1]) > 1e-3
-        good += bool(moved and gripped[2 * UPDATES :, 4].all() and not loose[2 * UPDATES :, 4].any())
+        good += bool(
+            moved and gripped[2 * UPDATES :, 4].all() and not loose[2 * UPDATES :, 4].any()
+        )
         good -= bool(np.abs(loose[round(0.1 / TICK) :, 2]).max() > 0.005)
     return good
 
@@ -209,7 +242,9 @@ def _release_plot():
 
 def _no_entry(push):
     def broken(self: JointWall, depth, inward):
-        return np.where(depth > 0.0, self.stiffness * depth + self.damping * np.maximum(inward, 0.0), 0.0)
+        return np.where(
+            depth > 0.0, self.stiffness * depth + self.damping * np.maximum(inward, 0.0), 0.0
+        )
 
     return broken
 
@@ -231,8 +266,21 @@ def _abrupt(hold):
 
 MUTATIONS = [
     Mutation(
-        "wall entry", "the wall's damper is there at once", ("C-53",), lambda: changed(JointWall, "_push", _no_entry)
+        "wall entry",
+        "the wall's damper is there at once",
+        ("C-53",),
+        lambda: changed(JointWall, "_push", _no_entry),
     ),
-    Mutation("wall damping", "the wall has no damper", ("C-53",), lambda: changed(JointWall, "_push", _undamped)),
-    Mutation("abrupt hold", "the hold brakes at once", ("C-54",), lambda: changed(DeadMan, "_hold", _abrupt)),
+    Mutation(
+        "wall damping",
+        "the wall has no damper",
+        ("C-53",),
+        lambda: changed(JointWall, "_push", _undamped),
+    ),
+    Mutation(
+        "abrupt hold",
+        "the hold brakes at once",
+        ("C-54",),
+        lambda: changed(DeadMan, "_hold", _abrupt),
+    ),
 ]

@@ -22,7 +22,11 @@ from farhand_lab.mutation import Mutation, patched
 GROUP = "hazardous"
 SECONDS = 1.0
 COMMANDS = ("0.3:set hand.stiffness=250", "0.55:clutch", "0.8:declutch")
-COMMANDED = ("leader/torque_commanded", "leader/wrench_commanded_in_world", "follower/velocity_commanded")
+COMMANDED = (
+    "leader/torque_commanded",
+    "leader/wrench_commanded_in_world",
+    "follower/velocity_commanded",
+)
 
 
 def logged(folder: Path) -> Recording:
@@ -42,8 +46,16 @@ def log_and_replay() -> Finding:
         size = recording.path.stat().st_size / 1e6
     records = {name: len(stream.times_ns) for name, stream in recording.streams.items()}
     moved = [signal for signal in COMMANDED if np.ptp(recording[signal], axis=0).any()]
-    whole = all(count == round(SECONDS * recording.streams[name].rate) for name, count in records.items())
-    ok = again.exact and again.missing == 0 and again.commands == 1 + len(COMMANDS) and whole and len(moved) == 3
+    whole = all(
+        count == round(SECONDS * recording.streams[name].rate) for name, count in records.items()
+    )
+    ok = (
+        again.exact
+        and again.missing == 0
+        and again.commands == 1 + len(COMMANDS)
+        and whole
+        and len(moved) == 3
+    )
     note = (
         f"{again.records} records with {again.values} numbers and {again.commands} commands compared, among them what "
         f"both arms were commanded; {again.missing} records missing; log of {size:.1f} MB for {SECONDS:g} s"
@@ -78,7 +90,10 @@ def _without(wanted: Callable[[Any], bool]) -> Callable[[str | Path], Recording]
 
 def _late(path: str | Path) -> Recording:
     whole = _load(path)
-    late = [replace(e, time_ns=e.time_ns + 1_000_000) if e.text.startswith("set") else e for e in whole.happened]
+    late = [
+        replace(e, time_ns=e.time_ns + 1_000_000) if e.text.startswith("set") else e
+        for e in whole.happened
+    ]
     return replace(whole, happened=late)
 
 

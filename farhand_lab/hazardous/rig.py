@@ -27,7 +27,8 @@ EARLY, LATE = (1.8, 2.8), (4.5, 5.5)
 
 
 REST = 1.4
-"""Deviation of a contact force at rest: 95 % of the published sensor's errors are below it (L1203), [N]."""
+"""Deviation of a contact force at rest: 95 % of the published sensor's errors are below it (L1203),
+[N]."""
 
 SHARP = ("follower.smoothing.active", False)
 """Setting that takes the published filter off the force sensor."""
@@ -54,7 +55,9 @@ def link_loss() -> Finding:
     beyond = 1e3 * float(((track[t >= CUT] - target) @ along).max())
     missed = 1e3 * float(np.linalg.norm(track[-1] - target))
     moved = 1e3 * float(np.linalg.norm(track[t >= STOPPED] - track[-1], axis=1).max())
-    leader = result.signal("leader", "twist_tool_in_world")[np.searchsorted(result.times("leader"), CUT), :3]
+    leader = result.signal("leader", "twist_tool_in_world")[
+        np.searchsorted(result.times("leader"), CUT), :3
+    ]
     speed, went_on = float(np.linalg.norm(leader)), _travel(result, "leader", CUT)
     ok = beyond <= 5.0 and missed <= 5.0 and moved < 0.1 and speed >= 0.3 and t[-1] - STOPPED > 10.0
     note = (
@@ -62,7 +65,12 @@ def link_loss() -> Finding:
         f"from the last target and moves {moved:.1e} mm in the {t[-1] - STOPPED:.0f} s after; only the link tripped"
     )
     ok = ok and went_on > 0.05 and {record.where for record in result.rig.session.trips} == {"link"}
-    return Finding(beyond, bool(ok), note, figures=(Figure("The link dies", lambda: _loss_plot(result, target)),))
+    return Finding(
+        beyond,
+        bool(ok),
+        note,
+        figures=(Figure("The link dies", lambda: _loss_plot(result, target)),),
+    )
 
 
 def _travel(result: Run, station: str, since: float) -> float:
@@ -73,13 +81,18 @@ def _travel(result: Run, station: str, since: float) -> float:
 
 def scaled_error(result: Run) -> Array:
     """Follower's displacement less the leader's times the published scale, from the recorded tracks, n × 3, [mm]."""
-    leader, follower = (result.signal(name, "position_tool_in_world") for name in ("leader", "follower"))
+    leader, follower = (
+        result.signal(name, "position_tool_in_world") for name in ("leader", "follower")
+    )
     return 1e3 * (follower - follower[0] - MOTION_SCALE * (leader - leader[0]))
 
 
 def shaking(result: Run) -> tuple[float, float]:
     """Standard deviation of the contact force after the first touch and at the end of pressing, [N]."""
-    early, late = (_between(result, "follower", "wrench_measured_in_world", window)[:, 0] for window in (EARLY, LATE))
+    early, late = (
+        _between(result, "follower", "wrench_measured_in_world", window)[:, 0]
+        for window in (EARLY, LATE)
+    )
     return float(early.std()), float(late.std())
 
 
@@ -91,10 +104,14 @@ def calms_down(result: Run) -> bool:
 def pressing(result: Run) -> tuple[float, float, float]:
     """Mean forces over the end of pressing: at the contact, at the hand, and what the map makes of the first, [N]."""
     contact, hand = (
-        _between(result, name, "wrench_measured_in_world", LATE)[:, :3].mean(axis=0) for name in ("follower", "leader")
+        _between(result, name, "wrench_measured_in_world", LATE)[:, :3].mean(axis=0)
+        for name in ("follower", "leader")
     )
     size = float(abs(contact[0]))
-    mapped = 8.25 * size / 8.0 if size < 8.0 else 8.25 + (min(size, 50.0) - 8.0) / 42.0 * (24.85 - 8.25)  # §3.24
+    # §3.24
+    mapped = (
+        8.25 * size / 8.0 if size < 8.0 else 8.25 + (min(size, 50.0) - 8.0) / 42.0 * (24.85 - 8.25)
+    )
     return size, float(abs(hand[0])), mapped
 
 
@@ -104,17 +121,30 @@ def end_to_end() -> Finding:
     free = teleoperated("free")
     error = np.linalg.norm(scaled_error(free), axis=1)
     rms, left = float(np.sqrt((error**2).mean())), float(error[-200:].mean())
-    late = float(np.sqrt((np.linalg.norm(scaled_error(teleoperated("free", 50.0)), axis=1) ** 2).mean()))
+    late = float(
+        np.sqrt((np.linalg.norm(scaled_error(teleoperated("free", 50.0)), axis=1) ** 2).mean())
+    )
     runs = {(scenario, delay): teleoperated(scenario, delay) for scenario, delay in PRESSED}
     shaky = [key for key, result in runs.items() if not calms_down(result)]
-    sharp = [delay for delay in (0.0, 25.0, 50.0, 100.0) if not calms_down(teleoperated("wall", delay, SHARP))]
+    sharp = [
+        delay
+        for delay in (0.0, 25.0, 50.0, 100.0)
+        if not calms_down(teleoperated("wall", delay, SHARP))
+    ]
     said, ok = [], not shaky and left < 2.0 and not free.rig.session.trips
-    for scenario, result in (("wall", teleoperated("wall", 0.0, SHARP)), ("sponge", runs["sponge", 0.0])):
+    for scenario, result in (
+        ("wall", teleoperated("wall", 0.0, SHARP)),
+        ("sponge", runs["sponge", 0.0]),
+    ):
         contact, hand, mapped = pressing(result)
         ok = ok and abs(hand - mapped) < 0.05 * mapped
-        said.append(f"{scenario} {contact:.1f} N, at the hand {hand:.1f} N (ratio {hand / contact:.2f})")
+        said.append(
+            f"{scenario} {contact:.1f} N, at the hand {hand:.1f} N (ratio {hand / contact:.2f})"
+        )
     note = f"RMS {rms:.1f} mm at no delay, {late:.1f} mm at 50 ms, {left:.1f} mm left at rest; {'; '.join(said)}; "
-    note += f"{_stability(runs, shaky)}; without that filter {_not_at(sharp)} (delays are round trip)"
+    note += (
+        f"{_stability(runs, shaky)}; without that filter {_not_at(sharp)} (delays are round trip)"
+    )
     return Finding(rms, bool(ok), note, figures=(Figure("Into the wall", _wall_plot),))
 
 
@@ -125,7 +155,9 @@ PRESSED = tuple((scenario, delay) for scenario in ("wall", "sponge") for delay i
 def _stability(runs: dict[tuple[str, float], Run], shaky: list[tuple[str, float]]) -> str:
     if not shaky:
         return "stable at 0, 25 and 50 ms with the published filter"
-    cases = ", ".join("{} at {:.0f} ms ({:.1f} to {:.1f} N)".format(*key, *shaking(runs[key])) for key in shaky)
+    cases = ", ".join(
+        "{} at {:.0f} ms ({:.1f} to {:.1f} N)".format(*key, *shaking(runs[key])) for key in shaky
+    )
     lags = "126 ms of the published force filter, 50 ms of the drives and 80 ms of the position loop add to the link's"
     return (
         f"by the end of pressing the force is not at rest (deviation below {REST:g} N) at the {cases}; in brackets the "
@@ -134,7 +166,11 @@ def _stability(runs: dict[tuple[str, float], Run], shaky: list[tuple[str, float]
 
 
 def _not_at(delays: list[float]) -> str:
-    return "at rest up to 100 ms" if not delays else f"not at rest at {', '.join(f'{d:.0f}' for d in delays)} ms"
+    return (
+        "at rest up to 100 ms"
+        if not delays
+        else f"not at rest at {', '.join(f'{d:.0f}' for d in delays)} ms"
+    )
 
 
 def _loss_plot(result: Run, target: Array):
@@ -178,7 +214,9 @@ def _running_on(stop):
 
 def _extrapolating(solve):
     def broken(self: TrackingController, target: Any) -> Array:
-        ahead = SimpleNamespace(position=target.position + 0.1 * target.twist[:3], rotation=target.rotation)
+        ahead = SimpleNamespace(
+            position=target.position + 0.1 * target.twist[:3], rotation=target.rotation
+        )
         return solve(self, ahead)
 
     return broken
@@ -220,6 +258,9 @@ MUTATIONS = [
         lambda: changed(LimitedPD, "step", _unlimited),
     ),
     Mutation(
-        "late drives", "the drives act after 0.25 s", ("C-06",), lambda: changed(VelocityPlant, "_take", _slow_drives)
+        "late drives",
+        "the drives act after 0.25 s",
+        ("C-06",),
+        lambda: changed(VelocityPlant, "_take", _slow_drives),
     ),
 ]

@@ -24,7 +24,8 @@ YIELD = 1.0 / (1.0 / 2e4 + 1.0 / 1e5)
 
 STALL = 100.0  # [N], E-18
 WALL = 0.05  # [m] ahead of the tool
-LIMITS: dict[str, Any] = {"velocity_limit": np.array([0.5]), "step_limit": np.array([0.06])}  # of joint 2, Table 2.3
+# of joint 2, Table 2.3
+LIMITS: dict[str, Any] = {"velocity_limit": np.array([0.5]), "step_limit": np.array([0.06])}
 
 
 @shared
@@ -89,7 +90,9 @@ def gripper() -> Finding:
     ring = [command.velocity(s, 0.0) for s in (-1, 1, 0)] == [-command.speed, command.speed, 0.0]
     largest, final, v = _grasp(2000.0, True)
     blind = _grasp(2000.0, False)[0]
-    whole = max((k for k in np.arange(500.0, 20_001.0, 500.0) if _grasp(k, True)[0] <= 3.0), default=0.0)
+    whole = max(
+        (k for k in np.arange(500.0, 20_001.0, 500.0) if _grasp(k, True)[0] <= 3.0), default=0.0
+    )
     note = (
         f"holds {final:.2f} N at {1e3 * abs(v):.2f} mm/s; without the force {blind:.0f} N; objects up to "
         f"{whole:.0f} N/m stay below 3 N (reading 20 ms old)"
@@ -115,7 +118,13 @@ def overheat() -> Finding:
     stopped = moving - stop.trip.time_ns * 1e-9 if stop.trip else float("nan")
     early = stop.trip is not None and abs(stop.trip.time_ns * 1e-9 - 5.0) < 2.0 * dt
     stop.reset()
-    ok = early and 0.0 < stopped < 0.5 and not servo.tripped.any() and all(log) and stop.check(100.0, False, 0)
+    ok = (
+        early
+        and 0.0 < stopped < 0.5
+        and not servo.tripped.any()
+        and all(log)
+        and stop.check(100.0, False, 0)
+    )
     flagged = not stop.check(None, True, 0) and stop.trip is not None
     note = "latched while it cooled down; reset refused while hot; the sensor's own flag stops too; drives not tripped"
     return Finding(1e3 * stopped, bool(ok and flagged), note)
@@ -190,7 +199,10 @@ MUTATIONS = [
         lambda: changed(CollisionRetreat, "begin", _into_the_wall),
     ),
     Mutation(
-        "overheat latch", "a cooled sensor forgets", ("C-59",), lambda: changed(OverheatStop, "check", _forgetful)
+        "overheat latch",
+        "a cooled sensor forgets",
+        ("C-59",),
+        lambda: changed(OverheatStop, "check", _forgetful),
     ),
     Mutation(
         "grip force",

@@ -13,7 +13,16 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from farhand.errors import Mismatch
-from farhand.sensing import GaugeSensor, Load, Thermal, Tool, identify, identify_arc, identify_yaw, load_tool
+from farhand.sensing import (
+    GaugeSensor,
+    Load,
+    Thermal,
+    ToolCalibration,
+    identify,
+    identify_arc,
+    identify_yaw,
+    load_tool,
+)
 from farhand.sensing import arc as arc_module
 from farhand.sensing import identification as identification_module
 from farhand.sensing.arc import Sinusoids, fit_sinusoids
@@ -39,7 +48,8 @@ from farhand_lab.mutation import Mutation, patched
 Array = np.ndarray
 
 YAW = 0.6
-"""Some turn of the sensor, so that F_x and F_y both see the weight, [rad]; the seed's value is not given."""
+"""Some turn of the sensor, so that F_x and F_y both see the weight, [rad]; the seed's value is not
+given."""
 
 
 @experiment("C-27")
@@ -52,7 +62,9 @@ def arc_generator() -> Finding:
     count = len(path.angle) * READINGS
     out = float(np.abs(wrist(path.q)[:, 1, 2]).max())  # the plane is the base's xz
     ok = (moving, inside, count) == (1, True, 28_100) and out < 1e-9 and abs(span - 280.0) < 1e-9
-    return Finding(out, ok, f"{count} readings, {moving} joint moves over {span:.0f}°, within limits: {inside}")
+    return Finding(
+        out, ok, f"{count} readings, {moving} joint moves over {span:.0f}°, within limits: {inside}"
+    )
 
 
 @shared
@@ -62,10 +74,17 @@ def arcs(sloppy: float) -> Array:
     found = np.zeros((len(TOOLS), 20, 4))
     for i, (name, (weight, lever)) in enumerate(TOOLS.items()):
         for k in range(20):
-            sensor = GaugeSensor(load=load(name), bias=bias(rng), noise=REST, yaw=rng.uniform(-np.pi, np.pi))
+            sensor = GaugeSensor(
+                load=load(name), bias=bias(rng), noise=REST, yaw=rng.uniform(-np.pi, np.pi)
+            )
             result = identify_arc(ARC.angle, sweep(sensor, rng, sloppy))
             error = np.abs(result.bias - sensor.bias)
-            found[i, k] = error[:3].max(), abs(result.weight - weight), error[3:].max(), abs(result.lever - lever)
+            found[i, k] = (
+                error[:3].max(),
+                abs(result.weight - weight),
+                error[3:].max(),
+                abs(result.lever - lever),
+            )
     return found
 
 
@@ -101,14 +120,17 @@ def yaw_offset() -> Finding:
     q = np.tile(LEVEL, (321, 1))
     q[:, 5] = np.deg2rad(np.arange(-160, 161))
     rotations = wrist(q)
-    up = np.unwrap(np.arctan2(-rotations[:, 2, 1], rotations[:, 2, 0]))  # of the joint's x axis from the vertical
+    # of the joint's x axis from the vertical
+    up = np.unwrap(np.arctan2(-rotations[:, 2, 1], rotations[:, 2, 0]))
     worst = 0.0
     for yaw in rng.uniform(-np.pi, np.pi, 20):
         sensor = GaugeSensor(load=load("2F-140"), bias=bias(rng), noise=REST, yaw=yaw)
         raw = sensor.read(np.repeat(rotations, 20, axis=0), rng=rng).reshape(-1, 20, 6).mean(axis=1)
         error = np.angle(np.exp(1j * (identify_yaw(up, raw[:, 0]) - yaw)))
         worst = max(worst, abs(float(np.rad2deg(error))))
-    return Finding(worst, worst <= 0.1, "R_J6←S = Rz(ψ), R_S←J6 = Rz(−ψ): farhand.sensing.arc.identify_yaw")
+    return Finding(
+        worst, worst <= 0.1, "R_J6←S = Rz(ψ), R_S←J6 = Rz(−ψ): farhand.sensing.arc.identify_yaw"
+    )
 
 
 @experiment("C-31")
@@ -118,8 +140,14 @@ def repeatability() -> Finding:
     sensor = GaugeSensor(load=load("PG 070"), bias=bias(rng), noise=REST, yaw=YAW)
     fits = [fit_sinusoids(ARC.angle, sweep(sensor, rng, POSITION_ERROR)) for _ in range(100)]
     amplitude = np.std([fit.amplitude[:3] for fit in fits], axis=0).max()
-    phase = np.std([np.angle(np.exp(1j * (fit.phase[:5] - fits[0].phase[:5]))) for fit in fits], axis=0).max()
-    return Finding(amplitude, amplitude <= 0.017 and phase <= 0.003, f"phase {phase:.5f} rad (T_z sees no weight)")
+    phase = np.std(
+        [np.angle(np.exp(1j * (fit.phase[:5] - fits[0].phase[:5]))) for fit in fits], axis=0
+    ).max()
+    return Finding(
+        amplitude,
+        amplitude <= 0.017 and phase <= 0.003,
+        f"phase {phase:.5f} rad (T_z sees no weight)",
+    )
 
 
 @experiment("C-41")
@@ -131,8 +159,12 @@ def persisted() -> Finding:
             numbers = rng.standard_normal(10)
             thermal = Thermal(rng.uniform(20, 45), rng.standard_normal(6), rng.random(6))
             square = rng.standard_normal((10, 10))
-            tool = Tool(numbers[0], numbers[1:4], numbers[4:7], numbers[7:], square @ square.T)
-            tool = replace(tool, thermal=thermal, tool_id=name, noise=rng.random(6), yaw=rng.random())
+            tool = ToolCalibration(
+                numbers[0], numbers[1:4], numbers[4:7], numbers[7:], square @ square.T
+            )
+            tool = replace(
+                tool, thermal=thermal, tool_id=name, noise=rng.random(6), yaw=rng.random()
+            )
             path = Path(folder) / "tool.json"
             tool.save(path)
             exact &= load_tool(path, tool_id=name).to_json() == tool.to_json()
@@ -140,7 +172,11 @@ def persisted() -> Finding:
                 load_tool(path, tool_id=f"not {name}")
             except Mismatch:
                 refused += 1
-    return Finding(exact and refused == len(TOOLS), exact and refused == len(TOOLS), f"{refused} wrong tools refused")
+    return Finding(
+        exact and refused == len(TOOLS),
+        exact and refused == len(TOOLS),
+        f"{refused} wrong tools refused",
+    )
 
 
 @experiment("C-63")
@@ -186,7 +222,7 @@ def _opposite(yaw: Callable[..., float]) -> Callable[..., float]:
 
 
 def _rounded(save: Callable[..., None]) -> Callable[..., None]:
-    def broken(self: Tool, path: Path) -> None:
+    def broken(self: ToolCalibration, path: Path) -> None:
         save(replace(self, com=np.round(self.com, 6)), path)
 
     return broken
@@ -206,10 +242,16 @@ _THIS = sys.modules[__name__]
 
 MUTATIONS = [
     Mutation(
-        "sloppy arm", "stops are five times less exact", ("C-31",), lambda: patched(_THIS, "sweep", _sloppier(sweep))
+        "sloppy arm",
+        "stops are five times less exact",
+        ("C-31",),
+        lambda: patched(_THIS, "sweep", _sloppier(sweep)),
     ),
     Mutation(
-        "arc plane", "joint 4 is a µrad off during the arc", ("C-27",), lambda: patched(_THIS, "arc", _tilted(arc))
+        "arc plane",
+        "joint 4 is a µrad off during the arc",
+        ("C-27",),
+        lambda: patched(_THIS, "arc", _tilted(arc)),
     ),
     Mutation(
         "arc offset",
@@ -224,7 +266,10 @@ MUTATIONS = [
         lambda: patched(_THIS, "identify_yaw", _opposite(identify_yaw)),
     ),
     Mutation(
-        "tool file", "the file rounds the centre of mass", ("C-41",), lambda: patched(Tool, "save", _rounded(Tool.save))
+        "tool file",
+        "the file rounds the centre of mass",
+        ("C-41",),
+        lambda: patched(ToolCalibration, "save", _rounded(ToolCalibration.save)),
     ),
     Mutation(
         "com column",

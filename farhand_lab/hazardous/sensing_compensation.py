@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure as Plot
 from scipy.spatial.transform import Rotation
 
-from farhand.sensing import Compensated, ContactDetector, GaugeSensor, Tool, compensate
+from farhand.sensing import Compensated, ContactDetector, GaugeSensor, ToolCalibration, compensate
 from farhand.sensing.arc import ArcResult, Sinusoids
 from farhand.sensing.gauges import play
 from farhand.sensing.kalman import smooth
@@ -45,10 +45,12 @@ HELD = 50
 
 def _offset(rng: np.random.Generator) -> Array:
     """A bias of the size the seed saw, 20 to 30 N per axis, either sign."""
-    return rng.choice([-1.0, 1.0], 6) * np.concatenate([rng.uniform(20.0, 30.0, 3), rng.uniform(0.2, 1.0, 3)])
+    return rng.choice([-1.0, 1.0], 6) * np.concatenate(
+        [rng.uniform(20.0, 30.0, 3), rng.uniform(0.2, 1.0, 3)]
+    )
 
 
-def _exact(name: str, yaw: float, offset: Array) -> Tool:
+def _exact(name: str, yaw: float, offset: Array) -> ToolCalibration:
     """The truth as a calibration."""
     weight, lever = TOOLS[name]
     none = Sinusoids(np.zeros(6), np.zeros(6), offset)
@@ -63,7 +65,9 @@ def orientation() -> Finding:
     for name in TOOLS:
         yaw, offset = rng.uniform(-np.pi, np.pi), _offset(rng)
         sensor = GaugeSensor(load=load(name), bias=offset, yaw=yaw)
-        clean = compensate(readings_of(sensor.read(rotations), rotations), _exact(name, yaw, offset), "none")
+        clean = compensate(
+            readings_of(sensor.read(rotations), rotations), _exact(name, yaw, offset), "none"
+        )
         worst = max(worst, float(np.abs(clean.wrench_in_base()).max()))
     return Finding(worst, worst < 1e-9)
 
@@ -80,7 +84,9 @@ def contact_sign() -> Finding:
             push = np.zeros(6)
             push[axis % 3] = 10.0 if axis < 3 else -10.0
             raw = sensor.read(rotations, push, rate=RATE, rng=rng)
-            seen = compensate(readings_of(raw, rotations), tool, "none").wrench_in_base().mean(axis=0)
+            seen = (
+                compensate(readings_of(raw, rotations), tool, "none").wrench_in_base().mean(axis=0)
+            )
             worst = max(worst, float(np.abs(seen[:3] - push[:3]).max()))
             signs &= bool(seen[axis % 3] * push[axis % 3] > 0.0)
     return Finding(worst, worst <= 0.1 and signs, "120 pushes; largest error of any component")
@@ -125,9 +131,13 @@ def static_runs() -> dict[str, Static]:
     return runs
 
 
-def _static(name: str, temperature: float, rng: np.random.Generator, seconds: float = 120.0) -> Static:
+def _static(
+    name: str, temperature: float, rng: np.random.Generator, seconds: float = 120.0
+) -> Static:
     """Calibrate with one arc, then move for two minutes; the arm's orientation is half a degree off throughout."""
-    sensor = GaugeSensor(load=load(name), bias=_offset(rng), noise=REST, hysteresis=HYSTERESIS, slope=SLOPE, yaw=0.6)
+    sensor = GaugeSensor(
+        load=load(name), bias=_offset(rng), noise=REST, hysteresis=HYSTERESIS, slope=SLOPE, yaw=0.6
+    )
     tool = calibrated(sensor, rng, POSITION_ERROR, temperature)
     rotations, wrench = moving(sensor, temperature, rng, seconds)
     off = _misjudged(rng)
@@ -146,11 +156,17 @@ def _misjudged(rng: np.random.Generator) -> Array:
     return Rotation.from_rotvec(POSITION_ERROR * direction / np.linalg.norm(direction)).as_matrix()
 
 
-def moving(sensor: GaugeSensor, temperature: float, rng: np.random.Generator, seconds: float) -> tuple[Array, Array]:
+def moving(
+    sensor: GaugeSensor, temperature: float, rng: np.random.Generator, seconds: float
+) -> tuple[Array, Array]:
     """A task's motion: orientations and readings, with vibration; the loop is run on every fiftieth point."""
     rotations, acceleration = task_motion(seconds, rng)
-    smoothly = GaugeSensor(load=sensor.load, bias=sensor.bias, noise=NOISE, slope=sensor.slope, yaw=sensor.yaw)
-    wrench = smoothly.read(rotations, temperature=temperature, acceleration=acceleration, rate=RATE, rng=rng)
+    smoothly = GaugeSensor(
+        load=sensor.load, bias=sensor.bias, noise=NOISE, slope=sensor.slope, yaw=sensor.yaw
+    )
+    wrench = smoothly.read(
+        rotations, temperature=temperature, acceleration=acceleration, rate=RATE, rng=rng
+    )
     weight = sensor.weight(rotations[::HELD])
     lag = play(weight, sensor.hysteresis) - weight
     samples = np.arange(len(rotations))
@@ -163,11 +179,19 @@ def static_table() -> Finding:
     """Mean and largest abs F of each tool with each filter order, and of the raw readings."""
     runs = static_runs()
     means = {order: [float(run.left[order].mean()) for run in runs.values()] for order in ORDERS}
-    largest = {order: max(float(run.left[order].max()) for run in runs.values()) for order in ORDERS}
+    largest = {
+        order: max(float(run.left[order].max()) for run in runs.values()) for order in ORDERS
+    }
     raw = min(float(run.raw.max()) for run in runs.values())
     limits = np.array([LIMITS[name] for name in runs])
-    ok = all((np.array(means[o]) <= limits).all() and largest[o] <= 4.44 for o in ORDERS) and raw >= 30.0
-    words = "; ".join(f"{o}: mean {' / '.join(f'{m:.2f}' for m in means[o])} N, max {largest[o]:.2f} N" for o in ORDERS)
+    ok = (
+        all((np.array(means[o]) <= limits).all() and largest[o] <= 4.44 for o in ORDERS)
+        and raw >= 30.0
+    )
+    words = "; ".join(
+        f"{o}: mean {' / '.join(f'{m:.2f}' for m in means[o])} N, max {largest[o]:.2f} N"
+        for o in ORDERS
+    )
     value = max(means[ORDERS[0]])
     figure = Figure("What is left of the force, in both filter orders", _table_plot)
     return Finding(value, ok, f"{words}; raw up to {raw:.0f} N at least", figures=(figure,))
@@ -181,8 +205,15 @@ def _table_plot() -> Plot:
             at = i + 0.3 * k - 0.15
             size = run.left[order]
             ax.bar(at, size.mean(), 0.28, color=colour, label=order if i == 0 else None)
-            ax.plot([at, at], [size.mean(), np.percentile(size, 95)], color="#39424e", linewidth=1.0)
-        ax.plot([i - 0.35, i + 0.35], [LIMITS[name]] * 2, color="#b3261e", label="seed's mean" if i == 0 else None)
+            ax.plot(
+                [at, at], [size.mean(), np.percentile(size, 95)], color="#39424e", linewidth=1.0
+            )
+        ax.plot(
+            [i - 0.35, i + 0.35],
+            [LIMITS[name]] * 2,
+            color="#b3261e",
+            label="seed's mean" if i == 0 else None,
+        )
     ax.set_xticks(range(len(TOOLS)), list(TOOLS))
     ax.set_ylabel("abs F, mean and 95th percentile [N]")
     ax.legend(frameon=False)
@@ -193,7 +224,9 @@ def _table_plot() -> Plot:
 def contact_detection() -> Finding:
     """Half an hour of the heaviest tool with all errors on; then a push of 10 N in 100 directions while moving."""
     rng = generator("C-42")
-    sensor = GaugeSensor(load=load("PG 070"), bias=_offset(rng), noise=REST, hysteresis=HYSTERESIS, yaw=0.6)
+    sensor = GaugeSensor(
+        load=load("PG 070"), bias=_offset(rng), noise=REST, hysteresis=HYSTERESIS, yaw=0.6
+    )
     tool = calibrated(sensor, rng, POSITION_ERROR)
     rotations, wrench = moving(sensor, sensor.reference, rng, 1800.0)
     clean = compensate(readings_of(wrench, _misjudged(rng) @ rotations), tool, "none").wrench
@@ -208,7 +241,9 @@ def contact_detection() -> Finding:
     found = int(np.isfinite(delays).sum())
     value = float(np.nanmedian(delays))
     note = f"{alarms} false alarms in 30 min, {found} of 100 found; delay up to {np.nanmax(delays):.0f} ms"
-    return Finding(value, alarms == 0 and found == 100, f"{note}; the filter's time constant is 126 ms")
+    return Finding(
+        value, alarms == 0 and found == 100, f"{note}; the filter's time constant is 126 ms"
+    )
 
 
 def _rises(contact: Array) -> int:
@@ -228,7 +263,7 @@ def _turned(base: Callable[..., Array]) -> Callable[..., Array]:
 def _printed(weight: Callable[..., Array]) -> Callable[..., Array]:
     """The gravity torque is F_g·L, as printed."""
 
-    def broken(self: Tool, up: Array) -> Array:
+    def broken(self: ToolCalibration, up: Array) -> Array:
         force = weight(self, up)[..., :3]
         return np.concatenate([force, force * np.linalg.norm(self.com)], axis=-1)
 
@@ -254,15 +289,18 @@ MUTATIONS = [
         "printed torque",
         "the gravity torque is F_g·L",
         ("C-32", "C-34"),
-        lambda: patched(Tool, "weight", _printed(Tool.weight)),
+        lambda: patched(ToolCalibration, "weight", _printed(ToolCalibration.weight)),
     ),
     Mutation(
         "weight sign",
         "the weight is added",
         ("C-32", "C-33", "C-35", "C-42"),
-        lambda: patched(Tool, "weight", _upward(Tool.weight)),
+        lambda: patched(ToolCalibration, "weight", _upward(ToolCalibration.weight)),
     ),
     Mutation(
-        "no yaw", "the sensor's yaw is forgotten", ("C-32", "C-35"), lambda: patched(Tool, "pull", _no_yaw(Tool.pull))
+        "no yaw",
+        "the sensor's yaw is forgotten",
+        ("C-32", "C-35"),
+        lambda: patched(ToolCalibration, "pull", _no_yaw(ToolCalibration.pull)),
     ),
 ]

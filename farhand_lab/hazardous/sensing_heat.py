@@ -9,9 +9,17 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.figure import Figure as Plot
 
-from farhand.sensing import GaugeSensor, Thermal, Thermometer, Warming, common_slope, compensate, fit_line
+from farhand.sensing import (
+    GaugeSensor,
+    Thermal,
+    Thermometer,
+    Warming,
+    common_slope,
+    compensate,
+    fit_line,
+)
 from farhand.sensing.arc import fit_sinusoids
-from farhand.sensing.thermal import Line
+from farhand.sensing.thermal import ThermalLine
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.hazardous.sensing_model import (
     ARC,
@@ -49,11 +57,21 @@ def thermometer() -> Finding:
     steps = float(np.abs(read / 0.0625 - np.rint(read / 0.0625)).max())
     still = Thermometer().stream(time[:60_000], np.full(60_000, 25.03125), rng)
     flicker = int((np.diff(still) != 0.0).sum())
-    quiet = int((np.diff(Thermometer().stream(time[:60_000], np.full(60_000, 25.0), rng)) != 0.0).sum())
+    quiet = int(
+        (np.diff(Thermometer().stream(time[:60_000], np.full(60_000, 25.0), rng)) != 0.0).sum()
+    )
     smallest = float(np.diff(np.unique(read)).min())
-    ok = error <= 0.06 and steps < 1e-9 and abs(smallest - 0.0625) < 1e-9 and flicker > 10 and quiet == 0
+    ok = (
+        error <= 0.06
+        and steps < 1e-9
+        and abs(smallest - 0.0625) < 1e-9
+        and flicker > 10
+        and quiet == 0
+    )
     return Finding(
-        error, ok, f"{flicker} jumps in 10 min between two steps, {quiet} on a step; {len(time)} values in 1 h"
+        error,
+        ok,
+        f"{flicker} jumps in 10 min between two steps, {quiet} on a step; {len(time)} values in 1 h",
     )
 
 
@@ -103,7 +121,12 @@ def _heating_plot() -> Plot:
     plot = Plot(figsize=(8.0, 4.0), layout="constrained")
     ax = plot.subplots()
     ax.plot(temperature, offset[:, 2] - offset[0, 2], ".", label="offset of F_z, from the first")
-    ax.plot(temperature, amplitude[:, 2] - amplitude[0, 2], ".", label="amplitude of F_z, from the first")
+    ax.plot(
+        temperature,
+        amplitude[:, 2] - amplitude[0, 2],
+        ".",
+        label="amplitude of F_z, from the first",
+    )
     ax.set_xlabel("temperature [°C]")
     ax.set_ylabel("change [N]")
     ax.legend(frameon=False)
@@ -115,8 +138,9 @@ def drift_runs(rng: np.random.Generator, matched: bool) -> tuple[Array, Array, A
 
     Args:
         rng: source of the runs.
-        matched: take the pooled line off the scatter and scale it to the standard error of seed table 3.3; else each
-            run has an intercept of its own within ± 30 N (± 1 N·m), and a small wander.
+        matched: take the pooled line off the scatter and scale it to the standard error of seed
+            table 3.3; else each run has an intercept of its own within ± 30 N (± 1 N·m), and a
+            small wander.
     """
     temperature = rng.uniform(20.0, 45.0, RUNS * PAIRS)
     run = np.repeat(np.arange(RUNS), PAIRS)
@@ -125,7 +149,9 @@ def drift_runs(rng: np.random.Generator, matched: bool) -> tuple[Array, Array, A
     for channel in range(6):
         if matched:
             scatter = rng.standard_normal(RUNS)[run] + 0.1 * rng.standard_normal(RUNS)[run] * warm
-            scatter += 0.005 * rng.standard_normal(RUNS)[run] * warm**2 + 0.1 * rng.standard_normal(len(run))
+            scatter += 0.005 * rng.standard_normal(RUNS)[run] * warm**2 + 0.1 * rng.standard_normal(
+                len(run)
+            )
             line = np.polynomial.Polynomial.fit(temperature, scatter, 1)
             scatter -= line(temperature)
             scatter *= SEE[channel] / scatter.std()
@@ -142,9 +168,14 @@ def thermal_line() -> Finding:
     temperature, y, _ = drift_runs(generator("C-39"), matched=True)
     lines = [fit_line(temperature, channel) for channel in y.T]
     reference = np.array(
-        [np.linalg.lstsq(np.column_stack([temperature, np.ones(len(y))]), c, rcond=None)[0] for c in y.T]
+        [
+            np.linalg.lstsq(np.column_stack([temperature, np.ones(len(y))]), c, rcond=None)[0]
+            for c in y.T
+        ]
     )
-    apart = float(np.abs(np.array([(line.slope, line.intercept) for line in lines]) - reference).max())
+    apart = float(
+        np.abs(np.array([(line.slope, line.intercept) for line in lines]) - reference).max()
+    )
     pooled = np.array([line.slope for line in lines]) / SLOPE - 1.0
     apart_r = np.array([line.r_squared for line in lines]) / R_SQUARED - 1.0
     apart_s = np.array([line.error for line in lines]) / SEE - 1.0
@@ -153,10 +184,12 @@ def thermal_line() -> Finding:
     naive = np.array([fit_line(temperature, c).slope for c in y.T]) / SLOPE - 1.0
     worst = 100.0 * float(max(np.abs(pooled).max(), np.abs(common).max()))
     shown = ", ".join(f"{line.r_squared:.3f}/{line.error:.3g}" for line in lines)
-    ok = apart < 1e-10 and worst <= 5.0 and float(max(np.abs(apart_r).max(), np.abs(apart_s).max())) <= 0.1
-    note = (
-        f"R²/SEE {shown}; runs with unlike intercepts: one line for all is off by {100 * np.abs(naive).max():.0f} %, "
+    ok = (
+        apart < 1e-10
+        and worst <= 5.0
+        and float(max(np.abs(apart_r).max(), np.abs(apart_s).max())) <= 0.1
     )
+    note = f"R²/SEE {shown}; runs with unlike intercepts: one line for all is off by {100 * np.abs(naive).max():.0f} %, "
     note += f"one slope with an intercept per run by {100 * np.abs(common).max():.1f} %"
     return Finding(worst, ok, note)
 
@@ -176,36 +209,50 @@ def thermal_compensation() -> Finding:
 def _heated(rng: np.random.Generator) -> tuple[float, float]:
     """Mean error of F_z at 38 °C, with the line and without.
 
-    Half of the scatter of table 3.3 goes to the run's slope, half to its bend; temperatures are the thermometer's.
+    Half of the scatter of table 3.3 goes to the run's slope, half to its bend; temperatures are the
+    thermometer's.
     """
     own = SLOPE + rng.standard_normal(6) * SEE / (np.sqrt(2.0) * 7.217)
-    bend = rng.standard_normal(6) * SEE / (np.sqrt(2.0) * 46.6)  # 46.6 °C²: std of (T − 32)² over 20–45 °C
+    # 46.6 °C²: std of (T − 32)² over 20–45 °C
+    bend = rng.standard_normal(6) * SEE / (np.sqrt(2.0) * 46.6)
     sensor = GaugeSensor(load=load("PG 070"), bias=bias(rng), noise=REST, slope=own, reference=23.0)
     tool = calibrated(sensor, rng, POSITION_ERROR, 23.0)
     rotations, acceleration = task_motion(20.0, rng)
     time = np.arange(len(rotations)) / RATE
     truth = np.full(len(time), 38.0)
-    wrench = sensor.read(rotations, temperature=truth, acceleration=acceleration, rate=RATE, rng=rng)
+    wrench = sensor.read(
+        rotations, temperature=truth, acceleration=acceleration, rate=RATE, rng=rng
+    )
     wrench += bend * ((38.0 - 32.0) ** 2 - (23.0 - 32.0) ** 2)
-    told = replace(readings_of(wrench, rotations), temperature=Thermometer().stream(time, truth, rng))
+    told = replace(
+        readings_of(wrench, rotations), temperature=Thermometer().stream(time, truth, rng)
+    )
     line = Thermal(23.0, SLOPE * SERVED, np.zeros(6))
-    with_line, without = (compensate(told, replace(tool, thermal=t), "none").wrench for t in (line, None))
+    with_line, without = (
+        compensate(told, replace(tool, thermal=t), "none").wrench for t in (line, None)
+    )
     return float(with_line[:, 2].mean()), float(without[:, 2].mean())
 
 
-def _slanted(fit: Callable[..., Line]) -> Callable[..., Line]:
+def _slanted(fit: Callable[..., ThermalLine]) -> Callable[..., ThermalLine]:
     return lambda x, y: replace(fit(x, y), slope=1.1 * fit(x, y).slope)
 
 
 def _coarse(stream: Callable[..., Array]) -> Callable[..., Array]:
-    return lambda self, time, temperature, rng: stream(replace(self, resolution=0.5), time, temperature, rng)
+    return lambda self, time, temperature, rng: stream(
+        replace(self, resolution=0.5), time, temperature, rng
+    )
 
 
 def _weakened(measure: Callable[..., Array]) -> Callable[..., Array]:
     """0.2 % per degree."""
 
-    def broken(sensor: GaugeSensor, rng: np.random.Generator, sloppy: float, temperature: Array) -> Array:
-        return measure(sensor, rng, sloppy, temperature) * (1.0 - 0.002 * (np.mean(temperature) - 21.0))
+    def broken(
+        sensor: GaugeSensor, rng: np.random.Generator, sloppy: float, temperature: Array
+    ) -> Array:
+        return measure(sensor, rng, sloppy, temperature) * (
+            1.0 - 0.002 * (np.mean(temperature) - 21.0)
+        )
 
     return broken
 
@@ -228,9 +275,17 @@ MUTATIONS = [
         lambda: patched(Thermometer, "stream", _coarse(Thermometer.stream)),
     ),
     Mutation(
-        "warming", "the sensor warms four times slower", ("C-37",), lambda: patched(Warming, "at", _slow(Warming.at))
+        "warming",
+        "the sensor warms four times slower",
+        ("C-37",),
+        lambda: patched(Warming, "at", _slow(Warming.at)),
     ),
-    Mutation("line", "slopes are a tenth too steep", ("C-39",), lambda: patched(_THIS, "fit_line", _slanted(fit_line))),
+    Mutation(
+        "line",
+        "slopes are a tenth too steep",
+        ("C-39",),
+        lambda: patched(_THIS, "fit_line", _slanted(fit_line)),
+    ),
     Mutation(
         "warm gain",
         "the sensor's gain falls with temperature",
@@ -238,6 +293,9 @@ MUTATIONS = [
         lambda: patched(_THIS, "sweep", _weakened(sweep)),
     ),
     Mutation(
-        "thermal sign", "the drift is added", ("C-40",), lambda: patched(Thermal, "shift", _cooling(Thermal.shift))
+        "thermal sign",
+        "the drift is added",
+        ("C-40",),
+        lambda: patched(Thermal, "shift", _cooling(Thermal.shift)),
     ),
 ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from farhand.sensing import GaugeSensor, Load, NoiseModel, Readings, Tool, identify_arc
+from farhand.sensing import GaugeSensor, Load, NoiseModel, Readings, ToolCalibration, identify_arc
 from farhand.sensing.arc import Arc, ArcResult, calibration_arc
 
 Array = np.ndarray
@@ -22,7 +22,8 @@ DYNAMIC = np.array([2.4862, 2.4726, 2.5888, 0.191, 0.2184, 0.0342])
 
 NOISE = NoiseModel(STATIC, DYNAMIC, lowest=5.0)
 REST = NoiseModel(STATIC, STATIC, lowest=0.1, white=0.1)
-"""At rest flicker reaches further down and a little is white (seed L745): harder to average than vibration."""
+"""At rest flicker reaches further down and a little is white (seed L745): harder to average than
+vibration."""
 
 R = DYNAMIC**2
 Q = 2.5e-4 * R
@@ -36,7 +37,8 @@ R_SQUARED = np.array([0.9795, 0.4885, 0.9689, 0.8238, 0.05827, 0.667])
 """Standard error and R² of the bias over temperature, seed table 3.3."""
 
 TOOLS = {"none": (1.5, 0.02), "2F-140": (11.0, 0.07), "PG 070": (14.0, 0.06)}
-"""Weight [N] and lever arm [m]: weights of the grippers from the seed, the rest assumed, spec 003 §2.6."""
+"""Weight [N] and lever arm [m]: weights of the grippers from the seed, the rest assumed, spec 003
+§2.6."""
 
 HYSTERESIS = np.array([0.3, 0.3, 0.3, 0.01, 0.01, 0.01])
 """Width of the loop, the lower end of what spec 003 §3.12 assumes, [N] and [N·m]."""
@@ -55,9 +57,9 @@ def wrist(q: Array) -> Array:
     q = np.atleast_2d(q)
     turn = np.broadcast_to(np.eye(3), (len(q), 3, 3))
     for joint in range(6):
-        step = Rotation.from_euler("z", q[:, joint : joint + 1] + _OFFSET[joint]) * Rotation.from_euler(
-            "x", _ALPHA[joint]
-        )
+        step = Rotation.from_euler(
+            "z", q[:, joint : joint + 1] + _OFFSET[joint]
+        ) * Rotation.from_euler("x", _ALPHA[joint])
         turn = turn @ step.as_matrix()
     return turn
 
@@ -107,19 +109,24 @@ def sweep(
     turned = Rotation.from_rotvec(tilt[:, None] * across).as_matrix() @ path.rotations
     exact = replace(sensor, noise=None)
     means = exact.convert(exact.read(turned, temperature=temperature))
-    if sensor.noise is not None:  # the sensor has no steps and no range here, so the noise of a mean is the mean noise
+    # the sensor has no steps and no range here, so the noise of a mean is the mean noise
+    if sensor.noise is not None:
         noise = sensor.noise.sample(np.zeros(len(tilt) * READINGS), RATE, rng)
         means += noise.reshape(-1, READINGS, 6).mean(axis=1)
     return means
 
 
-def tool_of(found: ArcResult, yaw: float = 0.0) -> Tool:
+def tool_of(found: ArcResult, yaw: float = 0.0) -> ToolCalibration:
     """The result of an arc in the form that compensation takes."""
     com = np.array([0.0, 0.0, found.lever])
-    return Tool(found.weight / GRAVITY, com, found.bias[:3], found.bias[3:], np.zeros((10, 10)), yaw=yaw)
+    return ToolCalibration(
+        found.weight / GRAVITY, com, found.bias[:3], found.bias[3:], np.zeros((10, 10)), yaw=yaw
+    )
 
 
-def calibrated(sensor: GaugeSensor, rng: np.random.Generator, sloppy: float, temperature: float | None = None) -> Tool:
+def calibrated(
+    sensor: GaugeSensor, rng: np.random.Generator, sloppy: float, temperature: float | None = None
+) -> ToolCalibration:
     """One arc and what the seed makes of it."""
     return tool_of(identify_arc(ARC.angle, sweep(sensor, rng, sloppy, temperature)), sensor.yaw)
 
@@ -134,7 +141,11 @@ def task_motion(seconds: float, rng: np.random.Generator) -> tuple[Array, Array]
     acceleration = np.zeros((len(t), 6))
     for joint in (3, 4, 5):
         for _ in range(3):
-            omega, phase, rate = 2.0 * np.pi / rng.uniform(3.0, 12.0), rng.uniform(0.0, 6.28), rng.uniform(0.1, 0.33)
+            omega, phase, rate = (
+                2.0 * np.pi / rng.uniform(3.0, 12.0),
+                rng.uniform(0.0, 6.28),
+                rng.uniform(0.1, 0.33),
+            )
             q[:, joint] += rate / omega * np.sin(omega * t + phase)
             acceleration[:, joint] -= rate * omega * np.sin(omega * t + phase)
     size = np.linalg.norm(acceleration, axis=1)

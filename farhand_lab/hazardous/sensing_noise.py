@@ -27,7 +27,11 @@ def simulator_parts() -> Finding:
     """Weight and contact from the rotation as written, beside what comes back through gauges and matrix."""
     rng = generator("C-21")
     matrix = 20.0 * (np.eye(6) + 0.2 * rng.standard_normal((6, 6)))
-    rotations, push, offset = Rotation.random(500, rng=rng).as_matrix(), rng.uniform(-50, 50, (500, 6)), bias(rng)
+    rotations, push, offset = (
+        Rotation.random(500, rng=rng).as_matrix(),
+        rng.uniform(-50, 50, (500, 6)),
+        bias(rng),
+    )
     sensor = GaugeSensor(matrix, load("PG 070"), offset)
     read = sensor.convert(sensor.read(rotations, push))
     worst = 0.0
@@ -62,7 +66,12 @@ def dynamic_noise() -> Finding:
     slope = float(np.polyfit(np.log(frequency[band]), np.log(power[band]), 1)[0])
     ok = worst <= 5.0 and rest <= 1e-9 and abs(slope + 1.0) <= 0.2
     figure = Figure("Noise at rest and at full acceleration", _spectra)
-    return Finding(worst, ok, f"spectral slope {slope:.3f}; at rest {rest:.1g} % from static", figures=(figure,))
+    return Finding(
+        worst,
+        ok,
+        f"spectral slope {slope:.3f}; at rest {rest:.1g} % from static",
+        figures=(figure,),
+    )
 
 
 def _spectra() -> Plot:
@@ -94,7 +103,11 @@ def kalman_versions() -> Finding:
     gain = (scalar.p + Q) / (scalar.p + Q + R)
     closed = np.array([steady_gain(q, r) for q, r in zip(Q, R, strict=True)])
     error = float(np.abs(gain / closed - 1.0).max())
-    return Finding(apart, apart <= 1e-12 and error <= 1e-6, f"steady gain {gain[0]:.6f}, {error:.1g} from closed form")
+    return Finding(
+        apart,
+        apart <= 1e-12 and error <= 1e-6,
+        f"steady gain {gain[0]:.6f}, {error:.1g} from closed form",
+    )
 
 
 @experiment("C-25")
@@ -115,7 +128,11 @@ def missing_samples() -> Finding:
     one.correct(np.zeros(6))
     one.correct(np.zeros(6))
     both = float(np.abs(1.0 / np.array(one.p) - 1.0 / before - 2.0 / R).max() * R.min())
-    return Finding(error, error < 1e-12 and finite and both < 1e-9, "two readings at once add 2/R of information")
+    return Finding(
+        error,
+        error < 1e-12 and finite and both < 1e-9,
+        "two readings at once add 2/R of information",
+    )
 
 
 @experiment("C-26")
@@ -123,10 +140,13 @@ def tuned_filter() -> Finding:
     """A minute at full acceleration for each of ten seeds, and a step of force."""
     rng = generator("C-26")
     spread = [
-        2.0 * smooth(NOISE.sample(np.ones(30_000), RATE, rng), Q, R)[1000:, :3].std(axis=0).max() for _ in range(10)
+        2.0 * smooth(NOISE.sample(np.ones(30_000), RATE, rng), Q, R)[1000:, :3].std(axis=0).max()
+        for _ in range(10)
     ]
     lags = [_lag(ratio) for ratio in RATIOS]
-    noise = [2.0 * smooth(recorded(1.0)[:50_000, :1], r * R[:1], R[:1])[5000:].std() for r in RATIOS]
+    noise = [
+        2.0 * smooth(recorded(1.0)[:50_000, :1], r * R[:1], R[:1])[5000:].std() for r in RATIOS
+    ]
     falling = bool(np.all(np.diff(lags) < 0.0) and np.all(np.diff(noise) > 0.0))
     worst, lag = max(spread), _lag(2.5e-4)
     note = f"63 % of a step after {1e3 * lag:.0f} ms; noise and lag trade monotonically over {len(RATIOS)} values of Q"
@@ -165,7 +185,9 @@ def _blind(self: NoiseModel, acceleration: Array) -> Array:
     return np.broadcast_to(self.static, (len(acceleration), 6))
 
 
-def _white(n: int, rate: float, lowest: float, rng: np.random.Generator, channels: int = 6) -> Array:
+def _white(
+    n: int, rate: float, lowest: float, rng: np.random.Generator, channels: int = 6
+) -> Array:
     return rng.standard_normal((n, channels))
 
 
@@ -187,16 +209,33 @@ def _quick(run: Callable[..., Array]) -> Callable[..., Array]:
 _THIS = sys.modules[__name__]
 
 MUTATIONS = [
-    Mutation("quick filter", "Q is four times too large", ("C-26",), lambda: patched(_THIS, "smooth", _quick(smooth))),
-    Mutation("gauge weight", "the weight pulls upwards", ("C-21",), lambda: patched(GaugeSensor, "weight", _pull)),
+    Mutation(
+        "quick filter",
+        "Q is four times too large",
+        ("C-26",),
+        lambda: patched(_THIS, "smooth", _quick(smooth)),
+    ),
+    Mutation(
+        "gauge weight",
+        "the weight pulls upwards",
+        ("C-21",),
+        lambda: patched(GaugeSensor, "weight", _pull),
+    ),
     Mutation(
         "noise size",
         "noise is a tenth too small",
         ("C-22", "C-23"),
         lambda: patched(NoiseModel, "sigma", _halved(NoiseModel.sigma)),
     ),
-    Mutation("no vibration", "acceleration adds no noise", ("C-23",), lambda: patched(NoiseModel, "sigma", _blind)),
-    Mutation("white noise", "noise is white", ("C-23",), lambda: patched(noise_module, "pink", _white)),
+    Mutation(
+        "no vibration",
+        "acceleration adds no noise",
+        ("C-23",),
+        lambda: patched(NoiseModel, "sigma", _blind),
+    ),
+    Mutation(
+        "white noise", "noise is white", ("C-23",), lambda: patched(noise_module, "pink", _white)
+    ),
     Mutation(
         "half q",
         "the scalar filter adds half of Q",

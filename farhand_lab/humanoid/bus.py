@@ -21,7 +21,7 @@ from farhand_lab.humanoid.bus_bench import (
     ARM,
     STEP_NS,
     ArmOnBus,
-    Bench,
+    BusBench,
     all_joints,
     bench,
     on_pseudo_terminal,
@@ -38,7 +38,10 @@ TRIES = 3
 @experiment("H-14")
 def bus_timing() -> Finding:
     """The same driver on a virtual line and, through pyserial, on a pseudo-terminal in wall time."""
-    exact = frames.move(44, 0x05DC).encode() == bytes.fromhex("802c05dc730000") and frames.checksum(0x80, 0, 0) == 0
+    exact = (
+        frames.move(44, 0x05DC).encode() == bytes.fromhex("802c05dc730000")
+        and frames.checksum(0x80, 0, 0) == 0
+    )
     exact &= frames.read(44).encode() == bytes.fromhex("80e92cff6c0000") and _resynchronises()
     wire, loaded = _rate(BusTiming(latency=0.0)), _rate(BusTiming())
     only, short = _rate(BusTiming(), read=False), _rate(BusTiming(wait_bytes=5), read=False)
@@ -50,8 +53,15 @@ def bus_timing() -> Finding:
             break
     said = all(wall.raw[: 7 * 5] == _expected() for wall in walls) and walls[-1].missed == 0
     ok = exact and said and abs(wire - 41.6) < 0.1 and abs(loaded - 25.0) <= 1.0
-    ok = ok and abs(only - 83.1) < 0.2 and abs(short - 116.0) < 1.0 and abs(1.0 / walls[-1].cycle - 25.0) <= 1.0
-    seen = ", ".join(f"{1.0 / wall.cycle:.1f} ({1.0 / (6.0 * wall.transaction):.1f})" for wall in walls)
+    ok = (
+        ok
+        and abs(only - 83.1) < 0.2
+        and abs(short - 116.0) < 1.0
+        and abs(1.0 / walls[-1].cycle - 25.0) <= 1.0
+    )
+    seen = ", ".join(
+        f"{1.0 / wall.cycle:.1f} ({1.0 / (6.0 * wall.transaction):.1f})" for wall in walls
+    )
     note = (
         f"wire {wire:.1f} Hz, position-only {only:.1f} Hz, 5-byte wait {short:.0f} Hz, 20 servos {scan:.1f} Hz; on a "
         f"pseudo-terminal in wall time {seen} Hz by the median cycle (transaction) of each try, {walls[-1].missed} "
@@ -84,26 +94,44 @@ def _resynchronises() -> bool:
         frames.decode(bytes(damaged))
         return False
     except LinkError:
-        return frames.Splitter().feed(b"\x80\x11\x80\x03" + bytes(damaged) + frame.encode()) == [frame]
+        return frames.Splitter().feed(b"\x80\x11\x80\x03" + bytes(damaged) + frame.encode()) == [
+            frame
+        ]
 
 
 @experiment("H-15")
 def servo_plant() -> Finding:
     """The elbow of the simulated arm, with its weight, at three speeds; then a new target halfway."""
     slopes = {speed: _slope(speed) for speed in (40, 128, 220)}
-    off = 100.0 * max(abs(slope / (263.12 * speed / 255.0) - 1.0) for speed, slope in slopes.items())
+    off = 100.0 * max(
+        abs(slope / (263.12 * speed / 255.0) - 1.0) for speed, slope in slopes.items()
+    )
     slowest = _replanned()
     servos = Servos(all_joints(), np.full(20, 1500.0))
     ends = float(max(np.abs(servos.error(np.full(20, at))).max() for at in (600.0, 1500.0, 2400.0)))
     errors = np.array([servos.error(np.full(20, at)) for at in np.linspace(600.0, 2400.0, 181)])
-    alike = float(min(np.abs(errors[:, i] - errors[:, j]).max() for i in range(20) for j in range(i)))
+    alike = float(
+        min(np.abs(errors[:, i] - errors[:, j]).max() for i in range(20) for j in range(i))
+    )
     largest = np.abs(errors).max(0) / 10.0
-    ok = off <= 1.0 and slowest > 0.9 and ends < 1e-9 and alike > 1.0 and 0.9 < largest.min() and largest.max() <= 2.01
+    ok = (
+        off <= 1.0
+        and slowest > 0.9
+        and ends < 1e-9
+        and alike > 1.0
+        and 0.9 < largest.min()
+        and largest.max() <= 2.01
+    )
     note = (
         f"slowest during replanning: {slowest:.2f} of the commanded speed; read-back errs by {largest.min():.1f}–"
         f"{largest.max():.1f}° between {ends:.0e} counts at the ends, two units differ by {alike / 10:.1f}° or more"
     )
-    return Finding(off, ok, note, figures=(Figure("Read-back error of twenty servos", lambda: _errors_figure(errors)),))
+    return Finding(
+        off,
+        ok,
+        note,
+        figures=(Figure("Read-back error of twenty servos", lambda: _errors_figure(errors)),),
+    )
 
 
 def _slope(speed: int) -> float:
@@ -111,9 +139,15 @@ def _slope(speed: int) -> float:
     arm = ArmOnBus()
     arm.run(0.2)
     arm.plant.servos.speed[2] = speed
-    patch = patched(frames, "read", lambda servo, _speed=0xFF: frames.Frame(frames.SET_SPEED, servo, speed))
+    patch = patched(
+        frames, "read", lambda servo, _speed=0xFF: frames.Frame(frames.SET_SPEED, servo, speed)
+    )
     with patch:
-        q = np.degrees(arm.run(60.0 * 255.0 / speed / 263.12 + 0.4, lambda t: np.radians([30.0, 40.0, 115.0]))[:, 2])
+        q = np.degrees(
+            arm.run(60.0 * 255.0 / speed / 263.12 + 0.4, lambda t: np.radians([30.0, 40.0, 115.0]))[
+                :, 2
+            ]
+        )
     middle = (q > 75.0) & (q < 105.0)
     return float(np.polyfit(1e-3 * np.flatnonzero(middle), q[middle], 1)[0])
 
@@ -122,7 +156,9 @@ def _replanned() -> float:
     """Slowest share of the commanded speed while a target is replaced by a further one in mid-move, [-]."""
     arm = ArmOnBus()
     arm.run(0.2)
-    q = np.degrees(arm.run(0.3, lambda t: np.radians([30.0, 40.0, 90.0 if t < 0.28 else 115.0]))[:, 2])
+    q = np.degrees(
+        arm.run(0.3, lambda t: np.radians([30.0, 40.0, 90.0 if t < 0.28 else 115.0]))[:, 2]
+    )
     speed = np.diff(q[(q > 68.0) & (q < 108.0)]) * 1000.0
     return float(speed.min() / 263.12)
 
@@ -145,14 +181,25 @@ def counts() -> Finding:
     for joint in all_joints():
         low, high = joint.limits
         for angle in np.linspace(low, high, 501):
-            worst = max(worst, abs(joint.exact_counts(joint.angle(joint.counts(angle))) - joint.exact_counts(angle)))
+            worst = max(
+                worst,
+                abs(
+                    joint.exact_counts(joint.angle(joint.counts(angle))) - joint.exact_counts(angle)
+                ),
+            )
         rejected += _rejects(joint, math.radians(joint.travel[0] - 1.0)) + _rejects(
             joint, math.radians(joint.travel[1] + 1.0)
         )
-        short += [] if math.isclose(high - low, math.radians(joint.travel[1] - joint.travel[0])) else [joint.name]
+        short += (
+            []
+            if math.isclose(high - low, math.radians(joint.travel[1] - joint.travel[0]))
+            else [joint.name]
+        )
     unique = len({joint.id for joint in all_joints()}) == 20
     note = f"{rejected} of 40 ends rejected; the published maps leave 600…2400 for {' and '.join(short)}, cut there"
-    return Finding(worst, worst <= 0.5 + 1e-9 and rejected == 40 and unique and len(short) == 2, note)
+    return Finding(
+        worst, worst <= 0.5 + 1e-9 and rejected == 40 and unique and len(short) == 2, note
+    )
 
 
 def _rejects(joint: BusJoint, angle: float) -> bool:
@@ -164,7 +211,7 @@ def _rejects(joint: BusJoint, angle: float) -> bool:
 
 
 @shared
-def lossy() -> Bench:
+def lossy() -> BusBench:
     """Three servos commanded and read for 500 cycles while 30 % of the answers are lost."""
     made = bench(faults=BusFaults(drop=0.3))
     driver, start = made.driver, made.driver.sent.copy()
@@ -192,7 +239,15 @@ def fallback() -> Finding:
     )
     longest = 1e-6 * max(made.longest_ns, dead.longest_ns)
     felt, kept = _rig_without_elbow()
-    ok = longest <= 1000.0 and abs(share - 0.3) < 0.05 and driver.fault is None and fallen and stopped and felt and kept
+    ok = (
+        longest <= 1000.0
+        and abs(share - 0.3) < 0.05
+        and driver.fault is None
+        and fallen
+        and stopped
+        and felt
+        and kept
+    )
     note = (
         f"{100 * share:.0f} % lost in {bus.heard} frames, none of the servos given up; a dead one stops commands after "
         "10 silences; in the rig the hand still feels the limits and the posture is still known"
@@ -205,7 +260,11 @@ def _falls_back() -> bool:
     made = bench(faults=BusFaults(drop=1.0))
     wanted = made.driver.sent + 37.0
     made.run(made.driver.refresh(wanted))
-    return bool(np.array_equal(made.driver.heard, wanted) and made.driver.assumed.all() and made.driver.fault is None)
+    return bool(
+        np.array_equal(made.driver.heard, wanted)
+        and made.driver.assumed.all()
+        and made.driver.fault is None
+    )
 
 
 @shared
@@ -220,7 +279,10 @@ def _rig_without_elbow() -> tuple[bool, bool]:
     trips = [record.trip.kind for record in result.rig.session.trips]
     force = np.linalg.norm(result.signal("leader", "force_synthetic_in_world"), axis=1)
     sent = result.signal("follower", "q_sent")
-    still = bool(np.ptp(sent[-500:], axis=0).max() == 0.0 and np.isfinite(result.signal("follower", "q")).all())
+    still = bool(
+        np.ptp(sent[-500:], axis=0).max() == 0.0
+        and np.isfinite(result.signal("follower", "q")).all()
+    )
     return "plant" in trips and bool(force[-500:].min() > 0.4), still
 
 
@@ -230,7 +292,11 @@ def dead_band() -> Finding:
     commands, _ = _tremble(1e-3)
     every, busy = _tremble(0.0)
     ok = commands == 0 and busy > 0.9
-    return Finding(commands, ok, f"without the dead band {every} commands in 5 s and the bus {100 * busy:.0f} % busy")
+    return Finding(
+        commands,
+        ok,
+        f"without the dead band {every} commands in 5 s and the bus {100 * busy:.0f} % busy",
+    )
 
 
 def _tremble(width: float) -> tuple[int, float]:
@@ -259,7 +325,13 @@ def battery() -> Finding:
     moved = float(np.degrees(np.abs(held[300:] - held[300]).max()))
     speed = float(np.degrees(np.abs(np.diff(q[-5:], axis=0)).max())) * 1000.0
     silent = _browns_out()
-    ok = abs(warned - cell.alarm) < 0.02 and abs(stopped - cell.stop) < 0.02 and moved < 0.5 and silent and speed > 5.0
+    ok = (
+        abs(warned - cell.alarm) < 0.02
+        and abs(stopped - cell.stop) < 0.02
+        and moved < 0.5
+        and silent
+        and speed > 5.0
+    )
     note = f"warning at {warned:.2f} V, stop at {stopped:.2f} V at {speed:.0f} °/s; then {moved:.2f}° in 1 s; {silent}"
     return Finding(warned, bool(ok), note)
 
@@ -288,14 +360,18 @@ MUTATIONS = [
         "unmasked-checksum",
         "the checksum forgets the start byte",
         ("H-14",),
-        lambda: changed(frames, "checksum", lambda whole: lambda c, a, b: (whole(c, a, b) + 0x80) & 0xFF),
+        lambda: changed(
+            frames, "checksum", lambda whole: lambda c, a, b: (whole(c, a, b) + 0x80) & 0xFF
+        ),
     ),
     Mutation(
         "slow-bytes",
         "a frame takes a tenth longer on the line",
         ("H-14",),
         lambda: patched(
-            BusTiming, "answer_ns", property(lambda self: round(1.1 * frames.FRAME_NS + 1.1e9 * self.latency))
+            BusTiming,
+            "answer_ns",
+            property(lambda self: round(1.1 * frames.FRAME_NS + 1.1e9 * self.latency)),
         ),
     ),
     Mutation(
@@ -308,7 +384,9 @@ MUTATIONS = [
         "coarse-counts",
         "counts are rounded to even numbers",
         ("H-16",),
-        lambda: changed(BusJoint, "counts", lambda whole: lambda self, angle: whole(self, angle) // 2 * 2),
+        lambda: changed(
+            BusJoint, "counts", lambda whole: lambda self, angle: whole(self, angle) // 2 * 2
+        ),
     ),
     Mutation(
         "forgets-sent",

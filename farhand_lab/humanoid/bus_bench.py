@@ -13,7 +13,13 @@ from farhand.plants.drivers.worker import urgent
 from farhand.plants.servo_bus.driver import Exchange, SerialLine, ServoDriver
 from farhand.plants.servo_bus.joints import LIMBS, BusJoint, bus_joints, joints_named
 from farhand.plants.servo_bus.plant import BusParts, ServoBusPlant
-from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, PseudoTerminal, SimulatedBus, VirtualLine
+from farhand.plants.servo_bus.simulated_bus import (
+    BusFaults,
+    BusTiming,
+    PseudoTerminal,
+    SimulatedBus,
+    VirtualLine,
+)
 from farhand.plants.simulated.servo import Servos
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import set_armature
@@ -26,7 +32,7 @@ ARM = joints_named(*LIMBS["left-arm"])
 
 
 @dataclass
-class Bench:
+class BusBench:
     """A driver with its bus in virtual time.
 
     Attributes:
@@ -81,12 +87,12 @@ def bench(
     timing: BusTiming | None = None,
     faults: BusFaults | None = None,
     seed: int = 0,
-) -> Bench:
+) -> BusBench:
     """A driver and servos, at the middle of their travel."""
     joints = joints or ARM
     start = np.array([joint.counts(sum(joint.limits) / 2.0) for joint in joints], dtype=float)
     bus = SimulatedBus(Servos(joints, start), faults, np.random.default_rng(seed))
-    return Bench(ServoDriver(joints, start), bus, VirtualLine(bus, timing or BusTiming()))
+    return BusBench(ServoDriver(joints, start), bus, VirtualLine(bus, timing or BusTiming()))
 
 
 def all_joints() -> list[BusJoint]:
@@ -114,7 +120,8 @@ class WallRun:
 def on_pseudo_terminal(cycles: int = 30) -> WallRun:
     """Command and read three servos through pyserial and a pseudo-terminal.
 
-    A busy machine wakes both ends of the line late; it is the line that is measured, so both go before other programs.
+    A busy machine wakes both ends of the line late; it is the line that is measured, so both go
+    before other programs.
     """
     with urgent():
         return _on_pseudo_terminal(cycles)

@@ -1,6 +1,7 @@
 """Callbacks of a haptic loop: what runs in every tick, in order of priority, and what others may have run once.
 
-The loop has no clock and no thread of its own: a session calls :meth:`CallbackLoop.tick` in virtual time, a
+The loop has no clock and no thread of its own: a session calls :meth:`CallbackLoop.tick` in virtual
+time, a
 :class:`~farhand.plants.drivers.worker.Worker` in wall time.
 """
 
@@ -54,7 +55,8 @@ class _Entry:
 class CallbackLoop:
     """Asynchronous callbacks repeat in every tick; a synchronous one runs once, and its caller waits for it.
 
-    Within a tick the order is by priority, then by age. What a callback schedules runs in the next tick.
+    Within a tick the order is by priority, then by age. What a callback schedules runs in the next
+    tick.
     """
 
     def __init__(self) -> None:
@@ -106,7 +108,9 @@ def run_virtual(loop: CallbackLoop, callers: list[Caller], period_ns: int, until
     waiting: dict[int, Ticket | int] = {index: 0 for index in range(len(callers))}
     for now_ns in range(0, until_ns, period_ns):
         for index, blocked in list(waiting.items()):
-            ready = blocked.done_ns is not None if isinstance(blocked, Ticket) else now_ns >= blocked
+            ready = (
+                blocked.done_ns is not None if isinstance(blocked, Ticket) else now_ns >= blocked
+            )
             if not ready:
                 continue
             said = next(callers[index], None)

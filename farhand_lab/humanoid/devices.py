@@ -26,7 +26,11 @@ MS = 1_000_000
 def pen(name: str = "omni", **changes: object) -> HapticPlant:
     """A device by itself."""
     robot = load_robot(name)
-    return HapticPlant(World({"pen": Placed(robot)}), "pen", replace(HapticProfile.of(robot), **changes))  # type: ignore[arg-type]
+    return HapticPlant(
+        World({"pen": Placed(robot)}),
+        "pen",
+        replace(HapticProfile.of(robot), **changes),  # type: ignore[arg-type]
+    )
 
 
 def push(plant: HapticPlant, force: tuple[float, float, float], milliseconds: int) -> Array:
@@ -57,9 +61,19 @@ def omni() -> Finding:
     lasting = _lasting(pen(holds_weight=True))
     stiff = profile.axis_stiffness == [1260.0, 2310.0, 1020.0] and profile.stiffness_max == 1020.0
     ok = (
-        fits and stuck < 3e-4 and slid > 10.0 * stuck and abs(steps - round(steps)) < 1e-9 and abs(clipped - 3.3) < 1e-9
+        fits
+        and stuck < 3e-4
+        and slid > 10.0 * stuck
+        and abs(steps - round(steps)) < 1e-9
+        and abs(clipped - 3.3) < 1e-9
     )
-    ok = ok and tip < 1e-12 and stiff and abs(lasting - 0.88) < 0.01 and abs(profile.position_step - 5.644e-5) < 1e-8
+    ok = (
+        ok
+        and tip < 1e-12
+        and stiff
+        and abs(lasting - 0.88) < 0.01
+        and abs(profile.position_step - 5.644e-5) < 1e-8
+    )
     note = f"0.24 N moves it {1e3 * stuck:.2f} mm, 0.35 N {1e3 * slid:.1f} mm; after 5 min {lasting:.3f} N are left"
     return Finding(clipped, bool(ok), note)
 
@@ -89,7 +103,9 @@ def frames() -> Finding:
     mujoco.mj_forward(model, data)
     tip = float(np.linalg.norm(data.site("pen_tip").xpos - data.site("tool").xpos))
     return Finding(
-        power, same and power < 1e-12 and abs(tip - 0.040) < 1e-12, f"tip {1e3 * tip:.0f} mm from the wrist point"
+        power,
+        same and power < 1e-12 and abs(tip - 0.040) < 1e-12,
+        f"tip {1e3 * tip:.0f} mm from the wrist point",
     )
 
 
@@ -106,10 +122,19 @@ def profiles() -> Finding:
         rig = build_rig("humanoid", Options(settings=[("rig.device", name)], scenario="rest"))
         rigs &= rig.session.parameters["leader"]["force"].peak == peak
         rig.close()
-        seen[name] = (abs(shown[0] - peak) < 1e-9, round(float(shown[3]), 3), _volume(plant.profile.workspace))
+        seen[name] = (
+            abs(shown[0] - peak) < 1e-9,
+            round(float(shown[3]), 3),
+            _volume(plant.profile.workspace),
+        )
     turns = [turn for _, turn, _ in seen.values()]
     volumes = [volume for *_, volume in seen.values()]
-    ok = all(clip for clip, *_ in seen.values()) and turns == [0.0, 0.0, 0.5] and len(set(volumes)) == 3 and rigs
+    ok = (
+        all(clip for clip, *_ in seen.values())
+        and turns == [0.0, 0.0, 0.5]
+        and len(set(volumes)) == 3
+        and rigs
+    )
     note = f"3.3, 7.4, 10 N; torque {turns} N·m; workspaces {', '.join(f'{volume:.2f}' for volume in volumes)} dm³"
     return Finding(len(seen), ok, note)
 
@@ -135,7 +160,11 @@ MUTATIONS = [
         "away-is-towards",
         "the device's third axis points away from the operator",
         ("H-24",),
-        lambda: changed(sys.modules[__name__], "load_robot", lambda whole: lambda name: whole(name).edited(_turned)),
+        lambda: changed(
+            sys.modules[__name__],
+            "load_robot",
+            lambda whole: lambda name: whole(name).edited(_turned),
+        ),
     ),
     Mutation(
         "never-warm",
@@ -148,7 +177,9 @@ MUTATIONS = [
         "every workspace is an ellipsoid",
         ("H-23",),
         lambda: changed(
-            Workspace, "contains", lambda whole: lambda self, p: whole(replace(self, shape="ellipsoid"), p)
+            Workspace,
+            "contains",
+            lambda whole: lambda self, p: whole(replace(self, shape="ellipsoid"), p),
         ),
     ),
 ]

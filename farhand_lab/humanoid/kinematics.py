@@ -28,7 +28,8 @@ LEG_PLACES = (
     ((10.0, 15.0, 40.0), (-24.4586, -45.8198, 309.8570)),
     ((0.0, 20.0, 60.0), (-44.3778, 0.0, 290.1616)),
 )
-"""Lean r of the source, dorsiflexion, knee [°] and places [mm] of the leg, spec 001 §3.2; on the left r is minus ρ."""
+"""Lean r of the source, dorsiflexion, knee [°] and places [mm] of the leg, spec 001 §3.2; on the
+left r is minus ρ."""
 
 LEG_CENTRES = (
     ((0.0, 0.0, 0.0), (3.905, 5.282, 128.278)),
@@ -41,7 +42,9 @@ LEG_CENTRES = (
 
 def postures(chain: ArmChain | LegChain, count: int = SAMPLES) -> Array:
     """Random postures inside the limits, [rad]."""
-    return generator(f"postures {type(chain).__name__} {chain.side}").uniform(chain.lowest, chain.highest, (count, 3))
+    return generator(f"postures {type(chain).__name__} {chain.side}").uniform(
+        chain.lowest, chain.highest, (count, 3)
+    )
 
 
 def differences(function: Callable[[Array], Array], q: Array, h: float = 1e-6) -> Array:
@@ -59,7 +62,9 @@ def arm_forward() -> Finding:
     """Three postures, one of them with its angles."""
     arm = ArmChain()
     off = max(np.abs(MM * arm.forward(np.radians(q)) - p).max() for q, p in ARM_PLACES)
-    turned = np.abs(np.degrees(arm.angles(np.radians([30.0, 40.0, 60.0]))) - [18.8478, -5.8144, 124.0246]).max()
+    turned = np.abs(
+        np.degrees(arm.angles(np.radians([30.0, 40.0, 60.0]))) - [18.8478, -5.8144, 124.0246]
+    ).max()
     R = arm.rotation(postures(arm, 200))
     square = float(np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max())
     note = f"angles off by {turned:.1e}°; rotations orthogonal to {square:.1e}"
@@ -79,8 +84,16 @@ def arm_inverse() -> Finding:
         found &= bool(valid.any(-1).all())
         both = float(valid.all(-1).mean())
     arm, near = ArmChain(), np.radians([30.0, 40.0, 60.0])
-    places = {(0.5, 0.0, 0.0): "unreachable", (0.0, 0.0, -0.01): "unreachable", (0.0, 0.17, 0.0): "unreachable"}
-    places |= {(0.0, 0.01, -0.02): "limited", (-0.1, 0.05, 0.0): "limited", (np.nan, 0.0, 0.0): "invalid"}
+    places = {
+        (0.5, 0.0, 0.0): "unreachable",
+        (0.0, 0.0, -0.01): "unreachable",
+        (0.0, 0.17, 0.0): "unreachable",
+    }
+    places |= {
+        (0.0, 0.01, -0.02): "limited",
+        (-0.1, 0.05, 0.0): "limited",
+        (np.nan, 0.0, 0.0): "invalid",
+    }
     answers = {place: arm.solve(np.array(place), near) for place in places}
     honest = all(answers[place].status == status for place, status in places.items())
     honest &= all(np.array_equal(answer.q, near) for answer in answers.values())
@@ -101,7 +114,9 @@ def printed_abduction() -> Finding:
         for second in (np.arctan2(top, below), np.arctan(top / below))
     )
     found, valid = arm.candidates(p)
-    ours = MM * float(np.where(valid, np.linalg.norm(arm.forward(found) - p[:, None], axis=-1), 0.0).max())
+    ours = MM * float(
+        np.where(valid, np.linalg.norm(arm.forward(found) - p[:, None], axis=-1), 0.0).max()
+    )
     share = 100.0 * float((away > 1.0).mean())
     few = 100.0 * float((plain > 1.0).mean())
     note = (
@@ -123,9 +138,21 @@ def arm_jacobian() -> Finding:
         det_off = max(det_off, _relative(arm.determinant(q), np.linalg.det(J)))
     arm = ArmChain()
     golden = 1e9 * float(arm.determinant(np.radians([30.0, 40.0, 60.0])))
-    flags = [bool(arm.singular(np.radians(q))) for q in ([30.0, 40.0, 0.2], [30.0, 89.8, 60.0], [30.0, 40.0, 60.0])]
-    ok = off <= 1e-5 and det_off < 1e-9 and abs(golden / 1.522328e6 - 1.0) < 1e-6 and flags == [True, True, False]
-    return Finding(off, ok, f"det {golden:.6g} mm³ (spec 1.522328e6), closed form to {det_off:.0e}; flags {flags}")
+    flags = [
+        bool(arm.singular(np.radians(q)))
+        for q in ([30.0, 40.0, 0.2], [30.0, 89.8, 60.0], [30.0, 40.0, 60.0])
+    ]
+    ok = (
+        off <= 1e-5
+        and det_off < 1e-9
+        and abs(golden / 1.522328e6 - 1.0) < 1e-6
+        and flags == [True, True, False]
+    )
+    return Finding(
+        off,
+        ok,
+        f"det {golden:.6g} mm³ (spec 1.522328e6), closed form to {det_off:.0e}; flags {flags}",
+    )
 
 
 @experiment("H-05")
@@ -161,11 +188,14 @@ def leg_jacobian() -> Finding:
     leg = LegChain()
     q = postures(leg, 2000)
     height = leg.shank * np.cos(q[:, 1]) + leg.thigh * np.cos(q[:, 1] - q[:, 2])
-    closed = (
-        leg.shank * leg.thigh * np.sin(q[:, 2]) * height
-    )  # θ₁ = −ρ and θ₃ = −k turn the printed sign twice, S₃ once
+    # θ₁ = −ρ and θ₃ = −k turn the printed sign twice, S₃ once
+    closed = leg.shank * leg.thigh * np.sin(q[:, 2]) * height
     det_off = _relative(np.abs(np.linalg.det(leg.jacobian(q))), np.abs(closed))
-    return Finding(off, off <= 1e-5 and det_off < 1e-9, f"det = L1 L2 S3 (L1 C2 + L2 C23) up to sign, to {det_off:.0e}")
+    return Finding(
+        off,
+        off <= 1e-5 and det_off < 1e-9,
+        f"det = L1 L2 S3 (L1 C2 + L2 C23) up to sign, to {det_off:.0e}",
+    )
 
 
 @experiment("H-07")
@@ -207,19 +237,27 @@ MUTATIONS = [
         "short-arm",
         "the arm is a millimetre short",
         ("H-01",),
-        lambda: changed(ArmChain, "forward", lambda whole: lambda self, q: whole(self, q) * (1.0 - 1e-3 / 0.229)),
+        lambda: changed(
+            ArmChain, "forward", lambda whole: lambda self, q: whole(self, q) * (1.0 - 1e-3 / 0.229)
+        ),
     ),
     Mutation(
         "heel-strike-lean",
         "both legs lean to the same side of the world",
         ("H-05",),
-        lambda: changed(LegChain, "forward", lambda whole: lambda self, q: whole(self, q) * [1.0, self.side, 1.0]),
+        lambda: changed(
+            LegChain,
+            "forward",
+            lambda whole: lambda self, q: whole(self, q) * [1.0, self.side, 1.0],
+        ),
     ),
     Mutation(
         "blunt-singular-flag",
         "nothing counts as singular",
         ("H-04",),
-        lambda: patched(ArmChain, "singular", lambda self, q, share=0.0: np.zeros(q.shape[:-1], dtype=bool)),
+        lambda: patched(
+            ArmChain, "singular", lambda self, q, share=0.0: np.zeros(q.shape[:-1], dtype=bool)
+        ),
     ),
 ]
 

@@ -12,7 +12,7 @@ from farhand.learning import Skill, demonstrations_in, learn
 from farhand.learning.performance import Performance
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
-from farhand.running.performing import Outcome, outcome_of, perform_rig
+from farhand.running.performing import PerformanceOutcome, outcome_of, perform_rig
 from farhand.running.rerun import record
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutation, changed, patched
@@ -56,10 +56,14 @@ def drawing_skill() -> Finding:
     tool, seen = rig.world.ports["follower"].tool, []
     rig.session.run(rig.scenario.seconds, lambda: seen.append(tool.position.copy()), 0.02)
     rig.close()
-    path, motion = np.array(seen) - seen[25], skill.motion()  # after half a second the arm hangs in its servos
+    # after half a second the arm hangs in its servos
+    path, motion = (np.array(seen) - seen[25], skill.motion())
     wanted = motion.position - motion.position[0]
     apart = np.array([np.linalg.norm(wanted - place, axis=1).min() for place in path[25:]])
-    end, error = 1e3 * float(np.linalg.norm(path[-1] - wanted[-1])), 1e3 * float(np.sqrt(np.mean(apart**2)))
+    end, error = (
+        1e3 * float(np.linalg.norm(path[-1] - wanted[-1])),
+        1e3 * float(np.sqrt(np.mean(apart**2))),
+    )
     spread = 1e3 * skill.facts.deviation
     note = (
         f"path {error:.2f} mm rms from the learnt one, demonstrators {spread:.2f} mm from their mean; "
@@ -69,7 +73,7 @@ def drawing_skill() -> Finding:
 
 
 @shared
-def performed(aware: bool) -> tuple[Outcome, Array, Array]:
+def performed(aware: bool) -> tuple[PerformanceOutcome, Array, Array]:
     """The wipe on the moved plane: how it went, times [s] and force [N]."""
     rig = perform_rig(wiped(), Options(seed=9, settings=[("law.force_aware", aware)]), SHIFT, TILT)
     rig.session.run(rig.scenario.seconds, rig.metrics.pull)
@@ -85,12 +89,18 @@ def wiping_skill() -> Finding:
     """Both ways of performing the same skill on the same moved plane."""
     aware, blind = performed(True)[0], performed(False)[0]
     assert aware.contact_kept is not None and aware.force_ratio is not None
-    ok = aware.contact_kept >= 0.9 and abs(aware.force_ratio - 1.0) <= 0.2 and wiped().facts.demonstrations == 6
+    ok = (
+        aware.contact_kept >= 0.9
+        and abs(aware.force_ratio - 1.0) <= 0.2
+        and wiped().facts.demonstrations == 6
+    )
     note = (
         f"force {aware.force_mean:.1f} N of {aware.force_demonstrated:.1f} N demonstrated, rms error "
         f"{aware.force_rms_error:.1f} N; position-only: contact {blind.contact_kept:.0%}, {blind.force_mean:.1f} N"
     )
-    return Finding(aware.contact_kept, ok, note, figures=(Figure("Force on a plane that has moved", _figure),))
+    return Finding(
+        aware.contact_kept, ok, note, figures=(Figure("Force on a plane that has moved", _figure),)
+    )
 
 
 def _figure() -> Any:
@@ -111,10 +121,19 @@ def _cut_short(whole: Any) -> Any:
     return lambda self, phase: whole(self, 0.7 * phase)
 
 
+# fmt: skip
 MUTATIONS = [
-    Mutation("cut-short", "a performance ends after seven tenths of its skill", ("H-44",),
-             lambda: changed(Performance, "_at", _cut_short)),
-    Mutation("deaf-performance", "the performance never looks for contact", ("H-44b",),
-             lambda: patched(Performance, "_drift", lambda self, row, velocity, force, dt: np.zeros(3))),
-]  # fmt: skip
+    Mutation(
+        "cut-short",
+        "a performance ends after seven tenths of its skill",
+        ("H-44",),
+        lambda: changed(Performance, "_at", _cut_short),
+    ),
+    Mutation(
+        "deaf-performance",
+        "the performance never looks for contact",
+        ("H-44b",),
+        lambda: patched(Performance, "_drift", lambda self, row, velocity, force, dt: np.zeros(3)),
+    ),
+]
 """Parts broken on purpose."""

@@ -49,9 +49,9 @@ def type_number(kind: type[Message]) -> int:
 class Node:
     """One process's place on a network of typed messages. Nothing waits, and only the latest of each type is kept.
 
-    A datagram that is not of a type this node takes, has another size, holds something that is no number, or is older
-    than the latest of its type is left out and counted. Arrivals can be delayed, jittered and lost on purpose, for a
-    network that is not there.
+    A datagram that is not of a type this node takes, has another size, holds something that is no
+    number, or is older than the latest of its type is left out and counted. Arrivals can be
+    delayed, jittered and lost on purpose, for a network that is not there.
 
     Args:
         name: of the node.
@@ -92,7 +92,9 @@ class Node:
         kind = type(message)
         number = self._numbers[kind] = self._numbers.get(kind, 0) + 1
         values = np.asarray(message.pack(), dtype="<f8")
-        datagram = HEADER.pack(MARK, type_number(kind), number, time.monotonic_ns()) + values.tobytes()
+        datagram = (
+            HEADER.pack(MARK, type_number(kind), number, time.monotonic_ns()) + values.tobytes()
+        )
         for place in places:
             with contextlib.suppress(OSError):  # gone, as any datagram may be on its way
                 self._socket.sendto(datagram, place)
@@ -129,13 +131,19 @@ class Node:
 
     def _read(self, data: bytes) -> Received:
         if len(data) < HEADER.size:
-            raise LinkError(f"a datagram of {len(data)} bytes is shorter than its header of {HEADER.size}")
+            raise LinkError(
+                f"a datagram of {len(data)} bytes is shorter than its header of {HEADER.size}"
+            )
         mark, number_of_type, number, sent_ns = HEADER.unpack_from(data)
         kind = self._takes.get(number_of_type)
         if mark != MARK or kind is None:
-            raise LinkError(f"node {self.name!r} does not take messages of type {number_of_type:#x}")
+            raise LinkError(
+                f"node {self.name!r} does not take messages of type {number_of_type:#x}"
+            )
         if len(data) != HEADER.size + 8 * kind.SIZE:
-            raise LinkError(f"{kind.__name__} has {kind.SIZE} numbers, {len(data) - HEADER.size} bytes came")
+            raise LinkError(
+                f"{kind.__name__} has {kind.SIZE} numbers, {len(data) - HEADER.size} bytes came"
+            )
         values = np.frombuffer(data, dtype="<f8", offset=HEADER.size)
         if not math.isfinite(float(values.sum())):
             raise LinkError(f"{kind.__name__} holds something that is not a number")

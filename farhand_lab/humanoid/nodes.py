@@ -1,7 +1,8 @@
 """Separate processes for device, robot and force: H-42.
 
-The published system was one process; its author named the split as future work. Here the pen, the limb's kinematics and
-the force are nodes in three processes. They exchange typed messages by UDP, and every arrival can be delayed.
+The published system was one process; its author named the split as future work. Here the pen, the
+limb's kinematics and the force are nodes in three processes. They exchange typed messages by UDP,
+and every arrival can be delayed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ DELAY = 0.02
 
 SCALE = 2.0
 START = np.array([0.14, 0.11, -0.12])
-"""Where the limb begins, in its base, [m]: near the end of its reach, so that there is a force to feel."""
+"""Where the limb begins, in its base, [m]: near the end of its reach, so that there is a force to
+feel."""
 
 
 class PenState(Vector):
@@ -113,7 +115,10 @@ def device(node: Node, places: Places, until: float) -> Heard:
             near, end = end_of(place, chain, near)
             heard.rounds.append(time.monotonic() - at)
             heard.off = max(heard.off, float(np.abs(shown - force.force(end)).max()))
-            heard.largest, heard.samples = max(heard.largest, float(np.linalg.norm(shown))), heard.samples + 1
+            heard.largest, heard.samples = (
+                max(heard.largest, float(np.linalg.norm(shown))),
+                heard.samples + 1,
+            )
         _rest(now)
     heard.refused = node.refused
     return heard
@@ -152,7 +157,9 @@ def _rest(since: float) -> None:
     time.sleep(max(0.0, since + 1.0 / RATE - time.monotonic()))
 
 
-def _run(role: Callable[..., Any], node: Node, places: Places, until: float, answer: Connection) -> None:
+def _run(
+    role: Callable[..., Any], node: Node, places: Places, until: float, answer: Connection
+) -> None:
     answer.send(role(node, places, until))
 
 
@@ -205,7 +212,12 @@ def three_processes() -> Finding:
     rounds = [float(np.median(heard.rounds)) if heard.rounds else np.nan for heard in (plain, late)]
     longer = 1e3 * (rounds[1] - rounds[0])
     right = max(plain.off, late.off) < 1e-9 and plain.largest > 0.5
-    ok = len(pids) == len(more) == 3 and right and plain.refused == late.refused == 4 and abs(longer - 60.0) < 15.0
+    ok = (
+        len(pids) == len(more) == 3
+        and right
+        and plain.refused == late.refused == 4
+        and abs(longer - 60.0) < 15.0
+    )
     note = (
         f"{plain.samples} and {late.samples} forces came back, after {1e3 * rounds[0]:.1f} and {1e3 * rounds[1]:.1f} "
         f"ms in the median; up to {plain.largest:.2f} N; {late.refused} wrong datagrams refused; rules fixed beforehand"
@@ -218,7 +230,9 @@ MUTATIONS = [
         "network-without-delay",
         "the nodes' network delivers at once",
         ("H-42",),
-        lambda: changed(EmulatedNetwork, "send", lambda whole: lambda self, now_ns, data: whole(self, 0, data)),
+        lambda: changed(
+            EmulatedNetwork, "send", lambda whole: lambda self, now_ns, data: whole(self, 0, data)
+        ),
     ),
     Mutation(
         "types-not-told-apart",
@@ -230,6 +244,10 @@ MUTATIONS = [
         "every-process-its-own-force",
         "the same place makes another force in every process",
         ("H-42",),
-        lambda: changed(SyntheticForce, "raw", lambda whole: lambda self, place: whole(self, place) * os.getpid()),
+        lambda: changed(
+            SyntheticForce,
+            "raw",
+            lambda whole: lambda self, place: whole(self, place) * os.getpid(),
+        ),
     ),
 ]

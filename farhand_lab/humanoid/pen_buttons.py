@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 MODELS = ("right-arm", "left-arm", "both-arms", "left-leg", "right-leg")
-"""Kinematic models in the order in which the second button goes through them; published code of the author."""
+"""Kinematic models in the order in which the second button goes through them; published code of the
+author."""
 
 
 class PenButtons:
@@ -21,17 +22,22 @@ class PenButtons:
         model: which model is chosen.
     """
 
-    def __init__(self, toggle: str = "toggle", cycle: str = "model", models: Sequence[str] = MODELS) -> None:
+    def __init__(
+        self, toggle: str = "toggle", cycle: str = "model", models: Sequence[str] = MODELS
+    ) -> None:
         self._toggle, self._cycle, self._models = toggle, cycle, tuple(models)
         self.running, self.model = False, self._models[0]
         self._down: dict[str, bool] = {}
 
     def step(self, buttons: Mapping[str, bool]) -> list[str]:
         """Look at the buttons; names of those that have just gone down."""
-        pressed = [name for name, down in buttons.items() if down and not self._down.get(name, False)]
+        pressed = [
+            name for name, down in buttons.items() if down and not self._down.get(name, False)
+        ]
         self._down = dict(buttons)
         if self._toggle in pressed:
             self.running = not self.running
-        if self._cycle in pressed and not self.running:  # changing the limb under way would make it jump
+        # changing the limb under way would make it jump
+        if self._cycle in pressed and not self.running:
             self.model = self._models[(self._models.index(self.model) + 1) % len(self._models)]
         return pressed

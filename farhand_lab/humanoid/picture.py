@@ -68,13 +68,16 @@ def _on_sphere(points: Array | None, centre: Array, radius: float) -> bool:
     if points is None:
         return False
     off = np.linalg.norm(points - centre, axis=1) - radius
-    return float(np.abs(off).max()) < ROUNDING and float(np.ptp(points, axis=0).min()) > 1.9 * radius
+    return (
+        float(np.abs(off).max()) < ROUNDING and float(np.ptp(points, axis=0).min()) > 1.9 * radius
+    )
 
 
 def _limits() -> dict[str, bool]:
     """The published limits of the arm's workspace, where the published approximation has them."""
     arm, shoulder = ArmChain(), np.array(PLACES["follower"]) + SHOULDER
-    back = shoulder + arm.upper * np.array([-np.sqrt(0.5), 0.0, -np.sqrt(0.5)])  # the elbow at -45° of flexion
+    # the elbow at -45° of flexion
+    back = shoulder + arm.upper * np.array([-np.sqrt(0.5), 0.0, -np.sqrt(0.5)])
     near, far = arm.reach
     with drawn(_scene(("rig.exact", False))) as (server, _):
         plane = _points(server, "/limits/follower_sagittal")
@@ -82,14 +85,18 @@ def _limits() -> dict[str, bool]:
             "outer sphere": _on_sphere(_points(server, "/limits/follower_outer"), shoulder, far),
             "inner sphere": _on_sphere(_points(server, "/limits/follower_inner"), shoulder, near),
             "back sphere": _on_sphere(_points(server, "/limits/follower_back"), back, arm.fore),
-            "plane": plane is not None and float(np.abs(plane[:, 1] - shoulder[1]).max()) < ROUNDING,
+            "plane": plane is not None
+            and float(np.abs(plane[:, 1] - shoulder[1]).max()) < ROUNDING,
         }
 
 
 def _standing() -> dict[str, bool]:
     """The sole and, above it, the centre of gravity, in two postures of the leg."""
     foot, leg, sole = np.array(PLACES["follower"]), LegChain(), BalanceForce()
-    corners = np.array([[x, y] for x in (sole.low[0], sole.high[0]) for y in (sole.low[1], sole.high[1])]) + foot[:2]
+    corners = (
+        np.array([[x, y] for x in (sole.low[0], sole.high[0]) for y in (sole.low[1], sole.high[1])])
+        + foot[:2]
+    )
     with drawn(_scene(scenario="balance")) as (server, drawing):
         points = _points(server, "/balance/follower/sole")
         right, inside = True, []
@@ -98,11 +105,18 @@ def _standing() -> dict[str, bool]:
             ball: Any = server.scene.get_handle_by_name("/balance/follower/centre")
             drop = _points(server, "/balance/follower/drop")
             centre = foot + leg.centre(q)
-            right &= ball is not None and float(np.abs(np.array(ball.position) - centre).max()) < ROUNDING
+            right &= (
+                ball is not None
+                and float(np.abs(np.array(ball.position) - centre).max()) < ROUNDING
+            )
             right &= drop is not None and float(np.abs(drop[1, :2] - centre[:2]).max()) < ROUNDING
             label: Any = server.scene.get_handle_by_name("/balance/follower/margin")
             inside.append(" inside " in label.text)
-        away = np.inf if points is None else np.abs(points[:, None, :2] - corners).sum(axis=2).min(axis=1).max()
+        away = (
+            np.inf
+            if points is None
+            else np.abs(points[:, None, :2] - corners).sum(axis=2).min(axis=1).max()
+        )
         return {
             "sole": bool(away < ROUNDING),
             "centre of gravity": bool(right and inside == [True, False]),
@@ -132,7 +146,9 @@ def picture() -> Finding:
     wrong = [name for name, right in found.items() if not right]
     note = "in the scene, each where the closed form has it: " + ", ".join(found)
     return Finding(
-        len(found) - len(wrong), not wrong, note if not wrong else f"missing or misplaced: {', '.join(wrong)}"
+        len(found) - len(wrong),
+        not wrong,
+        note if not wrong else f"missing or misplaced: {', '.join(wrong)}",
     )
 
 
@@ -161,15 +177,23 @@ def _balance_type() -> Any:
 
 MUTATIONS = [
     Mutation(
-        "arrow-not-in-proportion", "arrows grow with √F", ("H-39",), lambda: changed(_arrow_type(), "point", _rooted)
+        "arrow-not-in-proportion",
+        "arrows grow with √F",
+        ("H-39",),
+        lambda: changed(_arrow_type(), "point", _rooted),
     ),
     Mutation(
-        "no-back-sphere", "one limit is not drawn", ("H-39",), lambda: changed(bounds, "_surfaces", _without_back)
+        "no-back-sphere",
+        "one limit is not drawn",
+        ("H-39",),
+        lambda: changed(bounds, "_surfaces", _without_back),
     ),
     Mutation(
         "centre-at-the-foot",
         "the centre of gravity stays at the foot",
         ("H-39",),
-        lambda: patched(_balance_type(), "centre", lambda self, kinematics: np.array(PLACES["follower"])),
+        lambda: patched(
+            _balance_type(), "centre", lambda self, kinematics: np.array(PLACES["follower"])
+        ),
     ),
 ]

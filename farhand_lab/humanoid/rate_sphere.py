@@ -19,19 +19,15 @@ class RateSphere:
     .. math::
         v = v_{max}\,\frac{\min(r, R)}{R}\,\hat r, \qquad f = -\bigl(k\,\min(r, R) + k_2 \max(r - R, 0)\bigr)\,\hat r
 
-    Named as future work in the source (spec 001 §5). It stays in the pen's workspace, and letting go stops the limb.
-
-    Attributes:
-        radius: R, [m].
-        speed: v_max, [m/s].
-        stiffness: k, [N/m].
-        wall: k₂, of the surface, [N/m].
-        anchor: [m].
+    Named as future work in the source (spec 001 §5). It stays in the pen's workspace, and letting
+    go stops the limb.
     """
 
-    radius: float = parameter(0.025, "m", "radius of the sphere", 1e-3, 1.0)  # assumed: fits the Omni's depth
+    # assumed: fits the Omni's depth
+    radius: float = parameter(0.025, "m", "radius of the sphere", 1e-3, 1.0)
     speed: float = parameter(0.1, "m/s", "speed at the surface", 0.0, 10.0)  # assumed
-    stiffness: float = parameter(60.0, "N/m", "pull to the anchor", 0.0, 1e4)  # assumed: 1.5 N at the surface
+    # assumed: 1.5 N at the surface
+    stiffness: float = parameter(60.0, "N/m", "pull to the anchor", 0.0, 1e4)
     wall: float = parameter(1000.0, "N/m", "stiffness of the surface", 0.0, 1e5)  # assumed
     anchor: Array = parameter((0.0, 0.0, 0.0), "m", "centre of the sphere", -10.0, 10.0)
 

@@ -45,9 +45,17 @@ def limit_force() -> Finding:
     jump = float(np.abs(np.diff(force)).max())
     steepest = float(-slope[(x > 1e-6) & (x < 0.03)].min())
     behind = float(law.magnitude(-0.002) - 3.3)
-    ok = off <= 6e-5 and edge < 1e-3 and jump < 2e-4 and abs(steepest - 0.165) < 1e-4 and abs(behind - 2.0) < 1e-9
+    ok = (
+        off <= 6e-5
+        and edge < 1e-3
+        and jump < 2e-4
+        and abs(steepest - 0.165) < 1e-4
+        and abs(behind - 2.0) < 1e-9
+    )
     return Finding(
-        steepest, ok, f"golden values to {off:.0e} N; slope at the zone's edge {edge:.0e} N/mm; 1.5 Fmax/d = 0.165"
+        steepest,
+        ok,
+        f"golden values to {off:.0e} N; slope at the zone's edge {edge:.0e} N/mm; 1.5 Fmax/d = 0.165",
     )
 
 
@@ -62,7 +70,9 @@ def virtual_workspace() -> Finding:
     for index, item in enumerate(total.objects):
         others = np.delete(distances, index, axis=1).min(axis=1)
         near = p[(np.abs(distances[:, index] + 0.002) < 0.001) & (others > 0.006)][:200]
-        moved = np.array([at + 1e-4 * total.force(at) / np.linalg.norm(total.force(at)) for at in near])
+        moved = np.array(
+            [at + 1e-4 * total.force(at) / np.linalg.norm(total.force(at)) for at in near]
+        )
         inward.append(len(near) > 20 and bool((item.locate(moved)[0] > item.locate(near)[0]).all()))
     centred, same = _centres(arm, total, rng)
     ok = all(inward) and centred < 1e-15 and same < 1e-12
@@ -96,14 +106,20 @@ def exact_workspace() -> Finding:
         seed = 100.0 * float((old & ~feasible).sum() / old.sum())
     leg = LegChain()
     p = rng.uniform(-0.29, 0.29, (POINTS, 3)) + [0.0, 0.0, leg.sole]
-    leg_wrong = int((leg.candidates(p)[1][:, 0] != ObjectForce(exact_leg(leg), law).inside(p)).sum())
+    leg_wrong = int(
+        (leg.candidates(p)[1][:, 0] != ObjectForce(exact_leg(leg), law).inside(p)).sum()
+    )
     seam, turn = _seam(ArmChain())
     note = (
         f"{wrong} of {2 * POINTS} places of the arms differ, {leg_wrong} of {POINTS} of the leg; the published spheres "
         f"let {seed:.1f} % in wrongly; where ball meets torus it jumps by {seam:.0e} m, direction {turn:.0e}"
     )
     false = 100.0 * wrong / accepted
-    return Finding(false, false < 0.1 and wrong == 0 and leg_wrong == 0 and 25.0 < seed < 29.0 and turn < 1e-4, note)
+    return Finding(
+        false,
+        false < 0.1 and wrong == 0 and leg_wrong == 0 and 25.0 < seed < 29.0 and turn < 1e-4,
+        note,
+    )
 
 
 def _seam(arm: ArmChain) -> tuple[float, float]:
@@ -125,7 +141,13 @@ def lift_and_saturation() -> Finding:
     places = generator("saturation").uniform(-0.4, 0.4, (5000, 3))
     largest = max(float(np.linalg.norm(force.force(p))) for p in places)
     held, fallen = _dropped(0.045), _dropped(0.0)
-    ok = abs(up[2] - 0.441) < 1e-3 and not up[:2].any() and largest <= 3.3 + 1e-12 and held < 1.0 and fallen > 20.0
+    ok = (
+        abs(up[2] - 0.441) < 1e-3
+        and not up[:2].any()
+        and largest <= 3.3 + 1e-12
+        and held < 1.0
+        and fallen > 20.0
+    )
     note = f"at most {largest:.3f} N; a pen let go of drifts {held:.3f} mm in 2 s, without the lift {fallen:.0f} mm"
     return Finding(float(up[2]), ok, note)
 
@@ -152,9 +174,17 @@ def three_points() -> Finding:
         s = plane.locate(np.array([point + 0.013 * normal, point - 0.007 * normal]))[0]
         signed &= bool(np.abs(s - [0.013, -0.007]).max() < 1e-9)
     line = [np.array([0.0, 0.0, 0.0]), np.array([0.01, 0.02, 0.0]), np.array([0.02, 0.04, 0.0])]
-    refused = _refused(lambda: HalfSpace.through(line[0], line[1], line[2], np.array([0.0, 0.0, 1.0])))
-    refused &= _refused(lambda: HalfSpace.through(line[0], line[0], line[1], free=np.array([0.0, 0.0, 1.0])))
-    return Finding(worst, worst < 1e-9 and signed and refused, "distance to 1e-9 m; three places on a line are refused")
+    refused = _refused(
+        lambda: HalfSpace.through(line[0], line[1], line[2], np.array([0.0, 0.0, 1.0]))
+    )
+    refused &= _refused(
+        lambda: HalfSpace.through(line[0], line[0], line[1], free=np.array([0.0, 0.0, 1.0]))
+    )
+    return Finding(
+        worst,
+        worst < 1e-9 and signed and refused,
+        "distance to 1e-9 m; three places on a line are refused",
+    )
 
 
 def _refused(make) -> bool:
@@ -173,11 +203,22 @@ def contact_force() -> Finding:
     golden = [0.0, 0.22, 0.44, 0.495, 0.5898, 1.0918, 2.6499, 3.2751, 3.2970, 3.3]
     off = float(np.abs(law.magnitude(1e-3 * np.array(places)) - golden).max())
     constants = max(abs(law.beta - 4.349988), abs(law.alpha - 1.405310), abs(law.theta - 1.895158))
-    jumps = [float(abs(law.magnitude(s + 1e-9) - law.magnitude(s - 1e-9))) for s in (0.0, 0.0075, 0.030)]
+    jumps = [
+        float(abs(law.magnitude(s + 1e-9) - law.magnitude(s - 1e-9))) for s in (0.0, 0.0075, 0.030)
+    ]
     slope = float(law.magnitude(0.00375 + 1e-7) - law.magnitude(0.00375 - 1e-7)) / 2e-4
-    refused = _refused(lambda: ContactForce(approach=10.0)) and _refused(lambda: ContactForce(peak=1.0))
+    refused = _refused(lambda: ContactForce(approach=10.0)) and _refused(
+        lambda: ContactForce(peak=1.0)
+    )
     finite = bool(np.isfinite(law.magnitude(np.linspace(-1.0, 1.0, 2001))).all())
-    ok = off <= 6e-5 and constants < 1e-6 and max(jumps) < 1e-5 and abs(slope + 1.0) < 1e-4 and refused and finite
+    ok = (
+        off <= 6e-5
+        and constants < 1e-6
+        and max(jumps) < 1e-5
+        and abs(slope + 1.0) < 1e-4
+        and refused
+        and finite
+    )
     note = f"constants to {constants:.0e}; jumps at 0, dl, d below {max(jumps):.0e} N; slope halfway {slope:.4f} N/mm"
     return Finding(off, ok, note, figures=(Figure("Contact force", _contact_figure),))
 
@@ -207,7 +248,10 @@ def leaning():
 def balance() -> Finding:
     """Edges and corners of the sole; then the rig leans a leg outward."""
     law, leg = BalanceForce(), LegChain()
-    edges = [law.force(np.array([*c, 0.12])) for c in ((0.090, 0.0), (-0.060, 0.0), (0.0, 0.025), (0.0, -0.025))]
+    edges = [
+        law.force(np.array([*c, 0.12]))
+        for c in ((0.090, 0.0), (-0.060, 0.0), (0.0, 0.025), (0.0, -0.025))
+    ]
     sizes = [float(np.linalg.norm(force)) for force in edges]
     inward = edges[0][0] < 0 < edges[1][0] and edges[2][1] < 0 < edges[3][1]
     corner = float(np.linalg.norm(law.force(np.array([0.090, 0.025, 0.0]))))
@@ -249,7 +293,9 @@ def torque_emulation() -> Finding:
         means.append(float(np.linalg.norm(forces.mean(axis=0))))
     law = TorqueIllusion(shake=1.0)
     zero = np.array([law.force(wanted, t) for t in times])
-    turned = float(np.linalg.norm(np.array([law.shown(f) for f in zero - zero.mean(axis=0)]).mean(axis=0)))
+    turned = float(
+        np.linalg.norm(np.array([law.shown(f) for f in zero - zero.mean(axis=0)]).mean(axis=0))
+    )
     lever = float(np.linalg.norm(wanted) / np.linalg.norm(law.lever))
     ok = max(errors) <= 10.0 and turned < 1e-12 and max(abs(mean - lever) for mean in means) < 1e-6
     note = (
@@ -264,20 +310,28 @@ MUTATIONS = [
         "linear-limit",
         "the limit force rises linearly over its zone",
         ("H-25",),
-        lambda: patched(LimitForce, "magnitude", lambda self, s: self.peak * np.clip(1.0 - s / self.zone, 0.0, None)),
+        lambda: patched(
+            LimitForce,
+            "magnitude",
+            lambda self, s: self.peak * np.clip(1.0 - s / self.zone, 0.0, None),
+        ),
     ),
     Mutation(
         "printed-conditions",
         "balls push the wrong way, as the printed (5.11) says",
         ("H-26", "H-27"),
-        lambda: changed(Ball, "locate", lambda whole: lambda self, p: tuple(-part for part in whole(self, p))),
+        lambda: changed(
+            Ball, "locate", lambda whole: lambda self, p: tuple(-part for part in whole(self, p))
+        ),
     ),
     Mutation(
         "no-torus",
         "the ball serves on both sides of the elbow",
         ("H-27",),
         lambda: changed(
-            haptic_objects.ElbowObject, "locate", lambda whole: lambda self, p: self.ball.locate(np.asarray(p))
+            haptic_objects.ElbowObject,
+            "locate",
+            lambda whole: lambda self, p: self.ball.locate(np.asarray(p)),
         ),
     ),
     Mutation(
@@ -302,13 +356,19 @@ MUTATIONS = [
         "outward-balance",
         "the balance force pushes over the edge",
         ("H-33",),
-        lambda: changed(BalanceForce, "force", lambda whole: lambda self, centre: -whole(self, centre)),
+        lambda: changed(
+            BalanceForce, "force", lambda whole: lambda self, centre: -whole(self, centre)
+        ),
     ),
     Mutation(
         "flipped-lever",
         "the lever of the torque leads the other way",
         ("H-47",),
-        lambda: changed(TorqueIllusion, "shown", lambda whole: lambda self, force, R=None: -whole(self, force, R)),
+        lambda: changed(
+            TorqueIllusion,
+            "shown",
+            lambda whole: lambda self, force, R=None: -whole(self, force, R),
+        ),
     ),
 ]
 

@@ -46,9 +46,19 @@ class Arguments:
     def parse(cls, words: Sequence[str]) -> Arguments:
         """Read a command line; never raises."""
         ports = [word for word in words if not word.startswith("-")]
-        unknown = [word for word in words if word.startswith("-") and word not in ("--debug", "--help")]
-        wrong = f"unknown argument {unknown[0]!r}" if unknown else "more than one port" if len(ports) > 1 else ""
-        return cls(ports[0] if ports else DEFAULT_PORT, "--debug" in words, "--help" in words, wrong)
+        unknown = [
+            word for word in words if word.startswith("-") and word not in ("--debug", "--help")
+        ]
+        wrong = (
+            f"unknown argument {unknown[0]!r}"
+            if unknown
+            else "more than one port"
+            if len(ports) > 1
+            else ""
+        )
+        return cls(
+            ports[0] if ports else DEFAULT_PORT, "--debug" in words, "--help" in words, wrong
+        )
 
 
 @dataclass(frozen=True)

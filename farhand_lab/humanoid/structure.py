@@ -67,7 +67,9 @@ def _in_wall_time() -> tuple[Timing, bool]:
     time.sleep(1.0)
     caller.join(1.0)
     worker.stop()
-    return Timing.of(worker.times_ns), bool(tickets and tickets[0].done_ns is not None and worker.error is None)
+    return Timing.of(worker.times_ns), bool(
+        tickets and tickets[0].done_ns is not None and worker.error is None
+    )
 
 
 def _ask(loop: CallbackLoop) -> Ticket:
@@ -95,7 +97,10 @@ MATRIX: tuple[tuple[list[str], Hardware, Started], ...] = (
 @experiment("H-35")
 def startup() -> Finding:
     """The matrix; then a real probe of a port that is missing and of twenty servos on a pseudo-terminal."""
-    right = sum(_alike(start(words, lambda _port, found=found: found), wanted) for words, found, wanted in MATRIX)  # type: ignore[misc]
+    right = sum(
+        _alike(start(words, lambda _port, found=found: found), wanted)  # type: ignore[misc]
+        for words, found, wanted in MATRIX
+    )
     ports: list[str] = []
 
     def look(port: str) -> Hardware:
@@ -110,13 +115,26 @@ def startup() -> Finding:
     with _servos(23) as path:
         lame, bare = start([path]), start(["--debug", path])
     ok = right == len(MATRIX) and ports == ["/dev/other", DEFAULT_PORT] and missing.code == 1
-    ok = ok and whole.code == 0 and whole.commanding and lame.code == 1 and bare.running and not bare.commanding
-    return Finding(right, ok, f"with servo 23 dead: {lame.said[0]}" if lame.said else "a dead servo is not noticed")
+    ok = (
+        ok
+        and whole.code == 0
+        and whole.commanding
+        and lame.code == 1
+        and bare.running
+        and not bare.commanding
+    )
+    return Finding(
+        right,
+        ok,
+        f"with servo 23 dead: {lame.said[0]}" if lame.said else "a dead servo is not noticed",
+    )
 
 
 def _alike(found: Started, wanted: Started) -> bool:
     flags = ("code", "kinematics", "commanding", "haptics", "page")
-    return all(getattr(found, flag) == getattr(wanted, flag) for flag in flags) and bool(found.said) == _speaks(wanted)
+    return all(getattr(found, flag) == getattr(wanted, flag) for flag in flags) and bool(
+        found.said
+    ) == _speaks(wanted)
 
 
 def _speaks(wanted: Started) -> bool:
@@ -137,14 +155,18 @@ MUTATIONS = [
         "no-priorities",
         "callbacks run in the order they were added",
         ("H-34",),
-        lambda: changed(CallbackLoop, "_add", lambda whole: lambda self, n, a, p, t: whole(self, n, a, 50, t)),
+        lambda: changed(
+            CallbackLoop, "_add", lambda whole: lambda self, n, a, p, t: whole(self, n, a, 50, t)
+        ),
     ),
     Mutation(
         "debug-needs-hardware",
         "--debug is ignored",
         ("H-35",),
         lambda: changed(
-            humanoid_startup.Arguments, "parse", lambda whole: lambda words: whole([w for w in words if w != "--debug"])
+            humanoid_startup.Arguments,
+            "parse",
+            lambda whole: lambda words: whole([w for w in words if w != "--debug"]),
         ),
     ),
     Mutation(

@@ -33,7 +33,8 @@ MASS, STIFFNESS, DAMPING = 0.195, 200.0, 4.0
 """Hand of 0.15 kg with a tip of 45 g, [kg], [N/m], [N·s/m]; spec 001 §4."""
 
 GUESS, DRIFT, DRIFTS = 0.006, 0.003, 2.0
-"""How far off an operator without depth cue believes the board, how far [m] and fast [s] the hand drifts; assumed."""
+"""How far off an operator without depth cue believes the board, how far [m] and fast [s] the hand
+drifts; assumed."""
 
 PRESS, EAGER, REACTION = 3.0, 0.01, 0.15
 """Force he aims at [N], how fast he corrects [m/(s·N)], and his reaction time [s]; assumed."""
@@ -46,7 +47,8 @@ def draw(law: ContactForce | None) -> tuple[float, float, float]:
     """Operators hold a marker on a board they cannot see in depth, feeling it or not.
 
     Returns:
-        Share of the time in which it draws, share in which it touches, and mean depth while it touches, [m].
+        Share of the time in which it draws, share in which it touches, and mean depth while it
+            touches, [m].
     """
     rng = generator("operators")
     steps, late = round(SECONDS / STEP), round(REACTION / STEP)
@@ -59,7 +61,11 @@ def draw(law: ContactForce | None) -> tuple[float, float, float]:
         drift = keep * drift + spread * rng.normal(size=OPERATORS)
         force = np.minimum(law.magnitude(s), 3.3) if law is not None else np.zeros(OPERATORS)
         felt[k + late] = force
-        aim = np.maximum(aim - 0.02 * STEP, believed) if law is None else aim - EAGER * STEP * (PRESS - felt[k])
+        aim = (
+            np.maximum(aim - 0.02 * STEP, believed)
+            if law is None
+            else aim - EAGER * STEP * (PRESS - felt[k])
+        )
         v = v + STEP * (STIFFNESS * (aim + drift - s) - DAMPING * v + force) / MASS
         s = s + STEP * v
         depth[k] = -s
@@ -84,7 +90,9 @@ class Presser:
     """An operator's finger: presses the pen's first button for a tenth of a second at given times [s]."""
 
     def __init__(self, rig: Rig, *times: float) -> None:
-        plant: Any = next(station for station in rig.session.stations if station.name == "leader").plant
+        plant: Any = next(
+            station for station in rig.session.stations if station.name == "leader"
+        ).plant
         self._plant, self._name, self._times = plant, next(iter(plant.buttons)), times
 
     def advance(self, to_ns: int) -> None:
@@ -132,7 +140,13 @@ def demonstration_recording() -> Finding:
     rate = 1e9 / float(np.diff(stream.times_ns).max())
     lost = [event for event in recording.happened if event.kind == "lost"]
     same = all(np.array_equal(stream.channels[name], values) for name, values in said.items())
-    ok = rate >= 500.0 - 1e-6 and len(stream.times_ns) == 30_000 and not lost and same and len(shown) == 1
+    ok = (
+        rate >= 500.0 - 1e-6
+        and len(stream.times_ns) == 30_000
+        and not lost
+        and same
+        and len(shown) == 1
+    )
     note = f"{len(stream.times_ns)} records, {len(lost)} lost, loaded to the bit: {same}; {len(shown)} demonstration"
     return Finding(rate, ok, note)
 
@@ -146,7 +160,13 @@ def messages() -> Finding:
         topics = {channel.topic for channel in scan(path).channels.values()}
         again = rerunning.rerun(recording)
     stream = recording.streams["leader"]
-    wanted = {"/tf", "/leader/pose_tool_in_world", "/follower/pose_tool_in_world", "/leader/state", "/events"}
+    wanted = {
+        "/tf",
+        "/leader/pose_tool_in_world",
+        "/follower/pose_tool_in_world",
+        "/leader/state",
+        "/events",
+    }
     channels = {"force_synthetic_in_world", "distances_to_limits"} - set(stream.channels)
     rate = len(stream.times_ns) / 2.0
     ok = wanted <= topics and not channels and rate == RATE and again.exact
@@ -169,7 +189,11 @@ def way_points() -> Finding:
     places = np.array([real[round(t * RATE)] - real[round(0.4 * RATE)] for t in presses[1::2]])
     gone = replayed(points)
     worst = 1e3 * float(np.abs(gone - places).max()) if gone.shape == places.shape else float("inf")
-    return Finding(worst, worst <= 1.0, f"{len(points)} way-points; largest of all axes, against where it really was")
+    return Finding(
+        worst,
+        worst <= 1.0,
+        f"{len(points)} way-points; largest of all axes, against where it really was",
+    )
 
 
 class Looker:
@@ -220,14 +244,33 @@ def _late(self: ContactForce, s: Array) -> Array:
     return np.maximum(0.0, -1000.0 * (np.asarray(s) + 0.01))
 
 
+# fmt: skip
 MUTATIONS = [
-    Mutation("late-surface", "the board pushes only a centimetre behind its surface", ("H-32",),
-             lambda: patched(ContactForce, "magnitude", _late)),
-    Mutation("other-seed", "a recording names another seed than its run had", ("H-38",),
-             lambda: changed(rerunning, "about", _misremembered)),
-    Mutation("dead-button", "the pen's button marks nothing", ("H-40",),
-             lambda: patched(button.TeachingButton, "advance", lambda self, to_ns: self._commands.post("release"))),
-    Mutation("halved-way-points", "way-points are written at half their distance along x", ("H-41",),
-             lambda: changed(waypoints, "write_points", _halved)),
-]  # fmt: skip
+    Mutation(
+        "late-surface",
+        "the board pushes only a centimetre behind its surface",
+        ("H-32",),
+        lambda: patched(ContactForce, "magnitude", _late),
+    ),
+    Mutation(
+        "other-seed",
+        "a recording names another seed than its run had",
+        ("H-38",),
+        lambda: changed(rerunning, "about", _misremembered),
+    ),
+    Mutation(
+        "dead-button",
+        "the pen's button marks nothing",
+        ("H-40",),
+        lambda: patched(
+            button.TeachingButton, "advance", lambda self, to_ns: self._commands.post("release")
+        ),
+    ),
+    Mutation(
+        "halved-way-points",
+        "way-points are written at half their distance along x",
+        ("H-41",),
+        lambda: changed(waypoints, "write_points", _halved),
+    ),
+]
 """Parts broken on purpose."""

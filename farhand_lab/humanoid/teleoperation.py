@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.joint.limb import LimbController, MotionDeadBand
 from farhand.mapping.limbs import ArmChain
 from farhand.mapping.position_only import PositionOnlyMapping
@@ -28,7 +28,7 @@ Array = np.ndarray
 SHOULDER = np.array([0.0, 0.085, 0.547])
 
 
-class Lead:
+class PenLead:
     """A pen that leads the left arm: the rig's mapping and controller without its physics.
 
     Args:
@@ -41,7 +41,7 @@ class Lead:
         self.arm = Arm.of(load_robot("phua", "left-arm"))
         self.mapping = PositionOnlyMapping(motion_scale=scale)
         self.controller = LimbController(self.arm, ArmChain(), SHOULDER, MotionDeadBand(1e-6))
-        self.asked = Asked()
+        self.asked = ControlRequest()
         self.asked.valid = True
         self.arm.update(q, np.zeros(3))
         self.controller.step(self.asked, 0)  # where it was sent
@@ -65,8 +65,11 @@ def relative_position() -> Finding:
     jump = off = counted = bound = 0.0
     driver = ServoDriver(ARM, np.full(3, 1500.0))
     for trial in range(200):
-        q, scale = rng.uniform(np.radians([0.0, 20.0, 30.0]), np.radians([70.0, 70.0, 90.0])), float(trial % 4 + 1)
-        lead = Lead(q, np.radians(rng.uniform(-2.0, 2.0, 3)), scale)
+        q, scale = (
+            rng.uniform(np.radians([0.0, 20.0, 30.0]), np.radians([70.0, 70.0, 90.0])),
+            float(trial % 4 + 1),
+        )
+        lead = PenLead(q, np.radians(rng.uniform(-2.0, 2.0, 3)), scale)
         hand = rng.normal(size=3) * 0.05
         lead.begin(hand)
         jump = max(jump, 1e3 * float(np.linalg.norm(arm.forward(lead.step(hand)) - arm.forward(q))))
@@ -78,7 +81,10 @@ def relative_position() -> Finding:
             off = max(off, 1e3 * float(np.linalg.norm(moved - scale * aside)))
             whole = arm.forward(driver.angles(driver.counts(sent))) - arm.forward(q)
             counted = max(counted, 1e3 * float(np.linalg.norm(whole - scale * aside)))
-            bound = max(bound, math.radians(0.05) * 1e3 * float(np.linalg.norm(arm.jacobian(sent), axis=0).sum()))
+            bound = max(
+                bound,
+                math.radians(0.05) * 1e3 * float(np.linalg.norm(arm.jacobian(sent), axis=0).sum()),
+            )
     real = _real_jump()
     ok = jump < 0.1 and off <= 0.2 and counted <= bound and real < 0.1
     note = (
@@ -108,16 +114,27 @@ def velocity_mode() -> Finding:
     mode = VelocityMode()
     low, high = np.array(chain.lowest), np.array(chain.highest)
     for _ in range(500):
-        q, v = rng.uniform(np.radians([-40, 10, 15]), np.radians([130, 80, 110])), rng.normal(size=3) * 0.1
+        q, v = (
+            rng.uniform(np.radians([-40, 10, 15]), np.radians([130, 80, 110])),
+            rng.normal(size=3) * 0.1,
+        )
         told = mode.step(v, q)
         right &= bool(np.array_equal(told.targets, np.where(told.wanted > 0.0, high, low)))
-        right &= bool(np.abs(chain.jacobian(q) @ told.wanted - 2.0 * v).max() < 1e-9 or told.singular)
+        right &= bool(
+            np.abs(chain.jacobian(q) @ told.wanted - 2.0 * v).max() < 1e-9 or told.singular
+        )
         close = mode.step(v, np.array([q[0], q[1], math.radians(rng.uniform(0.0, 3.0))]))
         right &= bool((close.speeds <= mode.top + 1e-9).all())  # the guard, near a straight elbow
     rest = mode.step(np.zeros(3), np.radians([30.0, 40.0, 60.0]))
-    right &= bool(np.array_equal(rest.targets, np.radians([30.0, 40.0, 60.0])) and not rest.speeds.any())
+    right &= bool(
+        np.array_equal(rest.targets, np.radians([30.0, 40.0, 60.0])) and not rest.speeds.any()
+    )
     lag = _lag(20)
-    return Finding(lag, right and abs(lag - 9.5) < 1e-6 and abs(_lag(5) - 2.0) < 1e-6, "N = 5 lags by 2 samples")
+    return Finding(
+        lag,
+        right and abs(lag - 9.5) < 1e-6 and abs(_lag(5) - 2.0) < 1e-6,
+        "N = 5 lags by 2 samples",
+    )
 
 
 def _lag(window: int) -> float:
@@ -139,7 +156,11 @@ SPEEDS = (0.03, 0.05, 0.1, 0.2, FAST)
 @shared
 def races() -> dict[tuple[str, float], tuple[Array, float]]:
     """The same reach to the edge of the arm's reach and back, in three modes at every speed."""
-    return {(name, speed): _race(name, speed) for name in ("position", "velocity", "guarded") for speed in SPEEDS}
+    return {
+        (name, speed): _race(name, speed)
+        for name in ("position", "velocity", "guarded")
+        for speed in SPEEDS
+    }
 
 
 def _race(mode: str, speed: float) -> tuple[Array, float]:
@@ -147,7 +168,9 @@ def _race(mode: str, speed: float) -> tuple[Array, float]:
     chain, cycle, q0 = ArmChain(), 40, np.radians([30.0, 40.0, 60.0])
     e0 = chain.forward(q0)
     out = e0 / np.linalg.norm(e0)
-    servos = Servos(ARM, np.array([joint.exact_counts(a) for joint, a in zip(ARM, q0, strict=True)]))
+    servos = Servos(
+        ARM, np.array([joint.exact_counts(a) for joint, a in zip(ARM, q0, strict=True)])
+    )
     driver, filtered = ServoDriver(ARM, servos.reference), MeanVelocity(20)
     law, top = VelocityMode(scale=1.0, guarded=mode == "guarded"), servos.top * math.radians(0.1)
     errors, asked, q, sent = [], 0.0, q0, q0
@@ -157,7 +180,10 @@ def _race(mode: str, speed: float) -> tuple[Array, float]:
         if k % cycle == 0 and mode == "position":
             found = chain.solve(place, sent).q
             servos.target[:] = [j.exact_counts(a) for j, a in zip(ARM, found, strict=True)]
-            asked, sent = max(asked, float((np.abs(found - sent) / (1e-3 * cycle * top)).max())), found
+            asked, sent = (
+                max(asked, float((np.abs(found - sent) / (1e-3 * cycle * top)).max())),
+                found,
+            )
         elif k % cycle == 0:
             told = law.step(velocity, q)
             servos.target[:] = [j.exact_counts(a) for j, a in zip(ARM, told.targets, strict=True)]
@@ -175,7 +201,10 @@ def velocity_failures() -> Finding:
     found = races()
     rms = {key: 1e3 * float(np.sqrt((errors**2).mean())) for key, (errors, _) in found.items()}
     peak = {key: asked for key, (_, asked) in found.items()}
-    ok = rms["velocity", FAST] > rms["position", FAST] and peak["velocity", FAST] > peak["position", FAST]
+    ok = (
+        rms["velocity", FAST] > rms["position", FAST]
+        and peak["velocity", FAST] > peak["position", FAST]
+    )
     ok = ok and max(peak["guarded", speed] for speed in SPEEDS) <= 1.0 + 1e-9
     rows = [
         f"{speed:g} m/s: {rms['position', speed]:.1f} and {rms['velocity', speed]:.1f} mm, "
@@ -183,14 +212,19 @@ def velocity_failures() -> Finding:
         for speed in SPEEDS
     ]
     lower = [f"{speed:g}" for speed in SPEEDS if peak["velocity", speed] <= peak["position", speed]]
-    note = (
-        f"rms error, then peak speed asked for over the servos' own, in position and velocity mode: {'; '.join(rows)}"
-    )
+    note = f"rms error, then peak speed asked for over the servos' own, in position and velocity mode: {'; '.join(rows)}"
     note += f"; the peak is not larger at {', '.join(lower)} m/s" if lower else ""
     note += (
-        "" if ok else ": at 25 Hz position mode asks for the same steep elbow, and velocity mode drifts away from it"
+        ""
+        if ok
+        else ": at 25 Hz position mode asks for the same steep elbow, and velocity mode drifts away from it"
     )
-    return Finding(rms["velocity", FAST], ok, note, figures=(Figure("Error of the modes at 0.3 m/s", _race_figure),))
+    return Finding(
+        rms["velocity", FAST],
+        ok,
+        note,
+        figures=(Figure("Error of the modes at 0.3 m/s", _race_figure),),
+    )
 
 
 def _race_figure():
@@ -237,7 +271,9 @@ def rate_sphere() -> Finding:
         u /= np.linalg.norm(u)
         at = sphere.anchor + r * sphere.radius * u
         ok &= bool(np.abs(sphere.velocity(at) - sphere.speed * min(r, 1.0) * u).max() < 1e-12)
-        pull = sphere.stiffness * sphere.radius * min(r, 1.0) + sphere.wall * sphere.radius * max(r - 1.0, 0.0)
+        pull = sphere.stiffness * sphere.radius * min(r, 1.0) + sphere.wall * sphere.radius * max(
+            r - 1.0, 0.0
+        )
         ok &= bool(np.abs(sphere.force(at) + pull * u).max() < 1e-9)
     largest = float(np.linalg.norm(sphere.velocity(sphere.anchor + [0.2, 0.1, 0.0])))
     p, v = sphere.anchor + np.array([sphere.radius, 0.0, 0.0]), np.zeros(3)
@@ -246,7 +282,9 @@ def rate_sphere() -> Finding:
         p = p + 1e-3 * v
     left = float(np.linalg.norm(sphere.velocity(p)))
     return Finding(
-        largest, ok and abs(largest - sphere.speed) < 1e-12 and left < 1e-4, f"let go: {left:.0e} m/s after 2 s"
+        largest,
+        ok and abs(largest - sphere.speed) < 1e-12 and left < 1e-4,
+        f"let go: {left:.0e} m/s after 2 s",
     )
 
 
@@ -261,13 +299,19 @@ MUTATIONS = [
         "scaled-twice",
         "the motion scale counts twice",
         ("H-17",),
-        lambda: changed(PositionOnlyMapping, "forward", lambda whole: lambda self, p, R, v: whole(self, 2.0 * p, R, v)),
+        lambda: changed(
+            PositionOnlyMapping,
+            "forward",
+            lambda whole: lambda self, p, R, v: whole(self, 2.0 * p, R, v),
+        ),
     ),
     Mutation(
         "long-filter",
         "the mean takes one sample more",
         ("H-21",),
-        lambda: changed(MeanVelocity, "__init__", lambda whole: lambda self, window=20: whole(self, window + 1)),
+        lambda: changed(
+            MeanVelocity, "__init__", lambda whole: lambda self, window=20: whole(self, window + 1)
+        ),
     ),
     Mutation(
         "no-singular-guard",
@@ -285,7 +329,9 @@ MUTATIONS = [
         "unclipped-sphere",
         "beyond the surface the speed goes on rising",
         ("H-43",),
-        lambda: patched(RateSphere, "velocity", lambda self, p: (p - self.anchor) * self.speed / self.radius),
+        lambda: patched(
+            RateSphere, "velocity", lambda self, p: (p - self.anchor) * self.speed / self.radius
+        ),
     ),
 ]
 

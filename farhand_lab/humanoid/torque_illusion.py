@@ -17,17 +17,16 @@ class TorqueIllusion:
 
     .. math:: f = \frac{\tau \times r}{|r|^2}\,(1 + a\,\mathrm{sgn}\sin 2\pi\nu t), \qquad r \times f = \tau_\perp
 
-    r leads from the fingers to the wrist point, where the device pushes. The torque along the pen cannot be shown. A
-    force at one point has the mean torque :math:`r \times \bar f`, so one whose mean is zero turns nothing on average,
-    however it alternates: ``shake`` changes how it feels, never the mean.
-
-    Attributes:
-        lever: r, in the pen's axes, [m].
-        shake: a, share by which the force alternates, [-].
-        frequency: ν, [Hz].
+    r leads from the fingers to the wrist point, where the device pushes. The torque along the pen
+    cannot be shown. A force at one point has the mean torque :math:`r \times \bar f`, so one whose
+    mean is zero turns nothing on average, however it alternates: ``shake`` changes how it feels,
+    never the mean.
     """
 
-    lever: Array = parameter((-0.060, 0.0, 0.0), "m", "from the fingers to the wrist point", -1.0, 1.0)  # assumed
+    # assumed
+    lever: Array = parameter(
+        (-0.060, 0.0, 0.0), "m", "from the fingers to the wrist point", -1.0, 1.0
+    )
     shake: float = parameter(0.0, "-", "share by which the force alternates", 0.0, 1.0)
     frequency: float = parameter(200.0, "Hz", "of the alternation", 1.0, 1000.0)
 

@@ -59,24 +59,24 @@ class VelocityMode:
 
     .. math:: \dot q = J(q)^{-1}\,k\,v, \qquad \text{target}_i = \text{the limit that } \dot q_i \text{ leads to}
 
-    Each joint is sent to its far limit at the speed :math:`|\dot q_i|`; a joint that should rest is sent where it was
-    read. What is wrong with it: joints never come to rest by themselves, so forces are computed at postures already
-    left; near a straight elbow speeds blow up; places are never compared, so errors add up. The guard shrinks all
-    speeds alike where one would exceed its servo, and below a small determinant uses damped least squares.
+    Each joint is sent to its far limit at the speed :math:`|\dot q_i|`; a joint that should rest is
+    sent where it was read. What is wrong with it: joints never come to rest by themselves, so
+    forces are computed at postures already left; near a straight elbow speeds blow up; places are
+    never compared, so errors add up. The guard shrinks all speeds alike where one would exceed its
+    servo, and below a small determinant uses damped least squares.
 
     Attributes:
         chain: of the arm.
-        top: largest speed of each joint, [rad/s].
-        scale: k, robot speed per hand speed, [-] (erratum E-18).
-        guarded: whether the guard acts.
-        damping: of the least squares near a singularity, [m].
     """
 
     chain: ArmChain = field(default_factory=ArmChain)
-    top: Array = parameter((5.943, 4.592, 4.592), "rad/s", "largest speed of each joint", 0.0, 100.0)
+    top: Array = parameter(
+        (5.943, 4.592, 4.592), "rad/s", "largest speed of each joint", 0.0, 100.0
+    )
     scale: float = parameter(2.0, "-", "robot speed per hand speed", 0.01, 100.0)
     guarded: bool = parameter(True, "-", "whether the singular guard acts")
-    damping: float = parameter(0.02, "m", "of the least squares near a singularity", 0.0, 1.0)  # assumed
+    # assumed
+    damping: float = parameter(0.02, "m", "of the least squares near a singularity", 0.0, 1.0)
 
     def step(self, velocity: Array, q: Array) -> JointSpeeds:
         """Commands for a hand's velocity [m/s] at joints as read [rad]."""

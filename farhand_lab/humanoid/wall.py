@@ -100,7 +100,11 @@ def judged() -> Chatter:
 def case(*row: float) -> tuple[float, float, float]:
     """Standard deviation [mm], ripple [N] and penetration [mm] of one judged case."""
     index, found = ROWS.index(row), judged()
-    return 1e3 * float(found.wander[index]), float(found.ripple[index]), 1e3 * float(found.depth[index])
+    return (
+        1e3 * float(found.wander[index]),
+        float(found.ripple[index]),
+        1e3 * float(found.depth[index]),
+    )
 
 
 @experiment("H-18")
@@ -115,7 +119,9 @@ def stale_state() -> Finding:
         f"{coupled:.2f} N against {decoupled:.3f} N peak to peak; {rate:.1f} commands/s without read-back; standard "
         f"deviation {case(0.005, 0.04, 0.04)[0]:.2f} mm against {case(0.005, 0.001, 0.0)[0]:.3f} mm (spec 7.64, 0.010)"
     )
-    figure = Figure("Chatter at a limit over the width of its zone and the age of the state", _figure)
+    figure = Figure(
+        "Chatter at a limit over the width of its zone and the age of the state", _figure
+    )
     return Finding(ratio, rate >= 83.0 and ratio >= 10.0, note, figures=(figure,))
 
 
@@ -155,7 +161,9 @@ def _figure():
     plot = Plot(figsize=(10, 3.6), layout="constrained")
     axes = plot.subplots(1, 3, sharey=True)
     for axis, (name, ripple) in zip(axes, swept().items(), strict=True):
-        image = axis.imshow(ripple, origin="lower", aspect="auto", vmin=0.0, vmax=3.3, cmap="viridis")
+        image = axis.imshow(
+            ripple, origin="lower", aspect="auto", vmin=0.0, vmax=3.3, cmap="viridis"
+        )
         axis.set_xticks(range(len(AGES)), [f"{age:g}" for age in AGES])
         axis.set_yticks(range(len(ZONES)), [f"{zone:g}" for zone in ZONES])
         axis.set_xlabel("age of the limb's state [ms]")
@@ -170,7 +178,9 @@ MUTATIONS = [
         "jumping-limit",
         "the limit pushes with all its force from the edge of the zone on",
         ("H-18",),
-        lambda: changed(LimitForce, "magnitude", lambda whole: lambda self, s: np.where(s < self.zone, 3.3, 0.0)),
+        lambda: changed(
+            LimitForce, "magnitude", lambda whole: lambda self, s: np.where(s < self.zone, 3.3, 0.0)
+        ),
     ),
     Mutation(
         "slow-line",

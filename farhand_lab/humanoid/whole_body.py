@@ -16,9 +16,9 @@ from farhand.robots.edits import scale_mass
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.humanoid.body import bands, body, climb, ground, planar
 from farhand_lab.humanoid.body.bands import AnkleBand, StraightBand, WrappedBand
-from farhand_lab.humanoid.body.body import Load, WholeBody
+from farhand_lab.humanoid.body.body import BodyLoad, WholeBody
 from farhand_lab.humanoid.body.climb import HEIGHTS, StepClimb
-from farhand_lab.humanoid.body.ground import Servos
+from farhand_lab.humanoid.body.ground import StepServos
 from farhand_lab.humanoid.body.stepping import FullStep, Postures
 from farhand_lab.mutation import Mutation, patched
 
@@ -32,7 +32,7 @@ PUBLISHED = (0.0, 0.35, 0.567, 0.783, 1.0)
 
 
 @shared
-def climbed(height: float = 0.050) -> Load:
+def climbed(height: float = 0.050) -> BodyLoad:
     """The load of one climb at all moments."""
     whole = WholeBody()
     return whole.along(StepClimb(height).on(whole), MOMENTS)
@@ -68,7 +68,9 @@ def mass_table() -> Finding:
     robot = body.load_robot("phua")
     model = robot.pinocchio()
     mass = sum(inertia.mass for inertia in model.inertias)
-    principal = [np.linalg.eigvalsh(inertia.inertia) for inertia in model.inertias if inertia.mass > 0.0]
+    principal = [
+        np.linalg.eigvalsh(inertia.inertia) for inertia in model.inertias if inertia.mass > 0.0
+    ]
     definite = all(p[0] > 0.0 and p[0] + p[1] >= p[2] - 1e-12 for p in principal)
     active = int(robot.actuated.sum())
     note = f"{active} driven joints, {len(principal)} bodies, all inertias possible: {definite}"
@@ -90,7 +92,10 @@ def gravity_sum(whole: WholeBody, q: Array) -> Array:
         beyond = set(model.subtrees[joint])
         grounded = joint in support
         bodies = [i for i in range(1, model.njoints) if (i in beyond) != grounded]
-        moment = sum((np.cross(centres[i] - data.oMi[joint].translation, weights[i]) for i in bodies), np.zeros(3))
+        moment = sum(
+            (np.cross(centres[i] - data.oMi[joint].translation, weights[i]) for i in bodies),
+            np.zeros(3),
+        )
         found[column] = float(axis @ moment) * (1.0 if grounded else -1.0)
     return found
 
@@ -106,9 +111,13 @@ def inverse_dynamics() -> Finding:
     )
     rng, still = generator("postures"), 0.0
     for _ in range(20):
-        q = rng.uniform(0.6 * np.maximum(whole.robot.limits.lower[6:], -1.0), 0.6 * whole.robot.limits.upper[6:])
+        q = rng.uniform(
+            0.6 * np.maximum(whole.robot.limits.lower[6:], -1.0), 0.6 * whole.robot.limits.upper[6:]
+        )
         still = max(still, float(np.abs(whole.at(q).torque - gravity_sum(whole, q)).max()))
-    return Finding(gap, gap < 1e-6 and still < 1e-9, f"static: {still:.1e} N·m from the sum over bodies")
+    return Finding(
+        gap, gap < 1e-6 and still < 1e-9, f"static: {still:.1e} N·m from the sum over bodies"
+    )
 
 
 @experiment("H-11")
@@ -117,11 +126,17 @@ def centre_of_gravity() -> Finding:
     whole = WholeBody()
     curve = replace(StepClimb(0.050), duration=1.0).on(whole)
     apart, speed, growth = 0.0, 0.0, 0.0
-    for t in np.linspace(0.07, 0.93, 19):  # none where two stages meet: there the third derivative jumps
+    # none where two stages meet: there the third derivative jumps
+    for t in np.linspace(0.07, 0.93, 19):
         load = whole.at(*curve(t))
         model, data = whole.model, whole.data
-        centres = [data.oMi[i].act(inertia.lever) * inertia.mass for i, inertia in enumerate(model.inertias)]
-        apart = max(apart, float(np.abs(sum(centres) / pin.computeTotalMass(model) - load.cog).max()))
+        centres = [
+            data.oMi[i].act(inertia.lever) * inertia.mass
+            for i, inertia in enumerate(model.inertias)
+        ]
+        apart = max(
+            apart, float(np.abs(sum(centres) / pin.computeTotalMass(model) - load.cog).max())
+        )
         h = 2e-4
         velocity = stencil(lambda s: whole.at(*curve(s)).cog, t, h)
         acceleration = stencil(lambda s: whole.at(*curve(s)).cog_velocity, t, h)
@@ -169,7 +184,11 @@ def torque_figure() -> Any:
     axes = figure.subplots(1, 2)
     for ax, side, title in zip(axes, ("left", "right"), ("free leg", "support leg"), strict=True):
         for joint in JOINTS:
-            ax.plot(MOMENTS, load.torque[:, whole.index(f"{side}_{joint}")], label=joint.replace("_", " "))
+            ax.plot(
+                MOMENTS,
+                load.torque[:, whole.index(f"{side}_{joint}")],
+                label=joint.replace("_", " "),
+            )
         ax.set(title=title, xlabel="time [s]", ylabel="torque [N·m]")
         ax.legend(fontsize="small")
     return figure
@@ -178,7 +197,7 @@ def torque_figure() -> Any:
 @experiment("H-12b")
 def full_step() -> Finding:
     """PHUA climbs a step in MuJoCo: floor and step only push and rub, servos saturate at their ratings."""
-    seen = ground.walk(FullStep(0.050), Servos(limited=True, bands=True))
+    seen = ground.walk(FullStep(0.050), StepServos(limited=True, bands=True))
     height = 1e3 * float(seen.soles[-1, :, 2].min())
     stands = seen.fell is None and bool((seen.force[-1] > 15.0).all())
     peaks = f"knee {seen.peak('knee'):.2f}, ankle {seen.peak('ankle_flexion'):.2f} N·m"
@@ -193,7 +212,9 @@ def springs() -> Finding:
     """Support leg of a climb of 50 mm with and without bands, and both knee models over their range."""
     ankle, knee = (climb_column(f"right_{joint}") for joint in ("ankle_flexion", "knee"))
     helped = [q_torque + AnkleBand().torque(q) for q, q_torque in zip(*ankle, strict=True)]
-    plain = [q_torque + AnkleBand(pretension=0.0).torque(q) for q, q_torque in zip(*ankle, strict=True)]
+    plain = [
+        q_torque + AnkleBand(pretension=0.0).torque(q) for q, q_torque in zip(*ankle, strict=True)
+    ]
     wrapped, straight = bands.WrappedBand(), StraightBand()
     angles = np.radians(np.linspace(0.0, 130.0, 131))
     rising = np.diff([wrapped.torque(q) for q in angles])
@@ -215,7 +236,9 @@ def climb_column(joint: str) -> tuple[Array, Array]:
     return np.array([curve(t)[0][column] for t in MOMENTS]), climbed().torque[:, column]
 
 
-def _wrong_planar(x: float, y: float, phi: float, l1: float, l2: float, sign: float = 1.0) -> planar.Angles:
+def _wrong_planar(
+    x: float, y: float, phi: float, l1: float, l2: float, sign: float = 1.0
+) -> planar.Angles:
     first, second, third = _right_planar(x, y, phi, l1, l2, sign)
     return first, second, third + 2.0 * second
 
@@ -227,19 +250,46 @@ def _heavier() -> AbstractContextManager[object]:
     return patched(body, "load_robot", lambda name: load_robot(name).edited(scale_mass(1.01)))
 
 
+# fmt: skip
 MUTATIONS = [
-    Mutation("planar-orientation", "the last planar angle counts the second with the wrong sign", ("H-08",),
-             lambda: patched(planar, "planar_angles", _wrong_planar)),
+    Mutation(
+        "planar-orientation",
+        "the last planar angle counts the second with the wrong sign",
+        ("H-08",),
+        lambda: patched(planar, "planar_angles", _wrong_planar),
+    ),
     Mutation("heavier-body", "every mass is 1 % too large", ("H-09",), _heavier),
-    Mutation("no-ground", "the ground carries nothing", ("H-10",),
-             lambda: patched(WholeBody, "_carried", staticmethod(lambda rest, foot: np.zeros(rest.shape[1])))),
-    Mutation("no-drift", "the base's acceleration leaves out J̇ v", ("H-11",),
-             lambda: patched(WholeBody, "_drift", lambda self: np.zeros(6))),
-    Mutation("equal-stages", "the four stages last equally long", ("H-12",),
-             lambda: patched(climb, "STAGES", (0.0, 0.25, 0.5, 0.75, 1.0))),
-    Mutation("straight-knee-band", "the knee's band runs straight instead of round its pulley", ("H-13",),
-             lambda: patched(WrappedBand, "torque", lambda self, q: StraightBand().torque(q))),
-    Mutation("frozen-plan", "the servos keep the first posture", ("H-12b",),
-             lambda: patched(Postures, "joints", lambda self, t: self.q[0, 7:])),
-]  # fmt: skip
+    Mutation(
+        "no-ground",
+        "the ground carries nothing",
+        ("H-10",),
+        lambda: patched(
+            WholeBody, "_carried", staticmethod(lambda rest, foot: np.zeros(rest.shape[1]))
+        ),
+    ),
+    Mutation(
+        "no-drift",
+        "the base's acceleration leaves out J̇ v",
+        ("H-11",),
+        lambda: patched(WholeBody, "_drift", lambda self: np.zeros(6)),
+    ),
+    Mutation(
+        "equal-stages",
+        "the four stages last equally long",
+        ("H-12",),
+        lambda: patched(climb, "STAGES", (0.0, 0.25, 0.5, 0.75, 1.0)),
+    ),
+    Mutation(
+        "straight-knee-band",
+        "the knee's band runs straight instead of round its pulley",
+        ("H-13",),
+        lambda: patched(WrappedBand, "torque", lambda self, q: StraightBand().torque(q)),
+    ),
+    Mutation(
+        "frozen-plan",
+        "the servos keep the first posture",
+        ("H-12b",),
+        lambda: patched(Postures, "joints", lambda self, t: self.q[0, 7:]),
+    ),
+]
 """Parts broken on purpose."""

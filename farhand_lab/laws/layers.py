@@ -10,13 +10,26 @@ import numpy as np
 
 from farhand.coupling import Spring
 from farhand.coupling.side import Side
-from farhand.link.layers import EnergyPort, FollowerPort, LeaderPort, Playout, WaveFollower, WavePort
+from farhand.link.layers import (
+    EnergyPort,
+    FollowerPort,
+    LeaderPort,
+    Playout,
+    WaveFollower,
+    WavePort,
+)
 from farhand.loop.bridges.linked import LinkEnd
 from farhand_lab.harness import Finding, experiment, shared
-from farhand_lab.laws.task import UNDELAYED, Link, Outcome, task
+from farhand_lab.laws.task import UNDELAYED, Link, TaskOutcome, task
 from farhand_lab.mutation import Mutation, patched
 
-LINKS = (UNDELAYED, Link(200.0, 40.0, 0.05), Link(300.0, 40.0, 0.05), Link(700.0), Link(700.0, 40.0, 0.05))
+LINKS = (
+    UNDELAYED,
+    Link(200.0, 40.0, 0.05),
+    Link(300.0, 40.0, 0.05),
+    Link(700.0),
+    Link(700.0, 40.0, 0.05),
+)
 """The corners of the range, and two in between."""
 
 NOISY = (("leader.plant.force_noise", 0.1), ("leader.plant.torque_noise", 0.002)) + (
@@ -30,9 +43,10 @@ STIFFNESS = Spring().stiffness
 """Of the law that waves are tried around, [N/m]."""
 
 LENT = 0.06
-"""What the ends are lent in all at the layers' defaults, [J]: it may be out at any time, and never comes again."""
+"""What the ends are lent in all at the layers' defaults, [J]: it may be out at any time, and never
+comes again."""
 
-Grid = dict[tuple[str, Link], Outcome]
+Grid = dict[tuple[str, Link], TaskOutcome]
 
 
 @shared
@@ -41,7 +55,7 @@ def grid(layer: str, laws: tuple[str, ...], *settings: tuple[str, object]) -> Gr
     return {(law, link): task(law, layer, link, *settings) for law in laws for link in LINKS}
 
 
-def bare(law: str, *settings: tuple[str, object]) -> Outcome:
+def bare(law: str, *settings: tuple[str, object]) -> TaskOutcome:
     """The undelayed run without a layer."""
     return task(law, "none", UNDELAYED, *settings)
 
@@ -49,7 +63,11 @@ def bare(law: str, *settings: tuple[str, object]) -> Outcome:
 def energy(found: Grid, lent: float = LENT) -> Finding:
     """Most energy made anywhere, where the ends are lent so much in all, [J]."""
     worst = max(found, key=lambda at: found[at].created)
-    return Finding(found[worst].created, found[worst].created <= lent, f"worst: {_name(worst)}; lent: {lent:g} J")
+    return Finding(
+        found[worst].created,
+        found[worst].created <= lent,
+        f"worst: {_name(worst)}; lent: {lent:g} J",
+    )
 
 
 def force(found: Grid) -> Finding:
@@ -72,7 +90,9 @@ def free(found: Grid, *settings: tuple[str, object]) -> Finding:
     """Largest free-motion RMS error over that of the undelayed bare run."""
     ratios = {at: found[at].free / bare(at[0], *settings).free for at in found}
     worst = max(ratios, key=ratios.__getitem__)
-    sizes = f"{1e3 * found[worst].free:.4f} mm against {1e3 * bare(worst[0], *settings).free:.4f} mm"
+    sizes = (
+        f"{1e3 * found[worst].free:.4f} mm against {1e3 * bare(worst[0], *settings).free:.4f} mm"
+    )
     without = 1e3 * task(worst[0], "none", worst[1], *settings).free
     note = f"worst: {_name(worst)}, {sizes}; without a layer over that link {without:.4f} mm"
     return Finding(ratios[worst], ratios[worst] <= 2.0, note)
@@ -119,15 +139,17 @@ FOUR = ("four-channel",)
 def four_channels() -> dict[str, Finding]:
     """The value of L-12 is the smallest share of the contact force, that of L-13 the error over the bare run's.
 
-    With silent sensors and an exact model the undelayed bare error is rounding; free motion is judged with the rig's
-    own sensors, and the size with silent ones is told.
+    With silent sensors and an exact model the undelayed bare error is rounding; free motion is
+    judged with the rig's own sensors, and the size with silent ones is told.
     """
     found, noisy = grid("tdpa", FOUR), grid("tdpa", FOUR, *NOISY)
     made, left, pressed, moved = energy(found), drift(found), contact(found), free(noisy, *NOISY)
     silent = free(found)
     told = f"drift {left.value:.1f} mm, {left.note}; with silent sensors {silent.value:.1f} ×, {silent.note}"
     return {
-        "L-12": Finding(pressed.value, made.ok and pressed.ok, f"made {made.value:.3f} J; {pressed.note}"),
+        "L-12": Finding(
+            pressed.value, made.ok and pressed.ok, f"made {made.value:.3f} J; {pressed.note}"
+        ),
         "L-13": Finding(moved.value, moved.ok and left.ok, f"{moved.note}; {told}"),
     }
 
@@ -145,17 +167,28 @@ def waves() -> dict[str, Finding]:
     found = grid("waves", SPRINGS[:1])
     made, moved, pressed, left = energy(found, 0.0), free(found), contact(found), drift(found)
     shares = f"{pressed.note}; free {moved.value:.2f} ×, {moved.note}; drift {left.value:.2f} mm, {left.note}"
-    plain = task(SPRINGS[0], "waves", Link(700.0), ("layer.recovery", 0.0)).contact / bare(SPRINGS[0]).contact
+    plain = (
+        task(SPRINGS[0], "waves", Link(700.0), ("layer.recovery", 0.0)).contact
+        / bare(SPRINGS[0]).contact
+    )
     price = f"at 700 ms the hand feels a damper of {STIFFNESS * 0.35:g} N·s/m; without the reserve contact {plain:.2f}"
-    return {"L-15": made, "L-16": Finding(pressed.value, pressed.ok and moved.ok and left.ok, f"{shares}; {price}")}
+    return {
+        "L-15": made,
+        "L-16": Finding(pressed.value, pressed.ok and moved.ok and left.ok, f"{shares}; {price}"),
+    }
 
 
 @contextmanager
 def _layer_off() -> Iterator[None]:
-    def push(self: LeaderPort, wrench: np.ndarray, twist: np.ndarray, dt: float, gain: float = 1.0) -> np.ndarray:
+    def push(
+        self: LeaderPort, wrench: np.ndarray, twist: np.ndarray, dt: float, gain: float = 1.0
+    ) -> np.ndarray:
         return gain * wrench
 
-    with patched(LeaderPort, "push", push), patched(FollowerPort, "_allow", lambda self, energy_out: 1.0):
+    with (
+        patched(LeaderPort, "push", push),
+        patched(FollowerPort, "_allow", lambda self, energy_out: 1.0),
+    ):
         yield
 
 
@@ -253,14 +286,30 @@ def _newest() -> Iterator[None]:
 
 MUTATIONS = [
     Mutation("uneven", "packets are acted on as they come", ("L-05", "L-10"), _newest),
-    Mutation("hand-to-mouth", "what the follower takes on is not sent ahead", ("L-04",), _hand_to_mouth),
+    Mutation(
+        "hand-to-mouth", "what the follower takes on is not sent ahead", ("L-04",), _hand_to_mouth
+    ),
     Mutation("layer-off", "neither end looks at its account", ("L-02",), _layer_off),
-    Mutation("too-far", "the follower's reference goes twice as far as the leader", ("L-03",), _too_far),
+    Mutation(
+        "too-far", "the follower's reference goes twice as far as the leader", ("L-03",), _too_far
+    ),
     Mutation("no-recovery", "what was held back stays held back", ("L-04",), _no_recovery),
     Mutation("empty-account", "the follower's account is always empty", ("L-06",), _empty),
-    Mutation("no-reserve", "nobody pays beforehand", ("L-06",), lambda: patched(EnergyPort, "wanted", 0.01)),
-    Mutation("own-idea", "the follower guesses what the leader was asked for", ("L-14",), _guessing),
-    Mutation("waves-doubled", "waves arrive twice as high", ("L-15",), lambda: patched(WavePort, "wave", _doubled)),
+    Mutation(
+        "no-reserve",
+        "nobody pays beforehand",
+        ("L-06",),
+        lambda: patched(EnergyPort, "wanted", 0.01),
+    ),
+    Mutation(
+        "own-idea", "the follower guesses what the leader was asked for", ("L-14",), _guessing
+    ),
+    Mutation(
+        "waves-doubled",
+        "waves arrive twice as high",
+        ("L-15",),
+        lambda: patched(WavePort, "wave", _doubled),
+    ),
     Mutation("waves-reflected", "there is no damper at the reference", ("L-16",), _reflecting),
     Mutation("soft-link", "b is the law's damper at any delay", ("L-16",), _soft_link),
 ]

@@ -19,7 +19,8 @@ from farhand_lab.mutation import Mutation, patched
 from farhand_lab.trial import QUIET
 
 BELOW, ABOVE = 0.85, 1.15
-"""Where the rig is tried, as a share of the predicted delay: calm at the first, shaking at the second."""
+"""Where the rig is tried, as a share of the predicted delay: calm at the first, shaking at the
+second."""
 
 SLOW = 0.2
 """Round trip beyond which an oscillation grows so slowly that trials take longer, [s]."""
@@ -29,7 +30,7 @@ LONG = 20.0
 
 
 @dataclass(frozen=True)
-class Grip:
+class HandGrip:
     """Who holds the leader and what the follower presses on. A simulated hand has no mass.
 
     Attributes:
@@ -43,13 +44,17 @@ class Grip:
     wall: tuple[float, float] = (1000.0, 20.0)
 
 
-SPRINGS = (Grip("position-force"), Grip("position-force", (500.0, 20.0), (6000.0, 20.0)), Grip("position-position"))
-MODELS = (Grip("four-channel"), Grip("four-channel-sensorless"))
-HANDLE = (Grip("admittance"), Grip("admittance", (500.0, 20.0)))
+SPRINGS = (
+    HandGrip("position-force"),
+    HandGrip("position-force", (500.0, 20.0), (6000.0, 20.0)),
+    HandGrip("position-position"),
+)
+MODELS = (HandGrip("four-channel"), HandGrip("four-channel-sensorless"))
+HANDLE = (HandGrip("admittance"), HandGrip("admittance", (500.0, 20.0)))
 
 
 @shared
-def predicted(grip: Grip) -> float:
+def predicted(grip: HandGrip) -> float:
     """Longest round trip at which the linear loop is stable, [s]; up to 1 s is looked."""
     rig = build_rig("dual-arm", Options(law=grip.law, delay=2.0, settings=list(QUIET)))
     try:
@@ -61,15 +66,17 @@ def predicted(grip: Grip) -> float:
 
 
 @shared
-def shakes(grip: Grip, share: float) -> bool:
+def shakes(grip: HandGrip, share: float) -> bool:
     """Whether the rig itself shakes at that share of the predicted round trip."""
     delay = share * predicted(grip)
     seconds = LONG if delay > SLOW else SECONDS
-    trial = Trial("dual-arm", grip.law, 1e3 * delay, *grip.wall, grip.hand, tuple(QUIET), seconds=seconds)
+    trial = Trial(
+        "dual-arm", grip.law, 1e3 * delay, *grip.wall, grip.hand, tuple(QUIET), seconds=seconds
+    )
     return bool(attempt(trial)["shakes"])
 
 
-def judge(grips: tuple[Grip, ...]) -> Finding:
+def judge(grips: tuple[HandGrip, ...]) -> Finding:
     """All of these calm below and shaking above what is predicted; the value is the first one's prediction, [ms]."""
     told, right = [], True
     for grip in grips:
@@ -126,6 +133,13 @@ def _heavy_handle() -> Iterator[None]:
 
 
 MUTATIONS = [
-    Mutation("soft-wall", "the prediction takes the wall for five times softer", ("L-25",), _soft_wall),
-    Mutation("heavy-handle", "the prediction takes the handle for heavier than it is", ("L-27",), _heavy_handle),
+    Mutation(
+        "soft-wall", "the prediction takes the wall for five times softer", ("L-25",), _soft_wall
+    ),
+    Mutation(
+        "heavy-handle",
+        "the prediction takes the handle for heavier than it is",
+        ("L-27",),
+        _heavy_handle,
+    ),
 ]

@@ -31,11 +31,12 @@ UNDELAYED = Link()
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """What came of the task.
 
     Attributes:
-        free: RMS of the tracking error in the free move, against the leader as the packet showed it, [m].
+        free: RMS of the tracking error in the free move, against the leader as the packet showed
+            it, [m].
         contact: mean force on the wall over the last second before the retreat, [N].
         peak: largest force on the wall, [N].
         late_peak: largest force on the wall over the last second before the retreat, [N].
@@ -54,19 +55,23 @@ class Outcome:
 
 
 RISE, PRESS, RETREAT = (1.5, 3.25), (9.0, 10.0), 10.0
-"""The free move, the last second of the press, and the start of the retreat in the scenario, [s]."""
+"""The free move, the last second of the press, and the start of the retreat in the scenario,
+[s]."""
 
 
 @shared
-def task(law: str, layer: str, link: Link, *settings: tuple[str, object]) -> Outcome:
+def task(law: str, layer: str, link: Link, *settings: tuple[str, object]) -> TaskOutcome:
     """Run the task on the dual-arm rig with silent sensors.
 
-    The delay itself is no tracking error: the follower is compared with the leader as it was when the packet left.
+    The delay itself is no tracking error: the follower is compared with the leader as it was when
+    the packet left.
     """
     options = {"delay": link.delay, "jitter": link.jitter, "loss": link.loss, "layer": layer}
     done = run(dual_arm(law, "press-and-leave", *settings, **options))  # type: ignore[arg-type]
     t = done.times("follower")
-    leader, follower = (done.signal(name, "position_tool_in_world") for name in ("leader", "follower"))
+    leader, follower = (
+        done.signal(name, "position_tool_in_world") for name in ("leader", "follower")
+    )
     age = np.interp(t, done.times("coupling"), done.signal("coupling", "age")[:, 1])
     seen = np.column_stack([np.interp(t - age, t, leader[:, k]) for k in range(3)])
     error = np.linalg.norm((seen - leader[0]) - (follower - follower[0]), axis=1)
@@ -76,12 +81,14 @@ def task(law: str, layer: str, link: Link, *settings: tuple[str, object]) -> Out
     window = (t >= PRESS[0]) & (t < PRESS[1])
     free = (t >= RISE[0]) & (t < RISE[1] + age.max())
     energy = done.signal("coupling", "port_energy").sum(axis=1)
-    return Outcome(
+    return TaskOutcome(
         free=float(np.sqrt((error[free] ** 2).mean())),
         contact=float(force[window].mean()),
         peak=float(force.max()),
         late_peak=float(force[window].max()),
-        drift=float(error[np.searchsorted(t, left + 2.0) : np.searchsorted(t, left + 2.0) + 100].mean()),
+        drift=float(
+            error[np.searchsorted(t, left + 2.0) : np.searchsorted(t, left + 2.0) + 100].mean()
+        ),
         created=float(max(0.0, -energy.min())),
         trips=len(done.rig.session.trips),
     )

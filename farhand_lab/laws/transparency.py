@@ -77,10 +77,15 @@ def series_springs() -> Finding:
 @experiment("L-23")
 def sensorless() -> Finding:
     """The value is the larger of both errors."""
-    share, felt = 100.0 * felt_inertia("four-channel-sensorless"), felt_stiffness("four-channel-sensorless")
+    share, felt = (
+        100.0 * felt_inertia("four-channel-sensorless"),
+        felt_stiffness("four-channel-sensorless"),
+    )
     off = 100.0 * abs(felt / 6000.0 - 1.0)
     return Finding(
-        max(abs(share), off), abs(share) < 20.0 and off < 20.0, f"inertia {share:.1f} %, stiffness {felt:.0f} N/m"
+        max(abs(share), off),
+        abs(share) < 20.0 and off < 20.0,
+        f"inertia {share:.1f} %, stiffness {felt:.0f} N/m",
     )
 
 
@@ -92,7 +97,9 @@ def wrong_model() -> Finding:
         inertias = [100.0 * felt_inertia(law, model) for model in (1.0, *ERRORS)]
         stiffnesses = [felt_stiffness(law, model) for model in ERRORS]
         grows &= abs(inertias[1] - inertias[0]) < abs(inertias[2] - inertias[0])
-        parts = (f"{i:.1f} % and {k:.0f} N/m" for i, k in zip(inertias[1:], stiffnesses, strict=True))
+        parts = (
+            f"{i:.1f} % and {k:.0f} N/m" for i, k in zip(inertias[1:], stiffnesses, strict=True)
+        )
         told.append(f"{law}: {' at 5 %, '.join(parts)} at 20 %")
     return Finding(100.0 * felt_inertia("four-channel", ERRORS[1]), grows, "; ".join(told))
 
@@ -123,7 +130,17 @@ def _silent(which: int) -> Iterator[None]:
 
 
 MUTATIONS = [
-    Mutation("deaf-to-the-hand", "the hand's wrench does not reach the follower", ("L-20", "L-23"), lambda: _silent(0)),
-    Mutation("deaf-to-the-wall", "the follower's wrench does not reach the hand", ("L-21",), lambda: _silent(1)),
+    Mutation(
+        "deaf-to-the-hand",
+        "the hand's wrench does not reach the follower",
+        ("L-20", "L-23"),
+        lambda: _silent(0),
+    ),
+    Mutation(
+        "deaf-to-the-wall",
+        "the follower's wrench does not reach the hand",
+        ("L-21",),
+        lambda: _silent(1),
+    ),
     Mutation("soft-spring", "the spring has six tenths of its stiffness", ("L-22",), _softer),
 ]

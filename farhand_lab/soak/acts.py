@@ -24,10 +24,22 @@ FAULTS = {
 }
 """Faults of a plant's samples and the trips they may cause at their station."""
 
-TUNED = ("hand.stiffness", "wall.stiffness", "law.spring.stiffness", "law.proportional", "law.mapping.motion_scale")
-"""Parameters an operator changes, to between a half and one and a half of what they were built with."""
+TUNED = (
+    "hand.stiffness",
+    "wall.stiffness",
+    "law.spring.stiffness",
+    "law.proportional",
+    "law.mapping.motion_scale",
+)
+"""Parameters an operator changes, to between a half and one and a half of what they were built
+with."""
 
-WRONG = (("hand.drag", "nan"), ("wall.stiffness", -1.0), ("law.no_such_gain", 3.0), ("leader.guard.force", "much"))
+WRONG = (
+    ("hand.drag", "nan"),
+    ("wall.stiffness", -1.0),
+    ("law.no_such_gain", 3.0),
+    ("leader.guard.force", "much"),
+)
 """What no session may take; the outcome must be a refusal."""
 
 
@@ -51,7 +63,11 @@ class Act:
 
     def explains(self, where: str, kind: str, time: float) -> bool:
         """Whether a trip of that kind at that station and time [s] may come from this."""
-        return kind in self.causes and self.where in ("", where) and self.start <= time <= self.end + AFTER
+        return (
+            kind in self.causes
+            and self.where in ("", where)
+            and self.start <= time <= self.end + AFTER
+        )
 
 
 class Repertoire:
@@ -65,8 +81,15 @@ class Repertoire:
         rng: what decides.
     """
 
-    def __init__(self, rig: Rig, reach: float, speed: float, calm: bool, rng: np.random.Generator) -> None:
-        self._commands, self._reach, self._speed, self._rng = rig.session.commands, reach, speed, rng
+    def __init__(
+        self, rig: Rig, reach: float, speed: float, calm: bool, rng: np.random.Generator
+    ) -> None:
+        self._commands, self._reach, self._speed, self._rng = (
+            rig.session.commands,
+            reach,
+            speed,
+            rng,
+        )
         self._built = {path: value for path, value, _, _ in describe(rig.session.parameters)}
         self._stations = [station.name for station in rig.session.stations]
         self._coupled = bool(rig.session.bridges)
@@ -94,7 +117,10 @@ class Repertoire:
     def drag(self, now: float) -> Act:
         """Move the hand to somewhere within reach, as fast as a hand does."""
         goal = self._rng.uniform(-self._reach, self._reach, 3)
-        seconds = max(float(np.linalg.norm(goal - self._drag)) / (self._speed * self._rng.uniform(0.1, 1.0)), STEP)
+        seconds = max(
+            float(np.linalg.norm(goal - self._drag)) / (self._speed * self._rng.uniform(0.1, 1.0)),
+            STEP,
+        )
         steps = int(np.ceil(seconds / STEP))
         for number in range(1, steps + 1):
             place = self._drag + (goal - self._drag) * (number / steps)
@@ -138,7 +164,9 @@ class Repertoire:
     def jitter(self, now: float) -> Act:
         """Packets take a while longer or shorter, and overtake each other."""
         end = now + self._rng.uniform(0.5, 5.0)
-        self._for_a_while("link.jitter", 0.4 * self._rng.uniform() * float(self._number("link.delay")), now, end)
+        self._for_a_while(
+            "link.jitter", 0.4 * self._rng.uniform() * float(self._number("link.delay")), now, end
+        )
         self._for_a_while("link.reorder", True, now, end)
         return Act("jitter", "", now, end)
 
@@ -206,7 +234,9 @@ class Repertoire:
         return Act("nonsense", "", now, now)
 
     def _a_station(self, needed: str) -> str:
-        return str(self._rng.choice([name for name in self._stations if f"{name}.{needed}" in self._built]))
+        return str(
+            self._rng.choice([name for name in self._stations if f"{name}.{needed}" in self._built])
+        )
 
     def _number(self, path: str) -> float:
         return float(np.asarray(self._built[path], dtype=float))

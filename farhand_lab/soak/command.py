@@ -1,7 +1,7 @@
 """The command behind ``make soak``: soak the rigs and the friction models; results to ``docs/results``.
 
-Each rig runs in a process of its own, so that its memory is its own, and several run at a time. With ``--go-on`` an
-interrupted soak goes on where it was.
+Each rig runs in a process of its own, so that its memory is its own, and several run at a time.
+With ``--go-on`` an interrupted soak goes on where it was.
 """
 
 from __future__ import annotations
@@ -41,12 +41,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Soak what is asked for; 0 if all is well."""
     given = parser().parse_args(arguments)
     if not SHORTEST <= given.seconds <= LONGEST:
-        print(f"soak: --seconds = {given.seconds:g} is outside [{SHORTEST:g}, {LONGEST:g}] s", file=sys.stderr)
+        print(
+            f"soak: --seconds = {given.seconds:g} is outside [{SHORTEST:g}, {LONGEST:g}] s",
+            file=sys.stderr,
+        )
         return 2
     if given.jobs < 1:
         print(f"soak: --jobs = {given.jobs} is outside [1, ...]", file=sys.stderr)
         return 2
-    path, same = given.out / "soak.json", {"asked": given.seconds, "seed": given.seed, "code": fingerprint()}
+    path, same = (
+        given.out / "soak.json",
+        {"asked": given.seconds, "seed": given.seed, "code": fingerprint()},
+    )
     results: Results = json.loads(path.read_text()) if path.exists() else {}
     names = list(given.rig or [*LONG, FRICTION])
     if given.go_on:
@@ -58,20 +64,31 @@ def main(arguments: list[str] | None = None) -> int:
         write_text(path, json.dumps(results, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
         write_text(given.out / "soak.md", as_markdown(results))
         failures = found["failures"]
-        print("\n".join([f"{name}: {len(failures)} failures, {found['wall']:g} s", *failures]), flush=True)
+        print(
+            "\n".join([f"{name}: {len(failures)} failures, {found['wall']:g} s", *failures]),
+            flush=True,
+        )
     return int(any(not results[name]["ok"] for name in given.rig or results))
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser("soak", description="Hours of virtual time with random operators and faults.")
+    made = argparse.ArgumentParser(
+        "soak", description="Hours of virtual time with random operators and faults."
+    )
     names, cores = [*LONG, FRICTION], os.cpu_count() or 1
-    made.add_argument("--rig", action="append", choices=names, help="which one, or friction; all by default")
-    made.add_argument("--seconds", type=float, default=HOUR, help="virtual time per rig, 3600 by default")
+    made.add_argument(
+        "--rig", action="append", choices=names, help="which one, or friction; all by default"
+    )
+    made.add_argument(
+        "--seconds", type=float, default=HOUR, help="virtual time per rig, 3600 by default"
+    )
     made.add_argument("--seed", type=int, default=1, help="of every random number")
     made.add_argument("--jobs", type=int, default=cores, help=f"rigs at a time, {cores} by default")
     made.add_argument("--out", type=Path, default=Path("docs/results"), help="where the results go")
-    made.add_argument("--go-on", action="store_true", help="leave out what has been done so with this very code")
+    made.add_argument(
+        "--go-on", action="store_true", help="leave out what has been done so with this very code"
+    )
     return made
 
 
@@ -85,10 +102,16 @@ def fingerprint() -> str:
 
 def is_done(result: dict[str, Any] | None, same: dict[str, Any]) -> bool:
     """Whether a result is well, and what would be found again."""
-    return result is not None and result["ok"] and all(result.get(name) == value for name, value in same.items())
+    return (
+        result is not None
+        and result["ok"]
+        and all(result.get(name) == value for name, value in same.items())
+    )
 
 
-def side_by_side(names: list[str], seconds: float, seed: int, jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def side_by_side(
+    names: list[str], seconds: float, seed: int, jobs: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Soak rigs, so many at a time, each in a process of its own; name and result of each as it ends."""
     waiting, running = deque(names), dict[Any, tuple[str, Any]]()
     context = multiprocessing.get_context("spawn")
@@ -130,9 +153,9 @@ def _worker(tell: Any, name: str, seconds: float, seed: int) -> None:
 def give_back() -> None:
     """Let the allocator return large blocks to the system at once, so that resident memory is memory in use.
 
-    By itself the C library raises the size from which it does so with every large block that is freed, and keeps more
-    and more in its heap: building and closing the dual-arm rig 24 times took the resident size from 171 to 212 MB, and
-    with this from 158.8 to 158.8 MB.
+    By itself the C library raises the size from which it does so with every large block that is
+    freed, and keeps more and more in its heap: building and closing the dual-arm rig 24 times took
+    the resident size from 171 to 212 MB, and with this from 158.8 to 158.8 MB.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
@@ -147,4 +170,9 @@ def _friction(seconds: float, seed: int) -> dict[str, Any]:
     failed = [name for name in FRICTIONS if friction_soak.soak(FRICTION_SHARE * seconds, [name])]
     failures = [f"{name} is not a number or makes energy" for name in failed]
     found = {"seed": seed, "seconds": FRICTION_SHARE * seconds, "models": len(FRICTIONS)}
-    return {**found, "wall": round(time.perf_counter() - began, 1), "failures": failures, "ok": not failures}
+    return {
+        **found,
+        "wall": round(time.perf_counter() - began, 1),
+        "failures": failures,
+        "ok": not failures,
+    }

@@ -1,13 +1,17 @@
 """An hour of a rig: one long session and several short ones, and the verdict on all of them.
 
-Half of the time is one session, so that memory that grows while a session runs shows; the rest is shared by sessions
-of other laws, layers and links, so that memory a closed session keeps shows. The rules:
+Half of the time is one session, so that memory that grows while a session runs shows; the rest is
+shared by sessions of other laws, layers and links, so that memory a closed session keeps shows. The
+rules:
 
-- *valid*: no recorded number is NaN or infinite but where that means "no measurement", nor is the state of the world;
-- *explained*: every trip has the kind, place and time of an injected fault, or names the limit that a hand led it to;
-- *flat*: resident memory at the end of the long session is at most 5 % above what it was when the history of all
-  signals was full, and the largest of the last short session at most 5 % above that of the first one built alike, for
-  as long as both ran; see :func:`farhand_lab.soak.command.give_back` on what is measured.
+- *valid*: no recorded number is NaN or infinite but where that means "no measurement", nor is the
+  state of the world;
+- *explained*: every trip has the kind, place and time of an injected fault, or names the limit that
+  a hand led it to;
+- *flat*: resident memory at the end of the long session is at most 5 % above what it was when the
+  history of all signals was full, and the largest of the last short session at most 5 % above that
+  of the first one built alike, for as long as both ran; see
+  :func:`farhand_lab.soak.command.give_back` on what is measured.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from typing import Any
 
 from farhand.analysis.history import MOST_ROWS
 from farhand.rigs import Options, scenarios_of
-from farhand_lab.soak.shift import EVERY, Log, Plan, work
+from farhand_lab.soak.shift import EVERY, Plan, ShiftLog, work
 
 FLAT = 0.05
 """Growth of memory that is still flat, as a share."""
@@ -39,7 +43,8 @@ LONG = {
     "youbot": Plan("youbot", Options(delay=LINK), 0.0, 0.04, 0.10),
     "dual-arm": Plan("dual-arm", Options(delay=LINK), 0.0, 0.10, 0.25),
 }
-"""The long session of each rig, slowest rig first; its hand is as fast as that of a person at that device."""
+"""The long session of each rig, slowest rig first; its hand is as fast as that of a person at that
+device."""
 
 SHORT: dict[str, tuple[dict[str, Any], ...]] = {
     "dual-arm": (
@@ -53,7 +58,8 @@ SHORT: dict[str, tuple[dict[str, Any], ...]] = {
     "youbot": ({}, {"scenario": "free", "delay": LINK}, {"delay": FAR, "layer": "tank"}, {}),
     "humanoid": ({}, {"scenario": "balance"}, {"scenario": "draw", "delay": LINK}, {}),
 }
-"""How short sessions of a rig are built, the first and the last alike; carriers do the jobs of :data:`JOBS` instead."""
+"""How short sessions of a rig are built, the first and the last alike; carriers do the jobs of
+:data:`JOBS` instead."""
 
 JOBS = ("carry", "pair", "switch", "weigh", "centre", "lift")
 """What the carriers do in sessions as long as each job takes."""
@@ -71,16 +77,23 @@ def plans(rig: str, seconds: float) -> Generator[Plan, float, None]:
     number = 0
     while left > 1.0:
         name = JOBS[number % len(JOBS)]
-        plan = replace(long, options=Options(scenario=name), seconds=scenarios_of(rig)[name].seconds, calm=False)
+        plan = replace(
+            long,
+            options=Options(scenario=name),
+            seconds=scenarios_of(rig)[name].seconds,
+            calm=False,
+        )
         left, number = left - (yield plan), number + 1
 
 
 def soak(rig: str, seconds: float, seed: int) -> dict[str, Any]:
     """Soak a rig for so long [s of virtual time]; what came of it, ready for JSON."""
-    log, began, sessions = Log(), time.perf_counter(), plans(rig, seconds)
+    log, began, sessions = ShiftLog(), time.perf_counter(), plans(rig, seconds)
     plan, number = next(sessions, None), 0
     while plan is not None:
-        done = work(replace(plan, options=replace(plan.options, seed=seed + number)), seed + number, log)
+        done = work(
+            replace(plan, options=replace(plan.options, seed=seed + number)), seed + number, log
+        )
         number += 1
         try:
             plan = sessions.send(done)
@@ -89,7 +102,7 @@ def soak(rig: str, seconds: float, seed: int) -> dict[str, Any]:
     return result(log, seed, time.perf_counter() - began)
 
 
-def result(log: Log, seed: int, wall: float) -> dict[str, Any]:
+def result(log: ShiftLog, seed: int, wall: float) -> dict[str, Any]:
     """The verdict, and what it rests on."""
     within, across = growth_within(log), growth_across(log)
     failures = [f"not a number: {words}" for words in log.invalid]
@@ -118,20 +131,20 @@ def result(log: Log, seed: int, wall: float) -> dict[str, Any]:
     }
 
 
-def _sessions(log: Log) -> Iterator[tuple[str, list[float]]]:
+def _sessions(log: ShiftLog) -> Iterator[tuple[str, list[float]]]:
     """Memory of each session, by number and what it was."""
     for number, (name, sizes) in enumerate(zip(log.built, log.memory, strict=True)):
         if number < MOST_LISTED:
             yield f"{number + 1}: {name}", sizes
 
 
-def growth_within(log: Log) -> float | None:
+def growth_within(log: ShiftLog) -> float | None:
     """Growth of memory in the long session once its history is full, as a share; None if it hardly ever was."""
     sizes, full = log.memory[0], int(FULL * MOST_ROWS * log.period / EVERY)
     return None if len(sizes) - full < 10 else round(sizes[-1] / sizes[full] - 1.0, 4)
 
 
-def growth_across(log: Log) -> float | None:
+def growth_across(log: ShiftLog) -> float | None:
     """Growth of memory from the first to the last of the short sessions that are built alike; None without such.
 
     They are compared for as long as both ran: a session that ends early has less of a history.

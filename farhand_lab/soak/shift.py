@@ -23,10 +23,21 @@ MISSING = re.compile(
     r"(variance_)?wrench_(measured|observed|raw|contact_raw)_in_(world|sensor)|q_reference|ik_status"
     r"|distances_to_limits|singular_margin"
 )
-"""Channels in which NaN or infinity is a value of its own: no measurement, nothing to follow, nothing inverted."""
+"""Channels in which NaN or infinity is a value of its own: no measurement, nothing to follow,
+nothing inverted."""
 
-BY_LIMIT = ("force", "speed", "position", "workspace", "torque", "collision", "overheat", "overload")
-"""Trips that need no fault: a hand may lead an arm beyond any limit. Their reason must name the limit."""
+BY_LIMIT = (
+    "force",
+    "speed",
+    "position",
+    "workspace",
+    "torque",
+    "collision",
+    "overheat",
+    "overload",
+)
+"""Trips that need no fault: a hand may lead an arm beyond any limit. Their reason must name the
+limit."""
 
 NAMED = re.compile(r"limit|outside|beyond|more than|stuck", re.IGNORECASE)
 
@@ -53,7 +64,7 @@ class Plan:
 
 
 @dataclass
-class Log:
+class ShiftLog:
     """What was seen, over all shifts of a rig.
 
     Attributes:
@@ -85,7 +96,7 @@ class Log:
     period: float = 0.0
 
 
-class Watch:
+class ShiftWatch:
     """Called between the ticks: lets the operator act, and looks at all that the session says.
 
     Args:
@@ -95,7 +106,7 @@ class Watch:
         log: where it is noted.
     """
 
-    def __init__(self, rig: Rig, plan: Plan, rng: np.random.Generator, log: Log) -> None:
+    def __init__(self, rig: Rig, plan: Plan, rng: np.random.Generator, log: ShiftLog) -> None:
         self._rig, self._calm, self._rng, self._log = rig, plan.calm, rng, log
         self._repertoire = Repertoire(rig, plan.reach, plan.speed, plan.calm, rng)
         self._reader = Reader(rig.session.telemetry.path)
@@ -117,7 +128,11 @@ class Watch:
         self._carry_on(now)
 
     def _finite(self, stream: str) -> list[tuple[str, slice]]:
-        return [(name, at) for name, at in self._reader.columns(stream).items() if not MISSING.fullmatch(name)]
+        return [
+            (name, at)
+            for name, at in self._reader.columns(stream).items()
+            if not MISSING.fullmatch(name)
+        ]
 
     def _look(self, now: float) -> None:
         """Find numbers that are none."""
@@ -162,7 +177,9 @@ class Watch:
     def _carry_on(self, now: float) -> None:
         """A while after a trip, reset and engage, or end the shift, as a person would."""
         session = self._rig.session
-        tripped = any(s.guard.trip for s in session.stations) or any(b.trips for b in session.bridges)
+        tripped = any(s.guard.trip for s in session.stations) or any(
+            b.trips for b in session.bridges
+        )
         if not tripped:
             self._recover = 0.0
         elif not self._recover:
@@ -188,7 +205,7 @@ def cause_of(record: TripRecord, acts: list[Act]) -> str | None:
     return None
 
 
-def work(plan: Plan, seed: int, log: Log) -> float:
+def work(plan: Plan, seed: int, log: ShiftLog) -> float:
     """One shift; how long it was, [s] of virtual time."""
     rng = np.random.default_rng([seed, 77])
     rig = build_rig(plan.rig, plan.options)
@@ -196,12 +213,14 @@ def work(plan: Plan, seed: int, log: Log) -> float:
         options = plan.options
         log.built.append(f"{rig.law} {options.layer} {rig.scenario.name} {options.delay:g} ms")
         log.period = log.period or max(part.period_ns for part in rig.session.parts) * 1e-9
-        rig.session.run(plan.seconds, Watch(rig, plan, rng, log), EVERY)
+        rig.session.run(plan.seconds, ShiftWatch(rig, plan, rng, log), EVERY)
         done = 1e-9 * rig.session.now_ns
         log.seconds += done
         log.ticks += rig.session.ticks
         log.commands += len(rig.session.commands.log) + rig.session.commands.forgotten
-        log.refused += sum(entry.outcome.startswith("refused") for entry in rig.session.commands.log)
+        log.refused += sum(
+            entry.outcome.startswith("refused") for entry in rig.session.commands.log
+        )
         return done
     finally:
         rig.close()

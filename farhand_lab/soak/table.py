@@ -19,13 +19,21 @@ within the long session, once the history of signals is full, and from the first
 def as_markdown(results: dict[str, dict[str, Any]]) -> str:
     """The page."""
     rows = [_row(name, found) for name, found in sorted(results.items()) if "ticks" in found]
-    return HEAD + "\n".join(rows) + "\n" + _friction(results.get("friction")) + _code(results) + _failures(results)
+    return (
+        HEAD
+        + "\n".join(rows)
+        + "\n"
+        + _friction(results.get("friction"))
+        + _code(results)
+        + _failures(results)
+    )
 
 
 def _row(name: str, found: dict[str, Any]) -> str:
     trips, acts = sum(found["trips"].values()), sum(found["acts"].values())
     counted = {
-        word: sum(line.startswith(word) for line in found["failures"]) for word in ("unexplained", "not a number")
+        word: sum(line.startswith(word) for line in found["failures"])
+        for word in ("unexplained", "not a number")
     }
     growth = ", ".join(_share(found[f"memory_growth_{kind}"]) for kind in ("within", "across"))
     cells = (

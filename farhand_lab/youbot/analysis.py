@@ -7,7 +7,13 @@ import sys
 import numpy as np
 
 from farhand.analysis import two_port
-from farhand.analysis.two_port import HybridMatrix, Signals, hybrid_from, hybrid_of, static_hybrid_of
+from farhand.analysis.two_port import (
+    HybridMatrix,
+    Signals,
+    hybrid_from,
+    hybrid_of,
+    static_hybrid_of,
+)
 from farhand.mapping.pen import PenMapping
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutation, patched
@@ -50,7 +56,9 @@ class BridgeTwoPort:
     def __init__(self, environment: float = 0.0, axis: int = 0) -> None:
         self._environment, self._axis, self._along = environment, axis, EYE[axis]
 
-    def respond(self, position_hand: Array, force_environment: Array, dt: float) -> tuple[Array, Array]:
+    def respond(
+        self, position_hand: Array, force_environment: Array, dt: float
+    ) -> tuple[Array, Array]:
         """F_h and x_e for x_h and F_e, all along the axis, from rest."""
         velocity = np.gradient(position_hand, dt)
         own = PEN_MASS * np.gradient(velocity, dt) + PEN_DAMPING * velocity
@@ -156,18 +164,29 @@ def performance_measures() -> Finding:
     Z_h = np.array([felt_impedance(static, Z)[0].real for Z in STIFFNESSES])
     direct = np.array([_felt_slope(Z) for Z in STIFFNESSES])
     stiffer = np.array([felt_impedance(static, 1.001 * Z)[0].real for Z in STIFFNESSES])
-    slopes, told = (stiffer - Z_h) / (1e-3 * STIFFNESSES), np.array([fidelity(static, Z)[0].real for Z in STIFFNESSES])
+    slopes, told = (
+        (stiffer - Z_h) / (1e-3 * STIFFNESSES),
+        np.array([fidelity(static, Z)[0].real for Z in STIFFNESSES]),
+    )
     error = float(np.abs(T / (KT / (KF * (KT + STIFFNESSES))) - 1.0).max())
     table = float(np.abs(T / PUBLISHED_T - 1.0).max())
     agree = max(float(np.abs(Z_h / direct - 1.0).max()), float(np.abs(slopes / told - 1.0).max()))
     track, push = position_tracking_error(static)[0], force_tracking_error(static, KF)[0]
     band, pressed = bandwidth(FREQUENCIES, free_motion(dynamic)), 1.0 / abs(hard_contact(static)[0])
-    ok = max(error, table) <= 0.01 and agree < 0.01 and track < 1e-3 and push < 1e-3 and abs(pressed * KF - 1.0) < 0.01
+    ok = (
+        max(error, table) <= 0.01
+        and agree < 0.01
+        and track < 1e-3
+        and push < 1e-3
+        and abs(pressed * KF - 1.0) < 0.01
+    )
     note = (
         f"T = {', '.join(f'{t:.4g}' for t in T)}; Z_h = {', '.join(f'{z:.4g}' for z in Z_h)} N/m; position bandwidth "
         f"{band:.2f} Hz; scaling product {scaling_product(1.0, 1.0 / KF):g}; fidelity {told[0]:.3g} … {told[-1]:.2g}"
     )
-    return Finding(100.0 * table, ok, note, figures=(Figure("Felt impedance over frequency", _draw),))
+    return Finding(
+        100.0 * table, ok, note, figures=(Figure("Felt impedance over frequency", _draw),)
+    )
 
 
 def _draw():
@@ -179,7 +198,11 @@ def _draw():
         felt = felt_impedance(matrix(), stiffness)
         axes.loglog(FREQUENCIES, np.abs(felt), marker=".", label=f"{stiffness:g} N/m touched")
     axes.loglog(FREQUENCIES, np.abs(matrix().h[:, 0, 0]), "k--", label="nothing touched")
-    axes.set(xlabel="frequency [Hz]", ylabel="|F_h / x_h| [N/m]", title="What the hand feels of four environments")
+    axes.set(
+        xlabel="frequency [Hz]",
+        ylabel="|F_h / x_h| [N/m]",
+        title="What the hand feels of four environments",
+    )
     axes.legend()
     return figure
 
@@ -193,10 +216,16 @@ def contact_task(speed: float) -> tuple[Array, Array, Array]:
     rows = []
     for k in range(n):
         t = TICK * k
-        intended = min(speed * t, 0.030) if t < turn + 0.5 else max(0.030 - speed * (t - turn - 0.5), goal)
+        intended = (
+            min(speed * t, 0.030) if t < turn + 0.5 else max(0.030 - speed * (t - turn - 0.5), goal)
+        )
         push = KT * (x - tool)
         contact = max(stiffness * (tool - wall) + 20.0 * rate, 0.0) if tool > wall else 0.0
-        v += TICK * (HAND[1] * (intended - x) - HAND[0] * v - PEN_DAMPING * v - push / KF) / (1.0 + PEN_MASS)
+        v += (
+            TICK
+            * (HAND[1] * (intended - x) - HAND[0] * v - PEN_DAMPING * v - push / KF)
+            / (1.0 + PEN_MASS)
+        )
         x += TICK * v
         rate += TICK * (push - TOOL_DAMPING * rate - contact) / TOOL_MASS
         tool += TICK * rate
@@ -215,9 +244,15 @@ def task_metrics() -> Finding:
     t = np.linspace(0.0, 4.0, 4001)
     position, force = np.exp(-t)[:, None], (3.0 * np.sin(np.pi * t / 4.0))[:, None]
     known = judge_task(t, position, force, np.zeros(1), 0.1)
-    closed = abs(known.completion_time - np.log(10.0)) < 2e-3 and abs(known.largest_force - 3.0) < 1e-6
-    closed &= abs(known.squared_force_time - 18.0) < 1e-3 and abs(known.squared_force_sum * 1e-3 - 18.0) < 0.02
-    passing = judge_task(t, np.cos(4.0 * np.pi * t)[:, None], force, np.zeros(1), 0.1)  # through the goal, never there
+    closed = (
+        abs(known.completion_time - np.log(10.0)) < 2e-3 and abs(known.largest_force - 3.0) < 1e-6
+    )
+    closed &= (
+        abs(known.squared_force_time - 18.0) < 1e-3
+        and abs(known.squared_force_sum * 1e-3 - 18.0) < 0.02
+    )
+    # through the goal, never there
+    passing = judge_task(t, np.cos(4.0 * np.pi * t)[:, None], force, np.zeros(1), 0.1)
     runs = {speed: _judged(speed) for speed in (0.02, 0.05, 0.1)}
     times = [run.completion_time for run in runs.values()]
     pressed = all(run.completed and run.largest_force > 1.0 for run in runs.values())
@@ -255,7 +290,11 @@ def human_factor_report() -> Finding:
     good = all(judgement.ok for judgement in human_factors.check(ideal))
     ok = abs(share - 100.0 * 70.0 / 24_200.0) < 0.003 and verdicts == wanted and unknown and good
     note = "; ".join(map(str, judged.values()))
-    return Finding(share, ok, f"{note}; bandwidths are those of {TOOL_MASS:g} kg and ζ = 0.7 at the tool, assumed")
+    return Finding(
+        share,
+        ok,
+        f"{note}; bandwidths are those of {TOOL_MASS:g} kg and ζ = 0.7 at the tool, assumed",
+    )
 
 
 def _expected_verdicts(position_step: float) -> dict[str, bool]:
@@ -288,11 +327,15 @@ def _first_arrival(times, position, force, goal, tolerance):
     near = np.flatnonzero(np.linalg.norm(position - goal, axis=1) <= tolerance)
     squared = (force**2).sum(axis=1)
     done = float(times[near[0]]) if len(near) else np.inf
-    return TaskResult(done, float(squared.max()) ** 0.5, float(squared.sum()), float(np.trapezoid(squared, times)))
+    return TaskResult(
+        done, float(squared.max()) ** 0.5, float(squared.sum()), float(np.trapezoid(squared, times))
+    )
 
 
 def _lenient(display):
-    return [human_factors.Judgement("hard-wall stiffness", display.wall_stiffness, 2420.0, "N/m", False)]
+    return [
+        human_factors.Judgement("hard-wall stiffness", display.wall_stiffness, 2420.0, "N/m", False)
+    ]
 
 
 MUTATIONS = [
@@ -315,6 +358,9 @@ MUTATIONS = [
         lambda: patched(sys.modules[__name__], "judge_task", _first_arrival),
     ),
     Mutation(
-        "wrong wall", "the wall's threshold is N/cm", ("Y-55",), lambda: patched(human_factors, "check", _lenient)
+        "wrong wall",
+        "the wall's threshold is N/cm",
+        ("Y-55",),
+        lambda: patched(human_factors, "check", _lenient),
     ),
 ]

@@ -1,7 +1,7 @@
 """Bench: a pen, a hand, a tool on a spring and the bridge between them, as small as the start-up and analysis allow.
 
-The tool is a point mass with damping that turns as told; the arm's joints follow position commands at a bounded speed.
-Values without a source are assumed (spec 000 §2.9).
+The tool is a point mass with damping that turns as told; the arm's joints follow position commands
+at a bounded speed. Values without a source are assumed (spec 000 §2.9).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Array = np.ndarray
 TICK_NS = 1_000_000
 TICK = 1e-3  # [s]
 PEN_MASS, PEN_DAMPING = 0.3, 0.5  # of the device [kg], [N·s/m]
-TOOL_MASS, TOOL_DAMPING = 3.0, 64.0  # what the arm presents at its tip, ζ = 0.7 at 700 N/m [kg], [N·s/m]
+# what the arm presents at its tip, ζ = 0.7 at 700 N/m [kg], [N·s/m]
+TOOL_MASS, TOOL_DAMPING = (3.0, 64.0)
 HAND = (5.0, 200.0)  # passive operator [N·s/m], [N/m]
 JOINT_SPEED = 1.5  # of the arm's joints under position control; their limit is 1.57 [rad/s]
 FOLDED = np.radians([10.0, 5.0, -10.0, 10.0, 20.0])
@@ -47,7 +48,7 @@ class BenchArm:
             self.q += np.clip(target - self.q, -JOINT_SPEED * dt, JOINT_SPEED * dt)
 
 
-class Bench:
+class PenBench:
     """Everything, ticked at 1 kHz.
 
     Args:
@@ -103,7 +104,15 @@ class Bench:
         startup.step(self.now_ns)
         force = self._spring_force()
         kt, kr = startup.stiffness.kt, startup.stiffness.kr
-        row = (self.state, self.pen.copy(), startup.pen_force, force, kt, kr, self.mapping.position.copy())
+        row = (
+            self.state,
+            self.pen.copy(),
+            startup.pen_force,
+            force,
+            kt,
+            kr,
+            self.mapping.position.copy(),
+        )
         self.history.append((*row, self.tool.copy()))
         self.arm.follow(startup.joint_target, TICK)
         self._move(force)
@@ -119,7 +128,10 @@ class Bench:
             self.mapping.capture(self.pen, np.eye(3), self.tool, np.eye(3))
         self.mapping.hybrid.speed = startup.tunables.v.value
         self.mapping.forward(self.pen, np.eye(3), np.zeros(6), TICK)
-        self.spring.stiffness, self.spring.rotational_stiffness = startup.stiffness.kt, startup.stiffness.kr
+        self.spring.stiffness, self.spring.rotational_stiffness = (
+            startup.stiffness.kt,
+            startup.stiffness.kr,
+        )
         R = self.mapping.rotation
         wrench = self.spring.wrench(self.mapping.position, R, self.tool, R)
         self._wrench_out.write(SpringWrench(wrench))
@@ -135,7 +147,9 @@ class Bench:
         self.pen_velocity = self.pen_velocity + TICK * push / mass
         self.pen = self.pen + TICK * self.pen_velocity
         if self.arm.mode is ControlMode.TORQUE:
-            self.tool_velocity = self.tool_velocity + TICK * (force - TOOL_DAMPING * self.tool_velocity) / TOOL_MASS
+            self.tool_velocity = (
+                self.tool_velocity + TICK * (force - TOOL_DAMPING * self.tool_velocity) / TOOL_MASS
+            )
             self.tool = self.tool + TICK * self.tool_velocity
 
     def column(self, number: int) -> Array:
@@ -143,9 +157,9 @@ class Bench:
         return np.array([row[number] for row in self.history])
 
 
-def started(pen: tuple[float, float, float] = (0.03, -0.02, 0.02), held: bool = True) -> Bench:
+def started(pen: tuple[float, float, float] = (0.03, -0.02, 0.02), held: bool = True) -> PenBench:
     """A bench that was started, with the device displaying forces."""
-    bench = Bench(np.array(pen), held)
+    bench = PenBench(np.array(pen), held)
     bench.startup.start(0)
     bench.displays = True
     return bench

@@ -15,9 +15,15 @@ from farhand.files import read_csv, write_text
 Array = np.ndarray
 
 WHEELS = tuple(
-    ["time"] + [f"{what}_{wheel}" for what in ("torque_commanded", "torque", "position") for wheel in (1, 2, 3, 4)]
+    ["time"]
+    + [
+        f"{what}_{wheel}"
+        for what in ("torque_commanded", "torque", "position")
+        for wheel in (1, 2, 3, 4)
+    ]
 )
-"""Columns of the published wheel log: [s], then per wheel commanded and real torque [N·m] and position [rad]."""
+"""Columns of the published wheel log: [s], then per wheel commanded and real torque [N·m] and
+position [rad]."""
 
 
 class CsvLog:
@@ -44,7 +50,9 @@ class CsvLog:
         """
         row = np.concatenate([np.atleast_1d(value) for value in values])
         if row.shape != (len(self.columns),):
-            raise BadValue(f"a row has {len(self.columns)} numbers ({', '.join(self.columns)}), not {row.size}")
+            raise BadValue(
+                f"a row has {len(self.columns)} numbers ({', '.join(self.columns)}), not {row.size}"
+            )
         if self._count == len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         self._rows[self._count] = row
@@ -81,8 +89,8 @@ def load_csv(path: Path, needed: tuple[str, ...] = ()) -> dict[str, Array]:
 
     Raises:
         FileError: the file cannot be read.
-        BadValue: no rows, a column that is missing or twice there, a row too short or too long, or a word or infinity
-            where a number belongs.
+        BadValue: no rows, a column that is missing or twice there, a row too short or too long, or
+            a word or infinity where a number belongs.
     """
     table = read_csv(path, needed)
     values = table.numbers(*table.header, largest=math.inf)

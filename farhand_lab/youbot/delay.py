@@ -32,7 +32,9 @@ def remote(delay: float) -> Run:
 
 def deviation(delay: float) -> float:
     """How far the robot's tool is from where it is in one process, RMS, [mm]."""
-    here, there = (result.signal("follower", "position_tool_in_world") for result in (local(), remote(delay)))
+    here, there = (
+        result.signal("follower", "position_tool_in_world") for result in (local(), remote(delay))
+    )
     return 1e3 * float(np.sqrt(((here - there) ** 2).sum(axis=1).mean()))
 
 
@@ -44,7 +46,9 @@ def local_and_remote() -> Finding:
     worse = all(a < b for a, b in zip(list(curve.values()), list(curve.values())[1:], strict=False))
     told = ", ".join(f"{size:.2f} mm at {delay:.0f} ms" for delay, size in curve.items())
     ok = curve[0.0] < 0.5 and worse and not trips
-    return Finding(curve[0.0], ok, told, figures=(Figure("Worse with delay", lambda: _plot(curve)),))
+    return Finding(
+        curve[0.0], ok, told, figures=(Figure("Worse with delay", lambda: _plot(curve)),)
+    )
 
 
 def _plot(curve: dict[float, float]):
@@ -54,7 +58,9 @@ def _plot(curve: dict[float, float]):
     axes = figure.subplots()
     axes.plot(list(curve), list(curve.values()), "o-")
     axes.set(
-        xlabel="round trip [ms]", ylabel="deviation of the tool [mm]", title="The robot's tool, against one process"
+        xlabel="round trip [ms]",
+        ylabel="deviation of the tool [mm]",
+        title="The robot's tool, against one process",
     )
     return figure
 

@@ -85,5 +85,11 @@ def _jacobian(at: Array, speed: Array) -> Array:
     power = ratio**shape
     fall = np.exp(-power)
     hump = (top - coulomb) * fall * power
-    columns = (1.0 - fall, fall, hump * shape / vs, -hump * np.log(ratio), np.broadcast_to(speed, fall.shape))
+    columns = (
+        1.0 - fall,
+        fall,
+        hump * shape / vs,
+        -hump * np.log(ratio),
+        np.broadcast_to(speed, fall.shape),
+    )
     return np.stack(columns, axis=2)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure as Plot
 
 from farhand.friction import make
-from farhand.friction.compensation import Compensation
+from farhand.friction.compensation import FrictionCompensation
 from farhand.friction.velocity import StateVariableFilter
 from farhand.plants.simulated.one_joint import WHEEL_INERTIA, WHEEL_TICK, DriveFaults, OneJoint
 from farhand_lab.harness import Figure, Finding, experiment, shared
@@ -19,16 +19,25 @@ Array = np.ndarray
 
 DT = 1e-3
 ENCODER = DriveFaults(encoder_step=WHEEL_TICK)
-GAINS, SHARES, INERTIAS = (0.02, 0.05, 0.1), (0.0, 0.5, 0.8, 0.9, 1.0, 1.05), (WHEEL_INERTIA, 1.6e-3)
+GAINS, SHARES, INERTIAS = (
+    (0.02, 0.05, 0.1),
+    (0.0, 0.5, 0.8, 0.9, 1.0, 1.05),
+    (WHEEL_INERTIA, 1.6e-3),
+)
 
 PUSHES = (0.0594, -0.0594)  # [N·m]
 SINES = tuple(itertools.product((1.0, 3.0, 6.0, 10.0), (0.05, 0.2, 0.5)))  # [rad/s], [Hz]
 
 
-def observer(name: str, joints: int, cutoff: float = 20.0) -> Compensation:
+def observer(name: str, joints: int, cutoff: float = 20.0) -> FrictionCompensation:
     """The published observer: the wheel's curve at the filtered velocity, all of it; its own slope is its smoothing."""
-    return Compensation(
-        make(name, joints), gain=1.0, over=True, speed=1e-6, rest=0.0, filter=StateVariableFilter(cutoff)
+    return FrictionCompensation(
+        make(name, joints),
+        gain=1.0,
+        over=True,
+        speed=1e-6,
+        rest=0.0,
+        filter=StateVariableFilter(cutoff),
     )
 
 
@@ -36,8 +45,9 @@ def observer(name: str, joints: int, cutoff: float = 20.0) -> Compensation:
 def residuals() -> dict[str, float]:
     """What is left of friction while sliding, the worst of four wheels, root mean square [mN·m], by motion.
 
-    Springs are those of the oscillation test (X10), let go 2 rad away; pushes are that of the break-away test (X11)
-    and its opposite, until 10 rad/s; sines are followed by a soft velocity loop. Six seconds each, all at once.
+    Springs are those of the oscillation test (X10), let go 2 rad away; pushes are that of the
+    break-away test (X11) and its opposite, until 10 rad/s; sines are followed by a soft velocity
+    loop. Six seconds each, all at once.
     """
     names = [f"spring {gain:g}" for gain in GAINS] + [f"push {push:+g}" for push in PUSHES]
     names += [f"sine {height:g}, {rate:g}" for height, rate in SINES]
@@ -51,7 +61,11 @@ def residuals() -> dict[str, float]:
     squares, counts = np.zeros((2, n))
     for k in range(6000):
         estimate = helped.measured(joint.measured_position, DT)
-        follow = 0.2 * (height * np.sin(2.0 * np.pi * rate * k * DT) - helped.filter.velocity) * (height > 0.0)
+        follow = (
+            0.2
+            * (height * np.sin(2.0 * np.pi * rate * k * DT) - helped.filter.velocity)
+            * (height > 0.0)
+        )
         joint.step(estimate + push - spring * joint.measured_position + follow)
         slides = (np.abs(joint.velocity) > 0.05) & (np.abs(joint.velocity) < 10.5)
         squares += np.where(slides, (joint.resistance - estimate) ** 2, 0.0)
@@ -95,7 +109,8 @@ def swings(path: Array) -> Array:
     """Extreme positions of a motion about zero, one between each two crossings, after the release, [rad]."""
     crossings = np.flatnonzero(np.diff(np.sign(path)) != 0)
     parts = np.split(path, crossings + 1)[1:]
-    if parts and abs(path[-1] - path[-200]) > 1e-3:  # still under way; what is left of a stop creeps a little
+    # still under way; what is left of a stop creeps a little
+    if parts and abs(path[-1] - path[-200]) > 1e-3:
         parts.pop()
     return np.array([part[np.abs(part).argmax()] for part in parts if len(part) > 20])
 
@@ -109,11 +124,17 @@ def oscillation() -> Finding:
     eight = np.abs(main[1.0][:8])
     drift = 100.0 * float(np.abs(eight / 2.0 - 1.0).max()) if len(eight) == 8 else np.nan
     decays = all(_decaying(peaks) for (_, share, _), peaks in found.items() if share == 0.9)
-    grows = all(len(peaks) > 2 and abs(peaks[-1]) > 2.0 for (_, share, _), peaks in found.items() if share == 1.05)
+    grows = all(
+        len(peaks) > 2 and abs(peaks[-1]) > 2.0
+        for (_, share, _), peaks in found.items()
+        if share == 1.05
+    )
     ok = len(main[0.0]) == 0 and decays and drift < 1.0
     swung = ", ".join(f"{peak:+.2f}" for peak in main[0.9][:3])
     note = f"drift at Kp 0.02; α = 0.9: {swung} rad; {_table(found)}; α = 1.05 grows everywhere: {grows} (not judged)"
-    return Finding(drift, bool(ok), note, figures=(Figure("Oscillation test, Kp = 0.02", _oscillation_plot),))
+    return Finding(
+        drift, bool(ok), note, figures=(Figure("Oscillation test, Kp = 0.02", _oscillation_plot),)
+    )
 
 
 def _decaying(peaks: Array) -> bool:
@@ -166,24 +187,28 @@ def base_breakaway() -> Finding:
     on = {key: value for key, value in found.items() if key[1]}
     least = min(travel for travel, _ in on.values())
     shown = ", ".join(
-        f"{cutoff:g} Hz {travel:.1f} rad" for (J, cutoff), (travel, _) in on.items() if J == WHEEL_INERTIA
+        f"{cutoff:g} Hz {travel:.1f} rad"
+        for (J, cutoff), (travel, _) in on.items()
+        if J == WHEEL_INERTIA
     )
     speeds = f"{min(v for _, v in on.values()):.1f}–{max(v for _, v in on.values()):.1f} rad/s"
     note = f"least travel with; without {1e3 * off:.2f} mrad; {shown}; end speed {speeds}, not slow as the seed saw it"
     return Finding(least, bool(off < 2e-3 and least > 7.0), note)
 
 
-def _backwards(self: Compensation, velocity: Array) -> Array:
+def _backwards(self: FrictionCompensation, velocity: Array) -> Array:
     return -self.gain * self.friction.quick(velocity)
 
 
-def _sluggish(self: StateVariableFilter, dt: float, whole: Any = StateVariableFilter._prepare) -> None:
+def _sluggish(
+    self: StateVariableFilter, dt: float, whole: Any = StateVariableFilter._prepare
+) -> None:
     cutoff, self.cutoff = self.cutoff, self.cutoff / 20.0
     whole(self, dt)
     self.cutoff = cutoff
 
 
-def _double(self: Compensation, velocity: Array) -> Array:
+def _double(self: FrictionCompensation, velocity: Array) -> Array:
     return 1.15 * self.friction.quick(velocity)
 
 
@@ -192,7 +217,7 @@ MUTATIONS = [
         "compensation-sign",
         "the friction estimate is subtracted instead of added",
         ("Y-47", "Y-48", "Y-49"),
-        lambda: patched(Compensation, "torque", _backwards),
+        lambda: patched(FrictionCompensation, "torque", _backwards),
     ),
     Mutation(
         "sluggish-velocity",
@@ -204,6 +229,6 @@ MUTATIONS = [
         "over-compensated",
         "15 % more friction is compensated than there is",
         ("Y-47", "Y-48"),
-        lambda: patched(Compensation, "torque", _double),
+        lambda: patched(FrictionCompensation, "torque", _double),
     ),
 ]

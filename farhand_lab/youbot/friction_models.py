@@ -40,11 +40,18 @@ def static_models() -> Finding:
     off = np.abs(kfm.steady([0.1, 0.5, 1.0]) - [0.06661, 0.04828, 0.05620]).max()
     least = minimize_scalar(lambda v: float(kfm.steady(v)), bounds=(0.2, 1.0), method="bounded")
     v = np.array([-2.0, -0.3, 0.3, 2.0])
-    parts = make("coulomb").steady(v) + make("viscous").steady(v) - make("coulomb-viscous").steady(v)
+    parts = (
+        make("coulomb").steady(v) + make("viscous").steady(v) - make("coulomb-viscous").steady(v)
+    )
     limit = make("kfm", breakaway=0.03718).steady(v) - make("coulomb-viscous").steady(v)
     held = make("stiction").step(np.zeros(1), 1e-3, np.array([0.08]))[0]
     simple = max(np.abs(parts).max(), np.abs(limit).max(), abs(held - 0.08))
-    ok = off <= 1e-5 and abs(least.fun - 0.04801) <= 1e-5 and abs(least.x - 0.433) <= 1e-3 and simple < 1e-12
+    ok = (
+        off <= 1e-5
+        and abs(least.fun - 0.04801) <= 1e-5
+        and abs(least.x - 0.433) <= 1e-3
+        and simple < 1e-12
+    )
     note = f"minimum {least.fun:.5f} N·m at {least.x:.4f} rad/s; largest deviation of the three values given"
     return Finding(off, bool(ok), note, figures=(Figure("Static friction curves", _curves),))
 
@@ -70,7 +77,9 @@ def rest_models() -> Finding:
             joint.step(np.minimum(RAMP * joint.dt * k, ends))
         stuck, slid = np.abs(joint.velocity)
         fastest_stuck, slowest_sliding = max(fastest_stuck, stuck), min(slowest_sliding, slid)
-        notes.append(f"{name} {stuck:.1e} and {slid:.2f} (a sudden push starts it from {sudden_start(name):.2f} Fs on)")
+        notes.append(
+            f"{name} {stuck:.1e} and {slid:.2f} (a sudden push starts it from {sudden_start(name):.2f} Fs on)"
+        )
     note = (
         f"speeds a second after 0.95 and 1.05 Fs were reached, band 0.01 rad/s: {', '.join(notes)}; a spring without "
         "damping, as Armstrong's before sliding, stretches twice as far under a sudden push"
@@ -102,14 +111,21 @@ def dahl() -> Finding:
     slope = (before - model.step(np.full(3, -1e-6), 1e-3)) / 1e-9 / 250.0
     ok = highest <= 1.0 + 1e-12 and rate < 1.0 and np.allclose(slope, [2**0.5, 2.0, 4.0], rtol=1e-3)
     note = f"|F| up to {highest:.6f} Fc; slope after reversal {slope[0]:.3f}, {slope[1]:.3f}, {slope[2]:.3f} σ0 for "
-    return Finding(rate, bool(ok), note + "α = 0.5, 1, 2", figures=(Figure("Dahl loops for three α", _dahl_loops),))
+    return Finding(
+        rate,
+        bool(ok),
+        note + "α = 0.5, 1, 2",
+        figures=(Figure("Dahl loops for three α", _dahl_loops),),
+    )
 
 
 def _dahl_loops() -> Plot:
     figure = Plot(figsize=(6, 4))
     axes, x = figure.add_subplot(), 6e-4 * np.sin(np.linspace(0.0, 6.0 * np.pi, 3001))
     for alpha in (0.5, 1.0, 2.0):
-        axes.plot(1e3 * x[1:], 1e3 * along(make("dahl", exponent=alpha), x, 1e-3), label=f"α = {alpha:g}")
+        axes.plot(
+            1e3 * x[1:], 1e3 * along(make("dahl", exponent=alpha), x, 1e-3), label=f"α = {alpha:g}"
+        )
     axes.set_xlabel("displacement [mrad]")
     axes.set_ylabel("friction [mN·m]")
     axes.legend()
@@ -138,7 +154,9 @@ def lugre() -> Finding:
     """Long sliding beside KFM, a ramp of 2 mN·m/s on the wheel block, and a small slow loop."""
     speeds = np.geomspace(0.01, 10.0, 200)
     steady = 100.0 * float(
-        np.abs(suite.sliding(lambda n: make("lugre", n), speeds) / make("kfm").steady(speeds) - 1).max()
+        np.abs(
+            suite.sliding(lambda n: make("lugre", n), speeds) / make("kfm").steady(speeds) - 1
+        ).max()
     )
     ramp = breakaway_torque()
     x = 2e-5 * np.sin(np.linspace(0.0, 4.0 * np.pi, 4001))
@@ -148,7 +166,9 @@ def lugre() -> Finding:
     slope = float(np.polyfit(x[2001:][rising], force[rising], 1)[0])
     ok = steady <= 0.1 and abs(1e3 * ramp - 89.8) <= 1.0 and abs(slope / 250.0 - 1.0) <= 0.02
     return Finding(
-        1e3 * ramp, bool(ok), f"breakaway torque; steady state {steady:.1e} % from KFM; slope {slope:.1f} N·m/rad"
+        1e3 * ramp,
+        bool(ok),
+        f"breakaway torque; steady state {steady:.1e} % from KFM; slope {slope:.1f} N·m/rad",
     )
 
 
@@ -190,7 +210,8 @@ def _gap(name: str, **parameters: float) -> tuple[float, float]:
 def _gap_in_z() -> float:
     """How far Leuven's own force fails to close when it is its z that goes out, back, out a part and back again, [-].
 
-    The element that slides last still sticks on this way: its torque shows z, and each step is as long as z asks for.
+    The element that slides last still sticks on this way: its torque shows z, and each step is as
+    long as z asks for.
     """
     leuven, dt, forces = make("leuven"), 0.01, []
     assert isinstance(leuven, Leuven)
@@ -208,7 +229,11 @@ def _gap_in_z() -> float:
         forces.append(float(leuven.state.sum()))
         z = target
     first, width = forces[79], abs(forces[99] - forces[139])
-    return abs(forces[-1] - first) / max(np.abs(forces)) if width > 1e-3 * max(np.abs(forces)) else np.inf
+    return (
+        abs(forces[-1] - first) / max(np.abs(forces))
+        if width > 1e-3 * max(np.abs(forces))
+        else np.inf
+    )
 
 
 @experiment("Y-34")
@@ -221,7 +246,11 @@ def property_suite() -> Finding:
         wrong += [f"{name}: {word}" for word in sorted(shown ^ expected)]
         if name == "kfm":
             minimum = found.minimum_speed
-    note = f"wrong: {', '.join(wrong)}" if wrong else f"{len(EXPECTED)} models × 6 properties as their equations say"
+    note = (
+        f"wrong: {', '.join(wrong)}"
+        if wrong
+        else f"{len(EXPECTED)} models × 6 properties as their equations say"
+    )
     return Finding(
         len(EXPECTED) * 6 - len(wrong),
         not wrong and abs(minimum - 0.433) < 0.01,
@@ -275,7 +304,9 @@ def _forgetful(self: Gms, velocity: Array, dt: float, applied: Array | None) -> 
     torque = self.state[: len(level)]
     share = -np.expm1(-self._springs * np.abs(velocity) * dt / level)
     after = torque + (np.sign(velocity) * level - torque) * share
-    return after.sum(axis=0) + self.viscous * velocity, np.concatenate([after, np.zeros_like(after)])
+    return after.sum(axis=0) + self.viscous * velocity, np.concatenate(
+        [after, np.zeros_like(after)]
+    )
 
 
 MUTATIONS = [

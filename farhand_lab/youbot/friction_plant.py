@@ -35,13 +35,21 @@ def drive_faults() -> Finding:
     for name, (values, touched) in expected.items():
         found = _signals(commands, DriveFaults(**values))
         changed = {signal for signal in clean if not np.array_equal(clean[signal], found[signal])}
-        if changed - {"measured position", "measured velocity"} != touched - {"measured position", "measured velocity"}:
+        if changed - {"measured position", "measured velocity"} != touched - {
+            "measured position",
+            "measured velocity",
+        }:
             wrong.append(name)
         if "motion" not in touched and changed != touched:
             wrong.append(name)
     floor = np.abs(_signals(commands, DriveFaults(offset=OFFSET))["torque"])
     right = np.allclose(floor, np.maximum(np.abs(commands), OFFSET))
-    return Finding(len(expected) - len(set(wrong)), bool(not wrong and right), _fault_note(wrong, floor), unit="faults")
+    return Finding(
+        len(expected) - len(set(wrong)),
+        bool(not wrong and right),
+        _fault_note(wrong, floor),
+        unit="faults",
+    )
 
 
 def _fault_note(wrong: list[str], floor: Array) -> str:

@@ -1,7 +1,7 @@
 """Property suite: what a friction model can and cannot do, measured through its interface alone.
 
-Every test drives ``step`` and looks at the torque, so a model of a user's own can be put through it as well as the
-ones here. :func:`examine` runs them all.
+Every test drives ``step`` and looks at the torque, so a model of a user's own can be put through it
+as well as the ones here. :func:`examine` runs them all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Build = Callable[[int], Friction]
 
 DT = 1e-3
 JUMPS = 1e-6
-"""A model that resists fully after so short a way has no presliding, [rad]; the loops then use a default stroke."""
+"""A model that resists fully after so short a way has no presliding, [rad]; the loops then use a
+default stroke."""
 STROKE = 3e-4
 JOINTS = 200
 """Joints that share out the random motion."""
@@ -32,19 +33,25 @@ class Properties:
 
     Attributes:
         presliding: way in which torque grows to 80 % of its peak when motion starts, [rad].
-        rate_dependence: largest difference between a presliding loop and the same ten times as fast, of its peak, [-].
+        rate_dependence: largest difference between a presliding loop and the same ten times as
+            fast, of its peak, [-].
         memory_gap: how far an inner loop fails to close, of the peak, [-].
-        inner_loop: width of that loop, of the peak, [-]; zero where it is traced forth and back on one line.
+        inner_loop: width of that loop, of the peak, [-]; zero where it is traced forth and back on
+            one line.
         lag: torque while velocity rises minus while it falls, at the same velocity, [N·m].
         lag_fast: the same at five times the acceleration, [N·m].
         lag_noise: standard error of the two, for a model with chance in it, [N·m].
-        minimum_speed: where sliding friction is smallest, [rad/s]; nan where it has no minimum inside the range.
-        minimum_depth: how far it falls until there, as a share of its highest value below that speed, [-].
-        curve_error: largest difference between ``steady`` and the torque after long sliding, of the peak, [-].
+        minimum_speed: where sliding friction is smallest, [rad/s]; nan where it has no minimum
+            inside the range.
+        minimum_depth: how far it falls until there, as a share of its highest value below that
+            speed, [-].
+        curve_error: largest difference between ``steady`` and the torque after long sliding, of the
+            peak, [-].
         finite: whether every torque of the random motion was a number.
-        least_dissipated: lowest value of supplied work minus energy stored during the random motion, [J].
-        returned: largest amount by which that value fell from its highest before, as a share of all that was
-            dissipated, [-].
+        least_dissipated: lowest value of supplied work minus energy stored during the random
+            motion, [J].
+        returned: largest amount by which that value fell from its highest before, as a share of all
+            that was dissipated, [-].
     """
 
     presliding: float
@@ -75,7 +82,9 @@ class Properties:
         }
 
 
-def examine(build: Build | str, seconds: float = 1000.0, rng: np.random.Generator | None = None) -> Properties:
+def examine(
+    build: Build | str, seconds: float = 1000.0, rng: np.random.Generator | None = None
+) -> Properties:
     """Put a model through the whole suite.
 
     Args:
@@ -121,7 +130,12 @@ def along(friction: Friction, displacement: FloatArray, dt: float) -> FloatArray
     """Torque [N·m] of one joint led along displacements [rad], a step of ``dt`` [s] apart."""
     friction.reset()
     none = np.zeros(friction.joints)
-    return np.array([friction.step(np.full(friction.joints, d / dt), dt, none)[0] for d in np.diff(displacement)])
+    return np.array(
+        [
+            friction.step(np.full(friction.joints, d / dt), dt, none)[0]
+            for d in np.diff(displacement)
+        ]
+    )
 
 
 def presliding(build: Build) -> float:
@@ -144,12 +158,15 @@ def rate_dependence(build: Build, stroke: float) -> float:
 def memory(build: Build, stroke: float) -> tuple[float, float]:
     """Lead the joint out, back a part, out a part and back again: by how much the inner loop fails to close, [-].
 
-    A model whose only memory is its present torque cannot come back to the same point: it forgot where it turned. Also
-    returned is the loop's width in its middle, [-]: a spring closes it trivially, because it has none.
+    A model whose only memory is its present torque cannot come back to the same point: it forgot
+    where it turned. Also returned is the loop's width in its middle, [-]: a spring closes it
+    trivially, because it has none.
     """
     corners = np.array([0.0, 1.0, 0.3, 0.7, 0.3])
     counts = np.round(400 * np.abs(np.diff(corners))).astype(int)  # all at one speed
-    legs = [np.linspace(a, b, n + 1)[1:] for a, b, n in zip(corners, corners[1:], counts, strict=False)]
+    legs = [
+        np.linspace(a, b, n + 1)[1:] for a, b, n in zip(corners, corners[1:], counts, strict=False)
+    ]
     force = along(build(1), (stroke or STROKE) * np.concatenate([[0.0], *legs]), 0.01)
     first, out = counts[:2].sum() - 1, counts[:3].sum() - 1
     gap, width = abs(force[-1] - force[first]), abs(force[first + 80] - force[out + 80])
@@ -215,14 +232,20 @@ def dissipation(
         joints: that share it out.
 
     Returns:
-        whether all torques are numbers; the least of supplied work minus stored energy, [J]; the largest fall of that
+        whether all torques are numbers; the least of supplied work minus stored energy, [J]; the
+            largest fall of that
         value as a share of its last, [-].
     """
     steps = round(seconds / joints / DT)
     friction = build(joints)
     wander = random_motion(steps, joints, rng)
     velocity, inertia = np.zeros(joints), np.full(joints, 0.01)
-    supplied, highest, lowest, fall = np.zeros(joints), np.zeros(joints), np.zeros(joints), np.zeros(joints)
+    supplied, highest, lowest, fall = (
+        np.zeros(joints),
+        np.zeros(joints),
+        np.zeros(joints),
+        np.zeros(joints),
+    )
     for value in wander:
         if friction.needs_applied:
             velocity, force = advance(friction, velocity, DT, 0.3 * value, inertia)
@@ -243,7 +266,10 @@ def random_motion(steps: int, joints: int, rng: np.random.Generator) -> FloatArr
     size, time = np.geomspace(1e-4, 5.0, joints), rng.uniform(0.01, 0.5, joints)
     noise = rng.standard_normal((steps, joints))
     keep = np.exp(-DT / time)
-    motion = np.stack([lfilter([np.sqrt(1.0 - k * k)], [1.0, -k], noise[:, j]) for j, k in enumerate(keep)], axis=1)
+    motion = np.stack(
+        [lfilter([np.sqrt(1.0 - k * k)], [1.0, -k], noise[:, j]) for j, k in enumerate(keep)],
+        axis=1,
+    )
     paused = np.repeat(rng.random((steps // 500 + 1, joints)) < 0.2, 500, axis=0)[:steps]
     return np.where(paused, 0.0, size * motion)
 

@@ -1,6 +1,7 @@
 """Soak: 1,000 s of random motion of every friction model in one piece, at a 1 ms step: no NaN, no energy created.
 
-Y-62 shares the same time out over many joints; here each of a few joints moves for all of it. Takes minutes a model.
+Y-62 shares the same time out over many joints; here each of a few joints moves for all of it. Takes
+minutes a model.
 """
 
 from __future__ import annotations
@@ -25,10 +26,15 @@ def soak(seconds: float = 1000.0, names: list[str] | None = None) -> int:
     failed = []
     for name in names or list(FRICTIONS):
         start = time.perf_counter()
-        finite, least, _ = dissipation(light(name), JOINTS * seconds, np.random.default_rng(0), JOINTS)
+        finite, least, _ = dissipation(
+            light(name), JOINTS * seconds, np.random.default_rng(0), JOINTS
+        )
         good = finite and least >= -CREATED
         failed += [] if good else [name]
         told = f"{'ok' if good else 'FAILED'} after {time.perf_counter() - start:.0f} s"
-        print(f"{name:18} {seconds:g} s × {JOINTS} joints: least balance {least:.1e} J, {told}", flush=True)
+        print(
+            f"{name:18} {seconds:g} s × {JOINTS} joints: least balance {least:.1e} J, {told}",
+            flush=True,
+        )
     print(f"{len(failed)} failed" + (f": {', '.join(failed)}" if failed else ""))
     return bool(failed)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure as Plot
 
 from farhand.friction import Friction, make
-from farhand.friction.compensation import Compensation
+from farhand.friction.compensation import FrictionCompensation
 from farhand.friction.fit import protocol
 from farhand.friction.fit.fit import Fit, fit
 from farhand.friction.velocity import StateVariableFilter
@@ -19,7 +19,13 @@ from farhand_lab.mutation import Mutation, patched
 Array = np.ndarray
 
 DT = 1e-3
-TRUE: dict[str, Any] = {"coulomb": 0.045, "breakaway": 0.078, "stribeck_velocity": 0.12, "viscous": 0.025, "shape": 1.3}
+TRUE: dict[str, Any] = {
+    "coulomb": 0.045,
+    "breakaway": 0.078,
+    "stribeck_velocity": 0.12,
+    "viscous": 0.025,
+    "shape": 1.3,
+}
 """The joint's own friction, other than any default, [N·m], [rad/s], [N·m·s/rad], [-]."""
 STIFFNESS, DAMPING = 2.0, 0.15  # of the position loop [N·m/rad], [N·m·s/rad]; assumed
 FASTEST = 0.05  # [rad/s]
@@ -27,14 +33,17 @@ ERRORS = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 """The fitted curve is multiplied by these: a model that is wrong by so much."""
 RIGHT = ERRORS.index(1.0)
 LOOPS = (0.5, 1.0, 2.0)
-"""Stiffness and damping of the loop are multiplied by these; each has its own run without compensation."""
+"""Stiffness and damping of the loop are multiplied by these; each has its own run without
+compensation."""
 
 
 @shared
 def identified() -> Fit:
     """A minute of the protocol on the joint: 2 % torque noise, 4000 ticks per motor turn, inertia not given."""
     phases = protocol.protocol(4.0, 0.3, minutes=1.0)
-    log = protocol.simulate(phases, make("lugre", **TRUE), WHEEL_INERTIA, WHEEL_TICK, 0.02, generator("Y-61 fit"))
+    log = protocol.simulate(
+        phases, make("lugre", **TRUE), WHEEL_INERTIA, WHEEL_TICK, 0.02, generator("Y-61 fit")
+    )
     return fit(log, "kfm")
 
 
@@ -51,13 +60,15 @@ def wrong_models(errors: Array) -> Friction:
 def tracked() -> tuple[Array, Array, Array]:
     """Errors (steps × joints, [rad]) while moving, then positions and added torques while holding.
 
-    The joints: uncompensated, one for each loop; then for each loop and model error compensated from the reference;
-    then likewise from the encoder.
+    The joints: uncompensated, one for each loop; then for each loop and model error compensated
+    from the reference; then likewise from the encoder.
     """
     alone, each = len(LOOPS), len(LOOPS) * len(ERRORS)
-    joint = OneJoint(make("lugre", alone + 2 * each, **TRUE), faults=DriveFaults(encoder_step=WHEEL_TICK))
+    joint = OneJoint(
+        make("lugre", alone + 2 * each, **TRUE), faults=DriveFaults(encoder_step=WHEEL_TICK)
+    )
     models = wrong_models(np.tile(ERRORS, len(LOOPS)))
-    ahead, behind = Compensation(models), Compensation(models)
+    ahead, behind = FrictionCompensation(models), FrictionCompensation(models)
     strength = np.concatenate([LOOPS, np.repeat(LOOPS, len(ERRORS)), np.repeat(LOOPS, len(ERRORS))])
     errors, held, added = [], [], []
     omega, loop = 2.0 * np.pi * 0.2, StateVariableFilter(50.0)
@@ -66,7 +77,9 @@ def tracked() -> tuple[Array, Array, Array]:
         wanted = FASTEST / omega * np.sin(omega * k * DT) if moving else 0.0
         rate = FASTEST * np.cos(omega * k * DT) if moving else 0.0
         position = joint.measured_position
-        asked = strength * (STIFFNESS * (wanted - position) + DAMPING * (rate - loop.step(position, DT)))
+        asked = strength * (
+            STIFFNESS * (wanted - position) + DAMPING * (rate - loop.step(position, DT))
+        )
         seen = slice(alone + each, None)
         helped = ahead.torque(np.full(each, rate)), behind.measured(position[seen], DT, asked[seen])
         torque = np.concatenate([np.zeros(alone), *helped])
@@ -94,14 +107,23 @@ def low_speed_tracking() -> Finding:
     motion, dither = float(np.ptp(held, axis=0).max()), float(np.ptp(added, axis=0).max())
     middle = LOOPS.index(1.0)
     found = float(better[0, middle, RIGHT])
-    enough = [[e for e, gain in zip(ERRORS, row[middle], strict=True) if gain >= 4.0] for row in better]
-    reach = " and ".join(f"{min(errors):g} to {max(errors):g}" if errors else "none" for errors in enough)
+    enough = [
+        [e for e, gain in zip(ERRORS, row[middle], strict=True) if gain >= 4.0] for row in better
+    ]
+    reach = " and ".join(
+        f"{min(errors):g} to {max(errors):g}" if errors else "none" for errors in enough
+    )
     sweep = "; ".join(
-        f"{source}: " + ", ".join(f"{error:g} → {gain:.1f}" for error, gain in zip(ERRORS, row[middle], strict=True))
+        f"{source}: "
+        + ", ".join(
+            f"{error:g} → {gain:.1f}" for error, gain in zip(ERRORS, row[middle], strict=True)
+        )
         for source, row in zip(("reference velocity", "encoder velocity"), better, strict=True)
     )
     each = zip(LOOPS, *better[:, :, RIGHT], strict=True)
-    loops = ", ".join(f"{factor:g} → {ahead:.1f} and {behind:.1f}" for factor, ahead, behind in each)
+    loops = ", ".join(
+        f"{factor:g} → {ahead:.1f} and {behind:.1f}" for factor, ahead, behind in each
+    )
     values = identified().parameters
     note = (
         f"alone {1e3 * alone[middle]:.1f} mrad; 90 % of the fitted curve (Coulomb "
@@ -123,11 +145,7 @@ def _errors_plot() -> Plot:
     axes, t = figure.add_subplot(), DT * np.arange(len(errors))
     middle, each = LOOPS.index(1.0), len(LOOPS) * len(ERRORS)
     at = len(LOOPS) + middle * len(ERRORS) + RIGHT
-    for k, label in (
-        (middle, "alone"),
-        (at, "reference velocity"),
-        (at + each, "encoder"),
-    ):
+    for k, label in ((middle, "alone"), (at, "reference velocity"), (at + each, "encoder")):
         axes.plot(t, 1e3 * errors[:, k], label=label)
     axes.set_xlabel("time [s]")
     axes.set_ylabel("error [mrad]")
@@ -135,11 +153,11 @@ def _errors_plot() -> Plot:
     return figure
 
 
-def _half(self: Compensation, velocity: Array) -> Array:
+def _half(self: FrictionCompensation, velocity: Array) -> Array:
     return 0.5 * self.friction.quick(velocity)
 
 
-def _hammer(self: Compensation, position: Array, dt: float, asked: Array) -> Array:
+def _hammer(self: FrictionCompensation, position: Array, dt: float, asked: Array) -> Array:
     return 1.5 * np.abs(self.friction.quick(np.full(self.friction.joints, 1e-3))) * np.sign(asked)
 
 
@@ -148,12 +166,12 @@ MUTATIONS = [
         "half-compensated",
         "only half of the friction is compensated",
         ("Y-61",),
-        lambda: patched(Compensation, "torque", _half),
+        lambda: patched(FrictionCompensation, "torque", _half),
     ),
     Mutation(
         "hammering",
         "compensation jumps with the sign of the command, half as much again as the friction",
         ("Y-61",),
-        lambda: patched(Compensation, "measured", _hammer),
+        lambda: patched(FrictionCompensation, "measured", _hammer),
     ),
 ]

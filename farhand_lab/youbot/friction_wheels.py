@@ -16,7 +16,9 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-PUBLISHED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wheel_friction.toml").read_text())
+PUBLISHED: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("wheel_friction.toml").read_text()
+)
 NAMES = tuple(f"youbot-wheel-{k}" for k in (1, 2, 3, 4))
 
 
@@ -38,7 +40,9 @@ def wheel_curves() -> Finding:
         passive &= bool((model.steady(dense) > 0.0).all() and (model.steady(-dense) < 0.0).all())
     figure = Figure("Friction of the four wheels", _wheels)
     ok = off <= 1e-5 and jump <= 9.1e-4 and passive
-    return Finding(off, bool(ok), f"largest jump {jump:.2g} N·m; F·v > 0: {passive}", figures=(figure,))
+    return Finding(
+        off, bool(ok), f"largest jump {jump:.2g} N·m; F·v > 0: {passive}", figures=(figure,)
+    )
 
 
 def _largest_jump(wheel: str) -> float:
@@ -46,7 +50,9 @@ def _largest_jump(wheel: str) -> float:
     data = wheels.coefficients(wheel)
     edges = [s[0] for s in data["segments"][1:]]
     signed = np.array([*edges, *(-e for e in edges), *(limit for limit, _ in data["negative"])])
-    return float(np.abs(wheels.curve_of(wheel, signed + 1e-9) - wheels.curve_of(wheel, signed - 1e-9)).max())
+    return float(
+        np.abs(wheels.curve_of(wheel, signed + 1e-9) - wheels.curve_of(wheel, signed - 1e-9)).max()
+    )
 
 
 def _wheels() -> Plot:
@@ -73,14 +79,18 @@ def anomaly() -> Finding:
     first = make(NAMES[0]).steady(v)
     ok = off <= 1e-5 and at <= 1e-3
     return Finding(
-        float(first.min()), bool(ok), f"wheel 1's minimum; all wheels within {off:.1g} N·m and {at:.1g} rad/s"
+        float(first.min()),
+        bool(ok),
+        f"wheel 1's minimum; all wheels within {off:.1g} N·m and {at:.1g} rad/s",
     )
 
 
 @experiment("Y-37")
 def asymmetry() -> Finding:
     """The ratio of each wheel."""
-    ratios = np.array([-float(make(name).steady(-10.0)) / float(make(name).steady(10.0)) for name in NAMES])
+    ratios = np.array(
+        [-float(make(name).steady(-10.0)) / float(make(name).steady(10.0)) for name in NAMES]
+    )
     off = 100.0 * float(np.abs(ratios / PUBLISHED["asymmetry"] - 1.0).max())
     return Finding(off, off <= 0.1, "ratios " + ", ".join(f"{ratio:.3f}" for ratio in ratios))
 

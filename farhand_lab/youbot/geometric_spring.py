@@ -21,25 +21,25 @@ class GeometricSpring:
         f = k_t\,(p_{set} - p), \qquad m = k_r \sin\theta\; n, \qquad
         U = \tfrac12 k_t |p_{set} - p|^2 + k_r (1 - \cos\theta)
 
-    θ and n are angle and axis of the turn from the tool to the setpoint. With ``angle`` the moment is k_r θ n and its
-    potential ½ k_r θ²: stiffer far out, and discontinuous at 180°, where the sine has gone to zero.
-
-    Attributes:
-        stiffness: k_t, [N/m].
-        rotational_stiffness: k_r, [N·m/rad].
-        moment: ``sine`` or ``angle``.
+    θ and n are angle and axis of the turn from the tool to the setpoint. With ``angle`` the moment
+    is k_r θ n and its potential ½ k_r θ²: stiffer far out, and discontinuous at 180°, where the
+    sine has gone to zero.
     """
 
     stiffness: float = parameter(700.0, "N/m", "stiffness", 0.0, 1e5)
     rotational_stiffness: float = parameter(30.0, "N·m/rad", "rotational stiffness", 0.0, 1e4)
-    moment: str = parameter("sine", "-", "how the moment grows with the angle", choices=("sine", "angle"))
+    moment: str = parameter(
+        "sine", "-", "how the moment grows with the angle", choices=("sine", "angle")
+    )
 
     def wrench(self, p_set: Array, R_set: Array, p: Array, R: Array) -> Array:
         """On the tool, [N] and [N·m]."""
         vector = rotation_vector(R_set @ R.T)
         angle = math.sqrt(float(vector.dot(vector)))
         share = math.sin(angle) / angle if self.moment == "sine" and angle > 0.0 else 1.0
-        return np.concatenate([self.stiffness * (p_set - p), self.rotational_stiffness * share * vector])
+        return np.concatenate(
+            [self.stiffness * (p_set - p), self.rotational_stiffness * share * vector]
+        )
 
     def potential(self, p_set: Array, R_set: Array, p: Array, R: Array) -> float:
         """U, [J]."""

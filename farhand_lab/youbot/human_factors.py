@@ -78,11 +78,18 @@ def check(display: Display) -> list[Judgement]:
         ("force range", display.largest_force, t["controllable_force"][0], "N"),
         ("force bandwidth", display.force_bandwidth, t["force_bandwidth"], "Hz"),
         ("motion bandwidth", display.motion_bandwidth, t["motion_bandwidth"], "Hz"),
-        ("vibration bandwidth", None if display.rate is None else 0.5 * display.rate, t["vibration_bandwidth"], "Hz"),
+        (
+            "vibration bandwidth",
+            None if display.rate is None else 0.5 * display.rate,
+            t["vibration_bandwidth"],
+            "Hz",
+        ),
     ]
     judged = [Judgement(*item, None if item[1] is None else item[1] >= item[2]) for item in least]
     step, limit = display.force_resolution, t["force_resolution_absolute"]
-    judged.insert(1, Judgement("force resolution", step, limit, "N", None if step is None else step <= limit))
+    judged.insert(
+        1, Judgement("force resolution", step, limit, "N", None if step is None else step <= limit)
+    )
     return judged
 
 

@@ -9,7 +9,13 @@ from matplotlib.figure import Figure as Plot
 
 from farhand.friction import make
 from farhand.friction.fit import breakaway
-from farhand.friction.fit.breakaway import Bristles, dahl_loop, damping_rule, estimate_bristles, torque_ramp
+from farhand.friction.fit.breakaway import (
+    Bristles,
+    dahl_loop,
+    damping_rule,
+    estimate_bristles,
+    torque_ramp,
+)
 from farhand.friction.models.lugre import LuGre
 from farhand.friction.velocity import quantised
 from farhand.plants.simulated.one_joint import WHEEL_INERTIA, WHEEL_TICK, DriveFaults, OneJoint
@@ -29,7 +35,12 @@ CYCLES, FREQUENCY, LOOP_DT, COARSE_DT = 7, 0.5, 1e-3, 4e-3
 PRESLIDING_DT, PRESLIDING_STEPS = 1e-3, 50  # 1 kHz and plant steps of 20 µs, as the prototype had
 SINES = (5.0, 10.0, 20.0)  # [Hz]; the source says a sine, not which
 SINE = 0.05  # [N·m]
-ENCODERS = {"ideal": 0.0, "655 360": 2.0 * np.pi / 655_360, "200 000": 2.0 * np.pi / 200_000, "motor 4000": WHEEL_TICK}
+ENCODERS = {
+    "ideal": 0.0,
+    "655 360": 2.0 * np.pi / 655_360,
+    "200 000": 2.0 * np.pi / 200_000,
+    "motor 4000": WHEEL_TICK,
+}
 """Encoder steps at the wheel, [rad]."""
 
 LOOP_SLOPES = {"ideal": (248.0, 250.0), "655 360": (247.0, 250.0), "200 000": (235.0, 250.0)}
@@ -61,7 +72,11 @@ def ramp_rule() -> Finding:
     tick = torque_ramp(time, np.floor(position / WHEEL_TICK) * WHEEL_TICK, torque)
     damping = float(damping_rule(1.613e-3, 250.0))
     value = 1e3 * at.first
-    ok = 15.6 <= value <= 25.1 and 150.0 <= at.stiffness <= 380.0 and abs(1e3 * at.breakaway - 89.8) <= 1.0
+    ok = (
+        15.6 <= value <= 25.1
+        and 150.0 <= at.stiffness <= 380.0
+        and abs(1e3 * at.breakaway - 89.8) <= 1.0
+    )
     note = (
         f"σ0 = {at.stiffness:.0f} N·m/rad; first tick at {1e3 * tick.first:.1f} mN·m; break-away at "
         f"{1e3 * at.breakaway:.1f} mN·m; σ1 = {damping:.4f} N·m·s/rad. Consistent, not independent: σ0 = 250 was read "
@@ -73,7 +88,9 @@ def ramp_rule() -> Finding:
 @shared
 def loops(offset: float, dt: float = LOOP_DT) -> tuple[Array, Array, Array]:
     """Commanded torque, real torque and true position of sub-stiction sines, each n × amplitudes."""
-    joint = OneJoint(make("lugre", joints=len(AMPLITUDES)), faults=DriveFaults(offset=offset), dt=dt)
+    joint = OneJoint(
+        make("lugre", joints=len(AMPLITUDES)), faults=DriveFaults(offset=offset), dt=dt
+    )
     commanded, real, position = [], [], []
     for k in range(round(CYCLES / FREQUENCY / dt)):
         push = AMPLITUDES * np.sin(2.0 * np.pi * FREQUENCY * k * dt)
@@ -88,7 +105,9 @@ def slopes(encoder: float, dt: float = LOOP_DT) -> Array:
     """Slope at the centre of each loop as that encoder shows it, [N·m/rad]."""
     _, real, position = loops(0.0, dt)
     seen = quantised(position, encoder)
-    return np.array([dahl_loop(x, f, CYCLES).stiffness for x, f in zip(seen.T, real.T, strict=True)])
+    return np.array(
+        [dahl_loop(x, f, CYCLES).stiffness for x, f in zip(seen.T, real.T, strict=True)]
+    )
 
 
 def against_command(dt: float = LOOP_DT) -> Array:
@@ -123,8 +142,16 @@ def dahl_loops() -> Finding:
         "number of "
         "cycles changes nothing, all after the first are alike"
     )
-    ok = fine and coarse > 0.1 and np.isnan(wheel).all() and central == 0 and np.all(faulty < 0.5 * STIFFNESS)
-    figure = Figure("Loops below break-away, ideal and as the motor's encoder shows them", _loop_plot)
+    ok = (
+        fine
+        and coarse > 0.1
+        and np.isnan(wheel).all()
+        and central == 0
+        and np.all(faulty < 0.5 * STIFFNESS)
+    )
+    figure = Figure(
+        "Loops below break-away, ideal and as the motor's encoder shows them", _loop_plot
+    )
     return Finding(float(found["ideal"].mean()), bool(ok), note, figures=(figure,))
 
 
@@ -134,7 +161,12 @@ def _loop_plot() -> Plot:
     figure = Plot(figsize=(7, 4))
     axes = figure.add_subplot()
     axes.plot(1e3 * position[last], 1e3 * real[last], linewidth=0.8)
-    axes.plot(1e3 * quantised(position[last, -1], WHEEL_TICK), 1e3 * real[last, -1], color="#9aa4b1", linewidth=0.8)
+    axes.plot(
+        1e3 * quantised(position[last, -1], WHEEL_TICK),
+        1e3 * real[last, -1],
+        color="#9aa4b1",
+        linewidth=0.8,
+    )
     axes.set_xlabel("position [mrad]")
     axes.set_ylabel("torque [mN·m]")
     return figure
@@ -146,7 +178,9 @@ def presliding(offset: float) -> tuple[Array, Array]:
     t = PRESLIDING_DT * np.arange(300)[:, None]
     torque = SINE * np.sin(2.0 * np.pi * np.array(SINES) * t)
     faults = DriveFaults(offset=offset)
-    joint = OneJoint(make("lugre", len(SINES)), faults=faults, dt=PRESLIDING_DT, substeps=PRESLIDING_STEPS)
+    joint = OneJoint(
+        make("lugre", len(SINES)), faults=faults, dt=PRESLIDING_DT, substeps=PRESLIDING_STEPS
+    )
     position = []
     for push in torque:
         joint.step(push)
@@ -170,7 +204,12 @@ def presliding_estimation() -> Finding:
     for method in ("least squares", "simplex"):
         for sine in range(len(SINES)):
             one = estimated(0.0, method, sine)
-            errors.append([100.0 * abs(one.stiffness / STIFFNESS - 1.0), 100.0 * abs(one.damping / DAMPING - 1.0)])
+            errors.append(
+                [
+                    100.0 * abs(one.stiffness / STIFFNESS - 1.0),
+                    100.0 * abs(one.damping / DAMPING - 1.0),
+                ]
+            )
             unsure += not one.reliable
     worst = np.array(errors).max(axis=0)
     faulty = [estimated(OFFSET, "least squares", sine) for sine in range(len(SINES))]
@@ -198,25 +237,38 @@ def _soft(self: LuGre, velocity: Array, dt: float, applied: Array | None) -> tup
     return force, state
 
 
+# fmt: skip
 MUTATIONS = [
     Mutation(
-        "damping-rule", "the rule for σ1 lacks its square root", ("Y-41",),
-        lambda: patched(_THIS, "damping_rule", lambda inertia, stiffness: 0.2 * inertia * stiffness),
+        "damping-rule",
+        "the rule for σ1 lacks its square root",
+        ("Y-41",),
+        lambda: patched(
+            _THIS, "damping_rule", lambda inertia, stiffness: 0.2 * inertia * stiffness
+        ),
     ),
     Mutation(
-        "soft-bristles", "bristles see half of the motion", ("Y-41", "Y-42"),
+        "soft-bristles",
+        "bristles see half of the motion",
+        ("Y-41", "Y-42"),
         lambda: patched(LuGre, "move", _soft),
     ),
     Mutation(
-        "loop-edges", "the slope is taken over the whole loop", ("Y-42",),
+        "loop-edges",
+        "the slope is taken over the whole loop",
+        ("Y-42",),
         lambda: patched(breakaway, "CENTRE", 1.0),
     ),
     Mutation(
-        "estimation-without-inertia", "the simulated joint has a hundredth of the inertia", ("Y-43",),
+        "estimation-without-inertia",
+        "the simulated joint has a hundredth of the inertia",
+        ("Y-43",),
         lambda: patched(_THIS, "WHEEL_INERTIA", 0.01 * WHEEL_INERTIA),
     ),
     Mutation(
-        "never-unreliable", "every estimate counts as reliable", ("Y-43",),
+        "never-unreliable",
+        "every estimate counts as reliable",
+        ("Y-43",),
         lambda: patched(Bristles, "reliable", True),
     ),
-]  # fmt: skip
+]

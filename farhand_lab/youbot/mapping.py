@@ -36,7 +36,11 @@ def axes_and_dual() -> Finding:
         worst = max(worst, abs(wrench @ (mapping.matrix @ twist) - felt @ twist))
     signs = PEN.forward(np.array([1.0, 2.0, 3.0])).tolist() == [-1.0, -2.0, 3.0]
     same = np.array_equal(PEN.matrix, mapping.matrix[:3, :3])
-    return Finding(worst, worst <= 1e-12 and signs and same, "largest of 1000 draws; signs (−x, −y, +z) are exact")
+    return Finding(
+        worst,
+        worst <= 1e-12 and signs and same,
+        "largest of 1000 draws; signs (−x, −y, +z) are exact",
+    )
 
 
 @experiment("Y-05")
@@ -48,10 +52,18 @@ def pen_angles() -> Finding:
     for angles in rng.uniform(-2.0, 2.0, (1000, 3)):
         R = axis_map.tool_rotation(angles)
         norm = max(norm, abs(float(np.linalg.norm(tool_quaternion(angles))) - 1.0))
-        orthonormal = max(orthonormal, float(np.abs(R @ R.T - np.eye(3)).max()), abs(np.linalg.det(R) - 1.0))
-        apart = max(apart, float(np.abs(R - _mapped(pen_rotation(angles))).max()), _by_hand(angles, R))
+        orthonormal = max(
+            orthonormal, float(np.abs(R @ R.T - np.eye(3)).max()), abs(np.linalg.det(R) - 1.0)
+        )
+        apart = max(
+            apart, float(np.abs(R - _mapped(pen_rotation(angles))).max()), _by_hand(angles, R)
+        )
     note = f"norm within {norm:.1e}, R Rᵀ = 1 within {orthonormal:.1e}, the mapping's tool within {apart:.1e}"
-    return Finding(zero, zero <= 1e-6 and max(norm, orthonormal, apart) < 1e-12, f"{note}; value: at zero angles")
+    return Finding(
+        zero,
+        zero <= 1e-6 and max(norm, orthonormal, apart) < 1e-12,
+        f"{note}; value: at zero angles",
+    )
 
 
 def _mapped(R_pen: Array) -> Array:
@@ -77,13 +89,20 @@ def switching_surface() -> Finding:
     """The four points, and volume and distances of the whole surface."""
     region = Region()
     level = region.level(np.zeros(3))
-    points = {(0.061, 0.0, 0.008): False, (-0.043, 0.0, 0.0): False, (0.0, 0.0, -0.067): False, (0.0, 0.0, 0.0): True}
+    points = {
+        (0.061, 0.0, 0.008): False,
+        (-0.043, 0.0, 0.0): False,
+        (0.0, 0.0, -0.067): False,
+        (0.0, 0.0, 0.0): True,
+    }
     right = all(region.inside(PEN.forward(np.array(p))) is inside for p, inside in points.items())
     cloud = generator("region").uniform(-1.0, 1.0, (60_000, 3)) * region.axes + region.centre
     share = float(np.mean([region.inside(h) for h in cloud]))
     volume = 8e3 * float(np.prod(region.axes)) * share  # [dm³]
     nearest, farthest = _distances(region)
-    shape = abs(volume - 1.71) < 0.05 and abs(nearest - 0.042) < 5e-4 and abs(farthest - 0.112) < 1e-3
+    shape = (
+        abs(volume - 1.71) < 0.05 and abs(nearest - 0.042) < 5e-4 and abs(farthest - 0.112) < 1e-3
+    )
     note = f"volume {volume:.2f} dm³, surface {1e3 * nearest:.1f} to {1e3 * farthest:.1f} mm from the origin"
     return Finding(level, abs(level - 0.5770) <= 1e-4 and right and shape, note)
 
@@ -139,12 +158,20 @@ def position_and_rate() -> dict[str, Finding]:
     return {
         "Y-07": Finding(kept, kept <= 1e-12, f"{int(both.sum())} ticks inside, over ten drifts"),
         "Y-08": Finding(
-            0.1 + off, off <= 1e-9 and along < 1e-9 and uneven < 1e-9, f"{len(speeds)} ticks outside; uneven ticks too"
+            0.1 + off,
+            off <= 1e-9 and along < 1e-9 and uneven < 1e-9,
+            f"{len(speeds)} ticks outside; uneven ticks too",
         ),
         "Y-09": Finding(
-            jump, jump <= 1e-12 and len(back) == 10, f"ten returns; the published form would jump by {pen:.1e} m"
+            jump,
+            jump <= 1e-12 and len(back) == 10,
+            f"ten returns; the published form would jump by {pen:.1e} m",
         ),
-        "Y-10": Finding(max(moved.values()), max(moved.values()) > 3.0 and reach <= 0.112, _reach_note(moved, reach)),
+        "Y-10": Finding(
+            max(moved.values()),
+            max(moved.values()) > 3.0 and reach <= 0.112,
+            _reach_note(moved, reach),
+        ),
     }
 
 
@@ -169,7 +196,13 @@ def _reach_note(moved: dict[float, float], reach: float) -> str:
 def _off_direction(steps: Array, pens: Array) -> float:
     """Largest sine between a step and the pen's direction from the device's origin."""
     cross = np.cross(steps, pens)
-    return float((np.linalg.norm(cross, axis=1) / np.linalg.norm(steps, axis=1) / np.linalg.norm(pens, axis=1)).max())
+    return float(
+        (
+            np.linalg.norm(cross, axis=1)
+            / np.linalg.norm(steps, axis=1)
+            / np.linalg.norm(pens, axis=1)
+        ).max()
+    )
 
 
 def _uneven_ticks() -> float:
@@ -183,7 +216,9 @@ def _uneven_ticks() -> float:
     return worst
 
 
-def _follow(limiter: PoseLimiter, p: Array, q: Array, most: int = 20_000) -> tuple[int, int, Array, Array]:
+def _follow(
+    limiter: PoseLimiter, p: Array, q: Array, most: int = 20_000
+) -> tuple[int, int, Array, Array]:
     """Ticks until the position and the orientation are those of the target, and the whole path of both."""
     positions, quaternions = [limiter.position.copy()], [limiter.quaternion.copy()]
     done = [0, 0]
@@ -217,9 +252,16 @@ def translation_smoothing() -> Finding:
         passed = max(passed, float(np.linalg.norm(rest)))
         worst = max(worst, float(np.abs(moved).max()))
         longest = max(longest, float(np.linalg.norm(moved, axis=1).max()))
-        bent = max(bent, float(np.linalg.norm(np.cross(steps, target), axis=1).max() / np.linalg.norm(target)))
+        bent = max(
+            bent,
+            float(np.linalg.norm(np.cross(steps, target), axis=1).max() / np.linalg.norm(target)),
+        )
     euclidean = _euclidean_speed()
-    ok = ticks == 1400 and max(fastest, worst) <= 0.25 * (1.0 + 1e-9) and passed <= 0.5 * (1.0 + 1e-9)
+    ok = (
+        ticks == 1400
+        and max(fastest, worst) <= 0.25 * (1.0 + 1e-9)
+        and passed <= 0.5 * (1.0 + 1e-9)
+    )
     note = (
         f"dominant axis {max(fastest, worst):.4f} m/s, up to {longest:.3f} m/s along a diagonal (ER-09); straight; the "
         f"last tick passes up to 0.5 mm on at once, as Y-13 asks: up to {passed:.3f} m/s. docs/errata.md, Y-11"
@@ -242,15 +284,28 @@ def slerp_smoothing() -> Finding:
     rng, apart, turned, longest = generator("slerp"), 0.0, 0.0, 0.0
     for vector in rng.normal(size=(40, 3)) * 2.0:
         q = quaternion_from_rotation(rotation_from_vector(vector))
-        one, other = (_follow(PoseLimiter(turn_speed=math.radians(100.0)), np.zeros(3), s * q)[3] for s in (1.0, -1.0))
-        apart = max(apart, float(np.abs(one - other).max()) if one.shape == other.shape else math.inf)
+        one, other = (
+            _follow(PoseLimiter(turn_speed=math.radians(100.0)), np.zeros(3), s * q)[3]
+            for s in (1.0, -1.0)
+        )
+        apart = max(
+            apart, float(np.abs(one - other).max()) if one.shape == other.shape else math.inf
+        )
         norm = max(norm, float(np.abs(np.linalg.norm(one, axis=1) - 1.0).max()))
         angles = 2.0 * np.arccos(np.minimum(np.abs(np.einsum("ij,ij->i", one[1:], one[:-1])), 1.0))
         shortest = float(np.linalg.norm(rotation_vector(rotation_from_vector(vector))))
         turned = max(turned, abs(float(angles.sum()) - shortest))
         longest = max(longest, float(angles.sum()))
-    ok = abs(ticks - 13_500) <= 10 and norm <= 1e-12 and apart == 0.0 and turned < 1e-4 and longest <= math.pi + 1e-4
-    return Finding(ticks, ok, f"norm within {norm:.1e}; no path longer than {math.degrees(longest):.1f}°")
+    ok = (
+        abs(ticks - 13_500) <= 10
+        and norm <= 1e-12
+        and apart == 0.0
+        and turned < 1e-4
+        and longest <= math.pi + 1e-4
+    )
+    return Finding(
+        ticks, ok, f"norm within {norm:.1e}; no path longer than {math.degrees(longest):.1f}°"
+    )
 
 
 @experiment("Y-13")
@@ -261,10 +316,18 @@ def pass_through() -> Finding:
     passed = limiter.position[0] == 0.4e-3
     left = []
     for degrees in (0.04, 3.0):
-        q = quaternion_from_rotation(rotation_from_vector(np.array([0.0, math.radians(degrees), 0.0])))
+        q = quaternion_from_rotation(
+            rotation_from_vector(np.array([0.0, math.radians(degrees), 0.0]))
+        )
         _follow(limiter := PoseLimiter(), np.zeros(3), q, 500)
-        left.append(math.degrees(2.0 * math.asin(min(float(np.linalg.norm(limiter.quaternion - q)), 1.0))))
-    return Finding(max(left), passed and max(left) == 0.0, "0.04° in one tick, 3° in 300 ticks: nothing is left")
+        left.append(
+            math.degrees(2.0 * math.asin(min(float(np.linalg.norm(limiter.quaternion - q)), 1.0)))
+        )
+    return Finding(
+        max(left),
+        passed and max(left) == 0.0,
+        "0.04° in one tick, 3° in 300 ticks: nothing is left",
+    )
 
 
 @experiment("Y-14")
@@ -281,7 +344,11 @@ def spring_wrench() -> Finding:
     p, R = rng.normal(size=3), rotation_from_vector(rng.normal(size=3))
     rest = float(np.abs(spring.wrench(p, R, p, R)).max())
     work = max(abs(_loop_work(spring, rng)) for _ in range(3))
-    return Finding(work, wrong <= 1e-9 and rest < 1e-12 and work < 1e-6, f"wrench within {wrong:.1e} of the formula")
+    return Finding(
+        work,
+        wrong <= 1e-9 and rest < 1e-12 and work < 1e-6,
+        f"wrench within {wrong:.1e} of the formula",
+    )
 
 
 def _loop_work(spring: GeometricSpring, rng: np.random.Generator, n: int = 1024) -> float:

@@ -15,7 +15,7 @@ from farhand.link.haptic_messages import (
     BaseTorques,
     CartesianSetpoint,
     CartesianStiffness,
-    Flag,
+    FlagMessage,
     ForceFeedback,
     HapticState,
     SpringWrench,
@@ -86,14 +86,19 @@ def message_set() -> Finding:
     """Every size, the orders on the wire, and that each message comes back as it went, and refuses a wrong size."""
     counting = np.arange(1.0, 8.0)
     order = [
-        SpringWrench(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])).pack().tolist() == [4.0, 5.0, 6.0, 1.0, 2.0, 3.0],
-        CartesianSetpoint(counting[:3], counting[3:]).pack().tolist() == [1.0, 2.0, 3.0, 7.0, 4.0, 5.0, 6.0],
+        SpringWrench(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])).pack().tolist()
+        == [4.0, 5.0, 6.0, 1.0, 2.0, 3.0],
+        CartesianSetpoint(counting[:3], counting[3:]).pack().tolist()
+        == [1.0, 2.0, 3.0, 7.0, 4.0, 5.0, 6.0],
         CartesianStiffness(700.0, 30.0).pack().tolist() == [700.0] * 3 + [30.0] * 3 + [0.0] * 3,
-        HapticState(counting[:3], counting[3:6], True, False).pack().tolist() == [1, 2, 3, 4, 5, 6, 1, 0],
+        HapticState(counting[:3], counting[3:6], True, False).pack().tolist()
+        == [1, 2, 3, 4, 5, 6, 1, 0],
         _mirror_refused(),
     ]
     right = sum(_comes_back(kind, SIZES[kind.__name__]) for kind in messages.MESSAGES)
-    return Finding(right, right == len(SIZES) and all(order), "the mirror matrix of erratum ER-08 is refused")
+    return Finding(
+        right, right == len(SIZES) and all(order), "the mirror matrix of erratum ER-08 is refused"
+    )
 
 
 def _samples() -> dict[str, Message]:
@@ -104,10 +109,18 @@ def _samples() -> dict[str, Message]:
         "CartesianStiffness": CartesianStiffness(700.0, 30.0),
         "SpringWrench": SpringWrench(rng.normal(size=6)),
         "Transform": Transform(rng.normal(size=3), rotation_from_vector(rng.normal(size=3))),
-        "Flag": Flag(True),
+        "Flag": FlagMessage(True),
     }
-    vectors = (ForceFeedback, messages.GripperPosition, messages.JointStiffness, ArmJoints, messages.ArmTorques)
-    return made | {kind.__name__: kind(rng.normal(size=kind.SIZE)) for kind in (*vectors, BaseTorques)}
+    vectors = (
+        ForceFeedback,
+        messages.GripperPosition,
+        messages.JointStiffness,
+        ArmJoints,
+        messages.ArmTorques,
+    )
+    return made | {
+        kind.__name__: kind(rng.normal(size=kind.SIZE)) for kind in (*vectors, BaseTorques)
+    }
 
 
 def _comes_back(kind: type[Message], size: int) -> bool:
@@ -141,11 +154,17 @@ def csv_logger() -> Finding:
         table = load_csv(path, WHEELS)
         same = all(np.array_equal(table[name], log.column(name)) for name in WHEELS)
         lines = path.read_text(encoding="utf-8").splitlines()
-        path.write_text("\n".join([*lines[:10], lines[10].replace(",", ",x", 1), *lines[11:]]), encoding="utf-8")
+        path.write_text(
+            "\n".join([*lines[:10], lines[10].replace(",", ",x", 1), *lines[11:]]), encoding="utf-8"
+        )
         refused = _refusal(path)
     ok = same and list(table) == list(WHEELS) and len(WHEELS) == 13 and "line 11" in refused
     rows = len(table["time"])
-    return Finding(rows, ok and rows == 2000, "read back to the same bits; a word in a cell is refused with its line")
+    return Finding(
+        rows,
+        ok and rows == 2000,
+        "read back to the same bits; a word in a cell is refused with its line",
+    )
 
 
 def _refusal(path: Path) -> str:
@@ -170,12 +189,19 @@ def _rounded(self: CsvLog, path: Path) -> None:
 
 
 MUTATIONS = [
-    Mutation("first value", "a link keeps its first value", ("Y-02",), lambda: patched(Latest, "put", _keeps_first)),
+    Mutation(
+        "first value",
+        "a link keeps its first value",
+        ("Y-02",),
+        lambda: patched(Latest, "put", _keeps_first),
+    ),
     Mutation(
         "force first",
         "the wrench goes force first over the wire",
         ("Y-03",),
         lambda: patched(SpringWrench, "pack", lambda self: self.wrench),
     ),
-    Mutation("rounded log", "six digits per number", ("Y-59",), lambda: patched(CsvLog, "save", _rounded)),
+    Mutation(
+        "rounded log", "six digits per number", ("Y-59",), lambda: patched(CsvLog, "save", _rounded)
+    ),
 ]

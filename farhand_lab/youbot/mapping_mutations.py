@@ -24,7 +24,12 @@ def _wrong_sign(self: AxisMap, force_robot):
 def _other_order(angles, turn=axis_map.TOOL_TURN):
     ox, oy, oz = np.asarray(angles, dtype=float)
     about = axis_map._about
-    return axis_map.rotation_from_vector(np.asarray(turn)) @ about(2, -ox) @ about(1, -oy) @ about(0, oz)
+    return (
+        axis_map.rotation_from_vector(np.asarray(turn))
+        @ about(2, -ox)
+        @ about(1, -oy)
+        @ about(0, oz)
+    )
 
 
 def _one_plane(self: Region, h, shrunk=0.0):
@@ -91,7 +96,9 @@ def _long_way(self: PoseLimiter, target, step):
         q[:] = target
         return False
     share = min(step / (2.0 * half), 1.0)
-    q[:] = (q * math.sin((1.0 - share) * half) + target * math.sin(share * half)) / max(math.sin(half), 1e-12)
+    q[:] = (q * math.sin((1.0 - share) * half) + target * math.sin(share * half)) / max(
+        math.sin(half), 1e-12
+    )
     return True
 
 
@@ -107,14 +114,24 @@ def _not_conservative(self: GeometricSpring, p_set, R_set, p, R):
 
 
 MUTATIONS = [
-    Mutation("dual force sign", "force along z is reversed", ("Y-04",), lambda: patched(AxisMap, "back", _wrong_sign)),
+    Mutation(
+        "dual force sign",
+        "force along z is reversed",
+        ("Y-04",),
+        lambda: patched(AxisMap, "back", _wrong_sign),
+    ),
     Mutation(
         "wrist order",
         "the wrist turns in the opposite order",
         ("Y-05",),
         lambda: patched(axis_map, "tool_rotation", _other_order),
     ),
-    Mutation("no floor", "the lower plane is missing", ("Y-06",), lambda: patched(Region, "inside", _one_plane)),
+    Mutation(
+        "no floor",
+        "the lower plane is missing",
+        ("Y-06",),
+        lambda: patched(Region, "inside", _one_plane),
+    ),
     Mutation(
         "published hand-over",
         "drift is latched one tick apart, as printed",
@@ -139,9 +156,24 @@ MUTATIONS = [
         ("Y-07",),
         lambda: patched(HybridPosition, "step", _stretches),
     ),
-    Mutation("fast limiter", "a tenth too fast", ("Y-11",), lambda: patched(PoseLimiter, "_translate", _too_fast)),
-    Mutation("no band", "small steps are cut", ("Y-13",), lambda: patched(PoseLimiter, "_translate", _no_pass)),
-    Mutation("long way round", "the sign of q counts", ("Y-12",), lambda: patched(PoseLimiter, "_turn", _long_way)),
+    Mutation(
+        "fast limiter",
+        "a tenth too fast",
+        ("Y-11",),
+        lambda: patched(PoseLimiter, "_translate", _too_fast),
+    ),
+    Mutation(
+        "no band",
+        "small steps are cut",
+        ("Y-13",),
+        lambda: patched(PoseLimiter, "_translate", _no_pass),
+    ),
+    Mutation(
+        "long way round",
+        "the sign of q counts",
+        ("Y-12",),
+        lambda: patched(PoseLimiter, "_turn", _long_way),
+    ),
     Mutation(
         "published clamp",
         "the last 0.05° are held back",

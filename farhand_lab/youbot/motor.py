@@ -19,29 +19,25 @@ SUBSTEP = 50e-6
 
 @dataclass
 class MotorData:
-    """A geared motor and the drive it hangs on; one number for all motors.
+    """A geared motor and the drive it hangs on; one number for all motors."""
 
-    Attributes:
-        torque_constant: K_t, [N·m/A].
-        resistance: R, [Ω].
-        inductance: L, [H].
-        rotor_inertia: J_r, [kg·m²].
-        gear: G, rotor turns per wheel turn, [-].
-        wheel_inertia: J_w, [kg·m²].
-        no_load: b, what brakes the rotor alone, [N·m·s/rad]; remove it where a friction model holds it already.
-        voltage_limit: of the drive, [V].
-        bandwidth: of the current loop, [Hz].
-    """
-
-    torque_constant: float = parameter(0.0335, "N·m/A", "torque constant", 1e-4, 10.0)  # public driver configuration
-    resistance: float = parameter(0.978, "Ω", "winding resistance", 1e-3, 1e3)  # catalogue knowledge, unverified
-    inductance: float = parameter(0.573e-3, "H", "winding inductance", 1e-6, 1.0)  # catalogue knowledge, unverified
-    rotor_inertia: float = parameter(1.35e-5, "kg·m²", "rotor inertia", 1e-9, 1.0)  # public data sheet
-    gear: float = parameter(9405.0 / 364.0, "-", "gear ratio", 1e-3, 1e4)  # public driver configuration
-    wheel_inertia: float = parameter(1.6e-3, "kg·m²", "wheel inertia", 0.0, 10.0)  # assumed, spec 000 §2.9
-    no_load: float = parameter(8.82e-6, "N·m·s/rad", "no-load resistance of the rotor", 0.0, 1.0)  # 0.185 A at 6710 rpm
+    # public driver configuration
+    torque_constant: float = parameter(0.0335, "N·m/A", "torque constant", 1e-4, 10.0)
+    # catalogue knowledge, unverified
+    resistance: float = parameter(0.978, "Ω", "winding resistance", 1e-3, 1e3)
+    # catalogue knowledge, unverified
+    inductance: float = parameter(0.573e-3, "H", "winding inductance", 1e-6, 1.0)
+    # public data sheet
+    rotor_inertia: float = parameter(1.35e-5, "kg·m²", "rotor inertia", 1e-9, 1.0)
+    # public driver configuration
+    gear: float = parameter(9405.0 / 364.0, "-", "gear ratio", 1e-3, 1e4)
+    # assumed, spec 000 §2.9
+    wheel_inertia: float = parameter(1.6e-3, "kg·m²", "wheel inertia", 0.0, 10.0)
+    # 0.185 A at 6710 rpm
+    no_load: float = parameter(8.82e-6, "N·m·s/rad", "no-load resistance of the rotor", 0.0, 1.0)
     voltage_limit: float = parameter(24.0, "V", "voltage limit", 0.0, 1e3)  # published supply
-    bandwidth: float = parameter(500.0, "Hz", "bandwidth of the current loop", 1.0, 5e3)  # assumed, at least 200 Hz
+    # assumed, at least 200 Hz
+    bandwidth: float = parameter(500.0, "Hz", "bandwidth of the current loop", 1.0, 5e3)
 
 
 class WheelMotors:
@@ -52,9 +48,10 @@ class WheelMotors:
         \Bigl(J_r + \frac{J_w}{G^2}\Bigr)\dot\omega = K_t\,i - b\,\omega - \frac{F(\omega/G) + \tau_{load}}{G}, \qquad
         u = \mathrm{sat}\bigl(k_p e + k_i \!\int\! e\bigr)
 
-    The PI's zero cancels the winding's pole, so the loop is one lag of its bandwidth; its integral stands still while
-    the voltage is at its limit. Steps are by the implicit midpoint rule, whose power balance is exact: what goes in at
-    the terminals is what is stored and what each resistance takes.
+    The PI's zero cancels the winding's pole, so the loop is one lag of its bandwidth; its integral
+    stands still while the voltage is at its limit. Steps are by the implicit midpoint rule, whose
+    power balance is exact: what goes in at the terminals is what is stored and what each resistance
+    takes.
 
     Args:
         count: number of motors.
@@ -66,10 +63,13 @@ class WheelMotors:
         speed: ω/G, of the wheels, [rad/s].
         angle: of the wheels, [rad].
         voltage: u at the last substep, [V].
-        energy: what went ``in``, and where it went: ``winding``, ``rotor``, ``friction``, ``load`` and ``stored``, [J].
+        energy: what went ``in``, and where it went: ``winding``, ``rotor``, ``friction``, ``load``
+            and ``stored``, [J].
     """
 
-    def __init__(self, count: int = 4, data: MotorData | None = None, friction: Friction | None = None) -> None:
+    def __init__(
+        self, count: int = 4, data: MotorData | None = None, friction: Friction | None = None
+    ) -> None:
         if friction is not None and friction.joints != count:
             raise BadValue(f"{count} motors need friction of {count} joints, not {friction.joints}")
         self.data, self.friction = data or MotorData(), friction
@@ -91,7 +91,9 @@ class WheelMotors:
     def apply(self, voltage: Array | float, dt: float, load: Array | float = 0.0) -> None:
         """Move on by ``dt`` [s] with a voltage at the terminals instead of the current loop's, [V]."""
         limit = self.data.voltage_limit
-        self.voltage = np.clip(np.broadcast_to(np.asarray(voltage, dtype=float), self.current.shape), -limit, limit)
+        self.voltage = np.clip(
+            np.broadcast_to(np.asarray(voltage, dtype=float), self.current.shape), -limit, limit
+        )
         for _ in range(substeps := max(1, math.ceil(dt / SUBSTEP - 1e-9))):
             self._move(np.asarray(load, dtype=float), dt / substeps)
 
@@ -115,7 +117,9 @@ class WheelMotors:
         resisting = np.zeros_like(i) if self.friction is None else self._resistance(h)
         a, d = data.inductance / h + 0.5 * data.resistance, J / h + 0.5 * data.no_load
         right_i = (data.inductance / h - 0.5 * data.resistance) * i - 0.5 * K * omega + self.voltage
-        right_w = (J / h - 0.5 * data.no_load) * omega + 0.5 * K * i - (resisting + load) / data.gear
+        right_w = (
+            (J / h - 0.5 * data.no_load) * omega + 0.5 * K * i - (resisting + load) / data.gear
+        )
         determinant = a * d + 0.25 * K * K
         i_new = (d * right_i - 0.5 * K * right_w) / determinant
         omega_new = (a * right_w + 0.5 * K * right_i) / determinant

@@ -25,9 +25,13 @@ AHEAD = 0.02  # of the tool at rest stands the rig's wall [m]
 
 
 @shared
-def teleoperated(scenario: str, seconds: float, *settings: tuple[str, object], seed: int = 0, again: int = 0) -> Run:
+def teleoperated(
+    scenario: str, seconds: float, *settings: tuple[str, object], seed: int = 0, again: int = 0
+) -> Run:
     """The rig; ``again`` tells repetitions of the same run apart."""
-    return run(build_rig(GROUP, Options(scenario=scenario, seed=seed, settings=list(settings))), seconds)
+    return run(
+        build_rig(GROUP, Options(scenario=scenario, seed=seed, settings=list(settings))), seconds
+    )
 
 
 @experiment("Y-01")
@@ -35,7 +39,11 @@ def ticks() -> Finding:
     """Pen, law and robot; every recorded signal of two runs to the bit."""
     first, second = (teleoperated("free", 10.0, again=again) for again in (0, 1))
     calls = {part.calls for part in first.rig.session.parts}
-    streams = {"leader": ("q", "v"), "coupling": ("error",), "follower": ("q", "v", "torque_commanded")}
+    streams = {
+        "leader": ("q", "v"),
+        "coupling": ("error",),
+        "follower": ("q", "v", "torque_commanded"),
+    }
     same = all(
         np.array_equal(first.signal(stream, name), second.signal(stream, name), equal_nan=True)
         for stream, names in streams.items()
@@ -50,7 +58,12 @@ def ticks() -> Finding:
 @experiment("Y-54")
 def operators() -> Finding:
     """The pen is shaken by random forces while one model at a time holds it; energy that the model has taken up."""
-    hand = shaken(ImpedanceHand(stiffness=200.0, damping=5.0, rotational_stiffness=1.0, rotational_damping=0.05), 1.0)
+    hand = shaken(
+        ImpedanceHand(
+            stiffness=200.0, damping=5.0, rotational_stiffness=1.0, rotational_damping=0.05
+        ),
+        1.0,
+    )
     wall = shaken(Wall(point=np.array([0.005, 0.0, 0.0]), stiffness=24_200.0, damping=100.0), 0.0)
     spring = shaken(GroundSpring(stiffness=500.0, damping=2.0), 0.0)
     varying = shaken(_Breathing(), 0.0)
@@ -81,7 +94,13 @@ def shaken(touch: Touch, mass: float) -> Array:
         mass: of the hand that comes with it, [kg].
     """
     rng = generator("shaking")
-    world = World({"pen": Placed(load_robot("omega6").edited(set_armature(np.repeat([mass, 2e-3 * mass], 3))))})
+    world = World(
+        {
+            "pen": Placed(
+                load_robot("omega6").edited(set_armature(np.repeat([mass, 2e-3 * mass], 3)))
+            )
+        }
+    )
     plant, command = HapticPlant(world, "pen"), JointTorque(6)
     world.touch("pen", "held", touch)
     taken, force = np.zeros(4000), np.zeros(3)
@@ -97,7 +116,9 @@ def shaken(touch: Touch, mass: float) -> Array:
 
 def interactive() -> tuple[float, float]:
     """Energy [J] that an operator of given force pulses puts into the pen, and the largest force [N]."""
-    pulses = [ForcePulse(0.5 * k, 0.4, (10.0 * (-1) ** k, 0.0, 0.0, 0.0, 0.0, 0.0)) for k in range(6)]
+    pulses = [
+        ForcePulse(0.5 * k, 0.4, (10.0 * (-1) ** k, 0.0, 0.0, 0.0, 0.0, 0.0)) for k in range(6)
+    ]
     world = World({"pen": Placed(load_robot("omega6"))})
     plant, command, largest = HapticPlant(world, "pen"), JointTorque(6), 0.0
     world.touch("pen", "hand", ForceHand(pulses=pulses))
@@ -121,7 +142,11 @@ def hard_contact() -> Finding:
         f"the wall {before:.3f} N, on the way there at up to 18 mm/s {moving:.2f} N (the tool lags); a finger calls "
         f"24 200 N/m rigid, this is {100 * slope / 24_200.0:.2f} % of it; {felt[-1]:.2f} N at {1e3 * beyond[-1]:.0f} mm"
     )
-    ok = abs(slope / 68.0 - 1.0) <= 0.01 and before <= 0.05 and abs(felt[-1] / beyond[-1] / 68.0 - 1.0) <= 0.02
+    ok = (
+        abs(slope / 68.0 - 1.0) <= 0.01
+        and before <= 0.05
+        and abs(felt[-1] / beyond[-1] / 68.0 - 1.0) <= 0.02
+    )
     figures = (Figure("Into a hard wall", lambda: _contact_plot(beyond, felt, ideal)),)
     return Finding(slope, bool(ok), note, figures=figures)
 
@@ -137,7 +162,12 @@ def pressed() -> tuple[Array, Array, float, float]:
     beyond = np.array([-float(pen[rest].mean()) - AHEAD for rest in rests])
     early = np.abs(force[(t > 2.0) & (t < 2.5)])
     moving = np.abs(force[(t > 0.3) & (t < 2.0)])
-    return beyond, np.array([float(force[rest].mean()) for rest in rests]), float(early.max()), float(moving.max())
+    return (
+        beyond,
+        np.array([float(force[rest].mean()) for rest in rests]),
+        float(early.max()),
+        float(moving.max()),
+    )
 
 
 def _contact_plot(beyond: Array, felt: Array, ideal: float):
@@ -147,7 +177,11 @@ def _contact_plot(beyond: Array, felt: Array, ideal: float):
     axes = figure.subplots()
     axes.plot(1e3 * beyond, felt, "o", label="felt")
     axes.plot(1e3 * beyond, ideal * beyond, ":", label=f"{ideal:.1f} N/m")
-    axes.set(xlabel="setpoint beyond the wall [mm]", ylabel="force on the pen [N]", title="Softer than any hard wall")
+    axes.set(
+        xlabel="setpoint beyond the wall [mm]",
+        ylabel="force on the pen [N]",
+        title="Softer than any hard wall",
+    )
     axes.legend(fontsize=8)
     return figure
 

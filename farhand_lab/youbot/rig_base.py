@@ -8,8 +8,8 @@ from farhand.arm import Arm
 from farhand.control.joint.assists import WheelCompensation
 from farhand.control.joint.still import Still
 from farhand.friction import Friction, make
-from farhand.friction.compensation import Compensation
-from farhand.friction.fit.data import Recording
+from farhand.friction.compensation import FrictionCompensation
+from farhand.friction.fit.data import JointLog
 from farhand.friction.fit.fit import fit
 from farhand.friction.velocity import quantised
 from farhand.plants.plant import JointTorque
@@ -25,7 +25,8 @@ MS = 1_000_000
 SPEED = 0.05  # [m/s]
 RAMP = 0.2  # time to reach it [s]
 SECONDS = 5.0
-STIFFNESS, DAMPING = 700.0, 370.0  # published kt; critical for 49 kg of base, arm and wheels [N/m], [N·s/m]
+# published kt; critical for 49 kg of base, arm and wheels [N/m], [N·s/m]
+STIFFNESS, DAMPING = (700.0, 370.0)
 TURN_STIFFNESS, TURN_DAMPING = 200.0, 60.0  # of the heading; assumed [N·m/rad], [N·m·s/rad]
 GAINS = (100.0, DAMPING, 1500.0, 6000.0, 12_000.0, 24_000.0)  # of the legacy loop [N·s/m]
 BLOCK = 1.06e-2  # inertia of one lifted wheel block [kg·m²]
@@ -44,7 +45,9 @@ def path(t: float) -> tuple[float, float, float]:
 def _ramped(t: float) -> Array:
     """Distance, speed and acceleration of a unit speed that is reached evenly within :data:`RAMP`."""
     s = min(max(t, 0.0), RAMP)
-    return np.array([0.5 * s * s / RAMP + max(t - RAMP, 0.0), s / RAMP, 1.0 / RAMP if 0.0 < t < RAMP else 0.0])
+    return np.array(
+        [0.5 * s * s / RAMP + max(t - RAMP, 0.0), s / RAMP, 1.0 / RAMP if 0.0 < t < RAMP else 0.0]
+    )
 
 
 class Drive:
@@ -61,7 +64,8 @@ class Drive:
         self.world = World({"robot": Placed(robot)})
         friction = make("youbot-wheels", 4, load=load)
         self.plant, self.arm = MecanumPlant(self.world, "robot", friction=friction), Arm.of(robot)
-        self.plant.filter.cutoff = 500.0 if legacy else 20.0  # the drive's own velocity estimate is hardly filtered
+        # the drive's own velocity estimate is hardly filtered
+        self.plant.filter.cutoff = 500.0 if legacy else 20.0
         self.plant.filter.refresh()
         self.helper, self.legacy, self._still = helper, legacy, Still()
 
@@ -93,7 +97,7 @@ class Drive:
 
 
 @shared
-def lifted(wheel: int) -> Recording:
+def lifted(wheel: int) -> JointLog:
     """A wheel in the air, swept through ±2 rad/s for 20 s: encoder counts, torque with 2 % noise, no velocity."""
     rng, t = generator(f"wheel {wheel}"), np.arange(0.0, 20.0, 1e-3)
     speed = 2.0 * np.sin(0.6 * t) * np.sin(2.0 * np.pi * 0.4 * t)
@@ -101,7 +105,7 @@ def lifted(wheel: int) -> Recording:
     torque = BLOCK * np.gradient(speed, t) + make(f"youbot-wheel-{wheel}").steady(speed)
     torque = torque + 0.02 * np.sqrt((torque**2).mean()) * rng.normal(size=len(t))
     counted = quantised(position, TICK)
-    return Recording(t, counted, np.gradient(counted, t), torque, f"wheel {wheel}")
+    return JointLog(t, counted, np.gradient(counted, t), torque, f"wheel {wheel}")
 
 
 @shared
@@ -109,13 +113,17 @@ def identified() -> Friction:
     """One curve per wheel, fitted to the noisy recordings."""
     found = [fit(lifted(wheel), "kfm", BLOCK) for wheel in (1, 2, 3, 4)]
     names = found[0].parameters
-    return make("kfm", 4, **{name: np.array([one.parameters[name].value for one in found]) for name in names})
+    return make(
+        "kfm",
+        4,
+        **{name: np.array([one.parameters[name].value for one in found]) for name in names},
+    )
 
 
 @shared
 def driven(load: float, gain: float, legacy: float = 0.0) -> Array:
     """Error along x of the base, [m], with a share of the identified friction compensated."""
-    helper = WheelCompensation(Compensation(identified(), gain)) if gain else None
+    helper = WheelCompensation(FrictionCompensation(identified(), gain)) if gain else None
     return Drive(load, helper, legacy).run()
 
 
@@ -174,6 +182,8 @@ def _plot(plain: Array, helped: Array):
     axes = figure.subplots()
     for error, label in ((plain, "without"), (helped, "with compensation")):
         axes.plot(1e-3 * np.arange(len(error)), 1e3 * error, label=label)
-    axes.set(xlabel="time [s]", ylabel="error along x [mm]", title="0.05 m/s forward, rest, and back")
+    axes.set(
+        xlabel="time [s]", ylabel="error along x [mm]", title="0.05 m/s forward, rest, and back"
+    )
     axes.legend(fontsize=8)
     return figure

@@ -8,11 +8,11 @@ import numpy as np
 
 import farhand.plants.simulated.link_map
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.joint.assists import JointDamping
 from farhand.control.tool.torque import TorqueController
 from farhand.control.tool.whole_body import WholeBodyController
-from farhand.friction.compensation import Compensation
+from farhand.friction.compensation import FrictionCompensation
 from farhand.mapping.axis_map import AxisMap
 from farhand.mapping.pen import PenMapping
 from farhand.plants.plant import Command, Sample
@@ -28,10 +28,10 @@ Array = np.ndarray
 _torque_step, _whole_step = TorqueController.step, WholeBodyController.step
 _account, _drive = WheelMotors._account, WheelMotors._drive
 _read, _push, _back = SimulatedPlant.read, ImpedanceHand.push, PenMapping.back
-_compensate = Compensation.measured
+_compensate = FrictionCompensation.measured
 
 
-def _lighter(self: TorqueController, asked: Asked, now_ns: int) -> Command:
+def _lighter(self: TorqueController, asked: ControlRequest, now_ns: int) -> Command:
     command = _torque_step(self, asked, now_ns)
     command.value -= 0.01 * self.arm.gravity
     return command
@@ -42,13 +42,13 @@ def _without_coriolis(self: RigidPlant, q: Array, v: Array, t: float) -> Array:
     return np.linalg.solve(self.arm.M, self.torque - self.arm.gravity)
 
 
-def _base_doubled(self: WholeBodyController, asked: Asked, now_ns: int) -> Command:
+def _base_doubled(self: WholeBodyController, asked: ControlRequest, now_ns: int) -> Command:
     command = _whole_step(self, asked, now_ns)
     command.value[:3] *= 2.0
     return command
 
 
-def _never_off(self: WholeBodyController, asked: Asked, now_ns: int) -> Command:
+def _never_off(self: WholeBodyController, asked: ControlRequest, now_ns: int) -> Command:
     enabled, self.base.enabled = self.base.enabled, True
     command = _whole_step(self, asked, now_ns)
     self.base.enabled = enabled
@@ -63,7 +63,9 @@ def _without_heading(pose: Array, moved: Array) -> None:
     pose += moved
 
 
-def _before_the_gear(self: WheelMotors, i: Array, omega: Array, resisting: Array, load: Array, h: float) -> None:
+def _before_the_gear(
+    self: WheelMotors, i: Array, omega: Array, resisting: Array, load: Array, h: float
+) -> None:
     _account(self, i, omega, self.data.gear * resisting, load, h)
 
 
@@ -97,7 +99,9 @@ def _driving_on(self: JointDamping, arm: Arm, commanded: Array, wrench: Array | 
     return 0.2 * self.damping * arm.v
 
 
-def _against(self: Compensation, position: Array, dt: float, asked: Array | None = None) -> Array:
+def _against(
+    self: FrictionCompensation, position: Array, dt: float, asked: Array | None = None
+) -> Array:
     return -_compensate(self, position, dt, asked)
 
 
@@ -184,6 +188,6 @@ MUTATIONS = [
         "compensation-against",
         "the wheels' compensation has the wrong sign",
         ("Y-63",),
-        lambda: patched(Compensation, "measured", _against),
+        lambda: patched(FrictionCompensation, "measured", _against),
     ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.rigs import Options, build_rig
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.trial import Run, run
@@ -21,11 +21,15 @@ TURNS = {
     "half +x": (0.3, 0.0, 0.0),
     "half −y": (0.0, -0.3, 0.0),
 }
-"""Turns of the pen about its own axes, [rad]; the source names none. The rig is its own mirror image: −x is as +x."""
+"""Turns of the pen about its own axes, [rad]; the source names none. The rig is its own mirror
+image: −x is as +x."""
 WHOLE = ("+x", "+y", "−y", "+z")
 END = 1.5  # [s], when the turning ends
 SECONDS = 7.0
-PUBLISHED: tuple[tuple[str, object], ...] = (("law.spring.damping", 0.0), ("law.spring.rotational_damping", 0.0))
+PUBLISHED: tuple[tuple[str, object], ...] = (
+    ("law.spring.damping", 0.0),
+    ("law.spring.rotational_damping", 0.0),
+)
 """The seed names no damping anywhere."""
 
 LIGHT: tuple[tuple[str, object], ...] = (("rig.arm_viscous", (0.1, 0.1, 0.05, 0.02, 0.01)),)
@@ -47,9 +51,17 @@ CALMED: dict[str, tuple[tuple[str, object], ...]] = {
 @shared
 def turned(case: str, turn: str) -> Run:
     """The pen's orientation changes within a second; nobody holds its position unless the case says so."""
-    loose: tuple[tuple[str, object], ...] = (("hand.stiffness", 0.0), ("hand.damping", 0.0), ("rig.hand_mass", 0.0))
-    rig = build_rig(GROUP, Options(scenario="rest", settings=[*loose, *{**UNCALMED, **CALMED}[case]]))
-    rig.session.parameters["hand"].path = Path((Move(END - 1.0, 1.0, (0.0, 0.0, 0.0), TURNS[turn]),))
+    loose: tuple[tuple[str, object], ...] = (
+        ("hand.stiffness", 0.0),
+        ("hand.damping", 0.0),
+        ("rig.hand_mass", 0.0),
+    )
+    rig = build_rig(
+        GROUP, Options(scenario="rest", settings=[*loose, *{**UNCALMED, **CALMED}[case]])
+    )
+    rig.session.parameters["hand"].path = HandPath(
+        (Move(END - 1.0, 1.0, (0.0, 0.0, 0.0), TURNS[turn]),)
+    )
     return run(rig, SECONDS)
 
 
@@ -70,11 +82,16 @@ def orientation_only() -> Finding:
     """The arm has five joints: to turn its tool it must move it, and a loose pen follows and asks for more."""
     swept = {"as published": tuple(TURNS), "with the rig's arm friction": WHOLE}
     swept["without the setpoint's speed limit"] = ("+x",)
-    loose = {case: {turn: growth(turned(case, turn)) for turn in turns} for case, turns in swept.items()}
+    loose = {
+        case: {turn: growth(turned(case, turn)) for turn in turns} for case, turns in swept.items()
+    }
     calm = {case: {turn: growth(turned(case, turn)) for turn in WHOLE} for case in CALMED}
     ratios = {turn: after / during for turn, (during, after, _) in loose["as published"].items()}
     grown = sum(ratio > 2.0 for ratio in ratios.values())
-    kept = {case: [turn for turn, (during, _, end) in found.items() if end < during] for case, found in calm.items()}
+    kept = {
+        case: [turn for turn, (during, _, end) in found.items() if end < during]
+        for case, found in calm.items()
+    }
     bounded = [case for case, turns in kept.items() if len(turns) == len(WHOLE)]
     trips = any(turned(case, turn).rig.session.trips for case in CALMED for turn in WHOLE)
     stopped = sum(bool(turned("as published", turn).rig.session.trips) for turn in TURNS)
@@ -91,11 +108,16 @@ def orientation_only() -> Finding:
         "mitigation"
     )
     figures = (Figure("A loose pen is turned", _plot),)
-    return Finding(max(ratios.values()), grown > 0 and bool(bounded) and not trips, note, figures=figures)
+    return Finding(
+        max(ratios.values()), grown > 0 and bool(bounded) and not trips, note, figures=figures
+    )
 
 
 def _energies(found: dict[str, tuple[float, float, float]]) -> str:
-    return ", ".join(f"{turn} {1e3 * during:.2g} → {1e3 * after:.2g}" for turn, (during, after, _) in found.items())
+    return ", ".join(
+        f"{turn} {1e3 * during:.2g} → {1e3 * after:.2g}"
+        for turn, (during, after, _) in found.items()
+    )
 
 
 def _plot():
@@ -105,7 +127,11 @@ def _plot():
     axes = figure.subplots()
     for case in ("as published", *CALMED):
         result = turned(case, "+x")
-        axes.semilogy(result.times("leader"), 1e3 * energy(result) + 1e-6, label=case, linewidth=0.8)
-    axes.set(xlabel="time [s]", ylabel="energy of the pen [mJ]", title="A loose pen is turned by 0.6 rad")
+        axes.semilogy(
+            result.times("leader"), 1e3 * energy(result) + 1e-6, label=case, linewidth=0.8
+        )
+    axes.set(
+        xlabel="time [s]", ylabel="energy of the pen [mJ]", title="A loose pen is turned by 0.6 rad"
+    )
     axes.legend(fontsize=8)
     return figure

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.torque import TorqueController
 from farhand.control.tool.whole_body import Base, WholeBodyController
 from farhand.plants.plant import JointTorque
@@ -22,8 +22,13 @@ from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 Array = np.ndarray
 
 MS = 1_000_000
-ARM_TICK = 2.0 * np.pi / 4000.0 / 156.0  # [rad], encoder on the motor, behind the first joint's gear
-POSTURES = ((2.967, 0.642, -1.417, 3.507, 2.923), (2.95, 1.134, -2.548, 1.789, 2.923), (1.5, 1.9, -1.6, 2.6, 1.0))
+# [rad], encoder on the motor, behind the first joint's gear
+ARM_TICK = 2.0 * np.pi / 4000.0 / 156.0
+POSTURES = (
+    (2.967, 0.642, -1.417, 3.507, 2.923),
+    (2.95, 1.134, -2.548, 1.789, 2.923),
+    (1.5, 1.9, -1.6, 2.6, 1.0),
+)
 """Home, candle, and stretched out to the side, where the weight is greatest, [rad]."""
 
 
@@ -39,7 +44,7 @@ def hanging(posture: int, mass: float = 1.0) -> Array:
     true = robot if mass == 1.0 else robot.edited(scale_mass(mass))
     world = World({"arm": Placed(true, q=np.array(POSTURES[posture]))})
     plant = SimulatedPlant(world, "arm", Imperfections(encoder_step=ARM_TICK))
-    arm, asked = Arm.of(robot), Asked()
+    arm, asked = Arm.of(robot), ControlRequest()
     controller, asked.valid = TorqueController(arm, "free"), True
     track = np.zeros((5000, 5))
     for tick in range(5000):
@@ -54,7 +59,10 @@ def hanging(posture: int, mass: float = 1.0) -> Array:
 def weight() -> Finding:
     """Three postures without any friction, joints known in encoder counts; then with a plant 1 % heavier."""
     drift = max(float(np.abs(hanging(k) - hanging(k)[0]).max()) for k in range(len(POSTURES)))
-    heavier = [float(np.degrees(np.abs(hanging(k, 1.01) - hanging(k, 1.01)[0]).max())) for k in range(len(POSTURES))]
+    heavier = [
+        float(np.degrees(np.abs(hanging(k, 1.01) - hanging(k, 1.01)[0]).max()))
+        for k in range(len(POSTURES))
+    ]
     note = (
         f"no friction in the joints, three postures; a plant 1 % heavier than believed sinks by up to "
         f"{max(heavier):.0f}° in the same 5 s, so on a real arm it is friction that holds the rest"
@@ -120,9 +128,11 @@ def whole_body() -> Finding:
 def _distributed(on: bool, count: int):
     """Wrench, model, plant and joint torque without weight, at random states."""
     robot, rng = load_robot("youbot"), generator("whole body")
-    plant = MecanumPlant(World({"robot": Placed(robot)}), "robot", imperfections=Imperfections(actuator_limit=0.0))
+    plant = MecanumPlant(
+        World({"robot": Placed(robot)}), "robot", imperfections=Imperfections(actuator_limit=0.0)
+    )
     plant.wheels.odometry, plant.wheels.torque_limit = False, 1e3
-    arm, asked = Arm.of(robot), Asked()
+    arm, asked = Arm.of(robot), ControlRequest()
     controller, asked.valid = WholeBodyController(arm, "free", base=Base(on)), True
     for _ in range(count):
         plant.port.q[:] = robot.home + 0.3 * rng.normal(size=8)
@@ -130,7 +140,9 @@ def _distributed(on: bool, count: int):
         asked.effort[:] = rng.normal(size=6) * np.repeat([20.0, 2.0], 3)
         command = controller.step(asked, 0)
         without = JointTorque(8)
-        without.value[:] = command.value - arm.gravity * np.repeat([1.0 if on else 0.0, 1.0], [3, 5])
+        without.value[:] = command.value - arm.gravity * np.repeat(
+            [1.0 if on else 0.0, 1.0], [3, 5]
+        )
         plant.write(without, 0)
         yield asked.effort, arm, plant, without.value
 

@@ -20,14 +20,17 @@ def motor() -> Finding:
     settled, largest = current_step(), beyond_reach()
     imbalance = driving().imbalance
     coasted = [no_load(MotorData(no_load=b, wheel_inertia=0.0)) for b in (8.82e-6, 0.0)]
-    removable = coasted[1] - 24.0 / 0.0335 * RPM  # without it, nothing but the back-EMF limits the speed
+    # without it, nothing but the back-EMF limits the speed
+    removable = coasted[1] - 24.0 / 0.0335 * RPM
     ok = abs(speed / 6710.0 - 1.0) < 0.03 and settled < 5.0 and largest <= 24.0 and imbalance < 1e-6
     ok = ok and abs(removable) < 0.5 and coasted[1] - coasted[0] > 10.0
     note = (
         f"no-load speed {speed:.0f} rpm; a 0.1 A step is within 5 % after {settled:.2f} ms and stays; largest voltage "
         f"{largest:g} V; with the no-load resistance removed {coasted[1]:.0f} rpm, its ideal 24 V/K_t"
     )
-    return Finding(imbalance, bool(ok), note, figures=(Figure("Where a wheel motor's energy goes", _plot),))
+    return Finding(
+        imbalance, bool(ok), note, figures=(Figure("Where a wheel motor's energy goes", _plot),)
+    )
 
 
 def no_load(data: MotorData) -> float:
@@ -78,5 +81,7 @@ def _plot():
     axes = figure.subplots()
     energy = driving().energy
     axes.bar(list(energy), [1e3 * value for value in energy.values()])
-    axes.set(ylabel="energy after 0.4 s [mJ]", title="Four wheels, ±0.25 N·m, against their friction")
+    axes.set(
+        ylabel="energy after 0.4 s [mJ]", title="Four wheels, ±0.25 N·m, against their friction"
+    )
     return figure

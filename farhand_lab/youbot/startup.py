@@ -15,7 +15,7 @@ from farhand.mapping.pen import PenMapping
 from farhand.parameters import assign
 from farhand.rigs.youbot.startup import PORTS, UNFOLDED, ControlMode, YoubotStartup
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
-from farhand_lab.youbot.bench import PEN_DAMPING, PEN_MASS, TICK, Bench, BenchArm, started
+from farhand_lab.youbot.bench import PEN_DAMPING, PEN_MASS, TICK, BenchArm, PenBench, started
 
 Array = np.ndarray
 
@@ -24,7 +24,7 @@ SEQUENCE = ["off", "homing", "unfold", "approach", "engage", "ramp", "operate"]
 
 
 @shared
-def deployment() -> Bench:
+def deployment() -> PenBench:
     """From everything off to full operation, the pen held at its origin once the tool approaches, then 0.5 s more."""
     bench = started()
     bench.run(1.0)
@@ -34,7 +34,7 @@ def deployment() -> Bench:
     return bench
 
 
-def _first(bench: Bench, state: str) -> int:
+def _first(bench: PenBench, state: str) -> int:
     """Tick at which a state was entered."""
     return next(number for number, row in enumerate(bench.history) if row[0] == state)
 
@@ -44,7 +44,9 @@ def force_feedback() -> Finding:
     """A pen moved by hand along each axis at 1 mm/s through the whole bridge, the tool held where it is."""
     bench = deployment()
     fx, fy, fz = bench.history[-2][3]  # what the wire carried when the last force was displayed
-    exact = np.array_equal(bench.history[-1][2], np.array([fx, fy, -fz]) / 10.0) and _signs_exact(bench.startup)
+    exact = np.array_equal(bench.history[-1][2], np.array([fx, fy, -fz]) / 10.0) and _signs_exact(
+        bench.startup
+    )
     slopes = [_felt_slope(bench.startup, axis) for axis in range(3)]
     off = max(abs(slope / 70.0 - 1.0) for slope in slopes)
     note = f"x, y, z: {', '.join(f'{slope:.3f}' for slope in slopes)} N/m"
@@ -58,7 +60,9 @@ def _felt(startup: YoubotStartup, force: Array) -> Array:
 def _signs_exact(startup: YoubotStartup) -> bool:
     """Whether random spring forces are displayed as (f_x, f_y, −f_z)/10, to the last bit."""
     forces = generator("feedback").normal(size=(50, 3))
-    return all(np.array_equal(_felt(startup, f), np.array([f[0], f[1], -f[2]]) / 10.0) for f in forces)
+    return all(
+        np.array_equal(_felt(startup, f), np.array([f[0], f[1], -f[2]]) / 10.0) for f in forces
+    )
 
 
 def _felt_slope(startup: YoubotStartup, axis: int) -> float:
@@ -80,9 +84,13 @@ def homing() -> Finding:
     spring, rng = HomingSpring(), generator("homing")
     p = rng.normal(size=3) * 0.03
     exact = np.array_equal(spring.force(p), -40.0 * p)
-    times = {c: _settling(HomingSpring(damping=c - PEN_DAMPING), np.array([0.05, 0.0, 0.0])) for c in DAMPINGS}
+    times = {
+        c: _settling(HomingSpring(damping=c - PEN_DAMPING), np.array([0.05, 0.0, 0.0]))
+        for c in DAMPINGS
+    }
     law = {c: 2.0 * PEN_MASS / c * math.log(50.0) for c in DAMPINGS}
-    apart = max(abs(times[c] - law[c]) for c in DAMPINGS if c < 2.0)  # more than that passes 1 mm between two swings
+    # more than that passes 1 mm between two swings
+    apart = max(abs(times[c] - law[c]) for c in DAMPINGS if c < 2.0)
     settled = max(_settling(spring, 0.05 * direction) for direction in np.eye(3))
     least = 2.0 * PEN_MASS * math.log(50.0) / 3.0
     note = (
@@ -114,7 +122,11 @@ def startup_sequence() -> Finding:
     forces = np.linalg.norm(bench.column(2), axis=1)
     refused = sum(_refuses(name) for name in PORTS) + _refuses("peer")
     stopped = _stops_everywhere()
-    ok = passed == SEQUENCE and modes == ["MOTOR_STOP", "PLANE_ANGLE", "TORQUE"] and forces.max() <= 12.0
+    ok = (
+        passed == SEQUENCE
+        and modes == ["MOTOR_STOP", "PLANE_ANGLE", "TORQUE"]
+        and forces.max() <= 12.0
+    )
     ok = ok and refused == 7 and stopped == 7 and _silence_is_latched()
     rig_ok, rig_note = on_the_rig() if ok else (False, "not tried")
     note = (
@@ -126,7 +138,9 @@ def startup_sequence() -> Finding:
 
 def _passed(startup: YoubotStartup) -> list[str]:
     """States in the order they were entered."""
-    return [h.target for h in startup.machine.happenings if h.target != h.source or h.cause == "started"]
+    return [
+        h.target for h in startup.machine.happenings if h.target != h.source or h.cause == "started"
+    ]
 
 
 @shared
@@ -135,9 +149,8 @@ def on_the_rig() -> tuple[bool, str]:
     from farhand.rigs import Options, youbot
     from farhand_lab.youbot.supervisor import Supervisor
 
-    faster: list[tuple[str, object]] = [
-        ("law.mapping.limiter.turn_speed", 0.5)
-    ]  # as published, 10 °/s, the approach takes 18 s
+    # as published, 10 °/s, the approach takes 18 s
+    faster: list[tuple[str, object]] = [("law.mapping.limiter.turn_speed", 0.5)]
     rig = youbot.build(Options(scenario="rest", settings=faster))
     startup = Supervisor(rig).startup
     largest = 0.0
@@ -150,22 +163,34 @@ def on_the_rig() -> tuple[bool, str]:
             break
     entered = {h.target: h.time_ns * 1e-9 for h in startup.machine.happenings}
     ramp = entered.get("operate", math.nan) - entered.get("engage", math.nan)
-    ok = _passed(startup) == SEQUENCE and abs(ramp - 6.0) <= 0.010 and largest <= 12.0 and not rig.session.trips
+    ok = (
+        _passed(startup) == SEQUENCE
+        and abs(ramp - 6.0) <= 0.010
+        and largest <= 12.0
+        and not rig.session.trips
+    )
     rig.close()
-    return ok, f"operating after {entered.get('operate', math.nan):.1f} s, {ramp:.3f} s of them from engage to full"
+    return (
+        ok,
+        f"operating after {entered.get('operate', math.nan):.1f} s, {ramp:.3f} s of them from engage to full",
+    )
 
 
 def _refuses(missing: str) -> bool:
     """Whether it does not start, by name, without one port or without the robot, and the motors stay stopped."""
     arm = BenchArm()
-    bench = Bench(np.zeros(3), startup=YoubotStartup(None if missing == "peer" else arm))
+    bench = PenBench(np.zeros(3), startup=YoubotStartup(None if missing == "peer" else arm))
     if missing != "peer":
         bench.startup.ports[missing] = InPort(missing, PORTS[missing])
     try:
         bench.startup.start(0)
     except BadValue as error:
         named = "robot" if missing == "peer" else missing
-        return named in str(error) and not bench.startup.machine.running and ControlMode.TORQUE not in arm.modes
+        return (
+            named in str(error)
+            and not bench.startup.machine.running
+            and ControlMode.TORQUE not in arm.modes
+        )
     return False
 
 
@@ -175,7 +200,10 @@ def _stops_everywhere() -> int:
     for state in SEQUENCE:
         bench = started((0.0, 0.0, 0.0))
         bench.arm.q = UNFOLDED + 0.2  # near, and a fast ramp, to be quick
-        bench.startup.tunables.stiffness_slew, bench.startup.tunables.rotational_slew = 2000.0, 100.0
+        bench.startup.tunables.stiffness_slew, bench.startup.tunables.rotational_slew = (
+            2000.0,
+            100.0,
+        )
         if state != "off":
             bench.run(1.0, "homing")
             bench.startup.machine.post("set_initial_position")
@@ -186,7 +214,11 @@ def _stops_everywhere() -> int:
         bench.run(0.02)
         startup = bench.startup
         slack = startup.stiffness.kt == startup.stiffness.kr == 0.0 and not startup.pen_force.any()
-        still = bench.arm.mode is ControlMode.MOTOR_STOP and not startup.feedback and not startup.streaming
+        still = (
+            bench.arm.mode is ControlMode.MOTOR_STOP
+            and not startup.feedback
+            and not startup.streaming
+        )
         good += reached and slack and still
     return good
 
@@ -220,10 +252,14 @@ def unfolding() -> Finding:
         at_exit.append(not _leaves(q))
     stuck = not any(at_exit)
     left = _unfold_error(bench)
-    return Finding(left, left <= 10.0 and stuck, "every joint alone at 10.1° holds it back, at 9.9° it does not")
+    return Finding(
+        left,
+        left <= 10.0 and stuck,
+        "every joint alone at 10.1° holds it back, at 9.9° it does not",
+    )
 
 
-def _unfold_error(bench: Bench) -> float:
+def _unfold_error(bench: PenBench) -> float:
     """Largest joint error at the tick that left S2, [deg]; the joints move no further afterwards."""
     return float(np.degrees(np.abs(bench.arm.q - UNFOLDED)).max())
 
@@ -246,14 +282,26 @@ def engage_gate() -> Finding:
     before = float(np.linalg.norm(bench.column(3)[at - 200 : at - 1], axis=1).max())
     quiet = not any(row[0] in ("engage", "ramp", "operate") for row in bench.history[:at])
     closed = all(
-        not _opens(kind, [np.array([0.0, 0.0, fz])] * 1000) for kind in ("axis", "norm") for fz in (0.1, -0.1, 3.0, 0.0)
+        not _opens(kind, [np.array([0.0, 0.0, fz])] * 1000)
+        for kind in ("axis", "norm")
+        for fz in (0.1, -0.1, 3.0, 0.0)
     )
     small = [np.array([0.01, 0.0, 0.05])] * 201
-    opens = all(_opens(kind, small) for kind in ("axis", "norm")) and not _opens("norm", small[:190])
+    opens = all(_opens(kind, small) for kind in ("axis", "norm")) and not _opens(
+        "norm", small[:190]
+    )
     swing = [np.array([2.0, 0.0, 5.0 * math.sin(0.01 * k)]) for k in range(1000)]
     fooled, wise = _opens("axis", swing), not _opens("norm", swing)
     note = "a swing through Fz = 0 with 2 N sideways opens the published gate, not ours; none counts as no force"
-    ok = before < 0.1 and quiet and closed and opens and fooled and wise and not _opens("norm", [None] * 1000)
+    ok = (
+        before < 0.1
+        and quiet
+        and closed
+        and opens
+        and fooled
+        and wise
+        and not _opens("norm", [None] * 1000)
+    )
     return Finding(before, ok, note)
 
 
@@ -268,8 +316,14 @@ def stiffness_ramp() -> Finding:
     bench = deployment()
     at = _first(bench, "ramp")
     kt, kr = bench.column(4)[at - 1 :], bench.column(5)[at - 1 :]
-    times = [TICK * int(np.argmax(values == target)) for values, target in ((kt, 700.0), (kr, 30.0))]
-    clamped = kt.max() == kt[-1] == 700.0 and kr.max() == kr[-1] == 30.0 and (kt[0], kr[0]) == (100.0, 10.0)
+    times = [
+        TICK * int(np.argmax(values == target)) for values, target in ((kt, 700.0), (kr, 30.0))
+    ]
+    clamped = (
+        kt.max() == kt[-1] == 700.0
+        and kr.max() == kr[-1] == 30.0
+        and (kt[0], kr[0]) == (100.0, 10.0)
+    )
     even = float(np.abs(np.diff(kt[:6001]) - 0.1).max()) < 1e-9
     ok = abs(times[0] - 6.0) < 1e-9 and abs(times[1] - 4.0) < 1e-9 and clamped and even
     return Finding(times[0], ok, f"kr in {times[1]:.3f} s; both end exactly at 700 and 30")
@@ -280,8 +334,14 @@ def gripper_toggle() -> Finding:
     """Three presses of many samples each, the first sample unpressed."""
     toggle = GripperToggle()
     buttons = [False] * 5 + ([True] * 40 + [False] * 60) * 3
-    said = [(k, command) for k, button in enumerate(buttons) if (command := toggle.step(button)) is not None]
-    wanted = [(0, 0.02)] + [(5 + 100 * n + shift, c) for n in range(3) for shift, c in ((0, 0.010), (40, 0.02))]
+    said = [
+        (k, command)
+        for k, button in enumerate(buttons)
+        if (command := toggle.step(button)) is not None
+    ]
+    wanted = [(0, 0.02)] + [
+        (5 + 100 * n + shift, c) for n in range(3) for shift, c in ((0, 0.010), (40, 0.02))
+    ]
     return Finding(len(said), said == wanted, "the first unpressed sample opens it, as published")
 
 

@@ -60,9 +60,17 @@ MUTATIONS = [
         lambda: patched(YoubotStartup, "feedback_force", _plain_signs),
     ),
     Mutation(
-        "wrong kf", "5 % too much divisor", ("Y-20",), lambda: patched(YoubotStartup, "feedback_force", _weak_scale)
+        "wrong kf",
+        "5 % too much divisor",
+        ("Y-20",),
+        lambda: patched(YoubotStartup, "feedback_force", _weak_scale),
     ),
-    Mutation("no homing damper", "the pen swings", ("Y-21",), lambda: patched(HomingSpring, "force", _undamped)),
+    Mutation(
+        "no homing damper",
+        "the pen swings",
+        ("Y-21",),
+        lambda: patched(HomingSpring, "force", _undamped),
+    ),
     Mutation(
         "no port check",
         "an unconnected port does not matter",
@@ -81,8 +89,23 @@ MUTATIONS = [
         ("Y-23",),
         lambda: patched(YoubotStartup, "unfolded", _mean_error),
     ),
-    Mutation("hasty gate", "opens at 1 N, and without a force", ("Y-24",), lambda: patched(EngageGate, "step", _hasty)),
-    Mutation("published sum", "the ramp is not clamped", ("Y-25",), lambda: patched(Ramp, "step", _published_sum)),
+    Mutation(
+        "hasty gate",
+        "opens at 1 N, and without a force",
+        ("Y-24",),
+        lambda: patched(EngageGate, "step", _hasty),
+    ),
+    Mutation(
+        "published sum",
+        "the ramp is not clamped",
+        ("Y-25",),
+        lambda: patched(Ramp, "step", _published_sum),
+    ),
     Mutation("no slew", "tunables jump", ("Y-25", "Y-27"), lambda: patched(Ramp, "step", _jumps)),
-    Mutation("chatter", "a command at every sample", ("Y-26",), lambda: patched(GripperToggle, "step", _chatters)),
+    Mutation(
+        "chatter",
+        "a command at every sample",
+        ("Y-26",),
+        lambda: patched(GripperToggle, "step", _chatters),
+    ),
 ]

@@ -22,9 +22,10 @@ UNFOLD_SPEED = 0.8
 class Supervisor:
     """Steps the start-up after every advance of the world and does what it says.
 
-    Motor stop is the arm held where it is; position control moves the posture that is held; torque control is the
-    coupling engaged. The spring's stiffness, the force divisor and the speed of rate control are the start-up's. The
-    pen feels nothing of the spring before force feedback begins, and is led home until then.
+    Motor stop is the arm held where it is; position control moves the posture that is held; torque
+    control is the coupling engaged. The spring's stiffness, the force divisor and the speed of rate
+    control are the start-up's. The pen feels nothing of the spring before force feedback begins,
+    and is led home until then.
 
     Args:
         rig: the youBot rig in one process, not engaged by its scenario.
@@ -43,7 +44,11 @@ class Supervisor:
         self.startup.machine.report = rig.session.telemetry.event
         self._pen, self._arm = OutPort("pen", HapticState), OutPort("arm", ArmJoints)
         self._wrench = OutPort("spring", SpringWrench)
-        sources: dict[str, OutPort[Any]] = {"C1.hap_in": self._pen, "C2.hap_in": self._pen, "C1.yb_in": self._arm}
+        sources: dict[str, OutPort[Any]] = {
+            "C1.hap_in": self._pen,
+            "C2.hap_in": self._pen,
+            "C1.yb_in": self._arm,
+        }
         sources["C2.youbot_force"] = self._wrench
         for name, out in sources.items():
             self.startup.ports[name].connect(out)

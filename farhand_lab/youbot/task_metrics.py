@@ -17,9 +17,11 @@ class TaskResult:
     """What one run of a task says.
 
     Attributes:
-        completion_time: from the start until the tool is at the goal for good, [s]; infinite if it never is.
+        completion_time: from the start until the tool is at the goal for good, [s]; infinite if it
+            never is.
         largest_force: [N].
-        squared_force_sum: Σ |F|² over all samples, as published; it depends on the sampling rate, [N²].
+        squared_force_sum: Σ |F|² over all samples, as published; it depends on the sampling rate,
+            [N²].
         squared_force_time: ∫ |F|² dt, which does not, [N²·s].
     """
 
@@ -45,7 +47,9 @@ class TaskResult:
         return {name: {"value": value, "unit": unit} for name, (value, unit) in found.items()}
 
 
-def judge_task(times: Array, position: Array, force: Array, goal: Array, tolerance: float) -> TaskResult:
+def judge_task(
+    times: Array, position: Array, force: Array, goal: Array, tolerance: float
+) -> TaskResult:
     """Judge a task that consists of bringing the tool to a goal and keeping it there.
 
     Args:
@@ -60,11 +64,16 @@ def judge_task(times: Array, position: Array, force: Array, goal: Array, toleran
     """
     if len(times) < 2 or not len(times) == len(position) == len(force):
         lengths = f"{len(times)}, {len(position)} and {len(force)}"
-        raise BadValue(f"times, positions and forces must be of one length, two at least, not {lengths}")
+        raise BadValue(
+            f"times, positions and forces must be of one length, two at least, not {lengths}"
+        )
     away = np.flatnonzero(np.linalg.norm(position - goal, axis=1) > tolerance)
     there = 0 if not len(away) else int(away[-1]) + 1
     completion = float(times[there] - times[0]) if there < len(times) else math.inf
     squared = np.einsum("ij,ij->i", force, force)
     return TaskResult(
-        completion, math.sqrt(float(squared.max())), float(squared.sum()), float(np.trapezoid(squared, times))
+        completion,
+        math.sqrt(float(squared.max())),
+        float(squared.sum()),
+        float(np.trapezoid(squared, times)),
     )

@@ -73,7 +73,9 @@ def fidelity(hybrid: HybridMatrix, environment: Impedance) -> Array:
     return h[:, 0, 1] * h[:, 1, 0] / (1.0 - h[:, 1, 1] * np.asarray(environment)) ** 2
 
 
-def felt_inertia(hybrid: HybridMatrix, own: float = 0.0, band: tuple[float, float] = (1.0, 3.0)) -> float:
+def felt_inertia(
+    hybrid: HybridMatrix, own: float = 0.0, band: tuple[float, float] = (1.0, 3.0)
+) -> float:
     """What the hand has to accelerate in free motion beyond the leader's own mass, [kg].
 
     Fitted over the band [Hz] to −ω² m, the part of h_11 in phase with acceleration.
@@ -88,12 +90,16 @@ def felt_inertia(hybrid: HybridMatrix, own: float = 0.0, band: tuple[float, floa
     """
     chosen = (hybrid.frequency >= band[0]) & (hybrid.frequency <= band[1])
     if not chosen.any():
-        raise BadValue(f"no frequency between {band[0]:g} and {band[1]:g} Hz to judge the felt inertia by")
+        raise BadValue(
+            f"no frequency between {band[0]:g} and {band[1]:g} Hz to judge the felt inertia by"
+        )
     squared = hybrid.omega[chosen] ** 2
     return float(-(hybrid.h[chosen, 0, 0].real @ squared) / (squared @ squared)) - own
 
 
-def range_match(leader: tuple[float, float], follower: tuple[float, float], scale: float = 1.0) -> float:
+def range_match(
+    leader: tuple[float, float], follower: tuple[float, float], scale: float = 1.0
+) -> float:
     """Share of the follower's range that the leader's range, scaled, covers, [-]."""
     low, high = sorted((scale * leader[0], scale * leader[1]))
     shared = min(high, follower[1]) - max(low, follower[0])

@@ -33,8 +33,12 @@ def test_the_metrics_of_a_run_are_those_of_its_signals(dual_arm):
     run = dual_arm(law="position-position", scenario="press").on(3.5)
     metrics = run.metrics
     error = run.signal("coupling", "error")[run.signal("coupling", "engagement")[:, 0] > 0]
-    assert metrics["tracking_error_max"] == pytest.approx(np.linalg.norm(error[:, :3], axis=1).max())
-    assert metrics["rotation_error_max"] == pytest.approx(np.linalg.norm(error[:, 3:], axis=1).max())
+    assert metrics["tracking_error_max"] == pytest.approx(
+        np.linalg.norm(error[:, :3], axis=1).max()
+    )
+    assert metrics["rotation_error_max"] == pytest.approx(
+        np.linalg.norm(error[:, 3:], axis=1).max()
+    )
     contact = np.linalg.norm(run.signal("follower", "wrench_measured_in_world")[:, :3], axis=1)
     assert metrics["contact_force_max"] == pytest.approx(contact.max())
     assert metrics["contact_force_max"] > 20.0
@@ -47,7 +51,10 @@ def test_the_energy_of_the_coupling_is_the_integral_of_its_power(dual_arm):
     run = dual_arm(law="position-position", scenario="free").on(2.0)
     total = 0.0
     for name in ("leader", "follower"):
-        wrench, twist = run.signal(name, "wrench_commanded_in_world"), run.signal(name, "twist_tool_in_world")
+        wrench, twist = (
+            run.signal(name, "wrench_commanded_in_world"),
+            run.signal(name, "twist_tool_in_world"),
+        )
         total -= float((wrench * twist).sum()) * 1e-3
     assert run.metrics["energy_into_coupling"] == pytest.approx(total, rel=1e-6)
     assert total > 0.0  # a passive law takes

@@ -64,7 +64,11 @@ class Slow:
         wave = np.sin(2 * np.pi * 1.24 * self._times)[:, None]
         force = 79.0 * wave
         still = np.zeros_like(wave)
-        self._signals = {"wrench_measured_in_world": force, "error": still, "position_tool_in_world": tool * wave}
+        self._signals = {
+            "wrench_measured_in_world": force,
+            "error": still,
+            "position_tool_in_world": tool * wave,
+        }
 
     def times(self, stream):
         return self._times
@@ -89,7 +93,9 @@ def test_slow_shaking_of_a_hand_that_was_asked_to_stay_is_found():
 def test_noise_makes_no_more_periods_of_a_slow_swing():
     """A slow swing lingers about zero, where noise crosses it again and again."""
     noise = np.random.default_rng(1).normal(0.0, 0.5, len(TIMES))
-    hit = find("contact force", TIMES, 10.0 * np.sin(2 * np.pi * 0.9 * TIMES) + noise, SLOW_WINDOWS, BAND)
+    hit = find(
+        "contact force", TIMES, 10.0 * np.sin(2 * np.pi * 0.9 * TIMES) + noise, SLOW_WINDOWS, BAND
+    )
     assert hit is not None and hit.frequency == pytest.approx(0.9, rel=0.05)
 
 
@@ -105,7 +111,10 @@ def test_a_slow_swing_that_the_hand_was_asked_for_is_work(share):
 
 def test_a_move_on_the_way_does_not_hide_slow_shaking():
     """Asked to go somewhere once is not asked to swing."""
-    hit = oscillation(Slow(), asked=lambda times: 0.1 * np.clip((times - 9.0) / 1.5, 0.0, 1.0)[:, None] * np.ones(3))
+    hit = oscillation(
+        Slow(),
+        asked=lambda times: 0.1 * np.clip((times - 9.0) / 1.5, 0.0, 1.0)[:, None] * np.ones(3),
+    )
     assert hit is not None and hit.frequency == pytest.approx(1.24, rel=0.02)
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.analysis.threshold import Operators, ThresholdProtocol, VirtualOperators, load_operators
+from farhand.analysis.threshold import (
+    Operators,
+    ThresholdProtocol,
+    VirtualOperators,
+    load_operators,
+)
 from farhand.control.haptic.force_map import ForceMap
 from farhand.errors import BadValue, FileError
 
@@ -18,8 +23,12 @@ def people(seed: int = 0, **named: float) -> VirtualOperators:
 def test_the_file_holds_the_published_means():
     """Table 4.1 and 4.2, as printed."""
     found = load_operators()
-    np.testing.assert_allclose(found.least.mean(axis=0), [824.3, 790.0, 891.4, 5.34, 11.43, 14.0], rtol=1e-3)
-    np.testing.assert_allclose(found.most.mean(axis=0), [2485.7, 2428.6, 2528.6, 18.29, 45.57, 37.29], rtol=1e-3)
+    np.testing.assert_allclose(
+        found.least.mean(axis=0), [824.3, 790.0, 891.4, 5.34, 11.43, 14.0], rtol=1e-3
+    )
+    np.testing.assert_allclose(
+        found.most.mean(axis=0), [2485.7, 2428.6, 2528.6, 18.29, 45.57, 37.29], rtol=1e-3
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -51,7 +60,13 @@ def test_a_persons_limits_fit_the_map():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "length = 1", "length = 0.01\nangle = 0.1\n[[operator]]\nname = 'a'\nleast = [1]\nmost = [2]", "[["]
+    "text",
+    [
+        "",
+        "length = 1",
+        "length = 0.01\nangle = 0.1\n[[operator]]\nname = 'a'\nleast = [1]\nmost = [2]",
+        "[[",
+    ],
 )
 def test_a_bad_file_is_one_clear_line(tmp_path, text):
     """It names the file."""

@@ -138,7 +138,9 @@ def test_a_real_rig_tells_its_matrix_when_shaken():
     for stiffness in ({"leader": 0.0}, {"leader": 0.0, "follower": 2000.0}):
         rig = dual_arm("position-position", "rest")
         shakers = {name: Shaker(frequencies, 3.0, y, k) for name, k in stiffness.items()}
-        runs.append(shake(rig.session, rig.world, shakers, {"leader": y, "follower": y}, 5.0).after(2.0))
+        runs.append(
+            shake(rig.session, rig.world, shakers, {"leader": y, "follower": y}, 5.0).after(2.0)
+        )
         arms = [station.arm for station in rig.session.stations]
         own = [1.0 / float((arm.J @ np.linalg.solve(arm.M, arm.J.T))[1, 1]) for arm in arms]
         rig.close()

@@ -18,7 +18,9 @@ def browser() -> Iterator[Any]:
     program = next((path for path in CHROMIUM if Path(path).exists()), None)
     if program is None:
         pytest.skip("needs a browser: apt install chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs its driver: pip install playwright")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs its driver: pip install playwright"
+    )
     with playwright.sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=program, args=list(ARGUMENTS))
         yield opened

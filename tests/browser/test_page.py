@@ -20,9 +20,12 @@ from tests.browser.visiting import SIZE, Run, Visitor, eventually, on_screen
 pytestmark = pytest.mark.browser
 
 TRIES = 20
-GRIP = np.array([0.13, 0.0, 0.0])  # [m], from the tool to the middle of the handle's arrow along x, in a rig of 1 m
+# [m], from the tool to the middle of the handle's arrow along x, in a rig of 1 m
+GRIP = np.array([0.13, 0.0, 0.0])
 
-NOTE_TIMES = """() => document.addEventListener("keydown", () => { window.pressed = Date.now() }, true)"""
+NOTE_TIMES = (
+    """() => document.addEventListener("keydown", () => { window.pressed = Date.now() }, true)"""
+)
 
 
 def test_a_visitor_sees_drags_presses_and_stops(run, visitor):
@@ -85,7 +88,9 @@ def test_a_second_visitor_sees_the_same_and_a_refusal_is_explained(browser, run,
         assert eventually(lambda: "apart" in visitor.text() and "apart" in other.text())
         for key, state in (("e", "engaged"), ("c", "apart"), ("c", "engaged")):
             visitor.page.keyboard.press(key)
-            assert eventually(lambda state=state: re.search(rf"coupling\s+{state}", other.text()) is not None)
+            assert eventually(
+                lambda state=state: re.search(rf"coupling\s+{state}", other.text()) is not None
+            )
         run.rig.session.commands.post("set", "wall.stiffness", -5.0)
         assert eventually(lambda: "outside" in visitor.text() and "outside" in other.text())
         assert run.rig.session.parameters["wall"].stiffness == 6000.0
@@ -113,12 +118,27 @@ def test_beyond_this_machine_nobody_gets_in_without_the_token(browser):
 
 def test_another_law_is_chosen_on_the_page_and_a_recording_made(browser, tmp_path):
     """A new session takes the place of the old one without the page being opened anew; a file is there afterwards."""
-    command = [sys.executable, "-m", "farhand", "run", "dual-arm", "--scenario", "rest", "--port", "0"]
-    command += ["--set", "deadlines.storm=1000000"]  # a busy machine is late, which is not what is tested here
+    command = [
+        sys.executable,
+        "-m",
+        "farhand",
+        "run",
+        "dual-arm",
+        "--scenario",
+        "rest",
+        "--port",
+        "0",
+    ]
+    # a busy machine is late, which is not what is tested here
+    command += ["--set", "deadlines.storm=1000000"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as run:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment
+    ) as run:
         try:
-            address = next(found.group() for line in run.stdout if (found := re.search(r"http://\S+", line)))
+            address = next(
+                found.group() for line in run.stdout if (found := re.search(r"http://\S+", line))
+            )
             visitor = Visitor(browser, address)
             assert eventually(lambda: "engaged" in visitor.text())
             visitor.page.get_by_role("combobox", name="law", exact=True).click()

@@ -20,7 +20,9 @@ from farhand.console.viewer import PANEL_WIDTH
 from farhand.loop.clock import WallClock
 from farhand.rigs import Options, Rig, build_rig
 
-SECONDS = 60.0  # [s], the longest a test waits for anything; software rendering on a busy machine is slow
+SECONDS = (
+    60.0  # [s], the longest a test waits for anything; software rendering on a busy machine is slow
+)
 SIZE = {"width": 640, "height": 300}
 
 
@@ -33,10 +35,15 @@ class Run:
     """
 
     def __init__(self, scenario: str, host: str = "127.0.0.1", port: int = 0) -> None:
-        calm = ("deadlines.storm", 1_000_000)  # a busy machine is late, which is not what is tested here
-        self.rig: Rig = build_rig("dual-arm", Options(scenario=scenario, clock=WallClock(), settings=[calm]))
+        # a busy machine is late, which is not what is tested here
+        calm = ("deadlines.storm", 1_000_000)
+        self.rig: Rig = build_rig(
+            "dual-arm", Options(scenario=scenario, clock=WallClock(), settings=[calm])
+        )
         session = self.rig.session
-        self.served: Page = serve(session.telemetry.path, scene_of(self.rig), host, port, session.commands)
+        self.served: Page = serve(
+            session.telemetry.path, scene_of(self.rig), host, port, session.commands
+        )
         self._thread = threading.Thread(target=session.run, args=(600.0, self.served.poll, 0.02))
         self._thread.start()
 
@@ -60,7 +67,10 @@ class Visitor:
         self.page = browser.new_page(viewport=SIZE)
         self.page.set_default_timeout(1e3 * SECONDS)
         self.complaints: list[str] = []
-        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on(
+            "console",
+            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
+        )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(address)
         self.page.locator("canvas").first.wait_for()
@@ -78,7 +88,9 @@ class Visitor:
     def pixels(self) -> np.ndarray:
         """The picture left of the panel."""
         image = pytest.importorskip("PIL.Image")
-        shot = self.page.screenshot(clip={"x": 0, "y": 0, "width": 290, "height": 200}, timeout=1e3 * SECONDS)
+        shot = self.page.screenshot(
+            clip={"x": 0, "y": 0, "width": 290, "height": 200}, timeout=1e3 * SECONDS
+        )
         return np.asarray(image.open(io.BytesIO(shot)).convert("L"), dtype=float)
 
 

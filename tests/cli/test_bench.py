@@ -33,4 +33,7 @@ def test_an_unknown_benchmark_is_one_line(farhand_command, monkeypatch):
 
     monkeypatch.setattr("farhand_lab.benchmarks.run", run)
     said = farhand_command("bench", "moon")
-    assert (said.code, said.err) == (2, "farhand: unknown benchmark 'moon'; available: tick/dual-arm\n")
+    assert (said.code, said.err) == (
+        2,
+        "farhand: unknown benchmark 'moon'; available: tick/dual-arm\n",
+    )

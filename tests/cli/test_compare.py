@@ -19,7 +19,10 @@ BAD = {
     "no law": (("dual-arm", "--laws", ","), "names none"),
     "no number": (("dual-arm", "--delay", "soon"), "not a list of milliseconds"),
     "negative": (("dual-arm", "--delay=-5"), "not within 0 to 2000 ms"),
-    "no wall": (("cooperative",), "has no wall, and laws are compared by pressing on one; those that have: dual-arm, "),
+    "no wall": (
+        ("cooperative",),
+        "has no wall, and laws are compared by pressing on one; those that have: dual-arm, ",
+    ),
     "unknown layer": (("dual-arm", "--layer", "magic"), "unknown layer 'magic'"),
     "unknown parameter": (
         ("dual-arm", "--laws", "unilateral", "--set", "wal.stiffness=9"),
@@ -53,14 +56,28 @@ def test_rows_become_a_table_a_page_and_json(monkeypatch, tmp_path, farhand_comm
         "metrics": metrics,
         "impedance": impedance,
     }
-    refused = {"rig": "dual-arm", "law": "admittance", "layer": "none", "delay": 0.0, "refused": "needs a sensor"}
+    refused = {
+        "rig": "dual-arm",
+        "law": "admittance",
+        "layer": "none",
+        "delay": 0.0,
+        "refused": "needs a sensor",
+    }
     monkeypatch.setattr(comparison, "compare", lambda cases, progress: [ran, refused])
     said = farhand_command(
-        "compare", "dual-arm", "--json", str(tmp_path / "c.json"), "--report", str(tmp_path / "page")
+        "compare",
+        "dual-arm",
+        "--json",
+        str(tmp_path / "c.json"),
+        "--report",
+        str(tmp_path / "page"),
     )
     assert said.code == 0
     assert "unilateral" in said.out and "admittance: needs a sensor" in said.out
-    assert [row["law"] for row in json.loads((tmp_path / "c.json").read_text())] == ["unilateral", "admittance"]
+    assert [row["law"] for row in json.loads((tmp_path / "c.json").read_text())] == [
+        "unilateral",
+        "admittance",
+    ]
     assert "needs a sensor" in (tmp_path / "page" / "index.html").read_text()
 
 
@@ -71,19 +88,35 @@ def test_settings_reach_every_case_and_the_page_names_them(monkeypatch, tmp_path
     def compare(cases, progress):
         asked.extend(cases)
         return [
-            {"law": case.law, "delay": case.delay, "settings": dict(case.settings), "refused": "no"} for case in cases
+            {"law": case.law, "delay": case.delay, "settings": dict(case.settings), "refused": "no"}
+            for case in cases
         ]
 
     monkeypatch.setattr(comparison, "compare", compare)
-    words = ("--set", "wall.stiffness=3000", "--set", "hand.stiffness=500", "--report", str(tmp_path))
-    said = farhand_command("compare", "dual-arm", "--laws", "position-position,unilateral", "--delay", "0,20", *words)
+    words = (
+        "--set",
+        "wall.stiffness=3000",
+        "--set",
+        "hand.stiffness=500",
+        "--report",
+        str(tmp_path),
+    )
+    said = farhand_command(
+        "compare", "dual-arm", "--laws", "position-position,unilateral", "--delay", "0,20", *words
+    )
     assert said.code == 0
-    assert {case.settings for case in asked} == {(("wall.stiffness", "3000"), ("hand.stiffness", "500"))}
+    assert {case.settings for case in asked} == {
+        (("wall.stiffness", "3000"), ("hand.stiffness", "500"))
+    }
     assert len(asked) == 4
-    assert "Set: wall.stiffness = 3000, hand.stiffness = 500." in (tmp_path / "index.html").read_text()
+    assert (
+        "Set: wall.stiffness = 3000, hand.stiffness = 500." in (tmp_path / "index.html").read_text()
+    )
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0001, "0"), (0.00912, "0.009"), (86.48, "86.48"), (10615.2, "10615")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0001, "0"), (0.00912, "0.009"), (86.48, "86.48"), (10615.2, "10615")]
+)
 def test_numbers_take_no_more_room_than_they_need(value, text):
     """Six characters at most."""
     assert command.number(value) == text

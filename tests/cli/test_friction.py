@@ -31,10 +31,18 @@ def test_fit_writes_what_the_format_promises(farhand_command, data, tmp_path):
     content = json.loads(out.read_text())
     assert content["model"] == "kfm" and content == json.loads((tmp_path / "f.json").read_text())
     one = content["parameters"]["coulomb"]
-    assert one["interval"][0] <= one["value"] <= one["interval"][1] and one["unit"] == "N·m" and one["identified"]
+    assert (
+        one["interval"][0] <= one["value"] <= one["interval"][1]
+        and one["unit"] == "N·m"
+        and one["identified"]
+    )
     assert one["value"] == pytest.approx(0.06, rel=0.05)
     curve = np.array(content["curve"])
-    assert curve.shape[1] == 2 and np.all(np.diff(curve[:, 0]) > 0.0) and np.all(curve[:, 0] * curve[:, 1] > 0.0)
+    assert (
+        curve.shape[1] == 2
+        and np.all(np.diff(curve[:, 0]) > 0.0)
+        and np.all(curve[:, 0] * curve[:, 1] > 0.0)
+    )
     assert content["holdout_error"] < 0.05 * content["rms_torque"] and content["rms_error"] > 0.0
     assert "coulomb" in said.out and "hold-out" in said.out
     assert (tmp_path / "page" / "index.html").read_text().count("<img") == 2
@@ -43,8 +51,16 @@ def test_fit_writes_what_the_format_promises(farhand_command, data, tmp_path):
 @pytest.mark.parametrize("model", ["coulomb-viscous", "stribeck", "lugre", "bristle"])
 def test_a_fitted_file_loads_as_the_model_that_was_fitted(farhand_command, data, tmp_path, model):
     """Its steady curve is the curve in the file."""
-    assert farhand_command("friction", "fit", data, "--model", model, "--out", tmp_path / "F.json").code == 0
-    joint, curve = load(tmp_path / "F.json"), np.array(json.loads((tmp_path / "F.json").read_text())["curve"])
+    assert (
+        farhand_command(
+            "friction", "fit", data, "--model", model, "--out", tmp_path / "F.json"
+        ).code
+        == 0
+    )
+    joint, curve = (
+        load(tmp_path / "F.json"),
+        np.array(json.loads((tmp_path / "F.json").read_text())["curve"]),
+    )
     assert joint.name == model
     np.testing.assert_allclose(joint.steady(curve[:, 0]), curve[:, 1])
 
@@ -66,9 +82,13 @@ def test_protocol_writes_set_points_with_instructions(farhand_command, tmp_path)
     with out.open() as file:
         table = list(csv.DictReader(file))
     times = [float(row["t"]) for row in table]
-    assert all(b > a for a, b in zip(times, times[1:], strict=False)) and 1500.0 < times[-1] < 2000.0
+    assert (
+        all(b > a for a, b in zip(times, times[1:], strict=False)) and 1500.0 < times[-1] < 2000.0
+    )
     assert {row["mode"] for row in table} == {"velocity", "torque"}
-    assert sum(bool(row["instruction"]) for row in table) == len({row["phase"] for row in table}) == 5
+    assert (
+        sum(bool(row["instruction"]) for row in table) == len({row["phase"] for row in table}) == 5
+    )
     assert max(abs(float(row["setpoint"])) for row in table if row["mode"] == "velocity") < 3.2
 
 
@@ -84,10 +104,21 @@ def test_protocol_writes_set_points_with_instructions(farhand_command, tmp_path)
         (f"{HEADER}\n0,0,0,0\n0.2,0,0,0\n0.1,0,0,0\n", "line 4: t goes back"),
         (f"{HEADER}\n0,0,0\n", "line 2 has 3 values"),
         (HEADER + "\n" + "".join(f"{k * 1e-2:.2f},1,0,{k % 7}\n" for k in range(500)), "at rest"),
-        (HEADER + "\n" + "".join(f"{k * 1e-2:.2f},{k * 1e-2:.2f},1,2\n" for k in range(500)), "torque is 2"),
+        (
+            HEADER + "\n" + "".join(f"{k * 1e-2:.2f},{k * 1e-2:.2f},1,2\n" for k in range(500)),
+            "torque is 2",
+        ),
         (HEADER + "\n" + "".join(f"0.00,{k},1,{k}\n" for k in range(500)), "repeat the time"),
-        (HEADER + "\n" + "".join(f"{k * 1e-6:.6f},{k},1,{k}\n" for k in range(500)), "at least 1 s"),
-        (HEADER + "\n" + "".join(f"{k * 1e-2:.2f},{k * k},{k * 2e3},{k % 7}\n" for k in range(500)), "times the rate"),
+        (
+            HEADER + "\n" + "".join(f"{k * 1e-6:.6f},{k},1,{k}\n" for k in range(500)),
+            "at least 1 s",
+        ),
+        (
+            HEADER
+            + "\n"
+            + "".join(f"{k * 1e-2:.2f},{k * k},{k * 2e3},{k % 7}\n" for k in range(500)),
+            "times the rate",
+        ),
         ("\0" * 300, "not a text file"),
     ],
 )
@@ -119,14 +150,27 @@ def test_the_log_is_never_overwritten(farhand_command, data):
     before = data.read_bytes()
     assert farhand_command("friction", "fit", data, "--out", data).code == 2
     assert data.read_bytes() == before
-    assert farhand_command("friction", "fit", data.with_name("none.csv"), "--out", data.with_name("F.json")).code == 2
+    assert (
+        farhand_command(
+            "friction", "fit", data.with_name("none.csv"), "--out", data.with_name("F.json")
+        ).code
+        == 2
+    )
 
 
+# fmt: skip
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", '{"model": "kfm"}', '{"model": "magic", "parameters": {}}', '{"model": "kfm", "parameters": {"a": 1}}',
-     '{"model": "kfm", "parameters": {"coulomb": {"value": -1}}}', '{"model": "kfm", "parameters": {"coulomb": "x"}}'],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        '{"model": "kfm"}',
+        '{"model": "magic", "parameters": {}}',
+        '{"model": "kfm", "parameters": {"a": 1}}',
+        '{"model": "kfm", "parameters": {"coulomb": {"value": -1}}}',
+        '{"model": "kfm", "parameters": {"coulomb": "x"}}',
+    ],
+)
 def test_a_file_that_is_no_fitted_friction_is_refused(farhand_command, tmp_path, content):
     """One line, exit 2."""
     path = tmp_path / "F.json"

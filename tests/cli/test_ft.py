@@ -36,7 +36,12 @@ def raw(tmp_path, rng, truth):
 @pytest.fixture
 def tool(raw, farhand_command, tmp_path):
     """Its calibration."""
-    assert farhand_command("ft", "calibrate", raw, "--out", tmp_path / "tool.json", "--tool-id", "gripper").code == 0
+    assert (
+        farhand_command(
+            "ft", "calibrate", raw, "--out", tmp_path / "tool.json", "--tool-id", "gripper"
+        ).code
+        == 0
+    )
     return tmp_path / "tool.json"
 
 
@@ -62,7 +67,10 @@ def test_compensate_keeps_the_columns_and_adds_deviations(farhand_command, raw, 
     order = [3, 7, 0, 1, 2, 4, 5, 6, 8, 9, 10]
     mixed = tmp_path / "mixed.csv"
     mixed.write_text(
-        "\n".join(",".join([*(row[k] for k in order), "note" if n == 0 else "hi"]) for n, row in enumerate(lines))
+        "\n".join(
+            ",".join([*(row[k] for k in order), "note" if n == 0 else "hi"])
+            for n, row in enumerate(lines)
+        )
         + "\n"
     )
     said = farhand_command("ft", "compensate", mixed, "--tool", tool, "--out", tmp_path / "out.csv")
@@ -84,7 +92,12 @@ def test_drift_is_followed_unless_told_not_to(farhand_command, rng, truth, tool,
     for drift, limit in (("track", 0.5), ("none", 4.2)):
         out = tmp_path / f"{drift}.csv"
         words = ("--drift", drift, "--json", tmp_path / "r.json")
-        assert farhand_command("ft", "compensate", tmp_path / "run.csv", "--tool", tool, "--out", out, *words).code == 0
+        assert (
+            farhand_command(
+                "ft", "compensate", tmp_path / "run.csv", "--tool", tool, "--out", out, *words
+            ).code
+            == 0
+        )
         wrench = read_readings(out).wrench
         assert wrench[pushed, 0].mean() == pytest.approx(10.0, abs=0.5)
         assert abs(wrench[-100:, 2].mean()) <= limit
@@ -101,7 +114,9 @@ def test_report_writes_a_page_with_residuals_drift_and_sphere(farhand_command, r
 def test_another_tool_is_refused(farhand_command, raw, tool, tmp_path):
     """The calibration of one tool says nothing about another."""
     out = tmp_path / "out.csv"
-    said = farhand_command("ft", "compensate", raw, "--tool", tool, "--out", out, "--tool-id", "drill")
+    said = farhand_command(
+        "ft", "compensate", raw, "--tool", tool, "--out", out, "--tool-id", "drill"
+    )
     assert said.code == 2 and "'gripper', not to 'drill'" in said.err and not out.exists()
 
 
@@ -127,13 +142,19 @@ BAD = {
     "infinite": (_set(9, "fy", "inf"), "line 10: fy is not a number"),
     "huge": (_set(9, "fy", "1e300"), "line 10: fy is beyond 1e+12: '1e300'"),
     "grouped digits": (_set(9, "fy", "1_000"), "line 10: fy is not a number: '1_000'"),
-    "semicolons": (lambda rows: [[";".join(row)] for row in rows], "separated by semicolons, not commas"),
+    "semicolons": (
+        lambda rows: [[";".join(row)] for row in rows],
+        "separated by semicolons, not commas",
+    ),
     "tabs": (lambda rows: [["\t".join(row)] for row in rows], "separated by tabs, not commas"),
     "quaternion": (_set(3, "qw", "2.0"), "line 4: the quaternion qx,qy,qz,qw has length"),
     "unsorted": (lambda rows: [rows[0], *rows[2:10], rows[1], *rows[10:]], "line 10: t goes back"),
     "empty": (lambda rows: [], "is empty"),
     "header only": (lambda rows: rows[:1], "no readings"),
-    "short row": (lambda rows: [*rows[:5], rows[5][:-1], *rows[6:]], "line 6 has 10 values, not 11"),
+    "short row": (
+        lambda rows: [*rows[:5], rows[5][:-1], *rows[6:]],
+        "line 6 has 10 values, not 11",
+    ),
     "twice": (lambda rows: [[*row, row[1]] for row in rows], "names a column twice"),
     "two poses": (lambda rows: rows[:401], "2 poses are too few"),
     "one pose": (lambda rows: rows[:201], "1 pose is too few"),
@@ -141,7 +162,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_file_gets_one_clear_line_and_leaves_the_output_as_it_was(farhand_command, raw, tmp_path, kind):
+def test_a_bad_file_gets_one_clear_line_and_leaves_the_output_as_it_was(
+    farhand_command, raw, tmp_path, kind
+):
     """Exit code 2, and the file that was there before is untouched."""
     change, words = BAD[kind]
     edited(raw, change)
@@ -165,18 +188,28 @@ def test_compensate_refuses_the_same_files(farhand_command, raw, tool, tmp_path,
 
 def test_poses_about_the_vertical_cannot_be_used(farhand_command, rng, truth, tmp_path):
     """Gravity never changes in the sensor: refused."""
-    write_readings(tmp_path / "raw.csv", recording(truth, Rotation.from_euler("z", TURNS, degrees=True), 20, rng))
+    write_readings(
+        tmp_path / "raw.csv",
+        recording(truth, Rotation.from_euler("z", TURNS, degrees=True), 20, rng),
+    )
     said = farhand_command("ft", "calibrate", tmp_path / "raw.csv", "--out", tmp_path / "tool.json")
     assert said.code == 2 and "too few" in said.err and not (tmp_path / "tool.json").exists()
 
 
-def test_coplanar_poses_are_used_with_a_line_that_names_the_missing_pose(farhand_command, rng, truth, tmp_path):
+def test_coplanar_poses_are_used_with_a_line_that_names_the_missing_pose(
+    farhand_command, rng, truth, tmp_path
+):
     """Turning about one horizontal axis determines the numbers, but nothing checks them off the plane."""
-    write_readings(tmp_path / "raw.csv", recording(truth, Rotation.from_euler("x", TURNS, degrees=True), 200, rng))
+    write_readings(
+        tmp_path / "raw.csv",
+        recording(truth, Rotation.from_euler("x", TURNS, degrees=True), 200, rng),
+    )
     said = farhand_command("ft", "calibrate", tmp_path / "raw.csv", "--out", tmp_path / "tool.json")
     assert said.code == 0 and said.err.count("\n") == 1
     assert "nearly coplanar" in said.err and "add a pose with the sensor's x axis" in said.err
-    assert json.loads((tmp_path / "tool.json").read_text())["mass"] == pytest.approx(truth.mass, rel=0.01)
+    assert json.loads((tmp_path / "tool.json").read_text())["mass"] == pytest.approx(
+        truth.mass, rel=0.01
+    )
 
 
 def test_a_sensor_of_the_opposite_sign_is_told_in_one_line(farhand_command, rng, truth, tmp_path):
@@ -187,7 +220,9 @@ def test_a_sensor_of_the_opposite_sign_is_told_in_one_line(farhand_command, rng,
     assert said.code == 0 and said.err.count("\n") == 1 and "opposite sign" in said.err
     out = tmp_path / "out.csv"
     assert (
-        farhand_command("ft", "compensate", tmp_path / "raw.csv", "--tool", tmp_path / "tool.json", "--out", out).code
+        farhand_command(
+            "ft", "compensate", tmp_path / "raw.csv", "--tool", tmp_path / "tool.json", "--out", out
+        ).code
         == 0
     )
     assert np.abs(read_readings(out).wrench.mean(axis=0)).max() < 0.05
@@ -209,8 +244,16 @@ def test_a_bad_flag_is_refused(farhand_command, raw, tmp_path, words, said_why):
 
 def test_missing_files_are_refused(farhand_command, raw, tool, tmp_path):
     """The recording, the calibration, or a folder in place of the output."""
-    assert farhand_command("ft", "calibrate", tmp_path / "no.csv", "--out", tmp_path / "x.json").code == 2
-    assert farhand_command("ft", "compensate", raw, "--tool", tmp_path / "no.json", "--out", tmp_path / "x").code == 2
+    assert (
+        farhand_command("ft", "calibrate", tmp_path / "no.csv", "--out", tmp_path / "x.json").code
+        == 2
+    )
+    assert (
+        farhand_command(
+            "ft", "compensate", raw, "--tool", tmp_path / "no.json", "--out", tmp_path / "x"
+        ).code
+        == 2
+    )
     assert farhand_command("ft", "compensate", raw, "--tool", tool, "--out", tmp_path).code == 2
 
 
@@ -220,7 +263,9 @@ def test_missing_files_are_refused(farhand_command, raw, tool, tmp_path):
         lambda text: "\ufeff" + text,
         lambda text: text.replace("\n", "\r\n"),
         lambda text: text.replace(",", " , "),
-        lambda text: "\n".join(",".join(f'"{word}"' for word in line.split(",")) for line in text.splitlines()),
+        lambda text: "\n".join(
+            ",".join(f'"{word}"' for word in line.split(",")) for line in text.splitlines()
+        ),
         lambda text: "\n" + text.replace("\n", "\n\n"),
     ],
     ids=["byte order mark", "line ends of Windows", "spaces", "quotes", "blank lines"],
@@ -228,9 +273,14 @@ def test_missing_files_are_refused(farhand_command, raw, tool, tmp_path):
 def test_spelling_of_the_file_does_not_matter(farhand_command, raw, tool, tmp_path, spell):
     """The same numbers, as other programs write them."""
     (tmp_path / "other.csv").write_bytes(spell(raw.read_text()).encode())
-    said = farhand_command("ft", "calibrate", tmp_path / "other.csv", "--out", tmp_path / "other.json")
+    said = farhand_command(
+        "ft", "calibrate", tmp_path / "other.csv", "--out", tmp_path / "other.json"
+    )
     assert said.code == 0, said.err
-    assert json.loads((tmp_path / "other.json").read_text())["mass"] == json.loads(tool.read_text())["mass"]
+    assert (
+        json.loads((tmp_path / "other.json").read_text())["mass"]
+        == json.loads(tool.read_text())["mass"]
+    )
 
 
 def test_nothing_that_is_read_is_written_over(farhand_command, raw, tool, tmp_path):
@@ -242,7 +292,16 @@ def test_nothing_that_is_read_is_written_over(farhand_command, raw, tool, tmp_pa
         ["calibrate", raw, "--out", tmp_path / "x.json", "--json", raw],
         ["compensate", raw, "--tool", tool, "--out", same],
         ["compensate", raw, "--tool", tool, "--out", tool],
-        ["compensate", raw, "--tool", tool, "--out", tmp_path / "x.csv", "--json", tmp_path / "x.csv"],
+        [
+            "compensate",
+            raw,
+            "--tool",
+            tool,
+            "--out",
+            tmp_path / "x.csv",
+            "--json",
+            tmp_path / "x.csv",
+        ],
         ["report", raw, "--tool", tool, "--report", tmp_path / "page", "--json", tool],
     ):
         said = farhand_command("ft", *words)
@@ -256,20 +315,38 @@ def test_a_turned_sensor_is_told_to_be_one(farhand_command, rng, truth, tmp_path
     for turn, code in ((0.3, 0), (-2.0, 2)):
         poses = Rotation.random(12, rng=rng)
         turned = recording(truth, poses * Rotation.from_euler("z", turn), 200, rng)
-        write_readings(tmp_path / "raw.csv", replace(turned, quaternion=np.repeat(poses.as_quat(), 200, axis=0)))
-        said = farhand_command("ft", "calibrate", tmp_path / "raw.csv", "--out", tmp_path / "tool.json")
+        write_readings(
+            tmp_path / "raw.csv",
+            replace(turned, quaternion=np.repeat(poses.as_quat(), 200, axis=0)),
+        )
+        said = farhand_command(
+            "ft", "calibrate", tmp_path / "raw.csv", "--out", tmp_path / "tool.json"
+        )
         assert said.code == code and f"by {turn:g} rad" in said.err and "--yaw" in said.err
-        assert farhand_command("ft", "calibrate", tmp_path / "raw.csv", "--out", tmp_path / "t.json", "--yaw").err == ""
+        assert (
+            farhand_command(
+                "ft", "calibrate", tmp_path / "raw.csv", "--out", tmp_path / "t.json", "--yaw"
+            ).err
+            == ""
+        )
 
 
-def test_a_recording_in_contact_throughout_is_called_so(farhand_command, rng, truth, tool, tmp_path):
+def test_a_recording_in_contact_throughout_is_called_so(
+    farhand_command, rng, truth, tool, tmp_path
+):
     """No word about readings without contact, of which there are none, nor about drift that was not followed."""
     pressed = recording(truth, Rotation.random(3, rng=rng), 200, rng)
     pressed.wrench[:, 2] += 60.0
     write_readings(tmp_path / "pressed.csv", pressed)
     out = tmp_path / "out.csv"
-    said = farhand_command("ft", "compensate", tmp_path / "pressed.csv", "--tool", tool, "--out", out)
-    assert said.code == 0 and said.err.count("\n") == 1 and "every reading counts as contact" in said.err
+    said = farhand_command(
+        "ft", "compensate", tmp_path / "pressed.csv", "--tool", tool, "--out", out
+    )
+    assert (
+        said.code == 0
+        and said.err.count("\n") == 1
+        and "every reading counts as contact" in said.err
+    )
     assert "without contact" not in said.out and "force with contact" in said.out
     assert "none: no reading is free of contact" in said.out and "every reading, up to" in said.out
 
@@ -281,7 +358,10 @@ def test_a_time_in_another_unit_is_asked_after(farhand_command, raw, tool, tmp_p
     readings = read_readings(raw)
     write_readings(tmp_path / "ms.csv", replace(readings, time=1e3 * readings.time))
     assert "is t in s?" in farhand_command("ft", "compensate", tmp_path / "ms.csv", *words).err
-    assert farhand_command("ft", "compensate", tmp_path / "ms.csv", *words, "--drift", "none").err == ""
+    assert (
+        farhand_command("ft", "compensate", tmp_path / "ms.csv", *words, "--drift", "none").err
+        == ""
+    )
 
 
 def test_a_tool_without_a_name_is_said_to_have_none(farhand_command, raw, tmp_path):
@@ -297,14 +377,25 @@ def test_without_tracking_contact_is_not_looked_for(farhand_command, rng, truth,
     run = recording(truth, Rotation.random(3, rng=rng), 200, rng)
     run.wrench[:, 2] += 10.0
     write_readings(tmp_path / "run.csv", run)
-    words = ("--tool", tool, "--out", tmp_path / "out.csv", "--json", tmp_path / "r.json", "--drift", "none")
+    words = (
+        "--tool",
+        tool,
+        "--out",
+        tmp_path / "out.csv",
+        "--json",
+        tmp_path / "r.json",
+        "--drift",
+        "none",
+    )
     said = farhand_command("ft", "compensate", tmp_path / "run.csv", *words)
     assert said.code == 0 and "not looked for" in said.out and "without contact" not in said.out
     assert "% of the readings" not in said.out and "none, as asked for" in said.out
     assert json.loads((tmp_path / "r.json").read_text())["contact_share"] is None
 
 
-def test_the_drift_is_printed_from_zero_and_doubted_where_it_is_hardly_one(farhand_command, rng, truth, tool, tmp_path):
+def test_the_drift_is_printed_from_zero_and_doubted_where_it_is_hardly_one(
+    farhand_command, rng, truth, tool, tmp_path
+):
     """3 N pressed from the first reading on are 3 N of drift, whatever its range is."""
     run = recording(truth, Rotation.random(15, rng=rng), 200, rng)
     run.wrench[:, 2] += 3.0
@@ -320,8 +411,14 @@ def test_the_drift_is_printed_from_zero_and_doubted_where_it_is_hardly_one(farha
         tmp_path / "page",
     )
     said = farhand_command("ft", "compensate", tmp_path / "run.csv", *words)
-    assert said.code == 0 and said.err.count("\n") == 1 and "a slow or lasting push would look the same" in said.err
-    assert json.loads((tmp_path / "r.json").read_text())["drift"]["largest"][2] == pytest.approx(3.0, abs=0.2)
+    assert (
+        said.code == 0
+        and said.err.count("\n") == 1
+        and "a slow or lasting push would look the same" in said.err
+    )
+    assert json.loads((tmp_path / "r.json").read_text())["drift"]["largest"][2] == pytest.approx(
+        3.0, abs=0.2
+    )
     assert "up to 3" in said.out.split("drift followed")[1]
     assert "lasting push" in (tmp_path / "page" / "index.html").read_text()
 
@@ -331,10 +428,17 @@ def test_a_dead_axis_in_a_recording_is_asked_after(farhand_command, raw, tool, t
     readings = read_readings(raw)
     readings.wrench[:, 2] = 30.0
     write_readings(tmp_path / "dead.csv", readings)
-    said = farhand_command("ft", "compensate", tmp_path / "dead.csv", "--tool", tool, "--out", tmp_path / "out.csv")
+    said = farhand_command(
+        "ft", "compensate", tmp_path / "dead.csv", "--tool", tool, "--out", tmp_path / "out.csv"
+    )
     words = "fz is 30 N all the time while other axes are alive; is it connected?"
     assert said.code == 0 and words in said.err
-    assert words in farhand_command("ft", "calibrate", tmp_path / "dead.csv", "--out", tmp_path / "t.json").err
+    assert (
+        words
+        in farhand_command(
+            "ft", "calibrate", tmp_path / "dead.csv", "--out", tmp_path / "t.json"
+        ).err
+    )
 
 
 def test_a_time_that_stands_still_is_asked_after(farhand_command, raw, tool, tmp_path):
@@ -344,4 +448,7 @@ def test_a_time_that_stands_still_is_asked_after(farhand_command, raw, tool, tmp
     words = ("--tool", tool, "--out", tmp_path / "out.csv")
     said = farhand_command("ft", "compensate", tmp_path / "still.csv", *words)
     assert said.code == 0 and "t is 7 s all the time: drift cannot be told from contact" in said.err
-    assert farhand_command("ft", "compensate", tmp_path / "still.csv", *words, "--drift", "none").err == ""
+    assert (
+        farhand_command("ft", "compensate", tmp_path / "still.csv", *words, "--drift", "none").err
+        == ""
+    )

@@ -22,12 +22,16 @@ LEVEL = "0.4,0.1,0.3,0,0,0,1"
 
 def reachable(robot: str, count: int, seed: int = 1) -> list[list[float]]:
     model, rng = Model(load_robot(robot)), np.random.default_rng(seed)
-    poses = [model.pose(q) for q in rng.uniform(model.lower, model.upper, (count, len(model.lower)))]
+    poses = [
+        model.pose(q) for q in rng.uniform(model.lower, model.upper, (count, len(model.lower)))
+    ]
     return [[*pose.position, *quaternion_from_rotation(pose.rotation)] for pose in poses]
 
 
 def write(path: Path, rows: list[list[float]], header: str = HEADER) -> Path:
-    path.write_text("\n".join([header, *(",".join(map(repr, map(float, row))) for row in rows)]) + "\n")
+    path.write_text(
+        "\n".join([header, *(",".join(map(repr, map(float, row))) for row in rows)]) + "\n"
+    )
     return path
 
 
@@ -41,12 +45,21 @@ def test_the_joints_in_the_file_meet_the_poses_in_the_file(farhand_command, tmp_
     """Read back and checked with the robot's own kinematics, inside its limits."""
     rows = reachable(robot, 50)
     out = tmp_path / "q.csv"
-    said = farhand_command("ik", robot, write(tmp_path / "p.csv", rows), "--out", out, "--json", tmp_path / "s.json")
+    said = farhand_command(
+        "ik", robot, write(tmp_path / "p.csv", rows), "--out", out, "--json", tmp_path / "s.json"
+    )
     assert (said.code, said.err) == (0, "")
     assert "50 solved" in said.out
     model, found = Model(load_robot(robot)), read(out)
     n = len(model.lower)
-    names = [*(f"q{i + 1}" for i in range(n)), "status", "position_error", "rotation_error", "iterations", "time_us"]
+    names = [
+        *(f"q{i + 1}" for i in range(n)),
+        "status",
+        "position_error",
+        "rotation_error",
+        "iterations",
+        "time_us",
+    ]
     assert list(found[0]) == names
     for row, answer in zip(rows, found, strict=True):
         q = np.array([float(answer[f"q{i + 1}"]) for i in range(n)])
@@ -76,11 +89,15 @@ def test_columns_may_come_in_any_order_with_others_between(farhand_command, tmp_
     plain = write(tmp_path / "a.csv", reachable("lwa4p", 3))
     mixed = tmp_path / "b.csv"
     order = ["qw", "note", "z", "y", "x", "qx", "qy", "qz"]
-    lines = [",".join("here" if name == "note" else row[name] for name in order) for row in read(plain)]
+    lines = [
+        ",".join("here" if name == "note" else row[name] for name in order) for row in read(plain)
+    ]
     mixed.write_text("\n".join([",".join(order), *lines]) + "\n\n")
     for name, source in (("1.csv", plain), ("2.csv", mixed)):
         assert farhand_command("ik", "lwa4p", source, "--out", tmp_path / name).code == 0
-    one, two = ([{**row, "time_us": ""} for row in read(tmp_path / name)] for name in ("1.csv", "2.csv"))
+    one, two = (
+        [{**row, "time_us": ""} for row in read(tmp_path / name)] for name in ("1.csv", "2.csv")
+    )
     assert one == two
 
 
@@ -105,8 +122,13 @@ def test_the_published_solvers_can_be_asked_for(farhand_command, tmp_path, solve
 def test_a_path_is_followed_on_one_branch(farhand_command, tmp_path):
     """With ``--path`` the joints move as little as the poses do."""
     model, home = Model(load_robot("ur5e")), load_robot("ur5e").home
-    poses = [model.pose(home + 0.5 * np.sin(t) * np.array([1, 0.4, -0.4, 0.3, 0.2, 1])) for t in np.linspace(0, 3, 200)]
-    source = write(tmp_path / "p.csv", [[*p.position, *quaternion_from_rotation(p.rotation)] for p in poses])
+    poses = [
+        model.pose(home + 0.5 * np.sin(t) * np.array([1, 0.4, -0.4, 0.3, 0.2, 1]))
+        for t in np.linspace(0, 3, 200)
+    ]
+    source = write(
+        tmp_path / "p.csv", [[*p.position, *quaternion_from_rotation(p.rotation)] for p in poses]
+    )
     assert farhand_command("ik", "ur5e", source, "--out", tmp_path / "q.csv", "--path").code == 0
     q = np.array([[float(row[f"q{i}"]) for i in range(1, 7)] for row in read(tmp_path / "q.csv")])
     assert np.abs(np.diff(q, axis=0)).max() < 0.02
@@ -130,7 +152,9 @@ def test_a_path_is_followed_on_one_branch(farhand_command, tmp_path):
         (f"{HEADER}\n{LEVEL}".replace(",", ";"), "separated by semicolons, not commas"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_one_line_and_leaves_the_output_alone(farhand_command, tmp_path, content, words):
+def test_a_file_that_cannot_be_used_is_one_line_and_leaves_the_output_alone(
+    farhand_command, tmp_path, content, words
+):
     """Nothing is half written."""
     source, out = tmp_path / "p.csv", tmp_path / "q.csv"
     source.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -146,7 +170,10 @@ def test_the_poses_are_not_written_over(farhand_command, tmp_path):
     """Nor are the joints by the summary."""
     source = write(tmp_path / "p.csv", reachable("ur5e", 1))
     before = source.read_bytes()
-    for words in (["--out", source], ["--out", tmp_path / "q.csv", "--json", tmp_path / "." / "q.csv"]):
+    for words in (
+        ["--out", source],
+        ["--out", tmp_path / "q.csv", "--json", tmp_path / "." / "q.csv"],
+    ):
         said = farhand_command("ik", "ur5e", source, *words)
         assert said.code == 2 and said.err.count("\n") == 1 and "cannot write" in said.err
     assert source.read_bytes() == before and not (tmp_path / "q.csv").exists()
@@ -157,7 +184,10 @@ def test_what_does_not_exist_is_named_with_what_does(farhand_command, tmp_path):
     source = write(tmp_path / "p.csv", reachable("ur5e", 1))
     for words, hint in (
         (["ik", "ur5", source, "--out", tmp_path / "q.csv"], "did you mean 'ur5e'"),
-        (["ik", "ur5e", source, "--out", tmp_path / "q.csv", "--solver", "magic"], "combined, levenberg, newton"),
+        (
+            ["ik", "ur5e", source, "--out", tmp_path / "q.csv", "--solver", "magic"],
+            "combined, levenberg, newton",
+        ),
         (["ik", "ur5e", tmp_path / "none.csv", "--out", tmp_path / "q.csv"], "cannot read"),
         (["ik", "ur5e", source, "--out", tmp_path], "is a folder"),
     ):
@@ -176,28 +206,39 @@ def test_poses_in_millimetres_are_asked_after(farhand_command, tmp_path):
     rows = reachable("ur5e", 4)
     for factor, asked in ((1000.0, True), (3.0, False)):
         far = [[*(factor * x for x in row[:3]), *row[3:]] for row in rows]
-        said = farhand_command("ik", "ur5e", write(tmp_path / "p.csv", far), "--out", tmp_path / "q.csv")
+        said = farhand_command(
+            "ik", "ur5e", write(tmp_path / "p.csv", far), "--out", tmp_path / "q.csv"
+        )
         assert said.code == 0 and ("are x,y,z in m?" in said.err) == asked
 
 
 def test_the_summary_is_one_line_however_long_the_path(farhand_command, tmp_path):
     """A path broken in two cannot be copied."""
     out = tmp_path / ("long" * 20) / "q.csv"
-    said = farhand_command("ik", "ur5e", write(tmp_path / "p.csv", reachable("ur5e", 2)), "--out", out)
+    said = farhand_command(
+        "ik", "ur5e", write(tmp_path / "p.csv", reachable("ur5e", 2)), "--out", out
+    )
     assert said.code == 0 and said.out.endswith(f"joints in {out}\n")
 
 
 def test_an_arm_of_three_joints_meets_positions_and_is_told_how(farhand_command, tmp_path):
     """Poses turned at random cannot be met by three joints; their positions can, also from a file without rotations."""
     rows, turns = reachable("phua_leg", 12), reachable("ur5e", 12)
-    turned = write(tmp_path / "p.csv", [[*row[:3], *turn[3:]] for row, turn in zip(rows, turns, strict=True)])
+    turned = write(
+        tmp_path / "p.csv", [[*row[:3], *turn[3:]] for row, turn in zip(rows, turns, strict=True)]
+    )
     whole = farhand_command("ik", "phua_leg", turned, "--out", tmp_path / "whole.csv")
     assert "12 unreachable" in whole.out
-    assert "3 joints cannot choose how the tool is turned as well; --position-only leaves that open" in whole.err
+    assert (
+        "3 joints cannot choose how the tool is turned as well; --position-only leaves that open"
+        in whole.err
+    )
     bare = write(tmp_path / "bare.csv", [row[:3] for row in rows], "x,y,z")
     model = Model(load_robot("phua_leg"))
     for poses in (turned, bare):
-        said = farhand_command("ik", "phua_leg", poses, "--out", tmp_path / "q.csv", "--position-only")
+        said = farhand_command(
+            "ik", "phua_leg", poses, "--out", tmp_path / "q.csv", "--position-only"
+        )
         assert (said.code, said.err) == (0, "") and "12 solved" in said.out
         for row, answer in zip(rows, read(tmp_path / "q.csv"), strict=True):
             q = np.array([float(answer[f"q{i + 1}"]) for i in range(3)])

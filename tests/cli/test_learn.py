@@ -14,7 +14,7 @@ from farhand.errors import FarhandError
 from farhand.learning import learn, load_skill
 from farhand.rigs import Options, build_rig
 from farhand.running.rerun import record
-from farhand.running.run import Outcome
+from farhand.running.run import RunOutcome
 from tests.learning.conftest import made_up
 
 
@@ -24,7 +24,10 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("d")
     for number in range(6):
         settings = [("rig.follower_robot", "lwa4p")] if number == 5 else []
-        rig = build_rig("dual-arm", Options(law="position-position", scenario="free", seed=number, settings=settings))
+        rig = build_rig(
+            "dual-arm",
+            Options(law="position-position", scenario="free", seed=number, settings=settings),
+        )
         record(rig, folder / f"{number}.mcap", 2.5)
     return folder
 
@@ -39,14 +42,20 @@ def skill(tmp_path):
 def test_recordings_become_a_skill(farhand_command, recorded, tmp_path):
     """Whose file says what it was learnt from; the word for the skill may also choose the method."""
     demos = [recorded / f"{number}.mcap" for number in range(5)]
-    said = farhand_command("learn", "promp", *demos, "--out", tmp_path / "s.npz", "--json", tmp_path / "s.json")
-    assert said.code == 0 and "from 5 demonstrations of the follower (ur5e, 6 joints) of dual-arm" in said.out
+    said = farhand_command(
+        "learn", "promp", *demos, "--out", tmp_path / "s.npz", "--json", tmp_path / "s.json"
+    )
+    assert (
+        said.code == 0
+        and "from 5 demonstrations of the follower (ur5e, 6 joints) of dual-arm" in said.out
+    )
     assert json.loads((tmp_path / "s.json").read_text())["method"] == "promp"
     assert abs(load_skill(tmp_path / "s.npz").facts.duration - 1.5) < 0.3
 
 
 @pytest.mark.parametrize(
-    "kind", ["few", "twice", "copied", "mixed", "truncated", "missing", "method", "station", "points"]
+    "kind",
+    ["few", "twice", "copied", "mixed", "truncated", "missing", "method", "station", "points"],
 )
 def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, tmp_path, kind):
     """Too few, twice, copied, of two robots, cut off, not there, by what does not exist; what was there stays so."""
@@ -88,17 +97,30 @@ def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, t
         "points": "only the humanoid's limbs go to way-points",
     }
     assert words.get(kind, "available: dmp, promp, way-points") in said.err
-    assert out.read_bytes() == b"before" and sorted(p.name for p in tmp_path.iterdir()) == ["cut.mcap", "s.npz"]
+    assert out.read_bytes() == b"before" and sorted(p.name for p in tmp_path.iterdir()) == [
+        "cut.mcap",
+        "s.npz",
+    ]
 
 
 def test_a_skill_is_performed_with_another_goal(farhand_command, skill, tmp_path):
     """Within reach of the arm; the JSON says how it went."""
-    words = ("--headless", "--goal", "0.35,1.1,0.4", "--set", "law.approach=3", "--json", tmp_path / "p.json")
+    words = (
+        "--headless",
+        "--goal",
+        "0.35,1.1,0.4",
+        "--set",
+        "law.approach=3",
+        "--json",
+        tmp_path / "p.json",
+    )
     motion = load_skill(skill).motion(2)
     assert not np.allclose(motion.position[-1], [0.35, 1.1, 0.4])
     said = farhand_command("perform", skill, *words, "--seconds", "0.2")
     assert said.code == 0 and "force-aware" in said.out
-    assert json.loads((tmp_path / "p.json").read_text())["performances"]["force-aware"]["phase"] == 0.0
+    assert (
+        json.loads((tmp_path / "p.json").read_text())["performances"]["force-aware"]["phase"] == 0.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,7 +158,10 @@ def test_way_points_are_learnt_and_gone_to(farhand_command, tmp_path):
     taught = record(rig, tmp_path / "t.mcap", 4.5)
     said = farhand_command("learn", "way-points", taught, "--out", tmp_path / "p.txt")
     assert said.code == 0 and "2 way-points" in said.out
-    assert [line.split()[0] for line in (tmp_path / "p.txt").read_text().splitlines()] == ["left-arm", "left-arm"]
+    assert [line.split()[0] for line in (tmp_path / "p.txt").read_text().splitlines()] == [
+        "left-arm",
+        "left-arm",
+    ]
     said = farhand_command("perform", tmp_path / "p.txt", "--headless", "--set", "rig.rate=200")
     assert said.code == 0 and "2 of 2 way-points reached" in said.out
     (tmp_path / "p.txt").write_text("left-arm 1 2")
@@ -152,7 +177,9 @@ def test_a_skill_without_measured_force_has_nothing_to_compare(farhand_command, 
     assert said.code == 2 and "--compare needs a measured force" in said.err
 
 
-def test_a_recorded_performance_is_shown_but_not_run_again(farhand_command, skill, tmp_path, monkeypatch):
+def test_a_recorded_performance_is_shown_but_not_run_again(
+    farhand_command, skill, tmp_path, monkeypatch
+):
     """The page needs no skill, which is in no recording; a proof would need it, and says so."""
     path, scenes = tmp_path / "done.mcap", []
 
@@ -161,15 +188,22 @@ def test_a_recorded_performance_is_shown_but_not_run_again(farhand_command, skil
         raise FarhandError("no page here")
 
     monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve_recording", serve)
-    assert farhand_command("perform", skill, "--headless", "--seconds", "0.1", "--record", path).code == 0
+    assert (
+        farhand_command("perform", skill, "--headless", "--seconds", "0.1", "--record", path).code
+        == 0
+    )
     assert "no page here" in farhand_command("replay", path).err
-    assert scenes[0]["law"] == "skill" and scenes[0]["scenario"].startswith("the follower does by itself")
+    assert scenes[0]["law"] == "skill" and scenes[0]["scenario"].startswith(
+        "the follower does by itself"
+    )
     assert [thing["rigid"] for thing in scenes[0]["things"] if thing["kind"] == "tie"] == [False]
     said = farhand_command("replay", path, "--rerun")
     assert said.code == 2 and "is of a performance" in said.err and said.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [("--shift", "0.1"), ("--goal", "0,0,0"), ("--compare",), ("--position-only",)])
+@pytest.mark.parametrize(
+    "words", [("--shift", "0.1"), ("--goal", "0,0,0"), ("--compare",), ("--position-only",)]
+)
 def test_what_bends_a_skill_is_refused_for_way_points(farhand_command, tmp_path, words):
     """They are gone to as they are."""
     (tmp_path / "p.txt").write_text("left-arm 0.1 0.1 0.0\n")
@@ -185,7 +219,7 @@ def test_a_performance_is_judged_by_the_rules_of_a_run():
         trip = SimpleNamespace(kind=kind, time_ns=250_000_000, reason="too fast")
         trips = [] if kind is None else [SimpleNamespace(where="follower", trip=trip)]
         rig = SimpleNamespace(session=SimpleNamespace(trips=trips))
-        return perform._faults(rig, Outcome(1.0, 1.0, False, unrecorded))
+        return perform._faults(rig, RunOutcome(1.0, 1.0, False, unrecorded))
 
     assert faults(None) == faults("speed") == []
     assert faults("invalid") == ["follower stopped at 0.25 s: too fast"]
@@ -198,6 +232,10 @@ def test_a_note_stands_beside_the_skill(farhand_command, recorded, tmp_path, mon
     module = importlib.import_module("farhand.learning.skill")
     monkeypatch.setattr(module, "UNLIKE", 1e-9)  # everything is unlike
     demos = [recorded / f"{number}.mcap" for number in range(5)]
-    said = farhand_command("learn", "x", *demos, "--out", tmp_path / "s.npz", "--json", tmp_path / "s.json")
+    said = farhand_command(
+        "learn", "x", *demos, "--out", tmp_path / "s.npz", "--json", tmp_path / "s.json"
+    )
     assert said.code == 0 and "note: the demonstrations are unlike one another" in said.out
-    assert json.loads((tmp_path / "s.json").read_text())["notes"] == list(load_skill(tmp_path / "s.npz").facts.notes)
+    assert json.loads((tmp_path / "s.json").read_text())["notes"] == list(
+        load_skill(tmp_path / "s.npz").facts.notes
+    )

@@ -81,7 +81,12 @@ def test_an_unexpected_exception_is_not_hidden(farhand_command, monkeypatch):
 
 def test_python_dash_m_is_the_same_command():
     """``python -m farhand`` works where scripts are not on the path, with the same exit code and no traceback."""
-    done = subprocess.run([sys.executable, "-m", "farhand", "run", "moon"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "farhand", "run", "moon"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("farhand: unknown rig 'moon'; available: cooperative")
     assert done.stderr.count("\n") == 1

@@ -43,7 +43,9 @@ def spoilt(path, kind: str, whole: bytes) -> None:
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "foreign", "truncated", "newer"])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words[:2]))
-def test_bad_files_are_one_line_and_code_2(farhand_command, recorded, tmp_path, monkeypatch, command, kind):
+def test_bad_files_are_one_line_and_code_2(
+    farhand_command, recorded, tmp_path, monkeypatch, command, kind
+):
     """Whatever is asked of them; nothing is left behind. Only a truncated file can be recovered."""
     monkeypatch.chdir(tmp_path)
     if kind != "missing":
@@ -61,7 +63,13 @@ def test_info_says_what_there_is(farhand_command, recorded, tmp_path):
     """For a person on the terminal, and for programs as JSON."""
     said = farhand_command("info", recorded, "--json", tmp_path / "i.json")
     assert said.code == 0
-    for words in ("dual-arm · virtual-constraints · free", "0.299 s", "1000 Hz", "engage: done", "leader/q"):
+    for words in (
+        "dual-arm · virtual-constraints · free",
+        "0.299 s",
+        "1000 Hz",
+        "engage: done",
+        "leader/q",
+    ):
         assert words in said.out
     found = json.loads((tmp_path / "i.json").read_text())
     assert found["streams"]["coupling"]["records"] == 300 and found["about"]["seed"] == 4
@@ -111,7 +119,9 @@ def test_a_recording_is_shown_on_the_page(farhand_command, recorded, monkeypatch
         return page
 
     monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve_recording", serve)
-    monkeypatch.setattr(importlib.import_module("farhand.console.scene"), "scene_of", lambda rig: {"rig": rig.name})
+    monkeypatch.setattr(
+        importlib.import_module("farhand.console.scene"), "scene_of", lambda rig: {"rig": rig.name}
+    )
     said = farhand_command("replay", recorded, "--speed", "3", "--port", "1")
     assert said.code == 0 and "is shown at http://127.0.0.1:1" in said.out
     assert page.looks == 3 and page.closed
@@ -119,9 +129,16 @@ def test_a_recording_is_shown_on_the_page(farhand_command, recorded, monkeypatch
 
 def test_a_recording_is_drawn_and_exported(farhand_command, recorded, tmp_path):
     """To the places asked for."""
-    assert farhand_command("plot", recorded, "--out", tmp_path / "p.png", "--signal", "leader/q").code == 0
+    assert (
+        farhand_command("plot", recorded, "--out", tmp_path / "p.png", "--signal", "leader/q").code
+        == 0
+    )
     assert (tmp_path / "p.png").exists()
-    for kind, file in (("csv", "leader.csv"), ("parquet", "events.parquet"), ("lerobot", "meta/info.json")):
+    for kind, file in (
+        ("csv", "leader.csv"),
+        ("parquet", "events.parquet"),
+        ("lerobot", "meta/info.json"),
+    ):
         said = farhand_command("export", recorded, tmp_path / kind, "--format", kind)
         assert said.code == 0 and (tmp_path / kind / file).exists(), said.err
 
@@ -136,7 +153,9 @@ def test_a_recording_is_drawn_and_exported(farhand_command, recorded, tmp_path):
         (("export", "d", "--format", "xml"), "xml"),
     ],
 )
-def test_bad_wishes_are_one_line_and_code_2(farhand_command, recorded, tmp_path, monkeypatch, words, hint):
+def test_bad_wishes_are_one_line_and_code_2(
+    farhand_command, recorded, tmp_path, monkeypatch, words, hint
+):
     """The line names the value and the limit or the alternatives."""
     monkeypatch.chdir(tmp_path)
     said = farhand_command(words[0], recorded, *words[1:])
@@ -171,7 +190,9 @@ def test_nothing_is_written_over_what_is_read_or_over_another_result(
     said = farhand_command(*words)
     assert (said.code, said.out) == (2, "") and said.err.count("\n") == 1
     assert {path.name for path in tmp_path.iterdir()} == {"r.mcap", "link.mcap", "pipe"}
-    assert (tmp_path / "r.mcap").read_bytes() == recorded.read_bytes() and (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "r.mcap").read_bytes() == recorded.read_bytes() and (
+        tmp_path / "pipe"
+    ).is_fifo()
 
 
 def test_a_run_that_broke_off_is_called_so_by_all(farhand_command, tmp_path):
@@ -179,7 +200,10 @@ def test_a_run_that_broke_off_is_called_so_by_all(farhand_command, tmp_path):
     broken = tmp_path / "b.mcap"
     rig = build_rig("dual-arm", Options(scenario="free"))
     rig.session.run(0.1)
-    with pytest.raises(OverflowError), Recorder(broken, Reader(rig.session.telemetry.path).header, about(rig)) as to:
+    with (
+        pytest.raises(OverflowError),
+        Recorder(broken, Reader(rig.session.telemetry.path).header, about(rig)) as to,
+    ):
         record_from(Reader(rig.session.telemetry.path), to)
         raise OverflowError
     rig.close()
@@ -187,7 +211,10 @@ def test_a_run_that_broke_off_is_called_so_by_all(farhand_command, tmp_path):
     for path in (broken, tmp_path / "s.mcap"):
         assert "it is broken off: OverflowError in the run" in farhand_command("info", path).out
         said = farhand_command("replay", path, "--rerun")
-        assert said.code == 0 and "is broken off: OverflowError in the run; this is all there is" in said.err
+        assert (
+            said.code == 0
+            and "is broken off: OverflowError in the run; this is all there is" in said.err
+        )
         said = farhand_command("export", path, tmp_path / path.stem, "--format", "csv")
         assert said.code == 0 and "is broken off" in said.err
         said = farhand_command("learn", "wipe", path, "--out", tmp_path / "w.npz")

@@ -12,14 +12,25 @@ pytestmark = pytest.mark.usefixtures("toy_rig")
 
 def test_a_result_that_differs_is_printed_and_the_exit_code_is_0(farhand_command, tmp_path):
     """The verdicts are results, not errors."""
-    said = farhand_command("reproduce", "toy", "--json", tmp_path / "r.json", "--report", tmp_path / "report")
+    said = farhand_command(
+        "reproduce", "toy", "--json", tmp_path / "r.json", "--report", tmp_path / "report"
+    )
     assert said.code == 0
     rows = json.loads((tmp_path / "r.json").read_text())
     assert [(row["id"], row["verdict"], row["value"]) for row in rows] == [
         ("T-1", "pass", 0.5),
         ("T-2", "differs", 2.0),
     ]
-    assert set(rows[0]) == {"id", "title", "value", "unit", "criterion", "verdict", "source", "note"}
+    assert set(rows[0]) == {
+        "id",
+        "title",
+        "value",
+        "unit",
+        "criterion",
+        "verdict",
+        "source",
+        "note",
+    }
     assert "1 pass, 1 differs" in said.out and "the cause" in said.out
     assert "A large error" in (tmp_path / "report" / "index.html").read_text()
 
@@ -58,7 +69,9 @@ def test_a_mutation_that_is_missed_gives_code_1(farhand_command):
     assert "missed by T-1" in said.out and "1 of 2" in said.out
 
 
-@pytest.mark.parametrize("words", [("toy/T-1", "--mutations"), ("toy", "--mutations", "--report", "folder")])
+@pytest.mark.parametrize(
+    "words", [("toy/T-1", "--mutations"), ("toy", "--mutations", "--report", "folder")]
+)
 def test_mutations_are_of_a_whole_rig_and_have_no_report(farhand_command, words):
     """What would be ignored is refused."""
     said = farhand_command("reproduce", *words)

@@ -40,7 +40,17 @@ def result(farhand_command, tmp_path):
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(farhand_command, tmp_path):
     """Virtual time: nothing of the computer is in the result, all of the noise is."""
-    noisy = (*SHORT, "--set", "follower.plant.force_noise=0.5", "--delay", "10", "--jitter", "2", "--loss", "0.1")
+    noisy = (
+        *SHORT,
+        "--set",
+        "follower.plant.force_noise=0.5",
+        "--delay",
+        "10",
+        "--jitter",
+        "2",
+        "--loss",
+        "0.1",
+    )
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
         assert farhand_command(*noisy, "--seed", seed, "--json", tmp_path / name).code == 0
     a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
@@ -50,9 +60,31 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(farhand_co
 
 def test_the_result_has_every_promised_field(result):
     """Programs rely on the names."""
-    found = result(*SHORT, "--law", "position-position", "--seed", "3", "--at", "0.3:stop", "--at", "0.5:engage")
+    found = result(
+        *SHORT,
+        "--law",
+        "position-position",
+        "--seed",
+        "3",
+        "--at",
+        "0.3:stop",
+        "--at",
+        "0.5:engage",
+    )
     assert set(found) == {
-        *("rig", "law", "layer", "seed", "seconds", "scenario", "trips", "events", "metrics", "rates", "commands"),
+        *(
+            "rig",
+            "law",
+            "layer",
+            "seed",
+            "seconds",
+            "scenario",
+            "trips",
+            "events",
+            "metrics",
+            "rates",
+            "commands",
+        ),
         "never_coupled",
     }
     assert (found["rig"], found["law"], found["layer"]) == ("dual-arm", "position-position", "none")
@@ -71,7 +103,10 @@ def test_the_result_has_every_promised_field(result):
 def test_flags_reach_the_parts_they_name(result):
     """A delay is felt as the age of what arrives, and a parameter as a change of its force."""
     found = result(*SHORT, "--delay", "20")
-    assert found["metrics"]["link_round_trip"] == {"value": pytest.approx(0.020, abs=0.002), "unit": "s"}
+    assert found["metrics"]["link_round_trip"] == {
+        "value": pytest.approx(0.020, abs=0.002),
+        "unit": "s",
+    }
     stiff, soft = (result(*SHORT, "--set", f"hand.stiffness={k}")["metrics"] for k in (3000, 300))
     assert stiff["hand_force_max"]["value"] > soft["hand_force_max"]["value"]
 
@@ -81,7 +116,10 @@ def test_the_summary_speaks_to_a_person(farhand_command):
     said = farhand_command(*SHORT, "--delay", "20", "--at", "0.3:stop", "--at", "0.4:engage")
     assert (said.code, said.err) == (0, "")
     assert "dual-arm · virtual-constraints · free" in said.out and "× real time" in said.out
-    assert all(unit in said.out for unit in (" mm", " N at the hand", " J from the hand", " ms old", " µs median"))
+    assert all(
+        unit in said.out
+        for unit in (" mm", " N at the hand", " J from the hand", " ms old", " µs median")
+    )
     assert "leader stopped at 0.300 s: the operator stopped the session" in said.out
     assert "engage at 0.4 s was refused" in said.out
 
@@ -124,13 +162,19 @@ def test_bad_input_is_one_line_and_code_2(farhand_command, words, hint):
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("cooperative", "--law", "unilateral"), "--law has no meaning for cooperative: nothing couples its arms"),
+        (
+            ("cooperative", "--law", "unilateral"),
+            "--law has no meaning for cooperative: nothing couples its arms",
+        ),
         (("cooperative", "--delay", "20"), "--delay has no meaning for cooperative"),
         (
             ("youbot", "--follower", "ur:127.0.0.1"),
             "--follower ur:127.0.0.1: the follower of youbot is always simulated",
         ),
-        (("dual-arm", "--clock", "wall", "--core", "4000"), "--core 4000 is not to be had; choose one of "),
+        (
+            ("dual-arm", "--clock", "wall", "--core", "4000"),
+            "--core 4000 is not to be had; choose one of ",
+        ),
     ],
 )
 def test_a_wish_that_a_rig_or_a_machine_cannot_meet_is_refused(farhand_command, words, hint):
@@ -146,7 +190,9 @@ def test_virtual_time_on_the_page_is_refused(farhand_command):
 
 
 @pytest.mark.parametrize("flag", ["--json", "--report", "--record"])
-def test_an_unwritable_destination_is_found_before_the_run(farhand_command, tmp_path, monkeypatch, flag):
+def test_an_unwritable_destination_is_found_before_the_run(
+    farhand_command, tmp_path, monkeypatch, flag
+):
     """Nothing is built, and what stands in the way stays as it was."""
     monkeypatch.setattr("farhand.rigs.build_rig", lambda *_: pytest.fail("it was built"))
     (tmp_path / "file").write_text("precious")
@@ -163,7 +209,9 @@ def test_a_refused_run_leaves_an_earlier_result_as_it_was(farhand_command, tmp_p
     assert (tmp_path / "old.json").read_text() == "precious"
 
 
-def test_not_a_number_from_a_plant_gives_code_2_and_everything_is_written(farhand_command, tmp_path, monkeypatch):
+def test_not_a_number_from_a_plant_gives_code_2_and_everything_is_written(
+    farhand_command, tmp_path, monkeypatch
+):
     """The run goes on to its end with the arms held still, and one line says what happened."""
     honest = SimulatedPlant.read
 
@@ -174,7 +222,14 @@ def test_not_a_number_from_a_plant_gives_code_2_and_everything_is_written(farhan
         return sample
 
     monkeypatch.setattr(SimulatedPlant, "read", read)
-    files = ("--json", tmp_path / "n.json", "--record", tmp_path / "n.mcap", "--report", tmp_path / "report")
+    files = (
+        "--json",
+        tmp_path / "n.json",
+        "--record",
+        tmp_path / "n.mcap",
+        "--report",
+        tmp_path / "report",
+    )
     said = farhand_command(*SHORT, *files)
     assert said.code == 2
     assert said.err == "farhand: follower stopped at 0.3 s: measured position 1 is not a number\n"
@@ -185,7 +240,17 @@ def test_not_a_number_from_a_plant_gives_code_2_and_everything_is_written(farhan
 
 def test_a_recording_in_virtual_time_has_every_tick(farhand_command, tmp_path):
     """Longer than the telemetry ring, so that only a recorder that keeps up can do it."""
-    words = ("run", "dual-arm", "--headless", "--scenario", "rest", "--seconds", "9", "--at", "5:release")
+    words = (
+        "run",
+        "dual-arm",
+        "--headless",
+        "--scenario",
+        "rest",
+        "--seconds",
+        "9",
+        "--at",
+        "5:release",
+    )
     assert farhand_command(*words, "--record", tmp_path / "r.mcap").code == 0
     recording = load(tmp_path / "r.mcap")
     assert recording.metadata["rig"] == "dual-arm"
@@ -196,7 +261,9 @@ def test_a_recording_in_virtual_time_has_every_tick(farhand_command, tmp_path):
 
 def test_the_parameters_are_listed_with_unit_and_meaning(farhand_command, tmp_path):
     """Every path that ``--set`` takes, with the value it has now."""
-    said = farhand_command(*SHORT, "--parameters", "--set", "wall.stiffness=1234", "--json", tmp_path / "p.json")
+    said = farhand_command(
+        *SHORT, "--parameters", "--set", "wall.stiffness=1234", "--json", tmp_path / "p.json"
+    )
     assert said.code == 0
     rows = {row["path"]: row for row in json.loads((tmp_path / "p.json").read_text())}
     assert (rows["wall.stiffness"]["value"], rows["wall.stiffness"]["unit"]) == (1234.0, "N/m")
@@ -242,7 +309,9 @@ def test_the_page_is_served_polled_and_closed(farhand_command, tmp_path, monkeyp
         return pages[0]
 
     monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve", serve)
-    said = farhand_command("run", "dual-arm", "--port", "1", "--seconds", "0.5", "--json", tmp_path / "r.json")
+    said = farhand_command(
+        "run", "dual-arm", "--port", "1", "--seconds", "0.5", "--json", tmp_path / "r.json"
+    )
     assert said.code == 0
     assert "dual-arm runs at http://127.0.0.1:1" in said.out
     found = json.loads((tmp_path / "r.json").read_text())
@@ -257,7 +326,9 @@ def test_an_interrupted_run_ends_in_order(tmp_path, end):
     words = ("run", "dual-arm", "--headless", "--clock", "wall", "--seconds", "600")
     files = ("--json", str(tmp_path / "r.json"), "--record", str(tmp_path / "r.mcap"))
     command = [sys.executable, "-m", "farhand", *words, *files]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    run = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
         while not (tmp_path / "r.mcap").exists():
             assert run.poll() is None, run.stderr.read()
@@ -294,7 +365,17 @@ def test_ctrl_c_pressed_again_after_a_while_leaves_at_once(monkeypatch):
 
 def test_a_run_killed_outright_leaves_a_recording_that_opens_and_can_be_run_again(tmp_path):
     """Control loop and recorder both get kill -9; what was recorded a second ago is there, and repeats to the bit."""
-    words = ["run", "dual-arm", "--law", "position-position", "--headless", "--clock", "wall", "--seconds", "600"]
+    words = [
+        "run",
+        "dual-arm",
+        "--law",
+        "position-position",
+        "--headless",
+        "--clock",
+        "wall",
+        "--seconds",
+        "600",
+    ]
     command = [sys.executable, "-m", "farhand", *words, "--record", str(tmp_path / "r.mcap")]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
@@ -313,7 +394,16 @@ def test_a_run_killed_outright_leaves_a_recording_that_opens_and_can_be_run_agai
 
 def test_a_run_goes_on_without_its_recorder_and_its_page(tmp_path):
     """Both are killed outright; each is told in a line, what was recorded can be read, and the code is 2."""
-    words = ["run", "dual-arm", "--seconds", "5", "--port", "0", "--record", str(tmp_path / "r.mcap")]
+    words = [
+        "run",
+        "dual-arm",
+        "--seconds",
+        "5",
+        "--port",
+        "0",
+        "--record",
+        str(tmp_path / "r.mcap"),
+    ]
     command = [sys.executable, "-m", "farhand", *words, "--json", str(tmp_path / "r.json")]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -330,7 +420,9 @@ def test_a_run_goes_on_without_its_recorder_and_its_page(tmp_path):
     assert run.returncode == 2
     page, recording = err.splitlines()
     assert page.startswith("farhand: the page has ended; the run goes on")
-    assert recording.startswith("farhand: the recording stopped before the run: the recorder's process has ended")
+    assert recording.startswith(
+        "farhand: the recording stopped before the run: the recorder's process has ended"
+    )
     assert json.loads((tmp_path / "r.json").read_text())["seconds"] == 5.0
     assert 0.0 < load(tmp_path / "r.mcap").duration < 5.0
 

@@ -26,12 +26,17 @@ def test_the_driver_finds_every_servo_of_the_limb_in_another_process() -> None:
             line.run(driver.scan())
         process.terminate()
         assert process.stdout.read() == f"{len(joints)} frames heard\n"
-    assert driver.fault is None and process.returncode == 0 and said.startswith("right-leg (servos ")
+    assert (
+        driver.fault is None and process.returncode == 0 and said.startswith("right-leg (servos ")
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
-    [(["--limb", "tail"], "unknown limb 'tail'"), (["--drop", "2"], "--drop = 2 is outside [0, 1]")],
+    [
+        (["--limb", "tail"], "unknown limb 'tail'"),
+        (["--drop", "2"], "--drop = 2 is outside [0, 1]"),
+    ],
 )
 def test_bad_input_is_one_line_and_code_2(capsys, words, problem):
     """With the value, the limit or the alternatives."""

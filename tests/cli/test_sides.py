@@ -36,18 +36,39 @@ def test_a_key_is_made_once_for_its_owner_alone(farhand_command, key):
     ("words", "complaint"),
     [
         (("leader", "dual-arm"), "farhand leader needs --connect HOST:PORT"),
-        (("leader", "dual-arm", "--connect", "nowhere"), "--connect 'nowhere' is not of the form HOST:PORT"),
-        (("follower", "dual-arm", "--listen", "0.0.0.0:99999"), "there is no port 99999; they end at 65535"),
-        (("follower", "dual-arm", "--connect", "10.0.0.1:1", "--listen", "127.0.0.1:0"), "for a Zenoh router"),
-        (("leader", "cooperative", "--connect", "127.0.0.1:1"), "rig 'cooperative' does not run on two machines"),
+        (
+            ("leader", "dual-arm", "--connect", "nowhere"),
+            "--connect 'nowhere' is not of the form HOST:PORT",
+        ),
+        (
+            ("follower", "dual-arm", "--listen", "0.0.0.0:99999"),
+            "there is no port 99999; they end at 65535",
+        ),
+        (
+            ("follower", "dual-arm", "--connect", "10.0.0.1:1", "--listen", "127.0.0.1:0"),
+            "for a Zenoh router",
+        ),
+        (
+            ("leader", "cooperative", "--connect", "127.0.0.1:1"),
+            "rig 'cooperative' does not run on two machines",
+        ),
         (
             ("leader", "hazardous", "--connect", "127.0.0.1:1", "--scenario", "collision"),
             "scenario 'collision' needs both sides in one process",
         ),
         (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--law", "nil"), "unknown law 'nil'"),
-        (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--seconds", "0"), "--seconds = 0 is outside"),
-        (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--patience", "0.1"), "no follower with this key answers"),
-        (("leader", "dual-arm", "--connect", "127.0.0.1:1", "--listen", "127.0.0.1:0"), "over UDP a leader connects"),
+        (
+            ("leader", "dual-arm", "--connect", "127.0.0.1:1", "--seconds", "0"),
+            "--seconds = 0 is outside",
+        ),
+        (
+            ("leader", "dual-arm", "--connect", "127.0.0.1:1", "--patience", "0.1"),
+            "no follower with this key answers",
+        ),
+        (
+            ("leader", "dual-arm", "--connect", "127.0.0.1:1", "--listen", "127.0.0.1:0"),
+            "over UDP a leader connects",
+        ),
         (("leader", "dual-arm", "--connect", "127.0.0.1:0"), "nobody can be reached at port 0"),
         (("follower", "dual-arm", "--transport", "zenoh"), "over Zenoh needs --listen"),
     ],
@@ -63,13 +84,17 @@ def test_what_cannot_work_is_refused_on_one_line(farhand_command, key, words, co
 def test_a_key_that_others_can_read_is_noted(farhand_command, key):
     """Used all the same."""
     key.chmod(0o644)
-    said = farhand_command("leader", "dual-arm", "--connect", "127.0.0.1:1", "--key", key, "--patience", "0.05")
+    said = farhand_command(
+        "leader", "dual-arm", "--connect", "127.0.0.1:1", "--key", key, "--patience", "0.05"
+    )
     assert "chmod 600" in said.err
 
 
 def test_a_missing_key_is_refused_before_anything_is_built(farhand_command, tmp_path):
     """With its name."""
-    said = farhand_command("leader", "dual-arm", "--connect", "127.0.0.1:1", "--key", tmp_path / "none")
+    said = farhand_command(
+        "leader", "dual-arm", "--connect", "127.0.0.1:1", "--key", tmp_path / "none"
+    )
     assert (said.code, "cannot read the key" in said.err) == (2, True)
 
 
@@ -89,19 +114,33 @@ def test_a_follower_that_runs_something_else_is_refused_by_name(farhand_command,
     thread = threading.Thread(target=answer)
     thread.start()
     said = farhand_command(
-        "leader", "dual-arm", "--connect", f"127.0.0.1:{wire.address[1]}", "--key", key, "--headless"
+        "leader",
+        "dual-arm",
+        "--connect",
+        f"127.0.0.1:{wire.address[1]}",
+        "--key",
+        key,
+        "--headless",
     )
     done.set()
     thread.join()
     other.receive(0)
     wire.close()
-    assert other.refusal == "the other side has rig 'dual-arm', this one 'another': start both alike"
+    assert (
+        other.refusal == "the other side has rig 'dual-arm', this one 'another': start both alike"
+    )
     assert said.code == 2
-    assert "the follower is refused: the other side has rig 'another', this one 'dual-arm'" in said.err
+    assert (
+        "the follower is refused: the other side has rig 'another', this one 'dual-arm'" in said.err
+    )
 
 
-@pytest.mark.parametrize(("rig", "law"), [("dual-arm", "position-position"), ("hazardous", "position-force")])
-def test_a_follower_nobody_leads_stands_still_and_reports_it(farhand_command, key, tmp_path, rig, law):
+@pytest.mark.parametrize(
+    ("rig", "law"), [("dual-arm", "position-position"), ("hazardous", "position-force")]
+)
+def test_a_follower_nobody_leads_stands_still_and_reports_it(
+    farhand_command, key, tmp_path, rig, law
+):
     """Runs in real time, tells its address, shows dashes for what it does not know."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
@@ -113,18 +152,37 @@ def test_a_follower_nobody_leads_stands_still_and_reports_it(farhand_command, ke
     assert "waiting for the leader; round trip –, lost –, age –, clock –" in said.err
     assert "clock" in said.out
     result = json.loads((tmp_path / "f.json").read_text())
-    assert (result["side"], result["link"]["agreed"], result["link"]["datagrams"]["opened"]) == ("follower", False, 0)
+    assert (result["side"], result["link"]["agreed"], result["link"]["datagrams"]["opened"]) == (
+        "follower",
+        False,
+        0,
+    )
     assert result["metrics"]["follower_speed_max"]["value"] < 1e-2
 
 
 def test_a_refused_command_is_told_while_the_side_runs(farhand_command, key):
     """Once, with the reason, whether it was typed or asked for beforehand."""
-    words = ("follower", "dual-arm", "--listen", "127.0.0.1:0", "--key", key, "--headless", "--seconds", "0.1")
+    words = (
+        "follower",
+        "dual-arm",
+        "--listen",
+        "127.0.0.1:0",
+        "--key",
+        key,
+        "--headless",
+        "--seconds",
+        "0.1",
+    )
     said = farhand_command(*words, "--at", "0.02:engage").err
-    assert said.count("farhand: engage was refused: the leader couples the two sides; ask there\n") == 1
+    assert (
+        said.count("farhand: engage was refused: the leader couples the two sides; ask there\n")
+        == 1
+    )
 
 
-def test_a_recording_that_somebody_removed_is_not_reported_as_there(farhand_command, key, tmp_path, monkeypatch):
+def test_a_recording_that_somebody_removed_is_not_reported_as_there(
+    farhand_command, key, tmp_path, monkeypatch
+):
     """Exit code 2, with its name."""
     from farhand.running import side
 
@@ -137,7 +195,17 @@ def test_a_recording_that_somebody_removed_is_not_reported_as_there(farhand_comm
         return recording
 
     monkeypatch.setattr(side, "recording_of", removed)
-    words = ("follower", "dual-arm", "--listen", "127.0.0.1:0", "--key", key, "--headless", "--seconds", "0.05")
+    words = (
+        "follower",
+        "dual-arm",
+        "--listen",
+        "127.0.0.1:0",
+        "--key",
+        key,
+        "--headless",
+        "--seconds",
+        "0.05",
+    )
     said = farhand_command(*words, "--record", record)
     assert said.code == 2
     assert "gone.mcap was removed while it was written" in said.err

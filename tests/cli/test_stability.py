@@ -44,7 +44,16 @@ def test_the_grid_is_reported_cell_by_cell(tmp_path, capsys, monkeypatch):
     few = [cell for cell in cells.grid() if cell.law == "rendered-wall" and cell.rate == 500.0][:3]
     monkeypatch.setattr(cells, "grid", lambda: few)
     done, page = tmp_path / "done.jsonl", tmp_path / "page"
-    arguments = ["stability", "--grid", "--workers", "1", "--done", str(done), "--report", str(page)]
+    arguments = [
+        "stability",
+        "--grid",
+        "--workers",
+        "1",
+        "--done",
+        str(done),
+        "--report",
+        str(page),
+    ]
     assert main(arguments) == 0
     assert "3 of 3 cells within 15 %" in capsys.readouterr().out
     assert "Every cell" in (page / "index.html").read_text()

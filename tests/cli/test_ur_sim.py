@@ -40,7 +40,8 @@ def test_bad_input_is_one_line_and_code_2(capsys, words, problem):
 
 
 @pytest.mark.parametrize(
-    ("flag", "plant"), [("--leader", "ur:127.0.0.1"), ("--follower", "ur:127.0.0.1"), ("--leader", "gamepad")]
+    ("flag", "plant"),
+    [("--leader", "ur:127.0.0.1"), ("--follower", "ur:127.0.0.1"), ("--leader", "gamepad")],
 )
 def test_a_plant_from_outside_does_not_run_in_virtual_time(capsys, flag, plant):
     """And the line says what to do."""

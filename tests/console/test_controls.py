@@ -46,7 +46,8 @@ def console(rig, heard) -> Iterator[Console]:
 def drag(console: Console, phase: str, place: np.ndarray) -> None:
     """A visitor moves the handle."""
     event = SimpleNamespace(phase=phase, target=SimpleNamespace(position=place))
-    mover = threading.Thread(target=lambda: asyncio.run(console.grasp._moved(event)))  # this thread may be a browser's
+    # this thread may be a browser's
+    mover = threading.Thread(target=lambda: asyncio.run(console.grasp._moved(event)))
     mover.start()
     mover.join()
 

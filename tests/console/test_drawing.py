@@ -35,8 +35,12 @@ def test_every_body_is_shown_where_the_world_has_it(server, rig, drawing):
     rig.world.advance(rig.world.now_ns + rig.world.step_ns)
     for robot in scene_of(rig)["robots"]:
         for body in robot["bodies"]:
-            frame = server.scene.get_handle_by_name(f"/robots/{robot['name']}/{body['index']}_{body['name']}")
-            np.testing.assert_allclose(frame.position, rig.world.data.xpos[body["index"]], atol=1e-3)
+            frame = server.scene.get_handle_by_name(
+                f"/robots/{robot['name']}/{body['index']}_{body['name']}"
+            )
+            np.testing.assert_allclose(
+                frame.position, rig.world.data.xpos[body["index"]], atol=1e-3
+            )
 
 
 def test_an_arrow_of_a_hundred_newtons_is_a_quarter_of_a_metre(server, drawing):
@@ -68,7 +72,11 @@ def test_a_wall_that_is_moved_is_drawn_where_it_went(server, rig, drawing):
 
 def test_where_nothing_is_measured_the_arrow_is_the_laws(server, drawing):
     """And its label says so."""
-    drawing.update(Reading(force={"leader": np.full(3, np.nan)}, commanded={"leader": np.array([0.0, 20.0, 0.0])}))
+    drawing.update(
+        Reading(
+            force={"leader": np.full(3, np.nan)}, commanded={"leader": np.array([0.0, 20.0, 0.0])}
+        )
+    )
     assert server.scene.get_handle_by_name("/forces/leader").visible
     assert server.scene.get_handle_by_name("/forces/leader_size").text == "law 20 N"
 
@@ -94,8 +102,12 @@ def test_the_ankle_of_a_leg_is_drawn_where_it_is_felt(server):
     """Every place on the curves is on the surface of its limit: the distance there is nothing."""
     rig = build_rig("humanoid", Options(settings=[("rig.limb", "left-leg")]))
     scene = scene_of(rig)
-    synthetic = next(force for s in rig.session.stations if (force := getattr(s.controller, "synthetic", None)))
-    base = next(b for s in rig.session.stations if (b := getattr(s.controller, "base", None)) is not None)
+    synthetic = next(
+        force for s in rig.session.stations if (force := getattr(s.controller, "synthetic", None))
+    )
+    base = next(
+        b for s in rig.session.stations if (b := getattr(s.controller, "base", None)) is not None
+    )
     felt = {item.name: item for item in synthetic.objects}
     Drawing(server, scene)
     rig.close()
@@ -103,7 +115,8 @@ def test_the_ankle_of_a_leg_is_drawn_where_it_is_felt(server):
     assert sorted(thing["name"] for thing in drawn) == ["ankle-back", "ankle-front"]
     for thing in drawn:
         distance, _ = felt[thing["name"]].locate(np.array(thing["curves"]) - base)
-        assert np.abs(distance[np.isfinite(distance)]).max() < 1e-9  # where the thigh is stretched both limits meet
+        # where the thigh is stretched both limits meet
+        assert np.abs(distance[np.isfinite(distance)]).max() < 1e-9
         assert np.isfinite(distance).mean() > 0.7
         assert server.scene.get_handle_by_name(f"/limits/follower_{thing['name']}") is not None
 

@@ -28,14 +28,23 @@ def test_a_page_of_this_machine_needs_no_token(host):
 def test_a_page_of_another_site_may_not_steer():
     """Neither by calling this machine, nor by a name of its own that leads here."""
     assert b"403" in judge(head("Host: 127.0.0.1:8080", "Origin: http://elsewhere.test"), "")
-    assert b"403" in judge(head("Host: elsewhere.test:8080", "Origin: http://elsewhere.test:8080"), "")
-    assert b"403" in judge(head("Host: arm.test", "Origin: http://elsewhere.test", "Cookie: farhand=secret"), "secret")
+    assert b"403" in judge(
+        head("Host: elsewhere.test:8080", "Origin: http://elsewhere.test:8080"), ""
+    )
+    assert b"403" in judge(
+        head("Host: arm.test", "Origin: http://elsewhere.test", "Cookie: farhand=secret"), "secret"
+    )
 
 
 def test_the_token_in_the_address_becomes_a_cookie():
     """And the visitor is sent on to an address without it."""
     answer = judge(head("Host: arm.test", target="/?token=secret"), "secret").decode()
-    assert "303" in answer and "Location: /\r\n" in answer and "farhand=secret" in answer and "HttpOnly" in answer
+    assert (
+        "303" in answer
+        and "Location: /\r\n" in answer
+        and "farhand=secret" in answer
+        and "HttpOnly" in answer
+    )
 
 
 @pytest.mark.parametrize("line", ["Cookie: other=1; farhand=secret", "cookie: farhand=secret"])
@@ -44,7 +53,9 @@ def test_the_cookie_lets_in(line):
     assert judge(head("Host: arm.test", line), "secret") is None
 
 
-@pytest.mark.parametrize("target", ["/", "/?token=", "/?token=wrong", "/?token=secre", "/?other=secret", ""])
+@pytest.mark.parametrize(
+    "target", ["/", "/?token=", "/?token=wrong", "/?token=secre", "/?other=secret", ""]
+)
 def test_without_the_token_nobody_gets_in(target):
     """A wrong one, a part of it, or none."""
     assert b"403" in judge(head("Host: arm.test", "Cookie: farhand=wrong", target=target), "secret")
@@ -63,7 +74,9 @@ def inner():
                 return
             with connection:
                 connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
+                connection.sendall(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+                )
 
     threading.Thread(target=answer, daemon=True).start()
     yield server.getsockname()[1]

@@ -24,13 +24,17 @@ def test_a_spring_is_drawn_from_one_end_to_the_other_without_a_gap(a, b):
 
 def test_dashes_cover_half_of_the_way():
     """As long as the gaps between them, nearly."""
-    drawn = np.linalg.norm(np.diff(dashes(np.zeros(3), np.array([1.0, 0.0, 0.0])), axis=1), axis=2).sum()
+    drawn = np.linalg.norm(
+        np.diff(dashes(np.zeros(3), np.array([1.0, 0.0, 0.0])), axis=1), axis=2
+    ).sum()
     assert drawn == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_box_has_twelve_edges_along_the_axes():
     """Four of each length."""
-    lengths = np.linalg.norm(np.diff(box_edges(np.zeros(3), np.array([1.0, 2.0, 3.0])), axis=1), axis=2).ravel()
+    lengths = np.linalg.norm(
+        np.diff(box_edges(np.zeros(3), np.array([1.0, 2.0, 3.0])), axis=1), axis=2
+    ).ravel()
     assert sorted(lengths.round(6)) == [1.0] * 4 + [2.0] * 4 + [3.0] * 4
 
 

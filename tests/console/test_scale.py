@@ -18,7 +18,12 @@ def rig_with(*peaks: float | None) -> SimpleNamespace:
 
 @pytest.mark.parametrize(
     ("peaks", "size", "newtons"),
-    [((None, None), 1.0, 40.0), ((3.3, None), 0.5, 2.0), ((12.0, None), 1.0, 4.0), ((None,), 0.25, 200.0)],
+    [
+        ((None, None), 1.0, 40.0),
+        ((3.3, None), 0.5, 2.0),
+        ((12.0, None), 1.0, 4.0),
+        ((None,), 0.25, 200.0),
+    ],
 )
 def test_the_scale_fits_the_weakest_device_and_is_a_round_number(peaks, size, newtons):
     """Ten centimetres for 1, 2 or 4 times a power of ten."""

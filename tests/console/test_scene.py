@@ -38,7 +38,13 @@ def rig_around(world: World) -> SimpleNamespace:
     session = SimpleNamespace(stations=[], bridges=[], parameters={})
     scenario = SimpleNamespace(title="a test", name="test")
     return SimpleNamespace(
-        name="dual-arm", law="none", scenario=scenario, world=world, session=session, options=Options(), construction={}
+        name="dual-arm",
+        law="none",
+        scenario=scenario,
+        world=world,
+        session=session,
+        options=Options(),
+        construction={},
     )
 
 
@@ -54,8 +60,12 @@ def test_every_shape_of_every_robot_is_drawn(rig):
     scene = scene_of(rig)
     assert sum(len(robot["geoms"]) for robot in scene["robots"]) == rig.world.model.ngeom
     for robot in scene["robots"]:
-        bodies = {body["index"]: rig.world.model.body(body["index"]).name for body in robot["bodies"]}
-        assert list(bodies.values()) == [f"{robot['name']}/{body['name']}" for body in robot["bodies"]]
+        bodies = {
+            body["index"]: rig.world.model.body(body["index"]).name for body in robot["bodies"]
+        }
+        assert list(bodies.values()) == [
+            f"{robot['name']}/{body['name']}" for body in robot["bodies"]
+        ]
         assert {geom["body"] for geom in robot["geoms"]} <= set(bodies)
         assert all(body["parent"] == 0 or body["parent"] in bodies for body in robot["bodies"])
 
@@ -73,7 +83,10 @@ def test_the_ring_has_what_the_scene_promises(rig):
     assert scene["coupling"] in reader.header["streams"]
     for robot in scene["robots"]:
         columns = reader.columns(robot["stream"])
-        assert columns[robot["channel"]].stop - columns[robot["channel"]].start == robot["q"][1] - robot["q"][0]
+        assert (
+            columns[robot["channel"]].stop - columns[robot["channel"]].start
+            == robot["q"][1] - robot["q"][0]
+        )
 
 
 def test_tools_are_where_the_world_has_them(rig):
@@ -129,7 +142,9 @@ def test_a_free_floating_robot_is_drawn_where_its_quaternion_says(floating):
     kinematics = Kinematics(scene_of(rig_around(floating)))
     q = q_to_pinocchio(floating.model, np.array(floating.data.qpos))
     kinematics.update({"two": q[8:]})
-    np.testing.assert_allclose(kinematics.tool_position["two"], floating.ports["two"].tool.position, atol=1e-12)
+    np.testing.assert_allclose(
+        kinematics.tool_position["two"], floating.ports["two"].tool.position, atol=1e-12
+    )
 
 
 def test_a_state_that_is_not_a_number_leaves_the_picture_as_it_was(floating):
@@ -151,7 +166,11 @@ def test_bodies_without_names_and_hidden_shapes_are_handled(floating):
 def test_the_model_travels_whole(rig):
     """What comes out of the scene is the compiled model of the world."""
     model = model_of(scene_of(rig))
-    assert (model.nq, model.nbody, model.ngeom) == (12, rig.world.model.nbody, rig.world.model.ngeom)
+    assert (model.nq, model.nbody, model.ngeom) == (
+        12,
+        rig.world.model.nbody,
+        rig.world.model.ngeom,
+    )
     np.testing.assert_array_equal(model.body_pos, rig.world.model.body_pos)
 
 
@@ -159,7 +178,12 @@ def test_what_can_be_set_comes_with_its_limits(rig):
     """Enough for a page to say what is allowed before it is refused."""
     knobs = {knob["path"]: knob for knob in scene_of(rig)["knobs"]}
     stiffness = knobs["wall.stiffness"]
-    assert (stiffness["value"], stiffness["low"], stiffness["high"], stiffness["unit"]) == (6000.0, 0.0, 1e6, "N/m")
+    assert (stiffness["value"], stiffness["low"], stiffness["high"], stiffness["unit"]) == (
+        6000.0,
+        0.0,
+        1e6,
+        "N/m",
+    )
     assert range_of(stiffness) == "0 to 1e+06 N/m"
     assert knobs["link.distribution"]["choices"] and knobs["wall.present"]["value"] is True
     assert knobs["wall.point"]["low"] is None
@@ -187,6 +211,8 @@ def test_every_rig_can_be_drawn_from_its_ring(name):
         kinematics = Kinematics(scene)
         kinematics.update(reading.q)
         for robot, port in made.world.ports.items():
-            np.testing.assert_allclose(kinematics.tool_position[robot], port.tool.position, atol=0.05)
+            np.testing.assert_allclose(
+                kinematics.tool_position[robot], port.tool.position, atol=0.05
+            )
     finally:
         made.close()

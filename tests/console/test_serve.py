@@ -54,14 +54,18 @@ def exists(pid: int) -> bool:
 
 def the_child() -> multiprocessing.process.BaseProcess:
     """The process of the one page there is."""
-    (child,) = [child for child in multiprocessing.active_children() if child.name == "farhand-console"]
+    (child,) = [
+        child for child in multiprocessing.active_children() if child.name == "farhand-console"
+    ]
     return child
 
 
 @pytest.fixture
 def page(rig) -> Iterator[Page]:
     """A page on a free port."""
-    with serve(rig.session.telemetry.path, scene_of(rig), port=0, commands=rig.session.commands) as made:
+    with serve(
+        rig.session.telemetry.path, scene_of(rig), port=0, commands=rig.session.commands
+    ) as made:
         yield made
 
 
@@ -76,7 +80,9 @@ def test_the_address_answers(page):
 def test_the_page_yields_to_the_session(page):
     """Its process is niced."""
     pid = the_child().pid
-    assert os.getpriority(os.PRIO_PROCESS, pid) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+    assert os.getpriority(os.PRIO_PROCESS, pid) == min(
+        19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
+    )
 
 
 def test_closing_leaves_no_process_and_frees_the_port(page):
@@ -101,7 +107,9 @@ def test_a_page_that_dies_does_not_disturb_the_session(page):
 def test_a_request_of_the_page_reaches_the_commands():
     """What a button sends through the pipe is posted with its path and value."""
     incoming, outgoing = multiprocessing.Pipe(duplex=False)
-    nobody = SimpleNamespace(terminate=int, join=lambda timeout=None: None, is_alive=lambda: False, close=int)
+    nobody = SimpleNamespace(
+        terminate=int, join=lambda timeout=None: None, is_alive=lambda: False, close=int
+    )
     commands = Commands()
     page = Page("", nobody, incoming, commands)
     assert page.poll() == 0
@@ -118,7 +126,9 @@ def test_a_port_in_use_is_named_with_the_way_out(rig):
     """One line, with the port and the flag."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(FarhandError, match=rf"port {port} on 127\.0\.0\.1 is in use.*--port") as caught:
+        with pytest.raises(
+            FarhandError, match=rf"port {port} on 127\.0\.0\.1 is in use.*--port"
+        ) as caught:
             serve(rig.session.telemetry.path, scene_of(rig), port=port)
     assert "\n" not in str(caught.value)
 
@@ -148,7 +158,9 @@ def test_the_page_ends_with_its_parent_however_that_ends(tmp_path, sent):
     script = tmp_path / "parent.py"
     script.write_text(PARENT.format(then="time.sleep(60)"))
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as parent:
+    with subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
         child = int(parent.stdout.readline())
         assert exists(child)
         parent.send_signal(sent)
@@ -161,7 +173,9 @@ def test_the_page_is_taken_down_when_the_program_ends_without_closing_it(tmp_pat
     script = tmp_path / "parent.py"
     script.write_text(PARENT.format(then="pass"))
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, timeout=60)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=60
+    )
     assert done.returncode == 0
     assert done.stderr == ""
     assert eventually(lambda: not exists(int(done.stdout)))

@@ -62,5 +62,7 @@ def test_a_shape_stands_where_the_model_puts_it(model):
         if geom["type"] in ("box", "sphere", "capsule"):
             vertices, _ = mesh_of(geom, model)
             np.testing.assert_allclose(
-                0.5 * (vertices.max(axis=0) + vertices.min(axis=0)), data.geom_xpos[index], atol=1e-3
+                0.5 * (vertices.max(axis=0) + vertices.min(axis=0)),
+                data.geom_xpos[index],
+                atol=1e-3,
             )

@@ -26,7 +26,15 @@ def test_a_limb_on_a_bus_tells_its_joints_its_bus_and_its_pen():
         angles = [value for _, value, _ in joints(follower, kinematics)]
         np.testing.assert_allclose(angles, np.degrees(reading.q["follower"]), atol=1e-9)
         text = state(reading, scene, kinematics)
-        for expected in ("left elbow", "tool, x y z", "(synthetic)", "25.0 Hz", "battery", "solved", "not checked"):
+        for expected in (
+            "left elbow",
+            "tool, x y z",
+            "(synthetic)",
+            "25.0 Hz",
+            "battery",
+            "solved",
+            "not checked",
+        ):
             assert expected in text
     finally:
         rig.close()

@@ -22,7 +22,15 @@ def test_the_panel_of_a_coupled_run_has_time_error_and_forces(rig):
     """After the ramp the coupling is engaged and its error is shown in millimetres."""
     rig.session.run(0.5)
     text = status_of(rig)
-    for expected in ("tracking error", " mm", "hand force", "contact force", " N<", "engaged", "0.5 s"):
+    for expected in (
+        "tracking error",
+        " mm",
+        "hand force",
+        "contact force",
+        " N<",
+        "engaged",
+        "0.5 s",
+    ):
         assert expected in text
 
 

@@ -36,7 +36,9 @@ def test_a_rest_to_rest_leg_has_the_known_peaks():
         trajectory.at(float(t), reference)
         speeds.append(np.linalg.norm(reference.twist[:3]))
         rates.append(np.linalg.norm(reference.acceleration[:3]))
-    assert max(speeds) == pytest.approx(0.555, abs=1e-3) and max(rates) == pytest.approx(1.013, abs=1e-3)
+    assert max(speeds) == pytest.approx(0.555, abs=1e-3) and max(rates) == pytest.approx(
+        1.013, abs=1e-3
+    )
 
 
 def test_points_are_met_in_time_and_the_ends_are_rest():
@@ -65,10 +67,15 @@ def test_a_flowing_path_does_not_stop_at_its_inner_points():
 def test_a_turn_goes_the_short_way_about_one_axis():
     """Half way through, half the angle, about the same axis in world."""
     R1, turn = rotation_from_vector(np.array([0.3, -0.8, 0.5])), np.array([0.0, 1.2, 0.0])
-    points = [Waypoint(0.0, np.zeros(3), R1), Waypoint(2.0, np.zeros(3), rotation_from_vector(turn) @ R1)]
+    points = [
+        Waypoint(0.0, np.zeros(3), R1),
+        Waypoint(2.0, np.zeros(3), rotation_from_vector(turn) @ R1),
+    ]
     reference = Reference()
     Trajectory(points).at(1.0, reference)
-    np.testing.assert_allclose(reference.rotation, rotation_from_vector(0.5 * turn) @ R1, atol=1e-12)
+    np.testing.assert_allclose(
+        reference.rotation, rotation_from_vector(0.5 * turn) @ R1, atol=1e-12
+    )
     np.testing.assert_allclose(reference.twist[3:], [0.0, 1.875 * 0.6, 0.0], atol=1e-12)
 
 
@@ -98,7 +105,9 @@ def test_a_point_beyond_a_joints_range_is_refused_with_joint_limit_and_place():
 
 def test_a_singular_path_is_refused_where_it_gets_singular():
     """T4.1 ends its third leg with joint 5 at zero."""
-    with pytest.raises(BadValue, match=r"between way-points 3 and 4 .* singular: joint \d .* limit 0.02"):
+    with pytest.raises(
+        BadValue, match=r"between way-points 3 and 4 .* singular: joint \d .* limit 0.02"
+    ):
         CHECK.check(path("T4.1"))
 
 

@@ -15,7 +15,10 @@ def test_an_arm_of_three_joints_keeps_to_the_place_rather_than_to_the_angle(seed
     J = np.random.default_rng(seed).normal(size=(6, 3))
     J[3:] *= 3.0  # joints turn the tool more than they move it: links of a third of a metre
     gamma, wanted = J @ J.T, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    alike, placed = (gamma @ inverse(gamma, 0.01) @ wanted - wanted for inverse in (damped_inverse, placing_inverse))
+    alike, placed = (
+        gamma @ inverse(gamma, 0.01) @ wanted - wanted
+        for inverse in (damped_inverse, placing_inverse)
+    )
     assert np.linalg.norm(placed[:3]) < 0.99 * np.linalg.norm(alike[:3])
     assert np.linalg.norm(placed[3:]) > np.linalg.norm(alike[3:])
 

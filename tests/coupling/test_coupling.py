@@ -33,7 +33,9 @@ def mapped(law_type, seed: int, force_scale: float = 0.4):
     """A law with turned axes and unlike scales, unless it refuses them."""
     axes = np.random.default_rng(100 + seed).uniform(-1, 1, 3)
     try:
-        return law_type(mapping=WorkspaceMapping(motion_scale=2.5, force_scale=force_scale, axes=axes))
+        return law_type(
+            mapping=WorkspaceMapping(motion_scale=2.5, force_scale=force_scale, axes=axes)
+        )
     except BadValue:
         return law_type()
 
@@ -163,9 +165,17 @@ def test_efforts_do_not_change_the_sides(law_type, pair):
     """A law looks; it does not touch."""
     law, (a, b) = mapped(law_type, 3), pair(3)
     law.engage(a, b)
-    before = [array.copy() for side in (a, b) for array in (side.position, side.rotation, side.twist, side.wrench)]
+    before = [
+        array.copy()
+        for side in (a, b)
+        for array in (side.position, side.rotation, side.twist, side.wrench)
+    ]
     step(law, a, b)
-    after = [array for side in (a, b) for array in (side.position, side.rotation, side.twist, side.wrench)]
+    after = [
+        array
+        for side in (a, b)
+        for array in (side.position, side.rotation, side.twist, side.wrench)
+    ]
     for old, new in zip(before, after, strict=True):
         np.testing.assert_array_equal(old, new)
 
@@ -211,7 +221,9 @@ def test_the_damping_of_position_force_follows_its_parameters(pair):
 
 def test_a_law_whose_needs_are_not_met_is_refused_by_name():
     """The message names the law and what it lacks."""
-    with pytest.raises(Mismatch, match="law 'position-force' needs a measured contact wrench of the follower"):
+    with pytest.raises(
+        Mismatch, match="law 'position-force' needs a measured contact wrench of the follower"
+    ):
         law_named("position-force")().require(set())
 
 
@@ -249,7 +261,9 @@ def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "helper_of_mine.py").write_text("")
     (tmp_path / "broken_laws.py").write_text("def step(:\n")
     (tmp_path / "needy_laws.py").write_text("import a_package_nobody_has\n")
-    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(Path.cwd()))])
+    monkeypatch.setattr(
+        sys, "path", [place for place in sys.path if place not in ("", str(Path.cwd()))]
+    )
     monkeypatch.chdir(tmp_path)
     laws, modules = LAWS.copy(), set(sys.modules)
     yield tmp_path

@@ -23,7 +23,9 @@ def acceleration(side, asked: np.ndarray) -> np.ndarray:
 def test_the_follower_accelerates_as_the_mapped_leader_does(seed, scale, pair):
     """With exact models ë + K_d ė + K_p e = 0, whatever pushes on either side, however the workspace is turned."""
     axes = (0.0, 0.0, 0.0) if scale == 1.0 else (0.3, -0.8, 0.5)
-    law = FourChannel(mapping=WorkspaceMapping(motion_scale=scale, axes=np.array(axes)), damping=0.0)
+    law = FourChannel(
+        mapping=WorkspaceMapping(motion_scale=scale, axes=np.array(axes)), damping=0.0
+    )
     a, b = pair(seed)
     law.engage(a, b)
     b.arm.update(b.arm.q + 0.01, b.arm.v.copy())

@@ -54,16 +54,21 @@ def test_efforts_turn_with_the_world_and_do_not_see_where_it_begins(law_type, se
     here = efforts(law_type, seed, np.eye(3), np.zeros(3))
     there = efforts(law_type, seed, rotation, shift)
     for before, after in zip(here, there, strict=True):
-        np.testing.assert_allclose(after, np.kron(np.eye(2), rotation) @ before, rtol=1e-7, atol=1e-6)
+        np.testing.assert_allclose(
+            after, np.kron(np.eye(2), rotation) @ before, rtol=1e-7, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("law_type", laws_with("reciprocal"), ids=lambda law: law.name)
 @settings(deadline=None, max_examples=10)
-@given(seed=st.integers(0, 1000), axes=vectors, scale=st.floats(0.1, 5.0), force=st.floats(0.1, 3.0))
+@given(
+    seed=st.integers(0, 1000), axes=vectors, scale=st.floats(0.1, 5.0), force=st.floats(0.1, 3.0)
+)
 def test_power_is_balanced_at_the_two_ports(law_type, seed, axes, scale, force):
     """The hand's port takes force scale × what the follower's wrench does on the mapped leader: nothing is made.
 
-    Power at both ports is −s_f w·(ẋ_t − ẋ_b) + (1 − s_f) w·ẋ_b: with s_f = 1 only the law's own spring and damper.
+    Power at both ports is −s_f w·(ẋ_t − ẋ_b) + (1 − s_f) w·ẋ_b: with s_f = 1 only the law's own
+    spring and damper.
     """
     a, b = sides(np.random.default_rng(seed), np.eye(3), np.zeros(3))
     law = law_type(mapping=WorkspaceMapping(motion_scale=scale, force_scale=force, axes=axes))

@@ -95,9 +95,18 @@ class Listed(Mine):
     ("law", "told"),
     [
         (Nameless, r'law Nameless has no name; write name = "\.\.\." in its class'),
-        (Stepless, r"law 'stepless' has no step\(self, a, b, dt\); it must return \(a\.effort\(w\), b\.effort\(w\)\)"),
-        (Picky, r"law 'picky' cannot be made without arguments \(TypeError: .*'gain'\); give each a default"),
-        (Unprepared, r"law 'unprepared' overrides __post_init__ and must call super\(\)\.__post_init__\(\) in it"),
+        (
+            Stepless,
+            r"law 'stepless' has no step\(self, a, b, dt\); it must return \(a\.effort\(w\), b\.effort\(w\)\)",
+        ),
+        (
+            Picky,
+            r"law 'picky' cannot be made without arguments \(TypeError: .*'gain'\); give each a default",
+        ),
+        (
+            Unprepared,
+            r"law 'unprepared' overrides __post_init__ and must call super\(\)\.__post_init__\(\) in it",
+        ),
         (Bare, r"law 'bare' overrides __init__ and must call super\(\)\.__init__\(\) in it"),
         (Listed, r"properties of law 'listed' must be a frozenset of words"),
     ],
@@ -118,16 +127,27 @@ def test_a_class_that_is_no_law_is_refused_when_it_is_registered(law, told):
         (lambda a, b: SIX, r"it returned an array of shape \(6,\)"),
         (lambda a, b: (a.effort(), b.effort(), 0.0), "it returned 3 values"),
         (lambda a, b: (SIX, SIX.copy()), r"it returned an array of shape \(6,\) for the leader"),
-        (lambda a, b: (a.effort(SIX[:3]), b.effort()), r"an effort of an array of shape \(3,\) for the leader"),
-        (lambda a, b: (a.effort(), b.effort(1.0)), "it returned an effort of the float 1.0 for the follower"),
-        (lambda a, b: (a.effort(), b.effort(np.zeros((6, 1)))), r"an array of shape \(6, 1\) for the follower"),
+        (
+            lambda a, b: (a.effort(SIX[:3]), b.effort()),
+            r"an effort of an array of shape \(3,\) for the leader",
+        ),
+        (
+            lambda a, b: (a.effort(), b.effort(1.0)),
+            "it returned an effort of the float 1.0 for the follower",
+        ),
+        (
+            lambda a, b: (a.effort(), b.effort(np.zeros((6, 1)))),
+            r"an array of shape \(6, 1\) for the follower",
+        ),
         (lambda a, b: (a.effort(), b.effort(1j * SIX)), "an effort of complex128 for the follower"),
         (lambda a, b: (a.effort(), a.effort()), "it returned the same effort for both sides"),
     ],
 )
 def test_an_answer_that_is_not_two_efforts_is_refused_before_the_run(answer, told, models):
     """What was wanted and what came, on one line."""
-    wanted = r"law 'answering' must return \(a\.effort\(w\), b\.effort\(w\)\) with six numbers each; "
+    wanted = (
+        r"law 'answering' must return \(a\.effort\(w\), b\.effort\(w\)\) with six numbers each; "
+    )
     with pytest.raises(BadValue, match=f"{wanted}.*{told}") as refused:
         try_out(answering(answer)(), *models)
     assert "\n" not in str(refused.value)
@@ -135,7 +155,9 @@ def test_an_answer_that_is_not_two_efforts_is_refused_before_the_run(answer, tol
 
 def test_a_law_that_raises_is_refused_before_the_run(models):
     """With what it raised."""
-    with pytest.raises(BadValue, match="law 'answering' raised KeyError: 'gain' when it was tried out"):
+    with pytest.raises(
+        BadValue, match="law 'answering' raised KeyError: 'gain' when it was tried out"
+    ):
         try_out(answering(raising)(), *models)
 
 
@@ -168,9 +190,14 @@ def test_stations_without_observers_or_models_are_no_place_for_a_law_that_needs_
     """As on a rig, by name."""
     law = law_named("four-channel-sensorless")()
     admit(law, *models, observed=True)
-    with pytest.raises(Mismatch, match="'four-channel-sensorless' needs torque-driven arms .* these stations do not"):
+    with pytest.raises(
+        Mismatch,
+        match="'four-channel-sensorless' needs torque-driven arms .* these stations do not",
+    ):
         admit(law, *models, observed=False)
-    with pytest.raises(Mismatch, match="needs a dynamic model of both sides, which these stations do not have"):
+    with pytest.raises(
+        Mismatch, match="needs a dynamic model of both sides, which these stations do not have"
+    ):
         admit(law, models[0], None, observed=True)
 
 

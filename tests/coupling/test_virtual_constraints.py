@@ -16,7 +16,10 @@ def pair(rng: np.random.Generator, wrenches: bool = True) -> tuple[Side, Side]:
     """A UR5e and a lighter one at random states, with random wrenches."""
     robot = load_robot("ur5e").edited(set_damping([2, 2, 2, 0.5, 0.5, 0.5]))
     sides = []
-    for role, model, y in (("leader", robot, 0.0), ("follower", robot.edited(scale_mass(0.25)), 0.75)):
+    for role, model, y in (
+        ("leader", robot, 0.0),
+        ("follower", robot.edited(scale_mass(0.25)), 0.75),
+    ):
         arm = Arm.of(model, Placement((0.0, y, 0.0)))
         arm.update(rng.uniform(-2, 2, 6), rng.normal(size=6))
         side = Side(role, arm)
@@ -40,7 +43,9 @@ def test_the_error_obeys_the_second_order_equation_at_random_states():
     for _ in range(50):
         a, b = pair(rng)
         law = VirtualConstraints(damping=0.0)
-        law.mapping.capture(a.position, a.rotation, b.position + 0.01 * rng.normal(size=3), b.rotation)
+        law.mapping.capture(
+            a.position, a.rotation, b.position + 0.01 * rng.normal(size=3), b.rotation
+        )
         on_a, on_b = law.step(a, b, 1e-3)
         y2 = acceleration(b, on_b.wrench) - acceleration(a, on_a.wrench)
         scale = np.abs(y2).max() + 1.0
@@ -52,11 +57,15 @@ def test_a_scaled_and_turned_workspace_obeys_the_same_equation():
     """With the mapping S, ÿ = ẍ_2 − S ẍ_1 and the leader feels −Sᵀu."""
     rng = np.random.default_rng(2)
     a, b = pair(rng)
-    law = VirtualConstraints(damping=0.0, mapping=WorkspaceMapping(motion_scale=2.0, axes=np.array([0.1, -0.4, 0.3])))
+    law = VirtualConstraints(
+        damping=0.0, mapping=WorkspaceMapping(motion_scale=2.0, axes=np.array([0.1, -0.4, 0.3]))
+    )
     law.engage(a, b)
     on_a, on_b = law.step(a, b, 1e-3)
     y2 = acceleration(b, on_b.wrench) - law.mapping.matrix @ acceleration(a, on_a.wrench)
-    np.testing.assert_allclose(y2, law.derivative * law.rate + law.proportional * law.error, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        y2, law.derivative * law.rate + law.proportional * law.error, rtol=1e-8, atol=1e-8
+    )
 
 
 def test_a_clone_at_rest_takes_its_share_of_the_hand_force():

@@ -39,7 +39,11 @@ class Cable:
 
     def take(self) -> bytes | None:
         """The next that has arrived."""
-        return self.passing.popleft()[1] if self.passing and self.passing[0][0] <= self.now_ns else None
+        return (
+            self.passing.popleft()[1]
+            if self.passing and self.passing[0][0] <= self.now_ns
+            else None
+        )
 
 
 class CableWire:
@@ -64,8 +68,14 @@ class Pair:
         to_leader: the cable back.
     """
 
-    def __init__(self, keys: tuple[bytes, bytes] = (KEY, KEY), rig: str = "dual-arm", **options: object) -> None:
-        self.rig, self.options, self.keys = rig, options, dict(zip(("leader", "follower"), keys, strict=True))
+    def __init__(
+        self, keys: tuple[bytes, bytes] = (KEY, KEY), rig: str = "dual-arm", **options: object
+    ) -> None:
+        self.rig, self.options, self.keys = (
+            rig,
+            options,
+            dict(zip(("leader", "follower"), keys, strict=True)),
+        )
         self.to_follower, self.to_leader = Cable(), Cable()
         self.rigs: dict[str, Rig] = {}
         self.lines: dict[str, Line] = {}
@@ -85,8 +95,13 @@ class Pair:
         rig = build_rig(self.rig, Options(side=role, **options))  # type: ignore[arg-type]
         cables = self.to_follower, self.to_leader
         wire = CableWire(*(cables if role == "leader" else cables[::-1]))
-        self.rigs[role], self.lines[role] = rig, Line(wire, Seal(self.keys[role], role), terms_of(rig))
-        rig.session.bridges[0].end.endpoint.connect(self.lines[role], self.lines[role], shared_clock=False)
+        self.rigs[role], self.lines[role] = (
+            rig,
+            Line(wire, Seal(self.keys[role], role), terms_of(rig)),
+        )
+        rig.session.bridges[0].end.endpoint.connect(
+            self.lines[role], self.lines[role], shared_clock=False
+        )
         self.frozen.discard(role)
 
     def on(self, seconds: float) -> Pair:

@@ -1,10 +1,10 @@
 """Fail still: each row of the measured table in docs/faults.md, injected in virtual time with both sides in it.
 
-The limits, stated with the first measurements at hand: after a fault the follower's joints are below 0.01 rad/s within
-the stated time and below 1e-3 rad/s at the end; on the way no joint changes its speed by more than 0.02 rad/s from one
-tick of 1 ms to the next (0.05 rad/s where an arm whose joints cannot be read any more is stopped by its brakes); the
-wrench on the leader's arm changes by at most 1.6 dt / ramp of its level per tick; and both sides stay apart until
-somebody asks.
+The limits, stated with the first measurements at hand: after a fault the follower's joints are
+below 0.01 rad/s within the stated time and below 1e-3 rad/s at the end; on the way no joint changes
+its speed by more than 0.02 rad/s from one tick of 1 ms to the next (0.05 rad/s where an arm whose
+joints cannot be read any more is stopped by its brakes); the wrench on the leader's arm changes by
+at most 1.6 dt / ramp of its level per tick; and both sides stay apart until somebody asks.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from farhand.plants.wrappers.faulty import FaultyPlant
 
 PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 ROW = re.compile(r"^\| `([a-z-]+)` \|(.*)\| ([0-9.]+) s \| ([0-9.]+) s \|$", re.MULTILINE)
-STATED = {name: (float(stated), float(measured)) for name, _, stated, measured in ROW.findall(PAGE.read_text("utf-8"))}
+STATED = {
+    name: (float(stated), float(measured))
+    for name, _, stated, measured in ROW.findall(PAGE.read_text("utf-8"))
+}
 
 STILL = 0.01  # [rad/s]
 LARGEST_STEP = 0.02  # of a joint's speed from tick to tick [rad/s]
 DT, RAMP = 1e-3, 0.2  # [s]
 TICK_NS = 1_000_000
-AT, AFTER = 1.0, 0.8  # [s]: when the fault comes, with the follower at half a radian per second, and the time watched
+# [s]: when the fault comes, with the follower at half a radian per second, and the time watched
+AT, AFTER = (1.0, 0.8)
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,9 @@ FAULTS = {
     "dead-man-released": Fault(_let_go),
     "leader-stopped": Fault(_stop_at_leader, "", "the operator stopped the session"),
     "sensor-invalid": Fault(_spoil("nan-wrench"), "measured wrench 1 is not a number"),
-    "joint-sensor-lost": Fault(_spoil("nan-position"), "measured position 1 is not a number", largest_step=0.05),
+    "joint-sensor-lost": Fault(
+        _spoil("nan-position"), "measured position 1 is not a number", largest_step=0.05
+    ),
 }
 
 
@@ -196,7 +202,10 @@ def test_engage_is_refused_while_the_link_is_silent_and_the_wish_is_forgotten(pa
     made = pair().on(0.3)
     _cut(made)
     made.on(0.5).post("leader", "engage").on(0.1)
-    assert "refused: nothing heard from the follower" in made.rigs["leader"].session.commands.log[-1].outcome
+    assert (
+        "refused: nothing heard from the follower"
+        in made.rigs["leader"].session.commands.log[-1].outcome
+    )
     made.to_follower.cut = made.to_leader.cut = False
     made.on(0.4)
     assert made.coupled == (0.0, 0.0)
@@ -207,7 +216,10 @@ def test_the_dead_man_held_again_couples_nothing_by_itself(pair):
     made = pair().on(0.4)
     _let_go(made)
     made.on(0.3).post("leader", "engage").on(0.05)
-    assert made.rigs["leader"].session.commands.log[-1].outcome == "refused: nobody holds the dead-man switch"
+    assert (
+        made.rigs["leader"].session.commands.log[-1].outcome
+        == "refused: nobody holds the dead-man switch"
+    )
     made.post("leader", "set deadman.held=true").on(0.3)
     assert made.coupled == (0.0, 0.0)
     made.post("leader", "engage").on(0.4)

@@ -10,7 +10,12 @@ from farhand.plants.wrappers.faulty import FAULTS, FaultyPlant
 
 AT = 1.0  # [s], while the hand moves the leader at 0.12 m/s
 DT, RAMP = 1e-3, 0.2
-TRIPS = {"nan-position": "invalid", "nan-velocity": "invalid", "nan-wrench": "invalid", "frozen": "stale"}
+TRIPS = {
+    "nan-position": "invalid",
+    "nan-velocity": "invalid",
+    "nan-wrench": "invalid",
+    "frozen": "stale",
+}
 
 
 def with_fault(run, who: str, fault: str, at: float = AT, until: float = 1e6):
@@ -40,12 +45,15 @@ def test_every_fault_has_its_trip_or_its_documented_degradation(faulty, who, fau
         return
     [record] = run.session.trips
     assert (record.where, record.trip.kind) == (who, TRIPS[fault])
-    assert record.trip.time_ns * 1e-9 == pytest.approx(AT + (0.1 if fault == "frozen" else 0.0), abs=2e-3)
+    assert record.trip.time_ns * 1e-9 == pytest.approx(
+        AT + (0.1 if fault == "frozen" else 0.0), abs=2e-3
+    )
 
 
 @pytest.mark.parametrize("who", ["leader", "follower"])
 @pytest.mark.parametrize(
-    ("fault", "delay"), [*((fault, 0.0) for fault in FAULTS), ("nan-position", 40.0), ("nan-wrench", 40.0)]
+    ("fault", "delay"),
+    [*((fault, 0.0) for fault in FAULTS), ("nan-position", 40.0), ("nan-wrench", 40.0)],
 )
 def test_no_fault_puts_a_number_that_is_none_into_the_world(faulty, who, fault, delay):
     """State and torques stay finite, and so does everything recorded but the missing measurement itself."""
@@ -88,28 +96,43 @@ def test_after_a_fault_in_contact_the_follower_stays_where_it_was(dual_arm, who,
 
 @pytest.mark.parametrize("fault", list(TRIPS))
 @pytest.mark.parametrize(
-    ("law", "delay"), [("position-position", 0.0), ("position-force", 0.0), ("position-force", 40.0)]
+    ("law", "delay"),
+    [("position-position", 0.0), ("position-force", 0.0), ("position-force", 40.0)],
 )
 def test_the_hand_feels_the_followers_fault_as_a_fade_not_as_a_blow(dual_arm, law, fault, delay):
     """In contact at tens of newtons: the wrench on the leader goes to zero by at most 1.5 dt / ramp of it per tick."""
-    run = with_fault(dual_arm(law=law, scenario="press", delay=delay), "follower", fault, at=3.2).on(3.8)
+    run = with_fault(
+        dual_arm(law=law, scenario="press", delay=delay), "follower", fault, at=3.2
+    ).on(3.8)
     wrench = run.signal("leader", "wrench_commanded_in_world", 3.1)
     level = np.linalg.norm(wrench[:, :3], axis=1).max()
     assert level > 20.0
-    assert run.largest_step("leader", "wrench_commanded_in_world", 3.15) < 1.6 * DT / RAMP * level + 0.2
+    assert (
+        run.largest_step("leader", "wrench_commanded_in_world", 3.15)
+        < 1.6 * DT / RAMP * level + 0.2
+    )
     np.testing.assert_allclose(wrench[-1], 0.0, atol=1e-12)
 
 
 def test_the_hand_feels_a_lost_force_sensor_as_a_fade_not_as_a_blow(dual_arm):
     """No trip, but the 60 N the hand pushed against must not vanish in a millisecond."""
-    run = with_fault(dual_arm(law="position-force", scenario="press"), "follower", "no-wrench", at=3.5).on(4.3)
-    level = np.linalg.norm(run.signal("leader", "wrench_commanded_in_world", 3.4)[:, :3], axis=1).max()
-    assert run.largest_step("leader", "wrench_commanded_in_world", 3.45) < 1.6 * DT / RAMP * level + 0.05
+    run = with_fault(
+        dual_arm(law="position-force", scenario="press"), "follower", "no-wrench", at=3.5
+    ).on(4.3)
+    level = np.linalg.norm(
+        run.signal("leader", "wrench_commanded_in_world", 3.4)[:, :3], axis=1
+    ).max()
+    assert (
+        run.largest_step("leader", "wrench_commanded_in_world", 3.45)
+        < 1.6 * DT / RAMP * level + 0.05
+    )
 
 
 def test_without_a_wrench_position_force_goes_on_and_the_hand_feels_only_the_damping(dual_arm):
     """The documented degradation: still coupled, still following, nothing reflected."""
-    run = with_fault(dual_arm(law="position-force", scenario="press"), "follower", "no-wrench", at=0.2).on(4.5)
+    run = with_fault(
+        dual_arm(law="position-force", scenario="press"), "follower", "no-wrench", at=0.2
+    ).on(4.5)
     assert run.trips == []
     assert run.signal("coupling", "engagement")[-1, 0] == 1.0
     assert np.isnan(run.signal("follower", "wrench_measured_in_world", 0.3)).all()
@@ -132,7 +155,9 @@ def test_a_short_fault_leaves_the_station_tripped_until_it_is_told_otherwise(dua
     run = with_fault(dual_arm(scenario="free"), who, "nan-position", at=0.8, until=0.85)
     run.post("1.5:engage", "1.6:reset", "2.6:engage").on(3.6)
     outcomes = [logged.outcome for logged in run.session.commands.log]
-    assert outcomes[1].startswith(f"refused: {who} is tripped (measured position 1 is not a number)")
+    assert outcomes[1].startswith(
+        f"refused: {who} is tripped (measured position 1 is not a number)"
+    )
     assert run.signal("coupling", "engagement", 1.1, 2.6).max() == 0.0
     assert run.signal("coupling", "engagement")[-1, 0] == 1.0
     assert np.abs(run.signal("follower", "v", 1.5, 2.6)).max() < 1e-3
@@ -155,7 +180,10 @@ def test_a_law_that_returns_no_number_trips_and_holds(dual_arm, monkeypatch, del
         monkeypatch.setattr(law, "step", broken)
     run.on(1.5)
     assert run.session.trips[0].trip.kind == "invalid"
-    assert "law 'position-position' gave an effort that is not a number" in run.session.trips[0].trip.reason
+    assert (
+        "law 'position-position' gave an effort that is not a number"
+        in run.session.trips[0].trip.reason
+    )
     assert np.isfinite(run.world.data.qpos).all()
     assert np.abs(run.world.ports["follower"].v).max() < 1e-3
     for station in ("leader", "follower"):
@@ -180,7 +208,9 @@ def test_the_stop_command_stops_both_arms(dual_arm, delay):
 
 def test_a_blow_trips_the_force_limit_and_the_arm_stops(dual_arm):
     """A limit set low for the test: the follower meets the wall, trips and backs off to rest."""
-    run = dual_arm(law="position-position", scenario="press", settings=[("follower.guard.force", 20.0)]).on(3.5)
+    run = dual_arm(
+        law="position-position", scenario="press", settings=[("follower.guard.force", 20.0)]
+    ).on(3.5)
     assert run.trips == [("follower", "force")]
     assert "(limit 20 N)" in run.session.trips[0].trip.reason
     assert np.abs(run.world.ports["follower"].v).max() < 1e-3

@@ -34,7 +34,9 @@ def assert_nothing_happened(made, before) -> None:
     end = made.end("follower")
     assert end.station.arm.q == pytest.approx(before, abs=1e-4)
     assert made.coupled == (0.0, 0.0)
-    assert end.endpoint.incoming.sequence == pytest.approx(made.end("leader").endpoint.outgoing.sequence, abs=2)
+    assert end.endpoint.incoming.sequence == pytest.approx(
+        made.end("leader").endpoint.outgoing.sequence, abs=2
+    )
     assert made.trips("follower") == []
 
 
@@ -106,7 +108,8 @@ def test_ten_thousand_fuzzed_packets_change_nothing(apart):
             apart.to_follower.inject(_mutant(genuine, rng))
         apart.on(1e-3)
     ticks = MOST // 100
-    assert seal.counts.refused >= MOST - 2000  # the rest still waits: no tick looks at more than its share
+    # the rest still waits: no tick looks at more than its share
+    assert seal.counts.refused >= MOST - 2000
     apart.on(0.05)
     assert seal.counts.refused == MOST
     assert seal.counts.opened - opened == pytest.approx(ticks + 50, abs=3)
@@ -118,10 +121,14 @@ def test_a_peer_with_the_key_that_sends_rubbish_is_heard_and_not_followed(apart)
     rng, line = np.random.default_rng(12), apart.lines["leader"]
     before = apart.end("follower").station.arm.q.copy()
     right = np.frombuffer(hostile(apart), np.uint8)
-    bare, endpoint = Packet(6, 6, apart.end("follower").endpoint.incoming.model_hash), apart.end("follower").endpoint
+    bare, endpoint = (
+        Packet(6, 6, apart.end("follower").endpoint.incoming.model_hash),
+        apart.end("follower").endpoint,
+    )
     for number in range(MOST):
         data = right.copy()
-        data[rng.integers(0, 24, 4)] ^= rng.integers(1, 255, 4, dtype=np.uint8)  # version, sizes, model
+        # version, sizes, model
+        data[rng.integers(0, 24, 4)] ^= rng.integers(1, 255, 4, dtype=np.uint8)
         content = data.tobytes()[: None if number % 3 else int(rng.integers(0, len(data)))]
         if number % 100 == 0:
             apart.to_follower.inject(line.seal.close(STATE, content))

@@ -20,7 +20,14 @@ from farhand.link.seal import STATE, Seal
 from farhand.link.udp import UdpWire
 
 ROOT = Path(__file__).parents[2]
-PATIENT = ["--set", "watchdog.silence=0.6", "--set", "watchdog.age=2", "--set", "deadlines.storm=1000000"]
+PATIENT = [
+    "--set",
+    "watchdog.silence=0.6",
+    "--set",
+    "watchdog.age=2",
+    "--set",
+    "deadlines.storm=1000000",
+]
 """A busy machine must not trip what a test does not."""
 
 
@@ -29,13 +36,28 @@ class Process:
 
     def __init__(self, side: str, folder: Path, *words: str) -> None:
         self.json = folder / f"{side}-{time.monotonic_ns()}.json"
-        command = [sys.executable, "-m", "farhand", side, "dual-arm", "--law", "position-position", "--headless"]
+        command = [
+            sys.executable,
+            "-m",
+            "farhand",
+            side,
+            "dual-arm",
+            "--law",
+            "position-position",
+            "--headless",
+        ]
         command += ["--json", str(self.json), *PATIENT, *words]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        # fmt: skip
         self.process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
         self.said: list[str] = []
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -50,7 +72,9 @@ class Process:
             for number, line in enumerate(self.said[since:], since):
                 if words in line:
                     return number + 1
-            if self.process.poll() is not None and not any(words in line for line in self.said[since:]):
+            if self.process.poll() is not None and not any(
+                words in line for line in self.said[since:]
+            ):
                 break
             time.sleep(0.02)
         raise AssertionError(f"never said {words!r}; said: {''.join(self.said[since:])}")
@@ -139,7 +163,9 @@ def test_a_leader_that_is_stopped_killed_or_started_again_leaves_the_follower_st
     assert result["link"]["datagrams"]["forged"] == 100
 
 
-def test_a_follower_that_is_killed_lets_the_leader_go_and_its_successor_waits_to_be_asked(start, place):
+def test_a_follower_that_is_killed_lets_the_leader_go_and_its_successor_waits_to_be_asked(
+    start, place
+):
     """Kill -9; the leader parts. A new follower at the same address is coupled only on engage."""
     follower = start("follower", "--listen", place)
     follower.says("listens at")

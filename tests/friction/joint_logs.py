@@ -8,7 +8,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from farhand.friction import Friction, make
-from farhand.friction.fit.data import Recording, recording
+from farhand.friction.fit.data import JointLog, recording
 
 TICK = 2.0 * np.pi / 4000
 MOTIONS = ("sine", "sweep", "steps", "random")
@@ -69,7 +69,7 @@ def log(
     noise: float = 0.02,
     offset: float = 0.0,
     seed: int = 0,
-) -> Recording:
+) -> JointLog:
     """What a logger would have written; velocity is the difference of ticks."""
     rng = np.random.default_rng(seed)
     time = np.arange(0.0, seconds, 1.0 / rate)

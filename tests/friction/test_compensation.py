@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from farhand.errors import BadValue
 from farhand.friction import make
-from farhand.friction.compensation import Compensation
+from farhand.friction.compensation import FrictionCompensation
 from farhand.parameters import assign
 from farhand.plants.simulated.one_joint import WHEEL_TICK, DriveFaults, OneJoint
 
@@ -20,13 +20,13 @@ DT = 1e-3
 def test_more_than_nine_tenths_must_be_asked_for(gain):
     """Over-compensation is a decision, not a slip."""
     with pytest.raises(BadValue, match="over=true"):
-        Compensation(make("kfm"), gain=gain)
-    assert Compensation(make("kfm"), gain=gain, over=True).gain == gain
+        FrictionCompensation(make("kfm"), gain=gain)
+    assert FrictionCompensation(make("kfm"), gain=gain, over=True).gain == gain
 
 
 def test_a_gain_set_later_is_guarded_as_well():
     """The guard stands where parameters are assigned, and a refusal changes nothing."""
-    part = Compensation(make("kfm"))
+    part = FrictionCompensation(make("kfm"))
     with pytest.raises(BadValue, match=r"above 0\.9"):
         assign({"compensation": part}, "compensation.gain", "1.0")
     assert part.gain == 0.9
@@ -36,7 +36,7 @@ def test_a_gain_set_later_is_guarded_as_well():
 @settings(max_examples=100, deadline=None)
 def test_the_torque_is_odd_smooth_and_below_the_friction(v):
     """A straight line through zero, and never more than its share of the curve."""
-    part = Compensation(make("kfm"))
+    part = FrictionCompensation(make("kfm"))
     force, mirrored = part.torque(np.array([v])), part.torque(np.array([-v]))
     np.testing.assert_allclose(force, -mirrored, atol=1e-15)
     assert abs(force[0]) <= 0.9 * 0.3
@@ -48,7 +48,7 @@ def test_the_torque_is_odd_smooth_and_below_the_friction(v):
 @settings(max_examples=30, deadline=None)
 def test_at_rest_help_stays_below_the_least_friction(push):
     """What holds the joint exceeds what is added, whatever is asked for."""
-    part = Compensation(make("kfm"))
+    part = FrictionCompensation(make("kfm"))
     added = part.measured(np.zeros(1), DT, np.array([push]))[0]
     assert abs(added) <= 0.9 * 0.0481
     assert added * push >= 0.0
@@ -61,9 +61,13 @@ def test_a_compensated_joint_comes_to_rest_and_stays(wrong, start):
     model = {"coulomb": 0.03718 * wrong, "breakaway": 0.08976 * wrong, "viscous": 0.01898 * wrong}
     joint = OneJoint(make("lugre"), faults=DriveFaults(encoder_step=WHEEL_TICK))
     joint.position[:] = start
-    part, positions = Compensation(make("kfm", **model)), []
+    part, positions = FrictionCompensation(make("kfm", **model)), []
     for _ in range(4000):
-        asked = -2.0 * joint.measured_position - 0.15 * part.filter.velocity if len(positions) else np.zeros(1)
+        asked = (
+            -2.0 * joint.measured_position - 0.15 * part.filter.velocity
+            if len(positions)
+            else np.zeros(1)
+        )
         joint.step(asked + part.measured(joint.measured_position, DT, asked))
         positions.append(joint.position[0])
     assert np.ptp(positions[2000:]) < WHEEL_TICK
@@ -74,7 +78,7 @@ def test_compensation_helps_a_joint_over_its_stiction():
     travelled = []
     for gain in (0.0, 0.9):
         joint = OneJoint(make("lugre"))
-        part = Compensation(make("kfm"), gain=gain)
+        part = FrictionCompensation(make("kfm"), gain=gain)
         for _ in range(1000):
             joint.step(0.06 + part.measured(joint.measured_position, DT, np.array([0.06])))
         travelled.append(float(joint.position[0]))

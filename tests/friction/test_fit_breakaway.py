@@ -6,12 +6,24 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue
-from farhand.friction.fit.breakaway import dahl_loop, damping_rule, estimate_bristles, presliding_motion, torque_ramp
+from farhand.friction.fit.breakaway import (
+    dahl_loop,
+    damping_rule,
+    estimate_bristles,
+    presliding_motion,
+    torque_ramp,
+)
 from farhand.friction.fit.protocol import SETTLE, protocol, rows, steady_grid
 from farhand.friction.models.lugre import LuGre
 from farhand_lab.youbot.fit_steady import fit_kfm, kfm_curve
 
-CURVE = {"coulomb": 0.04, "breakaway": 0.09, "stribeck_velocity": 0.15, "shape": 1.0, "viscous": 0.02}
+CURVE = {
+    "coulomb": 0.04,
+    "breakaway": 0.09,
+    "stribeck_velocity": 0.15,
+    "shape": 1.0,
+    "viscous": 0.02,
+}
 
 
 def test_the_published_grid_has_312_speeds_both_ways():
@@ -57,7 +69,9 @@ def test_the_slope_of_a_loop_does_not_mind_an_offset():
     """Dahl's loop about any mean torque."""
     t = np.linspace(0.0, 8.0, 8001)
     torque = 0.05 * np.sin(2.0 * np.pi * t)
-    position = presliding_motion(torque, 1e-3, 0.01, LuGre(**CURVE, stiffness=250.0, damping=0.127))[:, 0]
+    position = presliding_motion(
+        torque, 1e-3, 0.01, LuGre(**CURVE, stiffness=250.0, damping=0.127)
+    )[:, 0]
     plain, shifted = dahl_loop(position, torque, 8), dahl_loop(position, torque + 0.3, 8)
     assert plain.stiffness == pytest.approx(250.0, rel=0.05)
     assert shifted.stiffness == pytest.approx(plain.stiffness, rel=1e-9)
@@ -71,7 +85,9 @@ def test_bristles_are_found_from_motion_before_sliding(method):
     truth = LuGre(**CURVE, stiffness=400.0, damping=0.2)
     position = presliding_motion(torque, 1e-3, 0.01, truth)[:, 0]
     found = estimate_bristles(torque, position, 1e-3, 0.01, CURVE, method)
-    assert found.stiffness == pytest.approx(400.0, rel=0.02) and found.damping == pytest.approx(0.2, rel=0.05)
+    assert found.stiffness == pytest.approx(400.0, rel=0.02) and found.damping == pytest.approx(
+        0.2, rel=0.05
+    )
     assert found.reliable
     held = np.where(torque < 0.0, -1.0, 1.0) * np.maximum(np.abs(torque), 0.03)
     moved = presliding_motion(held, 1e-3, 0.01, truth)[:, 0]
@@ -84,4 +100,6 @@ def test_steady_points_give_the_curve_back():
     speed = np.geomspace(0.01, 3.0, 80)
     found = fit_kfm(speed, kfm_curve(truth, speed), rounds=80)
     np.testing.assert_allclose(found, truth, rtol=1e-4)
-    np.testing.assert_allclose(fit_kfm(-speed, -kfm_curve(truth, speed), rounds=80), truth, rtol=1e-4)
+    np.testing.assert_allclose(
+        fit_kfm(-speed, -kfm_curve(truth, speed), rounds=80), truth, rtol=1e-4
+    )

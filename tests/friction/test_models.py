@@ -15,7 +15,16 @@ from farhand_lab.youbot.friction_properties import along
 
 DT = 1e-3
 MODELS = sorted(FRICTIONS)
-SPRINGY = ("armstrong", "dahl", "bristle", "reset-integrator", "lugre", "maxwell-slip", "leuven", "gms")
+SPRINGY = (
+    "armstrong",
+    "dahl",
+    "bristle",
+    "reset-integrator",
+    "lugre",
+    "maxwell-slip",
+    "leuven",
+    "gms",
+)
 speeds = st.floats(-20.0, 20.0).filter(lambda v: abs(v) > 1e-6)
 
 
@@ -38,7 +47,9 @@ def test_a_joint_feels_nothing_of_its_neighbours(name):
     for j in range(4):
         mask = np.arange(4) == j
         apart = make(name, 4)
-        single = [apart.step(np.where(mask, velocity * (1 + k), 0.0), DT, velocity)[j] for k in range(20)]
+        single = [
+            apart.step(np.where(mask, velocity * (1 + k), 0.0), DT, velocity)[j] for k in range(20)
+        ]
         np.testing.assert_allclose(forces[:, j], single, rtol=1e-9)
 
 
@@ -72,7 +83,9 @@ def test_no_stiffness_makes_a_step_of_a_millisecond_unstable(name, stiffer, torq
         assert stored <= supplied + 1e-6 * abs(supplied) + 1e-9
 
 
-@pytest.mark.parametrize("name", ["coulomb", "stiction", "stribeck", "kfm", "karnopp", "coulomb-viscous"])
+@pytest.mark.parametrize(
+    "name", ["coulomb", "stiction", "stribeck", "kfm", "karnopp", "coulomb-viscous"]
+)
 def test_dry_friction_holds_a_joint_exactly_still(name):
     """Below what starts motion the velocity is zero, not small, and friction equals the push."""
     model = make(name)
@@ -90,7 +103,9 @@ def test_long_sliding_ends_on_the_steady_curve(name):
     np.testing.assert_allclose(force, model.steady(v), rtol=0.03 if name == "bristle" else 1e-3)
 
 
-@given(alpha=st.floats(0.2, 3.0), distances=st.lists(st.floats(-1e-3, 1e-3), min_size=2, max_size=10))
+@given(
+    alpha=st.floats(0.2, 3.0), distances=st.lists(st.floats(-1e-3, 1e-3), min_size=2, max_size=10)
+)
 @settings(max_examples=50, deadline=None)
 def test_dahl_over_one_long_step_equals_many_short_ones(alpha, distances):
     """The update is the exact solution, so how a stretch is divided does not matter."""
@@ -116,7 +131,9 @@ def test_the_bristle_of_lugre_does_not_care_how_a_step_is_divided(v, z):
 
 def test_kfm_gives_the_published_values():
     """Table 4 of the published work, wheel 1."""
-    np.testing.assert_allclose(make("kfm").steady([0.1, 0.5, 1.0]), [0.06661, 0.04828, 0.05620], atol=1e-5)
+    np.testing.assert_allclose(
+        make("kfm").steady([0.1, 0.5, 1.0]), [0.06661, 0.04828, 0.05620], atol=1e-5
+    )
 
 
 def test_maxwell_slip_remembers_where_it_turned_and_lugre_does_not():
@@ -154,7 +171,9 @@ def test_armstrong_takes_more_to_start_after_a_longer_rest():
 
 def test_the_table_of_a_wheel_is_its_curve():
     """Looking up is as good as computing, also where the table ends."""
-    v = np.concatenate([np.random.default_rng(0).uniform(-10.0, 10.0, 2000), [-60.0, -16.0, 16.0, 60.0]])
+    v = np.concatenate(
+        [np.random.default_rng(0).uniform(-10.0, 10.0, 2000), [-60.0, -16.0, 16.0, 60.0]]
+    )
     for wheel in ("wheel-1", "wheel-2", "wheel-3", "wheel-4"):
         off = np.abs(looked_up(wheel, v) - curve_of(wheel, v))
         assert np.quantile(off, 0.99) < 2e-6  # a published jump is as wide as the table's step
@@ -165,7 +184,9 @@ def test_the_table_of_a_wheel_is_its_curve():
 def test_each_joint_of_the_base_has_its_own_wheel():
     """Joint k of youbot-wheels is wheel k."""
     four = make("youbot-wheels", 4).steady(np.full(4, 3.0))
-    np.testing.assert_allclose(four, [float(make(f"youbot-wheel-{k}").steady(3.0)) for k in (1, 2, 3, 4)])
+    np.testing.assert_allclose(
+        four, [float(make(f"youbot-wheel-{k}").steady(3.0)) for k in (1, 2, 3, 4)]
+    )
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,9 @@ def test_on_line_and_off_line_agree():
     """Stepping through a recording and filtering it whole give the same."""
     q = np.random.default_rng(0).standard_normal((500, 3)).cumsum(axis=0)
     live = StateVariableFilter()
-    np.testing.assert_allclose([live.step(x, DT) for x in q], StateVariableFilter().filtered(q, DT), atol=1e-8)
+    np.testing.assert_allclose(
+        [live.step(x, DT) for x in q], StateVariableFilter().filtered(q, DT), atol=1e-8
+    )
 
 
 def test_ticks_make_far_less_noise_than_differences_do():

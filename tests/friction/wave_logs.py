@@ -6,7 +6,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from farhand.friction import make
-from farhand.friction.fit.data import Recording, recording
+from farhand.friction.fit.data import JointLog, recording
 from farhand.friction.fit.fit import Fit
 
 TICK = 2.0 * np.pi / 65536
@@ -26,7 +26,10 @@ def said(found: Fit, *words: str) -> bool:
 
 def waves(rng: np.random.Generator, time: np.ndarray, size: float = 1.0) -> tuple[np.ndarray, ...]:
     """Position, velocity and acceleration of four sines up to 0.83 Hz and about 3 rad/s."""
-    omega, phase = 2.0 * np.pi * np.array([[0.11], [0.29], [0.53], [0.83]]), rng.uniform(0.0, 6.0, (4, 1))
+    omega, phase = (
+        2.0 * np.pi * np.array([[0.11], [0.29], [0.53], [0.83]]),
+        rng.uniform(0.0, 6.0, (4, 1)),
+    )
     way, angle = size * np.array([[1.2], [0.6], [0.35], [0.2]]), omega * time + phase
     x, v = (way * np.sin(angle)).sum(axis=0), (way * omega * np.cos(angle)).sum(axis=0)
     return x, v, -(way * omega**2 * np.sin(angle)).sum(axis=0)
@@ -40,15 +43,22 @@ def friction(
     return (np.sign(v) * dry + Wave.viscous * v) * np.where(v > 0.0, forward, back)
 
 
-def logged(time: np.ndarray, x: np.ndarray, torque: np.ndarray, noise: np.ndarray, tick: float = TICK) -> Recording:
+def logged(
+    time: np.ndarray, x: np.ndarray, torque: np.ndarray, noise: np.ndarray, tick: float = TICK
+) -> JointLog:
     """What a logger writes; velocity is the difference of ticks."""
     x = np.round(x / tick) * tick
     return recording(np.column_stack([time, x, np.gradient(x, time), torque + noise]))
 
 
 def wave(
-    seed: int = 0, seconds: float = 20.0, late: float = 0.0, noise: float = 0.02, memory: float = 0.0, **curve: float
-) -> Recording:
+    seed: int = 0,
+    seconds: float = 20.0,
+    late: float = 0.0,
+    noise: float = 0.02,
+    memory: float = 0.0,
+    **curve: float,
+) -> JointLog:
     """Smooth motion at 500 Hz, torque late by so many seconds, noise with a memory of so many seconds."""
     rng, time = np.random.default_rng(seed), np.arange(0.0, seconds, 2e-3)
     x, v, a = waves(rng, time)
@@ -58,7 +68,7 @@ def wave(
     return logged(time, x, torque, noise * rough)
 
 
-def stairs(seed: int = 0, noise: float = 0.02, **curve: float) -> Recording:
+def stairs(seed: int = 0, noise: float = 0.02, **curve: float) -> JointLog:
     """Steady speeds both ways, 3 s each, at 500 Hz."""
     rng, kernel = np.random.default_rng(seed), np.hanning(50)
     held = np.repeat([way * speed for speed in SPEEDS for way in (1.0, -1.0)], 750)
@@ -69,11 +79,17 @@ def stairs(seed: int = 0, noise: float = 0.02, **curve: float) -> Recording:
     return logged(time, x, torque, noise * rng.standard_normal(len(time)))
 
 
-def bristly(size: float, seconds: float, seed: int = 0, stiffness: float = 1000.0) -> Recording:
+def bristly(size: float, seconds: float, seed: int = 0, stiffness: float = 1000.0) -> JointLog:
     """The joint with LuGre friction along smooth motion of that size, at 1 kHz, encoder of 2²² ticks."""
     rng, time = np.random.default_rng(seed), np.arange(0.0, seconds, 1e-3)
     x, v, a = waves(rng, time, size)
-    truth = {"coulomb": Wave.coulomb, "breakaway": 0.8, "stribeck_velocity": 0.1, "shape": 2.0, "viscous": Wave.viscous}
+    truth = {
+        "coulomb": Wave.coulomb,
+        "breakaway": 0.8,
+        "stribeck_velocity": 0.1,
+        "shape": 2.0,
+        "viscous": Wave.viscous,
+    }
     joint = make("lugre", **truth, stiffness=stiffness, damping=0.5)
     torque = Wave.inertia * a + np.array([joint.step(np.array([one]), 1e-3)[0] for one in v])
     return logged(time, x, torque, 0.005 * rng.standard_normal(len(time)), TICK / 64)

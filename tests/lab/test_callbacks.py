@@ -39,7 +39,9 @@ def test_a_thread_in_wall_time_is_woken_when_its_call_is_done() -> None:
     worker = Worker("loop", loop.tick, 500.0)
     worker.start()
     done = []
-    thread = threading.Thread(target=lambda: done.append(loop.synchronous("copy", lambda now_ns: None).wait(5.0)))
+    thread = threading.Thread(
+        target=lambda: done.append(loop.synchronous("copy", lambda now_ns: None).wait(5.0))
+    )
     thread.start()
     thread.join(6.0)
     worker.stop()

@@ -6,26 +6,26 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.torque import TorqueController
 from farhand.errors import Mismatch
 from farhand.friction import make
-from farhand.friction.compensation import Compensation
+from farhand.friction.compensation import FrictionCompensation
 from farhand.plants import Brake
 from farhand.robots import load_robot
-from farhand_lab.youbot.compensated import Compensated
+from farhand_lab.youbot.compensated import CompensatedController
 
 UR5E = load_robot("ur5e")
 
 
-def wrapped(joints: int = 6, **options) -> tuple[Compensated, Asked, Arm]:
+def wrapped(joints: int = 6, **options) -> tuple[CompensatedController, ControlRequest, Arm]:
     """A torque controller with compensation for joints that lose 2 N·m, coupled, at rest."""
     arm = Arm.of(UR5E)
     arm.update(UR5E.home, np.zeros(6))
-    asked = Asked()
+    asked = ControlRequest()
     asked.effort[:3], asked.gain, asked.valid = (20.0, 0.0, 0.0), 1.0, True
-    helper = Compensation(make("coulomb", joints, coulomb=2.0))
-    return Compensated(TorqueController(arm, "free", **options), arm, helper), asked, arm
+    helper = FrictionCompensation(make("coulomb", joints, coulomb=2.0))
+    return CompensatedController(TorqueController(arm, "free", **options), arm, helper), asked, arm
 
 
 def test_at_rest_each_joint_is_helped_along_what_is_asked_of_it():

@@ -15,16 +15,25 @@ DIFFERS = {"F-27", "X-14"}
 """Honestly not met; the note says why."""
 CORRECTED = {"F-26"}
 
-MODULES = {module.__name__: module for module in (force, force_modes, robot, robot_gears, sensing, trajectory)}
-ITEMS = [item for item in harness.experiments_of("cooperative") if item.function.__module__ in MODULES]
+MODULES = {
+    module.__name__: module
+    for module in (force, force_modes, robot, robot_gears, sensing, trajectory)
+}
+ITEMS = [
+    item for item in harness.experiments_of("cooperative") if item.function.__module__ in MODULES
+]
 IDS = [item.id for item in ITEMS if item.id not in SLOW]
-MUTATIONS = [m for module in MODULES.values() for m in module.MUTATIONS if not SLOW & set(m.watched)]
+MUTATIONS = [
+    m for module in MODULES.values() for m in module.MUTATIONS if not SLOW & set(m.watched)
+]
 
 
 def entries(ids: list[str]) -> dict[str, Entry]:
     """Run these ids afresh."""
     harness.clear_shared()
-    judged = harness.measure([item for item in ITEMS if item.id in ids], failures=NUMERICAL_FAILURES)
+    judged = harness.measure(
+        [item for item in ITEMS if item.id in ids], failures=NUMERICAL_FAILURES
+    )
     harness.clear_shared()
     return {entry.id: entry for entry in judged}
 

@@ -24,7 +24,9 @@ com = [[-1.5, 0.0, 0.0]]
 inertia = [[0.1, 0.0, 0.0, 0.2, 0.0, 0.3]]
 armature = [0.4]
 """
-EMPTY = "\n".join(f"{key} = []" for key in ("a", "d", "alpha", "mass", "com", "inertia", "armature"))
+EMPTY = "\n".join(
+    f"{key} = []" for key in ("a", "d", "alpha", "mass", "com", "inertia", "armature")
+)
 
 
 @pytest.fixture(params=TABLES, ids=str)
@@ -136,7 +138,9 @@ def test_a_pendulum_of_one_link(tmp_path: Path) -> None:
     np.testing.assert_allclose(arm.pose(q)[:3, 3], [2 * np.cos(0.3), 2 * np.sin(0.3), 0])
     np.testing.assert_allclose(arm.mass_matrix(q), [[3 * 0.5**2 + 0.3 + 0.4]])
     np.testing.assert_allclose(arm.coriolis(q, v), [0], atol=1e-12)
-    np.testing.assert_allclose(arm.drift(q, v), [-8 * np.cos(0.3), -8 * np.sin(0.3), 0, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(
+        arm.drift(q, v), [-8 * np.cos(0.3), -8 * np.sin(0.3), 0, 0, 0, 0], atol=1e-12
+    )
 
 
 def test_the_first_variant_is_the_default() -> None:

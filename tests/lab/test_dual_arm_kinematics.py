@@ -47,7 +47,9 @@ def test_the_criterion_is_met(measured, id: str) -> None:
 def test_another_seed_gives_the_same_verdicts() -> None:
     """No verdict hangs on one lucky draw of states."""
     cheap = [id for id in IDS if id not in TIMED | {"D-10", "D-57"}]
-    assert {entry.id: entry.verdict for entry in entries(cheap, seed=3)} == dict.fromkeys(cheap, "pass")
+    assert {entry.id: entry.verdict for entry in entries(cheap, seed=3)} == dict.fromkeys(
+        cheap, "pass"
+    )
 
 
 def test_values_of_timed_ids_are_words() -> None:
@@ -57,7 +59,9 @@ def test_values_of_timed_ids_are_words() -> None:
         assert entry.verdict == "differs" or not any(unit in entry.note for unit in ("µs", "ms"))
 
 
-@pytest.mark.parametrize("mutation", [m for m in MUTATIONS if set(m.watched) - TIMED], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mutation", [m for m in MUTATIONS if set(m.watched) - TIMED], ids=lambda m: m.name
+)
 def test_a_broken_part_is_noticed(mutation: Mutation) -> None:
     """Each id that watches the part flips."""
     watched = sorted(set(mutation.watched) - TIMED)
@@ -96,4 +100,6 @@ def test_the_regulator_written_down_in_numpy_is_the_law() -> None:
     wrenches = np.random.default_rng(1).normal(size=(2, 6))
     pair.a.wrench, pair.b.wrench = wrenches
     motion = [(arm.q.copy(), arm.v.copy()) for arm in pair.arms]
-    np.testing.assert_allclose(speed._regulator(pair, motion, wrenches), pair.multiplier(), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        speed._regulator(pair, motion, wrenches), pair.multiplier(), rtol=0, atol=1e-9
+    )

@@ -32,7 +32,9 @@ def test_the_contact_experiments_come_out_as_they_should():
 
 def test_saturation_is_told_in_the_very_sample():
     """On every axis and in both directions; that part of D-44 holds."""
-    assert {sensor_contact._samples_late(axis, sign) for axis in range(6) for sign in (1.0, -1.0)} == {0}
+    assert {
+        sensor_contact._samples_late(axis, sign) for axis in range(6) for sign in (1.0, -1.0)
+    } == {0}
 
 
 @pytest.mark.parametrize("mutation", sensor.MUTATIONS, ids=lambda m: m.name)
@@ -51,7 +53,8 @@ def test_a_contact_experiment_notices_a_broken_part(mutation: Mutation):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: sensor_contact.overload(3000.0), lambda: sensor_contact.pressed((0.0, 0.0, 0.0))]
+    "make",
+    [lambda: sensor_contact.overload(3000.0), lambda: sensor_contact.pressed((0.0, 0.0, 0.0))],
 )
 def test_a_push_leaves_the_arms_with_finite_states(make):
     """Whatever the sensor says, nothing trips and nothing blows up."""

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from farhand.control.trajectory.paths import Move
-from farhand_lab.dual_arm.threads import EmulatedThreads, Rates, RealThreads, Setup
+from farhand_lab.dual_arm.threads import EmulatedThreads, Rates, RealThreads, ThreadSetup
 
 LIFT = (Move(0.3, 0.7, (0.0, 0.0, 0.1), label="+z"),)
 
 
-def error(setup: Setup, seconds: float = 1.5) -> np.ndarray:
+def error(setup: ThreadSetup, seconds: float = 1.5) -> np.ndarray:
     """‖e_p‖ of the true arms, [mm]."""
     threads = EmulatedThreads(setup)
     threads.run(seconds)
@@ -22,7 +22,7 @@ def error(setup: Setup, seconds: float = 1.5) -> np.ndarray:
 
 def test_every_thread_runs_at_its_own_rate():
     """Two seconds hold twice the rate of regulator cycles, messages and loops."""
-    threads = EmulatedThreads(Setup())
+    threads = EmulatedThreads(ThreadSetup())
     threads.run(2.0)
     threads.close()
     assert len(threads.history.times("coupling")) == 94
@@ -33,36 +33,46 @@ def test_every_thread_runs_at_its_own_rate():
 
 def test_nothing_moves_at_rest():
     """Nobody pushes: both arms stay where they are, whatever the rates."""
-    assert error(Setup()).max() < 1e-9
+    assert error(ThreadSetup()).max() < 1e-9
 
 
 def test_faster_threads_track_better():
     """From the published rates to 1 kHz everywhere, and without delay best of all."""
-    published = error(Setup(moves=LIFT)).max()
+    published = error(ThreadSetup(moves=LIFT)).max()
     fast = Rates(1000.0, 1000.0, 1000.0, 1000.0)
-    late, prompt = error(Setup(fast, LIFT)).max(), error(Setup(fast, LIFT, latency=0.0)).max()
+    late, prompt = (
+        error(ThreadSetup(fast, LIFT)).max(),
+        error(ThreadSetup(fast, LIFT, latency=0.0)).max(),
+    )
     assert prompt < late < published < 5.0
 
 
 def test_the_wrench_sensor_pays_at_any_rate():
     """Without it the follower learns of the push only by its effect."""
-    assert error(Setup(moves=LIFT, sensor=False)).max() > 3.0 * error(Setup(moves=LIFT)).max()
+    assert (
+        error(ThreadSetup(moves=LIFT, sensor=False)).max()
+        > 3.0 * error(ThreadSetup(moves=LIFT)).max()
+    )
 
 
 def test_one_step_per_loop_leaves_the_follower_behind():
     """Slow motion: the follower has hardly started when the leader is there."""
-    assert error(Setup(moves=LIFT, stepping="literal")).max() > 60.0
+    assert error(ThreadSetup(moves=LIFT, stepping="literal")).max() > 60.0
 
 
 def test_the_same_seed_gives_the_same_log():
     """With losses; another seed loses other messages."""
-    logs = [error(Setup(moves=LIFT, drop=0.2, seed=seed), 0.8).tobytes() for seed in (3, 3, 4)]
+    logs = [
+        error(ThreadSetup(moves=LIFT, drop=0.2, seed=seed), 0.8).tobytes() for seed in (3, 3, 4)
+    ]
     assert logs[0] == logs[1] != logs[2]
 
 
 def test_five_real_threads_run_and_stop():
     """No deadlock, no error, every value from its one producer, and the arms follow the hand together."""
-    threads = RealThreads(Setup(Rates(200.0, 200.0, 100.0, 200.0, 20.0), (Move(0.1, 0.3, (0.0, 0.0, 0.03)),)))
+    threads = RealThreads(
+        ThreadSetup(Rates(200.0, 200.0, 100.0, 200.0, 20.0), (Move(0.1, 0.3, (0.0, 0.0, 0.03)),))
+    )
     threads.run(0.8)
     assert all(threads.ended.values()) and len(threads.ended) == 4
     assert not any(worker.error for worker in threads.workers.values())
@@ -78,5 +88,11 @@ def test_five_real_threads_run_and_stop():
         "stick": "visualisation",
     }
     assert all(record.number > 1 and np.isfinite(record.value).all() for record in bus.values())
-    assert set(threads.timing()) == {"regulator", "communication", "wrench", "simulation", "visualisation"}
+    assert set(threads.timing()) == {
+        "regulator",
+        "communication",
+        "wrench",
+        "simulation",
+        "visualisation",
+    }
     assert (bus["q1"].value[:6] != bus["q2"].value[:6]).any()

@@ -9,7 +9,9 @@ from farhand.errors import BadValue
 from farhand.friction import Gears
 from farhand_lab.cooperative.fit_gears import fit_gears, there_and_back
 
-SPEEDS = np.array([[v, v, v, v, v, ratio * v] for v in np.geomspace(0.01, 1.0, 10) for ratio in (1.0, 0.4, -0.6)])
+SPEEDS = np.array(
+    [[v, v, v, v, v, ratio * v] for v in np.geomspace(0.01, 1.0, 10) for ratio in (1.0, 0.4, -0.6)]
+)
 
 
 @pytest.mark.parametrize("name", ["reduced", "akbas"])
@@ -19,7 +21,9 @@ def test_the_curves_of_all_joints_come_back_from_exact_friction(name: str) -> No
     found = fit_gears(SPEEDS, truth.curve(SPEEDS))
     for ratio in (0.4, -0.2):
         v = np.geomspace(0.02, 1.0, 30)[:, None] * np.array([1.0, 1.0, 1.0, 1.0, 1.0, ratio])
-        off = np.abs(found.curve(v) - truth.curve(v)).max(axis=0) / np.abs(truth.curve(v)).max(axis=0)
+        off = np.abs(found.curve(v) - truth.curve(v)).max(axis=0) / np.abs(truth.curve(v)).max(
+            axis=0
+        )
         assert off.max() < 0.01
 
 

@@ -11,7 +11,9 @@ from farhand_lab.cooperative.follower_loop import FollowerLoop, least_damping, s
 G13S = FollowerLoop(1.0, 35.0, 1250.0, 20.0, 500.0)
 
 
-@pytest.mark.parametrize(("kd", "r", "k"), [(250.0, 20.0, 129.0), (250.0, 500.0, 61.0), (1250.0, 500.0, 1299.0)])
+@pytest.mark.parametrize(
+    ("kd", "r", "k"), [(250.0, 20.0, 129.0), (250.0, 500.0, 61.0), (1250.0, 500.0, 1299.0)]
+)
 def test_the_largest_coupling_is_that_of_the_specification(kd, r, k):
     """C-4 within 3 %."""
     assert stiffest(replace(G13S, kd=kd, r_force=r)) == pytest.approx(k, rel=0.03)

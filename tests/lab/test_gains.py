@@ -47,9 +47,13 @@ def test_the_response_obeys_the_differential_equation(ratio, frequency):
 
 def test_the_published_gains_are_worth_what_is_said_of_them():
     """Spec 002 §2.8: 10.53 rad/s, ζ 0.80, 1.51 % overshoot, 0.357 s, 69.9°, 67.9 ms, 118.7 ms."""
-    assert (PUBLISHED.frequency, PUBLISHED.damping_ratio) == pytest.approx((10.529, 0.8001), abs=1e-3)
+    assert (PUBLISHED.frequency, PUBLISHED.damping_ratio) == pytest.approx(
+        (10.529, 0.8001), abs=1e-3
+    )
     assert PUBLISHED.overshoot == pytest.approx(0.0151, abs=1e-4)
-    assert [PUBLISHED.settling_time(b) for b in (0.05, 0.02, 0.01)] == pytest.approx([0.322, 0.357, 0.603], abs=5e-4)
+    assert [PUBLISHED.settling_time(b) for b in (0.05, 0.02, 0.01)] == pytest.approx(
+        [0.322, 0.357, 0.603], abs=5e-4
+    )
     assert PUBLISHED.crossover == pytest.approx(17.95, abs=0.01)
     assert np.degrees(PUBLISHED.phase_margin) == pytest.approx(69.9, abs=0.1)
     assert PUBLISHED.delay_margin == pytest.approx(0.0679, abs=1e-4)

@@ -23,7 +23,9 @@ def test_the_wrench_is_the_gradient_of_the_potential(moment, p, turn, turn_set, 
     R, R_set = rotation_from_vector(turn), rotation_from_vector(turn_set)
 
     def U(s: float) -> float:
-        return spring.potential(np.zeros(3), R_set, p + s * twist[:3], rotation_from_vector(s * twist[3:]) @ R)
+        return spring.potential(
+            np.zeros(3), R_set, p + s * twist[:3], rotation_from_vector(s * twist[3:]) @ R
+        )
 
     power = spring.wrench(np.zeros(3), R_set, p, R) @ twist
     assert (U(-h) - U(h)) / (2.0 * h) == pytest.approx(power, abs=1e-3)
@@ -44,4 +46,6 @@ def test_the_sine_has_vanished_at_a_half_turn_and_the_angle_has_not():
     half = rotation_from_vector(np.array([0.0, 0.0, np.pi - 1e-6]))
     p, R = np.zeros(3), np.eye(3)
     assert abs(GeometricSpring().wrench(p, half, p, R)[5]) < 1e-3
-    assert GeometricSpring(moment="angle").wrench(p, half, p, R)[5] == pytest.approx(30.0 * np.pi, rel=1e-3)
+    assert GeometricSpring(moment="angle").wrench(p, half, p, R)[5] == pytest.approx(
+        30.0 * np.pi, rel=1e-3
+    )

@@ -19,7 +19,9 @@ def tenth(): return Finding(10.0, ok=False, note="ten is more than one")
 def free_motion(): return Finding(0.2, ok=True)
 """
 
-TRACKING = Experiment("D-30", "Tracking", "dual-arm", "tracking", "mm", "< 1 mm", "a thesis", lambda: Finding(0, True))
+TRACKING = Experiment(
+    "D-30", "Tracking", "dual-arm", "tracking", "mm", "< 1 mm", "a thesis", lambda: Finding(0, True)
+)
 
 
 def test_a_met_criterion_is_a_pass():
@@ -39,7 +41,10 @@ def test_a_met_criterion_is_a_pass():
 
 def test_a_corrected_criterion_points_to_the_errata():
     """The derivation must be findable, or the correction is just a loosened criterion."""
-    assert judge(TRACKING, Finding(2.0, ok=True, corrected=True, note="errata §3")).verdict == "corrected"
+    assert (
+        judge(TRACKING, Finding(2.0, ok=True, corrected=True, note="errata §3")).verdict
+        == "corrected"
+    )
     with pytest.raises(BadValue, match="dual-arm/D-30"):
         judge(TRACKING, Finding(2.0, ok=True, corrected=True, note="the author erred"))
 
@@ -47,7 +52,9 @@ def test_a_corrected_criterion_points_to_the_errata():
 @pytest.mark.parametrize("corrected", [False, True])
 def test_a_missed_criterion_differs_and_says_by_how_much(corrected):
     """Correcting a criterion does not excuse missing the corrected one."""
-    entry = judge(TRACKING, Finding(2.0, ok=False, corrected=corrected, note="friction is left out"))
+    entry = judge(
+        TRACKING, Finding(2.0, ok=False, corrected=corrected, note="friction is left out")
+    )
     assert (entry.verdict, entry.note) == ("differs", "friction is left out; measured 2.0 mm")
 
 
@@ -63,7 +70,13 @@ def test_a_finding_may_state_its_own_unit():
 
 @pytest.mark.parametrize(
     ("value", "plain"),
-    [(np.float64(1 / 3), 0.333333), (np.bool_(True), True), (np.array(7), 7), (-0.0, 0.0), ("stable", "stable")],
+    [
+        (np.float64(1 / 3), 0.333333),
+        (np.bool_(True), True),
+        (np.array(7), 7),
+        (-0.0, 0.0),
+        ("stable", "stable"),
+    ],
 )
 def test_values_become_plain_python_with_six_digits(value, plain):
     """Six digits survive a change of machine; the type survives JSON."""
@@ -113,7 +126,9 @@ def test_a_selection_names_a_rig_an_id_or_an_experiment(write_rig, selection, id
     assert [entry.id for entry in harness.run(selection)] == ids
 
 
-@pytest.mark.parametrize("selection", ["toy-am", "toy-arm/T-1", "toy-arm/", "harness", "../errors", ""])
+@pytest.mark.parametrize(
+    "selection", ["toy-am", "toy-arm/T-1", "toy-arm/", "harness", "../errors", ""]
+)
 def test_an_unknown_selection_lists_what_there_is(write_rig, selection):
     """A typing error is answered with the names that would have been right."""
     write_rig("toy_arm", TOY)
@@ -123,7 +138,10 @@ def test_an_unknown_selection_lists_what_there_is(write_rig, selection):
 
 def test_an_experiment_that_ends_in_an_error_differs(write_rig):
     """The reason is in the note, and the other experiments still run."""
-    write_rig("toy_arm", TOY + "@experiment('T-1', 'One', **fields)\ndef f(): raise OutOfRange('gain', 9, 0, 1)\n")
+    write_rig(
+        "toy_arm",
+        TOY + "@experiment('T-1', 'One', **fields)\ndef f(): raise OutOfRange('gain', 9, 0, 1)\n",
+    )
     entries = harness.run("toy-arm")
     assert [entry.id for entry in entries] == ["T-1", "T-2", "T-10"]
     assert entries[0].to_json()["value"] is None
@@ -228,7 +246,9 @@ def one(): return Finding(lift(), True)
         seen.append(len(module.calls))
         return entries
 
-    entries = harness.run("toy-arm", lambda done, total, label: told.append((done, total)), keep=keep)
+    entries = harness.run(
+        "toy-arm", lambda done, total, label: told.append((done, total)), keep=keep
+    )
     harness.module_of("toy-arm").lift()
     assert seen == [1] and len(harness.module_of("toy-arm").calls) == 2
     assert [entry.id for entry in entries] == ["T-1"] and told == [(0, 1), (1, 1)]

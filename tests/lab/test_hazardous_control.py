@@ -24,7 +24,9 @@ def entries(ids: list[str], seed: int = 0) -> dict[str, Entry]:
     """Run these ids afresh."""
     harness.clear_shared()
     with harness.seeded(seed):
-        judged = harness.measure([item for item in ITEMS if item.id in ids], failures=NUMERICAL_FAILURES)
+        judged = harness.measure(
+            [item for item in ITEMS if item.id in ids], failures=NUMERICAL_FAILURES
+        )
     harness.clear_shared()
     return {entry.id: entry for entry in judged}
 
@@ -66,7 +68,9 @@ def test_a_broken_part_is_noticed(mutation: Mutation) -> None:
     """Each id that watches the part flips."""
     with mutation.apply():
         broken = entries(list(mutation.watched))
-    assert {id: entry.verdict for id, entry in broken.items()} == dict.fromkeys(mutation.watched, "differs")
+    assert {id: entry.verdict for id, entry in broken.items()} == dict.fromkeys(
+        mutation.watched, "differs"
+    )
 
 
 def test_every_id_of_these_files_is_watched_by_a_mutation() -> None:

@@ -18,7 +18,9 @@ IDS = [
 LONG = {"C-08", "C-09"}  # thousands of targets: left to ``farhand reproduce``
 TIMED = {"C-14"}  # judges a time
 QUICK = [id for id in IDS if id not in LONG | TIMED]
-MUTATIONS = [m for module in MODULES for m in module.MUTATIONS if not set(m.watched) & (LONG | TIMED)]
+MUTATIONS = [
+    m for module in MODULES for m in module.MUTATIONS if not set(m.watched) & (LONG | TIMED)
+]
 
 
 def entries(ids: list[str], seed: int = 0) -> dict[str, Entry]:

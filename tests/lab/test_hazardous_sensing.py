@@ -16,7 +16,22 @@ from farhand_lab.hazardous import (
 
 MODULES = (sensing_noise, sensing_calibration, sensing_compensation, sensing_heat)
 IDS = [f"C-{k}" for k in range(21, 43)] + ["C-63"]
-QUICK = ("C-21", "C-22", "C-23", "C-24", "C-25", "C-27", "C-30", "C-32", "C-33", "C-34", "C-36", "C-37", "C-39", "C-41")
+QUICK = (
+    "C-21",
+    "C-22",
+    "C-23",
+    "C-24",
+    "C-25",
+    "C-27",
+    "C-30",
+    "C-32",
+    "C-33",
+    "C-34",
+    "C-36",
+    "C-37",
+    "C-39",
+    "C-41",
+)
 
 
 def served(ids) -> list[harness.Experiment]:
@@ -34,12 +49,16 @@ def fresh():
 def test_every_id_of_the_force_sensor_has_its_experiment():
     """C-21 to C-42 and C-63."""
     names = {module.__name__ for module in MODULES}
-    assert [item.id for item in harness.experiments_of("hazardous") if item.function.__module__ in names] == IDS
+    assert [
+        item.id for item in harness.experiments_of("hazardous") if item.function.__module__ in names
+    ] == IDS
 
 
 def test_the_quick_ones_pass():
     """Their criteria are those of the specification."""
-    assert {entry.id: entry.verdict for entry in harness.measure(served(QUICK))} == dict.fromkeys(QUICK, "pass")
+    assert {entry.id: entry.verdict for entry in harness.measure(served(QUICK))} == dict.fromkeys(
+        QUICK, "pass"
+    )
 
 
 @pytest.mark.slow
@@ -71,6 +90,9 @@ def test_the_tasks_motion_is_as_quick_as_it_says():
     """About one rad per second at most, and accelerations relative to the largest."""
     rotations, acceleration = sensing_model.task_motion(30.0, np.random.default_rng(1))
     turn = np.einsum("nij,nik->njk", rotations[:-1], rotations[1:])
-    rate = np.arccos(np.clip((np.trace(turn, axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0)) * sensing_model.RATE
+    rate = (
+        np.arccos(np.clip((np.trace(turn, axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0))
+        * sensing_model.RATE
+    )
     assert 0.3 < rate.max() < 2.0
     assert acceleration.max() == pytest.approx(1.0) and acceleration.min() >= 0.0

@@ -41,7 +41,9 @@ def test_each_criterion_alone_can_be_missed(change, name):
 def test_what_is_not_known_is_neither_met_nor_missed():
     """And says so."""
     judged = check(Display())
-    assert {judgement.ok for judgement in judged} == {None} and all("not known" in str(j) for j in judged)
+    assert {judgement.ok for judgement in judged} == {None} and all(
+        "not known" in str(j) for j in judged
+    )
 
 
 def test_the_published_wall_falls_short_by_its_sentence():

@@ -6,7 +6,22 @@ import pytest
 
 from farhand_lab import harness, mutation
 
-QUICK = ("H-01", "H-03", "H-04", "H-06", "H-07", "H-16", "H-20", "H-24", "H-25", "H-30", "H-31", "H-37", "H-39", "H-43")
+QUICK = (
+    "H-01",
+    "H-03",
+    "H-04",
+    "H-06",
+    "H-07",
+    "H-16",
+    "H-20",
+    "H-24",
+    "H-25",
+    "H-30",
+    "H-31",
+    "H-37",
+    "H-39",
+    "H-43",
+)
 
 
 @pytest.mark.parametrize("id", QUICK)

@@ -32,7 +32,9 @@ def test_a_command_twice_the_step_limit_trips_its_joint_only_and_stops_all():
     for _ in range(20):
         servo.step(0.5 * servo.step_limit)
     where = servo.q.copy()
-    servo.step(2.6 * servo.step_limit * np.eye(6)[2] + 0.5 * servo.step_limit * (1.0 - np.eye(6)[2]))
+    servo.step(
+        2.6 * servo.step_limit * np.eye(6)[2] + 0.5 * servo.step_limit * (1.0 - np.eye(6)[2])
+    )
     assert servo.tripped.tolist() == [False, False, True, False, False, False]
     for _ in range(20):
         servo.step(np.zeros(6))

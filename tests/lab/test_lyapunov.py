@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from farhand.coupling import Side
 from farhand.coupling.virtual_constraints import VirtualConstraints
-from farhand.spatial import orientation_error, orientation_potential, rotation_from_vector, rotation_vector
+from farhand.spatial import (
+    orientation_error,
+    orientation_potential,
+    rotation_from_vector,
+    rotation_vector,
+)
 from farhand_lab.lyapunov import LyapunovMonitor
 
 vectors = st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3).map(np.array)
@@ -41,9 +46,13 @@ def test_the_potential_changes_by_the_error_times_the_rate(kind, turn, rate):
     """U̇ = e_oᵀ ω̃ along any relative rotation, by finite differences: what the proof rests on."""
     h = 1e-6
     R = rotation_from_vector(turn)
-    after, before = (rotation_vector(rotation_from_vector(sign * h * rate) @ R) for sign in (1.0, -1.0))
+    after, before = (
+        rotation_vector(rotation_from_vector(sign * h * rate) @ R) for sign in (1.0, -1.0)
+    )
     slope = (orientation_potential(after, kind) - orientation_potential(before, kind)) / (2.0 * h)
-    assert slope == pytest.approx(float(orientation_error(rotation_vector(R), kind) @ rate), abs=1e-6)
+    assert slope == pytest.approx(
+        float(orientation_error(rotation_vector(R), kind) @ rate), abs=1e-6
+    )
 
 
 def test_a_rise_is_noticed_and_the_first_sample_is_none():

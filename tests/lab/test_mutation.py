@@ -33,7 +33,9 @@ def check(write_rig, mutations: str) -> list[mutation.MutationResult]:
 
 def test_a_broken_part_flips_the_verdict_that_watches_it(write_rig):
     """The run that experiments share is done anew with the broken part."""
-    [result] = check(write_rig, "Mutation('weak', 'The spring is ten times too soft.', ('T-1',), weak)")
+    [result] = check(
+        write_rig, "Mutation('weak', 'The spring is ten times too soft.', ('T-1',), weak)"
+    )
     assert result.flipped
     assert (result.before, result.after) == ({"T-1": "pass"}, {"T-1": "differs"})
 
@@ -46,7 +48,10 @@ def test_the_part_is_whole_again_afterwards(write_rig):
 
 def test_a_mutation_that_nobody_notices_is_not_flipped(write_rig):
     """The damper does not show in a static deflection."""
-    [result] = check(write_rig, "Mutation('loose', 'No damping.', ('T-1',), lambda: patched(Spring, 'damping', 0.0))")
+    [result] = check(
+        write_rig,
+        "Mutation('loose', 'No damping.', ('T-1',), lambda: patched(Spring, 'damping', 0.0))",
+    )
     assert not result.flipped
     assert result.after == {"T-1": "pass"}
 
@@ -65,14 +70,20 @@ def test_a_mutation_without_watchers_is_not_flipped(write_rig):
 
 def test_numbers_that_blow_up_count_as_noticed(write_rig):
     """A spring without stiffness divides by zero."""
-    [result] = check(write_rig, "Mutation('none', 'No spring.', ('T-1',), lambda: patched(Spring, 'stiffness', 0.0))")
+    [result] = check(
+        write_rig,
+        "Mutation('none', 'No spring.', ('T-1',), lambda: patched(Spring, 'stiffness', 0.0))",
+    )
     assert result.flipped
 
 
 def test_a_mistake_in_the_mutation_does_not_count_as_noticed(write_rig):
     """A mutation of the wrong type says nothing about the experiment."""
     with pytest.raises(TypeError):
-        check(write_rig, "Mutation('typo', 'A word.', ('T-1',), lambda: patched(Spring, 'stiffness', 'soft'))")
+        check(
+            write_rig,
+            "Mutation('typo', 'A word.', ('T-1',), lambda: patched(Spring, 'stiffness', 'soft'))",
+        )
 
 
 def test_a_mutation_that_watches_an_unknown_id_is_refused(write_rig):
@@ -83,7 +94,9 @@ def test_a_mutation_that_watches_an_unknown_id_is_refused(write_rig):
 
 def test_progress_names_each_mutation(write_rig):
     """The mutation check takes long enough to need a progress bar."""
-    write_rig("toy_spring", SPRING + "MUTATIONS = [Mutation('weak', 'Too soft.', ('T-1',), weak)]\n")
+    write_rig(
+        "toy_spring", SPRING + "MUTATIONS = [Mutation('weak', 'Too soft.', ('T-1',), weak)]\n"
+    )
     seen = []
     mutation.check("toy-spring", lambda done, total, label: seen.append((done, total, label)))
     assert seen == [(0, 1, "weak"), (1, 1, "")]
@@ -108,4 +121,7 @@ MUTATIONS = [Mutation("fair", "Nothing.", ("T-1",), lambda: patched(Dice, "sides
     for seed in range(6):
         [result] = mutation.check("toy-dice", seed=seed)
         assert result.before == {"T-1": harness.run("toy-dice", seed=seed)[0].verdict}
-    assert {mutation.check("toy-dice", seed=seed)[0].before["T-1"] for seed in range(6)} == {"pass", "differs"}
+    assert {mutation.check("toy-dice", seed=seed)[0].before["T-1"] for seed in range(6)} == {
+        "pass",
+        "differs",
+    }

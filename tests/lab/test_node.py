@@ -72,7 +72,12 @@ def test_a_type_that_is_not_taken_and_noise_are_refused(pair):
     a.send(GripperPosition(np.zeros(1)), b.address)
     right = HEADER.pack(MARK, type_number(ForceFeedback), 1, 0)
     rng = random.Random(0)
-    wrong = [b"", right + b"x", right + struct.pack("<3d", 0, float("inf"), 0), *(rng.randbytes(40) for _ in range(20))]
+    wrong = [
+        b"",
+        right + b"x",
+        right + struct.pack("<3d", 0, float("inf"), 0),
+        *(rng.randbytes(40) for _ in range(20)),
+    ]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stray:
         for datagram in wrong:
             stray.sendto(datagram, b.address)

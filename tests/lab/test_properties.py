@@ -21,7 +21,10 @@ from farhand_lab.youbot.friction_properties import curve_error, dissipation, exa
         ("dahl", {"presliding", "rate-independent", "dissipative"}),
         ("maxwell-slip", {"presliding", "rate-independent", "non-local memory", "dissipative"}),
         ("lugre", {"presliding", "frictional lag", "Stribeck minimum", "dissipative"}),
-        ("gms", {"presliding", "non-local memory", "frictional lag", "Stribeck minimum", "dissipative"}),
+        (
+            "gms",
+            {"presliding", "non-local memory", "frictional lag", "Stribeck minimum", "dissipative"},
+        ),
         ("youbot-wheel-1", {"Stribeck minimum", "dissipative"}),
     ],
 )

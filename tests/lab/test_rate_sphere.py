@@ -12,7 +12,9 @@ coordinate = st.floats(-0.1, 0.1)
 
 
 @given(offset=st.tuples(coordinate, coordinate, coordinate))
-def test_speed_follows_the_offset_and_never_exceeds_the_top(offset: tuple[float, float, float]) -> None:
+def test_speed_follows_the_offset_and_never_exceeds_the_top(
+    offset: tuple[float, float, float],
+) -> None:
     """Parallel to the offset, the pull against it."""
     sphere, at = RateSphere(), np.array(offset)
     v, f = sphere.velocity(at), sphere.force(at)

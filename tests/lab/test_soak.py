@@ -14,7 +14,7 @@ from farhand.safety import Trip
 from farhand_lab.soak import command, hour
 from farhand_lab.soak.acts import Act, Repertoire
 from farhand_lab.soak.hour import LONG, growth_across, growth_within, plans, result
-from farhand_lab.soak.shift import Log, Plan, Watch, cause_of, work
+from farhand_lab.soak.shift import Plan, ShiftLog, ShiftWatch, cause_of, work
 from farhand_lab.soak.table import as_markdown
 
 PLAN = Plan("dual-arm", Options(scenario="free"), 3.0, 0.05, 0.2)
@@ -32,15 +32,23 @@ def tripped(where: str, kind: str, reason: str = "", time: float = 10.0) -> Trip
         (tripped("leader", "invalid", time=13.0), None),  # long after it
         (tripped("follower", "invalid"), None),  # elsewhere
         (tripped("leader", "stale"), None),  # of another kind
-        (tripped("follower", "speed", "joint 2 at 3.20 rad/s (limit 3.14 rad/s)"), "limit of speed"),
+        (
+            tripped("follower", "speed", "joint 2 at 3.20 rad/s (limit 3.14 rad/s)"),
+            "limit of speed",
+        ),
         (tripped("follower", "speed", "too fast"), None),  # names no limit
         (tripped("follower", "invalid", "a commanded torque is not a number (limit 3)"), None),
         (tripped("link", "link"), None),  # silence without an outage
     ],
 )
-def test_a_trip_is_explained_by_a_fault_of_its_kind_place_and_time_or_by_the_limit_it_names(record, cause):
+def test_a_trip_is_explained_by_a_fault_of_its_kind_place_and_time_or_by_the_limit_it_names(
+    record, cause
+):
     """Anything else is what the soak is looking for."""
-    acts = [Act("fault nan-position", "leader", 9.5, 10.2, ("invalid",)), Act("drag", "", 8.0, 11.0)]
+    acts = [
+        Act("fault nan-position", "leader", 9.5, 10.2, ("invalid",)),
+        Act("drag", "", 8.0, 11.0),
+    ]
     assert cause_of(record, acts) == cause
 
 
@@ -48,7 +56,7 @@ def test_a_shift_does_the_same_things_with_the_same_seed():
     """Acts, trips and commands; another seed gives another shift."""
 
     def shift(seed: int) -> tuple[object, ...]:
-        log = Log()
+        log = ShiftLog()
         work(PLAN, seed, log)
         assert log.invalid == log.unexplained == []
         assert log.ticks == 3000
@@ -59,9 +67,9 @@ def test_a_shift_does_the_same_things_with_the_same_seed():
 
 def test_a_nan_in_any_signal_is_found(monkeypatch):
     """But not where it means that there is no measurement."""
-    rig, log = build_rig("dual-arm", PLAN.options), Log()
+    rig, log = build_rig("dual-arm", PLAN.options), ShiftLog()
     try:
-        watch = Watch(rig, PLAN, np.random.default_rng(0), log)
+        watch = ShiftWatch(rig, PLAN, np.random.default_rng(0), log)
         rig.session.stations[0]._measured[:] = np.nan
         rig.session.run(0.2, watch, 0.25)
         assert log.invalid == []
@@ -83,7 +91,9 @@ def test_every_rig_has_an_hour_and_every_act_of_it_is_posted(rig):
         known = set(repertoire._built)
         for act in repertoire.choices:
             assert act(1.0).end >= 1.0
-        asked = [request for _, _, request in built.session.commands._later if request.name == "set"]
+        asked = [
+            request for _, _, request in built.session.commands._later if request.name == "set"
+        ]
         strange = {request.path for request in asked} - known
         assert strange <= {"law.no_such_gain", "hand.drag", "wall.stiffness", "leader.guard.force"}
     finally:
@@ -102,8 +112,13 @@ def test_memory_that_grows_is_a_failure_within_a_session_and_from_one_to_the_nex
     """6 % in the long session after its history is full; 6 % between short ones built alike; 4 % is flat."""
     steady = [100.0] * 600
 
-    def log(long: list[float], last: float) -> Log:
-        found = Log(seconds=300.0, memory=[long, [90.0], [70.0], [last]], built=["long", "a", "b", "a"], period=1e-3)
+    def log(long: list[float], last: float) -> ShiftLog:
+        found = ShiftLog(
+            seconds=300.0,
+            memory=[long, [90.0], [70.0], [last]],
+            built=["long", "a", "b", "a"],
+            period=1e-3,
+        )
         return found
 
     assert result(log(steady, 93.0), 1, 1.0)["ok"]
@@ -111,18 +126,29 @@ def test_memory_that_grows_is_a_failure_within_a_session_and_from_one_to_the_nex
     assert (growth_within(grown), growth_across(grown)) == (0.06, 0.0611)
     assert len(result(grown, 1, 1.0)["failures"]) == 2
     assert growth_within(log([100.0] * 100, 90.0)) is None  # too short to tell
-    longer = Log(memory=[[100.0], [90.0] * 4, [90.0] * 4 + [99.0] * 4], built=["long", "short", "short"])
+    longer = ShiftLog(
+        memory=[[100.0], [90.0] * 4, [90.0] * 4 + [99.0] * 4], built=["long", "short", "short"]
+    )
     assert growth_across(longer) == 0.0  # what a session holds when it runs for longer is no growth
 
 
-def test_results_are_kept_and_an_interrupted_soak_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+def test_results_are_kept_and_an_interrupted_soak_goes_on_where_it_was(
+    tmp_path, monkeypatch, capsys
+):
     """Unless the code, the time or the seed is another, or it is not asked to go on."""
     calls = []
 
-    def soaked(names: list[str], seconds: float, seed: int, jobs: int) -> Iterator[tuple[str, dict[str, object]]]:
+    def soaked(
+        names: list[str], seconds: float, seed: int, jobs: int
+    ) -> Iterator[tuple[str, dict[str, object]]]:
         for name in names:
             calls.append(name)
-            yield name, result(Log(seconds=seconds, memory=[[1.0]], built=["x"], period=1e-3), seed, 1.0)
+            yield (
+                name,
+                result(
+                    ShiftLog(seconds=seconds, memory=[[1.0]], built=["x"], period=1e-3), seed, 1.0
+                ),
+            )
 
     monkeypatch.setattr(command, "side_by_side", soaked)
     words = ["--out", str(tmp_path), "--seconds", "20", "--rig", "youbot", "--rig", "dual-arm"]
@@ -147,13 +173,18 @@ def test_each_rig_has_a_process_and_one_that_dies_is_a_failure(tmp_path, capfd):
     found = dict(command.side_by_side(["humanoid", "nothing"], 10.0, 1, 2))
     assert found["humanoid"]["ok"]
     assert found["humanoid"]["seconds"] == 10.0
-    assert (found["nothing"]["ok"], found["nothing"]["failures"]) == (False, ["the process ended with code 1"])
+    assert (found["nothing"]["ok"], found["nothing"]["failures"]) == (
+        False,
+        ["the process ended with code 1"],
+    )
     assert "KeyError: 'nothing'" in capfd.readouterr().err
 
 
 def test_the_table_names_failures_and_friction():
     """What went wrong stands below the table in full."""
-    failed = result(Log(seconds=20.0, memory=[[1.0]], built=["x"], unexplained=["9 s: link"]), 1, 1.0)
+    failed = result(
+        ShiftLog(seconds=20.0, memory=[[1.0]], built=["x"], unexplained=["9 s: link"]), 1, 1.0
+    )
     friction = {"seed": 1, "seconds": 1000.0, "models": 14, "failures": [], "ok": True}
     page = as_markdown({"youbot": failed, "friction": friction})
     assert "**failed**" in page

@@ -35,8 +35,12 @@ def test_the_integral_of_squared_force_does_not_depend_on_the_rate_and_the_sum_d
     t = np.linspace(0.0, 2.0, 2 * rate + 1)
     force = np.tile([3.0, 4.0], (len(t), 1))
     result = judge_task(t, np.zeros((len(t), 2)), force, np.zeros(2), 0.1)
-    assert result.largest_force == pytest.approx(5.0) and result.squared_force_time == pytest.approx(50.0)
-    assert result.squared_force_sum == pytest.approx(25.0 * len(t)) and result.completion_time == 0.0
+    assert result.largest_force == pytest.approx(
+        5.0
+    ) and result.squared_force_time == pytest.approx(50.0)
+    assert (
+        result.squared_force_sum == pytest.approx(25.0 * len(t)) and result.completion_time == 0.0
+    )
 
 
 def test_arrays_of_unlike_length_are_refused():

@@ -13,7 +13,12 @@ from farhand.plants import JointTorque
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
 from farhand.world import GroundSpring, Wall
-from farhand_lab.dual_arm.plant_threads import CommunicationThread, Outgoing, SimulationThread, Stepper
+from farhand_lab.dual_arm.plant_threads import (
+    CommunicationThread,
+    Outgoing,
+    SimulationThread,
+    Stepper,
+)
 
 MS = 1_000_000
 HERTZ_119, HERTZ_86, HERTZ_157 = round(1e9 / 119), round(1e9 / 86), round(1e9 / 157)

@@ -12,7 +12,9 @@ part = st.floats(-0.1, 0.1)
 
 
 @given(st.tuples(part, part, part))
-def test_the_torque_across_the_pen_is_shown_and_that_along_it_is_not(torque: tuple[float, float, float]) -> None:
+def test_the_torque_across_the_pen_is_shown_and_that_along_it_is_not(
+    torque: tuple[float, float, float],
+) -> None:
     """The lever is along x."""
     law = TorqueIllusion()
     shown = law.shown(law.force(np.array(torque), 0.0))

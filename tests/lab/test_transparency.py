@@ -32,7 +32,9 @@ def spring(kt: float, kf: float) -> HybridMatrix:
 @given(stiffness, stiffness, st.floats(1.0, 100.0))
 def test_a_spring_law_feels_like_two_springs_in_series(kt, Z, kf):
     """Z_h = kt Z / (kf (kt + Z))."""
-    assert felt_impedance(spring(kt, kf), Z)[0].real == pytest.approx(kt * Z / (kf * (kt + Z)), rel=1e-9)
+    assert felt_impedance(spring(kt, kf), Z)[0].real == pytest.approx(
+        kt * Z / (kf * (kt + Z)), rel=1e-9
+    )
 
 
 @given(stiffness, stiffness, st.floats(1.0, 100.0))

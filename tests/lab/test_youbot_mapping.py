@@ -22,7 +22,11 @@ OURS = {module.__name__ for module in (mapping, mapping_messages, startup, analy
 
 def by_id() -> dict[str, harness.Experiment]:
     """The experiments of these files."""
-    return {item.id: item for item in harness.experiments_of("youbot") if item.function.__module__ in OURS}
+    return {
+        item.id: item
+        for item in harness.experiments_of("youbot")
+        if item.function.__module__ in OURS
+    }
 
 
 def verdicts(ids, seed: int = 0) -> dict[str, str]:
@@ -49,7 +53,9 @@ def test_another_draw_gives_the_same_verdicts():
     """No verdict hangs on one lucky set of random poses."""
     drawn = ("Y-04", "Y-05", "Y-06", "Y-08", "Y-11", "Y-14", "Y-20", "Y-21", "Y-59")
     found = verdicts(drawn, seed=5)
-    assert {id: verdict for id, verdict in found.items() if verdict != "pass"} == dict.fromkeys(CORRECTED, "corrected")
+    assert {id: verdict for id, verdict in found.items() if verdict != "pass"} == dict.fromkeys(
+        CORRECTED, "corrected"
+    )
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from farhand.learning.demonstration import Demonstration, Robot
+from farhand.learning.demonstration import DemonstratedRobot, Demonstration
 from farhand.spatial import rotation_from_vector
 
-ROBOT = Robot("dual-arm", "follower", "ur5e", ("a", "b"))
+ROBOT = DemonstratedRobot("dual-arm", "follower", "ur5e", ("a", "b"))
 
 
-def made_up(seed: int, robot: Robot = ROBOT) -> Demonstration:
+def made_up(seed: int, robot: DemonstratedRobot = ROBOT) -> Demonstration:
     """A reach of 0.3 m in x with a bow in y and 20 N in its middle, with a timing of its own."""
     rng = np.random.default_rng(seed)
     duration = 2.0 * rng.uniform(0.8, 1.2)
@@ -22,7 +22,10 @@ def made_up(seed: int, robot: Robot = ROBOT) -> Demonstration:
     s = s + rng.uniform(-0.12, 0.12) * np.sin(np.pi * s) ** 2  # a timing of its own
     reach = 10 * s**3 - 15 * s**4 + 6 * s**5
     bow = rng.normal(0.1, 0.004)
-    position = np.stack([0.3 * reach, bow * np.sin(np.pi * reach), np.full_like(s, 0.2) + rng.normal(0, 0.001)], axis=1)
+    position = np.stack(
+        [0.3 * reach, bow * np.sin(np.pi * reach), np.full_like(s, 0.2) + rng.normal(0, 0.001)],
+        axis=1,
+    )
     turn = np.outer(reach, [0.0, 0.0, 0.5])
     force = np.zeros_like(position)
     force[:, 0] = -20.0 * np.exp(-0.5 * ((reach - 0.5) / 0.12) ** 2)
@@ -41,7 +44,9 @@ def pressing(seed: int) -> Demonstration:
     force = np.zeros((800, 3))
     force[:, 0] = -5000.0 * np.maximum(0.0, x - 0.3)
     position = np.stack([x, rng.normal(0.2, 0.004) * along, np.full(800, 0.2)], axis=1)
-    return Demonstration(Path(f"press{seed}.mcap"), ROBOT, times, position, np.tile(np.eye(3), (800, 1, 1)), force)
+    return Demonstration(
+        Path(f"press{seed}.mcap"), ROBOT, times, position, np.tile(np.eye(3), (800, 1, 1)), force
+    )
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,9 @@ def test_aligned_demonstrations_lie_closer_together(shown):
     """Than the same ones merely stretched to one length; durations are kept."""
     aligned = align(shown)
     s = np.linspace(0.0, 1.0, 400)
-    stretched = np.stack([[np.interp(s * d.duration, d.times, c) for c in d.position.T] for d in shown])
+    stretched = np.stack(
+        [[np.interp(s * d.duration, d.times, c) for c in d.position.T] for d in shown]
+    )
     before = stretched.std(axis=0).mean()
     assert aligned.motion[:, :, :3].std(axis=0).mean() < 0.6 * before
     assert abs(aligned.duration - np.mean([d.duration for d in shown])) < 1e-12
@@ -42,7 +44,9 @@ def test_aligned_demonstrations_lie_closer_together(shown):
 def test_the_mean_of_two_turns_is_half_way():
     """Of rotations about one axis."""
     two = np.stack([rotation_from_vector(np.array([0.0, 0.0, angle])) for angle in (0.2, 0.8)])
-    np.testing.assert_allclose(mean_rotation(two), rotation_from_vector(np.array([0.0, 0.0, 0.5])), atol=1e-12)
+    np.testing.assert_allclose(
+        mean_rotation(two), rotation_from_vector(np.array([0.0, 0.0, 0.5])), atol=1e-12
+    )
 
 
 def test_a_force_that_was_not_measured_is_what_the_others_measured(shown):
@@ -55,7 +59,9 @@ def test_a_force_that_was_not_measured_is_what_the_others_measured(shown):
     assert missing[:3].any(axis=1).all() and not missing[3:].any() and 0.03 < missing.mean() < 0.12
     at = missing[:3].all(axis=0)
     assert at.any()
-    np.testing.assert_allclose(aligned.force[:3, at], np.stack([aligned.force[3:, at].mean(axis=0)] * 3), atol=1e-9)
+    np.testing.assert_allclose(
+        aligned.force[:3, at], np.stack([aligned.force[3:, at].mean(axis=0)] * 3), atol=1e-9
+    )
     assert abs(np.linalg.norm(aligned.force.mean(axis=0), axis=1).max() - 20.0) < 1.5
 
 

@@ -13,7 +13,9 @@ from farhand.learning.demonstration import PATH, demonstrations_in, spans
 from farhand.recording.loader import RecordedEvent, Recording, StreamData
 
 
-def recording(marks: list[tuple[float, bool]], complete: bool = True, still: bool = False) -> Recording:
+def recording(
+    marks: list[tuple[float, bool]], complete: bool = True, still: bool = False
+) -> Recording:
     """Four seconds at 1 kHz; the tool moves along x from 1 s to 3 s, and feels nothing before 2 s."""
     times = np.arange(4000)
     x = np.zeros(4000) if still else np.clip(times * 1e-3 - 1.0, 0.0, 2.0) * 0.1
@@ -24,28 +26,41 @@ def recording(marks: list[tuple[float, bool]], complete: bool = True, still: boo
         "quaternion_tool_in_world": np.tile([0.0, 0.0, 0.0, 1.0], (4000, 1)),
         "wrench_measured_in_world": wrench,
     }
-    stream = StreamData(1000.0, times * 1_000_000, times * 1_000_000, channels, {}, {"q": ("a", "b")})
+    stream = StreamData(
+        1000.0, times * 1_000_000, times * 1_000_000, channels, {}, {"q": ("a", "b")}
+    )
     said = [
-        RecordedEvent(round(t * 1e9), "command", "", {"name": "set", "path": PATH, "value": str(on).lower()})
+        RecordedEvent(
+            round(t * 1e9), "command", "", {"name": "set", "path": PATH, "value": str(on).lower()}
+        )
         for t, on in marks
     ]
     files = {"follower.xml": b'<mujoco model="toy"/>'}
-    return Recording(Path("f.mcap"), {"follower": stream}, said, {"rig": "toy-rig"}, files, complete)
+    return Recording(
+        Path("f.mcap"), {"follower": stream}, said, {"rig": "toy-rig"}, files, complete
+    )
 
 
 def test_without_marks_the_whole_run_counts_less_the_stillness():
     """From the first to the last movement."""
     (one,) = demonstrations_in(recording([]))
-    assert abs(one.duration - 2.0) < 0.01 and one.position[0, 0] < 1e-3 and one.position[-1, 0] > 0.199
+    assert (
+        abs(one.duration - 2.0) < 0.01 and one.position[0, 0] < 1e-3 and one.position[-1, 0] > 0.199
+    )
     assert (one.robot.model, one.robot.joints, one.robot.rig) == ("toy", ("a", "b"), "toy-rig")
     assert np.isnan(one.force[0]).all() and one.force_kind == "measured"
 
 
 def test_marks_cut_several_demonstrations():
     """A button pressed twice begins and ends one; one that is not ended goes to the end."""
-    found = spans(recording([(1.0, True), (1.8, False), (2.0, True), (2.1, True), (2.9, False), (3.0, True)]))
+    found = spans(
+        recording([(1.0, True), (1.8, False), (2.0, True), (2.1, True), (2.9, False), (3.0, True)])
+    )
     assert [(a / 1e9, b / 1e9) for a, b in found] == [(1.0, 1.8), (2.0, 2.9), (3.0, 3.999)]
-    assert len(demonstrations_in(recording([(1.0, True), (1.8, False), (2.0, True), (2.9, False)]))) == 2
+    assert (
+        len(demonstrations_in(recording([(1.0, True), (1.8, False), (2.0, True), (2.9, False)])))
+        == 2
+    )
 
 
 def test_a_run_that_broke_off_is_refused_unless_its_demonstration_was_over():
@@ -64,8 +79,13 @@ def test_what_shows_nothing_is_refused():
     with pytest.raises(BadValue, match="shorter than 0.5 s"):
         demonstrations_in(recording([(1.0, True), (1.1, False)]))
     whole = recording([])
-    channels = {**whole.streams["follower"].channels, "quaternion_tool_in_world": np.full((4000, 4), np.nan)}
-    spoilt = replace(whole, streams={"follower": replace(whole.streams["follower"], channels=channels)})
+    channels = {
+        **whole.streams["follower"].channels,
+        "quaternion_tool_in_world": np.full((4000, 4), np.nan),
+    }
+    spoilt = replace(
+        whole, streams={"follower": replace(whole.streams["follower"], channels=channels)}
+    )
     with pytest.raises(BadValue, match="not numbers"):
         demonstrations_in(spoilt)
 
@@ -79,7 +99,9 @@ def test_servos_are_believed_to_be_where_they_were_sent():
     x = stream.channels["position_tool_in_world"][:, :1]
     wrong = stream.channels["position_tool_in_world"] + np.array([0.5, 0.2, 0.0])
     channels = {**stream.channels, "q_sent": x, "q": x * 1.1, "position_tool_in_world": wrong}
-    spoilt = replace(whole, streams={"follower": replace(stream, channels=channels)}, files={"follower.xml": xml})
+    spoilt = replace(
+        whole, streams={"follower": replace(stream, channels=channels)}, files={"follower.xml": xml}
+    )
     (one,) = demonstrations_in(spoilt)
     assert abs(np.ptp(one.position[:, 0]) - 0.2) < 1e-3 and abs(one.position[0, 0] - 0.5) < 1e-3
 

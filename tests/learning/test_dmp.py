@@ -16,7 +16,9 @@ PHASE = np.linspace(0.0, 1.0, 401)
 def learnt() -> MovementPrimitive:
     """From one minimum-jerk reach with a bow."""
     reach = 10 * PHASE**3 - 15 * PHASE**4 + 6 * PHASE**5
-    return MovementPrimitive.fit(PHASE, np.stack([reach, 0.2 * np.sin(2 * np.pi * reach)], axis=1)[None], 30)
+    return MovementPrimitive.fit(
+        PHASE, np.stack([reach, 0.2 * np.sin(2 * np.pi * reach)], axis=1)[None], 30
+    )
 
 
 def test_without_weights_it_is_the_spring_in_closed_form():

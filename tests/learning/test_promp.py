@@ -14,7 +14,12 @@ PHASE = np.linspace(0.0, 1.0, 201)
 def shown(count: int = 8) -> np.ndarray:
     """Bows of unlike height, with a second dimension (a force, say) that is always three times the first."""
     heights = np.linspace(0.8, 1.2, count)
-    return np.stack([np.stack([h * np.sin(np.pi * PHASE), 3 * h * np.sin(np.pi * PHASE)], axis=1) for h in heights])
+    return np.stack(
+        [
+            np.stack([h * np.sin(np.pi * PHASE), 3 * h * np.sin(np.pi * PHASE)], axis=1)
+            for h in heights
+        ]
+    )
 
 
 def test_mean_and_deviation_are_those_of_the_demonstrations():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue, FileError, Mismatch, UnknownName
-from farhand.learning.demonstration import Robot
+from farhand.learning.demonstration import DemonstratedRobot
 from farhand.learning.skill import METHODS, Skill, learn, load_skill
 from tests.learning.conftest import made_up
 
@@ -35,7 +35,9 @@ def test_goal_and_via_point_bend_the_motion_and_not_the_turn(skill):
     bent = skill.towards(goal).motion(201)
     np.testing.assert_allclose(bent.position[-1], goal, atol=2e-3)
     point = skill.motion(201).position[100] + [0.0, 0.03, 0.0]
-    np.testing.assert_allclose(skill.through(0.5, point).motion(201).position[100], point, atol=1e-3)
+    np.testing.assert_allclose(
+        skill.through(0.5, point).motion(201).position[100], point, atol=1e-3
+    )
 
 
 def test_a_file_gives_the_same_skill_back(skill, tmp_path):
@@ -50,8 +52,10 @@ def test_bad_demonstrations_are_refused(shown):
     """Too few, of two robots, or by a method that does not exist."""
     with pytest.raises(BadValue, match="4 demonstrations are too few: learning takes at least 5"):
         learn("x", shown[:4])
-    other = made_up(9, Robot("dual-arm", "follower", "iiwa14", ("a",)))
-    with pytest.raises(Mismatch, match="different robots: demo0.mcap is of .*ur5e.*demo9.mcap of .*iiwa14"):
+    other = made_up(9, DemonstratedRobot("dual-arm", "follower", "iiwa14", ("a",)))
+    with pytest.raises(
+        Mismatch, match="different robots: demo0.mcap is of .*ur5e.*demo9.mcap of .*iiwa14"
+    ):
         learn("x", [*shown, other])
     with pytest.raises(UnknownName, match="available: dmp, promp"):
         learn("x", shown, "magic")
@@ -101,8 +105,14 @@ def test_a_sensor_that_falls_silent_does_not_teach_zero(shown):
 def test_no_force_is_learnt_where_nobody_measured_much_of_the_way(shown):
     """All lose it in the push: what the force was there is not known, so the skill is a movement alone."""
     skill = learn("x", [silent(one, 300, 500) for one in shown])
-    assert skill.facts.force_kind == "none" and not skill.motion().force.any() and skill.facts.contact_share == 0.0
-    assert skill.facts.notes == ("no force is learnt: over more than 5% of the way nobody measured one",)
+    assert (
+        skill.facts.force_kind == "none"
+        and not skill.motion().force.any()
+        and skill.facts.contact_share == 0.0
+    )
+    assert skill.facts.notes == (
+        "no force is learnt: over more than 5% of the way nobody measured one",
+    )
     brief = learn("x", [silent(one, 100, 110) for one in shown])
     assert (brief.facts.force_kind, brief.facts.notes) == ("measured", ())
 
@@ -111,10 +121,15 @@ def test_one_demonstration_without_a_force_leaves_the_others_theirs(shown):
     """And unlike kinds of force are not averaged."""
     without = replace(silent(shown[0], 0, 800), force_kind="none")
     skill = learn("x", [without, *shown[1:]])
-    assert skill.facts.force_kind == "measured" and "100% of those in demo0.mcap" in skill.facts.notes[0]
+    assert (
+        skill.facts.force_kind == "measured"
+        and "100% of those in demo0.mcap" in skill.facts.notes[0]
+    )
     assert abs(np.linalg.norm(skill.motion().force, axis=1).max() - 20.0) < 1.5
     mixed = learn("x", [replace(shown[0], force_kind="synthetic"), *shown[1:]])
-    assert mixed.facts.force_kind == "none" and "measured and some synthetic" in mixed.facts.notes[0]
+    assert (
+        mixed.facts.force_kind == "none" and "measured and some synthetic" in mixed.facts.notes[0]
+    )
 
 
 def test_demonstrations_that_contradict_one_another_are_noted(shown):

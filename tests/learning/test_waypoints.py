@@ -10,11 +10,11 @@ import pytest
 
 from farhand.coupling.side import Side
 from farhand.errors import BadValue, FileError, Mismatch
-from farhand.learning.demonstration import Robot
+from farhand.learning.demonstration import DemonstratedRobot
 from farhand.learning.waypoints import TaughtPoint, points_of, read_points, replaying, write_points
 from tests.learning.conftest import made_up
 
-LIMB = Robot("humanoid", "follower", "phua", ("a", "b"))
+LIMB = DemonstratedRobot("humanoid", "follower", "phua", ("a", "b"))
 POINTS = [TaughtPoint("left-arm", (0.01, 0.0, 0.02)), TaughtPoint("left-arm", (-0.01, 0.005, 0.0))]
 
 
@@ -52,7 +52,7 @@ def test_files_that_are_none_are_refused(tmp_path):
             read_points(tmp_path / name)
 
 
-def taught(seed: int, name: str, limb: str | None = "left-arm", robot: Robot = LIMB):
+def taught(seed: int, name: str, limb: str | None = "left-arm", robot: DemonstratedRobot = LIMB):
     """A demonstration of a limb of the humanoid, in a recording of this name."""
     settings = {} if limb is None else {"rig.limb": limb}
     return replace(made_up(seed, robot), source=Path(name), settings=settings)
@@ -64,7 +64,9 @@ def test_points_are_where_demonstrations_end():
     points = points_of(shown)
     assert {point.chain for point in points} == {"left-arm"}
     for point, one, first in zip(points, shown, (0, 0, 2, 2), strict=True):
-        np.testing.assert_allclose(point.position, one.position[-1] - shown[first].position[0], atol=1e-9)
+        np.testing.assert_allclose(
+            point.position, one.position[-1] - shown[first].position[0], atol=1e-9
+        )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,9 @@ def test_points_of_unlike_robots_or_limbs_are_refused(other, reason):
 
 def test_points_of_what_cannot_go_to_them_are_refused():
     """An arm of another rig, and the pen that leads the limb."""
-    with pytest.raises(Mismatch, match="only the humanoid's limbs go to way-points; a is of the follower"):
+    with pytest.raises(
+        Mismatch, match="only the humanoid's limbs go to way-points; a is of the follower"
+    ):
         points_of([taught(0, "a", limb=None)])
     with pytest.raises(Mismatch, match="a is of the leader"):
         points_of([taught(0, "a", robot=replace(LIMB, station="leader"))])

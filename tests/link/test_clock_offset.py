@@ -16,7 +16,10 @@ from farhand.link.packet import Packet
 MS = 1_000_000  # [ns]
 
 
-@given(st.integers(-(10**15), 10**15), st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 10**8)), min_size=1))
+@given(
+    st.integers(-(10**15), 10**15),
+    st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 10**8)), min_size=1),
+)
 @settings(max_examples=60)
 def test_the_offset_is_right_to_half_the_shortest_round_trip(truth, ways):
     """For any clocks and any delays of the two ways."""
@@ -55,7 +58,9 @@ def test_ages_over_a_jittery_link_are_right_though_the_clocks_differ():
     """Two endpoints, 20 ± 10 ms each way, clocks an hour apart: mean age 20 ms, to within the jitter's asymmetry."""
     rng = np.random.default_rng(3)
     there, back = (EmulatedNetwork(r, Conditions(20 * MS, 10 * MS)) for r in rng.spawn(2))
-    ends = [Endpoint(Packet(1, 1), Packet(1, 1), MemoryChannel(), MemoryChannel()) for _ in range(2)]
+    ends = [
+        Endpoint(Packet(1, 1), Packet(1, 1), MemoryChannel(), MemoryChannel()) for _ in range(2)
+    ]
     ends[0].connect(there, back, shared_clock=False)
     ends[1].connect(back, there, shared_clock=False)
     hour = 3600 * 1000 * MS

@@ -17,7 +17,9 @@ def link_with(seed: int = 0, **settings) -> EmulatedLink:
     return EmulatedLink(rng=np.random.default_rng(seed), **settings)
 
 
-def arrival_times(link: EmulatedLink, direction: int, packets: int = 1, every_ns: int = MS) -> list[int]:
+def arrival_times(
+    link: EmulatedLink, direction: int, packets: int = 1, every_ns: int = MS
+) -> list[int]:
     """When each of some packets arrives, looked for every 0.1 ms [ns]."""
     channel, arrived = link.channels[direction], []
     for k in range(packets):
@@ -36,7 +38,12 @@ def test_each_direction_has_half_the_round_trip(direction):
 def test_a_link_without_settings_is_perfect():
     """And says so; any setting that does something makes it imperfect."""
     assert link_with().perfect
-    for setting in ({"delay": 1.0}, {"delay": 2.0, "jitter": 1.0}, {"loss": 0.1}, {"outage_length": 1.0}):
+    for setting in (
+        {"delay": 1.0},
+        {"delay": 2.0, "jitter": 1.0},
+        {"loss": 0.1},
+        {"outage_length": 1.0},
+    ):
         assert not link_with(**setting).perfect
 
 
@@ -56,7 +63,10 @@ def test_both_directions_draw_their_own_chances():
 
 def test_the_same_seed_gives_the_same_network():
     """Another seed another one."""
-    times = [arrival_times(link_with(seed, delay=40.0, jitter=10.0, loss=0.2), 0, 50) for seed in (1, 1, 2)]
+    times = [
+        arrival_times(link_with(seed, delay=40.0, jitter=10.0, loss=0.2), 0, 50)
+        for seed in (1, 1, 2)
+    ]
     assert times[0] == times[1] != times[2]
 
 
@@ -82,7 +92,9 @@ def test_a_live_change_acts_on_packets_sent_afterwards():
 def test_jitter_beyond_the_delay_is_refused_and_changes_nothing():
     """A packet cannot arrive before it is sent; the message says what would do."""
     link = link_with(delay=10.0)
-    with pytest.raises(BadValue, match=r"link.jitter = 10 ms exceeds the one-way delay of 5 ms.* link.delay to 20"):
+    with pytest.raises(
+        BadValue, match=r"link.jitter = 10 ms exceeds the one-way delay of 5 ms.* link.delay to 20"
+    ):
         assign(link, "jitter", 10.0)
     assert (link.jitter, link.networks[0].jitter_ns) == (0.0, 0)
     with pytest.raises(BadValue, match="exceeds"):

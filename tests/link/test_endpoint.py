@@ -88,10 +88,19 @@ def test_age_counts_from_sending_and_silence_from_arrival() -> None:
     assert (b.age_ns(110 * MS), b.silence_ns(110 * MS)) == (10 * MS, 3 * MS)
 
 
-@pytest.mark.parametrize(("there_ms", "back_ms", "offset_ms"), [(0, 0, 0), (20, 20, 0), (3, 41, 0), (20, 5, 123_456)])
-def test_the_round_trip_is_true_for_a_constant_delay(there_ms: int, back_ms: int, offset_ms: int) -> None:
+@pytest.mark.parametrize(
+    ("there_ms", "back_ms", "offset_ms"), [(0, 0, 0), (20, 20, 0), (3, 41, 0), (20, 5, 123_456)]
+)
+def test_the_round_trip_is_true_for_a_constant_delay(
+    there_ms: int, back_ms: int, offset_ms: int
+) -> None:
     """The estimate equals the sum of both delays, whatever the clocks say and however long a reply waits."""
-    a, b = connect(Packet(1, 1), Packet(1, 1), network(1, delay_ns=there_ms * MS), network(2, delay_ns=back_ms * MS))
+    a, b = connect(
+        Packet(1, 1),
+        Packet(1, 1),
+        network(1, delay_ns=there_ms * MS),
+        network(2, delay_ns=back_ms * MS),
+    )
     b._outbound = Shifted(b._outbound, -offset_ms * MS)  # type: ignore[arg-type]
     b._inbound = Shifted(b._inbound, -offset_ms * MS)  # type: ignore[arg-type]
     for tick in range(200):
@@ -139,11 +148,21 @@ def test_the_newest_of_several_is_kept_and_the_others_counted() -> None:
     inbox.arriving = [numbered(1), numbered(4), numbered(2), numbered(4), numbered(2)]
     assert endpoint.receive(0) is True
     assert endpoint.incoming.q[0] == 4.0
-    assert (statistics.received, statistics.lost, statistics.late, statistics.duplicates) == (2, 1, 1, 2)
+    assert (statistics.received, statistics.lost, statistics.late, statistics.duplicates) == (
+        2,
+        1,
+        1,
+        2,
+    )
     inbox.arriving = [numbered(3)]
     assert endpoint.receive(0) is False
     assert endpoint.incoming.q[0] == 4.0
-    assert (statistics.received, statistics.lost, statistics.late, statistics.duplicates) == (2, 0, 2, 2)
+    assert (statistics.received, statistics.lost, statistics.late, statistics.duplicates) == (
+        2,
+        0,
+        2,
+        2,
+    )
 
 
 def test_joining_late_is_not_a_loss() -> None:
@@ -152,13 +171,25 @@ def test_joining_late_is_not_a_loss() -> None:
     inbox.arriving = [numbered(1000), numbered(999), numbered(999)]
     endpoint.receive(0)
     statistics = endpoint.statistics
-    assert (statistics.received, statistics.lost, statistics.late, statistics.duplicates) == (1, 0, 1, 1)
+    assert (statistics.received, statistics.lost, statistics.late, statistics.duplicates) == (
+        1,
+        0,
+        1,
+        1,
+    )
 
 
 def test_packets_older_than_the_window_are_late() -> None:
     """So far back, a duplicate is no longer told from a late packet."""
     endpoint, inbox = make_receiver()
-    inbox.arriving = [numbered(1), numbered(WINDOW + 1), numbered(1), numbered(2), numbered(2), numbered(2**64 - 1)]
+    inbox.arriving = [
+        numbered(1),
+        numbered(WINDOW + 1),
+        numbered(1),
+        numbered(2),
+        numbered(2),
+        numbered(2**64 - 1),
+    ]
     endpoint.receive(0)
     statistics = endpoint.statistics
     assert (statistics.received, statistics.late, statistics.duplicates) == (3, 2, 1)
@@ -213,7 +244,8 @@ def test_incoming_never_goes_back_in_time_over_a_bad_network() -> None:
     counters, statistics = forward.counters, b.statistics
     assert statistics.late == counters.reordered > 1000
     assert statistics.received + statistics.late == counters.delivered
-    assert counters.lost - 5 <= statistics.lost <= counters.lost  # losses at either end leave no gap
+    # losses at either end leave no gap
+    assert counters.lost - 5 <= statistics.lost <= counters.lost
 
 
 def test_the_age_statistics_are_those_of_the_arrivals() -> None:
@@ -232,7 +264,11 @@ def test_a_malformed_packet_is_counted_with_its_reason_and_ignored() -> None:
     inbox.arriving = [numbered(1), b"rubbish", Packet(2, 2).to_bytes(), numbered(2)]
     assert endpoint.receive(0) is True
     assert endpoint.incoming.sequence == 2
-    assert (endpoint.statistics.received, endpoint.statistics.lost, endpoint.statistics.malformed) == (2, 0, 2)
+    assert (
+        endpoint.statistics.received,
+        endpoint.statistics.lost,
+        endpoint.statistics.malformed,
+    ) == (2, 0, 2)
     assert endpoint.statistics.last_refusal == "packet has nq 2, expected 1"
 
 
@@ -241,7 +277,9 @@ def test_a_malformed_packet_is_counted_with_its_reason_and_ignored() -> None:
         st.one_of(
             st.binary(max_size=500),
             st.tuples(st.integers(0, 455), st.binary(min_size=1, max_size=60)).map(
-                lambda change: (numbered(7)[: change[0]] + change[1] + numbered(7)[change[0] + len(change[1]) :])[:456]
+                lambda change: (
+                    numbered(7)[: change[0]] + change[1] + numbered(7)[change[0] + len(change[1]) :]
+                )[:456]
             ),
             st.integers(0, 2**64 - 1).map(numbered),
         ),

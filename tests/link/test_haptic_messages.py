@@ -55,7 +55,11 @@ def test_a_transform_comes_back_as_it_went(position, turn):
     R = rotation_from_vector(turn)
     wire = Transform(position, R).pack()
     again = Transform.unpack(wire)
-    assert wire[3] == position[0] and np.array_equal(again.rotation, R) and np.array_equal(again.position, position)
+    assert (
+        wire[3] == position[0]
+        and np.array_equal(again.rotation, R)
+        and np.array_equal(again.position, position)
+    )
 
 
 def test_a_mirror_is_not_a_rotation():
@@ -78,4 +82,8 @@ def test_a_stiffness_that_is_not_isotropic_is_refused():
 def test_a_pen_has_two_flags_behind_six_numbers():
     """Button, then whether it displays forces."""
     state = HapticState.unpack(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0, 1.0]))
-    assert (state.button, state.displays_force) == (False, True) and state.orientation.tolist() == [4.0, 5.0, 6.0]
+    assert (state.button, state.displays_force) == (False, True) and state.orientation.tolist() == [
+        4.0,
+        5.0,
+        6.0,
+    ]

@@ -39,7 +39,8 @@ def test_a_key_is_never_overwritten(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"hello", b"farhand-key-1 ", b"farhand-key-1 !!!", b"farhand-key-1 AAAA", b"\xff\0"]
+    "content",
+    [b"", b"hello", b"farhand-key-1 ", b"farhand-key-1 !!!", b"farhand-key-1 AAAA", b"\xff\0"],
 )
 def test_a_file_without_a_key_is_refused_and_its_content_not_repeated(tmp_path, content):
     """Whatever is in it may be somebody's secret."""

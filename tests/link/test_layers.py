@@ -19,7 +19,9 @@ EYE, REST = np.eye(3), np.zeros(6)
 def lead(port, position, force, remote=None):
     """Tell the follower's end where the leader is, with a force that the law would exert on it."""
     remote = remote or Side("leader")
-    port.lead(remote, np.asarray(position, dtype=float), EYE, REST, np.asarray(force, dtype=float), DT)
+    port.lead(
+        remote, np.asarray(position, dtype=float), EYE, REST, np.asarray(force, dtype=float), DT
+    )
     return remote
 
 
@@ -34,13 +36,18 @@ def lead(port, position, force, remote=None):
 def test_no_more_energy_comes_out_than_was_put_in(seed, delay, loss, stiffness, layer):
     """A random leader against a force that lags by the delay and pushes at random, packets late and lost."""
     rng = np.random.default_rng(seed)
-    made = LAYERS[layer](damping_limit=1e9)  # a bounded damper may need more than one step to take the energy back
+    # a bounded damper may need more than one step to take the energy back
+    made = LAYERS[layer](damping_limit=1e9)
     leader, follower = made.ports()
     position, velocity, sent = np.zeros(3), np.zeros(3), []
     for tick in range(800):
         velocity += 0.02 * rng.normal(size=3) - 0.02 * velocity
         position = position + velocity * DT
-        late = sent[max(0, tick - delay)] if tick else (position, leader.given, leader.taken, np.zeros(6))
+        late = (
+            sent[max(0, tick - delay)]
+            if tick
+            else (position, leader.given, leader.taken, np.zeros(6))
+        )
         force_b = np.concatenate([-stiffness * late[0] + 5.0 * rng.normal(size=3), np.zeros(3)])
         if rng.random() > loss:
             follower.hear(late[1], late[2])
@@ -51,7 +58,9 @@ def test_no_more_energy_comes_out_than_was_put_in(seed, delay, loss, stiffness, 
             leader.hear(*sent[tick - delay][4])
         energies = follower.given.copy(), follower.taken.copy()
         sent.append((position, leader.given.copy(), leader.taken.copy(), force_b, energies))
-        put_in, taken_out = (float(a.sum() + b.sum()) for a, b in zip(*_sums(leader, follower), strict=True))
+        put_in, taken_out = (
+            float(a.sum() + b.sum()) for a, b in zip(*_sums(leader, follower), strict=True)
+        )
         assert taken_out <= put_in + 2.0 * made.lent + 1e-9
 
 
@@ -128,7 +137,9 @@ def test_what_cannot_be_paid_for_is_not_felt():
     layer = TimeDomainPassivity(lent=0.01, level=0.0, damping_limit=1.0)
     leader, _ = layer.ports()
     twist = np.array([0.01, 0.0, 0.0, 0.0, 0.0, 0.0])
-    pushed = [leader.push(np.array([50.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT)[0] for _ in range(500)]
+    pushed = [
+        leader.push(np.array([50.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT)[0] for _ in range(500)
+    ]
     assert pushed[0] == 50.0
     assert abs(pushed[-1]) < 0.1
     assert leader.taken.sum() <= 2.0 * layer.lent + 1e-9
@@ -162,7 +173,10 @@ def test_a_law_that_makes_energy_at_the_follower_is_damped_there():
     _, follower = layer.ports()
     twist, out = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]), 0.0
     for _ in range(1000):
-        out += float(follower.push(np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, 1.0, DT) @ twist) * DT
+        out += (
+            float(follower.push(np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, 1.0, DT) @ twist)
+            * DT
+        )
     assert out == pytest.approx(layer.lent, rel=1e-6)
 
 
@@ -192,7 +206,10 @@ def test_what_the_hand_puts_in_is_shared_as_both_ends_need_it_and_lost_beyond_th
     """First both reserves, then a second one at the leader; no end ever has more to spend than that."""
     layer = TimeDomainPassivity(lent=0.0, level=0.1, fill=0.0)
     leader, _ = layer.ports()
-    against, twist = np.array([-10.0, 0.0, 0.0, 0.0, 0.0, 0.0]), np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    against, twist = (
+        np.array([-10.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    )
     for _ in range(200):  # 0.2 J
         leader.push(against, twist, DT)
     assert leader.given.sum() == pytest.approx(0.1)
@@ -310,7 +327,8 @@ def test_a_wave_is_used_once():
 def waved(layer, velocity, force, ticks, late=100):
     """Move the leader at a velocity [m/s] of time [s] against a force of place [N], ``late`` ticks one way.
 
-    Returns where the leader was said to be, where the reference was and what the hand felt, per tick.
+    Returns where the leader was said to be, where the reference was and what the hand felt, per
+    tick.
     """
     leader, follower = layer.ports()
     x, felt, sent, rows = 0.0, np.zeros(6), [(0.0, REST, REST, REST)] * late, []
@@ -345,7 +363,9 @@ def test_in_free_motion_the_reference_goes_as_the_leader_went_and_nothing_is_ref
 def test_the_links_spring_is_felt_under_a_force_unless_the_hand_has_paid_for_it(recovery, share):
     """F T/b behind the leader in steady contact; with what the damper spared before it, not at all."""
     layer = WaveVariables(impedance=80.0, recovery=recovery)
-    said, seen, felt = waved(layer, lambda t: 0.1 if t < 1.0 else 0.0, lambda x: 500.0 * max(0.0, x - 0.08), 6000)
+    said, seen, felt = waved(
+        layer, lambda t: 0.1 if t < 1.0 else 0.0, lambda x: 500.0 * max(0.0, x - 0.08), 6000
+    )
     force = 500.0 * (seen[-1] - 0.08)
     assert felt[-1] == pytest.approx(force, rel=1e-3)
     assert said[-1] - seen[-1] == pytest.approx(share * force * 0.1 / 80.0, abs=3e-4)

@@ -19,10 +19,14 @@ from farhand.robots.edits import scale_mass, set_armature
 
 DT, MS = 1e-3, 1_000_000
 BOUND = {"tdpa": 0.1, "tank": 0.1, "waves": 0.01}
-"""What may come out at most, [J]: less than twice what is lent, and what half a step of a spring is worth."""
+"""What may come out at most, [J]: less than twice what is lent, and what half a step of a spring is
+worth."""
 
-ROBOTS = tuple(load_robot("omega6").edited(scale_mass(times), set_armature(0.02)) for times in (12.0, 6.0))
-"""Three slides and three hinges each, 3.6 and 1.8 kg: small enough to run by the dozen, whole enough for any law."""
+ROBOTS = tuple(
+    load_robot("omega6").edited(scale_mass(times), set_armature(0.02)) for times in (12.0, 6.0)
+)
+"""Three slides and three hinges each, 3.6 and 1.8 kg: small enough to run by the dozen, whole
+enough for any law."""
 
 PAIRS = [(layer, law) for layer in LAYERS for law in LAWS.values() if law.name != "none"]
 
@@ -57,13 +61,17 @@ class Ends:
         self.heard = np.zeros(3), np.eye(3), np.zeros(6)
         for k, (port, law) in enumerate(zip(self.ports, self.laws, strict=True)):
             self.see(k, self.bodies[1 - k])
-            law.engage(*((self.bodies[0].side, self.remote[0]), (self.remote[1], self.bodies[1].side))[k])
+            law.engage(
+                *((self.bodies[0].side, self.remote[0]), (self.remote[1], self.bodies[1].side))[k]
+            )
             if isinstance(port, WavePort):
                 port.law = law
 
     def see(self, k: int, other: Body) -> None:
         """Let an end know the other side as it is."""
-        self.take(k, (other.arm.q, other.arm.v, other.arm.position, other.arm.rotation, other.arm.twist))
+        self.take(
+            k, (other.arm.q, other.arm.v, other.arm.position, other.arm.rotation, other.arm.twist)
+        )
 
     def take(self, k: int, state) -> None:
         """The other side's motion, as its joints or as its tool."""
@@ -73,7 +81,9 @@ class Ends:
         else:
             remote.position[:], remote.rotation[:], remote.twist[:] = position, rotation, twist
         if k == 1:
-            for kept, new in zip(self.heard, (remote.position, remote.rotation, remote.twist), strict=True):
+            for kept, new in zip(
+                self.heard, (remote.position, remote.rotation, remote.twist), strict=True
+            ):
                 kept[:] = new
 
     def receive(self, now_ns: int) -> None:
@@ -96,7 +106,10 @@ class Ends:
         on_b = self.laws[1].step(self.remote[1], b, DT)[1].wrench.copy()
         self.force = -on_b
         if isinstance(self.ports[0], EnergyPort):
-            on_a, on_b = self.ports[0].push(on_a, a.twist, DT), self.ports[1].push(on_b, b.twist, 1.0, DT)
+            on_a, on_b = (
+                self.ports[0].push(on_a, a.twist, DT),
+                self.ports[1].push(on_b, b.twist, 1.0, DT),
+            )
         else:
             on_a = self.ports[0].push(a.twist, 1.0, np.ones(6), DT)
         self.net -= float(on_a @ a.twist + on_b @ b.twist) * DT
@@ -109,7 +122,9 @@ class Ends:
             body.advance(wrench, push)
 
 
-@pytest.mark.parametrize(("name", "law_type"), PAIRS, ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize(
+    ("name", "law_type"), PAIRS, ids=lambda value: getattr(value, "name", value)
+)
 @settings(deadline=None, max_examples=2, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -154,7 +169,11 @@ def test_without_a_layer_the_same_loop_does_make_energy():
     for _ in range(4000):
         late = queue[-200] if len(queue) >= 200 else start
         seen = Side("leader"), Side("follower")
-        seen[0].position[:], seen[0].rotation[:], seen[0].twist[:] = late[0], a.side.rotation, late[1]
+        seen[0].position[:], seen[0].rotation[:], seen[0].twist[:] = (
+            late[0],
+            a.side.rotation,
+            late[1],
+        )
         seen[1].wrench = late[2]
         on_a = law.step(a.side, seen[1], DT)[0].wrench.copy()
         on_b = law.step(seen[0], b.side, DT)[1].wrench.copy()
@@ -163,7 +182,9 @@ def test_without_a_layer_the_same_loop_does_make_energy():
         net -= float(on_a @ a.side.twist + on_b @ b.side.twist) * DT
         least = min(least, net)
         queue.append((a.side.position.copy(), a.side.twist.copy(), b.side.wrench.copy()))
-        pull = 500.0 * (home + np.array([0.1, 0.0, 0.0]) - a.side.position) - 20.0 * a.side.twist[:3]
+        pull = (
+            500.0 * (home + np.array([0.1, 0.0, 0.0]) - a.side.position) - 20.0 * a.side.twist[:3]
+        )
         a.advance(on_a, pull)
         b.advance(on_b, contact)
     assert least < -1.0

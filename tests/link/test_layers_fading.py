@@ -12,7 +12,9 @@ TWIST = np.array([0.2, -0.1, 0.0, 0.3, 0.0, 0.0])
 AGAINST = np.array([-20.0, 5.0, 0.0, 0.0, 0.0, 0.0])
 
 CYCLES = [
-    f"{t + more:.2f}:{word}" for t in np.arange(1.0, 4.0, 0.45) for more, word in ((0, "release"), (0.25, "engage"))
+    f"{t + more:.2f}:{word}"
+    for t in np.arange(1.0, 4.0, 0.45)
+    for more, word in ((0, "release"), (0.25, "engage"))
 ]
 """Part and come together again seven times, on the way and in contact."""
 
@@ -54,7 +56,9 @@ def test_a_wave_port_that_fades_still_books_the_work_of_the_hand(gain):
         leader.arrive(np.zeros(6), 3.0 * rng.normal(size=6))
         twist = 0.1 * rng.normal(size=6)
         wrench = leader.push(twist, gain, np.ones(6), DT)
-        np.testing.assert_allclose(leader.given - leader.taken - before, -wrench * twist * DT, atol=1e-15)
+        np.testing.assert_allclose(
+            leader.given - leader.taken - before, -wrench * twist * DT, atol=1e-15
+        )
         assert (leader.taken <= leader.heard + 1e-15).all()
 
 
@@ -86,7 +90,11 @@ def test_a_wave_follower_that_parts_sends_no_more_than_it_has_received():
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_leader_that_was_released_moves_as_without_a_layer(dual_arm, layer):
     """Nothing is commanded once it has parted, and nothing goes into the coupling or is booked."""
-    run = dual_arm(law="position-position", scenario="free", delay=200.0, layer=layer).post("0.05:release").on(0.8)
+    run = (
+        dual_arm(law="position-position", scenario="free", delay=200.0, layer=layer)
+        .post("0.05:release")
+        .on(0.8)
+    )
     assert run.tool_speed("leader") > 0.05
     assert np.abs(run.signal("leader", "wrench_commanded_in_world", 0.3)).max() == 0.0
     assert run.signal("coupling", "layer_damping", 0.3).max() == 0.0
@@ -108,18 +116,26 @@ def test_a_leader_never_engaged_because_the_follower_is_tripped_feels_nothing(du
 def test_a_follower_that_trips_under_load_lets_the_hand_down_gently(dual_arm, layer):
     """Of tens of newtons at the hand no tick takes more than two fades do: one at either end."""
     run = dual_arm(law="position-position", scenario="press", delay=20.0, layer=layer).on(2.8)
-    level = np.linalg.norm(run.signal("leader", "wrench_commanded_in_world", 2.7)[:, :3], axis=1).max()
+    level = np.linalg.norm(
+        run.signal("leader", "wrench_commanded_in_world", 2.7)[:, :3], axis=1
+    ).max()
     assert level > 30.0
     run.follower.guard.stop(run.session.now_ns, "stop", "a test")
     run.on(0.4)
-    assert run.largest_step("leader", "wrench_commanded_in_world", 2.7) < 2 * 1.5 * DT / RAMP * level
+    assert (
+        run.largest_step("leader", "wrench_commanded_in_world", 2.7) < 2 * 1.5 * DT / RAMP * level
+    )
     assert np.abs(run.signal("leader", "wrench_commanded_in_world")[-1]).max() == 0.0
 
 
 @pytest.mark.parametrize("layer", ["tank", "waves"])
 def test_parting_and_coming_together_again_and_again_makes_no_energy_and_no_jump(dual_arm, layer):
     """Neither end takes more than the other has given, in all or at any moment."""
-    run = dual_arm(law="position-position", scenario="wall", delay=20.0, layer=layer).post(*CYCLES).on(4.3)
+    run = (
+        dual_arm(law="position-position", scenario="wall", delay=20.0, layer=layer)
+        .post(*CYCLES)
+        .on(4.3)
+    )
     lent = getattr(run.session.parameters["layer"], "lent", 0.0)
     by_leader, from_follower, by_follower, from_leader = run.signal("coupling", "layer_energy").T
     assert (from_follower - by_follower).max() <= 2.0 * lent + 1e-9
@@ -127,7 +143,9 @@ def test_parting_and_coming_together_again_and_again_makes_no_energy_and_no_jump
     assert run.signal("coupling", "port_energy").sum(axis=1).min() > -2.0 * lent - 1e-3
     level = np.abs(run.signal("leader", "wrench_commanded_in_world")).max()
     assert level > 5.0
-    assert run.largest_step("leader", "wrench_commanded_in_world") < 2 * 1.5 * DT / RAMP * level + 0.1
+    assert (
+        run.largest_step("leader", "wrench_commanded_in_world") < 2 * 1.5 * DT / RAMP * level + 0.1
+    )
 
 
 def test_what_a_passive_joint_cannot_take_is_not_booked():

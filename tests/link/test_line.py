@@ -37,7 +37,9 @@ def lines(terms: dict[str, str] = TERMS, key: bytes = KEY) -> tuple[Line, Line]:
     """A leader with the usual terms and key, and a follower with these."""
     there: deque[bytes] = deque()
     back: deque[bytes] = deque()
-    return Line(Box(there, back), Seal(KEY, "leader"), TERMS), Line(Box(back, there), Seal(key, "follower"), terms)
+    return Line(Box(there, back), Seal(KEY, "leader"), TERMS), Line(
+        Box(back, there), Seal(key, "follower"), terms
+    )
 
 
 def talk(a: Line, b: Line, ticks: int = 10, start: int = 0) -> tuple[list[bytes], list[bytes]]:
@@ -65,7 +67,10 @@ def test_terms_that_differ_are_refused_by_name(name):
     """Both sides say which, with both values, and neither hears a packet."""
     a, b = lines({**TERMS, name: "another"})
     assert talk(a, b, 20) == ([], [])
-    assert a.refusal == f"the other side has {name} 'another', this one {TERMS[name]!r}: start both alike"
+    assert (
+        a.refusal
+        == f"the other side has {name} 'another', this one {TERMS[name]!r}: start both alike"
+    )
     assert name in (b.refusal or "")
     assert not a.agreed
 

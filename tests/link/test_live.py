@@ -19,7 +19,10 @@ def test_before_anything_is_heard_nothing_is_known():
     end, _ = connect(Packet(1, 1), Packet(1, 1), MemoryChannel(), MemoryChannel())
     live = Live(end)
     live.update(5000 * MS)
-    assert all(math.isnan(value) for value in (live.round_trip, live.loss, live.age, live.offset, live.silence))
+    assert all(
+        math.isnan(value)
+        for value in (live.round_trip, live.loss, live.age, live.offset, live.silence)
+    )
     assert live.words() == "round trip –, lost –, age –, clock –"
 
 

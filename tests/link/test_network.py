@@ -43,7 +43,12 @@ def arrivals(network: EmulatedNetwork, count: int, period_ns: int = MS) -> dict[
 
 def delays(network: EmulatedNetwork, count: int, period_ns: int = MS) -> np.ndarray:
     """Delay of each packet that got through, [ns]."""
-    return np.array([arrival - number * period_ns for number, arrival in arrivals(network, count, period_ns).items()])
+    return np.array(
+        [
+            arrival - number * period_ns
+            for number, arrival in arrivals(network, count, period_ns).items()
+        ]
+    )
 
 
 @pytest.mark.parametrize("delay_ns", [0, 1, 7 * MS, 10_000 * MS])
@@ -67,12 +72,17 @@ def test_uniform_jitter_fills_its_interval() -> None:
 @pytest.mark.parametrize("jitter_ms", [4, 20])
 def test_normal_jitter_is_cut_at_three_sigma_and_at_zero_delay(jitter_ms: int) -> None:
     """The delays follow the normal distribution between its two cuts."""
-    network = make_network(delay_ns=20 * MS, jitter_ns=jitter_ms * MS, distribution="normal", reorder=True)
+    network = make_network(
+        delay_ns=20 * MS, jitter_ns=jitter_ms * MS, distribution="normal", reorder=True
+    )
     got = delays(network, 5000)
     low = -min(3.0, 20 / jitter_ms)
     assert got.min() >= (20 + jitter_ms * low) * MS
     assert got.max() <= (20 + jitter_ms * 3.0) * MS
-    assert stats.kstest(got, stats.truncnorm(low, 3.0, loc=20 * MS, scale=jitter_ms * MS).cdf).pvalue > 1e-3
+    assert (
+        stats.kstest(got, stats.truncnorm(low, 3.0, loc=20 * MS, scale=jitter_ms * MS).cdf).pvalue
+        > 1e-3
+    )
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.05, 0.5])
@@ -119,16 +129,28 @@ def test_an_outage_loses_what_is_sent_in_it_and_nothing_else() -> None:
 
 def test_the_same_seed_gives_the_same_arrivals() -> None:
     """Nothing but the generator decides."""
-    conditions: dict[str, Any] = {"delay_ns": 20 * MS, "jitter_ns": 5 * MS, "loss": 0.1, "reorder": True}
-    assert arrivals(make_network(seed=4, **conditions), 500) == arrivals(make_network(seed=4, **conditions), 500)
-    assert arrivals(make_network(seed=4, **conditions), 500) != arrivals(make_network(seed=5, **conditions), 500)
+    conditions: dict[str, Any] = {
+        "delay_ns": 20 * MS,
+        "jitter_ns": 5 * MS,
+        "loss": 0.1,
+        "reorder": True,
+    }
+    assert arrivals(make_network(seed=4, **conditions), 500) == arrivals(
+        make_network(seed=4, **conditions), 500
+    )
+    assert arrivals(make_network(seed=4, **conditions), 500) != arrivals(
+        make_network(seed=5, **conditions), 500
+    )
 
 
 def test_loss_and_outages_do_not_change_the_jitter_of_the_rest() -> None:
     """The packets that get through arrive when they would have without any loss."""
     whole = arrivals(make_network(delay_ns=20 * MS, jitter_ns=5 * MS, reorder=True), 500)
     holed = arrivals(
-        make_network(delay_ns=20 * MS, jitter_ns=5 * MS, reorder=True, loss=0.3, outages=[(50 * MS, 60 * MS)]), 500
+        make_network(
+            delay_ns=20 * MS, jitter_ns=5 * MS, reorder=True, loss=0.3, outages=[(50 * MS, 60 * MS)]
+        ),
+        500,
     )
     assert 250 < len(holed) < 400
     assert holed.items() <= whole.items()
@@ -138,7 +160,9 @@ def test_loss_and_outages_do_not_change_the_jitter_of_the_rest() -> None:
 def test_the_jitter_does_not_change_which_packets_are_lost(distribution: str) -> None:
     """The same packets get through whatever the delay does."""
     smooth = arrivals(make_network(loss=0.3), 500)
-    rough = arrivals(make_network(loss=0.3, delay_ns=9 * MS, jitter_ns=9 * MS, distribution=distribution), 500)
+    rough = arrivals(
+        make_network(loss=0.3, delay_ns=9 * MS, jitter_ns=9 * MS, distribution=distribution), 500
+    )
     assert smooth.keys() == rough.keys()
 
 
@@ -203,7 +227,9 @@ def test_every_packet_is_accounted_for(
     seed: int, loss: float, jitter_ms: int, reorder: bool, capacity: int, polled_every: int
 ) -> None:
     """What was sent is delivered, lost, dropped or in flight, at any moment."""
-    network = make_network(seed, capacity, delay_ns=10 * MS, jitter_ns=jitter_ms * MS, loss=loss, reorder=reorder)
+    network = make_network(
+        seed, capacity, delay_ns=10 * MS, jitter_ns=jitter_ms * MS, loss=loss, reorder=reorder
+    )
     counters, delivered = network.counters, 0
     for number in range(100):
         network.send(number * MS, name_of(number))
@@ -211,7 +237,9 @@ def test_every_packet_is_accounted_for(
             delivered += len(network.receive(number * MS))
         assert counters.delivered == delivered
         assert counters.sent == number + 1
-        assert counters.sent == delivered + counters.lost + counters.dropped_full + network.in_flight
+        assert (
+            counters.sent == delivered + counters.lost + counters.dropped_full + network.in_flight
+        )
 
 
 @pytest.mark.parametrize(
@@ -220,16 +248,30 @@ def test_every_packet_is_accounted_for(
         ({"delay_ns": -1}, OutOfRange, r"network.delay_ns = -1 is outside \[0, 1e\+10\] ns"),
         ({"delay_ns": 10_000 * MS + 1}, OutOfRange, "network.delay_ns"),
         ({"delay_ns": 1.5}, BadValue, "network.delay_ns = 1.5 is not a whole number"),
-        ({"delay_ns": MS, "jitter_ns": MS + 1}, OutOfRange, r"network.jitter_ns = 1000001 is outside \[0, 1e\+06\] ns"),
+        (
+            {"delay_ns": MS, "jitter_ns": MS + 1},
+            OutOfRange,
+            r"network.jitter_ns = 1000001 is outside \[0, 1e\+06\] ns",
+        ),
         ({"jitter_ns": -1}, OutOfRange, "network.jitter_ns"),
         ({"loss": 1.1}, OutOfRange, r"network.loss = 1.1 is outside \[0, 1\]"),
         ({"loss": float("nan")}, OutOfRange, "network.loss = nan"),
         ({"loss": "much"}, BadValue, "network.loss = 'much' is not a number"),
-        ({"distribution": "norml"}, UnknownName, "did you mean 'normal'.*available: exponential, normal"),
-        ({"outages": [(5, 5)]}, BadValue, r"network.outages has \(5, 5\), the end must come after the start"),
+        (
+            {"distribution": "norml"},
+            UnknownName,
+            "did you mean 'normal'.*available: exponential, normal",
+        ),
+        (
+            {"outages": [(5, 5)]},
+            BadValue,
+            r"network.outages has \(5, 5\), the end must come after the start",
+        ),
     ],
 )
-def test_impossible_conditions_are_refused(conditions: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_impossible_conditions_are_refused(
+    conditions: dict[str, Any], error: type[Exception], message: str
+) -> None:
     """At the start and live alike; a refused change leaves the network as it was."""
     with pytest.raises(error, match=message):
         Conditions(**conditions)
@@ -257,21 +299,32 @@ def test_a_network_that_holds_nothing_is_refused() -> None:
 
 def test_exponential_jitter_is_late_by_its_size_on_average() -> None:
     """And never early."""
-    got = delays(make_network(delay_ns=20 * MS, jitter_ns=5 * MS, distribution="exponential", reorder=True), 5000)
+    got = delays(
+        make_network(delay_ns=20 * MS, jitter_ns=5 * MS, distribution="exponential", reorder=True),
+        5000,
+    )
     assert got.min() >= 20 * MS
     assert stats.kstest(got, stats.expon(20 * MS, 5 * MS).cdf).pvalue > 1e-3
 
 
 def test_pareto_jitter_has_a_heavy_tail() -> None:
     """Most packets are nearly in time, a few are later by many times the jitter, none by more than twenty times."""
-    got = delays(make_network(delay_ns=20 * MS, jitter_ns=5 * MS, distribution="pareto", reorder=True), 5000) - 20 * MS
+    got = (
+        delays(
+            make_network(delay_ns=20 * MS, jitter_ns=5 * MS, distribution="pareto", reorder=True),
+            5000,
+        )
+        - 20 * MS
+    )
     assert np.median(got) < 2 * MS
     assert 25 * MS < got.max() <= 100 * MS
 
 
 def test_spikes_delay_one_packet_in_fifty() -> None:
     """By the whole jitter; the others not at all."""
-    got = delays(make_network(delay_ns=20 * MS, jitter_ns=15 * MS, distribution="spikes", reorder=True), 5000)
+    got = delays(
+        make_network(delay_ns=20 * MS, jitter_ns=15 * MS, distribution="spikes", reorder=True), 5000
+    )
     assert set(got.tolist()) == {20 * MS, 35 * MS}
     low, high = stats.binom.interval(0.999, 5000, 0.02)
     assert low <= (got == 35 * MS).sum() <= high

@@ -16,12 +16,24 @@ from farhand.errors import BadValue, LinkError, OutOfRange
 from farhand.link.packet import Flag, Packet, model_hash
 
 HASH = 0x0123_4567_89AB_CDEF
-SEQUENCE, TIME, ECHO_TIME, ECHO_AGE, FLAGS, FLOATS = 24, 32, 40, 48, 56, 72  # places in the layout [bytes]
+# places in the layout [bytes]
+SEQUENCE, TIME, ECHO_TIME, ECHO_AGE, FLAGS, FLOATS = (24, 32, 40, 48, 56, 72)
+# fmt: skip
 ARRAYS = {
-    "tool_quaternion": 4, "offset_quaternion": 4, "tool_position": 3, "offset_position": 3, "tool_twist": 6,
-    "port_energy_in": 6, "port_energy_out": 6, "measured_wrench": 6, "commanded_wrench": 6, "gripper": 2,
-    "q": 7, "v": 6, "external_torque": 6,
-}  # fmt: skip
+    "tool_quaternion": 4,
+    "offset_quaternion": 4,
+    "tool_position": 3,
+    "offset_position": 3,
+    "tool_twist": 6,
+    "port_energy_in": 6,
+    "port_energy_out": 6,
+    "measured_wrench": 6,
+    "commanded_wrench": 6,
+    "gripper": 2,
+    "q": 7,
+    "v": 6,
+    "external_torque": 6,
+}
 OPTIONAL = {
     "measured_wrench": Flag.MEASURED_WRENCH,
     "commanded_wrench": Flag.COMMANDED_WRENCH,
@@ -37,7 +49,11 @@ BOOLEANS = {
     "echo_valid": Flag.ECHO,
 }
 finite = st.floats(allow_nan=False, allow_infinity=False)
-u32, u64, i64 = (st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1))
+u32, u64, i64 = (
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**64 - 1),
+    st.integers(-(2**63), 2**63 - 1),
+)
 
 
 def place_of(name: str) -> int:
@@ -75,7 +91,9 @@ def packets(draw: st.DrawFn) -> Packet:
     for name in ARRAYS:
         if name in OPTIONAL and draw(st.booleans()):
             continue
-        size = {"q": packet.nq, "v": packet.nv, "external_torque": packet.nv}.get(name, ARRAYS[name])
+        size = {"q": packet.nq, "v": packet.nv, "external_torque": packet.nv}.get(
+            name, ARRAYS[name]
+        )
         value = draw(arrays(np.float64, size, elements=finite))
         if name.endswith("quaternion"):
             value = np.sin(value) + 2.0
@@ -91,7 +109,16 @@ def test_what_is_sent_is_what_is_received(packet: Packet) -> None:
     """Every field of a packet survives the wire to the bit."""
     received = packet.blank()
     assert received.load(packet.to_bytes()) == packet.sequence
-    for name in ("sequence", "time_ns", "echo_time_ns", "echo_age_ns", "flags", "mode", "engagement_id", "buttons"):
+    for name in (
+        "sequence",
+        "time_ns",
+        "echo_time_ns",
+        "echo_age_ns",
+        "flags",
+        "mode",
+        "engagement_id",
+        "buttons",
+    ):
         assert getattr(received, name) == getattr(packet, name), name
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(received, name), getattr(packet, name), err_msg=name)
@@ -107,14 +134,19 @@ def test_the_layout_is_the_documented_one() -> None:
     flags = Flag.MEASURED_WRENCH | Flag.COMMANDED_WRENCH | Flag.GRIPPER | Flag.EXTERNAL_TORQUE
     assert struct.unpack_from("<QqqqIIII", data, SEQUENCE) == (11, 12, 13, 14, flags, 15, 16, 17)
     for name, size in ARRAYS.items():
-        assert list(struct.unpack_from(f"<{size}d", data, place_of(name))) == getattr(packet, name).tolist(), name
+        assert (
+            list(struct.unpack_from(f"<{size}d", data, place_of(name)))
+            == getattr(packet, name).tolist()
+        ), name
 
 
 def test_an_empty_packet_has_identity_rotations_and_no_measurements() -> None:
     """A fresh packet is well formed, and says that nothing has been measured."""
     packet = Packet(6, 6)
     packet.load(Packet(6, 6).to_bytes())
-    assert packet.tool_quaternion.tolist() == packet.offset_quaternion.tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert (
+        packet.tool_quaternion.tolist() == packet.offset_quaternion.tolist() == [0.0, 0.0, 0.0, 1.0]
+    )
     assert packet.measured_wrench is packet.commanded_wrench is packet.gripper is None
     assert packet.flags == 0
 
@@ -164,6 +196,7 @@ def test_a_misspelt_field_is_an_error() -> None:
         Packet(6, 6).tool_twsit = np.zeros(6)  # type: ignore[attr-defined]
 
 
+# fmt: skip
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -171,18 +204,36 @@ def test_a_misspelt_field_is_an_error() -> None:
         (b"FARH", "4 bytes, expected 592"),
         (full_packet().to_bytes()[:-1], "591 bytes, expected 592 for nq = 7, nv = 6"),
         (full_packet().to_bytes() + b"\0", "593 bytes, expected 592"),
-        (changed(lambda data: data.__setitem__(0, 0)), r"starts with b'\\x00ARH', expected b'FARH'"),
+        (
+            changed(lambda data: data.__setitem__(0, 0)),
+            r"starts with b'\\x00ARH', expected b'FARH'",
+        ),
         (changed(lambda data: data.__setitem__(4, 1)), "version 1, expected 3"),
         (Packet(6, 6, HASH).to_bytes(), "nq 6, expected 7"),
         (Packet(7, 7, HASH).to_bytes(), "nv 7, expected 6"),
         (Packet(7, 6, HASH + 1).to_bytes(), f"model hash {HASH + 1}, expected {HASH}"),
-        (changed(lambda data: struct.pack_into("<I", data, FLAGS, 1 << 20)), "flags 0x100000, known bits are 0x3ff"),
-        (changed(lambda data: struct.pack_into("<q", data, ECHO_AGE, -1)), "echo_age_ns = -1, it must be 0 ns or more"),
-        (changed(lambda data: struct.pack_into("<d", data, FLOATS, 0.7)), "tool_quaternion = .*, its length must be 1"),
-        (changed(lambda data: struct.pack_into("<d", data, FLOATS, 1e200)), "tool_quaternion = .* must be 1"),
-        (changed(lambda data: struct.pack_into("<d", data, FLOATS + 32, 9)), "offset_quaternion = .* must be 1"),
+        (
+            changed(lambda data: struct.pack_into("<I", data, FLAGS, 1 << 20)),
+            "flags 0x100000, known bits are 0x3ff",
+        ),
+        (
+            changed(lambda data: struct.pack_into("<q", data, ECHO_AGE, -1)),
+            "echo_age_ns = -1, it must be 0 ns or more",
+        ),
+        (
+            changed(lambda data: struct.pack_into("<d", data, FLOATS, 0.7)),
+            "tool_quaternion = .*, its length must be 1",
+        ),
+        (
+            changed(lambda data: struct.pack_into("<d", data, FLOATS, 1e200)),
+            "tool_quaternion = .* must be 1",
+        ),
+        (
+            changed(lambda data: struct.pack_into("<d", data, FLOATS + 32, 9)),
+            "offset_quaternion = .* must be 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_malformed_packet_is_refused_and_changes_nothing(data: bytes, message: str) -> None:
     """The refusal says on one line what is wrong and what would be right; the last good packet stays."""
     packet = full_packet()
@@ -272,7 +323,9 @@ def test_a_tampered_packet_is_well_formed_or_refused(changes: list[tuple[int, in
         ("engagement_id", "first", BadValue),
     ],
 )
-def test_a_scalar_that_does_not_fit_its_place_is_named(name: str, value: object, error: type[Exception]) -> None:
+def test_a_scalar_that_does_not_fit_its_place_is_named(
+    name: str, value: object, error: type[Exception]
+) -> None:
     """The sender learns which field is wrong."""
     packet = full_packet()
     setattr(packet, name, value)
@@ -280,7 +333,9 @@ def test_a_scalar_that_does_not_fit_its_place_is_named(name: str, value: object,
         packet.to_bytes()
 
 
-@pytest.mark.parametrize(("nq", "nv", "model"), [(-1, 6, 0), (6, 2701, 0), (6, 6, -1), (6, 6, 2**64)])
+@pytest.mark.parametrize(
+    ("nq", "nv", "model"), [(-1, 6, 0), (6, 2701, 0), (6, 6, -1), (6, 6, 2**64)]
+)
 def test_a_layout_that_cannot_be_sent_is_refused(nq: int, nv: int, model: int) -> None:
     """Negative sizes, and packets longer than a datagram, are refused when the packet is made."""
     with pytest.raises(OutOfRange):
@@ -294,14 +349,28 @@ def test_the_largest_packet_fits_a_datagram() -> None:
 
 def test_the_model_hash_is_pinned() -> None:
     """The hash is the same on every machine and in every version that speaks this format."""
-    assert model_hash("ur5e", np.array([1.0, 2.0])) == model_hash("ur5e", [1, 2]) == 3908249247058775854
+    assert (
+        model_hash("ur5e", np.array([1.0, 2.0]))
+        == model_hash("ur5e", [1, 2])
+        == 3908249247058775854
+    )
     assert model_hash(-0.0) == model_hash(0.0)
 
 
 def test_the_model_hash_tells_apart_what_differs() -> None:
     """Content, order, shape, kind and the borders between parts all count."""
+    # fmt: skip
     variants: list[tuple[str | bytes | float | np.ndarray, ...]] = [
-        (), ("",), ("ab",), ("a", "b"), ("b", "a"), (b"ab",), (1.0,), (1.0, 2.0), (np.array([1.0, 2.0]),),
-        (np.array([[1.0, 2.0]]),), (np.array([1.0, np.nextafter(2.0, 3.0)]),),
-    ]  # fmt: skip
+        (),
+        ("",),
+        ("ab",),
+        ("a", "b"),
+        ("b", "a"),
+        (b"ab",),
+        (1.0,),
+        (1.0, 2.0),
+        (np.array([1.0, 2.0]),),
+        (np.array([[1.0, 2.0]]),),
+        (np.array([1.0, np.nextafter(2.0, 3.0)]),),
+    ]
     assert len({model_hash(*parts) for parts in variants}) == len(variants)

@@ -64,7 +64,9 @@ def test_jitter_becomes_an_even_age():
 
 def test_time_never_jumps_backwards_or_far_ahead():
     """A pause stops the motion where it is; afterwards it goes on at most a fiftieth faster."""
-    arrivals = {sent: sent + 10 for sent in range(0, 200)} | {sent: max(sent + 10, 260) for sent in range(200, 2500)}
+    arrivals = {sent: sent + 10 for sent in range(0, 200)} | {
+        sent: max(sent + 10, 260) for sent in range(200, 2500)
+    }
     seen = played(arrivals, 2400)
     times = np.array([tick * MS - age for tick, age, _ in seen])
     steps = np.diff(times)

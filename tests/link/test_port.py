@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue
-from farhand.link.haptic_messages import ArmJoints, Flag, ForceFeedback
+from farhand.link.haptic_messages import ArmJoints, FlagMessage, ForceFeedback
 from farhand.link.port import Flow, InPort, OutPort
 
 
@@ -29,17 +29,17 @@ def test_a_burst_leaves_only_the_last_message():
 
 def test_a_port_that_was_never_written_says_so():
     """The primed sample is not a message."""
-    _, port = pair(Flag)
+    _, port = pair(FlagMessage)
     assert port.read() == (Flow.NONE, None)
-    assert InPort("alone", Flag).read() == (Flow.NONE, None)
+    assert InPort("alone", FlagMessage).read() == (Flow.NONE, None)
 
 
 def test_two_readers_of_one_writer_do_not_take_from_each_other():
     """Each has seen what it has seen."""
-    out, one = pair(Flag)
-    other = InPort("other", Flag)
+    out, one = pair(FlagMessage)
+    other = InPort("other", FlagMessage)
     other.connect(out)
-    out.write(Flag(True))
+    out.write(FlagMessage(True))
     assert one.read()[0] is Flow.NEW and other.read()[0] is Flow.NEW and one.read()[0] is Flow.OLD
 
 
@@ -54,7 +54,7 @@ def test_what_was_read_does_not_change_when_more_is_written():
 
 def test_a_wrong_type_is_refused_at_both_ends():
     """When connecting and when writing."""
-    out, port = OutPort("out", Flag), InPort("in", ArmJoints)
+    out, port = OutPort("out", FlagMessage), InPort("in", ArmJoints)
     with pytest.raises(BadValue, match="ArmJoints.*Flag"):
         port.connect(out)
     with pytest.raises(BadValue, match="takes Flag, not ArmJoints"):

@@ -114,7 +114,10 @@ def test_a_datagram_sent_back_to_its_sender_does_not_open():
 def test_a_recording_of_an_earlier_start_opens_nothing_at_a_side_that_starts_anew():
     """The whole conversation is played back to a follower that has forgotten it: not one state is opened."""
     leader, follower = met()
-    recorded = [leader.close(HELLO, b"terms"), *(leader.close(STATE, bytes([k])) for k in range(50))]
+    recorded = [
+        leader.close(HELLO, b"terms"),
+        *(leader.close(STATE, bytes([k])) for k in range(50)),
+    ]
     again = Seal(KEY, "follower")
     assert [again.open(datagram) for datagram in recorded] == [None] * 51
     assert (again.live, again.counts.opened) == (None, 0)

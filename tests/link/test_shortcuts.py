@@ -104,7 +104,8 @@ STEPS = st.lists(
         st.sampled_from(ORDINARY + CONTENT + ON_THE_WAY),
         st.integers(0, 2000),  # place of whatever is done
         st.integers(0, 3_000_000),  # how long the echo took, [ns]
-        st.sampled_from([0, 0, 1_000_000, 400_000_000, 9_000_000_000, -5_000_000]),  # until the next receive, [ns]
+        # until the next receive, [ns]
+        st.sampled_from([0, 0, 1_000_000, 400_000_000, 9_000_000_000, -5_000_000]),
         st.booleans(),  # whether both receive now
     ),
     max_size=60,
@@ -119,7 +120,15 @@ def seen(endpoint: Endpoint, line: Line) -> list[object]:
     clock = offset.offset_ns, offset.shortest_ns, offset._delays, offset._offsets
     window = endpoint._newest, endpoint._first, endpoint._seen, live.newest, live.opened
     content = endpoint.incoming.to_bytes(), endpoint.statistics, line.seal.counts
-    return [*content, *clock, *window, endpoint.round_trip_ns, endpoint.generation, line.refusal, line.agreed]
+    return [
+        *content,
+        *clock,
+        *window,
+        endpoint.round_trip_ns,
+        endpoint.generation,
+        line.refusal,
+        line.agreed,
+    ]
 
 
 @settings(max_examples=120, deadline=None)
@@ -134,7 +143,9 @@ def test_the_short_way_and_the_long_way_end_at_the_same_place(steps):
         packet.flags, packet.echo_time_ns = Flag.ECHO * (place % 5 > 0), now_ns - took_ns
         packet.echo_age_ns, packet.mode, packet.q = place * 400, place, float(place)
         content = spoil(packet, what, place)[: place if what == "short" else None]
-        datagram = leader.close(HELLO, GREETING) if what == "greeting" else leader.close(STATE, content)
+        datagram = (
+            leader.close(HELLO, GREETING) if what == "greeting" else leader.close(STATE, content)
+        )
         arriving = on_the_way(what, place, datagram, sent, late)
         sent.append(datagram)
         for _, line in ends:
@@ -145,17 +156,25 @@ def test_the_short_way_and_the_long_way_end_at_the_same_place(steps):
             assert short == long
             assert seen(*ends[0]) == seen(*ends[1])
     for endpoint, _ in ends:  # and the ordinary is heard
-        assert endpoint.statistics.received >= any(what == "next" and receive for what, *_, receive in steps)
+        assert endpoint.statistics.received >= any(
+            what == "next" and receive for what, *_, receive in steps
+        )
 
 
-def on_the_way(what: str, place: int, datagram: bytes, sent: list[bytes], late: list[bytes]) -> list[bytes]:
+def on_the_way(
+    what: str, place: int, datagram: bytes, sent: list[bytes], late: list[bytes]
+) -> list[bytes]:
     """What arrives when a datagram is sent; what is overtaken comes after the next that is not."""
     if what == "lost":
         return []
     if what == "again":
         return [datagram, [*sent, datagram][-1 - place % (len(sent) + 1)]]
     if what == "forged":
-        return [datagram[: (at := place % len(datagram))] + bytes([datagram[at] ^ 1]) + datagram[at + 1 :]]
+        return [
+            datagram[: (at := place % len(datagram))]
+            + bytes([datagram[at] ^ 1])
+            + datagram[at + 1 :]
+        ]
     if what == "cut":
         return [datagram[: place % len(datagram)]]
     if what == "garbage":

@@ -28,7 +28,12 @@ def test_a_packet_has_the_delay_of_its_moment(tmp_path):
     channel = link.channels.forward
     for k in range(5):
         channel.send(10 * k * MS, bytes([k]))
-    assert [list(channel.receive(t * MS)) for t in (19, 20, 59, 60)] == [[], [b"\0"], [], [bytes([3]), bytes([4])]]
+    assert [list(channel.receive(t * MS)) for t in (19, 20, 59, 60)] == [
+        [],
+        [b"\0"],
+        [],
+        [bytes([3]), bytes([4])],
+    ]
     assert link.networks[0].counters.lost == 2
 
 

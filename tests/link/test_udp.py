@@ -85,7 +85,9 @@ def test_what_the_system_does_not_take_is_counted(wires):
 
 def test_an_address_in_use_is_refused_on_one_line(wires):
     """With the address."""
-    with pytest.raises(LinkError, match=f"cannot listen at 127.0.0.1:{wires[1].address[1]}: Address already in use"):
+    with pytest.raises(
+        LinkError, match=f"cannot listen at 127.0.0.1:{wires[1].address[1]}: Address already in use"
+    ):
         UdpWire(listen=wires[1].address)
 
 

@@ -33,14 +33,32 @@ def free_port() -> int:
 
 def certify(folder: Path, name: str) -> Path:
     """Make an authority and a certificate by it for ``localhost``: files ``NAME.ca``, ``NAME.crt`` and ``NAME.key``."""
-    now, day, pem = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1), serialization.Encoding.PEM
+    now, day, pem = (
+        datetime.datetime.now(datetime.UTC),
+        datetime.timedelta(days=1),
+        serialization.Encoding.PEM,
+    )
     keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
-    names = [x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)]) for text in ("authority", "localhost")]
-    more = (x509.BasicConstraints(True, None), x509.SubjectAlternativeName([x509.DNSName("localhost")]))
+    names = [
+        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+        for text in ("authority", "localhost")
+    ]
+    more = (
+        x509.BasicConstraints(True, None),
+        x509.SubjectAlternativeName([x509.DNSName("localhost")]),
+    )
     for key, subject, extension, ending in zip(keys, names, more, ("ca", "crt"), strict=True):
-        made = x509.CertificateBuilder(names[0], subject, key.public_key(), x509.random_serial_number())
-        made = made.not_valid_before(now - day).not_valid_after(now + day).add_extension(extension, critical=True)
-        (folder / f"{name}.{ending}").write_bytes(made.sign(keys[0], hashes.SHA256()).public_bytes(pem))
+        made = x509.CertificateBuilder(
+            names[0], subject, key.public_key(), x509.random_serial_number()
+        )
+        made = (
+            made.not_valid_before(now - day)
+            .not_valid_after(now + day)
+            .add_extension(extension, critical=True)
+        )
+        (folder / f"{name}.{ending}").write_bytes(
+            made.sign(keys[0], hashes.SHA256()).public_bytes(pem)
+        )
     plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     (folder / f"{name}.key").write_bytes(keys[1].private_bytes(pem, *plain))
     return folder / name
@@ -65,7 +83,10 @@ def router() -> Iterator[Callable[..., None]]:
 
 def hear_each_other(leads: ZenohWire, follows: ZenohWire) -> bool:
     """Whether packets go both ways between a leader and a follower."""
-    lines = Line(leads, Seal(KEY, "leader"), {"rig": "r"}), Line(follows, Seal(KEY, "follower"), {"rig": "r"})
+    lines = (
+        Line(leads, Seal(KEY, "leader"), {"rig": "r"}),
+        Line(follows, Seal(KEY, "follower"), {"rig": "r"}),
+    )
     heard: tuple[set[bytes], set[bytes]] = set(), set()
     try:
         for tick in range(2000):
@@ -110,7 +131,10 @@ def test_a_router_with_a_certificate_is_met_and_one_of_a_stranger_is_not(router,
         trusted = json.dumps(f"{name}.ca")
         text = f'{{ mode: "client", transport: {{ link: {{ tls: {{ root_ca_certificate: {trusted} }} }} }} }}'
         name.with_suffix(".json5").write_text(text)
-    wires = [ZenohWire(role, connect=place, config=ours.with_suffix(".json5")) for role in ("leader", "follower")]
+    wires = [
+        ZenohWire(role, connect=place, config=ours.with_suffix(".json5"))
+        for role in ("leader", "follower")
+    ]
     assert hear_each_other(*wires)
     with pytest.raises(LinkError, match="Zenoh cannot open the link"):
         ZenohWire("leader", connect=place, config=strangers.with_suffix(".json5"))

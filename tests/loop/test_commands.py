@@ -67,7 +67,9 @@ def test_a_command_can_be_written_as_text(text, at_ns, request_):
     assert found.value in (request_.value, "")
 
 
-@pytest.mark.parametrize("text", ["engage", "soon:engage", "nan:engage", "inf:engage", ":engage", ""])
+@pytest.mark.parametrize(
+    "text", ["engage", "soon:engage", "nan:engage", "inf:engage", ":engage", ""]
+)
 def test_text_without_a_time_is_refused(text):
     """The message shows the form."""
     with pytest.raises(BadValue, match="SECONDS:NAME"):
@@ -109,7 +111,9 @@ def test_the_log_is_bounded_and_says_how_much_it_forgot():
     assert commands.log[-1].tick == 24_999
 
 
-@pytest.mark.parametrize("wrong", [{"path": None}, {"path": 5}, {"at_ns": float("nan")}, {"at_ns": "7"}])
+@pytest.mark.parametrize(
+    "wrong", [{"path": None}, {"path": 5}, {"at_ns": float("nan")}, {"at_ns": "7"}]
+)
 def test_a_command_that_could_not_be_carried_out_is_refused_where_it_is_posted(wrong):
     """A path that is no text used to end the loop; a time that is none used to keep all later ones from being due."""
     commands = Commands()

@@ -28,7 +28,9 @@ def push(writer: RingWriter, value: int) -> None:
 
 
 @given(st.integers(2, 9), st.lists(st.integers(0, 30), max_size=12))
-def test_every_record_is_either_taken_once_in_order_or_counted_as_lost(capacity: int, bursts: list[int]) -> None:
+def test_every_record_is_either_taken_once_in_order_or_counted_as_lost(
+    capacity: int, bursts: list[int]
+) -> None:
     """Bookkeeping closes for any rhythm of writing and reading: the newest ``capacity`` of each burst survive."""
     writer, reader = make_ring(capacity)
     written = 0

@@ -23,9 +23,14 @@ def devices():
 
     def build(count: int = 2):
         names = ["one", "two", "three"][:count]
-        world = World({n: Placed(POINT3, Placement((0.3 * k, 0.0, 0.0))) for k, n in enumerate(names)}, gravity=0.0)
+        world = World(
+            {n: Placed(POINT3, Placement((0.3 * k, 0.0, 0.0))) for k, n in enumerate(names)},
+            gravity=0.0,
+        )
         roles = ["leader", "follower", "follower"]
-        return world, [Station.of(world, n, r, gravity=0.0) for n, r in zip(names, roles, strict=False)]
+        return world, [
+            Station.of(world, n, r, gravity=0.0) for n, r in zip(names, roles, strict=False)
+        ]
 
     return build
 
@@ -52,7 +57,11 @@ def test_every_part_is_called_exactly_as_often_as_its_rate_says(devices, session
     times = {"bridge": [], "slow": []}
     for name, part, method in (("bridge", bridge, "step"), ("slow", slow, "sense")):
         inner = getattr(part, method)
-        setattr(part, method, lambda now_ns, inner=inner, name=name: (times[name].append(now_ns), inner(now_ns)))
+        setattr(
+            part,
+            method,
+            lambda now_ns, inner=inner, name=name: (times[name].append(now_ns), inner(now_ns)),
+        )
     session = session_of([fast, slow], [bridge], [world])
     session.run(0.4)
     session.run(0.6)
@@ -76,7 +85,9 @@ def test_the_physics_is_at_the_time_of_the_tick(devices, session_of):
     """A station reads what the world is now, not a step ago."""
     world, (a, b) = devices()
     session, seen = session_of([a, b], worlds=[world]), []
-    session.parts.append(type(session.parts[0])(lambda now_ns: seen.append(world.now_ns - now_ns), 5 * MS))
+    session.parts.append(
+        type(session.parts[0])(lambda now_ns: seen.append(world.now_ns - now_ns), 5 * MS)
+    )
     session.run(0.05)
     assert set(seen) == {0}
 
@@ -115,10 +126,14 @@ def test_a_refused_set_is_logged_with_the_reason_and_changes_nothing(dual_arm, c
 
 def test_engaging_a_tripped_station_is_refused_until_it_is_reset(dual_arm):
     """The log names the station and its reason; after reset and engage the sides are coupled again."""
-    run = dual_arm(scenario="free").post("0.1:stop", "0.5:engage", "0.6:reset", "0.7:engage").on(1.0)
+    run = (
+        dual_arm(scenario="free").post("0.1:stop", "0.5:engage", "0.6:reset", "0.7:engage").on(1.0)
+    )
     outcomes = [logged.outcome for logged in run.session.commands.log]
     assert outcomes[1] == "done"
-    assert outcomes[2] == "refused: leader is tripped (the operator stopped the session); reset first"
+    assert (
+        outcomes[2] == "refused: leader is tripped (the operator stopped the session); reset first"
+    )
     assert outcomes[3:] == ["done", "done"]
     assert run.signal("coupling", "engagement")[599, 0] == 0.0
     assert run.signal("coupling", "engagement")[-1, 0] == 1.0
@@ -136,7 +151,9 @@ def test_the_same_rig_and_seed_give_the_same_telemetry_to_the_bit(dual_arm):
     """Every stream, every channel, over a lossy link with noisy sensors; another seed gives another run."""
 
     def telemetry(seed: int) -> dict[str, bytes]:
-        run = dual_arm(quiet=False, seed=seed, delay=40.0, jitter=10.0, loss=0.05, law="position-force").on(1.0)
+        run = dual_arm(
+            quiet=False, seed=seed, delay=40.0, jitter=10.0, loss=0.05, law="position-force"
+        ).on(1.0)
         streams = run.history.reader.header["streams"]
         return {
             f"{stream}/{channel['name']}": run.history.signal(stream, channel["name"]).tobytes()
@@ -152,7 +169,10 @@ def test_the_same_rig_and_seed_give_the_same_telemetry_to_the_bit(dual_arm):
 
 def test_running_in_pieces_is_running_in_one_go(dual_arm):
     """Where a run is cut does not matter."""
-    whole, cut = dual_arm(scenario="free").on(0.9), dual_arm(scenario="free").on(0.3).on(0.2).on(0.4)
+    whole, cut = (
+        dual_arm(scenario="free").on(0.9),
+        dual_arm(scenario="free").on(0.3).on(0.2).on(0.4),
+    )
     np.testing.assert_array_equal(whole.signal("follower", "q"), cut.signal("follower", "q"))
 
 

@@ -91,7 +91,9 @@ def test_the_wrench_asked_for_reaches_the_arm_as_joint_torque(station_in_world):
     session.run(0.001)
     arm = Arm.of(UR5E)
     arm.update(UR5E.home, np.zeros(6))
-    np.testing.assert_allclose(world.ports["arm"].torque, arm.J.T @ (5.0, 3.0, 0, 0, 0, 0.4) + arm.gravity, atol=1e-9)
+    np.testing.assert_allclose(
+        world.ports["arm"].torque, arm.J.T @ (5.0, 3.0, 0, 0, 0, 0.4) + arm.gravity, atol=1e-9
+    )
 
 
 def test_a_wrench_that_is_not_a_number_never_reaches_the_plant(station_in_world):
@@ -126,7 +128,9 @@ def test_a_plant_that_takes_no_torque_is_refused_by_name():
     world = World({"arm": Placed(UR5E)})
     plant = SimulatedPlant(world, "arm")
     plant.accepts = frozenset({JointPosition})
-    with pytest.raises(Mismatch, match="station 'arm' commands joint torque, but its plant accepts joint position"):
+    with pytest.raises(
+        Mismatch, match="station 'arm' commands joint torque, but its plant accepts joint position"
+    ):
         Station("arm", "leader", plant, Arm.of(UR5E), Guard())
 
 
@@ -141,8 +145,12 @@ def test_a_station_whose_model_is_wrong_sags_by_what_it_does_not_know(station_in
     session.close()
     model = Arm.of(UR5E)
     model.update(UR5E.home, np.zeros(6))
-    expected = -np.linalg.solve(model.M, 0.05 * model.gravity) / station.controller.still.bandwidth**2
-    np.testing.assert_allclose(world.ports["arm"].q - UR5E.home, expected, atol=0.15 * np.abs(expected).max())
+    expected = (
+        -np.linalg.solve(model.M, 0.05 * model.gravity) / station.controller.still.bandwidth**2
+    )
+    np.testing.assert_allclose(
+        world.ports["arm"].q - UR5E.home, expected, atol=0.15 * np.abs(expected).max()
+    )
 
 
 def test_commands_are_joint_torques(station_in_world):
@@ -150,14 +158,20 @@ def test_commands_are_joint_torques(station_in_world):
     session, station, _ = station_in_world("hold")
     seen = []
     inner = station.plant.write
-    station.plant.write = lambda command, now_ns: (seen.append(type(command)), inner(command, now_ns))
+    station.plant.write = lambda command, now_ns: (
+        seen.append(type(command)),
+        inner(command, now_ns),
+    )
     session.run(0.003)
     assert set(seen) == {JointTorque}
 
 
 @pytest.mark.parametrize(
     ("scenario", "side", "units"),
-    [("drive", "follower", ["m ×2, rad ×6", "m/s ×2, rad/s ×6", "N ×2, N·m ×6"]), ("drive", "leader", PEN_UNITS)],
+    [
+        ("drive", "follower", ["m ×2, rad ×6", "m/s ×2, rad/s ×6", "N ×2, N·m ×6"]),
+        ("drive", "leader", PEN_UNITS),
+    ],
 )
 def test_slides_are_recorded_in_metres_and_newtons(scenario, side, units):
     """A pen has three slides and three hinges, a driven base two slides; the names of the signals stay."""
@@ -194,12 +208,21 @@ class Breaking:
 
 @pytest.mark.parametrize(
     ("method", "answer", "said"),
-    [("read", None, "OSError: loose cable"), ("write", None, "OSError: loose cable"), ("read", "sample", "time_ns")],
+    [
+        ("read", None, "OSError: loose cable"),
+        ("write", None, "OSError: loose cable"),
+        ("read", "sample", "time_ns"),
+    ],
 )
 def test_a_plant_that_raises_stops_its_station_and_the_other_one_goes_on(method, answer, said):
     """With the reason; the run goes to its end, both arms come to rest, and a reset brings the station back."""
-    world = World({"one": Placed(POINT3), "two": Placed(POINT3, Placement((0.3, 0.0, 0.0)))}, gravity=0.0)
-    stations = [Station.of(world, name, role, gravity=0.0) for name, role in (("one", "leader"), ("two", "follower"))]
+    world = World(
+        {"one": Placed(POINT3), "two": Placed(POINT3, Placement((0.3, 0.0, 0.0)))}, gravity=0.0
+    )
+    stations = [
+        Station.of(world, name, role, gravity=0.0)
+        for name, role in (("one", "leader"), ("two", "follower"))
+    ]
     stations[1].plant = Breaking(stations[1].plant, method, answer)
     session = Session(stations, [DirectBridge(PositionPosition(), *stations)], [world])
     session.commands.post("engage")
@@ -216,8 +239,13 @@ def test_a_plant_that_raises_stops_its_station_and_the_other_one_goes_on(method,
 @pytest.mark.parametrize("period_ns", [0, -1])
 def test_a_period_that_is_not_positive_is_refused(period_ns):
     """In one line, for a station and for a bridge; it used to be a division by zero, or a loop without end."""
-    world = World({"one": Placed(POINT3), "two": Placed(POINT3, Placement((0.3, 0.0, 0.0)))}, gravity=0.0)
-    stations = [Station.of(world, name, role, gravity=0.0) for name, role in (("one", "leader"), ("two", "follower"))]
+    world = World(
+        {"one": Placed(POINT3), "two": Placed(POINT3, Placement((0.3, 0.0, 0.0)))}, gravity=0.0
+    )
+    stations = [
+        Station.of(world, name, role, gravity=0.0)
+        for name, role in (("one", "leader"), ("two", "follower"))
+    ]
     with pytest.raises(BadValue, match="positive"):
         Station("one", "leader", stations[0].plant, stations[0].arm, Guard(), period_ns=period_ns)
     with pytest.raises(BadValue, match="positive"):

@@ -111,7 +111,10 @@ def test_a_stopped_reader_does_not_stop_the_writer() -> None:
 def test_what_is_written_to_a_channel_is_read_under_its_name(telemetry) -> None:
     """Values, times and streams do not mix."""
     leader, follower = telemetry.stream("leader", 1000.0), telemetry.stream("follower", 500.0)
-    q, wrench = leader.channel("q", 2, "rad"), leader.channel("wrench_contact_in_world", 6, "N, N·m")
+    q, wrench = (
+        leader.channel("q", 2, "rad"),
+        leader.channel("wrench_contact_in_world", 6, "N, N·m"),
+    )
     far_q = follower.channel("q", 3, "rad")
     telemetry.freeze()
     q[:], wrench[:], far_q[:] = (1, 2), np.arange(6), (7, 8, np.nan)
@@ -253,7 +256,9 @@ print(telemetry.path, flush=True)
 
 def run_owner(end: str) -> Path:
     """Run a process that owns a ring and ends in some way; return where its ring was."""
-    ran = subprocess.run([sys.executable, "-c", SCRIPT.format(end=end)], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(end=end)], capture_output=True, text=True, check=False
+    )
     return Path(ran.stdout.splitlines()[0])
 
 
@@ -274,11 +279,15 @@ def test_the_file_is_gone_when_its_owner_forgets_to_close(end) -> None:
 def test_a_forked_child_that_exits_leaves_the_file_to_its_owner() -> None:
     """The child inherits the finaliser but not the ring."""
     end = "import os\nif os.fork() == 0: raise SystemExit\nos.wait()\nassert telemetry.path.exists()\nprint('there')"
-    ran = subprocess.run([sys.executable, "-c", SCRIPT.format(end=end)], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(end=end)], capture_output=True, text=True, check=False
+    )
     assert ran.stdout.splitlines()[1:] == ["there"]
 
 
-def test_the_file_of_a_killed_owner_is_swept_by_the_next_run_and_that_of_a_living_one_is_not() -> None:
+def test_the_file_of_a_killed_owner_is_swept_by_the_next_run_and_that_of_a_living_one_is_not() -> (
+    None
+):
     """Nothing runs at SIGKILL, so the next run cleans up."""
     abandoned = run_owner("import os\nos.kill(os.getpid(), 9)")
     assert abandoned.exists()
@@ -293,7 +302,11 @@ def test_an_event_carries_data_for_programs(tmp_path):
     """Whole or not at all; the words for people are the same either way."""
     with Telemetry() as telemetry:
         telemetry.freeze()
-        telemetry.event(5, "set hand.drag", {"kind": "command", "value": np.array([0.1, 0.2]), "tick": np.int64(7)})
+        telemetry.event(
+            5,
+            "set hand.drag",
+            {"kind": "command", "value": np.array([0.1, 0.2]), "tick": np.int64(7)},
+        )
         telemetry.event(6, "much", {"kind": "command", "value": "x" * 2000})
         telemetry.event(7, "plain")
         found = Reader(telemetry.path).events_with_data()

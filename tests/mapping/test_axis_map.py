@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.errors import BadValue
-from farhand.mapping.axis_map import PEN, TOOL_TURN, AxisMap, pen_rotation, tool_quaternion, tool_rotation
+from farhand.mapping.axis_map import (
+    PEN,
+    TOOL_TURN,
+    AxisMap,
+    pen_rotation,
+    tool_quaternion,
+    tool_rotation,
+)
 from farhand.spatial import rotation_from_vector
 
 vectors = arrays(float, 3, elements=st.floats(-10.0, 10.0, allow_nan=False))
@@ -56,12 +63,18 @@ def test_a_map_that_loses_or_mirrors_an_axis_is_refused(rows):
 
 def test_a_level_pen_points_the_tool_forward_and_45_degrees_down():
     """RotY(135°): the tool's z axis is (0.707, 0, −0.707)."""
-    np.testing.assert_allclose(tool_rotation(np.zeros(3))[:, 2], [np.sqrt(0.5), 0.0, -np.sqrt(0.5)], atol=1e-15)
-    np.testing.assert_allclose(tool_quaternion(np.zeros(3)), [0.0, 0.9238795, 0.0, 0.3826834], atol=1e-7)
+    np.testing.assert_allclose(
+        tool_rotation(np.zeros(3))[:, 2], [np.sqrt(0.5), 0.0, -np.sqrt(0.5)], atol=1e-15
+    )
+    np.testing.assert_allclose(
+        tool_quaternion(np.zeros(3)), [0.0, 0.9238795, 0.0, 0.3826834], atol=1e-7
+    )
 
 
 @given(arrays(float, 3, elements=st.floats(-3.0, 3.0)))
 def test_the_pen_seen_as_a_rotation_makes_the_same_tool(angles):
     """R_turn A R_pen Aᵀ is the published product of four rotations."""
     A, turn = PEN.matrix, rotation_from_vector(np.array(TOOL_TURN))
-    np.testing.assert_allclose(turn @ A @ pen_rotation(angles) @ A.T, tool_rotation(angles), atol=1e-12)
+    np.testing.assert_allclose(
+        turn @ A @ pen_rotation(angles) @ A.T, tool_rotation(angles), atol=1e-12
+    )

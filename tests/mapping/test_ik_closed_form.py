@@ -19,7 +19,13 @@ from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 
 seeds = st.integers(0, 2**32 - 1)
-ARMS = {"lwa4p": "wrist", "elbow6": "wrist", "rx160": "wrist", "ur5e": "parallel", "iiwa14": "elbow"}
+ARMS = {
+    "lwa4p": "wrist",
+    "elbow6": "wrist",
+    "rx160": "wrist",
+    "ur5e": "parallel",
+    "iiwa14": "elbow",
+}
 
 
 def unit(rng: np.random.Generator) -> np.ndarray:
@@ -75,7 +81,11 @@ def test_three_rotations_make_up_the_rotation(seed: int) -> None:
     rows = np.empty((2, 3))
     assert three_rotations(h1, h2, h3, R, rows)
     for a, b, c in rows:
-        made = rotation_from_vector(a * h1) @ rotation_from_vector(b * h2) @ rotation_from_vector(c * h3)
+        made = (
+            rotation_from_vector(a * h1)
+            @ rotation_from_vector(b * h2)
+            @ rotation_from_vector(c * h3)
+        )
         np.testing.assert_allclose(made, R, atol=1e-6)
 
 

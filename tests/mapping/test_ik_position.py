@@ -44,10 +44,15 @@ def test_a_warm_start_is_left_by_no_more_than_it_takes(leg):
 def test_what_cannot_be_met_says_why_and_is_the_closest(leg):
     """Beyond the stretched leg nothing helps; no number is met by nothing."""
     model, solver = leg
-    stretched = max(np.linalg.norm(model.pose(q).position) for q in np.random.default_rng(3).uniform(-3, 3, (2000, 3)))
+    stretched = max(
+        np.linalg.norm(model.pose(q).position)
+        for q in np.random.default_rng(3).uniform(-3, 3, (2000, 3))
+    )
     far = solver.solve(at([0.0, 0.0, -10.0 * stretched]))
     assert far.status == "unreachable" and model.within(far.q)
-    assert far.position_error == pytest.approx(np.linalg.norm(model.pose(far.q).position - [0, 0, -10 * stretched]))
+    assert far.position_error == pytest.approx(
+        np.linalg.norm(model.pose(far.q).position - [0, 0, -10 * stretched])
+    )
     assert solver.solve(at([0.0, math.nan, 0.0])).status == "invalid"
     with pytest.raises(BadValue, match="3 values"):
         solver.solve(at([0.0, 0.0, 0.0]), np.zeros(4))

@@ -32,8 +32,13 @@ def test_newton_throws_the_joints_away_from_the_vertical_pose_and_levenberg_does
     """The headline of the published comparison."""
     robot = load_robot("lwa4p")
     newton, levenberg = Newton(robot), Levenberg(robot)
-    thrown = [np.abs(newton.solve(pose, np.zeros(6)).q).max() for _, pose in poses(newton.model, 100, 7)]
-    kept = [np.abs(levenberg.solve(pose, np.zeros(6)).q).max() for _, pose in poses(newton.model, 100, 7)]
+    thrown = [
+        np.abs(newton.solve(pose, np.zeros(6)).q).max() for _, pose in poses(newton.model, 100, 7)
+    ]
+    kept = [
+        np.abs(levenberg.solve(pose, np.zeros(6)).q).max()
+        for _, pose in poses(newton.model, 100, 7)
+    ]
     assert max(thrown) > 1e3 and max(kept) < 12
 
 
@@ -48,7 +53,9 @@ def test_levenberg_stops_at_the_closest_pose_and_says_that_it_is_out_of_reach() 
 
 def test_newton_calls_a_failure_a_failure() -> None:
     """An unreachable pose ends after all its steps."""
-    found = Newton(load_robot("lwa4p"), iterations=50).solve(Pose(np.array([2.0, 0, 0]), np.eye(3)), np.ones(6))
+    found = Newton(load_robot("lwa4p"), iterations=50).solve(
+        Pose(np.array([2.0, 0, 0]), np.eye(3)), np.ones(6)
+    )
     assert found.status == "failed" and found.iterations == 50
 
 

@@ -94,7 +94,9 @@ def test_a_pose_out_of_reach_gets_the_closest_one_and_says_so(name: str) -> None
     rng = np.random.default_rng(10)
     weight = 0.01
     cost = found.position_error**2 + (weight * found.rotation_error) ** 2
-    for q in np.clip(found.q + rng.normal(size=(200, solver.chain.n)) * 0.05, model.lower, model.upper):
+    for q in np.clip(
+        found.q + rng.normal(size=(200, solver.chain.n)) * 0.05, model.lower, model.upper
+    ):
         error = model.error(far, q)
         assert error[:3] @ error[:3] + weight**2 * (error[3:] @ error[3:]) > cost - 1e-6
 
@@ -144,7 +146,9 @@ def test_the_elbow_is_on_the_side_that_was_asked_for(side: str) -> None:
     for _ in range(100):
         q = robot.home + rng.uniform(-0.3, 0.3, 6)
         rows = _all_branches(solver, model.pose(q))
-        possible = any((solver.elbow_height(row) > 0) == (side == "above") for row in rows if model.within(row))
+        possible = any(
+            (solver.elbow_height(row) > 0) == (side == "above") for row in rows if model.within(row)
+        )
         allowed += possible
         for start in (None, q):
             found = solver.solve(model.pose(q), start)
@@ -218,7 +222,12 @@ def test_the_compiled_kinematics_are_those_of_pinocchio(name: str) -> None:
     robot = load_robot(name)
     chain, model = Chain.of(robot), Model(robot)
     rng = np.random.default_rng(14)
-    axes, levers, e, J = np.empty((chain.n, 3)), np.empty((chain.n, 3)), np.empty(6), np.empty((chain.n, 6))
+    axes, levers, e, J = (
+        np.empty((chain.n, 3)),
+        np.empty((chain.n, 3)),
+        np.empty(6),
+        np.empty((chain.n, 6)),
+    )
     for q, other in rng.uniform(-1, 1, (50, 2, chain.n)):
         pose = model.pose(other)
         pose_error(chain.steps, chain.hinge, q, *pose, axes, levers, e)
@@ -227,7 +236,10 @@ def test_the_compiled_kinematics_are_those_of_pinocchio(name: str) -> None:
         np.testing.assert_allclose(J.T, model.jacobian(q), atol=1e-12)
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e-9, 1e-3, 1.0, 3.0, np.pi - 1e-5, np.pi - 1e-9, np.pi]))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 1e-9, 1e-3, 1.0, 3.0, np.pi - 1e-5, np.pi - 1e-9, np.pi]),
+)
 @settings(deadline=None)
 def test_the_compiled_logarithm_is_exact_at_every_angle(seed: int, angle: float) -> None:
     """Zero and the half turn included."""
@@ -286,7 +298,11 @@ def test_arrays_of_the_wrong_shape_never_reach_compiled_code():
     """It reads beyond their end: a position of two numbers used to be "solved" with whatever stood behind them."""
     solver, model = arm("ur5e")
     q = np.full(6, 0.1)
-    for position, rotation in ((np.zeros(2), np.eye(3)), (np.zeros((3, 1)), np.eye(3)), (np.zeros(3), np.eye(2))):
+    for position, rotation in (
+        (np.zeros(2), np.eye(3)),
+        (np.zeros((3, 1)), np.eye(3)),
+        (np.zeros(3), np.eye(2)),
+    ):
         with pytest.raises(BadValue, match="shape"):
             solver.solve(Pose(position, rotation), q)
     for pose in ("here", (np.zeros(3), np.eye(3)), Pose("abc", np.eye(3))):

@@ -34,7 +34,9 @@ def test_the_published_pair_keeps_the_tools_parallel() -> None:
         held = mapping.lock(q)
         assert held[2] == 0.0
         mapping.forward(held, np.zeros(7))
-        np.testing.assert_allclose(follower.pose(mapping.q).rotation, leader.pose(held).rotation, atol=1e-12)
+        np.testing.assert_allclose(
+            follower.pose(mapping.q).rotation, leader.pose(held).rotation, atol=1e-12
+        )
 
 
 @given(seeds)
@@ -51,7 +53,9 @@ def test_no_power_is_made_or_lost(seed: int) -> None:
 
 def test_a_joint_stays_at_the_followers_limit() -> None:
     """And neither moves nor is felt there."""
-    mapping = JointMapping((0, 1), (1.0, -1.0), 2, (0.5, 0.0), lower=np.array([-1.0, -1.0]), upper=np.array([1.0, 1.0]))
+    mapping = JointMapping(
+        (0, 1), (1.0, -1.0), 2, (0.5, 0.0), lower=np.array([-1.0, -1.0]), upper=np.array([1.0, 1.0])
+    )
     mapping.forward(np.array([3.0, 0.2]), np.array([1.0, 1.0]))
     np.testing.assert_array_equal(mapping.q, [1.0, -0.2])
     np.testing.assert_array_equal(mapping.v, [0.0, -1.0])
@@ -89,7 +93,11 @@ def test_a_pair_is_the_equation_it_documents(seed: int) -> None:
     rng = np.random.default_rng(seed)
     centre_a, centre_b, axes, tool, p = rng.uniform(-1, 1, (5, 3))
     pair = RobotPair(0.5, tuple(centre_a), tuple(centre_b), tuple(axes), tuple(tool))
-    mapping, R, A = pair.mapping(), rotation_from_vector(rng.normal(size=3)), rotation_from_vector(axes)
+    mapping, R, A = (
+        pair.mapping(),
+        rotation_from_vector(rng.normal(size=3)),
+        rotation_from_vector(axes),
+    )
     mapping.forward(p, R, np.zeros(6))
     np.testing.assert_allclose(mapping.position, centre_b + 0.5 * A @ (p - centre_a), atol=1e-12)
     np.testing.assert_allclose(mapping.rotation, A @ R @ rotation_from_vector(tool), atol=1e-12)

@@ -19,7 +19,9 @@ def target(q_a: np.ndarray, q_b: np.ndarray) -> JointTarget:
     leader, follower, image = Arm.of(IIWA), Arm.of(POWERBALL), Arm.of(POWERBALL)
     leader.update(q_a, np.zeros(7))
     follower.update(q_b, np.zeros(6))
-    joints = JointMapping(**IIWA_TO_POWERBALL, lower=POWERBALL.limits.lower, upper=POWERBALL.limits.upper)
+    joints = JointMapping(
+        **IIWA_TO_POWERBALL, lower=POWERBALL.limits.lower, upper=POWERBALL.limits.upper
+    )
     made = JointTarget(joints=joints, leader=leader, follower=follower, image=image)
     made.capture(leader.position, leader.rotation, follower.position, follower.rotation)
     return made
@@ -34,7 +36,9 @@ def test_the_target_starts_where_the_follower_is_and_copies_what_the_joints_do()
     step = np.array([0.1, 0.05, 0.0, -0.1, 0.2, 0.1, -0.3])
     made.leader.update(IIWA.home + step, np.zeros(7))
     made.forward(np.zeros(3), np.eye(3), np.zeros(6))
-    np.testing.assert_allclose(made.joints.q - POWERBALL.home, [0.1, 0.05, -0.1, 0.2, -0.1, -0.3], atol=1e-12)
+    np.testing.assert_allclose(
+        made.joints.q - POWERBALL.home, [0.1, 0.05, -0.1, 0.2, -0.1, -0.3], atol=1e-12
+    )
     assert JointCopy(made.joints).solve(np.eye(4)).q == pytest.approx(made.joints.q)
 
 

@@ -47,7 +47,9 @@ def test_jacobians_are_derivatives(chain: ArmChain | LegChain, parts) -> None:
     if isinstance(chain, LegChain):
         pairs.append((chain.centre, chain.centre_jacobian))
     for function, jacobian in pairs:
-        numeric = np.stack([(function(q + h * e) - function(q - h * e)) / (2 * h) for e in np.eye(3)], axis=-1)
+        numeric = np.stack(
+            [(function(q + h * e) - function(q - h * e)) / (2 * h) for e in np.eye(3)], axis=-1
+        )
         np.testing.assert_allclose(jacobian(q), numeric, atol=1e-9)
 
 
@@ -56,14 +58,22 @@ def test_jacobians_are_derivatives(chain: ArmChain | LegChain, parts) -> None:
 def test_the_right_side_mirrors_the_left(kind: type, parts) -> None:
     """The same anatomical angles put the end at the mirrored place."""
     q = posture(kind(), parts)
-    np.testing.assert_allclose(kind(side=-1).forward(q), kind().forward(q) * [1.0, -1.0, 1.0], atol=1e-15)
+    np.testing.assert_allclose(
+        kind(side=-1).forward(q), kind().forward(q) * [1.0, -1.0, 1.0], atol=1e-15
+    )
 
 
 @pytest.mark.parametrize(
     ("place", "status"),
-    [((1.0, 0.0, 0.0), "unreachable"), ((-0.1, 0.05, 0.0), "limited"), ((np.nan, 0.0, 0.0), "invalid")],
+    [
+        ((1.0, 0.0, 0.0), "unreachable"),
+        ((-0.1, 0.05, 0.0), "limited"),
+        ((np.nan, 0.0, 0.0), "invalid"),
+    ],
 )
-def test_a_place_out_of_reach_holds_the_posture_and_says_so(place: tuple[float, ...], status: str) -> None:
+def test_a_place_out_of_reach_holds_the_posture_and_says_so(
+    place: tuple[float, ...], status: str
+) -> None:
     """Never not-a-number."""
     near = np.array([0.1, 0.2, 0.3])
     found = ArmChain().solve(np.array(place), near)
@@ -74,6 +84,12 @@ def test_a_place_out_of_reach_holds_the_posture_and_says_so(place: tuple[float, 
 def test_a_straight_elbow_and_a_sideways_arm_are_singular() -> None:
     """The determinant of the arm vanishes there and nowhere near a bent elbow."""
     arm = ArmChain()
-    for q, singular in (([0.5, 0.7, 0.0], True), ([0.5, np.pi / 2, 1.0], True), ([0.5, 0.7, 1.0], False)):
+    for q, singular in (
+        ([0.5, 0.7, 0.0], True),
+        ([0.5, np.pi / 2, 1.0], True),
+        ([0.5, 0.7, 1.0], False),
+    ):
         assert bool(arm.singular(np.array(q))) is singular
-        assert arm.determinant(np.array(q)) == pytest.approx(np.linalg.det(arm.jacobian(np.array(q))), abs=1e-15)
+        assert arm.determinant(np.array(q)) == pytest.approx(
+            np.linalg.det(arm.jacobian(np.array(q))), abs=1e-15
+        )

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.mapping.limiter import PoseLimiter
-from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion, rotation_from_vector, rotation_vector
+from farhand.spatial import (
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    rotation_from_vector,
+    rotation_vector,
+)
 
 DT = 1e-3
 LEVEL = np.array([0.0, 0.0, 0.0, 1.0])
@@ -21,7 +26,9 @@ turns = arrays(float, 3, elements=st.floats(-1.8, 1.8, allow_nan=False))
 
 def angle(a, b) -> float:
     """Between two quaternions, [rad]."""
-    return float(np.linalg.norm(rotation_vector(rotation_from_quaternion(a).T @ rotation_from_quaternion(b))))
+    return float(
+        np.linalg.norm(rotation_vector(rotation_from_quaternion(a).T @ rotation_from_quaternion(b)))
+    )
 
 
 @given(points, st.booleans())
@@ -33,7 +40,9 @@ def test_translation_is_straight_bounded_and_complete(target, euclidean):
         limiter.step(target, LEVEL, DT)
         step = limiter.position - before
         if limiter.limited:
-            assert (np.linalg.norm(step) if euclidean else np.abs(step).max()) <= 2.5e-4 * (1 + 1e-9)
+            assert (np.linalg.norm(step) if euclidean else np.abs(step).max()) <= 2.5e-4 * (
+                1 + 1e-9
+            )
         assert np.linalg.norm(np.cross(limiter.position, target)) <= 1e-12
     np.testing.assert_array_equal(limiter.position, target)
 

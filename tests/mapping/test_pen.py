@@ -115,7 +115,10 @@ def test_the_other_end_of_a_link_finds_the_same_setpoint_from_the_offsets(start)
         pen = np.array([-0.06 * np.sin(0.002 * k), 0.03 * np.sin(0.005 * k), 0.0])
         R = pen_rotation(np.array([0.5 * np.sin(0.004 * k), 0.0, 0.3]))
         here.forward(pen, R, REST)
-        there.offset_position, there.offset_rotation = here.offset_position.copy(), here.offset_rotation.copy()
+        there.offset_position, there.offset_rotation = (
+            here.offset_position.copy(),
+            here.offset_rotation.copy(),
+        )
         there.forward(pen, R, REST)
         np.testing.assert_allclose(there.position, here.position, atol=1e-12)
         np.testing.assert_allclose(there.rotation, here.rotation, atol=1e-9)
@@ -124,4 +127,8 @@ def test_the_other_end_of_a_link_finds_the_same_setpoint_from_the_offsets(start)
 def test_every_number_can_be_set_by_path():
     """The rig's --set reaches region, speed, limits and scales."""
     paths = {path for path, *_ in describe({"mapping": PenMapping()})}
-    assert {"mapping.hybrid.speed", "mapping.hybrid.region.front", "mapping.limiter.turn_speed"} <= paths
+    assert {
+        "mapping.hybrid.speed",
+        "mapping.hybrid.region.front",
+        "mapping.limiter.turn_speed",
+    } <= paths

@@ -29,7 +29,9 @@ def test_the_orientation_stays_whatever_the_leader_does(p_a, r_a, p_b, r_b, move
     np.testing.assert_allclose(mapping.position, p_b, atol=1e-12)
     mapping.forward(p_a + moved, rotation_from_vector(turned), np.ones(6))
     np.testing.assert_allclose(mapping.rotation, rotation_from_vector(r_b), atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(mapping.position - p_b), 0.7 * np.linalg.norm(moved), atol=1e-9)
+    np.testing.assert_allclose(
+        np.linalg.norm(mapping.position - p_b), 0.7 * np.linalg.norm(moved), atol=1e-9
+    )
     assert not mapping.twist[3:].any()
 
 

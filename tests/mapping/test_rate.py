@@ -33,7 +33,9 @@ def test_beyond_it_the_base_goes_where_the_hand_points(angle, length):
 def test_the_map_is_odd(offset):
     """Back is as fast as forth."""
     mode = RateMode()
-    np.testing.assert_allclose(mode.velocity(-np.array(offset)), -mode.velocity(np.array(offset)), atol=1e-15)
+    np.testing.assert_allclose(
+        mode.velocity(-np.array(offset)), -mode.velocity(np.array(offset)), atol=1e-15
+    )
 
 
 def test_speed_and_its_slope_begin_at_zero_at_the_edge():
@@ -72,7 +74,9 @@ def test_a_gamepad_with_two_sticks_is_the_same_part():
     np.testing.assert_allclose(v, [0.3, 0.4, 0.0, 0.0, 0.5, -0.5])
 
 
-@pytest.mark.parametrize("wrong", [{"top": np.ones(3)}, {"groups": ((0, 1), (1, 2))}, {"groups": ((0, 7),)}])
+@pytest.mark.parametrize(
+    "wrong", [{"top": np.ones(3)}, {"groups": ((0, 1), (1, 2))}, {"groups": ((0, 7),)}]
+)
 def test_a_table_that_makes_no_sense_is_refused(wrong):
     """Unlike lengths, an axis in two groups, an axis that is not there."""
     with pytest.raises(BadValue, match="rate mode"):

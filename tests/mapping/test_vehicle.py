@@ -17,10 +17,14 @@ MOUNT = np.array([0.0, 0.0, 0.6])
 STILL = np.zeros(6)
 
 
-def riding(base: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0), v: np.ndarray | None = None):
+def riding(
+    base: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0), v: np.ndarray | None = None
+):
     """A mapping and the arm it rides with, base at (x, y, yaw, z)."""
     arm = Arm.of(ROBOT, PLACE)
-    mapping = VehicleMapping(motion_scale=0.7, force_scale=1.0 / 0.7, vehicle=Vehicle(arm, PLACE, MOUNT))
+    mapping = VehicleMapping(
+        motion_scale=0.7, force_scale=1.0 / 0.7, vehicle=Vehicle(arm, PLACE, MOUNT)
+    )
     drive(arm, base, v)
     return mapping, arm
 
@@ -76,7 +80,9 @@ def test_the_offset_is_the_leaders_displacement_since_engagement():
     mapping, arm = riding()
     start = np.array([0.4, 0.1, 0.6])
     mapping.capture(start, np.eye(3), arm.position, arm.rotation)
-    mapping.forward(start + [0.1, 0.2, -0.3], rotation_from_vector(np.array([0.0, 0.0, 0.25])), STILL)
+    mapping.forward(
+        start + [0.1, 0.2, -0.3], rotation_from_vector(np.array([0.0, 0.0, 0.25])), STILL
+    )
     np.testing.assert_allclose(mapping.offset, [0.1, 0.2, -0.3, 0.25], atol=1e-12)
 
 

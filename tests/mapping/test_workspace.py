@@ -19,13 +19,19 @@ scales = st.floats(0.05, 20.0)
 EYE = np.eye(3)
 
 
-def mapping_with(axes=(0.0, 0.0, 0.0), motion_scale: float = 1.0, force_scale: float = 1.0) -> WorkspaceMapping:
+def mapping_with(
+    axes=(0.0, 0.0, 0.0), motion_scale: float = 1.0, force_scale: float = 1.0
+) -> WorkspaceMapping:
     """A mapping with these parameters."""
-    return WorkspaceMapping(motion_scale=motion_scale, force_scale=force_scale, axes=np.array(axes, dtype=float))
+    return WorkspaceMapping(
+        motion_scale=motion_scale, force_scale=force_scale, axes=np.array(axes, dtype=float)
+    )
 
 
 @given(vectors, scales, screws, screws, vectors, vectors)
-def test_the_way_back_is_the_power_dual_of_the_way_forward(axes, scale, twist, wrench, position, turn):
+def test_the_way_back_is_the_power_dual_of_the_way_forward(
+    axes, scale, twist, wrench, position, turn
+):
     """With a force scale of one the follower's power is the leader's power, whatever the axes and the scale."""
     mapping, felt = mapping_with(axes, scale), np.zeros(6)
     mapping.forward(position, rotation_from_vector(turn), twist)
@@ -71,7 +77,9 @@ def test_the_twist_is_the_rate_of_the_target(axes, scale, p_a, turn_a, velocity,
     np.testing.assert_allclose(mapping.twist[3:], [rate[2, 1], rate[0, 2], rate[1, 0]], atol=1e-6)
 
 
-@pytest.mark.parametrize(("path", "value"), [("motion_scale", 3.0), ("motion_scale", 0.2), ("axes", "0,0,1.5")])
+@pytest.mark.parametrize(
+    ("path", "value"), [("motion_scale", 3.0), ("motion_scale", 0.2), ("axes", "0,0,1.5")]
+)
 def test_a_live_change_makes_no_jump(path, value):
     """The target stays where it is; only further motion is mapped anew."""
     mapping = mapping_with((0.1, 0.2, 0.3), 1.5)

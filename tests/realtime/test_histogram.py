@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from farhand.realtime.histogram import LONGEST, Histogram
 
 
-@given(st.lists(st.integers(0, 10**11), min_size=1, max_size=200), st.sampled_from([50.0, 99.0, 99.9]))
+@given(
+    st.lists(st.integers(0, 10**11), min_size=1, max_size=200), st.sampled_from([50.0, 99.0, 99.9])
+)
 def test_a_percentile_is_at_most_three_per_cent_too_long_and_never_too_short(durations, share):
     """Against the exact one: the smallest duration that the share does not exceed."""
     histogram = Histogram()
@@ -61,4 +63,6 @@ def test_the_percentiles_of_many_agree_with_numpy(share):
     histogram = Histogram()
     for duration in durations.tolist():
         histogram.add(duration)
-    assert histogram.percentile(share) == pytest.approx(np.percentile(durations, share) * 1e-9, rel=0.04)
+    assert histogram.percentile(share) == pytest.approx(
+        np.percentile(durations, share) * 1e-9, rel=0.04
+    )

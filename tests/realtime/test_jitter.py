@@ -40,7 +40,11 @@ def test_a_rate_is_judged_by_its_rule(histogram, word):
 def test_a_faster_rate_is_never_judged_better_than_a_slower_one():
     """The same lateness is a larger part of a shorter period."""
     order = ["ok", "marginal", "no"]
-    for histogram in (late((9_980, 1), (20, 300)), late((9_000, 30), (1_000, 60)), late((10_000, 600))):
+    for histogram in (
+        late((9_980, 1), (20, 300)),
+        late((9_000, 30), (1_000, 60)),
+        late((10_000, 600)),
+    ):
         words = [order.index(word) for word in Jitter(histogram, []).verdicts().values()]
         assert words == sorted(words)
 
@@ -69,7 +73,15 @@ def test_advice_names_what_was_refused_and_what_is_around():
     grants = [Grant("scheduler", False, "ordinary (SCHED_OTHER)", "allow it with 'ulimit -r 99'")]
     lines = advice(machine, Jitter(late((10_000, 2_000)), grants).result())
     assert lines[0] == "scheduler: allow it with 'ulimit -r 99'"
-    for word in ("load was 3.0", "cpupower", "hpet", "isolcpus=1", "--core 1", "PREEMPT_RT", "virtual machine"):
+    for word in (
+        "load was 3.0",
+        "cpupower",
+        "hpet",
+        "isolcpus=1",
+        "--core 1",
+        "PREEMPT_RT",
+        "virtual machine",
+    ):
         assert any(word in line for line in lines)
 
 

@@ -46,7 +46,9 @@ def test_what_is_granted_holds_and_what_is_not_has_a_cure():
         had = {grant.name: grant.had for grant in grants}
         assert had["collector"] and had["core"]
         assert os.sched_getaffinity(0) == {core}
-        assert (os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO) == had["scheduler"]
+        assert (os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO) == had[
+            "scheduler"
+        ]
     assert [grant.name for grant in grants] == ["scheduler", "memory", "timer", "core", "collector"]
     assert all(grant.had != bool(grant.cure) for grant in grants)
 

@@ -13,7 +13,9 @@ from farhand.recording.loader import load
 from farhand.recording.recorder import Recorder
 
 HEADER = {
-    "streams": {"arm": {"rate": 1.0, "channels": [{"name": "q", "unit": "rad", "size": 1, "labels": []}]}},
+    "streams": {
+        "arm": {"rate": 1.0, "channels": [{"name": "q", "unit": "rad", "size": 1, "labels": []}]}
+    },
     "description": {},
 }
 
@@ -63,7 +65,9 @@ def test_a_recording_under_the_temporary_name_is_never_removed(path) -> None:
     path.unlink()
     for left in (whole, whole[:-60], whole[:100] + b"?" + whole[101:]):
         part_of(path).write_bytes(left)
-        with pytest.raises(FileError, match=r"holds an earlier recording; farhand recover .*run\.mcap\.part saves"):
+        with pytest.raises(
+            FileError, match=r"holds an earlier recording; farhand recover .*run\.mcap\.part saves"
+        ):
             Recorder(path, HEADER)
         assert part_of(path).read_bytes() == left and not path.exists()
 

@@ -18,20 +18,34 @@ from farhand.recording.export import export_csv, export_parquet
 def test_parquet_and_csv_hold_the_same_numbers_to_the_bit(demo, tmp_path):
     """And both have the times, the events and the set-up."""
     names = [path.name for path in export_parquet(demo, tmp_path / "p")]
-    assert names == ["about.json", "coupling.parquet", "events.parquet", "follower.parquet", "leader.parquet"]
+    assert names == [
+        "about.json",
+        "coupling.parquet",
+        "events.parquet",
+        "follower.parquet",
+        "leader.parquet",
+    ]
     export_csv(demo, tmp_path / "c")
     table = pyarrow.parquet.read_table(tmp_path / "p" / "follower.parquet")
     with open(tmp_path / "c" / "follower.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert table.column_names == list(rows[0])
-    assert {"time [ns]", "device_time [ns]", "q.elbow_joint [rad]", "wrench_measured_in_world.tz [N·m]"} <= set(rows[0])
+    assert {
+        "time [ns]",
+        "device_time [ns]",
+        "q.elbow_joint [rad]",
+        "wrench_measured_in_world.tz [N·m]",
+    } <= set(rows[0])
     force = table["wrench_measured_in_world.fx [N]"].to_numpy()
     np.testing.assert_array_equal(force, demo["follower/wrench_measured_in_world"][:, 0])
     assert [float(row["wrench_measured_in_world.fx [N]"]) for row in rows] == force.tolist()
     late = table["time [ns]"].to_numpy() - table["device_time [ns]"].to_numpy()
     assert late[-1] == 3_000_000 and late[0] == 0
     events = pyarrow.parquet.read_table(tmp_path / "p" / "events.parquet").to_pylist()
-    assert json.loads(next(e["data"] for e in events if e["text"].startswith("set hand.drag")))["tick"] == 700
+    assert (
+        json.loads(next(e["data"] for e in events if e["text"].startswith("set hand.drag")))["tick"]
+        == 700
+    )
     assert json.loads((tmp_path / "c" / "about.json").read_text())["options"]["scenario"] == "free"
 
 
@@ -63,9 +77,14 @@ def test_a_folder_with_something_in_it_is_left_alone(demo, tmp_path):
 def test_units_of_mixed_channels_are_told_apart():
     """Linear parts first."""
     assert component_units("N, N·m", 6) == ["N"] * 3 + ["N·m"] * 3
-    assert component_units("rad", 2) == ["rad", "rad"] and component_units("index of a, b", 1) == ["index"]
+    assert component_units("rad", 2) == ["rad", "rad"] and component_units("index of a, b", 1) == [
+        "index"
+    ]
     assert component_units("m ×2, rad, N ×2", 5) == ["m", "m", "rad", "N", "N"]
-    assert component_units("m, m, rad", 3) == ["m", "m", "rad"] and component_units("m, N", 2) == ["m", "N"]
+    assert component_units("m, m, rad", 3) == ["m", "m", "rad"] and component_units("m, N", 2) == [
+        "m",
+        "N",
+    ]
 
 
 def test_a_pose_has_three_metres_and_a_quaternion_and_every_wrench_its_own_half():

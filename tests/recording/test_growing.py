@@ -29,12 +29,18 @@ def test_every_index_leads_to_what_it_names(demo_path):
         reader = make_reader(file, validate_crcs=True)
         summary = reader.get_summary()
         assert summary is not None and summary.statistics is not None
-        assert {record.name for record in reader.iter_metadata()} >= {"farhand", "farhand/options", "farhand/end"}
+        assert {record.name for record in reader.iter_metadata()} >= {
+            "farhand",
+            "farhand/options",
+            "farhand/end",
+        }
         assert [a.name for a in reader.iter_attachments()] == ["leader.xml", "follower.xml"]
     counted = 0
     for index in summary.chunk_indexes:
         chunk = Chunk.read(record_at(data, index.chunk_start_offset, Opcode.CHUNK))
-        records = zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=chunk.uncompressed_size)
+        records = zstandard.ZstdDecompressor().decompress(
+            chunk.data, max_output_size=chunk.uncompressed_size
+        )
         assert data[index.chunk_start_offset + index.chunk_length] == Opcode.MESSAGE_INDEX
         for channel, place in index.message_index_offsets.items():
             table = MessageIndex.read(record_at(data, place, Opcode.MESSAGE_INDEX))

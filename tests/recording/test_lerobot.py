@@ -18,7 +18,11 @@ def dataset(demo, tmp_path):
     """The demo at 50 frames per second: its info, its frames and its folder."""
     assert export_lerobot(demo, tmp_path / "d", 50, "wave").frames == 37
     info = json.loads((tmp_path / "d/meta/info.json").read_text())
-    return info, pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet"), tmp_path / "d"
+    return (
+        info,
+        pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet"),
+        tmp_path / "d",
+    )
 
 
 def column(table, name: str) -> np.ndarray:
@@ -45,7 +49,10 @@ def test_every_frame_is_the_last_record_at_its_time(dataset, demo):
     }.items():
         frames = column(table, name)
         np.testing.assert_array_equal(frames, demo[signal][times].astype(np.float32))
-        assert info["features"][name]["shape"] == [frames.shape[1]] and info["features"][name]["dtype"] == "float32"
+        assert (
+            info["features"][name]["shape"] == [frames.shape[1]]
+            and info["features"][name]["dtype"] == "float32"
+        )
 
 
 @pytest.mark.parametrize("fps", [50, 30, 24, 60, 333])
@@ -53,13 +60,19 @@ def test_windows_hold_every_wrench_of_an_episode_once(demo, tmp_path, fps):
     """Put one after the other they are the full-rate signal, whether or not the frame rate divides that of records."""
     export_lerobot(demo, tmp_path / "d", fps)
     table = pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet")
-    windows, counts = column(table, "action.wrench_measured_in_world_window"), column(table, "action.window_count")
+    windows, counts = (
+        column(table, "action.wrench_measured_in_world_window"),
+        column(table, "action.window_count"),
+    )
     assert windows.shape[1:] == (-(-1000 // fps), 6)
-    own = [window[len(window) - int(count) :] for window, count in zip(windows, counts, strict=True)]
+    own = [
+        window[len(window) - int(count) :] for window, count in zip(windows, counts, strict=True)
+    ]
     felt = demo["leader/wrench_measured_in_world"].astype(np.float32)
     np.testing.assert_array_equal(np.concatenate(own), np.concatenate([felt[1:500], felt[600:800]]))
     for window, count in zip(windows, counts, strict=True):
-        assert (window[: len(window) - int(count)] == window[len(window) - int(count)]).all()  # padded with its oldest
+        # padded with its oldest
+        assert (window[: len(window) - int(count)] == window[len(window) - int(count)]).all()
 
 
 def test_windows_do_not_reach_back_over_a_gap(demo, tmp_path):
@@ -67,7 +80,9 @@ def test_windows_do_not_reach_back_over_a_gap(demo, tmp_path):
     leader = demo.streams["leader"]
     kept = np.r_[0:100, 165:800]
     channels = {name: values[kept] for name, values in leader.channels.items()}
-    gappy = replace(leader, times_ns=leader.times_ns[kept], device_ns=leader.device_ns[kept], channels=channels)
+    gappy = replace(
+        leader, times_ns=leader.times_ns[kept], device_ns=leader.device_ns[kept], channels=channels
+    )
     export_lerobot(replace(demo, streams={**demo.streams, "leader": gappy}), tmp_path / "d", 50)
     table = pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet")
     counts = column(table, "action.window_count")
@@ -87,14 +102,20 @@ def test_what_was_never_measured_is_left_out_and_named(demo, tmp_path):
     written = export_lerobot(replace(demo, streams=streams), tmp_path / "d")
     names = pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet").column_names
     declared = json.loads((tmp_path / "d/meta/farhand.json").read_text())
-    left = {f"action.wrench_measured_in_world{end}": "leader/wrench_measured_in_world" for end in ("", "_window")}
+    left = {
+        f"action.wrench_measured_in_world{end}": "leader/wrench_measured_in_world"
+        for end in ("", "_window")
+    }
     assert declared["never_measured"] == left and not set(left) & set(names)
     for file, key in (("stats", None), ("info", "features")):
         said = json.loads((tmp_path / f"d/meta/{file}.json").read_text())
         assert set(said if key is None else said[key]) == set(names)
     assert written.notes == declared["notes"] and len(written.notes) == 2
     assert "left out: leader/wrench_measured_in_world" in written.notes[0]
-    assert "no observation.state" in written.notes[1] and "observation.follower_1.q" in written.notes[1]
+    assert (
+        "no observation.state" in written.notes[1]
+        and "observation.follower_1.q" in written.notes[1]
+    )
 
 
 def test_a_dataset_with_all_that_policies_need_has_no_notes(demo, tmp_path):
@@ -108,16 +129,25 @@ def test_indexes_count_frames_within_episodes(dataset):
     episode, frame = column(table, "episode_index"), column(table, "frame_index")
     assert column(table, "index").tolist() == list(range(len(table)))
     np.testing.assert_allclose(column(table, "timestamp"), frame / 50, atol=1e-6)
-    episodes = pyarrow.parquet.read_table(folder / "meta/episodes/chunk-000/file-000.parquet").to_pylist()
+    episodes = pyarrow.parquet.read_table(
+        folder / "meta/episodes/chunk-000/file-000.parquet"
+    ).to_pylist()
     assert [e["length"] for e in episodes] == [int((episode == k).sum()) for k in (0, 1)]
-    assert episodes[1]["dataset_from_index"] == episodes[0]["dataset_to_index"] and episodes[0]["tasks"] == ["wave"]
+    assert episodes[1]["dataset_from_index"] == episodes[0]["dataset_to_index"] and episodes[0][
+        "tasks"
+    ] == ["wave"]
 
 
 def test_the_resampling_and_the_units_are_declared(dataset):
     """Beside the data, in words and numbers."""
     declared = json.loads((dataset[2] / "meta/farhand.json").read_text())
     assert "zero-order hold" in declared["resampling"]
-    assert declared["rates"] == {"leader": 1000.0, "follower": 1000.0, "coupling": 1000.0, "frames": 50}
+    assert declared["rates"] == {
+        "leader": 1000.0,
+        "follower": 1000.0,
+        "coupling": 1000.0,
+        "frames": 50,
+    }
     assert declared["features"]["action.wrench_measured_in_world"] == {
         "signal": "leader/wrench_measured_in_world",
         "units": ["N"] * 3 + ["N·m"] * 3,

@@ -26,7 +26,10 @@ HEADER: dict[str, Any] = {
                 {"name": "null", "unit": "N·m", "size": 1, "labels": []},
             ],
         },
-        "silent": {"rate": 25.0, "channels": [{"name": "q", "unit": "rad", "size": 3, "labels": []}]},
+        "silent": {
+            "rate": 25.0,
+            "channels": [{"name": "q", "unit": "rad", "size": 3, "labels": []}],
+        },
     },
     "description": {"rig": "dual-arm", "seed": 7, "gains": [1.5, 2], "law": None},
 }
@@ -80,7 +83,10 @@ def test_a_recording_carries_units_labels_rates_and_the_description(recorded) ->
     assert leader.rate == 1000.0
     end = {"lost": {"leader": 0, "silent": 0}, "time_ns": 99_000_000, "ended": "in order"}
     assert recording.metadata == HEADER["description"] | end
-    assert recording.happened[1].data == {"kind": "command", "tick": 3} and recording.happened[1].kind == "command"
+    assert (
+        recording.happened[1].data == {"kind": "command", "tick": 3}
+        and recording.happened[1].kind == "command"
+    )
     assert recording.units == {"leader/q": "rad", "leader/null": "N·m", "silent/q": "rad"}
     assert recording.duration == pytest.approx(0.099)
     assert recording.events == [(1_000_000, "trip: 30 N·m"), (3_000_000, "clutch")]
@@ -113,7 +119,13 @@ def test_what_is_no_path_is_refused() -> None:
 def test_a_truncated_file_is_refused_on_one_line(recorded) -> None:
     """Wherever it was cut, with a hint at what saves the rest."""
     whole = recorded.read_bytes()
-    for length, reason in [(0, "is empty"), (4, "not an MCAP"), (7, "cut off"), (8, "recover"), (100, "recover")]:
+    for length, reason in [
+        (0, "is empty"),
+        (4, "not an MCAP"),
+        (7, "cut off"),
+        (8, "recover"),
+        (100, "recover"),
+    ]:
         recorded.write_bytes(whole[:length])
         with pytest.raises(FileError, match=rf"run\.mcap .*{reason}") as caught:
             load(recorded)
@@ -128,7 +140,9 @@ def test_a_file_of_a_newer_version_is_refused_on_one_line(recorded) -> None:
     """With what to do about it."""
     newer = recorded.read_bytes().replace(b"format\x01\x00\x00\x002", b"format\x01\x00\x00\x009")
     recorded.write_bytes(newer)
-    with pytest.raises(FileError, match="has format 9, and this version reads format 2: update Farhand"):
+    with pytest.raises(
+        FileError, match="has format 9, and this version reads format 2: update Farhand"
+    ):
         load(recorded)
 
 

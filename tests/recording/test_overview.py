@@ -16,11 +16,16 @@ def test_the_overview_of_a_run_has_what_people_ask_for(demo):
     found = overview(demo)
     assert found["duration"] == pytest.approx(0.799) and found["complete"]
     assert found["about"]["rig"] == "dual-arm" and found["about"]["clock"] == "virtual"
-    assert found["streams"]["leader"]["rate"] == pytest.approx(1000.0) and found["streams"]["leader"]["gaps"] == 0
+    assert (
+        found["streams"]["leader"]["rate"] == pytest.approx(1000.0)
+        and found["streams"]["leader"]["gaps"] == 0
+    )
     assert found["streams"]["follower"]["oldest_sample"] == pytest.approx(0.003)
     force = np.linalg.norm(demo["leader/wrench_measured_in_world"][:, :3], axis=1)
     assert found["peaks"]["leader/wrench_measured_in_world"]["force"] == pytest.approx(force.max())
-    assert found["energy"]["coupling"]["final"] == pytest.approx(demo["coupling/port_energy"][-1].sum())
+    assert found["energy"]["coupling"]["final"] == pytest.approx(
+        demo["coupling/port_energy"][-1].sum()
+    )
     assert found["signals"]["leader/q"] == {
         **{"size": 6, "unit": "rad", "missing": 0},
         **{"min": demo["leader/q"].min(), "max": demo["leader/q"].max()},

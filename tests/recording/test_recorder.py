@@ -90,7 +90,9 @@ def test_lost_records_are_reported_in_the_file(telemetry, path) -> None:
     assert recording.streams["leader"].times_ns.tolist() == list(range(4, 12))
 
 
-def test_the_file_has_its_name_from_the_first_records_on_and_is_whole_after_every_flush(telemetry, path) -> None:
+def test_the_file_has_its_name_from_the_first_records_on_and_is_whole_after_every_flush(
+    telemetry, path
+) -> None:
     """An older recording of that name stays until there is something to put in its place."""
     path.write_text("older")
     recorder = Recorder(path, Reader(telemetry.path).header)
@@ -164,17 +166,29 @@ def test_the_official_reader_and_rosbags_read_what_was_written(arm, path) -> Non
     assert [message.log_time for message, _ in joints] == times.tolist()
     assert [message.publish_time for message, _ in joints] == (times - 2_000_000).tolist()
     assert [message.publish_time for message, _ in command] == times.tolist()
-    assert joints[3][1].header.stamp.nanosec == 14_000_000 and joints[3][1].name == ["shoulder", "elbow"]
-    np.testing.assert_array_equal([list(d.position) + list(d.velocity) for _, d in joints], rows[:, :4])
+    assert joints[3][1].header.stamp.nanosec == 14_000_000 and joints[3][1].name == [
+        "shoulder",
+        "elbow",
+    ]
+    np.testing.assert_array_equal(
+        [list(d.position) + list(d.velocity) for _, d in joints], rows[:, :4]
+    )
     np.testing.assert_array_equal([d.effort for _, d in command], rows[:, 4:6])
-    np.testing.assert_array_equal([[d.wrench.force.x, d.wrench.torque.z] for _, d in wrench], rows[:, [24, 29]])
+    np.testing.assert_array_equal(
+        [[d.wrench.force.x, d.wrench.torque.z] for _, d in wrench], rows[:, [24, 29]]
+    )
     turned = [d.pose.orientation for _, d in seen["/arm/pose_tool_in_world"]]
     np.testing.assert_allclose([o.x for o in turned], np.sin(np.linspace(0.0, 1.5, 40)), atol=1e-15)
     with AnyReader([path]) as bag:
-        assert {c.topic: c.msgcount for c in bag.connections if c.msgcount} == {k: len(v) for k, v in seen.items()}
+        assert {c.topic: c.msgcount for c in bag.connections if c.msgcount} == {
+            k: len(v) for k, v in seen.items()
+        }
         assert len(seen["/arm/joint_states"]) == 40 and len(seen["/tf"]) == 4
         [connection] = [c for c in bag.connections if c.topic == "/arm/wrench_measured_in_world"]
-        found = [(t, bag.deserialize(raw, connection.msgtype)) for _, t, raw in bag.messages([connection])]
+        found = [
+            (t, bag.deserialize(raw, connection.msgtype))
+            for _, t, raw in bag.messages([connection])
+        ]
     assert [t for t, _ in found] == times.tolist()
     np.testing.assert_array_equal([m.wrench.force.y for _, m in found], rows[:, 25])
 
@@ -244,7 +258,10 @@ def test_a_full_disk_ends_the_recording_with_a_word_and_keeps_what_fitted(path) 
                 break
     assert child.exitcode == 2 and "File too large" in heard.recv()
     recording = load(path)
-    assert recording.events[-1][1].startswith("recording stopped: cannot write") and not recording.complete
+    assert (
+        recording.events[-1][1].startswith("recording stopped: cannot write")
+        and not recording.complete
+    )
     times = recording.streams["leader"].times_ns
     assert len(times) > 100 and times.tolist() == list(range(len(times)))
     assert 30_000 < path.stat().st_size <= 40_000
@@ -270,14 +287,23 @@ def test_the_child_process_drains_the_ring_before_it_ends(telemetry, path) -> No
 
 def test_a_run_that_an_error_ends_is_told_from_one_that_ended(telemetry, path) -> None:
     """Whether it records in its own process or tells the recorder's."""
-    with pytest.raises(ZeroDivisionError), Recorder(path, Reader(telemetry.path).header) as recorder:
+    with (
+        pytest.raises(ZeroDivisionError),
+        Recorder(path, Reader(telemetry.path).header) as recorder,
+    ):
         recorder.write("leader", [1], [[1, 2, 3]])
         raise ZeroDivisionError
-    assert not load(path).complete and load(path).metadata["ended"] == "broken off: ZeroDivisionError in the run"
+    assert (
+        not load(path).complete
+        and load(path).metadata["ended"] == "broken off: ZeroDivisionError in the run"
+    )
     stop = Latch(SPAWN)
     stop.set(BROKEN)
     record_process(telemetry.path, path, stop)
-    assert not load(path).complete and load(path).metadata["ended"] == "broken off: an error in the run"
+    assert (
+        not load(path).complete
+        and load(path).metadata["ended"] == "broken off: an error in the run"
+    )
 
 
 @pytest.mark.parametrize("end", ["close", "terminate"])
@@ -285,7 +311,9 @@ def test_the_child_process_finishes_the_file_however_the_run_ends(telemetry, pat
     """The ring is closed without a word to the child, or the child is terminated; it tells why, should the run wait."""
     never = Latch(SPAWN)
     heard, word = SPAWN.Pipe(duplex=False)
-    child = SPAWN.Process(target=record_process, args=(telemetry.path, path, never, None, None, word))
+    child = SPAWN.Process(
+        target=record_process, args=(telemetry.path, path, never, None, None, word)
+    )
     child.start()
     wait_for(lambda: part_of(path).exists() or path.exists())
     commit(telemetry, "leader", range(3))
@@ -293,12 +321,17 @@ def test_the_child_process_finishes_the_file_however_the_run_ends(telemetry, pat
     child.join()
     assert child.exitcode == 0
     assert load(path).streams["leader"].times_ns.tolist() == [0, 1, 2]
-    why = {"close": "the run has closed its telemetry without a word", "terminate": "the recorder was terminated"}
+    why = {
+        "close": "the run has closed its telemetry without a word",
+        "terminate": "the recorder was terminated",
+    }
     assert not load(path).complete and load(path).metadata["ended"] == f"broken off: {why[end]}"
     assert heard.poll() and heard.recv() == why[end]
 
 
-def test_a_recorder_killed_at_any_moment_leaves_a_file_that_opens_and_lacks_less_than_a_second(tmp_path) -> None:
+def test_a_recorder_killed_at_any_moment_leaves_a_file_that_opens_and_lacks_less_than_a_second(
+    tmp_path,
+) -> None:
     """Twenty recorders of one ring, each killed at a moment of its own, as by kill -9."""
     with Telemetry(capacity=4096) as telemetry:
         stream = telemetry.stream("leader", 1000.0)
@@ -306,7 +339,10 @@ def test_a_recorder_killed_at_any_moment_leaves_a_file_that_opens_and_lacks_less
         telemetry.freeze({})
         never = Latch(FORK)
         paths = [tmp_path / f"{index}.mcap" for index in range(20)]
-        children = [FORK.Process(target=record_process, args=(telemetry.path, path, never)) for path in paths]
+        children = [
+            FORK.Process(target=record_process, args=(telemetry.path, path, never))
+            for path in paths
+        ]
         for child in children:
             child.start()
         ends = np.random.default_rng(int(time.time())).uniform(0.4, 1.9, len(children))
@@ -324,10 +360,14 @@ def test_a_recorder_killed_at_any_moment_leaves_a_file_that_opens_and_lacks_less
             child.join()
     for path, killed in zip(paths, killed_ns, strict=True):
         if not path.exists():
-            pytest.fail(f"{path} does not exist although its recorder ran for {killed * 1e-9:.1f} s")
+            pytest.fail(
+                f"{path} does not exist although its recorder ran for {killed * 1e-9:.1f} s"
+            )
         recording = load(recover(path, path.with_suffix(".saved")).path)
         assert killed - recording.streams["leader"].times_ns[-1] < 1e9
-        np.testing.assert_array_equal(recording["leader/q"][:, 7], recording.streams["leader"].times_ns)
+        np.testing.assert_array_equal(
+            recording["leader/q"][:, 7], recording.streams["leader"].times_ns
+        )
 
 
 def orphan(ring_path, path, connection) -> None:
@@ -369,10 +409,14 @@ def test_the_child_process_survives_a_keyboard_interrupt(telemetry, path) -> Non
     assert load(path).streams["leader"].times_ns.tolist() == [0, 1, 2]
 
 
-def test_the_child_process_says_on_one_line_why_it_cannot_record(telemetry, tmp_path, capfd) -> None:
+def test_the_child_process_says_on_one_line_why_it_cannot_record(
+    telemetry, tmp_path, capfd
+) -> None:
     """Exit code 2 and no traceback."""
     never = Latch(SPAWN)
-    child = SPAWN.Process(target=record_process, args=(telemetry.path, tmp_path / "no" / "run.mcap", never))
+    child = SPAWN.Process(
+        target=record_process, args=(telemetry.path, tmp_path / "no" / "run.mcap", never)
+    )
     child.start()
     child.join()
     assert child.exitcode == 2

@@ -42,13 +42,20 @@ def test_a_damaged_chunk_is_left_out_and_the_rest_is_saved(demo_path, tmp_path):
     assert saved.damaged == 1 and not saved.whole
     found = load(saved.path)
     assert 0 < len(found.streams["leader"].times_ns) < 800
-    assert not found.complete and found.metadata["ended"] == "damaged, and recovered without 1 damaged chunks"
+    assert (
+        not found.complete
+        and found.metadata["ended"] == "damaged, and recovered without 1 damaged chunks"
+    )
     assert found.metadata["recovered"]["damaged"] == 1
     with open(saved.path, "rb") as file:
         reader = make_reader(file, validate_crcs=True)
         summary = reader.get_summary()
         assert summary is not None and summary.statistics is not None
-        assert sum(1 for _ in reader.iter_messages()) == summary.statistics.message_count == saved.messages
+        assert (
+            sum(1 for _ in reader.iter_messages())
+            == summary.statistics.message_count
+            == saved.messages
+        )
 
 
 def test_a_run_that_broke_off_does_not_look_complete_once_it_is_recovered(demo_path, tmp_path):
@@ -56,8 +63,15 @@ def test_a_run_that_broke_off_does_not_look_complete_once_it_is_recovered(demo_p
     (tmp_path / "killed.mcap").write_bytes(unfinished(demo_path.read_bytes()))
     saved = recover(tmp_path / "killed.mcap", tmp_path / "saved.mcap")
     found = load(saved.path)
-    assert saved.whole and not found.complete and found.metadata["ended"] == "broken off, and recovered"
-    assert load(recover(saved.path, tmp_path / "again.mcap").path).metadata["ended"] == "broken off, and recovered"
+    assert (
+        saved.whole
+        and not found.complete
+        and found.metadata["ended"] == "broken off, and recovered"
+    )
+    assert (
+        load(recover(saved.path, tmp_path / "again.mcap").path).metadata["ended"]
+        == "broken off, and recovered"
+    )
     assert load(recover(demo_path, tmp_path / "same.mcap").path).complete
 
 
@@ -92,7 +106,11 @@ def test_a_recording_is_saved_to_what_a_link_leads_to_and_to_no_pipe(demo_path, 
 
 def test_what_is_no_recording_is_refused_and_nothing_is_written(tmp_path):
     """Empty, foreign, or so short that nothing is left."""
-    for content, reason in ((b"", "is empty"), (b"hello there", "not an MCAP"), (b"\x89MCAP0\r\n", "not of Farhand's")):
+    for content, reason in (
+        (b"", "is empty"),
+        (b"hello there", "not an MCAP"),
+        (b"\x89MCAP0\r\n", "not of Farhand's"),
+    ):
         (tmp_path / "x.mcap").write_bytes(content)
         with pytest.raises(FileError, match=reason):
             recover(tmp_path / "x.mcap", tmp_path / "y.mcap")

@@ -26,8 +26,14 @@ def test_the_file_is_sound_and_has_every_record(demo, tmp_path):
     assert path.name == "demo.rrd"
     rrd("verify", path)
     chunks = rrd("print", path)
-    for entity, rows in (("/leader/q", 800), ("/world/follower/tool", 800), ("/events", len(demo.happened))):
-        assert any(f"with {rows} rows" in line and f" - {entity} " in line for line in chunks.splitlines()), entity
+    for entity, rows in (
+        ("/leader/q", 800),
+        ("/world/follower/tool", 800),
+        ("/events", len(demo.happened)),
+    ):
+        assert any(
+            f"with {rows} rows" in line and f" - {entity} " in line for line in chunks.splitlines()
+        ), entity
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing_behind(demo, tmp_path, capfd):

@@ -41,7 +41,9 @@ def numbers_are_those_of(found: Recording, original: Recording) -> bool:
     for name, stream in found.streams.items():
         places = np.searchsorted(original.streams[name].times_ns, stream.times_ns)
         for channel, values in stream.channels.items():
-            if not np.array_equal(values, original.streams[name].channels[channel][places], equal_nan=True):
+            if not np.array_equal(
+                values, original.streams[name].channels[channel][places], equal_nan=True
+            ):
                 return False
     return True
 
@@ -54,7 +56,9 @@ def flipped(whole: bytes, place: int, bit: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", [bytes, early, killed])
-def test_a_flipped_bit_in_the_head_is_one_line_and_what_is_saved_can_be_read(demo_path, demo, tmp_path, kind):
+def test_a_flipped_bit_in_the_head_is_one_line_and_what_is_saved_can_be_read(
+    demo_path, demo, tmp_path, kind
+):
     """Twenty-five bits at random, in files with a checksum, without one, and without an index."""
     whole, path = kind(demo_path.read_bytes()), tmp_path / "bad.mcap"
     chance = np.random.default_rng(7)
@@ -84,7 +88,9 @@ def chunk_places(whole: bytes) -> list[int]:
 
 @pytest.mark.parametrize("kind", [bytes, killed])
 @pytest.mark.parametrize(("offset", "lost"), [(0, 0), (2, 0), (6, 0), (46, 0), (41, 1)])
-def test_damage_to_one_chunk_costs_that_chunk_at_most(demo_path, demo, tmp_path, kind, offset, lost):
+def test_damage_to_one_chunk_costs_that_chunk_at_most(
+    demo_path, demo, tmp_path, kind, offset, lost
+):
     """In its kind or one of its lengths nothing is lost; in the name of its compression it is, and no other."""
     whole = demo_path.read_bytes()
     place = chunk_places(whole)[1]
@@ -105,7 +111,10 @@ def test_damage_between_two_records_of_the_head_costs_no_other_record(demo_path,
     (tmp_path / "bad.mcap").write_bytes(flipped(whole, place + 2, 0))
     before, after = scan(demo_path), scan(tmp_path / "bad.mcap", salvage=True)
     assert before.metadata.keys() - after.metadata.keys() == {"farhand/libraries"}
-    assert (after.channels, after.attachments.keys()) == (before.channels, before.attachments.keys())
+    assert (after.channels, after.attachments.keys()) == (
+        before.channels,
+        before.attachments.keys(),
+    )
     assert len(after.chunks) == len(before.chunks) and after.unread and not after.whole
 
 

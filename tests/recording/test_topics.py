@@ -46,17 +46,31 @@ def test_what_has_no_standard_message_keeps_its_name_and_unit():
     stream = {
         "rate": 10.0,
         "channels": [
-            *(channel("q", 8, "rad"), channel("v", 7, "rad/s"), channel("position_tip_in_world", 3, "m")),
-            *(channel("wrench_x_in_y", 3, "N"), channel("Grip-force", 1, "N"), channel("grip.force", 1, "V")),
+            *(
+                channel("q", 8, "rad"),
+                channel("v", 7, "rad/s"),
+                channel("position_tip_in_world", 3, "m"),
+            ),
+            *(
+                channel("wrench_x_in_y", 3, "N"),
+                channel("Grip-force", 1, "N"),
+                channel("grip.force", 1, "V"),
+            ),
         ],
     }
     [topic] = topics_of("odd-one", stream, columns(stream))
     assert topic.type == "farhand_msgs/OddOneState"
     lines = topic.definition.partition("=")[0].splitlines()[2:]
-    assert lines[:3] == ["float64[8] q  # [rad]", "float64[7] v  # [rad/s]", "float64[3] position_tip_in_world  # [m]"]
+    assert lines[:3] == [
+        "float64[8] q  # [rad]",
+        "float64[7] v  # [rad/s]",
+        "float64[3] position_tip_in_world  # [m]",
+    ]
     fields = [line.split()[1] for line in lines]
     assert fields[3:] == ["wrench_x_in_y", "grip_force", "grip_force_6"]
-    assert [source["name"] for source in topic.sources.values()] == [c["name"] for c in stream["channels"]]
+    assert [source["name"] for source in topic.sources.values()] == [
+        c["name"] for c in stream["channels"]
+    ]
 
 
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4))
@@ -67,7 +81,8 @@ def test_quaternions_of_many_rotations_are_those_of_each(numbers):
     rotation = pin.Quaternion(*(np.array(numbers) / np.linalg.norm(numbers))).toRotationMatrix()
     [found] = quaternions(rotation[None])
     same = found @ quaternion_from_rotation(rotation)
-    assert (abs(same) if found[3] < 1e-7 else same) == pytest.approx(1.0, abs=1e-9)  # half a turn: either sign
+    # half a turn: either sign
+    assert (abs(same) if found[3] < 1e-7 else same) == pytest.approx(1.0, abs=1e-9)
     assert found[3] >= 0.0 and np.linalg.norm(found) == pytest.approx(1.0, abs=1e-12)
 
 
@@ -81,7 +96,11 @@ def test_the_sign_of_a_turning_tools_quaternion_does_not_jump():
     found = Steady()(plain)
     known = np.isfinite(found).all(axis=1)
     assert found[0, 3] >= 0.0 and np.isnan(found[100:102]).all()
-    assert np.abs(np.diff(found[known], axis=0)).max() < 0.05 < np.abs(np.diff(plain[known], axis=0)).max()
+    assert (
+        np.abs(np.diff(found[known], axis=0)).max()
+        < 0.05
+        < np.abs(np.diff(plain[known], axis=0)).max()
+    )
     parts = Steady()
     pieces = [parts(piece) for piece in np.split(plain, [0, 1, 99, 101, 102, 317])]
     assert np.concatenate(pieces).tobytes() == found.tobytes()
@@ -89,7 +108,10 @@ def test_the_sign_of_a_turning_tools_quaternion_does_not_jump():
 
 def test_every_topic_of_a_pose_keeps_its_own_sign():
     """The transform has fewer messages than the pose; neither disturbs the other."""
-    stream = {"rate": 100.0, "channels": [channel("position_tool_in_world", 3), channel("rotation_tool_in_world", 9)]}
+    stream = {
+        "rate": 100.0,
+        "channels": [channel("position_tool_in_world", 3), channel("rotation_tool_in_world", 9)],
+    }
     turns = np.stack([pin.utils.rotate("x", angle) for angle in np.linspace(0.0, 12.0, 200)])
     rows = np.hstack([np.zeros((200, 3)), turns.transpose(0, 2, 1).reshape(200, 9)])
     pose, transform = topics_of("arm", stream, columns(stream))

@@ -53,7 +53,9 @@ def test_a_file_that_is_also_read_or_written_twice_is_refused(tmp_path, monkeypa
         with pytest.raises(FileError, match="also reads it or writes something else"):
             output.check_files(tmp_path / "a", output.Path(same), read=[])
     os.mkfifo(tmp_path / "pipe")
-    output.check_files(tmp_path / "pipe", tmp_path / "pipe", output.DASH, output.DASH, None, read=[])
+    output.check_files(
+        tmp_path / "pipe", tmp_path / "pipe", output.DASH, output.DASH, None, read=[]
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -98,7 +100,9 @@ def test_a_dash_for_the_json_file_leaves_nothing_else_on_stdout(capsys, tmp_path
     monkeypatch.chdir(tmp_path)
     assert main(["list", "--json", "-"]) == 0
     told = capsys.readouterr()
-    assert "dual-arm" in {rig["name"] for rig in json.loads(told.out)["rigs"]} and "Rigs" in told.err
+    assert (
+        "dual-arm" in {rig["name"] for rig in json.loads(told.out)["rigs"]} and "Rigs" in told.err
+    )
     assert not list(tmp_path.iterdir())
     assert main(["list"]) == 0
     assert "Rigs" in capsys.readouterr().out

@@ -10,7 +10,7 @@ import pytest
 
 from farhand.errors import FileError
 from farhand.files import write_text
-from farhand.report.page import Badge, Page, drawn, report, undrawn
+from farhand.report.page import Badge, ReportPage, drawn, report, undrawn
 from farhand_lab.harness import Entry, Figure
 
 
@@ -23,12 +23,23 @@ def line_plot():
 
 
 def entry(id: str, verdict: str, figures=(), group: str = "dual-arm") -> Entry:
-    return Entry(id, f"Title of {id}", 0.25, "mm", "< 1 mm", verdict, "a thesis", "a note", group, figures=figures)
+    return Entry(
+        id,
+        f"Title of {id}",
+        0.25,
+        "mm",
+        "< 1 mm",
+        verdict,
+        "a thesis",
+        "a note",
+        group,
+        figures=figures,
+    )
 
 
 def test_text_is_shown_as_text():
     """Markup in titles, cells and captions must not become part of the page."""
-    page = Page("<b>", "<i>")
+    page = ReportPage("<b>", "<i>")
     page.section("<u>")
     page.paragraph("a < b & c")
     page.table(["<th>"], [["<script>"], [Badge('"><script>')]], "<caption>")
@@ -40,7 +51,7 @@ def test_text_is_shown_as_text():
 
 def test_the_page_needs_nothing_from_elsewhere():
     """It opens from a disk without a network: no link, script or image outside the file."""
-    page = Page("Report", "A page.")
+    page = ReportPage("Report", "A page.")
     page.figure(line_plot(), "A line")
     html = page.html()
     assert re.findall(r'(?:src|href)="(?!data:)', html) == []
@@ -49,7 +60,7 @@ def test_the_page_needs_nothing_from_elsewhere():
 
 def test_cells_are_set_by_type():
     """Numbers have four digits or no exponent, to the right; yes and no are words; a missing value is a dash."""
-    page = Page("Report", "A page.")
+    page = ReportPage("Report", "A page.")
     page.table(["a", "b", "c", "d", "e"], [[1.23456, 12345.6, True, None, Badge("differs")]])
     row = re.search(r"<tbody>\n(.*)\n</tbody>", page.html()).group(1)
     assert row == (
@@ -60,7 +71,7 @@ def test_cells_are_set_by_type():
 
 def test_the_same_plot_gives_the_same_page():
     """Committed results change only if the results change."""
-    pages = [Page("Report", "A page.") for _ in range(2)]
+    pages = [ReportPage("Report", "A page.") for _ in range(2)]
     for page in pages:
         page.figure(line_plot(), "A line")
     assert pages[0].html() == pages[1].html()
@@ -69,14 +80,14 @@ def test_the_same_plot_gives_the_same_page():
 def test_a_large_plot_is_embedded_as_an_image_of_points(monkeypatch):
     """A cloud of points as vectors would make a page of many megabytes."""
     monkeypatch.setattr("farhand.report.page.LARGEST_SVG", 100)
-    page = Page("Report", "A page.")
+    page = ReportPage("Report", "A page.")
     page.figure(line_plot(), "A line")
     assert "data:image/png;base64," in page.html()
 
 
 def test_saving_makes_the_folder_and_leaves_only_the_page(tmp_path):
     """No temporary file stays behind."""
-    path = Page("Report", "A page.").save(tmp_path / "new" / "folder")
+    path = ReportPage("Report", "A page.").save(tmp_path / "new" / "folder")
     assert [item.name for item in path.parent.iterdir()] == ["index.html"]
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
 
@@ -85,7 +96,7 @@ def test_an_unwritable_folder_is_a_clear_error(tmp_path):
     """A file where the folder should be; root may write everywhere, so permissions would prove nothing."""
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(FileError, match=r"cannot write .*taken/index.html: "):
-        Page("Report", "A page.").save(tmp_path / "taken")
+        ReportPage("Report", "A page.").save(tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "mine"
 
 
@@ -107,8 +118,12 @@ def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path, monkeypatch):
 def test_the_report_counts_verdicts_and_has_a_table_per_rig(tmp_path):
     """A reader sees first how many results hold, then which."""
     arm = [entry("D-1", "pass"), entry("D-2", "pass"), entry("D-3", "differs")]
-    html = report([*arm, entry("Y-1", "pass", group="youbot")], tmp_path).read_text(encoding="utf-8")
-    counts = dict(re.findall(r'<span class="badge \w+">(\w+)</span></td><td class="number">(\d+)</td>', html))
+    html = report([*arm, entry("Y-1", "pass", group="youbot")], tmp_path).read_text(
+        encoding="utf-8"
+    )
+    counts = dict(
+        re.findall(r'<span class="badge \w+">(\w+)</span></td><td class="number">(\d+)</td>', html)
+    )
     assert counts == {"pass": "3", "corrected": "0", "differs": "1"}
     assert re.findall("<h2>(.*?)</h2>", html) == ["dual-arm", "youbot"]
     assert "<td>D-3</td><td>Title of D-3</td><td>0.25 mm</td><td>&lt; 1 mm</td>" in html
@@ -141,7 +156,11 @@ def test_a_report_of_figures_drawn_before_is_the_same(tmp_path):
         return line_plot()
 
     figure = Figure("error over time", make)
-    entries = [entry("D-1", "pass", (figure,)), entry("D-2", "pass", (figure,)), entry("D-3", "pass")]
+    entries = [
+        entry("D-1", "pass", (figure,)),
+        entry("D-2", "pass", (figure,)),
+        entry("D-3", "pass"),
+    ]
     before = report(entries, tmp_path / "a").read_text()
     kept = drawn(entries)
     assert report(kept, tmp_path / "b").read_text() == before and len(drawings) == 2

@@ -6,7 +6,7 @@ import pytest
 
 from farhand.report.summary import headline, lines, number, result_of, show
 from farhand.rigs import Options, build_rig
-from farhand.running.run import Outcome
+from farhand.running.run import RunOutcome
 
 
 @pytest.mark.parametrize(
@@ -35,17 +35,33 @@ def result(trips=(), **metrics):
 
 def test_the_headline_names_the_first_trip_if_there_was_one():
     """A run that stopped is about what stopped it."""
-    trip = {"where": "follower", "time": 7.312, "kind": "force", "reason": "contact force 420 N (limit 400 N)"}
-    assert headline(result([trip])) == "Follower stopped at 7.31 s: contact force 420 N (limit 400 N)"
+    trip = {
+        "where": "follower",
+        "time": 7.312,
+        "kind": "force",
+        "reason": "contact force 420 N (limit 400 N)",
+    }
+    assert (
+        headline(result([trip])) == "Follower stopped at 7.31 s: contact force 420 N (limit 400 N)"
+    )
 
 
 def test_the_headline_of_a_good_run_is_tracking_and_touch():
     """How far off, and how much of the contact is felt."""
-    pressed = headline(result(tracking_error_max=0.0305, reflection_in_contact=0.98, contact_force_max=60.0))
-    assert pressed == "The follower is at most 30.5 mm off, and the hand feels 98.0 % of the contact force"
-    assert headline(result(tracking_error_max=0.001, contact_force_max=0.2)).endswith("and touches nothing")
+    pressed = headline(
+        result(tracking_error_max=0.0305, reflection_in_contact=0.98, contact_force_max=60.0)
+    )
+    assert (
+        pressed
+        == "The follower is at most 30.5 mm off, and the hand feels 98.0 % of the contact force"
+    )
+    assert headline(result(tracking_error_max=0.001, contact_force_max=0.2)).endswith(
+        "and touches nothing"
+    )
     assert headline(result(tracking_error_max=0.001)).endswith("no sensor tells what it touches")
-    assert headline(result(tracking_error_max=0.001, contact_force_max=20.0)).endswith("touches with up to 20.0 N")
+    assert headline(result(tracking_error_max=0.001, contact_force_max=20.0)).endswith(
+        "touches with up to 20.0 N"
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +80,9 @@ def test_a_force_that_nobody_measured_is_not_given_a_number(hand, contact, words
 
 def test_the_energy_of_a_coupling_whose_torques_were_cut_is_what_it_asked_for():
     """Its books are of efforts that no arm exerted: the number alone would be taken for physics."""
-    cut, whole = (result(energy_into_coupling=9.26e9, torque_cut_ticks=ticks) for ticks in (812.0, 0.0))
+    cut, whole = (
+        result(energy_into_coupling=9.26e9, torque_cut_ticks=ticks) for ticks in (812.0, 0.0)
+    )
     words = "9.26e+09 J into the coupling"
     assert dict(lines(cut))["energy"] == f"{words} as asked for, torques were cut in 812 ticks"
     assert dict(lines(whole))["energy"] == words
@@ -74,16 +92,20 @@ def test_a_run_interrupted_before_its_first_tick_has_a_summary():
     """Nothing ran, so nothing is claimed; it is no reason for a traceback."""
     rig = build_rig("dual-arm")
     rig.metrics.pull()
-    found = result_of(rig, Outcome(0.0, 1e-3, interrupted=True))
+    found = result_of(rig, RunOutcome(0.0, 1e-3, interrupted=True))
     assert set(found["rates"].values()) == {0.0} and found["seconds"] == 0.0
-    show(rig, found, Outcome(0.0, 1e-3, interrupted=True))
+    show(rig, found, RunOutcome(0.0, 1e-3, interrupted=True))
     rig.close()
 
 
 @pytest.mark.parametrize(
     ("settings", "commands", "words"),
     [
-        ([("follower.guard.high", (-4.0, -4.0, -4.0))], None, "never coupled: follower stopped at 0.000 s: tool at ("),
+        (
+            [("follower.guard.high", (-4.0, -4.0, -4.0))],
+            None,
+            "never coupled: follower stopped at 0.000 s: tool at (",
+        ),
         ([], (), "never coupled: no engage was carried out"),
         ([], ("engage",), None),
     ],
@@ -97,7 +119,7 @@ def test_the_tracking_of_sides_that_were_never_coupled_is_not_nought(settings, c
         for command in commands:
             rig.session.commands.post(command)
     rig.session.run(0.05, rig.metrics.pull)
-    found = result_of(rig, Outcome(0.05, 1e-3, interrupted=False))
+    found = result_of(rig, RunOutcome(0.05, 1e-3, interrupted=False))
     rig.close()
     told = dict(lines(found))["tracking"]
     if words is None:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from farhand.analysis.team import TeamMetrics
 from farhand.report import team_film
-from farhand.report.team_film import MOST, Scene, film, filmed
+from farhand.report.team_film import MOST, FilmScene, film, filmed
 from farhand.rigs import Options, Rig, build_rig
 
 
@@ -23,10 +23,16 @@ def ran() -> Rig:
     rig.close()
 
 
-def scene_of(rig: Rig) -> Scene:
+def scene_of(rig: Rig) -> FilmScene:
     """Of the object and its arm."""
     assert isinstance(rig.metrics, TeamMetrics)
-    return Scene(rig.world, rig.metrics.history, rig.metrics.arms, rig.metrics.thing, np.array(rig.construction.size))
+    return FilmScene(
+        rig.world,
+        rig.metrics.history,
+        rig.metrics.arms,
+        rig.metrics.thing,
+        np.array(rig.construction.size),
+    )
 
 
 def test_the_film_moves_is_small_and_plays_twice_as_fast(ran: Rig) -> None:
@@ -37,7 +43,9 @@ def test_the_film_moves_is_small_and_plays_twice_as_fast(ran: Rig) -> None:
     assert len(data) < 2_000_000 * 9 / MOST
 
 
-def test_a_scene_shows_the_tools_where_the_run_had_them_and_the_forces_of_the_time(ran: Rig) -> None:
+def test_a_scene_shows_the_tools_where_the_run_had_them_and_the_forces_of_the_time(
+    ran: Rig,
+) -> None:
     """To a tenth of a millimetre; before the jaws close there is no force, after the person let go the weight."""
     scene = scene_of(ran)
     for time, lift in ((0.5, 0.0), (2.15, 2.122 * 9.804)):

@@ -17,17 +17,37 @@ from farhand.running.listener import Listener
 def test_a_headless_run_on_the_wall_clock_tells_its_timing(tmp_path, capsys):
     """Every tick is made or counted as skipped; sections and privileges are there for people and programs."""
     out = tmp_path / "run.json"
-    command = ["run", "dual-arm", "--scenario", "rest", "--clock", "wall", "--seconds", "0.5", "--headless"]
+    command = [
+        "run",
+        "dual-arm",
+        "--scenario",
+        "rest",
+        "--clock",
+        "wall",
+        "--seconds",
+        "0.5",
+        "--headless",
+    ]
     assert main([*command, "--json", str(out)]) == 0
     found = json.loads(out.read_text())
     timing = {name: entry["value"] for name, entry in found["timing"].items()}
     assert timing["ticks"] + timing["skipped"] == 500
     assert timing["overruns"] >= timing["skipped"]
-    assert timing["lateness_p50"] <= timing["lateness_p99"] <= timing["lateness_p999"] <= timing["lateness_max"]
+    assert (
+        timing["lateness_p50"]
+        <= timing["lateness_p99"]
+        <= timing["lateness_p999"]
+        <= timing["lateness_max"]
+    )
     assert {"physics", "read", "law", "write"} <= set(found["sections"])
     sections = sum(found["sections"][name]["p50"] for name in ("commands", "read", "law", "write"))
     assert 0.3 * timing["tick_median"] < sections < 3.0 * timing["tick_median"]
-    assert {grant["name"] for grant in found["privileges"]} == {"scheduler", "memory", "timer", "collector"}
+    assert {grant["name"] for grant in found["privileges"]} == {
+        "scheduler",
+        "memory",
+        "timer",
+        "collector",
+    }
     said = capsys.readouterr().out
     assert "lateness" in said and "overruns" in said
     assert gc.isenabled()

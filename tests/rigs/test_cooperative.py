@@ -114,7 +114,11 @@ def test_a_reset_after_a_stop_lets_every_arm_go_on_with_what_it_holds(ran):
     arms = ("leader", "follower_1", "follower_2", "follower_3")
     orders = [f"0.1:set {arm}.job.orders.order=grasp" for arm in arms]
     orders += [f"0.6:set {arm}.job.orders.order=lift" for arm in arms[1:]]
-    orders += ["1.2:stop", "1.6:reset", *(f"2.0:set {arm}.job.orders.order=lower" for arm in arms[1:])]
+    orders += [
+        "1.2:stop",
+        "1.6:reset",
+        *(f"2.0:set {arm}.job.orders.order=lower" for arm in arms[1:]),
+    ]
     for order in orders:
         rig.session.commands.post_text(order)
     rig.session.run(1.5, rig.metrics.pull)
@@ -165,7 +169,9 @@ def test_what_cannot_be_done_is_refused_before_motion(setting, words):
 
 def test_an_object_too_heavy_for_one_arm_is_refused_with_a_person_too():
     """The weight that a follower would have to hold counts, not who leads it."""
-    with pytest.raises(FarhandError, match=r"follower_1: .* joint 5 would need -\d+ N·m to stand still"):
+    with pytest.raises(
+        FarhandError, match=r"follower_1: .* joint 5 would need -\d+ N·m to stand still"
+    ):
         made("weigh", ("rig.mass", 12.0))
     with pytest.raises(FarhandError, match=r"rig.grip = contact holds a beam only"):
         made("weigh", ("rig.grip", "contact"))

@@ -80,7 +80,9 @@ def test_settings_of_the_side_that_is_elsewhere_are_refused_by_path(side):
 def test_a_rig_that_runs_in_one_process_is_refused_with_the_reason(name):
     """And with those that do not."""
     able = "dual-arm, hazardous, humanoid, youbot"
-    with pytest.raises(Mismatch, match=f"rig {name!r} does not run on two machines: .*; those that do: {able}"):
+    with pytest.raises(
+        Mismatch, match=f"rig {name!r} does not run on two machines: .*; those that do: {able}"
+    ):
         build_rig(name, Options(side="leader"))
 
 
@@ -139,7 +141,9 @@ def test_the_powerball_follows_the_iiwa_elsewhere_and_the_wall_is_felt_there(apa
     """Freely within what its slow drives allow, then into the wall; the forces are those of one process."""
     pair = apart("hazardous", scenario="wall").on(1.4)
     assert pair.coupled == (1.0, 1.0)
-    moved = [np.ptp(pair.signal(role, role, "position_tool_in_world", 1.4)[:, 0]) for role in pair.rigs]
+    moved = [
+        np.ptp(pair.signal(role, role, "position_tool_in_world", 1.4)[:, 0]) for role in pair.rigs
+    ]
     behind = np.linalg.norm(pair.signal("follower", "coupling", "error", 0.9)[:, :3], axis=1).max()
     assert moved[1] > 0.01
     assert moved[1] == pytest.approx(MOTION_SCALE * moved[0], abs=0.01)
@@ -147,14 +151,22 @@ def test_the_powerball_follows_the_iiwa_elsewhere_and_the_wall_is_felt_there(apa
     assert np.abs(pair.end("leader").contribution.wrench[0]) < 3.0
     assert not pair.signal("leader", "operator", "cue", 1.4).any()
     pair.on(0.85)
-    buzzed = [pair.signal(*place, "cue", 0.85).sum() for place in (("follower", "wrist"), ("leader", "operator"))]
+    buzzed = [
+        pair.signal(*place, "cue", 0.85).sum()
+        for place in (("follower", "wrist"), ("leader", "operator"))
+    ]
     assert buzzed[1] == pytest.approx(buzzed[0], abs=1)
     assert buzzed[0] > 1
     together = build_rig("hazardous", Options(scenario="wall"))
     together.session.run(2.25, together.metrics.pull, 0.5)
-    for role, channel in (("follower", "wrench_measured_in_world"), ("leader", "wrench_commanded_in_world")):
+    for role, channel in (
+        ("follower", "wrench_measured_in_world"),
+        ("leader", "wrench_commanded_in_world"),
+    ):
         force = pair.signal(role, role, channel, 0.25)[:, 0].mean()
-        assert force == pytest.approx(together.metrics.history.signal(role, channel)[-250:, 0].mean(), abs=2.0)
+        assert force == pytest.approx(
+            together.metrics.history.signal(role, channel)[-250:, 0].mean(), abs=2.0
+        )
         assert force < -8.0
     together.close()
     assert pair.trips("leader") == pair.trips("follower") == []
@@ -198,33 +210,46 @@ def test_a_pen_leads_a_limb_elsewhere_and_feels_its_limits_until_the_link_is_cut
     pair, together = apart("humanoid", scenario="limit", settings=[]).on(2.0), build_rig("humanoid")
     together.session.run(2.0, together.metrics.pull, 0.5)
     assert pair.coupled == (1.0, 1.0)
-    for role, channel, close in (("leader", "force_synthetic_in_world", 0.05), ("follower", "q", 0.01)):
+    for role, channel, close in (
+        ("leader", "force_synthetic_in_world", 0.05),
+        ("follower", "q", 0.01),
+    ):
         expected = together.metrics.history.signal(role, channel)[-1]
         np.testing.assert_allclose(pair.signal(role, role, channel, 0.1)[-1], expected, atol=close)
     together.close()
-    pushed, lift = (pair.signal("leader", "leader", "force_synthetic_in_world", 2.0)[tick] for tick in (-1, 0))
+    pushed, lift = (
+        pair.signal("leader", "leader", "force_synthetic_in_world", 2.0)[tick] for tick in (-1, 0)
+    )
     assert np.linalg.norm(pushed - lift) > 1.0
     pair.to_follower.cut = pair.to_leader.cut = True
     pair.on(0.6)
-    np.testing.assert_allclose(pair.signal("leader", "leader", "force_synthetic_in_world", 0.1)[-1], lift)
+    np.testing.assert_allclose(
+        pair.signal("leader", "leader", "force_synthetic_in_world", 0.1)[-1], lift
+    )
     assert "nothing heard from the leader" in pair.trips("follower")[0]
     assert np.ptp(pair.signal("follower", "follower", "q_commanded", 0.3), axis=0).max() == 0.0
 
 
 def test_the_balance_of_a_leg_elsewhere_is_known_by_where_it_is_sent():
     """Its angles are solved at the pen's side; pushed by those that its bus reports late, the pen would chatter."""
-    rig, leg = build_rig("humanoid", Options(side="leader", scenario="balance")), Limb.named("left-leg")
+    rig, leg = (
+        build_rig("humanoid", Options(side="leader", scenario="balance")),
+        Limb.named("left-leg"),
+    )
     end, sent = rig.session.bridges[0].end, np.array([0.05, 0.2, 0.4])
     end.endpoint.incoming.q = [0.0, 0.1, 0.3]
     end.law.mapping.position[:] = np.array(PLACES["follower"]) + leg.base + leg.chain.forward(sent)
     synthetic = rig.session.stations[0].controller.synthetic
     np.testing.assert_allclose(synthetic.centre(), leg.chain.centre(sent), atol=1e-9)
     end.law.mapping.position[2] += 1.0
-    np.testing.assert_allclose(synthetic.centre(), leg.chain.centre(sent), atol=1e-9)  # out of reach: the last ones
+    # out of reach: the last ones
+    np.testing.assert_allclose(synthetic.centre(), leg.chain.centre(sent), atol=1e-9)
     rig.close()
 
 
-@pytest.mark.parametrize("changed", [("rig.limb", "right-arm"), ("rig.device", "virtuose"), ("rig.exact", False)])
+@pytest.mark.parametrize(
+    "changed", [("rig.limb", "right-arm"), ("rig.device", "virtuose"), ("rig.exact", False)]
+)
 def test_both_sides_of_the_humanoid_agree_and_another_limb_or_device_shows(changed):
     """By the name of the robots."""
     rigs = [build_rig("humanoid", Options(side=role)) for role in ("leader", "follower")]
@@ -237,7 +262,13 @@ def test_both_sides_of_the_humanoid_agree_and_another_limb_or_device_shows(chang
 
 
 @pytest.mark.parametrize(
-    "shape", [(), (("rig.mapping", "joint"),), (("rig.mapping", "position-only"),), (("rig.base", "mobile"),)]
+    "shape",
+    [
+        (),
+        (("rig.mapping", "joint"),),
+        (("rig.mapping", "position-only"),),
+        (("rig.base", "mobile"),),
+    ],
 )
 def test_both_sides_of_the_hazardous_rig_agree_however_it_follows_and_a_change_shows(shape):
     """What shapes the rig must be alike; the rate and the law's settings have names of their own."""
@@ -251,13 +282,20 @@ def test_both_sides_of_the_hazardous_rig_agree_however_it_follows_and_a_change_s
     leader = terms("leader")
     assert leader == terms("follower")
     other = terms("follower", ("rig.follower_shoulder", 0.21), ("law.force_map.force_low", 9.0))
-    assert {name for name in leader if leader[name] != other[name]} == {"robots", "law.force_map.force_low"}
+    assert {name for name in leader if leader[name] != other[name]} == {
+        "robots",
+        "law.force_map.force_low",
+    }
 
 
 @pytest.mark.parametrize(
     ("rig", "scenario", "why"),
     [
-        ("hazardous", "collision", "it resets the follower by the leader's clock, and each side is reset by itself"),
+        (
+            "hazardous",
+            "collision",
+            "it resets the follower by the leader's clock, and each side is reset by itself",
+        ),
         ("hazardous", "link-loss", "it disturbs the emulated link; disturb the network itself"),
         ("humanoid", "link-loss", "it disturbs the emulated link; disturb the network itself"),
         ("youbot", "startup", "its start-up sequence knows both"),
@@ -265,5 +303,8 @@ def test_both_sides_of_the_hazardous_rig_agree_however_it_follows_and_a_change_s
 )
 def test_a_scenario_that_needs_both_sides_is_refused_with_those_that_do_not(rig, scenario, why):
     """Before anything is built."""
-    with pytest.raises(Mismatch, match=f"scenario '{scenario}' needs both sides in one process: {why}; on two .*free"):
+    with pytest.raises(
+        Mismatch,
+        match=f"scenario '{scenario}' needs both sides in one process: {why}; on two .*free",
+    ):
         build_rig(rig, Options(side="follower", scenario=scenario))

@@ -28,7 +28,9 @@ def test_every_law_runs_in_every_scenario(dual_arm, law, scenario):
 @pytest.mark.parametrize("law", BUILT_IN)
 def test_every_law_works_over_a_bad_link_and_reports_age_loss_and_energy(dual_arm, law):
     """40 ms, 10 ms of jitter and one packet in twenty lost, for 3 s."""
-    run = dual_arm(quiet=False, law=law, scenario="virtual-forces", delay=40.0, jitter=10.0, loss=0.05).on(3.0)
+    run = dual_arm(
+        quiet=False, law=law, scenario="virtual-forces", delay=40.0, jitter=10.0, loss=0.05
+    ).on(3.0)
     metrics = run.metrics
     assert run.trips == []
     assert 0.020 <= metrics["link_age_mean"] < 0.032
@@ -65,7 +67,9 @@ def test_two_arms_at_rest_stay_at_rest(dual_arm, law):
 @pytest.mark.parametrize("delay", [0.0, 40.0])
 def test_two_arms_at_rest_stay_at_rest_for_a_minute(dual_arm, law, delay):
     """60 s, also across a link and from unlike postures."""
-    run = dual_arm(law=law, scenario="rest", delay=delay, settings=[("rig.follower_posture", "q_B")]).on(60.0)
+    run = dual_arm(
+        law=law, scenario="rest", delay=delay, settings=[("rig.follower_posture", "q_B")]
+    ).on(60.0)
     for name in ("leader", "follower"):
         q = run.signal(name, "q")
         assert np.abs(q - q[0]).max() < 1e-6
@@ -83,7 +87,9 @@ def test_the_energy_account_of_a_whole_run_closes(dual_arm, delay):
     assert abs(metrics["energy_wall_on_follower"]) < 0.05  # elastic: what went in came out
 
 
-@pytest.mark.parametrize("law", ["position-position", "position-force", "unilateral", "virtual-constraints"])
+@pytest.mark.parametrize(
+    "law", ["position-position", "position-force", "unilateral", "virtual-constraints"]
+)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -94,21 +100,34 @@ def test_the_energy_account_of_a_whole_run_closes(dual_arm, delay):
         [("follower.plant.encoder_step", 1e-4), ("follower.plant.actuator_lag", 0.003)],
         [("rig.gravity", 0.0), ("rig.rate", 500)],
     ],
-    ids=["unlike postures", "wrong model", "other arm", "dry friction", "imperfect plant", "weightless at 500 Hz"],
+    ids=[
+        "unlike postures",
+        "wrong model",
+        "other arm",
+        "dry friction",
+        "imperfect plant",
+        "weightless at 500 Hz",
+    ],
 )
 def test_the_follower_follows_where_arms_and_models_differ(dual_arm, law, settings):
     """Identical arms cancel every model error; these do not. The follower still does as the leader does."""
     run = dual_arm(law=law, scenario="free", settings=settings).on(3.0)
     assert run.trips == []
-    leader, follower = (run.signal(name, "position_tool_in_world") for name in ("leader", "follower"))
+    leader, follower = (
+        run.signal(name, "position_tool_in_world") for name in ("leader", "follower")
+    )
     assert leader[-1, 2] - leader[0, 2] > 0.15
     np.testing.assert_allclose(follower[-1] - follower[0], leader[-1] - leader[0], atol=0.03)
 
 
 def test_a_scaled_workspace_moves_the_follower_by_the_scale(dual_arm):
     """Half the motion, half the way."""
-    run = dual_arm(law="position-position", scenario="free", settings=[("law.mapping.motion_scale", 0.5)]).on(3.0)
-    leader, follower = (run.signal(name, "position_tool_in_world")[[0, -1], 2] for name in ("leader", "follower"))
+    run = dual_arm(
+        law="position-position", scenario="free", settings=[("law.mapping.motion_scale", 0.5)]
+    ).on(3.0)
+    leader, follower = (
+        run.signal(name, "position_tool_in_world")[[0, -1], 2] for name in ("leader", "follower")
+    )
     assert np.ptp(follower) == pytest.approx(0.5 * np.ptp(leader), rel=0.03)
 
 
@@ -117,7 +136,9 @@ def test_every_parameter_can_be_set_to_what_it_is(dual_arm):
     first = dual_arm(delay=40.0)
     listed = first.rig.parameters()
     assert len(listed) > 40
-    values = [(path, ",".join(map(str, value)) if np.ndim(value) else value) for path, value, *_ in listed]
+    values = [
+        (path, ",".join(map(str, value)) if np.ndim(value) else value) for path, value, *_ in listed
+    ]
     again = dual_arm(delay=40.0, settings=values)
     for before, after in zip(listed, again.rig.parameters(), strict=True):
         assert before[0] == after[0]
@@ -129,7 +150,11 @@ def test_every_parameter_can_be_set_to_what_it_is(dual_arm):
     ("path", "value", "check"),
     [
         ("hand.stiffness", 500, lambda run: run.session.parameters["hand"].stiffness == 500.0),
-        ("law.spring.stiffness", 700, lambda run: {law.spring.stiffness for law in run.bridge.laws} == {700.0}),
+        (
+            "law.spring.stiffness",
+            700,
+            lambda run: {law.spring.stiffness for law in run.bridge.laws} == {700.0},
+        ),
         ("follower.guard.force", 50, lambda run: run.follower.guard.force == 50.0),
         ("leader.still.bandwidth", 10, lambda run: run.leader.controller.still.bandwidth == 10.0),
         ("rig.mass_scale", 1.0, lambda run: np.allclose(run.leader.arm.M, run.follower.arm.M)),
@@ -168,7 +193,14 @@ def test_bad_choices_are_refused_before_anything_starts(options, error, words):
 
 
 @pytest.mark.parametrize(
-    "path", ["wall.stiffness", "link.delay", "rig.gravity", "law.mapping.motion_scale", "leader.guard.force"]
+    "path",
+    [
+        "wall.stiffness",
+        "link.delay",
+        "rig.gravity",
+        "law.mapping.motion_scale",
+        "leader.guard.force",
+    ],
 )
 def test_a_misspelt_path_is_answered_with_the_right_one(path):
     """Wherever in the rig it belongs, and whichever word of it is wrong."""
@@ -197,7 +229,10 @@ def test_settings_of_the_link_may_come_in_any_order(dual_arm):
 def test_a_link_setting_that_cannot_act_is_not_taken_in_silence(dual_arm):
     """In a rig built without a link a live delay changes nothing, so it must not be answered with "now 40"."""
     run = dual_arm(scenario="free").post("0.01:set link.delay=40").on(0.2)
-    assert run.session.commands.log[-1].outcome.startswith("refused") or run.signal("coupling", "age")[-1].max() > 0.01
+    assert (
+        run.session.commands.log[-1].outcome.startswith("refused")
+        or run.signal("coupling", "age")[-1].max() > 0.01
+    )
 
 
 def test_the_demo_makes_the_nine_moves_meets_the_wall_and_is_thrown_back(dual_arm):
@@ -209,14 +244,20 @@ def test_the_demo_makes_the_nine_moves_meets_the_wall_and_is_thrown_back(dual_ar
     assert run.trips == []
     assert run.metrics["tracking_error_max"] < 1e-3
     assert run.metrics["reflection_in_contact"] == pytest.approx(1.0, abs=0.02)
-    opened = next(entry.time_ns * 1e-9 for entry in run.session.commands.log if "hand.open=true" in str(entry.request))
+    opened = next(
+        entry.time_ns * 1e-9
+        for entry in run.session.commands.log
+        if "hand.open=true" in str(entry.request)
+    )
     for name in ("leader", "follower"):
         assert run.signal(name, "twist_tool_in_world", opened)[:, 0].min() < -0.2
 
 
 def test_a_hand_that_closes_again_takes_hold_where_the_tool_is(dual_arm):
     """It lets go in mid-move and closes a second later: no jump in the force on the tool."""
-    run = dual_arm(law="virtual-constraints", scenario="free").post("1.2:set hand.open=true", "3:set hand.open=false")
+    run = dual_arm(law="virtual-constraints", scenario="free").post(
+        "1.2:set hand.open=true", "3:set hand.open=false"
+    )
     run.on(4.0)
     force = run.signal("leader", "wrench_measured_in_world")[:, :3]
     assert np.abs(force[1300:2990]).max() == 0.0
@@ -250,7 +291,11 @@ def test_a_push_on_a_link_is_felt_less_by_a_law_that_is_told(dual_arm):
     """5 N·m on the leader's joint 2."""
     errors = []
     for known in (True, False):
-        settings = [("rig.push_torque", "0,5,0,0,0,0"), ("rig.push_start", 0.5), ("rig.push_known", known)]
+        settings = [
+            ("rig.push_torque", "0,5,0,0,0,0"),
+            ("rig.push_start", 0.5),
+            ("rig.push_known", known),
+        ]
         run = dual_arm(law="virtual-constraints", scenario="rest", settings=settings).on(1.5)
         errors.append(run.metrics["tracking_error_max"])
         assert run.metrics["energy_push_on_leader"] > 0.0
@@ -274,7 +319,9 @@ def test_the_friction_offset_eases_the_start(dual_arm):
         settings = [("rig.friction_offset", helped)]
         run = dual_arm(law="virtual-constraints", scenario="friction", settings=settings).on(2.5)
         x = run.signal("leader", "position_tool_in_world")[:, 0]
-        forces.append(run.signal("leader", "wrench_measured_in_world")[np.argmax(x - x[0] > 1e-3), 0])
+        forces.append(
+            run.signal("leader", "wrench_measured_in_world")[np.argmax(x - x[0] > 1e-3), 0]
+        )
     assert forces[1] < 0.6 * forces[0]
     assert "leader.assist.share" in [path for path, *_ in run.rig.parameters()]
 
@@ -297,4 +344,7 @@ def test_in_wall_time_the_law_is_compiled_before_the_first_tick():
 def test_an_unknown_posture_is_answered_with_those_of_the_robot():
     """By robot."""
     with pytest.raises(UnknownName, match="posture of elbow6 'q_A'.*home, ready, zero"):
-        build_rig("dual-arm", Options(settings=[("rig.follower_robot", "elbow6"), ("rig.follower_posture", "q_A")]))
+        build_rig(
+            "dual-arm",
+            Options(settings=[("rig.follower_robot", "elbow6"), ("rig.follower_posture", "q_A")]),
+        )

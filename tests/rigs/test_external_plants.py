@@ -7,7 +7,7 @@ import pytest
 
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.loop.clock import VirtualClock
-from farhand.plants.drivers.handle import Reading
+from farhand.plants.drivers.handle import DeviceReading
 from farhand.rigs import Options, build_rig
 from farhand.rigs import external_plants as outside
 
@@ -26,7 +26,9 @@ class Lifting:
     def poll(self, now_ns):
         t = now_ns * 1e-9
         up = 1.0 if 0.5 < t < 1.5 else 0.0
-        return Reading(np.array([0, 0, up, 0, 0, 0]), frozenset({0}) if t < 1.2 else frozenset())
+        return DeviceReading(
+            np.array([0, 0, up, 0, 0, 0]), frozenset({0}) if t < 1.2 else frozenset()
+        )
 
     def close(self):
         Lifting.closed = True
@@ -64,7 +66,11 @@ def test_a_pads_axes_and_the_speeds_are_parameters(tmp_path, monkeypatch):
 
     monkeypatch.setattr(gamepad, "FOLDER", str(tmp_path))
     os.mkfifo(tmp_path / "js0")
-    settings = [("rig.leader_plant", "gamepad"), ("leader.pad.numbers", "0,1,2,3,4,5"), ("leader.plant.rate.top", 0.05)]
+    settings = [
+        ("rig.leader_plant", "gamepad"),
+        ("leader.pad.numbers", "0,1,2,3,4,5"),
+        ("leader.plant.rate.top", 0.05),
+    ]
     rig = build_rig("dual-arm", Options(settings=settings, clock=Fast()))
     plant = rig.session.stations[0].plant.plant
     np.testing.assert_array_equal(plant.device.axes.numbers, range(6))
@@ -84,7 +90,10 @@ def test_the_youbot_follows_a_device(device):
 
 @pytest.mark.parametrize(
     ("rig", "law", "words"),
-    [("dual-arm", "virtual-constraints", "dynamic model"), ("dual-arm", "admittance", "hand on the leader")],
+    [
+        ("dual-arm", "virtual-constraints", "dynamic model"),
+        ("dual-arm", "admittance", "hand on the leader"),
+    ],
 )
 def test_laws_that_need_more_than_a_device_has_are_refused_by_name(device, rig, law, words):
     """It has neither a model nor a force sensor."""

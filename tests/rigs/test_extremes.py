@@ -25,7 +25,9 @@ def ends(root: object) -> Iterator[tuple[str, object]]:
             yield from ((path, choice) for choice in about["choices"] if choice != value)
         else:
             bounds = [bound for bound in (about["low"], about["high"]) if np.isfinite(bound)]
-            yield from ((path, [bound] * len(value) if np.ndim(value) else bound) for bound in bounds)
+            yield from (
+                (path, [bound] * len(value) if np.ndim(value) else bound) for bound in bounds
+            )
 
 
 def drawn(name: str) -> list[tuple[str, object]]:

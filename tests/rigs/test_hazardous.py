@@ -28,7 +28,9 @@ def hazardous() -> Iterator[Callable[..., Run]]:
     rigs: list[Rig] = []
 
     def build(settings: list[tuple[str, object]] | None = None, **options: Any) -> Run:
-        rigs.append(build_rig("hazardous", Options(settings=[*QUIET, *(settings or [])], **options)))
+        rigs.append(
+            build_rig("hazardous", Options(settings=[*QUIET, *(settings or [])], **options))
+        )
         return Run(rigs[-1])
 
     yield build
@@ -65,10 +67,16 @@ def test_the_offsets_captured_at_engagement_are_those_about_the_shoulders(hazard
 def test_100_mm_of_the_leader_are_74_mm_of_the_follower(hazardous):
     """At rest after the move, within half a millimetre, and with the leader's turn not scaled."""
     run = hazardous(scenario="free").on(9.0)
-    leader, follower = (run.signal(name, "position_tool_in_world", 4.2, 4.5)[-1] for name in ("leader", "follower"))
-    start_leader, start_follower = (run.signal(name, "position_tool_in_world")[0] for name in ("leader", "follower"))
+    leader, follower = (
+        run.signal(name, "position_tool_in_world", 4.2, 4.5)[-1] for name in ("leader", "follower")
+    )
+    start_leader, start_follower = (
+        run.signal(name, "position_tool_in_world")[0] for name in ("leader", "follower")
+    )
     assert np.linalg.norm(leader - start_leader) > 0.2
-    np.testing.assert_allclose(follower - start_follower, MOTION_SCALE * (leader - start_leader), atol=4e-3)
+    np.testing.assert_allclose(
+        follower - start_follower, MOTION_SCALE * (leader - start_leader), atol=4e-3
+    )
     final = run.leader.arm.rotation.T @ run.follower.arm.rotation
     np.testing.assert_allclose(final, np.eye(3), atol=0.01)
     assert run.trips == []
@@ -76,7 +84,9 @@ def test_100_mm_of_the_leader_are_74_mm_of_the_follower(hazardous):
 
 def test_the_loop_never_breaks_the_drives_limits(hazardous):
     """Wall, hard and fast: published velocity and step limits hold at every command."""
-    run = hazardous(scenario="wall", settings=[("hand.stiffness", 2000.0), ("hand.damping", 150.0)]).on(4.0)
+    run = hazardous(
+        scenario="wall", settings=[("hand.stiffness", 2000.0), ("hand.damping", 150.0)]
+    ).on(4.0)
     speed = run.world.placed["follower"].robot.limits.velocity
     sent = run.signal("follower", "velocity_commanded") / speed
     assert (np.abs(sent) <= np.array(VELOCITY_LIMIT) + 1e-9).all()
@@ -86,7 +96,10 @@ def test_the_loop_never_breaks_the_drives_limits(hazardous):
 
 def test_a_loop_without_limits_makes_the_drives_switch_off_and_the_station_says_so(hazardous):
     """The trip names the joint; both arms are then still."""
-    run = hazardous(scenario="free", settings=[("follower.pd.step_limit", 1.0), ("follower.pd.proportional", 100.0)])
+    run = hazardous(
+        scenario="free",
+        settings=[("follower.pd.step_limit", 1.0), ("follower.pd.proportional", 100.0)],
+    )
     run.on(3.0)
     assert run.trips[0] == ("follower", "plant")
     assert "switched the arm off" in run.session.trips[0].trip.reason
@@ -100,14 +113,20 @@ def test_a_loop_without_limits_makes_the_drives_switch_off_and_the_station_says_
 def test_the_hand_feels_what_the_operators_map_makes_of_the_contact(hazardous, scenario, felt):
     """Below 8 N nearly one to one, above it 0.4 N per N."""
     run = hazardous(scenario=scenario).on(5.5)
-    contact, hand = (-run.signal(name, "wrench_measured_in_world", 5.0)[:, 0].mean() for name in ("follower", "leader"))
+    contact, hand = (
+        -run.signal(name, "wrench_measured_in_world", 5.0)[:, 0].mean()
+        for name in ("follower", "leader")
+    )
     assert felt[0] < -hand / contact < felt[1]
 
 
 def test_without_the_map_the_contact_is_felt_one_to_one(hazardous):
     """The motion is scaled, the force is not."""
     run = hazardous(scenario="sponge", settings=[("rig.force_map", False)]).on(5.5)
-    contact, hand = (run.signal(name, "wrench_measured_in_world", 5.0)[:, 0].mean() for name in ("follower", "leader"))
+    contact, hand = (
+        run.signal(name, "wrench_measured_in_world", 5.0)[:, 0].mean()
+        for name in ("follower", "leader")
+    )
     assert -hand == pytest.approx(contact, rel=0.02)
 
 
@@ -117,7 +136,8 @@ def test_stop_and_release_bring_the_follower_to_rest(hazardous, why):
     run = hazardous(scenario="free").post(why, "2.0:reset", "2.1:engage").on(2.0)
     assert run.tool_speed("follower", 1.3, 2.0) < 1e-4
     run.on(0.5)
-    assert run.metrics["tracking_error_max"] < 0.04  # a leader that was stopped swings back to the hand
+    # a leader that was stopped swings back to the hand
+    assert run.metrics["tracking_error_max"] < 0.04
     assert run.largest_step("follower", "v", 1.9) < 0.05
 
 
@@ -136,7 +156,9 @@ def test_the_same_seed_gives_the_same_run_to_the_bit():
     """Noise on, over a jittery link."""
     ends = []
     for _ in range(2):
-        rig = build_rig("hazardous", Options(scenario="wall", delay=40.0, jitter=10.0, loss=0.05, seed=7))
+        rig = build_rig(
+            "hazardous", Options(scenario="wall", delay=40.0, jitter=10.0, loss=0.05, seed=7)
+        )
         rig.session.run(1.5)
         ends.append(rig.world.data.qpos.copy())
         rig.close()

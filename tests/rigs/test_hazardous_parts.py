@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import Mismatch, UnknownName
 from farhand.rigs import Options, Rig, build_rig
 from tests.conftest import Run
@@ -36,7 +36,9 @@ def raw(run: Run, since: float = 0.0) -> np.ndarray:
     return run.signal("operator", "wrench_contact_raw_in_world", since)[:, :3]
 
 
-def test_what_the_coupling_gets_in_free_motion_is_nothing_though_the_sensor_reads_20_newtons(hazardous):
+def test_what_the_coupling_gets_in_free_motion_is_nothing_though_the_sensor_reads_20_newtons(
+    hazardous,
+):
     """Bias and tool weigh more than 20 N; after compensation and filter 0.6 N are left while the wrist turns."""
     run = hazardous(scenario="free").on(4.0)
     sensor = run.follower.plant._plant
@@ -46,7 +48,8 @@ def test_what_the_coupling_gets_in_free_motion_is_nothing_though_the_sensor_read
 
 
 @pytest.mark.parametrize(
-    ("switch", "least"), [("follower.compensation.bias", 15.0), ("follower.compensation.weight", 10.0)]
+    ("switch", "least"),
+    [("follower.compensation.bias", 15.0), ("follower.compensation.weight", 10.0)],
 )
 def test_without_a_compensation_its_fault_reaches_the_coupling(hazardous, switch, least):
     """Each by its own switch, from the command line's paths."""
@@ -55,11 +58,17 @@ def test_without_a_compensation_its_fault_reaches_the_coupling(hazardous, switch
 
 
 @pytest.mark.parametrize(
-    ("fault", "compensation"), [("biased", "bias"), ("loaded", "weight")], ids=["bias", "tool weight"]
+    ("fault", "compensation"),
+    [("biased", "bias"), ("loaded", "weight")],
+    ids=["bias", "tool weight"],
 )
 def test_without_the_fault_the_compensation_is_not_needed(hazardous, fault, compensation):
     """What is left without the tool is the weight of the sensor's own internals, 1.5 N."""
-    settings = [*CALM, (f"follower.sensor.{fault}", False), (f"follower.compensation.{compensation}", False)]
+    settings = [
+        *CALM,
+        (f"follower.sensor.{fault}", False),
+        (f"follower.compensation.{compensation}", False),
+    ]
     run = hazardous(scenario="free", settings=settings).on(0.4)
     assert np.linalg.norm(raw(run, 0.2).mean(axis=0)) < 1.6
 
@@ -91,7 +100,10 @@ def test_position_only_keeps_the_tools_orientation(hazardous):
     before = run.follower.arm.rotation.copy()
     run.on(4.3)
     assert np.arccos((np.trace(before.T @ run.follower.arm.rotation) - 1.0) / 2.0) < 0.01
-    moved = [np.ptp(run.signal(name, "position_tool_in_world"), axis=0)[1] for name in ("leader", "follower")]
+    moved = [
+        np.ptp(run.signal(name, "position_tool_in_world"), axis=0)[1]
+        for name in ("leader", "follower")
+    ]
     assert moved[1] / moved[0] == pytest.approx(705.0 / 955.0, rel=0.03)
     assert run.trips == []
 
@@ -101,7 +113,9 @@ def test_joint_to_joint_gives_equal_orientations_with_joint_3_locked(hazardous, 
     """Every joint is its image, the tools point the same way, and joint 3 hardly moves."""
     run = hazardous(scenario="free", delay=delay, settings=[("rig.mapping", "joint")]).on(4.4)
     leader, follower = (run.signal(name, "q")[-1] for name in ("leader", "follower"))
-    np.testing.assert_allclose(follower, leader[[0, 1, 3, 4, 5, 6]] * [1, 1, 1, 1, -1, 1], atol=0.02)
+    np.testing.assert_allclose(
+        follower, leader[[0, 1, 3, 4, 5, 6]] * [1, 1, 1, 1, -1, 1], atol=0.02
+    )
     np.testing.assert_allclose(run.follower.arm.rotation, run.leader.arm.rotation, atol=0.03)
     assert np.abs(run.signal("leader", "q")[:, 2]).max() < 0.02
     assert run.trips == []
@@ -125,7 +139,10 @@ def test_a_mapping_that_does_not_go_with_a_base_is_refused_by_name():
 def test_both_ways_of_making_a_force_press_the_hand_alike(hazardous, mode):
     """Into the sponge, at rest: the map's image of the contact."""
     run = hazardous(scenario="sponge", settings=[("leader.rendering.mode", mode)]).on(5.4)
-    contact, hand = -raw(run, 5.0)[:, 0].mean(), run.signal("leader", "wrench_measured_in_world", 5.0)[:, 0].mean()
+    contact, hand = (
+        -raw(run, 5.0)[:, 0].mean(),
+        run.signal("leader", "wrench_measured_in_world", 5.0)[:, 0].mean(),
+    )
     assert hand == pytest.approx(8.25 / 8.0 * contact, rel=0.05)
 
 
@@ -148,7 +165,9 @@ def test_an_operator_can_be_chosen_at_the_start_and_a_stranger_is_refused():
 
 
 @pytest.mark.parametrize("delay", [0.0, 200.0], ids=["one process", "over a link"])
-def test_a_touch_too_light_to_be_felt_buzzes_in_the_handle_and_free_motion_does_not(hazardous, delay):
+def test_a_touch_too_light_to_be_felt_buzzes_in_the_handle_and_free_motion_does_not(
+    hazardous, delay
+):
     """A soft thing comes to the resting tool with 4 N: cued 50 ms after it is known, as long as it lasts."""
     settings = [("wall.stiffness", 100.0), ("wall.damping", 5.0)]
     run = hazardous(scenario="grasp", law="unilateral", delay=delay, settings=settings)
@@ -181,7 +200,9 @@ def test_a_tripped_follower_moves_its_jaws_no_more(hazardous):
 
 
 @pytest.mark.parametrize("delay", [0.0, 40.0], ids=["one process", "over a link"])
-def test_the_leader_drives_the_base_beyond_the_dead_band_and_stops_it_on_its_return(hazardous, delay):
+def test_the_leader_drives_the_base_beyond_the_dead_band_and_stops_it_on_its_return(
+    hazardous, delay
+):
     """Half a metre and more along x, nothing sideways; at the end base and arm stand where the leader is."""
     run = hazardous(scenario="drive", delay=delay).on(1.2)
     assert np.abs(run.signal("follower", "q")[-1, :4]).max() < 1e-6
@@ -196,16 +217,26 @@ def test_the_leader_drives_the_base_beyond_the_dead_band_and_stops_it_on_its_ret
 
 def test_the_base_stops_when_the_handle_is_let_go(hazardous):
     """Rate mode needs a hand: half a second of rise time and the drives' delay later it stands."""
-    run = hazardous(scenario="drive").post("3:set leader.handle.grip=0", "3:set hand.open=true").on(4.0)
+    run = (
+        hazardous(scenario="drive")
+        .post("3:set leader.handle.grip=0", "3:set hand.open=true")
+        .on(4.0)
+    )
     assert np.abs(run.signal("follower", "v", 2.5, 3.0)[:, 0]).max() > 0.1
     assert np.abs(run.signal("follower", "v", 3.7)[:, :4]).max() < 1e-3
 
 
 def test_a_turned_vehicle_is_driven_and_felt_in_its_own_axes(hazardous):
     """The hand turns the base, then goes ahead: it drives where it points."""
-    run = hazardous(scenario="drive", settings=[("hand.rotational_stiffness", 60.0), ("hand.rotational_damping", 6.0)])
-    turn = Move(0.3, 1.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.6)), Move(3.0, 1.0, (0.0, 0.0, 0.0), (0.0, 0.0, -0.6))
-    run.rig.session.parameters["hand"].path = Path((*turn, Move(4.5, 1.0, (0.18, 0.0, 0.0))))
+    run = hazardous(
+        scenario="drive",
+        settings=[("hand.rotational_stiffness", 60.0), ("hand.rotational_damping", 6.0)],
+    )
+    turn = (
+        Move(0.3, 1.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.6)),
+        Move(3.0, 1.0, (0.0, 0.0, 0.0), (0.0, 0.0, -0.6)),
+    )
+    run.rig.session.parameters["hand"].path = HandPath((*turn, Move(4.5, 1.0, (0.18, 0.0, 0.0))))
     run.on(8.0)
     x, y, yaw, _ = run.signal("follower", "q")[-1, :4]
     assert yaw > 0.2

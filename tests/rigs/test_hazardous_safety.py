@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from farhand.cli.main import main
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.parameters import assign
 from farhand.rigs import Options, Rig, build_rig
 from farhand.safety.collision import Phase
@@ -59,9 +59,16 @@ def test_a_rammed_wall_makes_the_follower_retreat_hold_and_follow_again_after_a_
 
 def test_a_tool_that_presses_and_no_longer_moves_is_stuck(hazardous):
     """Against metal, pushed by a strong hand, with the guard's own limit out of the way: the collision has its word."""
-    stiff = [("wall.stiffness", 1e5), ("wall.damping", 300.0), ("hand.stiffness", 2000.0), ("hand.damping", 200.0)]
-    run = hazardous(settings=[*stiff, ("follower.guard.force", 500.0), ("leader.guard.force", 500.0)])
-    run.rig.session.parameters["hand"].path = Path((Move(0.5, 3.0, (0.2, 0.0, 0.0)),))
+    stiff = [
+        ("wall.stiffness", 1e5),
+        ("wall.damping", 300.0),
+        ("hand.stiffness", 2000.0),
+        ("hand.damping", 200.0),
+    ]
+    run = hazardous(
+        settings=[*stiff, ("follower.guard.force", 500.0), ("leader.guard.force", 500.0)]
+    )
+    run.rig.session.parameters["hand"].path = HandPath((Move(0.5, 3.0, (0.2, 0.0, 0.0)),))
     run.on(4.0)
     assert run.trips[0] == ("follower", "collision")
     assert "stuck at" in run.session.trips[0].trip.reason
@@ -95,7 +102,7 @@ def test_a_released_leader_hardly_moves_under_20_newtons(hazardous):
     weak = [("hand.stiffness", 20.0), ("hand.damping", 5.0), ("hand.open", False)]
     for path, value in weak:
         assign(run.session.parameters, path, value)
-    run.rig.session.parameters["hand"].path = Path(())
+    run.rig.session.parameters["hand"].path = HandPath(())
     run.on(0.1)
     assign(run.session.parameters, "hand.drag", (1.0, 0.0, 0.0))  # 20 N
     run.on(0.8)
@@ -125,7 +132,11 @@ def test_letting_go_over_a_delayed_link_stops_the_follower_a_trip_later(hazardou
 
 def test_an_overheated_sensor_stops_the_follower_and_stays_stopped_while_hot(hazardous):
     """The published limit of 120 °C; a reset while hot is answered at once."""
-    settings = [("follower.sensor.final", 160.0), ("follower.sensor.heating", 0.8), ("follower.sensor.slope", 0.0)]
+    settings = [
+        ("follower.sensor.final", 160.0),
+        ("follower.sensor.heating", 0.8),
+        ("follower.sensor.slope", 0.0),
+    ]
     run = hazardous(scenario="free", settings=settings).post("2.5:reset").on(3.0)
     assert run.trips == [("follower", "overheat")] * 2
     assert "cannot reset" in run.session.trips[1].trip.reason
@@ -136,7 +147,7 @@ def test_the_leader_is_kept_off_its_joint_limit_and_says_so(hazardous):
     """Pulled up with 60 N towards the limit of joint 4: more than a degree clear, no trip, and it is said."""
     run = hazardous(scenario="free", law="none")
     hand = run.rig.session.parameters["hand"]
-    hand.path = Path((Move(0.2, 4.0, (-0.55, 0.0, 0.1)),))
+    hand.path = HandPath((Move(0.2, 4.0, (-0.55, 0.0, 0.1)),))
     run.on(6.0)
     limits = run.leader.plant.world.placed["leader"].robot.limits
     q = run.signal("leader", "q")
@@ -149,7 +160,7 @@ def test_the_leader_is_kept_off_its_joint_limit_and_says_so(hazardous):
 def test_a_target_out_of_reach_is_announced_and_the_arm_goes_as_near_as_it_can(hazardous):
     """Scaled up by 1.6 the hand leads 0.4 m ahead, beyond the follower's reach."""
     run = hazardous(scenario="free", settings=[("law.mapping.motion_scale", 1.6)])
-    run.rig.session.parameters["hand"].path = Path((Move(0.2, 3.0, (0.25, 0.0, 0.0)),))
+    run.rig.session.parameters["hand"].path = HandPath((Move(0.2, 3.0, (0.25, 0.0, 0.0)),))
     run.on(4.5)
     assert told(run, "inverse kinematics of the follower: unreachable")
     assert np.isfinite(run.signal("follower", "q")).all()
@@ -162,5 +173,8 @@ def test_every_reaction_is_in_the_json_of_a_run(tmp_path):
     arguments = ["--scenario", "collision", "--headless", "--seconds", "4", "--json", str(out)]
     assert main(["run", "hazardous", *arguments]) == 0
     said = json.loads(out.read_text())
-    assert said["trips"][0]["kind"] in ("force", "collision") and "N (limit" in said["trips"][0]["reason"]
+    assert (
+        said["trips"][0]["kind"] in ("force", "collision")
+        and "N (limit" in said["trips"][0]["reason"]
+    )
     assert any("retreats" in event["text"] for event in said["events"])

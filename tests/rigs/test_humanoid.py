@@ -17,7 +17,10 @@ SHOULDER = np.array([-0.1, 0.55 + 0.085, -0.45 + 0.547])
 
 
 def ran(scenario: str, seconds: float, *settings: tuple[str, object], **options: object) -> Run:
-    return run(build_rig("humanoid", Options(scenario=scenario, settings=list(settings), **options)), seconds)  # type: ignore[arg-type]
+    return run(
+        build_rig("humanoid", Options(scenario=scenario, settings=list(settings), **options)),
+        seconds,
+    )  # type: ignore[arg-type]
 
 
 def test_at_rest_nothing_moves_and_nothing_trips() -> None:
@@ -26,7 +29,9 @@ def test_at_rest_nothing_moves_and_nothing_trips() -> None:
     assert not np.ptp(result.signal("leader", "position_tool_in_world"), axis=0).any()
     assert not np.ptp(result.signal("follower", "q_sent"), axis=0).any()
     assert result.rig.session.trips == []
-    np.testing.assert_allclose(result.signal("leader", "force_synthetic_in_world")[-1], [0.0, 0.0, 0.44145])
+    np.testing.assert_allclose(
+        result.signal("leader", "force_synthetic_in_world")[-1], [0.0, 0.0, 0.44145]
+    )
 
 
 def test_two_runs_are_the_same_to_the_bit() -> None:
@@ -34,7 +39,9 @@ def test_two_runs_are_the_same_to_the_bit() -> None:
     signals = []
     for _ in range(2):
         result = ran("dropped-replies", 1.5, seed=3)
-        signals.append((result.signal("follower", "q"), result.signal("leader", "position_tool_in_world")))
+        signals.append(
+            (result.signal("follower", "q"), result.signal("leader", "position_tool_in_world"))
+        )
     for first, second in zip(*signals, strict=True):
         np.testing.assert_array_equal(first, second)
 
@@ -61,9 +68,12 @@ def test_the_edge_of_the_reach_pushes_back_and_lets_go() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "seconds", "said"), [("dead-servo", 3.0, "servo 41"), ("low-battery", 7.0, "battery")]
+    ("scenario", "seconds", "said"),
+    [("dead-servo", 3.0, "servo 41"), ("low-battery", 7.0, "battery")],
 )
-def test_a_fault_of_the_limb_stops_it_and_not_the_pen(scenario: str, seconds: float, said: str) -> None:
+def test_a_fault_of_the_limb_stops_it_and_not_the_pen(
+    scenario: str, seconds: float, said: str
+) -> None:
     """The leader's guard stays untripped."""
     result = ran(scenario, seconds)
     trips = {record.where: record.trip.reason for record in result.rig.session.trips}
@@ -104,7 +114,11 @@ def test_the_recording_says_that_forces_are_synthetic_and_none_is_measured() -> 
 def test_a_low_battery_is_said_before_the_limb_stops() -> None:
     """As an event, once, ahead of the trip."""
     result = ran("low-battery", 7.0)
-    said = [(time_ns, text) for time_ns, text, *_ in result.rig.metrics.history.events if "battery" in text]
+    said = [
+        (time_ns, text)
+        for time_ns, text, *_ in result.rig.metrics.history.events
+        if "battery" in text
+    ]
     assert "below" in said[0][1] and "tripped" in said[-1][1] and said[0][0] < said[-1][0]
 
 

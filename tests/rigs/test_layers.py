@@ -51,7 +51,22 @@ def test_waves_around_a_measured_force_are_refused(capsys):
     """One line, code 2, and what would do instead."""
     with pytest.raises(Mismatch):
         build_rig("hazardous", Options(layer="waves"))
-    assert main(["run", "dual-arm", "--law", "position-force", "--layer", "waves", "--headless", "--seconds", "1"]) == 2
+    assert (
+        main(
+            [
+                "run",
+                "dual-arm",
+                "--law",
+                "position-force",
+                "--layer",
+                "waves",
+                "--headless",
+                "--seconds",
+                "1",
+            ]
+        )
+        == 2
+    )
     told = capsys.readouterr().err.strip()
     assert "velocity–force port" in told
     assert "\n" not in told

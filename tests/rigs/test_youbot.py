@@ -62,7 +62,10 @@ def test_at_rest_nothing_moves(youbot, base):
 def test_the_engagement_says_which_efforts_are_dropped_and_none_reaches_the_wrist(youbot):
     """The law pulls with moments; the pen's wrist is passive, so they neither act nor count as energy."""
     run = youbot(scenario="free", law="position-position").on(3.0)
-    assert run.session.commands.log[0].outcome == "done; the leader is passive in rx, ry, rz: efforts there are dropped"
+    assert (
+        run.session.commands.log[0].outcome
+        == "done; the leader is passive in rx, ry, rz: efforts there are dropped"
+    )
     assert np.abs(run.signal("leader", "wrench_commanded_in_world")[:, 3:]).max() == 0.0
     assert np.abs(run.signal("leader", "torque_commanded")[:, 3:]).max() == 0.0
     assert np.abs(run.signal("follower", "wrench_commanded_in_world")[:, 3:]).max() > 0.05
@@ -138,7 +141,10 @@ def test_stop_and_release_bring_the_robot_to_rest(youbot, why):
 @pytest.mark.parametrize("fault", ["nan-position", "frozen"])
 def test_a_robot_whose_samples_go_wrong_in_motion_stops(youbot, fault):
     """It brakes; the pen is let go softly."""
-    run = youbot(scenario="free", settings=[("follower.plant.fault", fault), ("follower.plant.fault_start", 1.2)])
+    run = youbot(
+        scenario="free",
+        settings=[("follower.plant.fault", fault), ("follower.plant.fault_start", 1.2)],
+    )
     run.on(2.2)
     assert run.trips[0] == ("follower", "stale" if fault == "frozen" else "invalid")
     assert np.isfinite(run.signal("follower", "torque_commanded")).all()
@@ -149,7 +155,9 @@ def test_the_same_seed_gives_the_same_run_to_the_bit():
     """Over a jittery link that loses packets."""
     ends = []
     for _ in range(2):
-        rig = build_rig("youbot", Options(scenario="wall", delay=20.0, jitter=5.0, loss=0.05, seed=7))
+        rig = build_rig(
+            "youbot", Options(scenario="wall", delay=20.0, jitter=5.0, loss=0.05, seed=7)
+        )
         rig.session.run(1.5)
         ends.append(rig.world.data.qpos.copy())
         rig.close()
@@ -190,10 +198,19 @@ def test_the_start_up_leads_from_a_folded_arm_to_full_force_feedback(youbot):
     run = youbot(scenario="startup").on(31.0)
     machine = run.bridge.startup.machine
     reached = [(happened.target, happened.time_ns * 1e-9) for happened in machine.happenings]
-    assert [name for name, _ in reached][1:] == ["homing", "unfold", "approach", "engage", "ramp", "operate"]
+    assert [name for name, _ in reached][1:] == [
+        "homing",
+        "unfold",
+        "approach",
+        "engage",
+        "ramp",
+        "operate",
+    ]
     when = dict(reached)
     assert when["operate"] - when["ramp"] == pytest.approx(6.0, abs=0.01)
-    assert np.abs(run.signal("leader", "wrench_commanded_in_world", 0.0, when["engage"])).max() < 0.1
+    assert (
+        np.abs(run.signal("leader", "wrench_commanded_in_world", 0.0, when["engage"])).max() < 0.1
+    )
     assert run.world.ports["follower"].wrench[0] < -5.0
     assert run.signal("leader", "wrench_commanded_in_world", 30.5)[:, 0].min() > 0.5
     assert run.follower.plant.gripper.position == pytest.approx(0.02)

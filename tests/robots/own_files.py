@@ -17,9 +17,9 @@ CHAIN = f"""<mujoco model="mine"><compiler angle="radian"/><option timestep="0.0
     <actuator><position name="servo" joint="j1" kp="100" forcerange="-7 7" gear="2"/>
     <motor joint="j2" ctrlrange="-3 3"/></actuator>
     <sensor><actuatorpos actuator="servo"/></sensor><keyframe><key name="home" qpos="0.5 1.5"/></keyframe></mujoco>"""
-BRANCHED = CHAIN.replace("</worldbody>", f'<body name="other">{BODY.format("j3")}</body></worldbody>').replace(
-    'qpos="0.5 1.5"', 'qpos="0.5 1.5 0"'
-)
+BRANCHED = CHAIN.replace(
+    "</worldbody>", f'<body name="other">{BODY.format("j3")}</body></worldbody>'
+).replace('qpos="0.5 1.5"', 'qpos="0.5 1.5 0"')
 URDF = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/>
     <mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
     <link name="tip"/><joint name="swing" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>

@@ -19,7 +19,9 @@ def test_the_arm_on_the_base_is_the_fixed_arm_carried_along() -> None:
         whole.update(np.concatenate([[x, y, yaw, z], q]), np.zeros(10))
         alone.update(q, np.zeros(6))
         turn = rotation_from_vector(np.array([0.0, 0.0, yaw]))
-        np.testing.assert_allclose(whole.position, turn @ alone.position + [x, y, z + 0.6], atol=1e-12)
+        np.testing.assert_allclose(
+            whole.position, turn @ alone.position + [x, y, z + 0.6], atol=1e-12
+        )
         np.testing.assert_allclose(whole.rotation, turn @ alone.rotation, atol=1e-12)
 
 

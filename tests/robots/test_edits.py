@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from farhand.errors import BadValue, FarhandError, ModelError, OutOfRange
 from farhand.robots import Robot, load_robot, robot_names
-from farhand.robots.edits import add_payload, scale_mass, set_armature, set_damping, set_frictionloss
+from farhand.robots.edits import (
+    add_payload,
+    scale_mass,
+    set_armature,
+    set_damping,
+    set_frictionloss,
+)
 
 GEOM_INERTIA = """<mujoco><compiler inertiafromgeom="true" settotalmass="5"/><worldbody>
     <body name="a"><inertial pos="0 0 0" euler="20 30 40" mass="9" diaginertia="1 1 1"/>
@@ -42,7 +48,9 @@ def mass_matrix(robot: Robot, q: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def random_configuration(robot: Robot) -> NDArray[np.float64]:
     qpos = np.array(robot.home)
-    mujoco.mj_integratePos(robot.compile(), qpos, np.random.default_rng(3).normal(size=robot.actuated.size), 1.0)
+    mujoco.mj_integratePos(
+        robot.compile(), qpos, np.random.default_rng(3).normal(size=robot.actuated.size), 1.0
+    )
     return qpos
 
 
@@ -52,7 +60,10 @@ def test_a_quarter_of_the_mass_is_a_quarter_of_the_mass_matrix(name: str) -> Non
     robot = load_robot(name)
     q = random_configuration(robot)
     np.testing.assert_allclose(
-        mass_matrix(robot.edited(scale_mass(0.25)), q), 0.25 * mass_matrix(robot, q), rtol=1e-12, atol=1e-14
+        mass_matrix(robot.edited(scale_mass(0.25)), q),
+        0.25 * mass_matrix(robot, q),
+        rtol=1e-12,
+        atol=1e-14,
     )
 
 
@@ -87,7 +98,11 @@ def test_edits_apply_in_order_and_leave_the_original_alone() -> None:
 def test_joint_values_are_set_for_all_joints_or_one_by_one() -> None:
     """One number or one per joint, in the order of the joints."""
     values = [2.0, 2.0, 2.0, 0.5, 0.4, 0.3]
-    model = load_robot("ur5e").edited(set_damping(values), set_frictionloss(1.5), set_armature(values)).compile()
+    model = (
+        load_robot("ur5e")
+        .edited(set_damping(values), set_frictionloss(1.5), set_armature(values))
+        .compile()
+    )
     np.testing.assert_array_equal(model.dof_damping, values)
     np.testing.assert_array_equal(model.dof_armature, values)
     np.testing.assert_array_equal(model.dof_frictionloss, np.full(6, 1.5))
@@ -113,7 +128,9 @@ def test_a_payload_pulls_at_the_tool_with_its_weight(name: str) -> None:
 
 def test_two_payloads_weigh_as_much_as_both(geom_robot: Robot) -> None:
     """Payloads do not replace each other, and the site's own orientation is respected."""
-    model = geom_robot.edited(scale_mass(1.0), add_payload(1.0, (0, 0, 0.2)), add_payload(2.0, (0, 0, 0))).compile()
+    model = geom_robot.edited(
+        scale_mass(1.0), add_payload(1.0, (0, 0, 0.2)), add_payload(2.0, (0, 0, 0))
+    ).compile()
     assert model.body_mass.sum() == pytest.approx(8.0)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -134,7 +151,9 @@ def test_two_payloads_weigh_as_much_as_both(geom_robot: Robot) -> None:
         (lambda: add_payload(1.0, (0, 0, float("inf"))), BadValue),
     ],
 )
-def test_a_meaningless_value_is_refused_when_the_edit_is_made(make, kind: type[FarhandError]) -> None:
+def test_a_meaningless_value_is_refused_when_the_edit_is_made(
+    make, kind: type[FarhandError]
+) -> None:
     """Nothing waits for the compile to fail."""
     with pytest.raises(kind):
         make()
@@ -149,4 +168,6 @@ def test_the_wrong_number_of_joint_values_is_refused() -> None:
 def test_an_edit_that_changes_the_degrees_of_freedom_is_refused() -> None:
     """Home and limits would no longer fit."""
     with pytest.raises(ModelError, match="from 6 to 7"):
-        load_robot("ur5e").edited(lambda spec: spec.body("wrist_3").add_joint(name="extra", type=2) and None)
+        load_robot("ur5e").edited(
+            lambda spec: spec.body("wrist_3").add_joint(name="extra", type=2) and None
+        )

@@ -9,13 +9,16 @@ import pinocchio as pin
 
 from farhand.robots import load_robot
 
-ALPHA = np.array([-1, 1, 1, -1, -1, 1, 0]) * np.pi / 2  # spec 003 §2.3, classic convention, a = 0 everywhere
+# spec 003 §2.3, classic convention, a = 0 everywhere
+ALPHA = np.array([-1, 1, 1, -1, -1, 1, 0]) * np.pi / 2
 D = [0.360, 0.0, 0.420, 0.0, 0.400, 0.0, 0.126]  # [m]
 
 
 def link(alpha: float, d: float, theta: float) -> np.ndarray:
     c, s, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
-    return np.array([[c, -s * ca, s * sa, 0], [s, c * ca, -c * sa, 0], [0, sa, ca, d], [0, 0, 0, 1]])
+    return np.array(
+        [[c, -s * ca, s * sa, 0], [s, c * ca, -c * sa, 0], [0, sa, ca, d], [0, 0, 0, 1]]
+    )
 
 
 def test_the_tool_is_where_the_table_puts_it() -> None:
@@ -24,7 +27,9 @@ def test_the_tool_is_where_the_table_puts_it() -> None:
     data, frame = model.createData(), model.getFrameId("tool")
     for q in np.random.default_rng(2).uniform(-np.pi, np.pi, (50, 7)):
         pin.framesForwardKinematics(model, data, q)
-        expected = functools.reduce(np.matmul, [link(*row) for row in zip(ALPHA, D, q, strict=True)])
+        expected = functools.reduce(
+            np.matmul, [link(*row) for row in zip(ALPHA, D, q, strict=True)]
+        )
         np.testing.assert_allclose(data.oMf[frame].homogeneous, expected, rtol=0, atol=1e-12)
 
 
@@ -46,6 +51,8 @@ def test_it_can_hold_its_payload_stretched_out() -> None:
     robot = load_robot("iiwa14")
     model = robot.pinocchio()
     q = np.array([0.0, np.pi / 2, 0.0, 0.0, 0.0, 0.0, 0.0])
-    J = pin.computeFrameJacobian(model, model.createData(), q, model.getFrameId("tool"), pin.LOCAL_WORLD_ALIGNED)
+    J = pin.computeFrameJacobian(
+        model, model.createData(), q, model.getFrameId("tool"), pin.LOCAL_WORLD_ALIGNED
+    )
     torque = pin.computeGeneralizedGravity(model, model.createData(), q) + J[2] * 14 * 9.81
     assert (np.abs(torque) < robot.limits.torque).all()

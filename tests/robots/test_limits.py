@@ -20,7 +20,11 @@ SLIDE = CHAIN.replace('name="j2"', 'name="j2" type="slide"')
         ('range="-1 2"', 'range="2 -1"', "range of joint j2 is [2, -1]"),
         ('range="-1 2"', 'range="1 1"', "range of joint j2 is [1, 1]"),
         ('range="-1 2"', 'range="nan 1"', "range of joint j2 is [nan, 1]"),
-        ('range="-1 2"', 'range="-1 2" actuatorfrcrange="3 -3"', "actfrcrange of joint j2 is [3, -3]"),
+        (
+            'range="-1 2"',
+            'range="-1 2" actuatorfrcrange="3 -3"',
+            "actfrcrange of joint j2 is [3, -3]",
+        ),
         ('forcerange="-7 7"', 'forcerange="7 -7"', "forcerange of actuator servo is [7, -7]"),
         ('ctrlrange="-3 3"', 'ctrlrange="-3 nan"', "ctrlrange of actuator (unnamed) is [-3, nan]"),
         ('gear="2"', 'gear="0"', "torque limit of joint j1 is 0 N·m"),
@@ -67,10 +71,15 @@ def test_a_limit_in_urdf_that_means_nothing_is_refused(
     assert words in str(error)
 
 
-def test_a_toml_can_stand_in_for_an_exporters_zeros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_toml_can_stand_in_for_an_exporters_zeros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A vendor's file need not be changed."""
     monkeypatch.chdir(tmp_path)
-    zeros = URDF.replace('lower="-1" upper="2" effort="5" velocity="3"', 'lower="0" upper="0" effort="0" velocity="0"')
+    zeros = URDF.replace(
+        'lower="-1" upper="2" effort="5" velocity="3"',
+        'lower="0" upper="0" effort="0" velocity="0"',
+    )
     toml = "limits = { lower = [-1.5], upper = [1.5], velocity = [2.0], torque = [inf] }"
     limits = load_robot(write(tmp_path, zeros, toml, name="pendulum.urdf")).limits
     found = [limits.lower[0], limits.upper[0], limits.velocity[0], limits.torque[0]]
@@ -87,7 +96,10 @@ def test_limits_that_are_left_out_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("toml", "words"),
     [
-        ("limits = { lower = [-1, 1], upper = [1, -1] }", "joint j2: lower = 1 must be below upper = -1 m"),
+        (
+            "limits = { lower = [-1, 1], upper = [1, -1] }",
+            "joint j2: lower = 1 must be below upper = -1 m",
+        ),
         ("limits = { upper = [1, -1] }", "joint j2: lower = -1 must be below upper = -1 m"),
         ("limits = { lower = [inf, 0] }", "joint j1: lower = inf"),
         ("limits.velocity = [1, 0]", "velocity limit of joint j2 is 0 m/s"),
@@ -99,7 +111,9 @@ def test_limits_that_are_left_out_are_none(tmp_path: Path) -> None:
         ("rates.bus = -50", "rates.bus must be > 0, not -50"),
     ],
 )
-def test_a_limit_in_toml_that_means_nothing_is_refused(tmp_path: Path, toml: str, words: str) -> None:
+def test_a_limit_in_toml_that_means_nothing_is_refused(
+    tmp_path: Path, toml: str, words: str
+) -> None:
     """Each with the joint, the value in its unit, and what would be right."""
     error = refusal(write(tmp_path, SLIDE, toml))
     assert isinstance(error, BadValue)

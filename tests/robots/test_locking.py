@@ -15,9 +15,12 @@ from tests.robots.own_files import CHAIN, refusal, write
 FINGER = '<body name="{0}"><joint name="{0}" type="slide" range="0 0.04"/><geom size="0.01" mass="0.1"/></body>'
 GRIPPER = (
     CHAIN.replace(
-        "</body>\n    </body>", f"{FINGER.format('left')}{FINGER.format('right')}<site name='tool'/></body></body>"
+        "</body>\n    </body>",
+        f"{FINGER.format('left')}{FINGER.format('right')}<site name='tool'/></body></body>",
     )
-    .replace("</worldbody>", '</worldbody><equality><joint joint1="left" joint2="right"/></equality>')
+    .replace(
+        "</worldbody>", '</worldbody><equality><joint joint1="left" joint2="right"/></equality>'
+    )
     .replace(
         "<actuator>",
         """<tendon><fixed name="split"><joint joint="left" coef="0.5"/><joint joint="right" coef="0.5"/></fixed>
@@ -52,8 +55,12 @@ def test_a_locked_joint_is_welded_at_its_zero(tmp_path: Path) -> None:
     np.testing.assert_allclose(inertia[0], inertia[1], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("toml", "kind"), [("locked = ['thumb']", UnknownName), ("locked = 'left'", BadValue)])
-def test_a_lock_that_fits_no_joint_is_refused(tmp_path: Path, toml: str, kind: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    ("toml", "kind"), [("locked = ['thumb']", UnknownName), ("locked = 'left'", BadValue)]
+)
+def test_a_lock_that_fits_no_joint_is_refused(
+    tmp_path: Path, toml: str, kind: type[Exception]
+) -> None:
     """A misspelt joint would stay free."""
     error = refusal(write(tmp_path, GRIPPER, toml=toml))
     assert isinstance(error, kind)

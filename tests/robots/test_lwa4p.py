@@ -22,11 +22,15 @@ TABLE = [
 
 def link(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
     c, s, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
-    return np.array([[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, d], [0, 0, 0, 1]])
+    return np.array(
+        [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, d], [0, 0, 0, 1]]
+    )
 
 
 def table_pose(q: np.ndarray) -> np.ndarray:
-    return functools.reduce(np.matmul, [link(a, al, d, o + x) for (a, al, d, o), x in zip(TABLE, q, strict=True)])
+    return functools.reduce(
+        np.matmul, [link(a, al, d, o + x) for (a, al, d, o), x in zip(TABLE, q, strict=True)]
+    )
 
 
 def tool(q: np.ndarray) -> np.ndarray:

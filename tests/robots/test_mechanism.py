@@ -32,14 +32,20 @@ MIMIC = URDF.replace(
         ('name="j2"', 'name="j2" springdamper="0.1 1"', "joint j2 has a springdamper"),
         ('name="lower"', 'name="lower" gravcomp="1"', "body lower has gravcomp 1"),
         ("</worldbody>", EQUALITY.format('<joint joint1="j1" joint2="j2"/>'), "joint of j1 and j2"),
-        ("</worldbody>", EQUALITY.format('<connect body1="lower" body2="table" anchor="0 0 0"/>'), "connect of lower"),
+        (
+            "</worldbody>",
+            EQUALITY.format('<connect body1="lower" body2="table" anchor="0 0 0"/>'),
+            "connect of lower",
+        ),
         ("</worldbody>", TENDON.format('stiffness="5"'), "tendon rope has stiffness 5"),
         ("</worldbody>", TENDON.format('damping="5"'), "tendon rope has damping 5"),
         ("</worldbody>", TENDON.format('armature="0.5"'), "tendon rope has armature 0.5"),
         ('kp="100"', 'kp="100" armature="0.1"', "actuator servo has armature 0.1"),
     ],
 )
-def test_what_pinocchio_does_not_know_is_refused_by_name(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_what_pinocchio_does_not_know_is_refused_by_name(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
     """One line with the element, its value and what to do."""
     assert CHAIN.count(old) == 1
     error = refusal(write(tmp_path, CHAIN.replace(old, new)))
@@ -49,17 +55,29 @@ def test_what_pinocchio_does_not_know_is_refused_by_name(tmp_path: Path, old: st
 
 
 @pytest.mark.parametrize(
-    "new", [TENDON.format('range="-9 9"'), EQUALITY.format('<joint joint1="j1" joint2="j2" active="false"/>')]
+    "new",
+    [
+        TENDON.format('range="-9 9"'),
+        EQUALITY.format('<joint joint1="j1" joint2="j2" active="false"/>'),
+    ],
 )
 def test_what_acts_on_nothing_is_let_in(tmp_path: Path, new: str) -> None:
     """A tendon that only a motor pulled at, and a constraint that is switched off."""
     assert load_robot(write(tmp_path, CHAIN.replace("</worldbody>", new))).compile().nv == 2
 
 
-@pytest.mark.parametrize(("angle", "rest", "name"), [("radian", 0.3, "j2"), ("degree", -40.0, "elbow (2)")])
-def test_the_line_about_a_spring_holds_the_same_spring(tmp_path: Path, angle: str, rest: float, name: str) -> None:
+@pytest.mark.parametrize(
+    ("angle", "rest", "name"), [("radian", 0.3, "j2"), ("degree", -40.0, "elbow (2)")]
+)
+def test_the_line_about_a_spring_holds_the_same_spring(
+    tmp_path: Path, angle: str, rest: float, name: str
+) -> None:
     """Written into the toml as the message says, the arm's model pulls as MuJoCo's spring did."""
-    plain = CHAIN.replace('"radian"', f'"{angle}"').replace('range="-1 2"', "").replace('"j2"', f'"{name}"')
+    plain = (
+        CHAIN.replace('"radian"', f'"{angle}"')
+        .replace('range="-1 2"', "")
+        .replace('"j2"', f'"{name}"')
+    )
     sprung = plain.replace(f'name="{name}"', f'name="{name}" stiffness="20" springref="{rest}"')
     line = re.search(r"springs\..* = \{.*\}", str(refusal(write(tmp_path, sprung))))
     assert line is not None and "springs" in tomllib.loads(line[0])
@@ -71,7 +89,8 @@ def test_the_line_about_a_spring_holds_the_same_spring(tmp_path: Path, angle: st
     data.qpos = q
     mujoco.mj_forward(model, data)
     assert abs(data.qfrc_spring[1]) > 1
-    np.testing.assert_allclose(arm.bias, data.qfrc_bias - data.qfrc_spring, atol=1e-3)  # six digits in the line
+    # six digits in the line
+    np.testing.assert_allclose(arm.bias, data.qfrc_bias - data.qfrc_spring, atol=1e-3)
 
 
 def test_a_joint_that_mimics_is_refused_and_may_be_locked(tmp_path: Path) -> None:
@@ -81,15 +100,25 @@ def test_a_joint_that_mimics_is_refused_and_may_be_locked(tmp_path: Path) -> Non
     line = re.search(r"locked = \[.*?\]", str(error))
     assert line is not None
     assert load_robot(write(tmp_path, MIMIC, toml=line[0], name="arm.urdf")).compile().nv == 1
-    assert "mimics" in str(refusal(write(tmp_path, MIMIC, toml='locked = ["swing"]', name="arm.urdf")))
+    assert "mimics" in str(
+        refusal(write(tmp_path, MIMIC, toml='locked = ["swing"]', name="arm.urdf"))
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ('name="lower" pos="0 0 0.5"', 'name="lower" pos="0 nan 0.5"', "pos of body lower"),
-        ("</body>\n    </body>", '<site name="tool" pos="nan 0 0"/></body></body>', "pos of site tool"),
-        ("</body>\n    </body>", '<site name="tool" quat="1 0 nan 0"/></body></body>', "quat of site tool"),
+        (
+            "</body>\n    </body>",
+            '<site name="tool" pos="nan 0 0"/></body></body>',
+            "pos of site tool",
+        ),
+        (
+            "</body>\n    </body>",
+            '<site name="tool" quat="1 0 nan 0"/></body></body>',
+            "quat of site tool",
+        ),
         ('range="-1 2"', 'range="-1 2" armature="nan"', "armature of joint j2"),
     ],
 )
@@ -107,12 +136,17 @@ def test_a_value_that_is_not_a_number_is_refused_at_once(
 @pytest.mark.parametrize(
     ("model", "toml"),
     [
-        (CHAIN.replace('<body name="table"/>', '<body name="table"><site name="tool"/></body>'), None),
+        (
+            CHAIN.replace('<body name="table"/>', '<body name="table"><site name="tool"/></body>'),
+            None,
+        ),
         (CHAIN, "tool = { body = 'table' }"),
         (CHAIN, "tool = { body = 'world' }"),
     ],
 )
-def test_a_tool_that_no_joint_moves_is_refused(tmp_path: Path, model: str, toml: str | None) -> None:
+def test_a_tool_that_no_joint_moves_is_refused(
+    tmp_path: Path, model: str, toml: str | None
+) -> None:
     """It has no mobility, by which laws divide; the line offers a body that has."""
     error = refusal(write(tmp_path, model, toml))
     assert isinstance(error, ModelError)

@@ -19,7 +19,10 @@ def with_mesh(uri: str, inertial: bool = True) -> str:
     """The pendulum with a shape on its rod."""
     text = URDF if inertial else URDF.replace(INERTIAL, "")
     shape = f'<geometry><mesh filename="{uri}"/></geometry>'
-    return text.replace('<link name="rod">', f'<link name="rod"><visual>{shape}</visual><collision>{shape}</collision>')
+    return text.replace(
+        '<link name="rod">',
+        f'<link name="rod"><visual>{shape}</visual><collision>{shape}</collision>',
+    )
 
 
 def part(folder: Path, name: str = "meshes/part.obj") -> None:
@@ -48,7 +51,9 @@ def test_a_package_is_found_upward_from_the_model(tmp_path: Path, model: str, pa
     """By the name of its folder, without any ROS."""
     part(tmp_path / package)
     (tmp_path / model).mkdir(parents=True, exist_ok=True)
-    robot = load_robot(write(tmp_path / model, with_mesh("package://my_robot/meshes/part.obj"), name="arm.urdf"))
+    robot = load_robot(
+        write(tmp_path / model, with_mesh("package://my_robot/meshes/part.obj"), name="arm.urdf")
+    )
     assert robot.compile().nmesh == 1
     assert robot.notes == ()
 
@@ -59,7 +64,9 @@ def test_a_package_is_known_by_its_package_xml(tmp_path: Path) -> None:
     part(clone)
     (clone / "package.xml").write_text("<package format='3'><name> my_robot </name></package>")
     (clone / "urdf").mkdir()
-    robot = load_robot(write(clone / "urdf", with_mesh("package://my_robot/meshes/part.obj"), name="arm.urdf"))
+    robot = load_robot(
+        write(clone / "urdf", with_mesh("package://my_robot/meshes/part.obj"), name="arm.urdf")
+    )
     assert robot.compile().nmesh == 1
 
 
@@ -78,15 +85,23 @@ def test_a_package_is_found_where_ros_says(
     """In the search path of either generation, behind entries that are not there."""
     part(tmp_path / "elsewhere" / package)
     monkeypatch.setenv(variable, f"/nowhere::{tmp_path / 'elsewhere' / entry}")
-    robot = load_robot(write(tmp_path, with_mesh("package://my_robot/meshes/part.obj"), name="arm.urdf"))
+    robot = load_robot(
+        write(tmp_path, with_mesh("package://my_robot/meshes/part.obj"), name="arm.urdf")
+    )
     assert robot.compile().nmesh == 1
 
 
-def test_plain_paths_and_file_addresses_still_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_paths_and_file_addresses_still_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From the model's folder, wherever the program runs."""
     part(tmp_path)
     monkeypatch.chdir("/")
-    for uri in ("meshes/part.obj", f"file://{tmp_path}/meshes/part.obj", f"{tmp_path}/meshes/part.obj"):
+    for uri in (
+        "meshes/part.obj",
+        f"file://{tmp_path}/meshes/part.obj",
+        f"{tmp_path}/meshes/part.obj",
+    ):
         robot = load_robot(write(tmp_path, with_mesh(uri), name="arm.urdf"))
         assert (robot.compile().nmesh, robot.notes) == (1, ())
 
@@ -96,11 +111,16 @@ def test_plain_paths_and_file_addresses_still_work(tmp_path: Path, monkeypatch: 
     [
         ("package://my_robot/meshes/gone.stl", "not found: package://my_robot/meshes/gone.stl"),
         ("meshes/gone.obj", "not found: meshes/gone.obj"),
-        ("package://my_robot/meshes/part.dae", "not .stl, .obj or .msh: package://my_robot/meshes/part.dae"),
+        (
+            "package://my_robot/meshes/part.dae",
+            "not .stl, .obj or .msh: package://my_robot/meshes/part.dae",
+        ),
         ("https://example.org/part.stl", "not found: https://example.org/part.stl"),
     ],
 )
-def test_a_link_with_inertia_does_without_its_mesh_and_says_so(tmp_path: Path, uri: str, words: str) -> None:
+def test_a_link_with_inertia_does_without_its_mesh_and_says_so(
+    tmp_path: Path, uri: str, words: str
+) -> None:
     """The shape is for looks and contact; the dynamics are those of the same file without any mesh."""
     part(tmp_path / "my_robot", "meshes/part.dae")
     robot = load_robot(write(tmp_path, with_mesh(uri), name="arm.urdf"))
@@ -115,17 +135,22 @@ def test_a_link_with_inertia_does_without_its_mesh_and_says_so(tmp_path: Path, u
 def test_many_missing_meshes_are_named_once_each_on_one_line(tmp_path: Path) -> None:
     """Links share meshes; a folder is named once."""
     shapes = "".join(
-        f'<collision><geometry><mesh filename="package://my/m/{name}.stl"/></geometry></collision>' for name in "abab"
+        f'<collision><geometry><mesh filename="package://my/m/{name}.stl"/></geometry></collision>'
+        for name in "abab"
     )
     text = URDF.replace('<link name="rod">', f'<link name="rod">{shapes}')
     assert (
-        load_robot(write(tmp_path, text, name="arm.urdf")).notes[0].endswith("not found: package://my/m/a.stl, b.stl")
+        load_robot(write(tmp_path, text, name="arm.urdf"))
+        .notes[0]
+        .endswith("not found: package://my/m/a.stl, b.stl")
     )
 
 
 def test_a_moving_link_without_inertia_cannot_do_without_its_mesh(tmp_path: Path) -> None:
     """Its mass would be lost; the line says what to add."""
-    error = refusal(write(tmp_path, with_mesh("package://my_robot/part.stl", inertial=False), name="arm.urdf"))
+    error = refusal(
+        write(tmp_path, with_mesh("package://my_robot/part.stl", inertial=False), name="arm.urdf")
+    )
     assert isinstance(error, ModelError)
     for words in ("link rod", "<inertial>", "package://my_robot/part.stl", "ROS_PACKAGE_PATH"):
         assert words in str(error)
@@ -133,6 +158,8 @@ def test_a_moving_link_without_inertia_cannot_do_without_its_mesh(tmp_path: Path
 
 def test_a_base_that_does_not_move_needs_no_inertia(tmp_path: Path) -> None:
     """Most URDFs give their first link none."""
-    shape = '<collision><geometry><mesh filename="package://my_robot/base.stl"/></geometry></collision>'
+    shape = (
+        '<collision><geometry><mesh filename="package://my_robot/base.stl"/></geometry></collision>'
+    )
     text = URDF.replace('<link name="base"/>', f'<link name="base">{shape}</link>')
     assert "base.stl" in load_robot(write(tmp_path, text, name="arm.urdf")).notes[0]

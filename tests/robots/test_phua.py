@@ -49,9 +49,13 @@ def test_the_toe_and_the_rest_of_the_foot_are_together_the_foot_of_the_table() -
     inertia = np.zeros((3, 3))
     for index, m in zip(parts, mass, strict=True):
         R, off = data.ximat[index].reshape(3, 3), data.xipos[index] - centre
-        inertia += R @ np.diag(model.body_inertia[index]) @ R.T + m * (off @ off * np.eye(3) - np.outer(off, off))
+        inertia += R @ np.diag(model.body_inertia[index]) @ R.T + m * (
+            off @ off * np.eye(3) - np.outer(off, off)
+        )
     assert mass.sum() == pytest.approx(0.444)
-    np.testing.assert_allclose(centre - data.site("left_ankle").xpos, [0.00906, 0.002746, -0.0183], atol=1e-9)
+    np.testing.assert_allclose(
+        centre - data.site("left_ankle").xpos, [0.00906, 0.002746, -0.0183], atol=1e-9
+    )
     wanted = [[3.8e-4, -1.1e-5, 1.5e-4], [-1.1e-5, 9.3e-4, 2.2e-5], [1.5e-4, 2.2e-5, 7.6e-4]]
     np.testing.assert_allclose(inertia, wanted, atol=1e-9)
 
@@ -69,7 +73,9 @@ def test_the_closed_form_of_the_arm_is_that_of_the_model(side: str) -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_the_closed_form_of_the_leg_is_that_of_the_model_and_its_centre_nearly_so(side: str) -> None:
+def test_the_closed_form_of_the_leg_is_that_of_the_model_and_its_centre_nearly_so(
+    side: str,
+) -> None:
     """The published centre of gravity leaves out offsets below 3 mm; it is within 2 mm of the model's."""
     robot, chain = load_robot("phua_leg", side), LegChain(side=SIDES[side])
     arm, model = Arm.of(robot), robot.compile()
@@ -93,7 +99,9 @@ def test_the_bands_hold_the_trunk_up_and_push_the_knee_straight() -> None:
     assert 0.0 < knee.torque(0.0) < knee.torque(1.0) < knee.torque(2.0)
 
 
-@pytest.mark.parametrize(("name", "peak"), [("omni", 3.3), ("phantom_desktop", 7.4), ("virtuose", 10.0)])
+@pytest.mark.parametrize(
+    ("name", "peak"), [("omni", 3.3), ("phantom_desktop", 7.4), ("virtuose", 10.0)]
+)
 def test_a_pen_moves_along_its_own_axes_with_z_to_the_operator(name: str, peak: float) -> None:
     """World x, y, z are the device's z, x, y; forces do not turn the wrist."""
     arm = Arm.of(load_robot(name))

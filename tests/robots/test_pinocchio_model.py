@@ -123,18 +123,28 @@ def test_forward_dynamics_of_pinocchio_uses_the_same_armature(model: mujoco.MjMo
     """ABA, which never forms M, gives the acceleration that MuJoCo's M and bias give."""
     for state in states(model):
         torque = np.linspace(-1, 1, model.nv)
-        expected = np.linalg.solve(full_mass_matrix(model, state.mj), state.turn.T @ torque - state.mj.qfrc_bias)
+        expected = np.linalg.solve(
+            full_mass_matrix(model, state.mj), state.turn.T @ torque - state.mj.qfrc_bias
+        )
         acceleration = pin.aba(state.model, state.data, state.q, state.v, torque)
-        np.testing.assert_allclose(acceleration, state.turn @ expected + state.drift, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            acceleration, state.turn @ expected + state.drift, rtol=1e-9, atol=1e-9
+        )
 
 
-def test_every_body_and_site_is_a_frame_of_the_same_name_at_the_same_pose(model: mujoco.MjModel) -> None:
+def test_every_body_and_site_is_a_frame_of_the_same_name_at_the_same_pose(
+    model: mujoco.MjModel,
+) -> None:
     """Names and poses carry over, also of bodies without joints."""
     for state in states(model):
         pin.framesForwardKinematics(state.model, state.data, state.q)
-        named = [(model.body(i).name, pin.BODY, state.mj.xpos[i], state.mj.xmat[i]) for i in range(model.nbody)]
+        named = [
+            (model.body(i).name, pin.BODY, state.mj.xpos[i], state.mj.xmat[i])
+            for i in range(model.nbody)
+        ]
         named += [
-            (model.site(i).name, pin.OP_FRAME, state.mj.site_xpos[i], state.mj.site_xmat[i]) for i in range(model.nsite)
+            (model.site(i).name, pin.OP_FRAME, state.mj.site_xpos[i], state.mj.site_xmat[i])
+            for i in range(model.nsite)
         ]
         for name, kind, position, rotation in named:
             pose = state.data.oMf[state.model.getFrameId(name, kind)]
@@ -153,8 +163,12 @@ def test_jacobians_and_their_drift_agree_at_every_body(model: mujoco.MjModel) ->
             jacobian, rate = np.zeros((6, model.nv)), np.zeros((6, model.nv))
             mujoco.mj_jacBody(model, state.mj, jacobian[:3], jacobian[3:], body)
             mujoco.mj_jacDot(model, state.mj, rate[:3], rate[3:], state.mj.xpos[body], body)
-            ours = pin.getFrameJacobian(state.model, state.data, frame, pin.LOCAL_WORLD_ALIGNED).reshape(6, -1)
-            drift = pin.getFrameClassicalAcceleration(state.model, state.data, frame, pin.LOCAL_WORLD_ALIGNED)
+            ours = pin.getFrameJacobian(
+                state.model, state.data, frame, pin.LOCAL_WORLD_ALIGNED
+            ).reshape(6, -1)
+            drift = pin.getFrameClassicalAcceleration(
+                state.model, state.data, frame, pin.LOCAL_WORLD_ALIGNED
+            )
             np.testing.assert_allclose(ours @ state.turn, jacobian, rtol=0, atol=1e-10)
             np.testing.assert_allclose(drift.vector, rate @ state.mj.qvel, rtol=0, atol=1e-10)
 
@@ -190,7 +204,9 @@ def test_limits_friction_and_gravity_are_carried() -> None:
 
 def test_gravity_that_is_switched_off_in_mujoco_is_off_in_pinocchio() -> None:
     """The disable flag counts, not only the vector."""
-    text = INLINE["one joint"].replace("<worldbody>", '<option><flag gravity="disable"/></option><worldbody>')
+    text = INLINE["one joint"].replace(
+        "<worldbody>", '<option><flag gravity="disable"/></option><worldbody>'
+    )
     assert not pinocchio_from_mujoco(mujoco.MjModel.from_xml_string(text)).gravity.linear.any()
 
 

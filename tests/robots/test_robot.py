@@ -14,7 +14,10 @@ from farhand.robots import Placement, Robot, load_robot, robot_names
 from tests.robots.own_files import BODY, BRANCHED, CHAIN, URDF, refusal, write
 
 
-@pytest.fixture(params=[(name, variant) for name in robot_names() for variant in load_robot(name).variants], ids=str)
+@pytest.fixture(
+    params=[(name, variant) for name in robot_names() for variant in load_robot(name).variants],
+    ids=str,
+)
 def shipped(request: pytest.FixtureRequest) -> Robot:
     """Every robot that comes with Farhand, in every variant."""
     return load_robot(*request.param)
@@ -32,7 +35,15 @@ def test_a_shipped_robot_is_complete(shipped: Robot) -> None:
         assert values.shape == (model.nv,)
     assert (limits.lower < limits.upper).all()
     assert (limits.torque > 0).all() and (limits.velocity > 0).all()
-    assert {"kinematics", "mass", "inertia", "limits", "home", "tool", "geometry"} <= shipped.sources.keys()
+    assert {
+        "kinematics",
+        "mass",
+        "inertia",
+        "limits",
+        "home",
+        "tool",
+        "geometry",
+    } <= shipped.sources.keys()
 
 
 def test_a_shipped_robot_is_only_a_mechanism(shipped: Robot) -> None:
@@ -67,7 +78,9 @@ def test_robots_attach_to_a_world_twice_without_a_warning(shipped: Robot) -> Non
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for prefix in ("leader/", "follower/"):
-            world.attach(shipped.spec(), prefix=prefix, frame=world.worldbody.add_frame(pos=[0, 0.75, 0]))
+            world.attach(
+                shipped.spec(), prefix=prefix, frame=world.worldbody.add_frame(pos=[0, 0.75, 0])
+            )
         model = world.compile()
     assert model.nq == 2 * shipped.home.size
     assert model.opt.timestep == 5e-4
@@ -91,10 +104,16 @@ def test_pinocchio_gets_the_limits_of_the_robot() -> None:
 
 def test_pinocchio_gets_the_position_limits_of_the_toml(tmp_path: Path) -> None:
     """Also behind a free joint, whose quaternion has one number more than it has degrees of freedom."""
-    base = CHAIN.replace('<body name="upper"', '<body name="base"><freejoint/><geom size="0.1"/><body name="upper"')
-    text = base.replace("</body>\n    </body>", "</body></body></body>").replace('qpos="0.5 1.5"', "")
+    base = CHAIN.replace(
+        '<body name="upper"', '<body name="base"><freejoint/><geom size="0.1"/><body name="upper"'
+    )
+    text = base.replace("</body>\n    </body>", "</body></body></body>").replace(
+        'qpos="0.5 1.5"', ""
+    )
     free = "-inf, -inf, -inf, -inf, -inf, -inf"
-    toml = f"limits = {{ lower = [{free}, -0.5, -0.6], upper = [{free.replace('-', '')}, 0.7, 0.8] }}"
+    toml = (
+        f"limits = {{ lower = [{free}, -0.5, -0.6], upper = [{free.replace('-', '')}, 0.7, 0.8] }}"
+    )
     model = load_robot(write(tmp_path, text, toml)).pinocchio()
     np.testing.assert_array_equal(model.lowerPositionLimit, [-np.inf] * 7 + [-0.5, -0.6])
     np.testing.assert_array_equal(model.upperPositionLimit, [np.inf] * 7 + [0.7, 0.8])
@@ -126,17 +145,26 @@ def test_a_users_options_do_not_disturb_the_world_it_is_attached_to(tmp_path: Pa
     world.option.timestep = 5e-4
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        world.attach(load_robot(write(tmp_path)).spec(), prefix="leader/", frame=world.worldbody.add_frame())
+        world.attach(
+            load_robot(write(tmp_path)).spec(), prefix="leader/", frame=world.worldbody.add_frame()
+        )
         world.compile()
 
 
-def test_meshes_are_found_from_another_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_meshes_are_found_from_another_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A relative path is resolved when the robot is loaded, not when it is compiled."""
     (tmp_path / "meshes").mkdir()
     faces = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     (tmp_path / "meshes" / "part.obj").write_text(faces)
-    text = CHAIN.replace("<worldbody>", '<asset><mesh name="part" file="meshes/part.obj"/></asset><worldbody>')
-    write(tmp_path, text.replace('<body name="table"/>', '<geom type="mesh" mesh="part"/><body name="table"/>'))
+    text = CHAIN.replace(
+        "<worldbody>", '<asset><mesh name="part" file="meshes/part.obj"/></asset><worldbody>'
+    )
+    write(
+        tmp_path,
+        text.replace('<body name="table"/>', '<geom type="mesh" mesh="part"/><body name="table"/>'),
+    )
     monkeypatch.chdir(tmp_path)
     robot = load_robot("mine.xml")
     monkeypatch.chdir("/")
@@ -211,7 +239,9 @@ def test_a_start_outside_the_limits_moves_to_the_middle_and_says_so(tmp_path: Pa
     robot = load_robot(write(tmp_path, text.replace('name="home"', 'name="other"')))
     np.testing.assert_allclose(robot.home, [0.0, 1.1])
     assert "j2 at 1.1 rad" in robot.notes[0] and "middle" in robot.sources["home"]
-    one_sided = load_robot(write(tmp_path, CHAIN.replace('name="home"', ""), "limits.lower = [0.3, -1]"))
+    one_sided = load_robot(
+        write(tmp_path, CHAIN.replace('name="home"', ""), "limits.lower = [0.3, -1]")
+    )
     np.testing.assert_allclose(one_sided.home, [0.3, 0.0])
     assert load_robot(write(tmp_path, name="plain.xml")).notes == ()
 
@@ -226,7 +256,9 @@ def test_a_keyframe_outside_the_limits_is_refused(tmp_path: Path) -> None:
 def test_passive_joints_are_balls_and_free_joints_unless_told_otherwise(tmp_path: Path) -> None:
     """A free-floating base has no motor, and no limits."""
     text = CHAIN.replace(BODY.format("j1"), '<freejoint/><geom size="0.05" mass="1"/>')
-    robot = load_robot(write(tmp_path, text.replace('joint="j1"', 'joint="j2"').replace('qpos="0.5 1.5"', "")))
+    robot = load_robot(
+        write(tmp_path, text.replace('joint="j1"', 'joint="j2"').replace('qpos="0.5 1.5"', ""))
+    )
     np.testing.assert_array_equal(robot.actuated, [False] * 6 + [True])
     assert np.isinf(robot.limits.upper[:6]).all()
 
@@ -241,7 +273,11 @@ def test_a_branched_model_without_a_tool_is_refused_with_advice(tmp_path: Path) 
 def test_a_branched_urdf_is_told_what_a_urdf_can_do(tmp_path: Path) -> None:
     """There are no sites in a URDF: the toml names the tool, and then it loads."""
     finger = URDF[URDF.index('<link name="rod">') : URDF.index('<joint name="end"')]
-    finger = finger.replace("rod", "finger").replace("swing", "grip").replace('link="base"', 'link="rod"')
+    finger = (
+        finger.replace("rod", "finger")
+        .replace("swing", "grip")
+        .replace('link="base"', 'link="rod"')
+    )
     text = URDF.replace("</robot>", finger.replace('<link name="tip"/>', "") + "</robot>")
     error = refusal(write(tmp_path, text, name="hand.urdf"))
     assert isinstance(error, ModelError)
@@ -265,7 +301,9 @@ def test_a_model_without_joints_is_told_so(tmp_path: Path, text: str) -> None:
         ("folder/robot.txt", FileError, ".mjcf"),
     ],
 )
-def test_a_robot_that_is_not_there_is_refused(name: str, kind: type[FarhandError], words: str) -> None:
+def test_a_robot_that_is_not_there_is_refused(
+    name: str, kind: type[FarhandError], words: str
+) -> None:
     """By name or by path."""
     error = refusal(name)
     assert isinstance(error, kind)
@@ -336,7 +374,9 @@ def test_a_malformed_toml_is_refused_on_one_line(
         ("bodies.lower = 4", "table"),
     ],
 )
-def test_a_malformed_variant_is_refused_on_one_line(tmp_path: Path, override: str, words: str) -> None:
+def test_a_malformed_variant_is_refused_on_one_line(
+    tmp_path: Path, override: str, words: str
+) -> None:
     """Bodies and attributes that do not exist are named with those that do."""
     assert words in str(refusal(write(tmp_path, toml=f"[variants.big]\n{override}"), "big"))
 

@@ -54,7 +54,10 @@ def test_five_published_torques_are_met(degrees, v, a, torque) -> None:
 def test_the_arm_in_the_world_stands_on_the_torque_its_model_gives(variant: str) -> None:
     """Weight and spring are the same numbers on both sides: not a microradian in a second."""
     robot = load_robot("rx160", variant)
-    world, arm = World({"arm": Placed(robot, q=POSTURE)}, 500_000, GRAVITY), Arm.of(robot, gravity=GRAVITY)
+    world, arm = (
+        World({"arm": Placed(robot, q=POSTURE)}, 500_000, GRAVITY),
+        Arm.of(robot, gravity=GRAVITY),
+    )
     arm.update(POSTURE, np.zeros(6))
     world.ports["arm"].torque[:] = arm.gravity
     world.advance(1_000_000_000)
@@ -99,7 +102,7 @@ def test_gears_hold_what_is_below_their_dry_friction_and_slide_beyond() -> None:
     """Joint 1 stands with 17 N·m, creeps less than a thousandth of a degree, and moves with 19."""
     robot = load_robot("rx160")
     world, arm = World({"arm": Placed(robot)}, 500_000, GRAVITY), Arm.of(robot, gravity=GRAVITY)
-    world.rub("arm", GearFriction(Gears()))
+    world.add_friction("arm", GearFriction(Gears()))
     port = world.ports["arm"]
     arm.update(port.q, port.v)
     for push, moves in ((17.0, False), (19.0, True)):
@@ -113,7 +116,7 @@ def test_brakes_close_on_top_of_the_gears() -> None:
     """A sliding arm is stopped, and slides again when they open."""
     robot = load_robot("rx160")
     world = World({"arm": Placed(robot)}, 500_000, GRAVITY)
-    world.rub("arm", GearFriction(Gears()))
+    world.add_friction("arm", GearFriction(Gears()))
     port = world.ports["arm"]
     port.v[0] = 0.5
     port.brake(True)
@@ -128,7 +131,10 @@ def test_unknown_joints_and_kinds_of_spring_are_refused() -> None:
         ({"elbow": {"kind": "cubic"}}, "joint_2"),
         ({"joint_2": {"kind": "bungee"}}, "mechanism"),
         ({"joint_2": {"kind": "cubic", "coefficients": [1.0]}}, "4 values"),
-        ({"joint_2": {"kind": "cubic", "coefficients": [0, 1, 0, 0], "range": [1.0, -1.0]}}, "must rise"),
+        (
+            {"joint_2": {"kind": "cubic", "coefficients": [0, 1, 0, 0], "range": [1.0, -1.0]}},
+            "must rise",
+        ),
     ):
         with pytest.raises(FarhandError, match=words):
             read_springs(table, model, "robot.toml")
@@ -137,7 +143,9 @@ def test_unknown_joints_and_kinds_of_spring_are_refused() -> None:
 def test_a_cubic_is_found_again_from_its_torques() -> None:
     """And too few angles are refused."""
     truth = load_robot("rx160").springs[1]
-    assert isinstance(truth, CubicSpring) and isinstance(load_robot("rx160", "rx160l").springs[1], MechanismSpring)
+    assert isinstance(truth, CubicSpring) and isinstance(
+        load_robot("rx160", "rx160l").springs[1], MechanismSpring
+    )
     q = np.linspace(-1.7, 1.7, 30)
     found = CubicSpring.fit(q, np.array([truth.torque(a) for a in q]))
     np.testing.assert_allclose(found.coefficients, truth.coefficients, rtol=1e-9)
@@ -148,10 +156,14 @@ def test_a_cubic_is_found_again_from_its_torques() -> None:
 def test_a_tool_is_moved_and_a_gripper_mounted() -> None:
     """The tool point moves along its own axes; a mass with inertia weighs and turns."""
     robot = load_robot("rx160")
-    longer = robot.edited(add_payload(1.5, (0.0, 0.0, 0.1), (0.01, 0.02, 0.03)), move_tool((0.0, 0.0, 0.2)))
+    longer = robot.edited(
+        add_payload(1.5, (0.0, 0.0, 0.1), (0.01, 0.02, 0.03)), move_tool((0.0, 0.0, 0.2))
+    )
     short, long = Arm.of(robot), Arm.of(longer)
     for arm in (short, long):
         arm.update(POSTURE, np.zeros(6))
-    np.testing.assert_allclose(long.position, short.position + 0.2 * short.rotation[:, 2], atol=1e-12)
+    np.testing.assert_allclose(
+        long.position, short.position + 0.2 * short.rotation[:, 2], atol=1e-12
+    )
     assert long.M[5, 5] == pytest.approx(short.M[5, 5] + 0.03, abs=1e-9)
     assert load_robot("rx160", "rx160l").payload == 14.0

@@ -1,6 +1,7 @@
 """The UR5e against its own tables: DH product for the kinematics, kinetic energy per link for the dynamics.
 
-The tables are typed here once more on purpose: a test that read the robot's own files would not notice a slip in them.
+The tables are typed here once more on purpose: a test that read the robot's own files would not
+notice a slip in them.
 """
 
 from __future__ import annotations
@@ -26,12 +27,30 @@ PUBLISHED = {  # posture: tool position [m], tool z-axis; set cb
     "q_B": ((-0.131, 0.817, 0.079), (0, 0, -1)),
     "q_L": ((-0.131, 0.917, 0.063), (0, 0, -1)),
 }
-LINKS = (  # mass [kg], centre of mass in the DH frame after the joint [m], Ixx Ixy Ixz Iyy Iyz Izz in its axes [kg·m²]
-    (3.761, (0, -0.02561, 0.00193), (0.00700210, 7.3e-7, -1.053e-5, 0.00648091, 4.9994e-4, 0.00657286)),
+# Mass [kg], centre of mass in the DH frame after the joint [m], Ixx Ixy Ixz Iyy Iyz Izz in its axes
+# [kg·m²]
+LINKS = (
+    (
+        3.761,
+        (0, -0.02561, 0.00193),
+        (0.00700210, 7.3e-7, -1.053e-5, 0.00648091, 4.9994e-4, 0.00657286),
+    ),
     (8.058, (0.2125, 0, 0.11336), (0.01505885, -5.4e-5, 5.63e-6, 0.33388086, -1.81e-6, 0.33247207)),
-    (2.846, (0.15, 0, 0.0265), (0.00399632, -1.365e-5, 1.37272e-3, 0.07879254, -6.6e-6, 0.07848510)),
-    (1.370, (0, -0.0018, 0.01634), (0.00165491, -2.82e-6, -4.38e-6, 0.00135962, 1.0157e-4, 0.00126279)),
-    (1.300, (0, 0.0018, 0.01634), (0.00135617, -2.74e-6, 4.44e-6, 0.00127827, -5.048e-5, 0.00096614)),
+    (
+        2.846,
+        (0.15, 0, 0.0265),
+        (0.00399632, -1.365e-5, 1.37272e-3, 0.07879254, -6.6e-6, 0.07848510),
+    ),
+    (
+        1.370,
+        (0, -0.0018, 0.01634),
+        (0.00165491, -2.82e-6, -4.38e-6, 0.00135962, 1.0157e-4, 0.00126279),
+    ),
+    (
+        1.300,
+        (0, 0.0018, 0.01634),
+        (0.00135617, -2.74e-6, 4.44e-6, 0.00127827, -5.048e-5, 0.00096614),
+    ),
     (0.365, (0, 0, -0.001159), (0.00018694, 6e-8, -1.7e-7, 0.00018908, -9.2e-7, 0.00025756)),
 )
 ARMATURE = 0.1  # [kg·m²]
@@ -43,7 +62,12 @@ def dh_frames(q: NDArray[np.float64], variant: str) -> list[NDArray[np.float64]]
     frames = [np.eye(4)]
     for angle, a, d, alpha in zip(q, *LENGTHS[variant], ALPHA, strict=True):
         c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
-        step = [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, d], [0, 0, 0, 1]]
+        step = [
+            [c, -s * ca, s * sa, a * c],
+            [s, c * ca, -c * sa, a * s],
+            [0, sa, ca, d],
+            [0, 0, 0, 1],
+        ]
         frames.append(frames[-1] @ np.array(step))
     return frames
 
@@ -58,14 +82,19 @@ def dh_mass_matrix(q: NDArray[np.float64], variant: str) -> NDArray[np.float64]:
         linear, angular = np.zeros((3, 6)), np.zeros((3, 6))
         for joint in range(link + 1):
             axis = frames[joint][:3, 2]
-            linear[:, joint], angular[:, joint] = np.cross(axis, centre - frames[joint][:3, 3]), axis
+            linear[:, joint], angular[:, joint] = (
+                np.cross(axis, centre - frames[joint][:3, 3]),
+                axis,
+            )
         turned = pose[:3, :3].T @ angular
         inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         total += mass * linear.T @ linear + turned.T @ inertia @ turned
     return total
 
 
-def tool_pose(variant: str, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def tool_pose(
+    variant: str, q: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     model = load_robot("ur5e", variant).compile()
     data = mujoco.MjData(model)
     data.qpos = q
@@ -80,7 +109,9 @@ def test_the_table_in_the_robots_folder_is_the_published_one(variant: str) -> No
     np.testing.assert_array_equal([arm.a, arm.d], LENGTHS[variant])
     np.testing.assert_allclose(arm.alpha, ALPHA, rtol=1e-15)
     for link, (mass, com, inertia) in enumerate(LINKS):
-        np.testing.assert_array_equal([arm.mass[link], *arm.com[link], *arm.inertia[link]], [mass, *com, *inertia])
+        np.testing.assert_array_equal(
+            [arm.mass[link], *arm.com[link], *arm.inertia[link]], [mass, *com, *inertia]
+        )
     np.testing.assert_array_equal(arm.armature, np.full(6, ARMATURE))
 
 
@@ -126,7 +157,9 @@ def test_each_link_has_the_tabulated_inertia_in_its_dh_frame(variant: str) -> No
         tensor = axes @ np.diag(model.body_inertia[body]) @ axes.T
         assert model.body_mass[body] == mass
         np.testing.assert_allclose(data.xipos[body], pose[:3, :3] @ com + pose[:3, 3], atol=1e-12)
-        np.testing.assert_allclose(tensor, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            tensor, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], rtol=0, atol=1e-12
+        )
 
 
 def test_the_two_parameter_sets_put_the_tool_about_two_millimetres_apart() -> None:
@@ -143,7 +176,9 @@ def test_the_stretched_posture_is_singular_and_home_is_not() -> None:
     data = model.createData()
     tool = model.getFrameId("tool")
     condition = {
-        name: np.linalg.cond(pin.computeFrameJacobian(model, data, np.array(q), tool, pin.LOCAL_WORLD_ALIGNED))
+        name: np.linalg.cond(
+            pin.computeFrameJacobian(model, data, np.array(q), tool, pin.LOCAL_WORLD_ALIGNED)
+        )
         for name, q in robot.postures.items()
     }
     assert condition["q_L"] > 1e12

@@ -35,7 +35,9 @@ def published_pose(q: np.ndarray) -> np.ndarray:
     poses = [transform(MOUNT, np.eye(3))]
     for (origin, (axis, turn), joint), angle in zip(CHAIN, q, strict=True):
         fixed = rotation_from_vector(np.radians(turn) * np.eye(3)["xyz".index(axis)])
-        poses.append(transform(origin, fixed @ rotation_from_vector(angle * np.array(joint, dtype=float))))
+        poses.append(
+            transform(origin, fixed @ rotation_from_vector(angle * np.array(joint, dtype=float)))
+        )
     return functools.reduce(np.matmul, [*poses, transform(TOOL, np.eye(3))])
 
 
@@ -59,7 +61,9 @@ def test_home_is_the_published_first_setpoint_with_the_tool_45_degrees_down() ->
     for variant in ("fixed", "mobile"):
         arm = arm_at(variant, load_robot("youbot", variant).home)
         np.testing.assert_allclose(arm.position, [0.35, 0.0, 0.35], atol=1e-9)
-        np.testing.assert_allclose(arm.rotation[:, 2], [np.sqrt(0.5), 0.0, -np.sqrt(0.5)], atol=1e-9)
+        np.testing.assert_allclose(
+            arm.rotation[:, 2], [np.sqrt(0.5), 0.0, -np.sqrt(0.5)], atol=1e-9
+        )
 
 
 def test_the_candle_pose_points_straight_up() -> None:

@@ -16,7 +16,8 @@ def test_four_channels_hide_the_followers_inertia_and_a_spring_between_the_tools
     """Felt beyond the leader's own 4 kg or so: next to nothing, against most of a kilogram."""
     own = own_impedance("dual-arm")
     felt = {
-        law: comparison.inertia(impedance(Case("dual-arm", law))) - own for law in ("four-channel", "position-position")
+        law: comparison.inertia(impedance(Case("dual-arm", law))) - own
+        for law in ("four-channel", "position-position")
     }
     assert 2.0 < own < 10.0
     assert abs(felt["four-channel"]) < 0.1
@@ -28,8 +29,12 @@ def test_a_row_holds_every_metric_with_its_unit_and_the_series_spring_is_felt():
     (row,) = compare([Case("dual-arm", "position-position")], workers=1)
     metrics = row["metrics"]
     assert {name: metric["unit"] for name, metric in metrics.items()} == UNITS
-    assert all(metric["value"] is None or math.isfinite(metric["value"]) for metric in metrics.values())
-    assert metrics["soft_felt_stiffness"]["value"] == pytest.approx(1.0 / (1.0 / SOFT + 1.0 / 1000.0), rel=0.1)
+    assert all(
+        metric["value"] is None or math.isfinite(metric["value"]) for metric in metrics.values()
+    )
+    assert metrics["soft_felt_stiffness"]["value"] == pytest.approx(
+        1.0 / (1.0 / SOFT + 1.0 / 1000.0), rel=0.1
+    )
     assert metrics["trips"]["value"] == 0.0
     assert len(row["impedance"]["free"]) == len(row["impedance"]["frequency"])
 
@@ -49,12 +54,20 @@ def test_a_force_settles_when_it_stays_within_a_tenth():
     settled = comparison._settling(seen, 0, 10.0)
     assert (np.abs(decaying[round(settled / 1e-3) + 1 :] - 10.0) <= 1.0).all()
     assert 0.5 < settled < 1.0
-    assert math.isnan(comparison._settling(comparison.Signals(t, t, t, 10.0 + 2.0 * np.cos(20.0 * t), 1e-3), 0, 10.0))
+    assert math.isnan(
+        comparison._settling(
+            comparison.Signals(t, t, t, 10.0 + 2.0 * np.cos(20.0 * t), 1e-3), 0, 10.0
+        )
+    )
 
 
 def test_settings_change_the_rig_and_leave_the_tasks_alone():
     """The hard wall is the user's, the soft one as soft as in every comparison."""
-    case = Case("dual-arm", "position-position", settings=(("wall.stiffness", 3000.0), ("wall.present", True)))
+    case = Case(
+        "dual-arm",
+        "position-position",
+        settings=(("wall.stiffness", 3000.0), ("wall.present", True)),
+    )
     hard, soft = case.build("press"), case.build("press", ("wall.stiffness", SOFT))
     stiffnesses = [rig.session.parameters["wall"].stiffness for rig in (hard, soft)]
     hard.close()
@@ -65,7 +78,10 @@ def test_settings_change_the_rig_and_leave_the_tasks_alone():
 def test_a_setting_is_refused_if_no_law_has_it_and_is_a_laws_own_affair_otherwise():
     """One spring more or less is no reason not to compare the others."""
     spring = (("law.spring.stiffness", 800.0),)
-    with_and_without = [Case("dual-arm", law, settings=spring) for law in ("virtual-constraints", "position-position")]
+    with_and_without = [
+        Case("dual-arm", law, settings=spring)
+        for law in ("virtual-constraints", "position-position")
+    ]
     comparison.check(with_and_without)
     with pytest.raises(UnknownName, match="law.spring.stiffness"):
         comparison.check(with_and_without[:1])

@@ -29,7 +29,9 @@ def test_the_margin_is_one_line_that_names_the_hand():
 def test_a_run_that_shook_is_told_what_to_change_and_a_calm_one_nothing(monkeypatch):
     """The advice comes from the prediction, with the parameters of the end."""
     soft = [("hand.stiffness", 200.0), ("hand.damping", 5.0)]
-    rig = build_rig("dual-arm", Options(law="position-force", delay=200.0, scenario="wall", settings=soft))
+    rig = build_rig(
+        "dual-arm", Options(law="position-force", delay=200.0, scenario="wall", settings=soft)
+    )
     rig.session.run(0.2, rig.metrics.pull)
     assert list(shaking(rig)) == []
     times = np.arange(0.0, 5.0, 1e-3)
@@ -48,11 +50,15 @@ def test_a_run_that_shook_is_told_what_to_change_and_a_calm_one_nothing(monkeypa
 def test_a_layer_is_named_where_the_prediction_leaves_it_out():
     """Bare, the law would shake; whether it does with the layer is not what was predicted."""
     soft = [("hand.stiffness", 200.0), ("hand.damping", 5.0)]
-    rig = build_rig("dual-arm", Options(law="position-force", layer="tank", delay=200.0, settings=soft))
+    rig = build_rig(
+        "dual-arm", Options(law="position-force", layer="tank", delay=200.0, settings=soft)
+    )
     words = margin(rig)
     rig.close()
     assert words is not None
-    assert words.startswith("predicted to shake but for the layer tank, which is not in the prediction: a wall of")
+    assert words.startswith(
+        "predicted to shake but for the layer tank, which is not in the prediction: a wall of"
+    )
 
 
 def test_the_lag_of_drives_that_nothing_comes_back_from_is_not_shaking(monkeypatch):

@@ -71,14 +71,22 @@ def test_another_law_begins_another_session_on_the_same_page():
 
 @pytest.mark.parametrize(
     ("wish", "why"),
-    [({"law": "levitation"}, "levitation"), ({"delay": "-3"}, "outside"), ({"loss": "some"}, "not a number")],
+    [
+        ({"law": "levitation"}, "levitation"),
+        ({"delay": "-3"}, "outside"),
+        ({"loss": "some"}, "not a number"),
+    ],
 )
 def test_what_cannot_be_built_is_refused_and_the_session_goes_on(wish, why, folder):
     """To its end, with the reason among its events."""
     page, last, outcome = run([(0.1, "record", "r.mcap", None), (0.3, "restart", "", wish)])
     assert page.shown == [] and last.law == "virtual-constraints"
     assert outcome.seconds == pytest.approx(0.6, abs=0.01)
-    told = [event for event in load(folder / "r.mcap").happened if event.text.startswith("restart: refused")]
+    told = [
+        event
+        for event in load(folder / "r.mcap").happened
+        if event.text.startswith("restart: refused")
+    ]
     assert len(told) == 1 and why in told[0].text
 
 
@@ -91,7 +99,9 @@ def test_a_recording_is_begun_and_ended_from_the_page(folder):
     assert any("recording to mine.mcap" in text for _, text in found.events)
 
 
-@pytest.mark.parametrize("name", ["../away.mcap", "/tmp/away.mcap", "run.txt", ".mcap", "there.mcap"])
+@pytest.mark.parametrize(
+    "name", ["../away.mcap", "/tmp/away.mcap", "run.txt", ".mcap", "there.mcap"]
+)
 def test_a_name_that_leads_elsewhere_or_is_taken_is_refused(name, folder):
     """A visitor writes into the working folder only, and over nothing."""
     (folder / "there.mcap").write_bytes(b"precious")
@@ -111,7 +121,9 @@ def test_a_recording_has_the_commands_given_before_it_began(folder):
     rig = build_rig("dual-arm", Options(scenario="press"))
     for n in range(EVENT_CAPACITY + 50):
         rig.session.commands.post("set", "hand.drag", [0.0, 0.0, 1e-6 * n], 10_000_000)
-    page = ScriptedPage(rig, [(0.1, "set", "wall.stiffness", 800.0), (0.2, "record", "late.mcap", None)])
+    page = ScriptedPage(
+        rig, [(0.1, "set", "wall.stiffness", 800.0), (0.2, "record", "late.mcap", None)]
+    )
     steer(rig, 0.3, None, page)[0].close()
     found = load(folder / "late.mcap")
     given = [event.data["path"] for event in found.happened if event.kind == "command"]
@@ -132,7 +144,11 @@ def test_a_recording_without_its_first_commands_is_not_run_again(folder):
 
 def test_a_run_that_is_fixed_is_recorded_and_ended_but_not_replaced(folder):
     """As a performance: what the page asks beyond that is refused with a word."""
-    script = [(0.1, "record", "r.mcap", None), (0.2, "restart", "", {"law": "unilateral"}), (0.4, "end", "", None)]
+    script = [
+        (0.1, "record", "r.mcap", None),
+        (0.2, "restart", "", {"law": "unilateral"}),
+        (0.4, "end", "", None),
+    ]
     page, last, outcome = run(script, 5.0, VirtualClock(), fixed=True)
     assert page.shown == [] and outcome.seconds < 1.0
     assert any("command line" in event.text for event in load(folder / "r.mcap").happened)
@@ -141,7 +157,9 @@ def test_a_run_that_is_fixed_is_recorded_and_ended_but_not_replaced(folder):
 def test_a_part_that_is_chosen_is_built_in_and_a_scenario_has_its_own_say():
     """A limb chosen on the page holds until a scenario that brings its own limb."""
     before = Options(settings=[("rig.limb", "right-arm"), ("hand.stiffness", 100.0)])
-    same = _options(before, {"law": "unilateral", "scenario": "limit", "rig.device": "virtuose"}, "limit")
+    same = _options(
+        before, {"law": "unilateral", "scenario": "limit", "rig.device": "virtuose"}, "limit"
+    )
     assert same.settings == [*before.settings, ("rig.device", "virtuose")]
     other = _options(before, {"scenario": "balance"}, "limit")
     assert other.settings == [("hand.stiffness", 100.0)]

@@ -10,7 +10,7 @@ import pytest
 from farhand.arm import Arm
 from farhand.errors import Mismatch
 from farhand.learning import demonstrations_in, learn
-from farhand.learning.demonstration import Robot
+from farhand.learning.demonstration import DemonstratedRobot
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
@@ -30,7 +30,9 @@ def skill(tmp_path_factory):
 
 def performance(skill, aware: bool):
     """On a wall 2 cm further away and turned by 5°."""
-    rig = perform_rig(skill, Options(seed=9, settings=[("law.force_aware", aware)]), 0.02, np.radians(5.0))
+    rig = perform_rig(
+        skill, Options(seed=9, settings=[("law.force_aware", aware)]), 0.02, np.radians(5.0)
+    )
     try:
         rig.session.run(rig.scenario.seconds, rig.metrics.pull)
         assert not rig.session.trips
@@ -63,17 +65,22 @@ def test_the_force_aware_skill_keeps_contact_and_force_where_the_other_loses_bot
 
 def test_a_skill_of_another_rig_is_refused():
     """By name."""
-    robot = Robot("hazardous", "follower", "lwa4p", ("a",))
+    robot = DemonstratedRobot("hazardous", "follower", "lwa4p", ("a",))
     other = learn("x", [made_up(seed, robot) for seed in range(5)])
-    with pytest.raises(Mismatch, match="'x' is of the rig 'hazardous'; skills run on dual-arm and humanoid"):
+    with pytest.raises(
+        Mismatch, match="'x' is of the rig 'hazardous'; skills run on dual-arm and humanoid"
+    ):
         perform_rig(other, Options())
 
 
 def test_the_humanoid_performs_by_position_from_where_it_is():
     """A made-up skill of its left arm: the real wrist makes the learnt displacement, whatever the servos report."""
-    robot = Robot("humanoid", "follower", "phua", ("a", "b", "c"))
+    robot = DemonstratedRobot("humanoid", "follower", "phua", ("a", "b", "c"))
     shown = [made_up(seed, robot) for seed in range(5)]
-    shown = [replace(one, position=0.06 * one.position, settings={"rig.limb": "left-arm"}) for one in shown]
+    shown = [
+        replace(one, position=0.06 * one.position, settings={"rig.limb": "left-arm"})
+        for one in shown
+    ]
     rig = perform_rig(learn("reach", shown), Options(settings=[("rig.rate", 200.0)]))
     tool, seen = rig.world.ports["follower"].tool, []
     try:

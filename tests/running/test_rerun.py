@@ -20,7 +20,12 @@ def test_every_rig_repeats_its_recording_to_the_bit(name, tmp_path):
     """With a seed, a bad link, changed parameters and commands on the way, all taken from the file alone."""
     options = Options(seed=11, delay=16.0, jitter=2.0, loss=0.05)
     rig = build_rig(name, options)
-    for command in ("0.1:release", "0.15:set watchdog.silence=0.33", "0.25:engage", "0.3:set no.such=1"):
+    for command in (
+        "0.1:release",
+        "0.15:set watchdog.silence=0.33",
+        "0.25:engage",
+        "0.3:set no.such=1",
+    ):
         rig.session.commands.post_text(command)
     recording = load(record(rig, tmp_path / "r.mcap", 0.4))
     assert recording.metadata["seed"] == 11 and recording.metadata["options"]["jitter"] == 2.0
@@ -65,7 +70,10 @@ def test_one_changed_bit_in_the_recording_is_found_out(recorded):
 def test_a_command_with_another_outcome_is_found_out(recorded):
     """What was done then and is refused now is a difference."""
     recorded.happened[0].data["outcome"] = "refused: then"
-    assert "command engage: refused: then at tick 0 then, done at tick 0 now" in rerun(recorded).differences[0].signal
+    assert (
+        "command engage: refused: then at tick 0 then, done at tick 0 now"
+        in rerun(recorded).differences[0].signal
+    )
 
 
 def test_a_command_newer_than_the_last_record_is_left_out_and_counted(recorded):
@@ -100,7 +108,9 @@ def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
     leader = rig.session.stations[0]
     for index in (0, 57, 199):
         leader.arm.update(recorded["leader/q"][index], recorded["leader/v"][index])
-        np.testing.assert_allclose(recorded["leader/position_tool_in_world"][index], leader.arm.position, atol=1e-12)
+        np.testing.assert_allclose(
+            recorded["leader/position_tool_in_world"][index], leader.arm.position, atol=1e-12
+        )
         expected = rotation_from_quaternion(recorded["leader/quaternion_tool_in_world"][index])
         np.testing.assert_allclose(expected, leader.arm.rotation, atol=1e-12)
     rig.close()
@@ -109,7 +119,10 @@ def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"law": "skill", "settings": [("law.force_aware", True)]}, "what was performed is not in the file"),
+        (
+            {"law": "skill", "settings": [("law.force_aware", True)]},
+            "what was performed is not in the file",
+        ),
         ({"side": "leader"}, "it is of the leader's side alone"),
         ({"settings": [("rig.leader_plant", "ur:192.0.2.1")]}, "ur:192.0.2.1 took part"),
     ],

@@ -21,7 +21,9 @@ def recorded(tmp_path, monkeypatch) -> Path:
     shutil.copytree(load_robot("ur5e").source.parent, home / "mine")
     monkeypatch.chdir(home)
     settings = [("rig.leader_robot", "mine/model.xml")]
-    return record(build_rig("dual-arm", Options(scenario="free", settings=settings)), home / "run.mcap", 0.02)
+    return record(
+        build_rig("dual-arm", Options(scenario="free", settings=settings)), home / "run.mcap", 0.02
+    )
 
 
 def test_a_rerun_finds_the_robots_file_from_another_folder(recorded, tmp_path, monkeypatch):
@@ -40,7 +42,9 @@ def test_a_robot_file_that_has_changed_is_named_in_place_of_the_signals(recorded
     assert main(["replay", str(recorded), "--rerun"]) == 1
     said, model = capsys.readouterr(), toml.with_name("model.xml")
     assert "differs from" not in said.out
-    assert said.err == f"farhand: the re-run is not equal: robot files have changed: leader: {model}\n"
+    assert (
+        said.err == f"farhand: the re-run is not equal: robot files have changed: leader: {model}\n"
+    )
 
 
 def test_what_is_made_without_a_file_is_left_out():

@@ -13,7 +13,13 @@ DT = 0.01
 PUSH = np.array([0.0, 0.0, 80.0])  # a floor, on a tool that presses down
 
 
-def stuck(guard: CollisionRetreat, steps: int, force: np.ndarray = PUSH, speed: float = 0.0, asked: float = 0.1):
+def stuck(
+    guard: CollisionRetreat,
+    steps: int,
+    force: np.ndarray = PUSH,
+    speed: float = 0.0,
+    asked: float = 0.1,
+):
     """The last answer after so many steps in the same place."""
     for _ in range(steps):
         goal = guard.step(np.zeros(3), speed, asked, force, DT)
@@ -37,7 +43,11 @@ def test_a_short_blow_is_not_a_collision():
         assert stuck(guard, 1, 0.0 * PUSH) is None
 
 
-@given(st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.floats(-1, 1)).filter(lambda d: np.linalg.norm(d) > 0.1))
+@given(
+    st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.floats(-1, 1)).filter(
+        lambda d: np.linalg.norm(d) > 0.1
+    )
+)
 def test_the_retreat_goes_out_of_the_obstacle(direction):
     """Along the force on the tool, at its speed."""
     force = 80.0 * np.array(direction) / np.linalg.norm(direction)

@@ -15,7 +15,14 @@ ORIGIN = np.zeros(3)
 MOVING = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.5])
 
 
-def step(guard: DeadMan, spring: CartesianImpedance, grip: float, twist=MOVING, n: int = 1, position=ORIGIN) -> bool:
+def step(
+    guard: DeadMan,
+    spring: CartesianImpedance,
+    grip: float,
+    twist=MOVING,
+    n: int = 1,
+    position=ORIGIN,
+) -> bool:
     """So many steps, at the origin unless told otherwise."""
     for _ in range(n):
         enabled = guard.step(spring, grip, position, np.eye(3), twist, DT)

@@ -58,7 +58,11 @@ def test_a_healthy_sample_passes(guard, arm):
 @pytest.mark.parametrize("what", ["position", "velocity"])
 def test_a_state_that_is_not_a_number_trips_and_says_which(guard, bad, index, what):
     """NaN or infinite, any joint."""
-    q, v = (with_one(GOOD_Q, index, bad), 0.0) if what == "position" else (GOOD_Q, with_one(0.0, index, bad))
+    q, v = (
+        (with_one(GOOD_Q, index, bad), 0.0)
+        if what == "position"
+        else (GOOD_Q, with_one(0.0, index, bad))
+    )
     assert not guard.check(sample_of(q, v), 7)
     assert (guard.trip.kind, guard.trip.time_ns) == ("invalid", 7)
     assert f"measured {what} {index + 1} is not a number" in guard.trip.reason
@@ -239,7 +243,14 @@ def test_a_joint_whose_limit_is_zero_gets_nothing():
     """A passive joint has a torque limit of zero."""
     guard = Guard()
     limits = UR5E.limits
-    guard.watch(Limits(limits.lower, limits.upper, limits.velocity, np.array([150.0, 0.0, 150.0, 28.0, 28.0, 28.0])))
+    guard.watch(
+        Limits(
+            limits.lower,
+            limits.upper,
+            limits.velocity,
+            np.array([150.0, 0.0, 150.0, 28.0, 28.0, 28.0]),
+        )
+    )
     for torque in (np.array([10.0, 5.0, 0, 0, 0, 0]), np.array([200.0, 0.0, 0, 0, 0, 0])):
         guard.limit(torque, 0)
         assert torque[1] == 0.0

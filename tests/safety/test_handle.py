@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.robots import load_robot
 from farhand.safety.handle import HandleController, HandleParts
 
@@ -23,10 +23,12 @@ class Bench:
         self.parts = HandleParts(**parts)
         self.parts.wall.watch(IIWA.limits.lower, IIWA.limits.upper)
         self.controller = HandleController(self.arm, MS, self.parts)
-        self.asked, self.now_ns = Asked(), 0
+        self.asked, self.now_ns = ControlRequest(), 0
         self.asked.valid = True
 
-    def torque(self, q: np.ndarray = IIWA.home, v: np.ndarray | None = None, wrench: np.ndarray = PULL) -> np.ndarray:
+    def torque(
+        self, q: np.ndarray = IIWA.home, v: np.ndarray | None = None, wrench: np.ndarray = PULL
+    ) -> np.ndarray:
         """What is commanded beyond the weight."""
         self.arm.update(q, np.zeros(7) if v is None else v)
         self.asked.effort[:] = wrench

@@ -32,7 +32,9 @@ def test_a_cooled_sensor_needs_a_reset_and_a_hot_one_refuses_it():
     assert stop.check(30.0, False, 3)
 
 
-@pytest.mark.parametrize(("temperature", "flag", "kind"), [(None, True, "overheat"), (math.nan, False, "invalid")])
+@pytest.mark.parametrize(
+    ("temperature", "flag", "kind"), [(None, True, "overheat"), (math.nan, False, "invalid")]
+)
 def test_the_flag_and_a_broken_thermometer_stop_too(temperature, flag, kind):
     """And cannot be reset while they last."""
     stop = OverheatStop()

@@ -24,17 +24,36 @@ class Lift:
         states = [
             State("ready", enter=self.call("+ready"), leave=self.call("-ready")),
             State("grip", enter=self.call("+grip"), leave=self.call("-grip"), timeout=0.1),
-            State("lift", enter=self.call("+lift"), during=self.call("up"), timeout=0.05, after="ready"),
+            State(
+                "lift",
+                enter=self.call("+lift"),
+                during=self.call("up"),
+                timeout=0.05,
+                after="ready",
+            ),
             State("fault", enter=self.call("brake")),
         ]
         transitions = [
             Transition("ready", "grip", event="go", guard=lambda: self.sensor or "no sensor"),
-            Transition("grip", "lift", guard=lambda: self.gripped or "nothing is gripped", action=self.call("tare")),
+            Transition(
+                "grip",
+                "lift",
+                guard=lambda: self.gripped or "nothing is gripped",
+                action=self.call("tare"),
+            ),
             Transition("lift", "ready", guard=lambda: self.height > 0.1),
             Transition(ANY, "ready", event="abort"),
         ]
-        locks = [Interlock("sensor", lambda: None if self.sensor else "the sensor is silent", frozenset({"lift"}))]
-        self.machine = Machine("lift", states, transitions, locks, report=lambda *r: self.reports.append(r), **changes)
+        locks = [
+            Interlock(
+                "sensor",
+                lambda: None if self.sensor else "the sensor is silent",
+                frozenset({"lift"}),
+            )
+        ]
+        self.machine = Machine(
+            "lift", states, transitions, locks, report=lambda *r: self.reports.append(r), **changes
+        )
         self.now = 0
 
     def call(self, name: str):
@@ -147,7 +166,11 @@ def test_an_interlock_is_watched_only_in_its_states():
 
 def test_a_machine_refuses_to_start_with_every_reason_named():
     """Both missing things stand in one line."""
-    locks = [Interlock("a", lambda: "no port"), Interlock("b", lambda: "no peer"), Interlock("c", lambda: None)]
+    locks = [
+        Interlock("a", lambda: "no port"),
+        Interlock("b", lambda: "no peer"),
+        Interlock("c", lambda: None),
+    ]
     machine = Machine("m", [State("off"), State("fault")], [], locks)
     with pytest.raises(BadValue, match="no port; no peer"):
         machine.start(0)

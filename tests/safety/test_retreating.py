@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.joint.limited_pd import LimitedPD
 from farhand.control.tool.tracking import TrackingController
 from farhand.mapping.ik import Solver
@@ -29,10 +29,14 @@ class Wall:
         self.arm = Arm.of(LWA4P)
         self.arm.update(LWA4P.home, np.zeros(6))
         self.start = self.arm.position.copy()
-        self.guard, self.asked, self.now_ns = Guard(force=100.0), Asked(), 0
+        self.guard, self.asked, self.now_ns = Guard(force=100.0), ControlRequest(), 0
         self.asked.valid = True
-        tracking = TrackingController(self.arm, SOLVER, Placement(), LWA4P.limits.velocity, LimitedPD())
-        self.controller = RetreatingController(tracking, self.arm, self.guard, CollisionRetreat(), self.touch)
+        tracking = TrackingController(
+            self.arm, SOLVER, Placement(), LWA4P.limits.velocity, LimitedPD()
+        )
+        self.controller = RetreatingController(
+            tracking, self.arm, self.guard, CollisionRetreat(), self.touch
+        )
         self.stiffness, self.missing = 5000.0, False
 
     def touch(self) -> np.ndarray | None:
@@ -45,7 +49,9 @@ class Wall:
     def aim(self, ahead: float) -> Wall:
         """Ask for a position ahead of the start."""
         target = self.start + [ahead, 0.0, 0.0]
-        self.asked.target = SimpleNamespace(position=target, rotation=self.arm.rotation.copy(), twist=np.zeros(6))
+        self.asked.target = SimpleNamespace(
+            position=target, rotation=self.arm.rotation.copy(), twist=np.zeros(6)
+        )
         return self
 
     def run(self, seconds: float) -> Wall:

@@ -43,7 +43,9 @@ def grip(deadman: DeadMan, force: float) -> None:
 def watched(bridge: Bridge, said: list[str]) -> tuple[DeadMan, GripWatch]:
     """A watch over a handle that is gripped."""
     deadman = DeadMan()
-    watch = GripWatch(deadman, bridge, lambda: bridge.coupled, lambda now_ns, text: said.append(text))
+    watch = GripWatch(
+        deadman, bridge, lambda: bridge.coupled, lambda now_ns, text: said.append(text)
+    )
     grip(deadman, 10.0)
     watch.step(0)
     return deadman, watch
@@ -96,7 +98,9 @@ def test_heat_trips_and_a_reset_holds_only_when_it_has_cooled_down():
     assert guard.trip is None
     sensor.reading = 121.0
     watch.step(MS)
-    assert guard.trip is not None and guard.trip.kind == "overheat" and "121.0 °C" in guard.trip.reason
+    assert (
+        guard.trip is not None and guard.trip.kind == "overheat" and "121.0 °C" in guard.trip.reason
+    )
     sensor.reading = 115.0
     guard.reset()
     watch.step(2 * MS)
@@ -112,7 +116,9 @@ def test_news_are_told_once_and_not_too_often():
     """The same sentence is no news; neither is silence."""
     said: list[tuple[int, str]] = []
     now = {"text": ""}
-    announcer = Announcer(lambda now_ns, text: said.append((now_ns, text)), lambda: now["text"], pause=0.01)
+    announcer = Announcer(
+        lambda now_ns, text: said.append((now_ns, text)), lambda: now["text"], pause=0.01
+    )
     for k, text in enumerate(["", "a", "a", "b", "", *["a"] * 20]):
         now["text"] = text
         announcer.step(k * MS)

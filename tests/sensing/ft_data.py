@@ -32,7 +32,9 @@ def random_truth(rng: np.random.Generator) -> Truth:
     return Truth(float(rng.uniform(0.2, 5.0)), rng.uniform(-0.1, 0.1, 3), bias)
 
 
-def reads(truth: Truth, rotations: Rotation, noise: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def reads(
+    truth: Truth, rotations: Rotation, noise: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """The wrench as the convention states it: Rᵀ (0, 0, −m g) plus bias, torque by the cross product as written."""
     weight = rotations.inv().apply([0.0, 0.0, -9.81 * truth.mass])
     exact = np.hstack([weight, np.cross(truth.com, weight)]) + truth.bias
@@ -40,7 +42,12 @@ def reads(truth: Truth, rotations: Rotation, noise: np.ndarray, rng: np.random.G
 
 
 def recording(
-    truth: Truth, poses: Rotation, count: int, rng: np.random.Generator, noise: np.ndarray = NOISE, dt: float = 0.01
+    truth: Truth,
+    poses: Rotation,
+    count: int,
+    rng: np.random.Generator,
+    noise: np.ndarray = NOISE,
+    dt: float = 0.01,
 ) -> Readings:
     """``count`` readings in each pose."""
     quaternion = np.repeat(poses.as_quat(), count, axis=0)

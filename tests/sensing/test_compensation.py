@@ -12,7 +12,8 @@ from farhand.errors import UnknownName
 from farhand.sensing import DriftTracker, Readings, compensate, identify
 from tests.sensing.ft_data import NOISE, random_truth, recording
 
-DRIFT = np.array([0.0, 0.3, 1.0, 0.01, 0.0, 0.002]) * 4.0 / 300.0  # 4 N in five minutes, [N/s] and [N·m/s]
+# 4 N in five minutes, [N/s] and [N·m/s]
+DRIFT = np.array([0.0, 0.3, 1.0, 0.01, 0.0, 0.002]) * 4.0 / 300.0
 PUSH = np.array([0.0, 6.0, 8.0, 0.5, 0.0, 0.0])  # 10 N
 
 
@@ -41,7 +42,9 @@ def test_force_and_torque_without_contact_are_removed_in_other_poses(drift):
         raw = recording(truth, Rotation.random(20, rng=rng), 50, rng)
         clean = compensate(raw, tool, drift).wrench
         for part, share in ((slice(0, 3), 0.95), (slice(3, 6), 0.91)):
-            before, after = (np.sqrt((w[:, part] ** 2).sum(axis=1).mean()) for w in (raw.wrench, clean))
+            before, after = (
+                np.sqrt((w[:, part] ** 2).sum(axis=1).mean()) for w in (raw.wrench, clean)
+            )
             assert after <= (1.0 - share) * before
 
 
@@ -64,7 +67,9 @@ def test_a_contact_from_beginning_to_end_is_reported_and_not_learned(drift):
     """10 N for a minute without a pause."""
     rng = np.random.default_rng(3)
     truth, tool = calibrated(rng)
-    raw = with_extra(recording(truth, Rotation.random(20, rng=rng), 300, rng), np.tile(PUSH, (6000, 1)))
+    raw = with_extra(
+        recording(truth, Rotation.random(20, rng=rng), 300, rng), np.tile(PUSH, (6000, 1))
+    )
     found = compensate(raw, tool, drift)
     np.testing.assert_allclose(found.wrench.mean(axis=0)[:3], PUSH[:3], atol=0.1)
     assert np.abs(short_means(found.wrench - PUSH))[:, :3].max() <= 0.5
@@ -108,11 +113,17 @@ def test_the_wrench_in_base_axes_points_away_from_the_obstacle():
     truth, tool = calibrated(rng)
     poses = Rotation.random(20, rng=rng)
     raw = recording(truth, poses, 50, rng)
-    push = np.repeat(np.hstack([poses.inv().apply([10.0, 0.0, 0.0]), np.zeros((20, 3))]), 50, axis=0)
+    push = np.repeat(
+        np.hstack([poses.inv().apply([10.0, 0.0, 0.0]), np.zeros((20, 3))]), 50, axis=0
+    )
     base = compensate(with_extra(raw, push), tool).wrench_in_base()
     np.testing.assert_allclose(base.mean(axis=0)[:3], [10.0, 0.0, 0.0], atol=0.1)
-    turn = Rotation.from_euler("z", 0.7)  # now the given orientation is that of a flange the sensor sits turned on
-    flange = replace(with_extra(raw, push), quaternion=(Rotation.from_quat(raw.quaternion) * turn.inv()).as_quat())
+    # now the given orientation is that of a flange the sensor sits turned on
+    turn = Rotation.from_euler("z", 0.7)
+    flange = replace(
+        with_extra(raw, push),
+        quaternion=(Rotation.from_quat(raw.quaternion) * turn.inv()).as_quat(),
+    )
     base = compensate(flange, replace(tool, yaw=0.7)).wrench_in_base()
     np.testing.assert_allclose(base.mean(axis=0)[:3], [10.0, 0.0, 0.0], atol=0.1)
 
@@ -123,7 +134,9 @@ def test_an_opposite_sensor_is_compensated_in_its_own_sign():
     truth, _ = calibrated(rng)
     turned = replace(truth, mass=-truth.mass)
     tool = identify(recording(turned, Rotation.random(12, rng=rng), 200, rng)).tool
-    found = compensate(with_extra(recording(turned, Rotation.random(9, rng=rng), 50, rng), -PUSH), tool)
+    found = compensate(
+        with_extra(recording(turned, Rotation.random(9, rng=rng), 50, rng), -PUSH), tool
+    )
     np.testing.assert_allclose(found.wrench.mean(axis=0)[:3], -PUSH[:3], atol=0.1)
 
 

@@ -20,7 +20,9 @@ UPRIGHT = np.eye(3)
 
 def random_mounting(rng: np.random.Generator) -> Mounting:
     """Somewhere on the tool, any way round."""
-    return Mounting(rng.uniform(-0.05, 0.05, 3), Rotation.random(rng=rng).as_matrix(), rng.choice([-1.0, 1.0]))
+    return Mounting(
+        rng.uniform(-0.05, 0.05, 3), Rotation.random(rng=rng).as_matrix(), rng.choice([-1.0, 1.0])
+    )
 
 
 def ready(limit: float = 0.95, **options) -> Conditioner:
@@ -30,13 +32,17 @@ def ready(limit: float = 0.95, **options) -> Conditioner:
     return conditioner
 
 
-def take_bias(conditioner: Conditioner, sensor: ForceSensor, rotation: np.ndarray = UPRIGHT) -> None:
+def take_bias(
+    conditioner: Conditioner, sensor: ForceSensor, rotation: np.ndarray = UPRIGHT
+) -> None:
     """Hands off until the bias is known."""
     for counts in sensor.read(np.zeros((conditioner.samples, 6)), rotation):
         assert conditioner.update(counts, rotation) is None
 
 
-def measured(conditioner: Conditioner, counts: np.ndarray, rotation: np.ndarray = UPRIGHT) -> np.ndarray:
+def measured(
+    conditioner: Conditioner, counts: np.ndarray, rotation: np.ndarray = UPRIGHT
+) -> np.ndarray:
     """A copy of a measurement that there must be."""
     wrench = conditioner.update(counts, rotation)
     assert wrench is not None
@@ -77,7 +83,9 @@ def test_the_wrench_map_conserves_power(seed):
     mounting = random_mounting(rng)
     reading, twist = rng.normal(size=6), rng.normal(size=6)
     at_tool = adjoint(mounting.rotation, mounting.position) @ twist
-    assert (wrench_map(mounting) @ reading) @ at_tool == pytest.approx(mounting.sign * reading @ twist, abs=1e-12)
+    assert (wrench_map(mounting) @ reading) @ at_tool == pytest.approx(
+        mounting.sign * reading @ twist, abs=1e-12
+    )
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -99,13 +107,17 @@ def test_the_adjoint_of_twists_would_not_do():
 
 def test_there_is_no_measurement_until_the_bias_is_taken():
     """Hands off for a hundred samples, counted aloud; the next sample is a measurement."""
-    sensor = ForceSensor(HEX_E, None, HANDLE.load, bias=np.full(6, 0.4), rng=np.random.default_rng(0))
+    sensor = ForceSensor(
+        HEX_E, None, HANDLE.load, bias=np.full(6, 0.4), rng=np.random.default_rng(0)
+    )
     conditioner = Conditioner(HEX_E, load=HANDLE.load)
     for sample in range(1, 101):
         assert conditioner.update(sensor.read(np.zeros(6), UPRIGHT), UPRIGHT) is None
         assert conditioner.reason == f"taking the bias: sample {sample} of 100"
     assert conditioner.update(sensor.read(np.zeros(6), UPRIGHT), UPRIGHT) is not None
-    np.testing.assert_allclose(conditioner.bias, 0.4, atol=5.0 * np.sqrt(HEX_E.variance / 100).max())
+    np.testing.assert_allclose(
+        conditioner.bias, 0.4, atol=5.0 * np.sqrt(HEX_E.variance / 100).max()
+    )
 
 
 def test_the_bias_does_not_hold_the_weight():
@@ -128,7 +140,9 @@ def test_taking_the_bias_anew_undoes_drift():
     sensor.drift += np.repeat([2.0, 0.05], 3)
 
     def mean() -> np.ndarray:
-        return np.mean([measured(conditioner, sensor.read(np.zeros(6), UPRIGHT)) for _ in range(50)], axis=0)
+        return np.mean(
+            [measured(conditioner, sensor.read(np.zeros(6), UPRIGHT)) for _ in range(50)], axis=0
+        )
 
     assert np.linalg.norm(mean()[:3]) > 3.0
     conditioner.tare()
@@ -194,7 +208,10 @@ def test_the_covariance_is_that_of_the_output():
     mounting, rotation = random_mounting(rng), Rotation.random(rng=rng).as_matrix()
     sensor, conditioner = ForceSensor(HEX_E, mounting, rng=rng), Conditioner(HEX_E, mounting)
     take_bias(conditioner, sensor, rotation)
-    found = [measured(conditioner, row, rotation) for row in sensor.read(np.zeros((10_000, 6)), rotation, dt=0.0)]
+    found = [
+        measured(conditioner, row, rotation)
+        for row in sensor.read(np.zeros((10_000, 6)), rotation, dt=0.0)
+    ]
     stated = conditioner.covariance(rotation)
     scale = np.sqrt(np.outer(np.diag(stated), np.diag(stated)))
     assert np.abs((np.cov(np.array(found).T) * 1.01 - stated) / scale).max() < 0.06

@@ -59,7 +59,10 @@ def test_it_goes_on_at_the_last_rate_during_contact():
     tracker = DriftTracker(NOISE)
     drift, contact = fed(tracker, wrench)
     assert contact[12_000:].all()
-    assert abs(drift[-1, 2] - truth[-1, 2]) <= 3.0 * np.sqrt(tracker.variance[2]) and tracker.variance[2] > 0.001
+    assert (
+        abs(drift[-1, 2] - truth[-1, 2]) <= 3.0 * np.sqrt(tracker.variance[2])
+        and tracker.variance[2] > 0.001
+    )
 
 
 def test_the_uncertainty_grows_while_it_cannot_look():

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from farhand.errors import BadValue
-from farhand.sensing import Conditioner, ForceSensor, Load, Mounting, Readings, check_frame, load_handle, load_sensor
+from farhand.sensing import (
+    Conditioner,
+    ForceSensor,
+    Load,
+    Mounting,
+    Readings,
+    check_frame,
+    load_handle,
+    load_sensor,
+)
 from farhand.sensing.grasped import centre_by_least_squares, centre_by_pairs, estimate, mass_of
 
 
@@ -78,7 +87,9 @@ def test_a_frame_turned_about_the_flange_is_noticed_after_four_poses(wrong: floa
     believed = mount.rotation @ Rotation.from_euler("z", -wrong, degrees=True).as_matrix()
     rows, turns = [], []
     for R in Rotation.random(4, rng).as_matrix():
-        rows.append(sensor.read(np.zeros((100, 6)), np.broadcast_to(R, (100, 3, 3))) * profile.resolution)
+        rows.append(
+            sensor.read(np.zeros((100, 6)), np.broadcast_to(R, (100, 3, 3))) * profile.resolution
+        )
         turns.append(np.repeat(Rotation.from_matrix(R @ believed).as_quat()[None], 100, axis=0))
     time = 0.004 * np.arange(400) + np.repeat(np.arange(4.0), 100)
     found = check_frame(Readings(time, np.concatenate(turns), np.concatenate(rows)))

@@ -52,7 +52,9 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say():
     inside = []
     for _ in range(600):
         truth = random_truth(rng)
-        low, high = identify(recording(truth, Rotation.random(8, rng=rng), 20, rng)).tool.intervals.T
+        low, high = identify(
+            recording(truth, Rotation.random(8, rng=rng), 20, rng)
+        ).tool.intervals.T
         inside.append((low <= truth.values) & (truth.values <= high))
     assert 0.93 <= np.mean(inside) <= 0.97
 
@@ -64,7 +66,9 @@ def test_the_intervals_stay_honest_when_poses_scatter_more_than_readings():
     for _ in range(300):
         truth = random_truth(rng)
         raw = recording(truth, Rotation.random(12, rng=rng), 30, rng)
-        sloppy = np.repeat(rng.standard_normal((12, 6)) * [0.5, 0.5, 0.5, 0.02, 0.02, 0.02], 30, axis=0)
+        sloppy = np.repeat(
+            rng.standard_normal((12, 6)) * [0.5, 0.5, 0.5, 0.02, 0.02, 0.02], 30, axis=0
+        )
         low, high = identify(replace(raw, wrench=raw.wrench + sloppy)).tool.intervals.T
         inside.append((low <= truth.values) & (truth.values <= high))
     assert 0.92 <= np.mean(inside) <= 0.975
@@ -79,8 +83,13 @@ def test_a_pose_held_a_hundred_times_longer_does_not_drown_the_others():
     sloppy = rng.standard_normal((8, 6)) * [0.5, 0.5, 0.5, 0.02, 0.02, 0.02]
     wrench = np.repeat(once.wrench + sloppy, counts, axis=0)
     wrench += NOISE * rng.standard_normal(wrench.shape)
-    raw = Readings(0.01 * np.arange(len(wrench)), np.repeat(once.quaternion, counts, axis=0), wrench)
-    error = {w: np.abs(identify(raw, weighting=w).tool.values - truth.values) for w in ("auto", "pose", "sample")}
+    raw = Readings(
+        0.01 * np.arange(len(wrench)), np.repeat(once.quaternion, counts, axis=0), wrench
+    )
+    error = {
+        w: np.abs(identify(raw, weighting=w).tool.values - truth.values)
+        for w in ("auto", "pose", "sample")
+    }
     np.testing.assert_allclose(error["auto"], error["pose"], atol=0.05)
     assert error["auto"][4:7].max() < error["sample"][4:7].max()
 
@@ -102,7 +111,9 @@ def test_the_way_from_pose_to_pose_is_left_out():
     rng = np.random.default_rng(16)
     truth, poses = random_truth(rng), Rotation.random(10, rng=rng)
     way = Slerp(np.arange(10), poses)
-    at = np.concatenate([np.concatenate([np.full(150, k), k + np.linspace(0.0, 1.0, 150)]) for k in range(9)])
+    at = np.concatenate(
+        [np.concatenate([np.full(150, k), k + np.linspace(0.0, 1.0, 150)]) for k in range(9)]
+    )
     raw = recording(truth, way(at), 1, rng)
     moving = at % 1.0 > 0.0
     raw.wrench[moving] += 10.0 * NOISE * rng.standard_normal((int(moving.sum()), 6))
@@ -123,9 +134,13 @@ def test_the_sensors_turn_about_its_axis_is_found(yaw, sign):
     truth = Truth(sign * truth.mass, truth.com, truth.bias)
     flange = Rotation.random(12, rng=rng)
     sensor = flange * Rotation.from_euler("z", yaw)
-    raw = replace(recording(truth, sensor, 200, rng), quaternion=np.repeat(flange.as_quat(), 200, axis=0))
+    raw = replace(
+        recording(truth, sensor, 200, rng), quaternion=np.repeat(flange.as_quat(), 200, axis=0)
+    )
     found = identify(raw, yaw=True)
-    assert abs(np.angle(np.exp(1j * (found.tool.yaw - yaw)))) <= max(4.0 * found.tool.yaw_deviation, 1e-6)
+    assert abs(np.angle(np.exp(1j * (found.tool.yaw - yaw)))) <= max(
+        4.0 * found.tool.yaw_deviation, 1e-6
+    )
     assert found.tool.mass == pytest.approx(truth.mass, rel=0.01)
     rest = raw.wrench - found.tool.bias - found.tool.weight(raw.up)
     assert np.abs(rest.mean(axis=0)).max() < 0.05
@@ -137,7 +152,9 @@ def test_the_thermal_slope_is_found_where_the_temperature_varies():
     truth, slope = random_truth(rng), np.array([0.1, -0.05, 0.5, 0.002, 0.0, 0.001])
     raw = recording(truth, Rotation.random(24, rng=rng), 100, rng)
     temperature = np.linspace(22.0, 32.0, len(raw))
-    warm = replace(raw, wrench=raw.wrench + np.outer(temperature - 25.0, slope), temperature=temperature)
+    warm = replace(
+        raw, wrench=raw.wrench + np.outer(temperature - 25.0, slope), temperature=temperature
+    )
     tool = identify(warm).tool
     assert tool.thermal is not None
     assert (np.abs(tool.thermal.slope - slope) <= 4.0 * tool.thermal.deviation).all()
@@ -159,7 +176,9 @@ def test_one_reading_per_pose_is_plain_least_squares():
         B[row] = np.column_stack([np.cross(np.eye(3), g).T, np.eye(3)])
     (mass, *bias), left, *_ = np.linalg.lstsq(A.reshape(36, 4), raw.wrench[:, :3].ravel())
     moment = np.linalg.lstsq(B.reshape(36, 6), raw.wrench[:, 3:].ravel())[0][:3]
-    np.testing.assert_allclose([found.mass, *found.com, *found.bias_force], [mass, *moment / mass, *bias], atol=1e-9)
+    np.testing.assert_allclose(
+        [found.mass, *found.com, *found.bias_force], [mass, *moment / mass, *bias], atol=1e-9
+    )
     variance = left[0] / 32 * np.linalg.inv(A.reshape(36, 4).T @ A.reshape(36, 4))[0, 0]
     assert found.covariance[0, 0] == pytest.approx(variance, rel=1e-6)
 
@@ -192,7 +211,9 @@ def test_coplanar_poses_are_named_with_the_pose_that_is_missing(axis, named):
     """Turning about one horizontal axis: gravity never leaves a plane."""
     rng = np.random.default_rng(11)
     found = identify(recording(random_truth(rng), about(axis, np.arange(0, 360, 30)), 200, rng))
-    assert any("nearly coplanar" in line and f"sensor's {named} axis" in line for line in found.advice)
+    assert any(
+        "nearly coplanar" in line and f"sensor's {named} axis" in line for line in found.advice
+    )
 
 
 def test_a_good_set_gets_no_advice_and_a_light_tool_with_few_readings_does():
@@ -226,7 +247,9 @@ def test_an_unknown_weighting_is_answered_with_the_known_ones():
     """As everywhere."""
     rng = np.random.default_rng(14)
     with pytest.raises(UnknownName, match="auto, pose, sample"):
-        identify(recording(random_truth(rng), Rotation.random(8, rng=rng), 2, rng), weighting="best")
+        identify(
+            recording(random_truth(rng), Rotation.random(8, rng=rng), 2, rng), weighting="best"
+        )
 
 
 @pytest.mark.parametrize("gravity", [0.0, -9.81, np.nan, np.inf])
@@ -243,7 +266,9 @@ def covered(seeds: range, make) -> float:
     inside = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        truth = Truth(1.4, np.array([0.002, -0.004, 0.06]), np.array([22.0, -13.0, 28.0, 0.4, -0.2, 0.1]))
+        truth = Truth(
+            1.4, np.array([0.002, -0.004, 0.06]), np.array([22.0, -13.0, 28.0, 0.4, -0.2, 0.1])
+        )
         low, high = identify(make(truth, rng)).tool.intervals.T
         inside.append((low <= truth.values) & (truth.values <= high))
     return float(np.mean(inside))
@@ -269,7 +294,9 @@ def test_neighbours_along_a_sweep_are_not_independent(wander):
     def make(truth, rng):
         t = 0.02 * np.arange(6000)
         a, b = rng.uniform(0.0, 2.0 * np.pi, 2)
-        angles = np.stack([np.pi * np.sin(0.31 * t + a), 1.2 * np.sin(0.23 * t + b), 0.7 * t], axis=1)
+        angles = np.stack(
+            [np.pi * np.sin(0.31 * t + a), 1.2 * np.sin(0.23 * t + b), 0.7 * t], axis=1
+        )
         raw = recording(truth, Rotation.from_euler("xyz", angles), 1, rng, dt=0.02)
         keep = np.exp(-0.02 / 10.0)
         steps = np.sqrt(1.0 - keep**2) * rng.standard_normal((len(t), 6))
@@ -289,7 +316,9 @@ def test_the_warmth_of_each_visit_still_counts():
         raw = recording(truth, poses, 30, rng)
         error = 0.3 * rng.standard_normal((6, 6)) * np.repeat([1.0, 0.03], 3)
         warmth = np.linspace(-4.0, 4.0, len(raw))
-        wrench = raw.wrench + np.repeat(np.tile(error, (4, 1)), 30, axis=0) + np.outer(warmth, slope)
+        wrench = (
+            raw.wrench + np.repeat(np.tile(error, (4, 1)), 30, axis=0) + np.outer(warmth, slope)
+        )
         return replace(raw, wrench=wrench, temperature=25.0 + warmth)
 
     assert 0.91 <= covered(range(40), make) <= 0.985
@@ -303,6 +332,8 @@ def test_thousands_of_visits_are_put_together():
     half = []
     for visits in (10, 500):
         raw = recording(truth, poses[np.tile(np.arange(6), visits)], 3, rng)
-        found = identify(replace(raw, wrench=raw.wrench + np.repeat(np.tile(error, (visits, 1)), 3, axis=0)))
+        found = identify(
+            replace(raw, wrench=raw.wrench + np.repeat(np.tile(error, (visits, 1)), 3, axis=0))
+        )
         half.append(np.ptp(found.tool.intervals, axis=1))
     np.testing.assert_allclose(half[1], half[0], rtol=0.4)

@@ -24,7 +24,10 @@ def readings(of: ImperfectSensor, n: int) -> np.ndarray:
 
 def test_without_faults_it_is_the_plain_sensor():
     """Count for count."""
-    wrench, turn = np.array([5.0, -3.0, 2.0, 0.1, 0.2, -0.3]), np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
+    wrench, turn = (
+        np.array([5.0, -3.0, 2.0, 0.1, 0.2, -0.3]),
+        np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]]),
+    )
     plain = ForceSensor(FTM.silent())
     np.testing.assert_array_equal(sensor().read(wrench, turn), plain.read(wrench, turn))
 
@@ -39,7 +42,9 @@ def test_full_acceleration_shakes_it_as_published():
     """Table 3.1, dynamic."""
     shaken = sensor(noisy=True, shaken=True)
     shaken.acceleration = 1.0
-    np.testing.assert_allclose(readings(shaken, 8000).std(axis=0), shaken.faults.noise_shaken, rtol=0.1)
+    np.testing.assert_allclose(
+        readings(shaken, 8000).std(axis=0), shaken.faults.noise_shaken, rtol=0.1
+    )
 
 
 def test_the_zero_goes_with_the_temperature():

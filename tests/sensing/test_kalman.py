@@ -60,7 +60,9 @@ def test_the_gain_settles_at_the_closed_form_and_the_step_takes_the_predicted_ti
     gain = float((one.p + one.q)[0] / (one.p + one.q + one.r)[0])
     assert gain == pytest.approx(steady_gain(1.5e-3, 6.0), rel=1e-6)
     response = smooth(np.vstack([np.zeros((1, 1)), np.ones((500, 1))]), 1.5e-3, 6.0)[1:, 0]
-    assert 0.002 * (np.argmax(response >= 1 - np.exp(-1)) + 1) == pytest.approx(time_constant(gain, 0.002), abs=0.002)
+    assert 0.002 * (np.argmax(response >= 1 - np.exp(-1)) + 1) == pytest.approx(
+        time_constant(gain, 0.002), abs=0.002
+    )
 
 
 def test_the_stated_variance_is_the_true_one():
@@ -68,7 +70,9 @@ def test_the_stated_variance_is_the_true_one():
     rng = np.random.default_rng(1)
     truth = np.cumsum(rng.standard_normal((400, 500)) * 0.1, axis=0)
     one = ScalarKalman(np.full(500, 0.01), np.full(500, 1.0), x=np.zeros(500), p=np.full(500, 0.01))
-    inside = [np.abs(one.step(t + rng.standard_normal(500)) - t) <= 1.96 * np.sqrt(one.p) for t in truth]
+    inside = [
+        np.abs(one.step(t + rng.standard_normal(500)) - t) <= 1.96 * np.sqrt(one.p) for t in truth
+    ]
     assert 0.945 <= np.mean(inside[50:]) <= 0.955
 
 

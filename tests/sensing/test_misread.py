@@ -43,7 +43,9 @@ def test_good_recordings_get_no_remark_about_their_axes(count, step):
             size = step * np.repeat([1.0, 0.03], 3)
             raw = replace(raw, wrench=np.round(raw.wrench / size) * size)
         words = " ".join(identify(raw).advice)
-        assert not any(word in words for word in ("far out", "drifts", "turned", "mirrored", "off the fit"))
+        assert not any(
+            word in words for word in ("far out", "drifts", "turned", "mirrored", "off the fit")
+        )
 
 
 @pytest.mark.parametrize("size", [50.0, 1e6])
@@ -55,7 +57,9 @@ def test_a_single_wild_reading_counts_for_nothing(size):
         assert np.flatnonzero(spikes(raw)).tolist() == [at]
         found = identify(raw)
         assert (
-            holds(found) and "1 reading stands far out" in found.advice[0] and f"t = {at / 100:g} s" in found.advice[0]
+            holds(found)
+            and "1 reading stands far out" in found.advice[0]
+            and f"t = {at / 100:g} s" in found.advice[0]
         )
 
 
@@ -97,7 +101,10 @@ def test_readings_without_any_noise_are_neither_dead_nor_saturated():
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("order", "sign", "words"),
-    [([3, 0, 1, 2], 1.0, "qw,qx,qy,qz"), ([0, 1, 2, 3], [-1.0, -1.0, -1.0, 1.0], "from the base into the sensor")],
+    [
+        ([3, 0, 1, 2], 1.0, "qw,qx,qy,qz"),
+        ([0, 1, 2, 3], [-1.0, -1.0, -1.0, 1.0], "from the base into the sensor"),
+    ],
 )
 def test_a_quaternion_of_another_convention_is_refused_by_name(seed, order, sign, words):
     """The real part first, or the inverse: both have length one."""
@@ -177,7 +184,9 @@ def test_a_torque_of_another_unit_is_asked_after():
     raw = good(12, count=200)
     raw.wrench[:, 3] *= 10.0
     advice = " ".join(identify(raw).advice)
-    assert "check the order, signs and units of tx,ty,tz" in advice and "more readings" not in advice
+    assert (
+        "check the order, signs and units of tx,ty,tz" in advice and "more readings" not in advice
+    )
 
 
 def test_torques_that_scatter_for_no_known_reason_are_said_to():
@@ -196,4 +205,8 @@ def test_more_readings_are_not_asked_for_where_noise_is_not_the_cause():
     raw = recording(light, Rotation.random(8, rng=rng), 200, rng)
     raw.wrench[:, :3] += np.repeat(0.1 * rng.normal(size=(8, 3)), 200, axis=0)
     advice = " ".join(identify(raw).advice)
-    assert "the mass is known to" in advice and "take more poses" in advice and "more readings" not in advice
+    assert (
+        "the mass is known to" in advice
+        and "take more poses" in advice
+        and "more readings" not in advice
+    )

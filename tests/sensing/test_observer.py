@@ -13,7 +13,9 @@ from farhand.sensing import MomentumObserver
 DT = 5e-4
 
 
-def moved(arm: Arm, observer: MomentumObserver, push, seconds: float) -> tuple[np.ndarray, np.ndarray]:
+def moved(
+    arm: Arm, observer: MomentumObserver, push, seconds: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Estimated and true external torque of a moving arm that is pushed; the plant is the model."""
     q, v = np.array([0.3, -1.2, 1.4, -0.6, 0.9, 0.2]), np.array([0.2, -0.3, 0.4, 0.1, -0.2, 0.3])
     seen, true = [], []

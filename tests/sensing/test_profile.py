@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue, FarhandError, FileError, OutOfRange, UnknownName
-from farhand.sensing import Handle, Load, Mounting, load_handle, load_sensor
+from farhand.sensing import HandleLoad, Load, Mounting, load_handle, load_sensor
 from farhand.spatial import rotation_from_vector
 
 GOOD = """
@@ -25,7 +25,9 @@ def test_the_published_sensor_has_the_published_axes():
     assert sensor.rate == 100.0
 
 
-@pytest.mark.parametrize(("load", "name"), [(load_sensor, "optoforce-hex-e"), (load_handle, "dual-arm-handle")])
+@pytest.mark.parametrize(
+    ("load", "name"), [(load_sensor, "optoforce-hex-e"), (load_handle, "dual-arm-handle")]
+)
 def test_every_number_has_a_source(load, name):
     """A profile that comes with Farhand says where each of its values is from."""
     sources = load(name).sources
@@ -73,7 +75,9 @@ def test_a_bad_file_is_answered_on_one_line(tmp_path, change, error, words):
 
 def test_an_unknown_sensor_is_answered_with_those_there_are():
     """Sensors only: a handle is not offered."""
-    with pytest.raises(UnknownName, match="available: ati-delta-si-660-60, optoforce-hex-e, schunk-ftm115$"):
+    with pytest.raises(
+        UnknownName, match="available: ati-delta-si-660-60, optoforce-hex-e, schunk-ftm115$"
+    ):
         load_sensor("hex")
 
 
@@ -111,7 +115,9 @@ def test_a_force_at_the_grip_is_a_force_and_a_moment_at_the_tool():
 
 def test_a_turned_grip_turns_the_wrench():
     """A push along the grip's x, which points along the tool's y, is a push along y."""
-    handle = Handle("turned", Load(), np.zeros(3), rotation_from_vector(np.array([0.0, 0.0, np.pi / 2])))
+    handle = HandleLoad(
+        "turned", Load(), np.zeros(3), rotation_from_vector(np.array([0.0, 0.0, np.pi / 2]))
+    )
     np.testing.assert_allclose(handle.wrench_in_tool(np.eye(6)[0]), np.eye(6)[1], atol=1e-15)
 
 

@@ -36,7 +36,11 @@ def test_the_order_of_the_columns_does_not_matter(order, tmp_path_factory):
     names = np.array([*COLUMNS, "temp"])
     row = dict(zip(names, [0.5, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 25.0], strict=True))
     path = tmp_path_factory.mktemp("csv") / "a.csv"
-    lines = [" , ".join(names[list(order)]), *[",".join(str(row[n]) for n in names[list(order)])] * 2, ""]
+    lines = [
+        " , ".join(names[list(order)]),
+        *[",".join(str(row[n]) for n in names[list(order)])] * 2,
+        "",
+    ]
     path.write_text("\n".join(lines), encoding="utf-8-sig")
     read = read_readings(path)
     np.testing.assert_array_equal(read.wrench[1], [1, 2, 3, 4, 5, 6])
@@ -56,7 +60,9 @@ def test_up_is_the_third_row_of_the_rotation(readings):
     np.testing.assert_allclose(readings.up, readings.rotations[:, 2], atol=1e-12)
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00\x01", b"", b"\n\n", b"a,b\n1,2\n", b"t;qx\n1;2\n"])
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe\x00\x01", b"", b"\n\n", b"a,b\n1,2\n", b"t;qx\n1;2\n"]
+)
 def test_what_is_no_table_is_refused_in_one_line(content, tmp_path):
     """Binary, empty, other columns, other separators."""
     (tmp_path / "a.csv").write_bytes(content)

@@ -56,7 +56,9 @@ def test_an_upright_load_pulls_down_and_a_turned_one_pulls_up():
     load = Load(1.0, np.array([0.02, 0.0, 0.0]))
     sensor = ForceSensor(HEX_E.silent(), None, load - HEX_E.internals)
     np.testing.assert_allclose(reading(sensor, np.zeros(6)), [0, 0, -9.8, 0, 0.196, 0], atol=1e-9)
-    np.testing.assert_allclose(reading(sensor, np.zeros(6), HEAD_DOWN), [0, 0, 9.8, 0, -0.196, 0], atol=1e-9)
+    np.testing.assert_allclose(
+        reading(sensor, np.zeros(6), HEAD_DOWN), [0, 0, 9.8, 0, -0.196, 0], atol=1e-9
+    )
 
 
 def test_the_sensors_own_internals_weigh_too():
@@ -67,7 +69,9 @@ def test_the_sensors_own_internals_weigh_too():
 def test_a_sensor_that_reports_the_reaction_reverses_contact_and_weight_but_not_bias():
     """The sign belongs to the physics; the bias is the electronics'."""
     bias, wrench = np.repeat([3.0, 0.1], 3), np.array([10.0, -20.0, 30.0, 1.0, 0.5, -1.0])
-    plus, minus = (ForceSensor(HEX_E.silent(), Mounting(sign=sign), bias=bias) for sign in (1.0, -1.0))
+    plus, minus = (
+        ForceSensor(HEX_E.silent(), Mounting(sign=sign), bias=bias) for sign in (1.0, -1.0)
+    )
     both = reading(plus, wrench) + reading(minus, wrench)
     np.testing.assert_allclose(both, 2.0 * bias, atol=1e-9)
 
@@ -91,7 +95,9 @@ def test_many_samples_at_once_equal_one_by_one():
     sensor = ForceSensor(HEX_E.silent(), mounting, Load(0.2, np.array([0.0, -0.01, 0.03])))
     single = [sensor.read(*pair) for pair in zip(wrenches, rotations, strict=True)]
     np.testing.assert_array_equal(sensor.read(wrenches, rotations), single)
-    np.testing.assert_array_equal(sensor.read(wrenches[0], rotations)[3], sensor.read(wrenches[0], rotations[3]))
+    np.testing.assert_array_equal(
+        sensor.read(wrenches[0], rotations)[3], sensor.read(wrenches[0], rotations[3])
+    )
 
 
 def test_noise_has_the_deviation_of_the_data_sheet():
@@ -120,7 +126,9 @@ def test_the_same_generator_gives_the_same_readings():
     """Randomness comes from the generator alone."""
     first, second = (ForceSensor(HEX_E, rng=np.random.default_rng(7)) for _ in range(2))
     for _ in range(5):
-        np.testing.assert_array_equal(first.read(np.zeros(6), UPRIGHT), second.read(np.zeros(6), UPRIGHT))
+        np.testing.assert_array_equal(
+            first.read(np.zeros(6), UPRIGHT), second.read(np.zeros(6), UPRIGHT)
+        )
 
 
 def test_no_samples_give_no_readings():

@@ -29,7 +29,10 @@ from farhand.sensing.gauges import play
 from farhand.sensing.inertial import motion_of
 from farhand.sensing.noise import pink
 
-STATIC, DYNAMIC = np.array([0.14, 0.13, 0.13, 0.0065, 0.0074, 0.0015]), np.array([2.5, 2.5, 2.6, 0.19, 0.22, 0.034])
+STATIC, DYNAMIC = (
+    np.array([0.14, 0.13, 0.13, 0.0065, 0.0074, 0.0015]),
+    np.array([2.5, 2.5, 2.6, 0.19, 0.22, 0.034]),
+)
 
 
 def test_pink_noise_has_unit_variance_and_falls_with_the_frequency():
@@ -38,9 +41,12 @@ def test_pink_noise_has_unit_variance_and_falls_with_the_frequency():
     np.testing.assert_allclose(noise.std(axis=0), 1.0, atol=0.03)
     frequency, power = welch(noise[:, 0], 500.0, nperseg=4096)
     band = (frequency > 8.0) & (frequency < 200.0)
-    assert np.polyfit(np.log(frequency[band]), np.log(power[band]), 1)[0] == pytest.approx(-1.0, abs=0.1)
+    assert np.polyfit(np.log(frequency[band]), np.log(power[band]), 1)[0] == pytest.approx(
+        -1.0, abs=0.1
+    )
     assert power[frequency < 3.0].max() < 1e-3 * power[band].max()
-    assert not pink(100, 500.0, 251.0, np.random.default_rng(1)).any()  # a band beyond half the rate
+    # a band beyond half the rate
+    assert not pink(100, 500.0, 251.0, np.random.default_rng(1)).any()
 
 
 def test_vibration_grows_with_acceleration_and_hum_is_a_line_at_50_hertz():
@@ -57,7 +63,10 @@ def test_vibration_grows_with_acceleration_and_hum_is_a_line_at_50_hertz():
 def test_the_matrix_gives_back_what_the_gauges_were_strained_by():
     """With noise off, exactly; with steps and range, within them."""
     rng = np.random.default_rng(3)
-    matrix, rotations = rng.standard_normal((6, 6)) + 4.0 * np.eye(6), Rotation.random(50, rng=rng).as_matrix()
+    matrix, rotations = (
+        rng.standard_normal((6, 6)) + 4.0 * np.eye(6),
+        Rotation.random(50, rng=rng).as_matrix(),
+    )
     push = np.array([3.0, -2.0, 5.0, 0.1, 0.2, -0.3])
     bias = rng.uniform(-30, 30, 6)
     sensor = GaugeSensor(matrix, Load(1.2, np.array([0.0, 0.01, 0.06])), bias, yaw=0.4)
@@ -92,7 +101,9 @@ def test_a_line_through_points_is_that_of_numpy(seed):
     x = rng.uniform(20, 45, 30)
     y = rng.normal() * x + rng.normal() + rng.standard_normal(30)
     line, (slope, intercept) = fit_line(x, y), np.polyfit(x, y, 1)
-    assert line.slope == pytest.approx(slope, abs=1e-9) and line.intercept == pytest.approx(intercept, abs=1e-7)
+    assert line.slope == pytest.approx(slope, abs=1e-9) and line.intercept == pytest.approx(
+        intercept, abs=1e-7
+    )
     assert line.r_squared == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2, abs=1e-9)
     assert line.error == pytest.approx(np.sqrt(np.mean((y - slope * x - intercept) ** 2)), rel=1e-6)
 
@@ -104,12 +115,17 @@ def test_runs_with_unlike_intercepts_have_one_slope():
     y = 1.26 * x + np.array([0.0, -20.0, 15.0])[run]
     assert common_slope(x, y, run) == pytest.approx(1.26, abs=1e-9)
     assert abs(fit_line(x, y).slope - 1.26) > 0.1
-    for bad in (lambda: fit_line([20.0, 20.0], [1.0, 2.0]), lambda: common_slope([1.0, 2.0], [0.0, 0.0], [0, 1])):
+    for bad in (
+        lambda: fit_line([20.0, 20.0], [1.0, 2.0]),
+        lambda: common_slope([1.0, 2.0], [0.0, 0.0], [0, 1]),
+    ):
         with pytest.raises(BadValue):
             bad()
 
 
-@pytest.mark.parametrize(("x", "y"), [([], []), ([1.0, 2.0, 3.0], [1.0, 2.0]), ([1.0, 2.0], [1.0, np.nan])])
+@pytest.mark.parametrize(
+    ("x", "y"), [([], []), ([1.0, 2.0, 3.0], [1.0, 2.0]), ([1.0, 2.0], [1.0, np.nan])]
+)
 def test_a_line_through_what_is_no_pairs_of_numbers_is_refused(x, y):
     """A value that is not a number used to give a slope that is none, the others an error of NumPy's."""
     with pytest.raises(BadValue, match="line needs"):
@@ -159,7 +175,9 @@ def test_the_inertia_of_a_swinging_tool_is_that_of_its_motion():
     """A point mass on a known path: weight and inertia together are the mass times (g − its acceleration)."""
     dt, load = 0.001, Load(2.0, np.array([0.02, -0.01, 0.1]))
     t = np.arange(0.0, 2.0, dt)
-    turn = Rotation.from_euler("ZYX", np.stack([0.5 * np.sin(3 * t), 0.8 * np.cos(2 * t), 0.3 * t], axis=1))
+    turn = Rotation.from_euler(
+        "ZYX", np.stack([0.5 * np.sin(3 * t), 0.8 * np.cos(2 * t), 0.3 * t], axis=1)
+    )
     rotations = turn.as_matrix()
     origin = np.stack([0.2 * np.sin(4 * t), 0.1 * np.cos(3 * t), 0.05 * t**2], axis=1)
     com = origin + turn.apply(load.com)
@@ -178,7 +196,9 @@ def test_a_spinning_body_needs_its_own_torque():
     inertia = sum(0.5 * (arm @ arm * np.eye(3) - np.outer(arm, arm)) for arm in arms)
     motion = np.array([1.0, 2.0, 3.0]), np.array([0.5, -2.0, 1.0]), np.array([4.0, 1.0, -3.0])
     np.testing.assert_allclose(
-        inertial_wrench(both, *motion, inertia), sum(inertial_wrench(end, *motion) for end in ends), atol=1e-12
+        inertial_wrench(both, *motion, inertia),
+        sum(inertial_wrench(end, *motion) for end in ends),
+        atol=1e-12,
     )
 
 
@@ -190,12 +210,18 @@ def test_mass_and_inertia_come_back_from_motion():
     up = Rotation.random(3000, rng=rng).as_matrix()[:, 2]
     motion = tuple(scale * rng.standard_normal((3000, 3)) for scale in (3.0, 2.0, 15.0))
     weight = -9.81 * load.mass * up
-    wrench = np.hstack([weight, np.cross(load.com, weight)]) + inertial_wrench(load, *motion, inertia) + bias
+    wrench = (
+        np.hstack([weight, np.cross(load.com, weight)])
+        + inertial_wrench(load, *motion, inertia)
+        + bias
+    )
     exact = identify_body(wrench, up, motion)
     assert exact.load.mass == pytest.approx(1.5) and exact.condition < 100.0
     np.testing.assert_allclose(exact.inertia, inertia, atol=1e-9)
     np.testing.assert_allclose(exact.bias, bias, atol=1e-9)
-    noisy = identify_body(wrench + rng.standard_normal(wrench.shape) * np.repeat([0.3, 0.01], 3), up, motion)
+    noisy = identify_body(
+        wrench + rng.standard_normal(wrench.shape) * np.repeat([0.3, 0.01], 3), up, motion
+    )
     np.testing.assert_allclose(noisy.load.com, load.com, atol=0.001)
     np.testing.assert_allclose(noisy.inertia, inertia, atol=3e-4)
     still = (np.zeros((3000, 3)),) * 3
@@ -210,4 +236,6 @@ def test_contact_begins_above_the_threshold_and_ends_below_the_release():
     one, many = ContactDetector(), ContactDetector()
     np.testing.assert_array_equal([one.update(f) for f in forces], many.scan(forces))
     assert one.contact == many.contact
-    assert not ContactDetector().update([0.0, 7.9, 0.0]) and ContactDetector().update([0.0, 8.1, 0.0])
+    assert not ContactDetector().update([0.0, 7.9, 0.0]) and ContactDetector().update(
+        [0.0, 8.1, 0.0]
+    )

@@ -9,12 +9,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from farhand.errors import BadValue, FarhandError, FileError, Mismatch
-from farhand.sensing import Thermal, Tool, identify, load_tool
+from farhand.sensing import Thermal, ToolCalibration, identify, load_tool
 from tests.sensing.ft_data import random_truth, recording
 
 
 @pytest.fixture
-def tool() -> Tool:
+def tool() -> ToolCalibration:
     rng = np.random.default_rng(1)
     raw = recording(random_truth(rng), Rotation.random(12, rng=rng), 20, rng)
     return identify(raw, tool_id="gripper", sensor_id="wrist").tool
@@ -23,7 +23,7 @@ def tool() -> Tool:
 def test_save_and_load_give_the_same_numbers_to_the_bit(tool, tmp_path):
     """Also with a thermal line."""
     thermal = Thermal(23.5, np.arange(6) / 7.0, np.ones(6) / 3.0)
-    for original in (tool, Tool(**{**vars(tool), "thermal": thermal})):
+    for original in (tool, ToolCalibration(**{**vars(tool), "thermal": thermal})):
         original.save(tmp_path / "tool.json")
         assert load_tool(tmp_path / "tool.json").to_json() == original.to_json()
     assert [p.name for p in tmp_path.iterdir()] == ["tool.json"]
@@ -34,8 +34,17 @@ def test_the_file_has_what_the_format_promises(tool, tmp_path):
     tool.save(tmp_path / "tool.json")
     content = json.loads((tmp_path / "tool.json").read_text())
     assert isinstance(content["mass"], float)
-    assert [len(content[key]) for key in ("com", "bias_force", "bias_torque", "covariance")] == [3, 3, 3, 10]
-    assert content["tool_id"] == "gripper" and content["sensor_id"] == "wrist" and content["thermal"] is None
+    assert [len(content[key]) for key in ("com", "bias_force", "bias_torque", "covariance")] == [
+        3,
+        3,
+        3,
+        10,
+    ]
+    assert (
+        content["tool_id"] == "gripper"
+        and content["sensor_id"] == "wrist"
+        and content["thermal"] is None
+    )
 
 
 def test_the_wrong_tool_or_sensor_is_refused(tool, tmp_path):
@@ -54,7 +63,10 @@ def test_the_wrong_tool_or_sensor_is_refused(tool, tmp_path):
         ({"mass": None}, "mass"),
         ({"mass": float("nan")}, "mass"),
         ({"com": [1, 2]}, "com must be 3"),
-        ({"covariance": (np.eye(10) + 9.0 * np.fliplr(np.eye(10))).tolist()}, "no negative eigenvalue"),
+        (
+            {"covariance": (np.eye(10) + 9.0 * np.fliplr(np.eye(10))).tolist()},
+            "no negative eigenvalue",
+        ),
         ({"mass": 0.0}, "mass must not be 0"),
         ({"mass": True}, "mass must be one finite number"),
         ({"mass": 1e300}, "mass must be one finite number"),
@@ -102,6 +114,6 @@ def test_the_sensitivity_is_the_derivative_of_the_reading(tool):
         for sign in (1.0, -1.0):
             x = tool.values
             x[k] += sign * 1e-6
-            moved = Tool(x[0], x[1:4], x[4:7], x[7:], tool.covariance)
+            moved = ToolCalibration(x[0], x[1:4], x[4:7], x[7:], tool.covariance)
             numeric[:, k] += sign * (moved.weight(up) + moved.bias) / 2e-6
     np.testing.assert_allclose(tool.sensitivity(up), numeric, atol=1e-6)

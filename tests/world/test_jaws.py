@@ -20,7 +20,11 @@ def held() -> tuple[World, Jaws]:
     arm = Arm.of(robot, gravity=GRAVITY)
     arm.update(q, np.zeros(6))
     at = arm.position + arm.rotation @ [0.0, 0.0, 0.05]
-    world = World({"arm": Placed(robot, q=q), "object": Placed(box((0.1, 0.2, 0.1), MASS, at))}, 500_000, GRAVITY)
+    world = World(
+        {"arm": Placed(robot, q=q), "object": Placed(box((0.1, 0.2, 0.1), MASS, at))},
+        500_000,
+        GRAVITY,
+    )
     jaws = Jaws()
     world.grasp("arm", "object", jaws)
     world.ports["arm"].torque[:] = arm.gravity
@@ -38,7 +42,9 @@ def test_open_jaws_let_an_object_fall(held) -> None:
     world, _ = held
     height = world.ports["object"].tool.position[2]
     run(world, 0.1)
-    assert height - world.ports["object"].tool.position[2] == pytest.approx(0.5 * GRAVITY * 0.01, rel=0.02)
+    assert height - world.ports["object"].tool.position[2] == pytest.approx(
+        0.5 * GRAVITY * 0.01, rel=0.02
+    )
     assert not world.ports["arm"].wrench.any()
 
 
@@ -50,7 +56,10 @@ def test_closed_jaws_carry_its_weight_and_the_cell_sees_it(held) -> None:
     jaws._set()
     start = world.ports["object"].tool.position.copy()
     run(world, 0.6)
-    wrench, away = world.ports["arm"].wrench, world.ports["object"].tool.position - world.ports["arm"].tool.position
+    wrench, away = (
+        world.ports["arm"].wrench,
+        world.ports["object"].tool.position - world.ports["arm"].tool.position,
+    )
     np.testing.assert_allclose(wrench[:3], [0.0, 0.0, -MASS * GRAVITY], atol=0.4)
     np.testing.assert_allclose(wrench[3:], np.cross(away, wrench[:3]), atol=0.1)
     assert np.abs(world.ports["object"].tool.position - start).max() < 1e-3

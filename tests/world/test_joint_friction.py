@@ -30,7 +30,13 @@ def pushed(level: float, ticks: int, **imperfections) -> SimulatedPlant:
 
 @pytest.mark.parametrize(
     ("model", "extra"),
-    [("kfm", ""), ("karnopp", ""), ("stribeck", ""), ("lugre", ";stiffness=1e6"), ("gms", ";stiffness=1e5")],
+    [
+        ("kfm", ""),
+        ("karnopp", ""),
+        ("stribeck", ""),
+        ("lugre", ";stiffness=1e6"),
+        ("gms", ";stiffness=1e5"),
+    ],
 )
 def test_a_push_below_stiction_leaves_the_arm_where_it_is(model, extra):
     """2 N·m do not start joints that need 3."""

@@ -25,7 +25,9 @@ def test_pages_add_up_to_the_plain_sum_over_steps(steps):
         ledger.after(after, constraint if step % 3 else None)
         moved = 0.5 * H * (before + after)
         for robot, at in enumerate(robots):
-            for kind, force in enumerate((torque, -damping * after, constraint if step % 3 else 0.0 * torque, push)):
+            for kind, force in enumerate(
+                (torque, -damping * after, constraint if step % 3 else 0.0 * torque, push)
+            ):
                 joints[kind, robot] += force[at] @ moved[at]
         for touch, owner in enumerate(owners):
             touches[touch] += wrenches[touch] @ (J[6 * owner : 6 * owner + 6] @ moved)

@@ -19,7 +19,9 @@ screws = arrays(float, 6, elements=numbers)
 
 def tool_at(pose: np.ndarray, twist: np.ndarray | None = None) -> Tool:
     """A tool at a place and turn, moving."""
-    return Tool(pose[:3].copy(), rotation_from_vector(pose[3:]), np.zeros(6) if twist is None else twist)
+    return Tool(
+        pose[:3].copy(), rotation_from_vector(pose[3:]), np.zeros(6) if twist is None else twist
+    )
 
 
 def pushed(tie, a: Tool, b: Tool) -> tuple[np.ndarray, np.ndarray]:
@@ -44,7 +46,9 @@ def test_a_grip_makes_neither_momentum_nor_moment_of_momentum(pose_a, pose_b, mo
     a, b = tool_at(pose_a + 1e-3 * moved_a, moved_a), tool_at(pose_b + 1e-3 * moved_b, moved_b)
     on_a, on_b = pushed(grip, a, b)
     np.testing.assert_allclose(on_a[:3] + on_b[:3], 0.0, atol=1e-9)
-    about_origin = on_a[3:] + on_b[3:] + np.cross(a.position, on_a[:3]) + np.cross(b.position, on_b[:3])
+    about_origin = (
+        on_a[3:] + on_b[3:] + np.cross(a.position, on_a[:3]) + np.cross(b.position, on_b[:3])
+    )
     np.testing.assert_allclose(about_origin, 0.0, atol=1e-8)
 
 
@@ -102,7 +106,9 @@ def test_a_box_rests_on_its_table_and_falls_without_one():
     robot, at = load_robot("rx160"), np.array([2.5, 0.0, 0.5])
     heights = []
     for table in ((1.0, 1.0), None):
-        world = World({"arm": Placed(robot), "box": Placed(box((0.4, 0.2, 0.1), 5.0, at, table))}, 1_000_000)
+        world = World(
+            {"arm": Placed(robot), "box": Placed(box((0.4, 0.2, 0.1), 5.0, at, table))}, 1_000_000
+        )
         world.advance(300_000_000)
         heights.append(float(world.ports["box"].tool.position[2]))
     assert heights[0] == pytest.approx(0.5, abs=5e-4)

@@ -8,12 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import BadValue
 from farhand.parameters import assign
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
-from farhand.world import ForceHand, ForcePulse, GroundSpring, ImpedanceHand, Placed, Tool, ToolSpring, Wall, World
+from farhand.world import (
+    ForceHand,
+    ForcePulse,
+    GroundSpring,
+    ImpedanceHand,
+    Placed,
+    Tool,
+    ToolSpring,
+    Wall,
+    World,
+)
 
 numbers = st.floats(-0.5, 0.5, allow_nan=False)
 vectors = arrays(float, 3, elements=numbers)
@@ -22,7 +32,11 @@ screws = arrays(float, 6, elements=numbers)
 
 def tool_at(position, turn=(0.0, 0.0, 0.0), twist=(0.0,) * 6) -> Tool:
     """A tool at a pose, moving."""
-    return Tool(np.array(position, dtype=float), rotation_from_vector(np.array(turn)), np.array(twist, dtype=float))
+    return Tool(
+        np.array(position, dtype=float),
+        rotation_from_vector(np.array(turn)),
+        np.array(twist, dtype=float),
+    )
 
 
 def push(touch, tool: Tool, t: float = 0.0) -> np.ndarray:
@@ -34,7 +48,9 @@ def push(touch, tool: Tool, t: float = 0.0) -> np.ndarray:
 
 def moved(tool: Tool, step: np.ndarray) -> Tool:
     """The tool displaced by a small twist in world axes."""
-    return Tool(tool.position + step[:3], rotation_from_vector(step[3:]) @ tool.rotation, tool.twist)
+    return Tool(
+        tool.position + step[:3], rotation_from_vector(step[3:]) @ tool.rotation, tool.twist
+    )
 
 
 def gradient(stored, h: float = 1e-6) -> np.ndarray:
@@ -57,9 +73,13 @@ def test_the_force_of_a_ground_spring_is_the_gradient_of_its_energy(position, an
 
 @settings(max_examples=60)
 @given(vectors, vectors, vectors, vectors, vectors, vectors, st.sampled_from([0, 1]))
-def test_the_wrenches_of_a_tool_spring_are_the_gradients_of_its_energy(p_a, turn_a, p_b, turn_b, rest_a, rest_b, side):
+def test_the_wrenches_of_a_tool_spring_are_the_gradients_of_its_energy(
+    p_a, turn_a, p_b, turn_b, rest_a, rest_b, side
+):
     """On both tools, force and torque, whatever the rest orientation."""
-    spring = ToolSpring(length=np.array([0.1, 0.0, -0.1]), stiffness=300.0, rotational_stiffness=20.0)
+    spring = ToolSpring(
+        length=np.array([0.1, 0.0, -0.1]), stiffness=300.0, rotational_stiffness=20.0
+    )
     w = np.zeros(6), np.zeros(6)
     spring.push(tool_at(np.zeros(3), rest_a), tool_at(np.zeros(3), rest_b), 0.0, *w)
     tools = [tool_at(p_a, turn_a), tool_at(p_b, turn_b)]
@@ -76,7 +96,9 @@ def test_the_wrenches_of_a_tool_spring_are_the_gradients_of_its_energy(p_a, turn
 
 
 @given(vectors, vectors, screws, screws)
-def test_a_tool_spring_pushes_both_tools_equally_and_its_damper_only_takes(p_a, p_b, twist_a, twist_b):
+def test_a_tool_spring_pushes_both_tools_equally_and_its_damper_only_takes(
+    p_a, p_b, twist_a, twist_b
+):
     """Action is reaction; with the springs off the power is never positive."""
     spring = ToolSpring(stiffness=0.0, damping=40.0, rotational_damping=2.0)
     w_a, w_b = np.zeros(6), np.zeros(6)
@@ -94,11 +116,15 @@ def test_a_tool_spring_starts_unwound():
 
 
 @given(vectors, screws, vectors, st.floats(0.0, 1e4), st.floats(0.0, 500.0))
-def test_a_wall_never_pulls_and_pushes_only_along_its_normal(position, twist, normal, stiffness, damping):
+def test_a_wall_never_pulls_and_pushes_only_along_its_normal(
+    position, twist, normal, stiffness, damping
+):
     """Inside or outside, coming or going."""
     if np.linalg.norm(normal) < 1e-3:
         return
-    wall = Wall(point=np.array([0.1, 0.0, 0.0]), normal=normal, stiffness=stiffness, damping=damping)
+    wall = Wall(
+        point=np.array([0.1, 0.0, 0.0]), normal=normal, stiffness=stiffness, damping=damping
+    )
     wrench = push(wall, tool_at(position, twist=twist))
     unit = normal / np.linalg.norm(normal)
     force = wrench[:3] @ unit
@@ -125,7 +151,11 @@ def test_an_elastic_wall_gives_back_all_the_energy_it_took():
     speeds = []
     for damping in (0.0, 3.0):
         world = World({"ball": Placed(load_robot("point3"))}, step_ns=20_000, gravity=0.0)
-        world.touch("ball", "wall", Wall(point=np.array([0.03, 0.0, 0.0]), stiffness=2000.0, damping=damping))
+        world.touch(
+            "ball",
+            "wall",
+            Wall(point=np.array([0.03, 0.0, 0.0]), stiffness=2000.0, damping=damping),
+        )
         world.ports["ball"].v[0] = 1.0
         world.advance(20_000)
         world.advance(90_000_000)
@@ -171,7 +201,10 @@ def test_the_force_of_a_hand_at_rest_is_the_gradient_of_its_energy(shift, turn):
 
 def test_a_hand_pulls_towards_its_path_and_its_drag():
     """Stiffness times what is missing, damping times the difference of speeds."""
-    hand, tool = ImpedanceHand(path=Path([Move(0.0, 2.0, (0.2, 0.0, 0.0))])), tool_at((0.5, 0.5, 0.5))
+    hand, tool = (
+        ImpedanceHand(path=HandPath([Move(0.0, 2.0, (0.2, 0.0, 0.0))])),
+        tool_at((0.5, 0.5, 0.5)),
+    )
     np.testing.assert_allclose(push(hand, tool, -1.0), 0.0, atol=1e-9)
     halfway = push(hand, tool, 1.0)
     assert halfway[0] == pytest.approx(1000.0 * 0.1 + 100.0 * 1.875 * 0.2 / 2.0)
@@ -198,8 +231,15 @@ def test_an_open_hand_holds_nothing():
 
 def test_a_force_hand_pushes_half_sines_whatever_the_tool_does():
     """Zero outside, the peak halfway, and overlapping pulses add."""
-    hand = ForceHand(pulses=[ForcePulse(1.0, 0.4, (10, 0, 0, 0, 0, 1)), ForcePulse(0.0, 0.2, (0, 5, 0, 0, 0, 0))])
-    for t, expected in ((0.1, (0, 5, 0, 0, 0, 0)), (0.5, (0,) * 6), (1.2, (10, 0, 0, 0, 0, 1)), (1.4, (0,) * 6)):
+    hand = ForceHand(
+        pulses=[ForcePulse(1.0, 0.4, (10, 0, 0, 0, 0, 1)), ForcePulse(0.0, 0.2, (0, 5, 0, 0, 0, 0))]
+    )
+    for t, expected in (
+        (0.1, (0, 5, 0, 0, 0, 0)),
+        (0.5, (0,) * 6),
+        (1.2, (10, 0, 0, 0, 0, 1)),
+        (1.4, (0,) * 6),
+    ):
         for tool in (tool_at((0, 0, 0)), tool_at((1, 2, 3), (1, 0, 0), (1, 1, 1, 1, 1, 1))):
             np.testing.assert_allclose(push(hand, tool, t), expected, atol=1e-12)
     assign(hand, "scale", -2.0)

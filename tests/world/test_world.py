@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import BadValue, UnknownName
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import set_damping
-from farhand.world import ForceHand, ForcePulse, GroundSpring, ImpedanceHand, Placed, ToolSpring, Wall, World
+from farhand.world import (
+    ForceHand,
+    ForcePulse,
+    GroundSpring,
+    ImpedanceHand,
+    Placed,
+    ToolSpring,
+    Wall,
+    World,
+)
 
 UR5E, POINT3 = load_robot("ur5e"), load_robot("point3")
 Q_A, Q_B = UR5E.postures["q_A"], UR5E.postures["q_B"]
@@ -50,7 +59,10 @@ def test_the_account_closes_for_a_free_swing():
     world = two_arms()
     initial = world.mechanical_energy()
     world.advance(SECOND // 2)
-    kinetic = sum(_kinetic(world, name, placement) for name, placement in (("left", Placement()), ("right", BESIDE)))
+    kinetic = sum(
+        _kinetic(world, name, placement)
+        for name, placement in (("left", Placement()), ("right", BESIDE))
+    )
     assert kinetic > 1.0
     assert abs(world.mechanical_energy() - initial) < 1e-3 * kinetic
 
@@ -77,7 +89,9 @@ def test_the_account_closes_for_a_hand_and_a_wall():
     """A hand pushes an arm without gravity into a wall and pulls it out again."""
     world = two_arms(gravity=0.0, robot=UR5E.edited(set_damping(2.0)))
     x = world.ports["left"].tool.position[0]
-    hand = ImpedanceHand(path=Path([Move(0.1, 0.6, (0.15, 0.0, 0.02)), Move(1.2, 0.6, (-0.15, 0.0, 0.0))]))
+    hand = ImpedanceHand(
+        path=HandPath([Move(0.1, 0.6, (0.15, 0.0, 0.02)), Move(1.2, 0.6, (-0.15, 0.0, 0.0))])
+    )
     wall = Wall(point=np.array([x + 0.08, 0.0, 0.0]))
     world.touch("left", "hand", hand)
     world.touch("left", "wall", wall)
@@ -128,7 +142,9 @@ def test_an_undamped_tie_keeps_the_sum_of_motion_and_spring_energy():
 
 def test_a_tie_between_two_free_points_keeps_their_momentum():
     """Two point devices tied by a spring, without gravity: m₁v₁ + m₂v₂ stays zero, and they meet in the middle."""
-    world = World({"a": Placed(POINT3), "b": Placed(POINT3, Placement((0.05, 0.0, 0.0)))}, gravity=0.0)
+    world = World(
+        {"a": Placed(POINT3), "b": Placed(POINT3, Placement((0.05, 0.0, 0.0)))}, gravity=0.0
+    )
     world.tie("a", "b", "spring", ToolSpring(stiffness=30.0))
     for tick in range(1, 30):
         world.advance(tick * 2_000_000)
@@ -154,7 +170,7 @@ def test_mujoco_and_pinocchio_move_the_same_arm_the_same_way(with_hand):
     robot = UR5E.edited(set_damping(1.5))
 
     def hand() -> ImpedanceHand:
-        return ImpedanceHand(path=Path([Move(0.0, 0.2, (0.05, 0.02, 0.08), (0.0, 0.2, 0.1))]))
+        return ImpedanceHand(path=HandPath([Move(0.0, 0.2, (0.05, 0.02, 0.08), (0.0, 0.2, 0.1))]))
 
     plant = RigidPlant("arm", Arm.of(robot, BESIDE), Q_A, 500_000, "rk4")
     plant.torque[:] = torque
@@ -177,7 +193,10 @@ def test_mujoco_and_pinocchio_move_the_same_arm_the_same_way(with_hand):
 
 def test_a_robot_attached_second_moves_as_if_it_were_alone():
     """Unlike robots in one world: each has its own slices of the state, and neither feels the other."""
-    torques = {"arm": np.array([1.0, -55.0, -18.0, 0.5, 0.2, 0.1]), "device": np.array([0.3, -0.2, 1.6])}
+    torques = {
+        "arm": np.array([1.0, -55.0, -18.0, 0.5, 0.2, 0.1]),
+        "device": np.array([0.3, -0.2, 1.6]),
+    }
     placed = {"arm": Placed(UR5E, q=Q_A), "device": Placed(POINT3, BESIDE)}
     for order in (("arm", "device"), ("device", "arm")):
         together = World({name: placed[name] for name in order})
@@ -187,10 +206,16 @@ def test_a_robot_attached_second_moves_as_if_it_were_alone():
                 port.torque[:] = torques[name]
             world.advance(SECOND // 10)
         for name in order:
-            np.testing.assert_allclose(together.ports[name].q, alone[name].ports[name].q, atol=1e-12)
-            np.testing.assert_allclose(together.ports[name].v, alone[name].ports[name].v, atol=1e-11)
             np.testing.assert_allclose(
-                together.ports[name].tool.position, alone[name].ports[name].tool.position, atol=1e-12
+                together.ports[name].q, alone[name].ports[name].q, atol=1e-12
+            )
+            np.testing.assert_allclose(
+                together.ports[name].v, alone[name].ports[name].v, atol=1e-11
+            )
+            np.testing.assert_allclose(
+                together.ports[name].tool.position,
+                alone[name].ports[name].tool.position,
+                atol=1e-12,
             )
             assert np.abs(together.ports[name].v).max() > 1e-3
 
@@ -244,7 +269,7 @@ def test_the_same_world_moves_the_same_way_to_the_bit():
     states = []
     for _ in range(2):
         world = two_arms()
-        world.touch("left", "hand", ImpedanceHand(path=Path([Move(0.0, 0.2, (0.1, 0.0, 0.0))])))
+        world.touch("left", "hand", ImpedanceHand(path=HandPath([Move(0.0, 0.2, (0.1, 0.0, 0.0))])))
         world.advance(SECOND // 4)
         states.append((world.data.qpos.tobytes(), world.data.qvel.tobytes()))
     assert states[0] == states[1]
@@ -305,7 +330,9 @@ def test_a_simulation_beyond_all_bounds_says_so_and_leaves_no_file(tmp_path, mon
     world = two_arms()
     world.advance(10_000_000)
     assert not world.unstable
-    world.touch("left", "hand", ImpedanceHand(path=Path([Move(0.0, 0.2, (0.1, 0.0, 0.0))]), damping=1e5))
+    world.touch(
+        "left", "hand", ImpedanceHand(path=HandPath([Move(0.0, 0.2, (0.1, 0.0, 0.0))]), damping=1e5)
+    )
     world.advance(SECOND)
     assert world.unstable.startswith("the simulation is unstable")
     assert np.isfinite(world.data.qpos).all() and not world.data.qvel.any()

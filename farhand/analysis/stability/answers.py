@@ -28,7 +28,8 @@ class Answers:
         stable: whether it is stable as it is.
         passive: stiffness to which the leader by itself is passive whatever holds it, [N/m].
         wall: stiffness to which the loop is stable, at its delay, [N/m].
-        delay: round-trip delay to which it is stable, at its wall, [s]; negative if it is unstable without any.
+        delay: round-trip delay to which it is stable, at its wall, [s]; negative if it is unstable
+            without any.
         frequency: at which it shakes, or would be the first to shake, [Hz].
     """
 
@@ -46,7 +47,11 @@ def answers(point: Point) -> Answers:
     ticks = largest_stable_delay(whole, round(LONGEST / whole.period), BUMP, quanta)
     shaken = point.at_wall(wall) if 0.0 < wall < math.inf else whole
     return Answers(
-        calm(whole, BUMP, quanta), passive_to(point), wall, 2.0 * ticks * whole.period, loudest(shaken).frequency
+        calm(whole, BUMP, quanta),
+        passive_to(point),
+        wall,
+        2.0 * ticks * whole.period,
+        loudest(shaken).frequency,
     )
 
 
@@ -54,7 +59,9 @@ def passive_to(point: Point) -> float:
     """Stiffness to which the leader by itself is passive whatever holds it, [N/m]."""
     loop = point.loop
     rendered = float(loop.law.on_leader[0, 1])
-    return passive_stiffness(loop.leader.damping, loop.period, rendered, loop.leader.friction, point.quantum)
+    return passive_stiffness(
+        loop.leader.damping, loop.period, rendered, loop.leader.friction, point.quantum
+    )
 
 
 def wall_limit(point: Point, points: int = 30) -> float:
@@ -97,11 +104,17 @@ def remedies(point: Point, force_scale: float = 1.0) -> list[Remedy]:
     found = []
     ticks = largest_stable_delay(whole, max(whole.delay, 1), BUMP, quanta)
     if 0 <= ticks < whole.delay:
-        found.append(Remedy("--delay", 2e3 * ticks * whole.period, 2e3 * whole.delay * whole.period, "ms"))
-    share = largest_stable(lambda times: replace(whole, law=point.reflecting(times)), 0.01, 1.0, 0.02, 12, BUMP, quanta)
+        found.append(
+            Remedy("--delay", 2e3 * ticks * whole.period, 2e3 * whole.delay * whole.period, "ms")
+        )
+    share = largest_stable(
+        lambda times: replace(whole, law=point.reflecting(times)), 0.01, 1.0, 0.02, 12, BUMP, quanta
+    )
     if 0.0 < share < 1.0:
         found.append(Remedy("law.mapping.force_scale", share * force_scale, force_scale, "-"))
-    wall = largest_stable(point.at_wall, SOFTEST, max(whole.wall.stiffness, 2 * SOFTEST), 0.02, 20, BUMP, quanta)
+    wall = largest_stable(
+        point.at_wall, SOFTEST, max(whole.wall.stiffness, 2 * SOFTEST), 0.02, 20, BUMP, quanta
+    )
     if 0.0 < wall < whole.wall.stiffness:
         found.append(Remedy("wall.stiffness", wall, whole.wall.stiffness, "N/m"))
     return found

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
+from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopTool
 from farhand.analysis.stability.onset import Bump, onset, shakes
 from farhand.analysis.stability.sampled_law import SampledLaw
 from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay
@@ -35,9 +35,11 @@ class Cell:
 
     Attributes:
         law: ``rendered-wall``, ``position-force`` or ``position-position``.
-        question: what is raised until the loop shakes: the wall's stiffness, the law's spring, or the delay.
+        question: what is raised until the loop shakes: the wall's stiffness, the law's spring, or
+            the delay.
         rate: of the ticks, [Hz].
-        damping: of the device for a rendered wall, else of the law at the leader or in its spring, [N·s/m].
+        damping: of the device for a rendered wall, else of the law at the leader or in its spring,
+            [N·s/m].
         quantum: encoder step, [m].
         delay: of the link one way, [s]; where the question is the delay, it is not used.
         hand: by name.
@@ -56,7 +58,9 @@ class Cell:
     @property
     def name(self) -> str:
         """All of it in one word, to tell cells apart."""
-        return "/".join(f"{value:g}" if isinstance(value, float) else value for value in asdict(self).values())
+        return "/".join(
+            f"{value:g}" if isinstance(value, float) else value for value in asdict(self).values()
+        )
 
     @property
     def bump(self) -> Bump:
@@ -67,17 +71,21 @@ class Cell:
     def loop(self, value: float) -> Loop:
         """The loop for a stiffness [N/m] or a delay [ticks]."""
         ticks = round(value) if self.question == "delay" else round(self.delay * self.rate)
-        hand, period, leader = HANDS[self.hand], 1.0 / self.rate, Tool(0.5, 2.0, self.friction)
+        hand, period, leader = HANDS[self.hand], 1.0 / self.rate, LoopTool(0.5, 2.0, self.friction)
         if self.law == "rendered-wall":
-            device = Tool(0.5, self.damping, self.friction)
-            return Loop(rendered_wall(value), device, Tool(1.0, 5.0), hand, Contact(1e3, 50.0), period)
+            device = LoopTool(0.5, self.damping, self.friction)
+            return Loop(
+                rendered_wall(value), device, LoopTool(1.0, 5.0), hand, Contact(1e3, 50.0), period
+            )
         if self.law == "position-force":
             wall = Contact(value if self.question == "wall" else 3000.0, 10.0)
             law = position_force(2000.0, 60.0, self.damping)
-            return Loop(law, leader, Tool(1.0, 5.0), hand, wall, period, ticks, 100.0)
+            return Loop(law, leader, LoopTool(1.0, 5.0), hand, wall, period, ticks, 100.0)
         spring = value if self.question == "spring" else 4000.0
         law = position_position(spring, self.damping)
-        return Loop(law, leader, Tool(1.0, 5.0), hand, Contact(5000.0, 20.0), period, ticks, 100.0)
+        return Loop(
+            law, leader, LoopTool(1.0, 5.0), hand, Contact(5000.0, 20.0), period, ticks, 100.0
+        )
 
 
 def rendered_wall(stiffness: float, damping: float = 0.0) -> SampledLaw:
@@ -101,10 +109,18 @@ def grid() -> list[Cell]:
     """Every cell: what is asked, and of which loop."""
     quanta, hands = (1e-6, 5e-6, 25e-6), ("soft", "relaxed", "firm")
     rows: list[tuple[Any, ...]] = []
-    rows += product(["rendered-wall"], ["wall"], (500.0, 1000.0, 4000.0), (1.0, 5.0, 20.0), quanta, [0.0], hands)
-    rows += product(["rendered-wall"], ["wall"], (1000.0,), (5.0,), quanta, [0.0], hands, (0.2, 1.0))
-    rows += product(["position-force"], ["wall"], (500.0, 2000.0), (5.0, 40.0), quanta, (0.005, 0.02), hands)
-    rows += product(["position-position"], ["spring"], (500.0, 2000.0), (5.0, 20.0), quanta, (0.0, 0.01), hands)
+    rows += product(
+        ["rendered-wall"], ["wall"], (500.0, 1000.0, 4000.0), (1.0, 5.0, 20.0), quanta, [0.0], hands
+    )
+    rows += product(
+        ["rendered-wall"], ["wall"], (1000.0,), (5.0,), quanta, [0.0], hands, (0.2, 1.0)
+    )
+    rows += product(
+        ["position-force"], ["wall"], (500.0, 2000.0), (5.0, 40.0), quanta, (0.005, 0.02), hands
+    )
+    rows += product(
+        ["position-position"], ["spring"], (500.0, 2000.0), (5.0, 20.0), quanta, (0.0, 0.01), hands
+    )
     laws, dampings = ("position-force", "position-position"), (10.0, 30.0)
     rows += product(laws, ["delay"], (1000.0,), dampings, quanta, [0.0], hands)
     return [Cell(*row) for row in rows]
@@ -113,19 +129,28 @@ def grid() -> list[Cell]:
 def judge(cell: Cell) -> dict[str, Any]:
     """Predict and simulate one cell: the cell with both answers, their ratio and whether it is within tolerance.
 
-    Stiffness is in [N/m], delay in [s] one way; None means that it never shakes within the range looked at.
+    Stiffness is in [N/m], delay in [s] one way; None means that it never shakes within the range
+    looked at.
     """
     answers = (_delays if cell.question == "delay" else _stiffnesses)(cell)
     predicted, simulated = (value if math.isfinite(value) else None for value in answers)
     ratio = predicted / simulated if predicted is not None and simulated else None
     agree = predicted is simulated is None or (ratio is not None and abs(ratio - 1.0) <= TOLERANCE)
-    return {**asdict(cell), "predicted": predicted, "simulated": simulated, "ratio": ratio, "within": agree}
+    return {
+        **asdict(cell),
+        "predicted": predicted,
+        "simulated": simulated,
+        "ratio": ratio,
+        "within": agree,
+    }
 
 
 def _stiffnesses(cell: Cell) -> tuple[float, float]:
     bump, rendered = cell.bump, cell.law == "rendered-wall"
     predicted = largest_stable(cell.loop, SOFTEST, STIFFEST, bump=bump.size, quanta=bump.cycle)
-    return predicted, onset(lambda value: shakes(cell.loop(value), bump, rendered), SOFTEST, STIFFEST)
+    return predicted, onset(
+        lambda value: shakes(cell.loop(value), bump, rendered), SOFTEST, STIFFEST
+    )
 
 
 def _delays(cell: Cell) -> tuple[float, float]:

@@ -14,7 +14,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Tool:
+class LoopTool:
     """An arm's tool along the axis.
 
     Attributes:
@@ -35,7 +35,8 @@ class Contact:
     Attributes:
         stiffness: [N/m].
         damping: [N·s/m].
-        mass: that moves with the tool, such as that of a hand, [kg]; a force sensor does not see it.
+        mass: that moves with the tool, such as that of a hand, [kg]; a force sensor does not see
+            it.
     """
 
     stiffness: float
@@ -71,10 +72,11 @@ class Mode:
 class Loop:
     r"""All that decides whether the loop shakes.
 
-    Between ticks the plant is continuous, :math:`\dot z = F z + G u` with :math:`z = (x_a, v_a, x_b, v_b)`, the hand on
-    the leader and the wall on the follower; the efforts u are held from tick to tick:
-    :math:`z_{k+1} = \Phi z_k + \Gamma u_k`. The law sees position, velocity and force of its own side as they are and
-    those of the other side d ticks late:
+    Between ticks the plant is continuous, :math:`\dot z = F z + G u` with :math:`z = (x_a, v_a,
+    x_b, v_b)`, the hand on the leader and the wall on the follower; the efforts u are held from
+    tick to tick:
+    :math:`z_{k+1} = \Phi z_k + \Gamma u_k`. The law sees position, velocity and force of its own
+    side as they are and those of the other side d ticks late:
 
     .. math:: u_k = L_0\,C z_k + L_1\,C z_{k-d}
 
@@ -93,8 +95,8 @@ class Loop:
     """
 
     law: SampledLaw
-    leader: Tool
-    follower: Tool
+    leader: LoopTool
+    follower: LoopTool
     hand: Contact
     wall: Contact = field(default_factory=lambda: Contact(0.0))
     period: float = 1e-3
@@ -110,7 +112,7 @@ class Loop:
             raise BadValue(f"delay = {self.delay} must be a whole number of ticks, 0 or more")
 
     @property
-    def sides(self) -> tuple[tuple[Tool, Contact], tuple[Tool, Contact]]:
+    def sides(self) -> tuple[tuple[LoopTool, Contact], tuple[LoopTool, Contact]]:
         """Leader and hand, follower and wall."""
         return (self.leader, self.hand), (self.follower, self.wall)
 
@@ -170,7 +172,11 @@ class Loop:
         tools = []
         for (tool, _), part in zip(self.sides, mode.amplitudes, strict=True):
             speed = 2.0 * np.pi * mode.frequency * part * bump
-            extra = 4.0 * tool.friction / (np.pi * speed) if tool.friction > 0.0 and speed > 0.0 else 0.0
+            extra = (
+                4.0 * tool.friction / (np.pi * speed)
+                if tool.friction > 0.0 and speed > 0.0
+                else 0.0
+            )
             tools.append(replace(tool, damping=tool.damping + extra))
         return replace(self, leader=tools[0], follower=tools[1])
 
@@ -183,7 +189,8 @@ class Loop:
             C[2, x], C[2, v] = -contact.stiffness, -contact.damping
             if n == 4:
                 C[1, v] = 1.0
-            else:  # v_f,k = v_f,k-1 + s ((x_k - x_k-1) / T - v_f,k-1), with x_k-1 and v_f,k-1 in the state
+            # V_f,k = v_f,k-1 + s ((x_k - x_k-1) / T - v_f,k-1), with x_k-1 and v_f,k-1 in the state
+            else:
                 before, s, slope = 4 + 2 * side, self.share, gain * self.share / self.period
                 C[1, x], C[1, before], C[1, before + 1] = slope, -slope, 1.0 - s
             rows.append(C)
@@ -206,7 +213,9 @@ def share_of(cut_off: float, period: float) -> float:
 
 def exponential(matrix: Array) -> Array:
     """Matrix exponential by scaling and squaring; a library's own waits for its threads, 20 ms on a busy computer."""
-    halvings = max(0, int(np.ceil(np.log2(max(float(np.abs(matrix).sum(axis=1).max()), 1e-300)))) + 1)
+    halvings = max(
+        0, int(np.ceil(np.log2(max(float(np.abs(matrix).sum(axis=1).max()), 1e-300)))) + 1
+    )
     scaled = matrix / 2.0**halvings
     total = term = np.eye(len(matrix))
     for order in range(1, 16):

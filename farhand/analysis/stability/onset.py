@@ -21,13 +21,14 @@ STEADY = 0.99
 class Bump:
     """What is done to the loop, and when it counts as shaking.
 
-    The hand presses the wall steadily; both tools are displaced by a bump and let go. What remains is a limit cycle if
-    its amplitude is above so many encoder steps and no longer falls.
+    The hand presses the wall steadily; both tools are displaced by a bump and let go. What remains
+    is a limit cycle if its amplitude is above so many encoder steps and no longer falls.
 
     Attributes:
         quantum: encoder step, [m].
         size: of the bump, [m].
-        depth: how deep the follower (or a rendered wall's device) stands in the wall before it, [m].
+        depth: how deep the follower (or a rendered wall's device) stands in the wall before it,
+            [m].
         cycle: largest amplitude that does not count as shaking, in quanta.
         seconds: how long the loop is watched at least, [s].
         patience: how long it is watched while it still calms down, [s].
@@ -46,13 +47,15 @@ class Bump:
 def amplitude(loop: Loop, bump: Bump, unilateral: bool = False, compiled: bool = True) -> float:
     """Half the distance between the extremes of the livelier tool in what remains, in quanta; 0 if it still falls.
 
-    Between ticks every tool moves by the exact solution of its own second-order equation, in contact or out of it. All
-    numbers are deviations from the state in which the hand presses steadily.
+    Between ticks every tool moves by the exact solution of its own second-order equation, in
+    contact or out of it. All numbers are deviations from the state in which the hand presses
+    steadily.
 
     Args:
         loop: with the wall as a physical one on the follower.
         bump: what is done to it.
-        unilateral: whether the law itself renders a wall on the leader, which pushes but never pulls.
+        unilateral: whether the law itself renders a wall on the leader, which pushes but never
+            pulls.
         compiled: by numba; the plain version is the same code.
     """
     h = loop.period / bump.substeps
@@ -66,11 +69,26 @@ def amplitude(loop: Loop, bump: Bump, unilateral: bool = False, compiled: bool =
     ceiling = -float(loop.law.local[0, 0]) * bump.depth if unilateral else math.inf
     rubs = np.array([tool.friction for tool, _ in loop.sides])
     share = loop.share if loop.velocity_filter > 0.0 else 0.0
-    window = max(bump.seconds / 4.0, 10.0 * loop.delay * loop.period)  # holds a whole period of the slowest shaking
-    times = [round(time / loop.period) for time in (window, max(bump.seconds, 4.0 * window), bump.patience)]
+    # holds a whole period of the slowest shaking
+    window = max(bump.seconds / 4.0, 10.0 * loop.delay * loop.period)
+    times = [
+        round(time / loop.period)
+        for time in (window, max(bump.seconds, 4.0 * window), bump.patience)
+    ]
     numbers = np.array([bump.quantum, bump.size, share, loop.period, ceiling, bump.cycle])
     run: Callable[..., float] = _compiled() if compiled else _simulate
-    found = run(loop.law.local, loop.law.remote, modes, wall, preload, rubs, numbers, loop.delay, *times, bump.substeps)
+    found = run(
+        loop.law.local,
+        loop.law.remote,
+        modes,
+        wall,
+        preload,
+        rubs,
+        numbers,
+        loop.delay,
+        *times,
+        bump.substeps,
+    )
     return float(found)
 
 
@@ -80,7 +98,11 @@ def shakes(loop: Loop, bump: Bump, unilateral: bool = False) -> bool:
 
 
 def onset(
-    shakes: Callable[[float], bool], low: float, high: float, ratio: float = 1.15, tolerance: float = 0.01
+    shakes: Callable[[float], bool],
+    low: float,
+    high: float,
+    ratio: float = 1.15,
+    tolerance: float = 0.01,
 ) -> float:
     """The smallest value at which something shakes: upwards in steps of ``ratio``, then bisected.
 
@@ -160,7 +182,8 @@ def _simulate(
     for k in range(most):
         now = k % (delay + 1)
         for i in range(2):
-            read = quantum * (math.floor(x[i] / quantum + 0.87) - 0.37)  # the grid lies anyhow about the rest
+            # the grid lies anyhow about the rest
+            read = quantum * (math.floor(x[i] / quantum + 0.87) - 0.37)
             if share > 0.0:
                 if k > 0:
                     speed[i] += share * ((read - before[i]) / period - speed[i])

@@ -9,9 +9,15 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
-from farhand.analysis.stability.sampled_law import Memory, SampledLaw, probe_law, probe_memory, sample_law
-from farhand.analysis.stability.whole import Limb, WholeLoop
+from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopTool
+from farhand.analysis.stability.sampled_law import (
+    Memory,
+    SampledLaw,
+    probe_law,
+    probe_memory,
+    sample_law,
+)
+from farhand.analysis.stability.whole import LoopArm, WholeLoop
 from farhand.arm import Arm
 from farhand.coupling import Coupling, Side
 from farhand.errors import BadValue, Mismatch, UnknownName
@@ -69,7 +75,8 @@ class Point:
         whole: the same with all joints.
         hand: which hand is assumed, in words.
         axis: into the wall, in world.
-        quantum: encoder step as the follower's or the leader's tool sees it, whichever is coarser, [m]; 0 for none.
+        quantum: encoder step as the follower's or the leader's tool sees it, whichever is coarser,
+            [m]; 0 for none.
         reflecting: the law's answers, were the hand to feel so many times as much.
     """
 
@@ -97,8 +104,8 @@ def operating_point(
 ) -> Point:
     """Look at a rig where it stands, or where it stood when ``standing`` was taken; nothing of it is changed.
 
-    Parameters count as they are now. A run leaves the arms wherever they were when it ended, in the middle of a swing
-    where it shook: :attr:`farhand.rigs.Rig.standing` has where they were before.
+    Parameters count as they are now. A run leaves the arms wherever they were when it ended, in the
+    middle of a swing where it shook: :attr:`farhand.rigs.Rig.standing` has where they were before.
 
     Args:
         session: of the rig.
@@ -125,13 +132,18 @@ def operating_point(
     view = _View(_fresh(bridge.laws[0]), stations, placed, axis, period)
     wall = _contact(plane) if wall is None else wall
     ticks = int(np.ceil(0.5 * (_delay(session) if delay is None else delay) / period - 1e-9))
-    cut_off = max(getattr(_imperfections(station), "velocity_from_position", 0.0) for station in stations)
+    cut_off = max(
+        getattr(_imperfections(station), "velocity_from_position", 0.0) for station in stations
+    )
     simulated = session.parameters.get("hand")
     held, words = _hand(hand, simulated)
     tools, limbs = view.tools(friction), view.limbs(friction)
     leader = _held(limbs[0], held, simulated if isinstance(simulated, ImpedanceHand) else None)
     loop = Loop(view.along(), tools[0], tools[1], held, wall, period, ticks, cut_off)
-    observed = [0.0 if station.observer is None else float(station.observer.gain.min()) for station in stations]
+    observed = [
+        0.0 if station.observer is None else float(station.observer.gain.min())
+        for station in stations
+    ]
     whole = WholeLoop(
         (leader, limbs[1]),
         view.reflecting(1.0),
@@ -170,11 +182,18 @@ class _View:
     """
 
     def __init__(
-        self, law: Coupling, stations: tuple[Station, Station], placed: _Placed, axis: Array, period: float
+        self,
+        law: Coupling,
+        stations: tuple[Station, Station],
+        placed: _Placed,
+        axis: Array,
+        period: float,
     ) -> None:
         self._period = period
         if hasattr(law.mapping, "absolute"):
-            law.mapping.absolute = False  # begin where the follower is, not on the way to a far first setpoint
+            law.mapping.absolute = (
+                False  # begin where the follower is, not on the way to a far first setpoint
+            )
         at_leader = law.mapping.matrix[:3, :3].T @ axis
         self._axes = at_leader / np.linalg.norm(at_leader), axis
         self._law, self._stations = law, stations
@@ -191,22 +210,31 @@ class _View:
         self._law.mapping.force_scale = times * self._felt
         probed = probe_law(self._law, *self._sides, self._period)
         for number, station in enumerate(self._stations):
-            probed[number] *= station.drives[:, None]  # efforts that a passive joint would have to exert are dropped
+            # efforts that a passive joint would have to exert are dropped
+            probed[number] *= station.drives[:, None]
         return probed
 
     def memory(self) -> Memory | None:
         """What the law remembers, the hand feeling as much as it does."""
         self._law.mapping.force_scale = self._felt
         found = probe_memory(self._law, *self._sides, self._period)
-        return None if found is None else replace(found, N=found.N * self._stations[0].drives[:, None])
+        return (
+            None if found is None else replace(found, N=found.N * self._stations[0].drives[:, None])
+        )
 
-    def tools(self, friction: float | None) -> list[Tool]:
+    def tools(self, friction: float | None) -> list[LoopTool]:
         """Both tools along the axis."""
-        return [_tool(stance, axis, friction) for stance, axis in zip(self._stances, self._axes, strict=True)]
+        return [
+            _tool(stance, axis, friction)
+            for stance, axis in zip(self._stances, self._axes, strict=True)
+        ]
 
-    def limbs(self, friction: float | None) -> list[Limb]:
+    def limbs(self, friction: float | None) -> list[LoopArm]:
         """Both arms."""
-        return [_limb(stance, axis, friction) for stance, axis in zip(self._stances, self._axes, strict=True)]
+        return [
+            _limb(stance, axis, friction)
+            for stance, axis in zip(self._stances, self._axes, strict=True)
+        ]
 
     def quantum(self, given: float | None) -> float:
         """Encoder steps of all joints as one step of the coarser tool along the axis, [m]."""
@@ -218,21 +246,28 @@ class _View:
         return max(found)
 
 
-def _limb(stance: Stance, axis: Array, friction: float | None) -> Limb:
+def _limb(stance: Stance, axis: Array, friction: float | None) -> LoopArm:
     M, J, dry = stance.M, stance.J, stance.dry
     if friction is not None:  # spread over the joints such that a motion along the axis feels it
         moved = np.linalg.solve(M, J[:3].T @ axis)
         lever = np.abs(moved) / float(axis @ J[:3] @ moved)
         dry = friction * lever / float(lever @ lever)
-    return Limb(M, J, stance.viscous, dry, axis)
+    return LoopArm(M, J, stance.viscous, dry, axis)
 
 
-def _held(limb: Limb, hand: Contact, turning: ImpedanceHand | None) -> Limb:
+def _held(limb: LoopArm, hand: Contact, turning: ImpedanceHand | None) -> LoopArm:
     """The leader in a hand: alike along all axes; about them as the rig's hand is, where there is one."""
-    about = (turning.rotational_stiffness, turning.rotational_damping) if turning is not None else (0.0, 0.0)
+    about = (
+        (turning.rotational_stiffness, turning.rotational_damping)
+        if turning is not None
+        else (0.0, 0.0)
+    )
     if hand.stiffness == 0.0 and hand.damping == 0.0:
         about = (0.0, 0.0)
-    K, B = (np.diag(np.repeat(pair, 3)) for pair in ((hand.stiffness, about[0]), (hand.damping, about[1])))
+    K, B = (
+        np.diag(np.repeat(pair, 3))
+        for pair in ((hand.stiffness, about[0]), (hand.damping, about[1]))
+    )
     M = limb.M + hand.mass * limb.J[:3].T @ limb.J[:3]
     return replace(limb, M=M, stiffness=K, damping=B)
 
@@ -255,7 +290,11 @@ def _coupled(session: Session) -> Bridge:
 
 def _contact(plane: Wall | None) -> Contact:
     """What the rig's own wall is to the follower."""
-    return Contact(plane.stiffness, plane.damping) if plane is not None and plane.present else Contact(0.0)
+    return (
+        Contact(plane.stiffness, plane.damping)
+        if plane is not None and plane.present
+        else Contact(0.0)
+    )
 
 
 def _delay(session: Session) -> float:
@@ -282,7 +321,7 @@ def _side(station: Station, placed: _Placed) -> Side:
     return Side(station.role, arm)
 
 
-def _tool(stance: Stance, axis: Array, friction: float | None) -> Tool:
+def _tool(stance: Stance, axis: Array, friction: float | None) -> LoopTool:
     r"""What the tool feels like along the axis, its other directions being free, from the true robot.
 
     .. math:: m = (n^\top J M^{-1} J^\top n)^{-1}, \qquad \dot q = m\,M^{-1} J^\top n\,\dot x, \qquad
@@ -292,7 +331,7 @@ def _tool(stance: Stance, axis: Array, friction: float | None) -> Tool:
     mass = 1.0 / float(axis @ stance.J[:3] @ moved)
     moved *= mass
     held = float(stance.dry @ np.abs(moved)) if friction is None else friction
-    return Tool(mass, float(moved @ (stance.viscous * moved)), held)
+    return LoopTool(mass, float(moved @ (stance.viscous * moved)), held)
 
 
 def _imperfections(station: Station) -> object:
@@ -304,7 +343,9 @@ def _hand(word: str, simulated: object) -> tuple[Contact, str]:
     if word == "rig":
         if not isinstance(simulated, ImpedanceHand) or simulated.open:
             return HANDS["none"], "no hand (the rig's lets go or only pushes)"
-        return Contact(simulated.stiffness, simulated.damping), f"the rig's own, {_numbers(simulated)}"
+        return Contact(
+            simulated.stiffness, simulated.damping
+        ), f"the rig's own, {_numbers(simulated)}"
     if word in HANDS:
         return HANDS[word], f"{word}, {_numbers(HANDS[word])}"
     if "," not in word:
@@ -312,7 +353,9 @@ def _hand(word: str, simulated: object) -> tuple[Contact, str]:
     try:
         stiffness, damping, mass = (float(part) for part in word.split(","))
     except ValueError:
-        raise BadValue(f"hand {word!r} is not of the form K,B,M in N/m, N·s/m and kg, such as 500,20,0.8") from None
+        raise BadValue(
+            f"hand {word!r} is not of the form K,B,M in N/m, N·s/m and kg, such as 500,20,0.8"
+        ) from None
     held = Contact(stiffness, damping, mass)
     if not all(0.0 <= value <= 1e6 for value in (stiffness, damping, mass)):
         raise BadValue(f"hand {word!r} has a number outside [0, 1e+06]")

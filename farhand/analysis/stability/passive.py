@@ -8,15 +8,20 @@ from farhand.errors import BadValue
 
 
 def passive_stiffness(
-    damping: float, period: float, virtual_damping: float = 0.0, friction: float = 0.0, quantum: float = 0.0
+    damping: float,
+    period: float,
+    virtual_damping: float = 0.0,
+    friction: float = 0.0,
+    quantum: float = 0.0,
 ) -> float:
     r"""Largest stiffness that a device can show and stay passive whatever holds it, [N/m].
 
     .. math:: K \le \frac{2 (b - |B|)}{T}, \qquad K \le \frac{2 f_c}{\Delta}
 
-    The first is the sampling's price (Colgate and Schenkel), the second that of the encoder (Abbott and Okamura), whose
-    energy dry friction has to take up. It holds for a wall, a spring with virtual damping, rendered by one device
-    without further delay; a bilateral loop is no better than that.
+    The first is the sampling's price (Colgate and Schenkel), the second that of the encoder (Abbott
+    and Okamura), whose energy dry friction has to take up. It holds for a wall, a spring with
+    virtual damping, rendered by one device without further delay; a bilateral loop is no better
+    than that.
 
     Args:
         damping: b, physical, of the device, [N·s/m].

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.coupling import Coupling, Side
-from farhand.coupling.trial import complaint, told
+from farhand.coupling.trial import complaint, describe_error
 from farhand.errors import BadValue, Mismatch
 from farhand.spatial import rotation_from_vector, rotation_vector
 
@@ -50,7 +50,8 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
     A mapping that turns the leader's axes turns the axis at the leader likewise.
 
     Args:
-        law: any law; it is engaged here, so hand over a copy of one that runs. What it remembers is held still.
+        law: any law; it is engaged here, so hand over a copy of one that runs. What it remembers is
+            held still.
         a: the leader.
         b: the follower.
         axis: unit vector in world, at the follower, into the wall.
@@ -66,7 +67,8 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
     at_leader = law.mapping.matrix[:3, :3].T @ axis
     axes = np.zeros((2, 6))
     axes[0, :3], axes[1, :3] = at_leader / np.linalg.norm(at_leader), axis
-    kinds = whole.reshape(2, 2, 6, 3, 6)  # effort on, signal of, effort along, kind of signal, signal along
+    # effort on, signal of, effort along, kind of signal, signal along
+    kinds = whole.reshape(2, 2, 6, 3, 6)
     along = np.einsum("abikj,ai,bj->abk", kinds, axes, axes)
     return SampledLaw(along[0], along[1])
 
@@ -91,8 +93,9 @@ class Memory:
 def probe_law(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
     """How both efforts answer to pose, twist and wrench of both sides, by central differences; 2 × 2 × 6 × 18.
 
-    Poses and wrenches are shifted alone. Velocities are probed by moving the joints such that the tool moves along one
-    direction, because laws that use an arm's model look at its joints; what the joints cannot do is left out.
+    Poses and wrenches are shifted alone. Velocities are probed by moving the joints such that the
+    tool moves along one direction, because laws that use an arm's model look at its joints; what
+    the joints cannot do is left out.
 
     Args:
         law: as of :func:`sample_law`; one that remembers starts from the same memory every time.
@@ -119,9 +122,13 @@ def probe_memory(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Memory | 
     for column in range(HANDLE):
         h = STEPS["position" if column < 6 else "velocity"]
         found = [_answer(law, (a, b), dt, step * np.eye(HANDLE)[column]) for step in (h, -h)]
-        N[:, :, column], P[:, column] = ((one - other) / (2.0 * h) for one, other in zip(*found, strict=True))
+        N[:, :, column], P[:, column] = (
+            (one - other) / (2.0 * h) for one, other in zip(*found, strict=True)
+        )
     if np.abs(N[1]).max() > 1e-6 * max(1.0, float(np.abs(N[0]).max())):
-        raise Mismatch(f"what law {law.name!r} remembers acts on the follower too; farhand run shows whether it shakes")
+        raise Mismatch(
+            f"what law {law.name!r} remembers acts on the follower too; farhand run shows whether it shakes"
+        )
     return Memory(P, Q, N[0])
 
 
@@ -130,7 +137,7 @@ def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
     try:
         law.engage(a, b)
     except Exception as error:  # a user's law may raise anything
-        raise _unlike(law, f"raised {told(error)}") from error
+        raise _unlike(law, f"raised {describe_error(error)}") from error
     for side in (a, b):
         side.wrench = np.zeros(6)
     answers, memory = np.zeros((2, 2, 6, 18)), np.zeros((2, HANDLE, 18))
@@ -159,7 +166,9 @@ def _difference(
     return (up - down) / (2.0 * h), (after_up - after_down) / (2.0 * h)
 
 
-def _answer(law: Coupling, sides: tuple[Side, Side], dt: float, memory: Array | None = None) -> tuple[Array, Array]:
+def _answer(
+    law: Coupling, sides: tuple[Side, Side], dt: float, memory: Array | None = None
+) -> tuple[Array, Array]:
     """Both efforts, and what the law remembers after, as what moved of its handle; what it remembered is put back."""
     handle = getattr(law, "handle", None)
     if handle is None:
@@ -181,7 +190,7 @@ def _efforts(law: Coupling, sides: tuple[Side, Side], dt: float) -> Array:
     try:
         answer = law.step(*sides, dt)
     except Exception as error:  # a user's law may raise anything
-        raise _unlike(law, f"raised {told(error)}") from error
+        raise _unlike(law, f"raised {describe_error(error)}") from error
     wrong = complaint(answer)
     if wrong is not None:
         raise _unlike(law, wrong)

@@ -31,7 +31,8 @@ ROUNDS = 24
 """How often the points may be made denser."""
 
 STILL = 1e-7
-"""How far outside the unit circle an eigenvalue may lie: a free pair of tools stays where it is put, at 1."""
+"""How far outside the unit circle an eigenvalue may lie: a free pair of tools stays where it is
+put, at 1."""
 
 
 Lin = TypeVar("Lin", Loop, WholeLoop)
@@ -41,8 +42,10 @@ def stable(loop: Lin) -> bool:
     r"""Whether all eigenvalues of the loop lie inside the unit circle, or on it but for rounding.
 
     With few delayed ticks the eigenvalues are computed. With many, the characteristic function
-    :math:`f(z) = \det(z I - A - z^{-d} B R)` is followed once round the unit circle (:class:`Turning`): it behaves as
-    :math:`z^n` far outside and has no poles there, so the loop is stable if and only if f turns round zero n times.
+    :math:`f(z) = \det(z I - A - z^{-d} B R)` is followed once round the unit circle
+    (:class:`Turning`): it behaves as
+    :math:`z^n` far outside and has no poles there, so the loop is stable if and only if f turns
+    round zero n times.
     """
     A, B, R = loop.matrices()
     if len(A) + len(R) * loop.delay <= SMALL:
@@ -53,14 +56,16 @@ def stable(loop: Lin) -> bool:
 def calm(loop: Lin, bump: float = 0.0, quanta: float = 0.0) -> bool:
     """Whether nothing shakes, with dry friction and the encoders' steps as their describing functions.
 
-    Dry friction stills what a small bump starts even where the loop without it would shake; what a larger bump starts
-    may grow. Encoder steps keep a poorly damped loop going: a limit cycle of so many steps is possible if reading
-    positions by as much too large or too small as steps can would make the loop unstable.
+    Dry friction stills what a small bump starts even where the loop without it would shake; what a
+    larger bump starts may grow. Encoder steps keep a poorly damped loop going: a limit cycle of so
+    many steps is possible if reading positions by as much too large or too small as steps can would
+    make the loop unstable.
 
     Args:
         loop: in question.
         bump: what friction has to still, [m]; 0 leaves it out.
-        quanta: amplitude of the smallest limit cycle that counts, in encoder steps; 0 leaves them out.
+        quanta: amplitude of the smallest limit cycle that counts, in encoder steps; 0 leaves them
+            out.
     """
     if not _still(loop, bump):
         return False
@@ -71,7 +76,9 @@ def calm(loop: Lin, bump: float = 0.0, quanta: float = 0.0) -> bool:
 
 def _readings(loop: Lin, quanta: float) -> list[tuple[float, float]]:
     """How wrong the encoders' steps can make the loop read an oscillation of so many steps, in its own shape."""
-    a, b = (misread(round(max(quanta * part, 0.05), 2)) / quanta for part in loudest(loop).amplitudes)
+    a, b = (
+        misread(round(max(quanta * part, 0.05), 2)) / quanta for part in loudest(loop).amplitudes
+    )
     return [(1.0 + p * a, 1.0 + q * b) for p in (-1, 1) for q in (-1, 1)]
 
 
@@ -96,10 +103,14 @@ def _still(loop: Lin, bump: float) -> bool:
 def misread(amplitude: float) -> float:
     """Largest first harmonic of the rounding error for an oscillation of this amplitude or somewhat more, in steps.
 
-    It is in phase with the oscillation whatever the offset of the steps, so it acts as a change of gain.
+    It is in phase with the oscillation whatever the offset of the steps, so it acts as a change of
+    gain.
     """
     phase = np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False)
-    offset, size = np.linspace(0.0, 0.5, 21)[:, None], amplitude * np.linspace(1.0, 1.2, 9)[:, None, None]
+    offset, size = (
+        np.linspace(0.0, 0.5, 21)[:, None],
+        amplitude * np.linspace(1.0, 1.2, 9)[:, None, None],
+    )
     read = size * np.sin(phase) + offset
     return float(np.abs(2.0 * ((np.round(read) - read) * np.sin(phase)).mean(axis=-1)).max())
 
@@ -120,7 +131,8 @@ def largest_stable(
         low: a value to start from; 0 is returned if the loop is not stable there.
         high: where to stop; infinity is returned if it is stable there and everywhere in between.
         tolerance: relative, [-].
-        points: looked at between low and high before the bisection, so that an island of instability is not missed.
+        points: looked at between low and high before the bisection, so that an island of
+            instability is not missed.
         bump: see :func:`calm`.
         quanta: see :func:`calm`.
     """
@@ -143,7 +155,8 @@ def largest_stable(
 def largest_stable_delay(loop: Lin, most: int, bump: float = 0.0, quanta: float = 0.0) -> float:
     """The most ticks of delay up to which all is calm; −1 if without any it is not, infinity beyond ``most``.
 
-    Every number of ticks up to 20 is looked at, then steps of a twentieth, refined where the loop stops being calm.
+    Every number of ticks up to 20 is looked at, then steps of a twentieth, refined where the loop
+    stops being calm.
 
     Args:
         loop: its own delay does not count.
@@ -160,7 +173,10 @@ def largest_stable_delay(loop: Lin, most: int, bump: float = 0.0, quanta: float 
     if quanta <= 0.0 or found < 0.0:
         return found
     for reading in _readings(replace(loop, delay=int(min(found, most))), quanta):
-        found = min(found, _last(Turning(replace(loop, reading=reading), most).stable, int(min(found, most))))
+        found = min(
+            found,
+            _last(Turning(replace(loop, reading=reading), most).stable, int(min(found, most))),
+        )
     return found
 
 
@@ -217,7 +233,8 @@ class Turning:
         loop: its own delay does not count.
         most: ticks of delay; decides how close together the points are.
 
-    The points lie along the upper half, closest together near 1, where slow motions are, and wherever f turns fast.
+    The points lie along the upper half, closest together near 1, where slow motions are, and
+    wherever f turns fast.
     """
 
     def __init__(self, loop: Lin, most: int) -> None:
@@ -245,7 +262,9 @@ class Turning:
             G = (self._split[0] / away[:, None, :]) @ self._split[1]
         else:
             alone = z[:, :, None] * np.eye(len(self._A)) - self._A
-            G = self._R @ np.linalg.solve(alone, np.broadcast_to(self._B, (len(alone), *self._B.shape)))
+            G = self._R @ np.linalg.solve(
+                alone, np.broadcast_to(self._B, (len(alone), *self._B.shape))
+            )
         order = np.argsort(np.concatenate([self._angles, angles]), kind="stable")
         self._angles = np.concatenate([self._angles, angles])[order]
         self._phase = np.concatenate([self._phase, np.angle(away).sum(axis=1)])[order]

@@ -35,9 +35,11 @@ def sweep(
         work: a function of a module, so that other processes find it.
         items: what to do it for.
         name: tells items apart, in the file and on the progress bar.
-        done: a file of rows already there, one JSON object per line; what is new is added to it as it comes.
+        done: a file of rows already there, one JSON object per line; what is new is added to it as
+            it comes.
         workers: processes; one per core by default, 1 does the work in this process.
-        ray: address of a Ray cluster (``auto``, ``local`` or ``ray://host:port``) that does it instead.
+        ray: address of a Ray cluster (``auto``, ``local`` or ``ray://host:port``) that does it
+            instead.
         progress: told how many are done, of how many, and the last one's name.
     """
     rows = _read(done)
@@ -60,8 +62,12 @@ def _results(
     elif workers == 1 or len(left) < 2:
         yield from ((index, work(item)) for index, item in left)
     else:
-        with ending_workers(), ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool:
-            with ignoring_interrupts():  # the workers start here, and leave Ctrl-C to the one that started them
+        with (
+            ending_workers(),
+            ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool,
+        ):
+            # the workers start here, and leave Ctrl-C to the one that started them
+            with ignoring_interrupts():
                 futures = {pool.submit(work, item): index for index, item in left}
             try:
                 for future in as_completed(futures):
@@ -70,7 +76,9 @@ def _results(
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _on_ray(work: Callable[[Item], Row], left: list[tuple[int, Item]], address: str) -> Iterator[tuple[int, Row]]:
+def _on_ray(
+    work: Callable[[Item], Row], left: list[tuple[int, Item]], address: str
+) -> Iterator[tuple[int, Row]]:
     try:
         import ray
     except ImportError:
@@ -78,7 +86,9 @@ def _on_ray(work: Callable[[Item], Row], left: list[tuple[int, Item]], address: 
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise BadValue(f"--ray {address}: no Ray cluster answers there ({' '.join(str(error).split())[:80]})") from None
+        raise BadValue(
+            f"--ray {address}: no Ray cluster answers there ({' '.join(str(error).split())[:80]})"
+        ) from None
     try:
         remote = ray.remote(work)
         waiting = {remote.remote(item): index for index, item in left}
@@ -105,7 +115,9 @@ def _read(path: Path | None) -> dict[str, Row]:
             rows[row.pop("name")] = row
         except (ValueError, KeyError, AttributeError):
             if number < len(lines) or number == 1:
-                raise BadValue(f"{path} line {number} is not a row of a sweep; name a new file") from None
+                raise BadValue(
+                    f"{path} line {number} is not a row of a sweep; name a new file"
+                ) from None
             write_text(path, "".join(f"{whole}\n" for whole in lines[:-1]))
     return rows
 

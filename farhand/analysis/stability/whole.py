@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Limb:
+class LoopArm:
     """One arm at a posture.
 
     Attributes:
@@ -34,7 +34,7 @@ class Limb:
     stiffness: Array = field(default_factory=lambda: np.zeros((6, 6)))
     damping: Array = field(default_factory=lambda: np.zeros((6, 6)))
 
-    def touched(self, stiffness: float, damping: float) -> Limb:
+    def touched(self, stiffness: float, damping: float) -> LoopArm:
         """The arm with a wall or nothing else along the axis."""
         along = np.zeros((6, 6))
         along[:3, :3] = np.outer(self.axis, self.axis)
@@ -45,9 +45,10 @@ class Limb:
 class WholeLoop:
     r"""All joints of both arms, the hand on the leader and the wall on the follower.
 
-    Each arm moves by :math:`M\ddot q + D\dot q + J^\top (K J q + B J \dot q) = J^\top w` between ticks, w held; the law
-    answers to pose, twist and wrench of both tools, 18 numbers each, those of the other side d ticks late. Small
-    motions about rest: how the Jacobian changes with the posture under a steady force is left out.
+    Each arm moves by :math:`M\ddot q + D\dot q + J^\top (K J q + B J \dot q) = J^\top w` between
+    ticks, w held; the law answers to pose, twist and wrench of both tools, 18 numbers each, those
+    of the other side d ticks late. Small motions about rest: how the Jacobian changes with the
+    posture under a steady force is left out.
 
     Attributes:
         limbs: leader and follower, with what holds them.
@@ -58,10 +59,11 @@ class WholeLoop:
         velocity_filter: cut-off of velocity made from positions, [Hz]; 0 for true velocity.
         reading: positions of leader and follower as the law sees them over what they are, [-].
         memory: what the law remembers at the leader's end; None for a law that remembers nothing.
-        observers: rate of the low-pass through which leader and follower know their wrench, [1/s]; 0 for a sensor.
+        observers: rate of the low-pass through which leader and follower know their wrench, [1/s];
+            0 for a sensor.
     """
 
-    limbs: tuple[Limb, Limb]
+    limbs: tuple[LoopArm, LoopArm]
     law: Array
     wall: Contact
     period: float = 1e-3
@@ -97,10 +99,14 @@ class WholeLoop:
             R[6 * side : 6 * side + 6] = self.law[side, 1 - side] @ signals[1 - side][0]
             if filtered:
                 memory = starts[side] + 2 * nv[side]
-                A[memory : memory + nv[side], starts[side] : starts[side] + nv[side]] = np.eye(nv[side])
+                A[memory : memory + nv[side], starts[side] : starts[side] + nv[side]] = np.eye(
+                    nv[side]
+                )
                 A[memory + nv[side] : memory + 2 * nv[side]] = signals[side][1]
         if self.memory is not None:
-            B, R = self._remember(self.memory, A, B, R, moved[0][1], [signal[0] for signal in signals])
+            B, R = self._remember(
+                self.memory, A, B, R, moved[0][1], [signal[0] for signal in signals]
+            )
         return A, *_narrowed(B, R)
 
     def _observe(self, A: Array, signals: list[tuple[Array, Array]], start: int) -> None:
@@ -150,7 +156,7 @@ class WholeLoop:
             start += (4 if self.velocity_filter > 0.0 else 2) * n
         return replace(self, limbs=(limbs[0], limbs[1]))
 
-    def _signals(self, side: int, limb: Limb, start: int, total: int) -> tuple[Array, Array]:
+    def _signals(self, side: int, limb: LoopArm, start: int, total: int) -> tuple[Array, Array]:
         """Pose, twist and wrench that the law sees of one side, and the joints' velocity as known, over the state."""
         n, J, gain = len(limb.M), limb.J, self.reading[side]
         q, v = np.zeros((n, total)), np.zeros((n, total))
@@ -162,15 +168,19 @@ class WholeLoop:
             known = gain * s / self.period * q
             known[:, memory : memory + n] = -gain * s / self.period * np.eye(n)
             known[:, memory + n : memory + 2 * n] = (1.0 - s) * np.eye(n)
-        return np.vstack([gain * J @ q, J @ known, -limb.stiffness @ J @ q - limb.damping @ J @ v]), known
+        return np.vstack(
+            [gain * J @ q, J @ known, -limb.stiffness @ J @ q - limb.damping @ J @ v]
+        ), known
 
 
-def _moved(limb: Limb, period: float) -> tuple[Array, Array]:
+def _moved(limb: LoopArm, period: float) -> tuple[Array, Array]:
     """Φ and Γ of one arm, exact for a wrench held over a period."""
     n, J = len(limb.M), limb.J
     both = np.zeros((2 * n + 6, 2 * n + 6))
     both[:n, n : 2 * n] = np.eye(n)
-    forces = -np.hstack([J.T @ limb.stiffness @ J, J.T @ limb.damping @ J + np.diag(limb.viscous), -J.T])
+    forces = -np.hstack(
+        [J.T @ limb.stiffness @ J, J.T @ limb.damping @ J + np.diag(limb.viscous), -J.T]
+    )
     both[n : 2 * n] = np.linalg.solve(limb.M, forces)
     moved = exponential(both * period)
     return moved[: 2 * n, : 2 * n], moved[: 2 * n, 2 * n :]

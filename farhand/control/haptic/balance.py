@@ -17,16 +17,10 @@ class BalanceForce:
 
     .. math:: F_i = \pm e^{1 - x_i/\ell}\,\mathrm{N}
 
-    x is the distance of the centre of gravity's projection to the nearer edge, ℓ one millimetre (unit and sign:
-    erratum E-17). At the edge each axis pushes with 2.718 N. It is a projection at rest, not a centre of pressure
-    (erratum E-26); ``height`` and the acceleration turn it into the zero-moment point :math:`x - z \ddot x/g`.
-
-    Attributes:
-        length: ℓ, [m].
-        peak: largest resultant, [N].
-        low: rear right corner of the sole, [m]; foot of 150 × 50 mm, published code; its tip 90 mm ahead, assumed.
-        high: front left corner, [m].
-        warning: distance to an edge at which it is said aloud, [m]; assumed.
+    x is the distance of the centre of gravity's projection to the nearer edge, ℓ one millimetre
+    (unit and sign: erratum E-17). At the edge each axis pushes with 2.718 N. It is a projection at
+    rest, not a centre of pressure (erratum E-26); ``height`` and the acceleration turn it into the
+    zero-moment point :math:`x - z \ddot x/g`.
     """
 
     length: float = parameter(1e-3, "m", "distance over which the force falls by e", 1e-5, 0.1)

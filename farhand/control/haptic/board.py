@@ -20,12 +20,12 @@ class Board:
     """Three places that the limb's end touched make a plane, free on the side that it came from.
 
     Attributes:
-        touches: corners touched so far. Counting it up by one takes the place where the limb's end is as the next
-            corner; 0 forgets the board.
         surface: the plane in the limb's base, once there is one.
     """
 
-    touches: int = parameter(0, "-", "one more takes this place as a corner of the board; 0 forgets it", 0, CORNERS)
+    touches: int = parameter(
+        0, "-", "one more takes this place as a corner of the board; 0 forgets it", 0, CORNERS
+    )
 
     def __post_init__(self) -> None:
         """No board yet."""
@@ -53,10 +53,14 @@ class Board:
             self._corners, self._free, self.surface = [], None, None
             return
         if self.touches != known + 1:
-            raise BadValue(f"touches = {self.touches}: corner {known + 1} of the board comes next, 0 forgets it")
+            raise BadValue(
+                f"touches = {self.touches}: corner {known + 1} of the board comes next, 0 forgets it"
+            )
         if self._here is None or self._free is None:
             raise BadValue("the pen leads no limb yet that could touch a board: engage first")
         corners = [*self._corners, np.array(self._here)]
         if len(corners) == CORNERS:
-            self.surface = HalfSpace.through(corners[0], corners[1], corners[2], self._free, "board")
+            self.surface = HalfSpace.through(
+                corners[0], corners[1], corners[2], self._free, "board"
+            )
         self._corners = corners

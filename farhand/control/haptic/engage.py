@@ -16,11 +16,8 @@ Array = np.ndarray
 class HomingSpring:
     """Force that leads a pen to its origin before it is engaged.
 
-    The damping is ours: with the device's own 0.5 N·s/m alone the pen swings for almost five seconds.
-
-    Attributes:
-        stiffness: [N/m].
-        damping: [N·s/m].
+    The damping is ours: with the device's own 0.5 N·s/m alone the pen swings for almost five
+    seconds.
     """
 
     stiffness: float = parameter(40.0, "N/m", "stiffness of the homing spring", 0.0, 1000.0)
@@ -35,14 +32,11 @@ class HomingSpring:
 class EngageGate:
     """Opens once, when the force that the operator is about to feel is small.
 
-    ``norm`` asks for the whole force to stay small for a while. ``axis`` is the published gate: one sample of one axis,
-    which a passing swing opens too (erratum ER-14). A force of exactly zero, or none, is a controller that has not
-    begun and opens nothing.
+    ``norm`` asks for the whole force to stay small for a while. ``axis`` is the published gate: one
+    sample of one axis, which a passing swing opens too (erratum ER-14). A force of exactly zero, or
+    none, is a controller that has not begun and opens nothing.
 
     Attributes:
-        kind: ``norm`` or ``axis``.
-        force: what counts as small, [N].
-        hold: how long it must stay small, for ``norm``, [s].
         open: whether the gate has opened.
     """
 

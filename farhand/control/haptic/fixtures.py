@@ -49,7 +49,8 @@ KINDS: dict[str, Callable[[Array, Array, float], Array]] = {
     "forbidden": _out_of_region,
     "attractor": _to_point,
 }
-"""Every fixture by name: the way from a place to the nearest one that is allowed, both counted from its point, [m]."""
+"""Every fixture by name: the way from a place to the nearest one that is allowed, both counted from
+its point, [m]."""
 
 
 @dataclass
@@ -58,21 +59,14 @@ class Fixture:
 
     .. math:: f = \min(k\,|d|,\, f_{max})\,\hat d - c\,\hat d\,\hat d^\top \dot x
 
-    d leads from the tool to the nearest allowed place: on a ``plane`` through ``point`` with normal ``direction``, on a
-    ``line`` along it, in a ``tube`` of ``radius`` around that line, outside the ball of ``radius`` around the point
-    (``forbidden``), or at the point itself (``attractor``). The spring's force depends on |d| alone, which makes it the
-    slope of a potential: it gives back what was put in and no more, and the damper takes. Choosing or moving a fixture
-    lets it grow from nothing.
+    d leads from the tool to the nearest allowed place: on a ``plane`` through ``point`` with normal
+    ``direction``, on a ``line`` along it, in a ``tube`` of ``radius`` around that line, outside the
+    ball of ``radius`` around the point (``forbidden``), or at the point itself (``attractor``). The
+    spring's force depends on |d| alone, which makes it the slope of a potential: it gives back what
+    was put in and no more, and the damper takes. Choosing or moving a fixture lets it grow from
+    nothing.
 
     Attributes:
-        kind: which, or ``none``.
-        side: whose tool is guided.
-        point: a point of it in world, [m].
-        direction: its normal or axis in world; normalised when used.
-        radius: of a tube or a region, [m].
-        stiffness: k, [N/m].
-        damping: c, [N·s/m].
-        limit: f_max, largest push of the spring, [N].
         strength: share of its full force that has grown so far, [-].
         stored: energy in the spring at the last :meth:`push`, [J].
         attached: whether it pushes on anything; if not, it cannot be chosen.
@@ -81,7 +75,9 @@ class Fixture:
     kind: str = parameter("none", "-", "which fixture guides the tool", choices=("none", *KINDS))
     side: str = parameter("leader", "-", "whose tool is guided", choices=("leader", "follower"))
     point: Array = parameter((0.0, 0.0, 0.0), "m", "a point of the fixture in world", -10.0, 10.0)
-    direction: Array = parameter((0.0, 0.0, 1.0), "-", "normal of the plane, axis of line and tube", -1.0, 1.0)
+    direction: Array = parameter(
+        (0.0, 0.0, 1.0), "-", "normal of the plane, axis of line and tube", -1.0, 1.0
+    )
     radius: float = parameter(0.05, "m", "radius of tube and forbidden region", 0.0, 10.0)
     stiffness: float = parameter(500.0, "N/m", "stiffness of the fixture", 0.0, 1e5)
     damping: float = parameter(20.0, "N·s/m", "damping across the fixture", 0.0, 1e4)
@@ -95,7 +91,9 @@ class Fixture:
     def refresh(self) -> None:
         """Normalise the direction, and grow from nothing."""
         if not self.attached and self.kind != "none":
-            raise BadValue("this run has no fixture to change; start it with --set fixture.kind=none or another kind")
+            raise BadValue(
+                "this run has no fixture to change; start it with --set fixture.kind=none or another kind"
+            )
         length = float(np.linalg.norm(self.direction))
         if length < 1e-9:
             raise BadValue("fixture.direction = 0,0,0 has no direction; give it a length above 0")

@@ -19,30 +19,31 @@ class ForceMap:
 
     .. math:: (0, 0) \to (f_1, F_{min}) \to (f_2, F_{max})
 
-    Below f_1 the hand gets less than it can feel, so noise and what compensation leaves behind stay unnoticed; above
-    f_2 it never gets more than it tolerates. Torques have break-points of their own.
+    Below f_1 the hand gets less than it can feel, so noise and what compensation leaves behind stay
+    unnoticed; above f_2 it never gets more than it tolerates. Torques have break-points of their
+    own.
 
-    A change of operator or of a number during contact would step the force; called with the time that passes, the map
-    goes from the old line to the new one within ``ramp``.
+    A change of operator or of a number during contact would step the force; called with the time
+    that passes, the map goes from the old line to the new one within ``ramp``.
 
     Attributes:
-        force_low: f_1, follower force that is just felt, [N].
-        force_high: f_2, from which the hand feels the most, [N].
-        torque_low: f_1 of the torques, [N·m].
-        torque_high: f_2 of the torques, [N·m].
-        least: F_min, just felt, [N] ×3 then [N·m] ×3 about x, y, z.
-        most: F_max, still comfortable, likewise.
-        operator: whose limits they are; a change takes those of the profile.
-        ramp: how long a change takes, [s].
         profiles: least and most by operator, for :attr:`operator`.
     """
 
     force_low: float = parameter(8.0, "N", "follower force that is just felt", 1e-3, 1e4)
-    force_high: float = parameter(50.0, "N", "follower force from which the hand feels the most", 1e-3, 1e4)
+    force_high: float = parameter(
+        50.0, "N", "follower force from which the hand feels the most", 1e-3, 1e4
+    )
     torque_low: float = parameter(0.8, "N·m", "follower torque that is just felt", 1e-4, 1e3)
-    torque_high: float = parameter(5.0, "N·m", "follower torque from which the hand feels the most", 1e-4, 1e3)
-    least: Array = parameter((8.25, 7.9, 8.9, 1.4, 1.1, 0.5), "N, N·m", "wrench that is just felt", 0.0, 1e3)
-    most: Array = parameter((24.85, 24.3, 25.3, 3.7, 4.6, 1.8), "N, N·m", "wrench still comfortable", 0.0, 1e3)
+    torque_high: float = parameter(
+        5.0, "N·m", "follower torque from which the hand feels the most", 1e-4, 1e3
+    )
+    least: Array = parameter(
+        (8.25, 7.9, 8.9, 1.4, 1.1, 0.5), "N, N·m", "wrench that is just felt", 0.0, 1e3
+    )
+    most: Array = parameter(
+        (24.85, 24.3, 25.3, 3.7, 4.6, 1.8), "N, N·m", "wrench still comfortable", 0.0, 1e3
+    )
     operator: str = parameter("mean", "-", "whose limits the map has")
     ramp: float = parameter(0.5, "s", "how long a change of the map takes", 1e-3, 100.0)
     profiles: dict[str, tuple[Array, Array]] = field(default_factory=dict)
@@ -63,7 +64,9 @@ class ForceMap:
         low = np.repeat([self.force_low, self.torque_low], 3)
         high = np.repeat([self.force_high, self.torque_high], 3)
         if not (low < high).all() or not (self.least <= self.most).all():
-            raise BadValue("a force map needs low < high on its inputs and least <= most on its outputs")
+            raise BadValue(
+                "a force map needs low < high on its inputs and least <= most on its outputs"
+            )
         self._wanted: Array = np.stack([low, high, self.least, self.most])
         self._left = self.ramp
 
@@ -99,27 +102,23 @@ class ForceMap:
 class VibrationCue:
     r"""A buzz in the handle for contact that is too light to be felt as a force.
 
-    The force is compared with its own recent past: a fast low-pass minus a slow one, so that what gravity compensation
-    leaves behind, which changes slowly, makes no cue. The threshold grows with the noise that the arm's acceleration
-    shakes into the sensor, :math:`\max(f_0,\ n\,\sigma(a))`, and outlasts it a little, as the filtered noise does. In
-    contact the slow one stands still, so the cue lasts as long as the contact; so would one from a lasting shift of the
-    sensor. A light touch during hard acceleration is cued only if the arm calms down before ``slow`` has passed.
+    The force is compared with its own recent past: a fast low-pass minus a slow one, so that what
+    gravity compensation leaves behind, which changes slowly, makes no cue. The threshold grows with
+    the noise that the arm's acceleration shakes into the sensor, :math:`\max(f_0,\ n\,\sigma(a))`,
+    and outlasts it a little, as the filtered noise does. In contact the slow one stands still, so
+    the cue lasts as long as the contact; so would one from a lasting shift of the sensor. A light
+    touch during hard acceleration is cued only if the arm calms down before ``slow`` has passed.
 
     Attributes:
-        onset: f_0, smallest change that counts, [N].
-        sigmas: n, [-].
-        noise_still: σ at rest, [N].
-        noise_shaken: σ at full acceleration, [N].
-        felt: force from which the hand feels it anyway, [N].
-        fast: time constant of the fast low-pass, [s].
-        slow: of the slow one, [s].
         active: whether the handle buzzes.
     """
 
     onset: float = parameter(1.2, "N", "smallest change of force that counts", 0.01, 100.0)
     sigmas: float = parameter(5.5, "-", "standard deviations of noise that make no cue", 0.0, 100.0)
     noise_still: float = parameter(0.1374, "N", "noise of the sensor at rest", 0.0, 100.0)
-    noise_shaken: float = parameter(2.5888, "N", "noise of the sensor at full acceleration", 0.0, 1000.0)
+    noise_shaken: float = parameter(
+        2.5888, "N", "noise of the sensor at full acceleration", 0.0, 1000.0
+    )
     felt: float = parameter(8.0, "N", "force that is felt without a cue", 0.1, 1000.0)
     fast: float = parameter(0.010, "s", "time constant of the fast low-pass", 1e-6, 1.0)
     slow: float = parameter(0.5, "s", "time constant of the slow low-pass", 0.001, 100.0)
@@ -145,7 +144,9 @@ class VibrationCue:
         a = self._acceleration = max(
             min(abs(acceleration), 1.0), self._acceleration * math.exp(-dt / (3.0 * self.fast))
         )
-        sigma = math.sqrt(self.noise_still**2 + (self.noise_shaken**2 - self.noise_still**2) * a * a)
+        sigma = math.sqrt(
+            self.noise_still**2 + (self.noise_shaken**2 - self.noise_still**2) * a * a
+        )
         threshold = max(self.onset, self.sigmas * sigma)
         change = math.dist(self._fast, self._slow)
         self._contact = change > (0.5 * threshold if self._contact else threshold)

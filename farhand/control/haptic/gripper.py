@@ -14,15 +14,10 @@ class GripperCommand:
 
     .. math:: v = s\,v_0 \ \text{(opening)}, \qquad v = \min\bigl(v_0,\ g\,(F_{lim} - F)\bigr) \ \text{(closing)}
 
-    The ring commands a speed, not a state, so a fragile thing can be held at any opening. While the ring asks to close,
-    the jaws hold the limit force: they give way if the force is above it. They stand while the ring is in the middle.
-    With an object of stiffness k the loop has the gain g k, and a reading that is late by θ overshoots
-    if g k θ exceeds about 0.37.
-
-    Attributes:
-        speed: v_0, of the jaws, [m/s].
-        force_limit: F_lim, [N].
-        gain: g, [m/(N·s)].
+    The ring commands a speed, not a state, so a fragile thing can be held at any opening. While the
+    ring asks to close, the jaws hold the limit force: they give way if the force is above it. They
+    stand while the ring is in the middle. With an object of stiffness k the loop has the gain g k,
+    and a reading that is late by θ overshoots if g k θ exceeds about 0.37.
     """
 
     speed: float = parameter(0.020, "m/s", "speed of the jaws", 0.0, 1.0)
@@ -34,7 +29,8 @@ class GripperCommand:
 
         Args:
             ring: −1 left (open), 0 middle, +1 right (close).
-            force: measured grip force, [N]; None where it is not measured, which leaves the speed as asked.
+            force: measured grip force, [N]; None where it is not measured, which leaves the speed
+                as asked.
         """
         if ring not in (-1, 0, 1):
             raise OutOfRange("ring", ring, -1, 1)
@@ -52,10 +48,6 @@ class GripperToggle:
     """A gripper that closes while a button is pressed: one command per edge, none in between.
 
     It begins as ``closed``, so that the first sample with the button up opens it, as published.
-
-    Attributes:
-        opened: command to open, [m].
-        closed: command to close, [m].
     """
 
     opened: float = parameter(0.020, "m", "command to open", 0.0, 1.0)

@@ -1,6 +1,7 @@
 """Haptic objects: where a limb may go, as surfaces with a distance and a way back, and the sum of what they push with.
 
-A distance is positive where the limb may be. Everything takes one place or many: the last axis holds x, y, z.
+A distance is positive where the limb may be. Everything takes one place or many: the last axis
+holds x, y, z.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class HalfSpace(HapticObject):
     normal: tuple[float, float, float]
 
     @classmethod
-    def through(cls, p1: Array, p2: Array, p3: Array, free: Array, name: str = "plane") -> HalfSpace:
+    def through(
+        cls, p1: Array, p2: Array, p3: Array, free: Array, name: str = "plane"
+    ) -> HalfSpace:
         """The plane through three touched places, free on the side of ``free``, such as the pen's wrist, [m].
 
         Raises:
@@ -83,13 +86,19 @@ class HalfSpace(HapticObject):
         n = np.cross(u, v)
         area, sides = float(np.linalg.norm(n)), float(np.linalg.norm(u) * np.linalg.norm(v))
         if not area > 1e-6 * sides or sides == 0.0:
-            raise BadValue("three places on a line make no plane: touch the board at the corners of a triangle")
+            raise BadValue(
+                "three places on a line make no plane: touch the board at the corners of a triangle"
+            )
         n = n / area
         side = float(n @ np.subtract(free, p1))
         if abs(side) < 1e-9:
             raise BadValue("the free side of the plane is not known: hold the pen off the board")
         n = n * math.copysign(1.0, side)
-        return cls(name, (float(p1[0]), float(p1[1]), float(p1[2])), (float(n[0]), float(n[1]), float(n[2])))
+        return cls(
+            name,
+            (float(p1[0]), float(p1[1]), float(p1[2])),
+            (float(n[0]), float(n[1]), float(n[2])),
+        )
 
     def locate(self, p: Array) -> tuple[Array, Array]:
         """Distance and way back."""
@@ -127,11 +136,13 @@ class Torus(HapticObject):
 class ElbowObject(HapticObject):
     r"""What a 3-DOF arm cannot reach because of its shoulder: a ball on one side, a torus on the other, without a seam.
 
-    Abduction turns the elbow on a circle; at 90° the arm is singular, so the ball of radius L₂ about the sideways elbow
-    is out of reach. Shoulder flexion at its limit θ sweeps a torus of major radius L₁ and minor radius L₂ about
-    (cos θ, 0, sin θ). Where flexion covers half a turn, as here from −45° to 135°, both limits share one torus, and
-    the place is out of reach exactly if it is inside the torus on the lower back side, or inside the ball on the other.
-    On the plane between the two sides ball and torus have the same section, so distance and direction are continuous.
+    Abduction turns the elbow on a circle; at 90° the arm is singular, so the ball of radius L₂
+    about the sideways elbow is out of reach. Shoulder flexion at its limit θ sweeps a torus of
+    major radius L₁ and minor radius L₂ about (cos θ, 0, sin θ). Where flexion covers half a turn,
+    as here from −45° to 135°, both limits share one torus, and the place is out of reach exactly if
+    it is inside the torus on the lower back side, or inside the ball on the other. On the plane
+    between the two sides ball and torus have the same section, so distance and direction are
+    continuous.
 
     Attributes:
         name: of the object.
@@ -152,7 +163,9 @@ class ElbowObject(HapticObject):
         if p.ndim == 1:
             return (self.ball if ahead else self.torus).locate(p)
         (s_ball, n_ball), (s_torus, n_torus) = self.ball.locate(p), self.torus.locate(p)
-        return np.where(ahead, s_ball, s_torus), np.where(np.asarray(ahead)[..., None], n_ball, n_torus)
+        return np.where(ahead, s_ball, s_torus), np.where(
+            np.asarray(ahead)[..., None], n_ball, n_torus
+        )
 
 
 @dataclass(frozen=True)
@@ -174,12 +187,17 @@ class AnkleObject(HapticObject):
         p = np.asarray(p, dtype=float) - np.array([0.0, 0.0, self.leg.sole])
         _, out = _direction(p * np.array([0.0, 1.0, 1.0]))
         limit = (self.leg.highest if self.upper else self.leg.lowest)[1]
-        knee = self.leg.shank * (math.sin(limit) * np.array([1.0, 0.0, 0.0]) + math.cos(limit) * out)
+        knee = self.leg.shank * (
+            math.sin(limit) * np.array([1.0, 0.0, 0.0]) + math.cos(limit) * out
+        )
         length, unit = _direction(p - knee)
-        beyond = np.arctan2(p[..., 0], np.linalg.norm(p[..., 1:], axis=-1)) - limit  # of the line from ankle to hip
+        # of the line from ankle to hip
+        beyond = np.arctan2(p[..., 0], np.linalg.norm(p[..., 1:], axis=-1)) - limit
         if self.upper:
             turned = np.linalg.norm(p, axis=-1) * beyond
-            return np.where(beyond > 0.0, np.minimum(length - self.leg.thigh, -turned), length - self.leg.thigh), unit
+            return np.where(
+                beyond > 0.0, np.minimum(length - self.leg.thigh, -turned), length - self.leg.thigh
+            ), unit
         return np.where(beyond < 0.0, self.leg.thigh - length, np.inf), -unit
 
 
@@ -215,7 +233,10 @@ def exact_leg(leg: LegChain) -> list[HapticObject]:
     centre = (0.0, 0.0, leg.sole)
     planes = [
         HalfSpace(name, centre, (0.0, -sign * leg.side * math.cos(angle), sign * math.sin(angle)))
-        for name, angle, sign in (("lean-out", leg.highest[0], 1.0), ("lean-in", leg.lowest[0], -1.0))
+        for name, angle, sign in (
+            ("lean-out", leg.highest[0], 1.0),
+            ("lean-in", leg.lowest[0], -1.0),
+        )
     ]
     ankle = [AnkleObject("ankle-back", leg, False), AnkleObject("ankle-front", leg, True)]
     return [Ball("outer", centre, far, inside=True), Ball("inner", centre, near), *ankle, *planes]
@@ -260,7 +281,8 @@ class VirtualWorkspace:
     Attributes:
         force_of: objects and their law, in the limb's metres.
         scale: k, robot metres per hand metre, [-].
-        in_hand: whether zones are hand metres; by default they are robot metres and keep their meaning (erratum E-18).
+        in_hand: whether zones are hand metres; by default they are robot metres and keep their
+            meaning (erratum E-18).
         centre: C, [m].
     """
 

@@ -19,18 +19,19 @@ class CartesianImpedance:
 
     .. math:: h = K\,e + D\,(\nu_d - \nu) + h_0, \qquad e = \begin{bmatrix} p_d - p \\ \log(R_d R^\top) \end{bmatrix}
 
-    h is the wrench the arm's motors put on its tool, so the hand feels it. ``stiffness`` may be set at every tick;
-    raising it while e ≠ 0 adds energy, ½ ΔK e², which is how :mod:`farhand.control.haptic.impedance` makes forces.
+    h is the wrench the arm's motors put on its tool, so the hand feels it. ``stiffness`` may be set
+    at every tick; raising it while e ≠ 0 adds energy, ½ ΔK e², which is how
+    :mod:`farhand.control.haptic.impedance` makes forces.
 
-    Hand guidance is :meth:`relax` at every tick: the target is where the tool is, and every spring is slack.
+    Hand guidance is :meth:`relax` at every tick: the target is where the tool is, and every spring
+    is slack.
 
     Attributes:
-        stiffness: diagonal of K, [N/m] ×3 then [N·m/rad] ×3.
-        damping: diagonal of D, [N·s/m] ×3 then [N·m·s/rad] ×3.
         position: p_d, in world, [m].
         rotation: R_d, in world.
         twist: ν_d, in world, [m/s] and [rad/s].
-        feedforward: h_0, such as what accelerates the tool along with a moving target, [N] and [N·m].
+        feedforward: h_0, such as what accelerates the tool along with a moving target, [N] and
+            [N·m].
     """
 
     stiffness: Array = parameter((0.0,) * 6, "N/m, N·m/rad", "stiffness of the springs", 0.0, 1e5)
@@ -41,7 +42,13 @@ class CartesianImpedance:
         self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
         self.feedforward = np.zeros(6)
 
-    def aim(self, position: Array, rotation: Array, offset: Array | None = None, twist: Array | None = None) -> None:
+    def aim(
+        self,
+        position: Array,
+        rotation: Array,
+        offset: Array | None = None,
+        twist: Array | None = None,
+    ) -> None:
         """Set the target to a pose, or to the pose an offset away from it, without feedforward.
 
         Args:
@@ -63,11 +70,17 @@ class CartesianImpedance:
 
     def error(self, position: Array, rotation: Array) -> Array:
         """Error e of a tool at this pose, [m] and [rad]."""
-        return np.concatenate([self.position - position, rotation_vector(self.rotation @ rotation.T)])
+        return np.concatenate(
+            [self.position - position, rotation_vector(self.rotation @ rotation.T)]
+        )
 
     def wrench(self, position: Array, rotation: Array, twist: Array) -> Array:
         """Wrench h on a tool at this pose, moving with ``twist``, in world axes, [N] and [N·m]."""
-        return self.stiffness * self.error(position, rotation) + self.damping * (self.twist - twist) + self.feedforward
+        return (
+            self.stiffness * self.error(position, rotation)
+            + self.damping * (self.twist - twist)
+            + self.feedforward
+        )
 
 
 # Force by virtual springs: a short spring whose stiffness is set anew at every update, and the
@@ -100,15 +113,10 @@ class SpringForce:
 
     .. math:: x_d = x + \mathrm{sign}(F_i)\,\Delta x_i, \qquad k_i = |F_i| / \Delta x_i
 
-    The hand can be pushed no further than Δx, and the force cannot rise faster than the spring is stretched: that is
-    why a force is made this way. Between updates the hand moves by v T while the target stands, so the force is off
-    by up to ``v T / Δx`` of itself, too large while the hand moves against it and too small while it moves with it.
-
-    Attributes:
-        length: Δx, [m].
-        angle: Δx of the rotations, [rad].
-        stiffest: largest stiffness of the device, [N/m].
-        stiffest_turn: of its rotations, [N·m/rad].
+    The hand can be pushed no further than Δx, and the force cannot rise faster than the spring is
+    stretched: that is why a force is made this way. Between updates the hand moves by v T while the
+    target stands, so the force is off by up to ``v T / Δx`` of itself, too large while the hand
+    moves against it and too small while it moves with it.
     """
 
     length: float = parameter(0.010, "m", "length of a virtual spring", 1e-4, 0.2)
@@ -130,12 +138,16 @@ class SpringForce:
         stiffness = np.minimum(np.abs(wanted) / self._lengths, self._stiffest)
         return Springs(np.sign(wanted) * self._lengths, stiffness)
 
-    def update(self, impedance: CartesianImpedance, position: Array, rotation: Array, wanted: Array) -> None:
+    def update(
+        self, impedance: CartesianImpedance, position: Array, rotation: Array, wanted: Array
+    ) -> None:
         """Set the impedance's target and stiffness so that it pulls with ``wanted`` from this pose."""
         offset, impedance.stiffness = self.springs(wanted)
         impedance.aim(position, rotation, offset)
 
-    def along(self, t: Array, displacement: Array, wanted: Array, period: float, delay: float = 0.0) -> Array:
+    def along(
+        self, t: Array, displacement: Array, wanted: Array, period: float, delay: float = 0.0
+    ) -> Array:
         """Wrench that the hand feels along a given motion, n × 6, [N] and [N·m].
 
         Args:
@@ -152,13 +164,11 @@ class SpringForce:
 
 
 @dataclass
-class DirectForce:
+class DirectRendering:
     """A force commanded directly, on a device that drops it for a moment whenever it changes.
 
-    The published device passed through zero from one force to the next (16 N → 0 → 16.05 N), which shakes the hand.
-
-    Attributes:
-        gap: how long the force is gone after a change, [s]; 0 for a device without the fault.
+    The published device passed through zero from one force to the next (16 N → 0 → 16.05 N), which
+    shakes the hand.
     """
 
     gap: float = parameter(0.003, "s", "how long the force is gone after a change", 0.0, 1.0)
@@ -185,24 +195,26 @@ class Rendering:
     """Turns the wrench that a coupling asks for into the one that the hand gets.
 
     Attributes:
-        mode: ``direct``, on a device that may drop a force for a moment whenever it changes, or ``springs``.
-        rate: how often the springs are set anew, [Hz].
         springs: virtual springs, k = F/Δx.
         direct: the direct force and its fault.
         pull: the springs as they stand.
     """
 
-    mode: str = parameter("direct", "-", "how the force on the hand is made", choices=("direct", "springs"))
+    mode: str = parameter(
+        "direct", "-", "how the force on the hand is made", choices=("direct", "springs")
+    )
     rate: float = parameter(350.0, "Hz", "how often the springs are set", 1.0, 10_000.0)
     springs: SpringForce = field(default_factory=SpringForce)
-    direct: DirectForce = field(default_factory=lambda: DirectForce(gap=0.0))
+    direct: DirectRendering = field(default_factory=lambda: DirectRendering(gap=0.0))
 
     def __post_init__(self) -> None:
         """No springs yet."""
         self.pull = CartesianImpedance()
         self._due_ns = 0
 
-    def wrench(self, wanted: Array, position: Array, rotation: Array, twist: Array, now_ns: int, dt: float) -> Array:
+    def wrench(
+        self, wanted: Array, position: Array, rotation: Array, twist: Array, now_ns: int, dt: float
+    ) -> Array:
         """The wrench on the hand, world axes, [N] and [N·m].
 
         Args:
@@ -216,6 +228,8 @@ class Rendering:
         if self.mode == "direct":
             return self.direct.step(wanted, dt) if self.direct.gap > 0.0 else wanted
         if now_ns >= self._due_ns:
-            self._due_ns = now_ns + round(1e9 / self.rate) - (now_ns - self._due_ns) % round(1e9 / self.rate)
+            self._due_ns = (
+                now_ns + round(1e9 / self.rate) - (now_ns - self._due_ns) % round(1e9 / self.rate)
+            )
             self.springs.update(self.pull, position, rotation, wanted)
         return self.pull.wrench(position, rotation, twist)

@@ -43,16 +43,12 @@ class LimitForce:
             F_{max} - k_2 x & x \le 0 \end{cases}
 
     Its slope is zero at both ends of the zone and at most 1.5 F_max/d, halfway through it.
-
-    Attributes:
-        zone: d, [m].
-        peak: F_max, at the limit, [N]; below what the device can show, or the spring behind it is never felt (E-20).
-        wall: k₂, beyond the limit, [N/m].
     """
 
     zone: float = parameter(0.030, "m", "approach zone", 1e-5, 1.0)  # stated: the plotted example
     peak: float = parameter(2.5, "N", "push at the limit", 0.0, 100.0)  # erratum E-20
-    wall: float = parameter(1000.0, "N/m", "stiffness beyond the limit", 0.0, 1e6)  # assumed, erratum E-19
+    # assumed, erratum E-19
+    wall: float = parameter(1000.0, "N/m", "stiffness beyond the limit", 0.0, 1e6)
 
     def magnitude(self, s: Array | float) -> Array:
         """Push at distances s [m], [N]."""
@@ -69,29 +65,24 @@ class ContactForce:
         F = \begin{cases} 0 & s \ge d \\ \gamma k (d - s) & d_l \le s < d \\
             \alpha \tanh(\beta - s) + \theta & 0 < s < d_l \\ F_{max} - k_2 s & s \le 0 \end{cases}
 
-    with s in millimetres inside the tanh. The three constants make it continuous at 0 and d_l with a slope of
-    −1 N/mm halfway between (errata E-02, E-04):
+    with s in millimetres inside the tanh. The three constants make it continuous at 0 and d_l with
+    a slope of −1 N/mm halfway between (errata E-02, E-04):
 
     .. math:: w = \frac{G \cosh d_l - \sinh d_l}{\sinh d_l - G}, \quad \beta = \tfrac12 (d_l + \mathrm{acosh}\,w),
               \quad \alpha = \cosh^2(\beta - d_l/2), \quad \theta = F_{max} - \alpha \tanh \beta
 
-    where :math:`G = F_{max} - \gamma k (d - d_l)`. They exist for :math:`2 \tanh(d_l/2) \le G < \sinh d_l` only.
-
-    Attributes:
-        zone: d, [m].
-        peak: F_max, [N].
-        approach: γ, share of the slope k = F_max/d that is felt on approach, [-].
-        wall: k₂, [N/m].
-        margin: d_l/d, [-].
+    where :math:`G = F_{max} - \gamma k (d - d_l)`. They exist for :math:`2 \tanh(d_l/2) \le G <
+    \sinh d_l` only.
     """
 
     zone: float = parameter(0.030, "m", "approach zone", 1e-4, 1.0)  # stated
-    peak: float = parameter(2.5, "N", "push at the surface", 0.01, 100.0)  # published code of the author
-    approach: float = parameter(
-        0.2, "-", "share of the slope felt on approach", 0.0, 10.0
-    )  # published code; 10 is stated
+    # published code of the author
+    peak: float = parameter(2.5, "N", "push at the surface", 0.01, 100.0)
+    # published code; 10 is stated
+    approach: float = parameter(0.2, "-", "share of the slope felt on approach", 0.0, 10.0)
     wall: float = parameter(1000.0, "N/m", "stiffness beyond the surface", 0.0, 1e6)  # assumed
-    margin: float = parameter(0.25, "-", "share of the zone in which the force rises", 0.01, 0.99)  # stated
+    # stated
+    margin: float = parameter(0.25, "-", "share of the zone in which the force rises", 0.01, 0.99)
 
     def __post_init__(self) -> None:
         """Find the constants."""
@@ -123,4 +114,6 @@ class ContactForce:
         s = np.asarray(s, dtype=float)
         inside = self.alpha * np.tanh(self.beta - MM * np.clip(s, 0.0, self.zone)) + self.theta
         outside = self.slope * np.maximum(self.zone - s, 0.0)
-        return np.where(s < self.margin * self.zone, inside, outside) + self.wall * np.maximum(-s, 0.0)
+        return np.where(s < self.margin * self.zone, inside, outside) + self.wall * np.maximum(
+            -s, 0.0
+        )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked, Channels
+from farhand.control.controller import Channels, ControlRequest
 from farhand.control.haptic.balance import BalanceForce
 from farhand.control.haptic.board import Board
 from farhand.control.haptic.haptic_objects import HapticObject, ObjectForce
@@ -31,20 +31,17 @@ class SyntheticForce:
     """The sum of workspace limits, a board, balance and the lift of the pen, cut to what the device can show.
 
     Attributes:
-        update: ``decoupled`` takes the place the limb is sent to, in every tick; ``coupled`` the one that its bus
-            reported last.
         limits: how hard the workspace's limits push.
         contact: how hard the board pushes.
         balance: how hard the sole's edges push; legs only.
-        tip_mass: lifted against gravity, [kg].
-        peak: largest resultant, [N].
-        gravity: downward acceleration, [m/s²].
         objects: limits of the limb's workspace, in its base.
         board: a surface to be touched, once three touches have made it.
         centre: centre of gravity of the leg at a place, where there is one.
     """
 
-    update: str = parameter("decoupled", "-", "whose place counts", choices=("decoupled", "coupled"))
+    update: str = parameter(
+        "decoupled", "-", "whose place counts", choices=("decoupled", "coupled")
+    )
     limits: LimitForce = field(default_factory=LimitForce)
     contact: ContactForce = field(default_factory=ContactForce)
     balance: BalanceForce = field(default_factory=BalanceForce)
@@ -101,7 +98,9 @@ class SyntheticController(TorqueController):
         reported: place that the limb's bus reported last, [m].
     """
 
-    def __init__(self, arm: Arm, period_ns: int, synthetic: SyntheticForce, sent: Place, reported: Place) -> None:
+    def __init__(
+        self, arm: Arm, period_ns: int, synthetic: SyntheticForce, sent: Place, reported: Place
+    ) -> None:
         super().__init__(arm, "free", period_ns)
         self.synthetic, self._places = synthetic, {"decoupled": sent, "coupled": reported}
         self._recorded, self._distances = np.zeros(3), np.zeros(0)
@@ -115,16 +114,22 @@ class SyntheticController(TorqueController):
         """Declare the torque, and the force under a name that says it is not measured."""
         self._recorded = stream.channel("force_synthetic_in_world", 3, "N")
         if self.synthetic.objects:
-            self._distances = stream.channel("distances_to_limits", len(self.synthetic.objects), "m")
+            self._distances = stream.channel(
+                "distances_to_limits", len(self.synthetic.objects), "m"
+            )
         return super().record(stream)
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """Torque for the effort asked for and the synthetic force."""
         command = super().step(asked, now_ns)
         if not asked.valid:
             self._recorded[:] = 0.0
             return command
-        place = self._places[self.synthetic.update]() if asked.gain > 0.0 and not asked.tripped else None
+        place = (
+            self._places[self.synthetic.update]()
+            if asked.gain > 0.0 and not asked.tripped
+            else None
+        )
         if place is not None:
             self.synthetic.board.see(place)
         self._recorded[:] = self.synthetic.force(place, asked.gain)

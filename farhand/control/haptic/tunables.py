@@ -8,7 +8,8 @@ from typing import Literal
 from farhand.parameters import parameter
 
 NEAR = 1e-6
-"""Share of one step from which the target counts as reached: 4000 steps of 0.005 must make 20, not 4001."""
+"""Share of one step from which the target counts as reached: 4000 steps of 0.005 must make 20, not
+4001."""
 
 
 @dataclass
@@ -49,20 +50,11 @@ Stage = Literal["slack", "soft", "full"]
 class Tunables:
     """Stiffness of the spring that pulls the tool, speed of rate control and force divisor, with their slews.
 
-    The stiffness has three stages: ``slack`` (none), ``soft`` (to approach the first setpoint) and ``full``; it rises
-    from soft to full at its slew, which is the published ramp: 6 s for translation, 4 s for rotation.
+    The stiffness has three stages: ``slack`` (none), ``soft`` (to approach the first setpoint) and
+    ``full``; it rises from soft to full at its slew, which is the published ramp: 6 s for
+    translation, 4 s for rotation.
 
     Attributes:
-        stiffness: kt, [N/m].
-        rotational_stiffness: kr, [N·m/rad].
-        speed: v of rate control, [m/s].
-        force_divisor: kf, [-].
-        soft_stiffness: kt while approaching, [N/m].
-        soft_rotational_stiffness: kr while approaching, [N·m/rad].
-        stiffness_slew: [N/(m·s)].
-        rotational_slew: [N·m/(rad·s)].
-        speed_slew: [m/s²].
-        divisor_slew: [1/s].
         stage: of the stiffness.
     """
 
@@ -71,7 +63,9 @@ class Tunables:
     speed: float = parameter(0.1, "m/s", "speed v of rate control", 0.0, 0.25)
     force_divisor: float = parameter(10.0, "-", "force divisor kf", 1.0, 1000.0)
     soft_stiffness: float = parameter(100.0, "N/m", "stiffness while approaching", 0.0, 5000.0)
-    soft_rotational_stiffness: float = parameter(10.0, "N·m/rad", "rotational stiffness while approaching", 0.0, 500.0)
+    soft_rotational_stiffness: float = parameter(
+        10.0, "N·m/rad", "rotational stiffness while approaching", 0.0, 500.0
+    )
     stiffness_slew: float = parameter(100.0, "N/(m·s)", "how fast kt may change", 1e-3, 1e6)
     rotational_slew: float = parameter(5.0, "N·m/(rad·s)", "how fast kr may change", 1e-3, 1e6)
     speed_slew: float = parameter(0.5, "m/s²", "how fast v may change", 1e-3, 1e3)  # assumed
@@ -87,7 +81,11 @@ class Tunables:
     def refresh(self) -> None:
         """Aim the ramps at the parameters; the values themselves move with :meth:`step`."""
         soft = (self.soft_stiffness, self.soft_rotational_stiffness)
-        stages = {"slack": (0.0, 0.0), "soft": soft, "full": (self.stiffness, self.rotational_stiffness)}
+        stages = {
+            "slack": (0.0, 0.0),
+            "soft": soft,
+            "full": (self.stiffness, self.rotational_stiffness),
+        }
         self.kt.target, self.kr.target = stages[self.stage]
         self.v.target, self.kf.target = self.speed, self.force_divisor
         self.kt.rate, self.kr.rate = self.stiffness_slew, self.rotational_slew

@@ -8,7 +8,7 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.friction import make
-from farhand.friction.compensation import Compensation
+from farhand.friction.compensation import FrictionCompensation
 from farhand.parameters import parameter
 from farhand.plants.simulated.link_map import LinkMap
 from farhand.plants.simulated.mecanum import along_chord, turned
@@ -23,22 +23,20 @@ class FrictionOffset:
     .. math:: s_v = \tanh(\dot q / v_0), \quad s_\tau = \tanh\bigl((\tau + J^\top h)/\tau_0\bigr), \qquad
               \tau_{fc} = \alpha\,\tau_C \odot \bigl(s_v + (1 - |s_v|)\,s_\tau\bigr)
 
-    :math:`\tau` is the commanded torque without gravity and h the measured wrench. At rest both count: a law that ties
-    two arms answers the hand with a torque *against* it, so the command alone points the wrong way (docs/errata.md,
-    D-50). A share near 1 over-compensates wherever the true friction is lower, and the joint then creeps by itself.
-
-    Attributes:
-        coulomb: τ_C, [N·m], one per joint.
-        share: α, [-].
-        speed: v_0, [rad/s].
-        threshold: τ_0, [N·m].
-        feels_hand: whether h counts at rest; without it the command alone does.
+    :math:`\tau` is the commanded torque without gravity and h the measured wrench. At rest both
+    count: a law that ties two arms answers the hand with a torque *against* it, so the command
+    alone points the wrong way (docs/errata.md, D-50). A share near 1 over-compensates wherever the
+    true friction is lower, and the joint then creeps by itself.
     """
 
     coulomb: Array = parameter((0.0,) * 6, "N·m", "dry friction to help against", 0.0, 100.0)
     share: float = parameter(0.7, "-", "share of it that is compensated", 0.0, 1.0)
-    speed: float = parameter(0.02, "rad/s", "speed from which the direction of motion counts", 1e-6, 10.0)
-    threshold: float = parameter(0.5, "N·m", "torque from which the direction of the push counts", 1e-6, 100.0)
+    speed: float = parameter(
+        0.02, "rad/s", "speed from which the direction of motion counts", 1e-6, 10.0
+    )
+    threshold: float = parameter(
+        0.5, "N·m", "torque from which the direction of the push counts", 1e-6, 100.0
+    )
     feels_hand: bool = parameter(True, "-", "whether the measured wrench counts at rest")
 
     def torque(self, arm: Arm, commanded: Array, wrench: Array | None) -> Array:
@@ -50,8 +48,14 @@ class FrictionOffset:
             wrench: measured on the tool, [N] and [N·m]; None when there is no measurement.
         """
         moving = np.tanh(arm.v / self.speed)
-        pushed = commanded if wrench is None or not self.feels_hand else commanded + wrench.dot(arm.J)
-        return self.share * self.coulomb * (moving + (1.0 - np.abs(moving)) * np.tanh(pushed / self.threshold))
+        pushed = (
+            commanded if wrench is None or not self.feels_hand else commanded + wrench.dot(arm.J)
+        )
+        return (
+            self.share
+            * self.coulomb
+            * (moving + (1.0 - np.abs(moving)) * np.tanh(pushed / self.threshold))
+        )
 
 
 # Joint damping: a drag on every joint, whatever else it is told; calms a device that nobody
@@ -60,11 +64,7 @@ class FrictionOffset:
 
 @dataclass
 class JointDamping:
-    r"""A torque against every joint's velocity, :math:`\tau = -B\,\dot q`; usable beside any torque controller.
-
-    Attributes:
-        damping: B, one number for all joints, [N·m·s/rad] or [N·s/m] for slides.
-    """
+    r"""A torque against every joint's velocity, :math:`\tau = -B\,\dot q`; usable beside any torque controller."""
 
     damping: float = parameter(0.0, "N·s/m, N·m·s/rad", "drag on every joint", 0.0, 1e3)
 
@@ -92,7 +92,9 @@ class WheelCompensation:
         added: torque added at the wheels at the last tick, [N·m].
     """
 
-    wheels: Compensation = field(default_factory=lambda: Compensation(make("youbot-wheels", 4)))
+    wheels: FrictionCompensation = field(
+        default_factory=lambda: FrictionCompensation(make("youbot-wheels", 4))
+    )
     link: LinkMap = field(default_factory=LinkMap)
     period: float = 1e-3
 
@@ -107,6 +109,8 @@ class WheelCompensation:
         before = pose if self._pose is None else self._pose
         self._angle = self._angle + self.link.speeds(along_chord(pose - before, pose[2]))
         self._pose = pose.copy()
-        self.added = self.wheels.measured(self._angle, self.period, self.link.torques(turn @ commanded[:3]))
+        self.added = self.wheels.measured(
+            self._angle, self.period, self.link.torques(turn @ commanded[:3])
+        )
         force[:3] = turn.T @ self.link.wrench(self.added)
         return force

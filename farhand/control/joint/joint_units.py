@@ -11,7 +11,12 @@ LINEAR = {"rad": "m", "rad/s": "m/s", "N·m": "N"}
 """The unit of a slide by that of a hinge."""
 
 _SLIDES = ("JointModelP", "JointModelTranslation")
-_TURNING_FREELY = ("JointModelFreeFlyer", "JointModelSpherical", "JointModelRUB", "JointModelRevoluteUnbounded")
+_TURNING_FREELY = (
+    "JointModelFreeFlyer",
+    "JointModelSpherical",
+    "JointModelRUB",
+    "JointModelRevoluteUnbounded",
+)
 
 
 def joint_units(model: pin.Model, unit: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked, Channels, Controller
+from farhand.control.controller import Channels, Controller, ControlRequest
 from farhand.mapping.ik.solution import STATUSES, Solution
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointPosition
@@ -18,7 +18,7 @@ Array = np.ndarray
 _STATUS = {name: float(index) for index, name in enumerate(STATUSES)}
 
 
-class Chain(Protocol):
+class LimbKinematics(Protocol):
     """A limb with a closed form."""
 
     @property
@@ -41,11 +41,11 @@ class MotionDeadBand:
     """Passes a place on only where it differs from the last one passed on: tremor must not keep a slow bus busy.
 
     Attributes:
-        width: smallest change of any coordinate that counts, [m].
         passed: how many were passed on.
     """
 
-    width: float = parameter(1e-3, "m", "smallest change that counts", 0.0, 0.1)  # published code; choices 1 mm to 1 µm
+    # published code; choices 1 mm to 1 µm
+    width: float = parameter(1e-3, "m", "smallest change that counts", 0.0, 0.1)
 
     def __post_init__(self) -> None:
         """Nothing passed on yet."""
@@ -67,12 +67,7 @@ class MotionDeadBand:
 
 @dataclass
 class SingleJoint:
-    """One joint moved by itself while no coupling leads the limb.
-
-    Attributes:
-        joint: its number from 1; 0 moves none.
-        angle: where it goes, [rad], cut to its range.
-    """
+    """One joint moved by itself while no coupling leads the limb."""
 
     joint: int = parameter(0, "-", "joint moved by itself, from 1; 0: none", 0, 16)
     angle: float = parameter(0.0, "rad", "where that joint goes", -4.0, 4.0)
@@ -81,9 +76,10 @@ class SingleJoint:
 class LimbController(Controller):
     """Joint positions for the place that a coupling names; its orientation is left to fall out as it may.
 
-    The first place of an engagement is taken to be where the limb was sent last, whatever its potentiometers say, so
-    that taking over moves nothing. A place out of reach leaves the last positions and a status that says so. Without a
-    target, tripped or without a good sample, the last positions are kept.
+    The first place of an engagement is taken to be where the limb was sent last, whatever its
+    potentiometers say, so that taking over moves nothing. A place out of reach leaves the last
+    positions and a status that says so. Without a target, tripped or without a good sample, the
+    last positions are kept.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -99,10 +95,12 @@ class LimbController(Controller):
 
     commands = JointPosition
     channel = ("q_commanded", "rad")
-    pulls = False
-    turns = False
+    exerts_effort = False
+    controls_orientation = False
 
-    def __init__(self, arm: Arm, chain: Chain, base: Array, dead_band: MotionDeadBand | None = None) -> None:
+    def __init__(
+        self, arm: Arm, chain: LimbKinematics, base: Array, dead_band: MotionDeadBand | None = None
+    ) -> None:
         self.arm, self.chain, self.dead_band = arm, chain, dead_band or MotionDeadBand()
         self.base, self._shift = np.array(base, dtype=float), np.zeros(3)
         self.command: Command = JointPosition(arm.nv)
@@ -121,7 +119,7 @@ class LimbController(Controller):
         self._recorded = stream.channel("ik_status", 1, "index")
         return super().record(stream)
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """Positions for the target asked for."""
         if not self._begun:
             if not asked.valid:

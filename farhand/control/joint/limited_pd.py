@@ -18,24 +18,25 @@ class LimitedPD:
     .. math:: w = P\,e + D\,\dot e, \qquad e = q_r - q, \qquad
               u_k = \mathrm{sat}\bigl(\mathrm{sat}(w, \pm v_{lim}),\ u_{k-1} \pm a_{lim}\bigr)
 
-    There is no integral: it would wind up whenever a limit holds. The last axis of every array is the joint; gains may
-    have leading axes, one entry per independent arm, for sweeps.
+    There is no integral: it would wind up whenever a limit holds. The last axis of every array is
+    the joint; gains may have leading axes, one entry per independent arm, for sweeps.
 
     Attributes:
-        proportional: P, relative velocity per error, [1/rad].
-        derivative: D, relative velocity per error rate, [s/rad].
-        velocity_limit: v_lim, largest relative velocity, one per joint, [-].
-        step_limit: a_lim, largest change of it per step, one per joint, [-].
-        smoothing: time constant of the low-pass on the error rate, [s]; 0 for none.
         command: u, the last relative velocity sent, [-].
         limited: which joints the last step held back by their step limit.
     """
 
     proportional: float | Array = parameter(10.0, "1/rad", "proportional gain", 0.0, 1e4)
     derivative: float | Array = parameter(0.5, "s/rad", "derivative gain", 0.0, 1e4)
-    velocity_limit: Array = parameter((0.45, 0.5, 0.5, 0.6, 0.8, 1.0), "-", "largest relative velocity", 0.0, 1.0)
-    step_limit: Array = parameter((0.04, 0.06, 0.06, 0.1, 0.1, 0.2), "-", "largest change of it per step", 0.0, 2.0)
-    smoothing: float = parameter(0.0, "s", "time constant of the low-pass on the error rate", 0.0, 10.0)
+    velocity_limit: Array = parameter(
+        (0.45, 0.5, 0.5, 0.6, 0.8, 1.0), "-", "largest relative velocity", 0.0, 1.0
+    )
+    step_limit: Array = parameter(
+        (0.04, 0.06, 0.06, 0.1, 0.1, 0.2), "-", "largest change of it per step", 0.0, 2.0
+    )
+    smoothing: float = parameter(
+        0.0, "s", "time constant of the low-pass on the error rate", 0.0, 10.0
+    )
 
     def __post_init__(self) -> None:
         """Nothing sent yet."""
@@ -65,5 +66,7 @@ class LimitedPD:
         u = np.minimum(np.maximum(u, -self.velocity_limit), self.velocity_limit)
         change = u - self.command
         self.limited = np.abs(change) > self.step_limit
-        self.command = self.command + np.minimum(np.maximum(change, -self.step_limit), self.step_limit)
+        self.command = self.command + np.minimum(
+            np.maximum(change, -self.step_limit), self.step_limit
+        )
         return self.command

@@ -16,8 +16,6 @@ class JointLock:
     r"""Torque :math:`\tau_i = -k\,(q_i - q_{0,i}) - d\,\dot q_i` on the locked joints, nothing on the others.
 
     Attributes:
-        stiffness: k, [N·m/rad].
-        damping: d, [N·m·s/rad].
         angles: q_0 by the joint's number, from 0, [rad].
     """
 

@@ -17,15 +17,15 @@ Array = np.ndarray
 class JointMove(Still):
     r"""A held posture that moves: the reference goes to ``target`` and the arm follows it by computed torque.
 
-    Every joint speeds up and slows down at no more than ``deceleration``, so that it arrives at rest. Without a target
-    it is :class:`~farhand.control.joint.still.Still`.
+    Every joint speeds up and slows down at no more than ``deceleration``, so that it arrives at
+    rest. Without a target it is :class:`~farhand.control.joint.still.Still`.
 
     Attributes:
-        speed: largest speed of a joint on its way, [rad/s].
         target: where to, [rad]; None to hold.
     """
 
-    speed: float = parameter(0.5, "rad/s", "speed of a joint that is led to a target", 0.001, 10.0)  # assumed
+    # assumed
+    speed: float = parameter(0.5, "rad/s", "speed of a joint that is led to a target", 0.001, 10.0)
 
     def __post_init__(self) -> None:
         """Nowhere to go."""
@@ -38,7 +38,9 @@ class JointMove(Still):
             return super().step(arm, dt)
         left = arm.difference(self.q, self.target)
         slowing = np.sqrt(2.0 * self.deceleration * np.abs(left))
-        wanted = np.sign(left) * np.minimum(np.minimum(self.speed, 0.9 * slowing), np.abs(left) / dt)
+        wanted = np.sign(left) * np.minimum(
+            np.minimum(self.speed, 0.9 * slowing), np.abs(left) / dt
+        )
         change = np.clip((wanted - self.v) / dt, -self.deceleration, self.deceleration)
         self._move(arm, change, dt)
         w = self.bandwidth

@@ -16,23 +16,26 @@ Array = np.ndarray
 class Still:
     r"""Slow every joint down at a bounded rate to rest, then hold the posture.
 
-    The reference starts at the arm's state and its velocity goes to zero no faster than ``deceleration``; the arm
-    follows it by computed torque,
+    The reference starts at the arm's state and its velocity goes to zero no faster than
+    ``deceleration``; the arm follows it by computed torque,
 
     .. math:: \tau = M\,\bigl(\dot v_r + 2\omega\,(v_r - v) + \omega^2 (q_r - q)\bigr) + c + D\,v_r,
 
-    which starts at zero error, so there is no jump. Gravity is added by whoever adds it always. Fed with its own
-    reference in place of a measurement, it is the model's prediction of how to stop: the best left without a sensor.
+    which starts at zero error, so there is no jump. Gravity is added by whoever adds it always. Fed
+    with its own reference in place of a measurement, it is the model's prediction of how to stop:
+    the best left without a sensor.
 
     Attributes:
-        deceleration: bound on every joint's slowing down, [rad/s²].
-        bandwidth: ω, [rad/s].
         q: reference configuration, [rad].
         v: reference velocity, [rad/s].
     """
 
-    deceleration: float = parameter(8.0, "rad/s²", "how fast a stopping joint slows down", 0.1, 100.0)
-    bandwidth: float = parameter(25.0, "rad/s", "stiffness of holding still, as a natural frequency", 1.0, 200.0)
+    deceleration: float = parameter(
+        8.0, "rad/s²", "how fast a stopping joint slows down", 0.1, 100.0
+    )
+    bandwidth: float = parameter(
+        25.0, "rad/s", "stiffness of holding still, as a natural frequency", 1.0, 200.0
+    )
 
     def __post_init__(self) -> None:
         """Nothing to hold yet."""

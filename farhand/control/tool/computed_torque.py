@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.control.tool.task import TaskController
 from farhand.control.trajectory.paths import Reference
@@ -29,17 +29,13 @@ class Guide(Protocol):
 
 
 @dataclass
-class Options:
-    """What the controller does beside following.
-
-    Attributes:
-        cancel_load: whether the measured wrench is cancelled.
-        model: where the model's configuration comes from: the ``measured`` joints, inverse kinematics of the tool's
-            measured pose (``ik``), or that of where the tool should be (``reference``).
-    """
+class ComputedTorqueOptions:
+    """What the controller does beside following."""
 
     cancel_load: bool = parameter(True, "-", "whether the measured load is cancelled")
-    model: str = parameter("measured", "-", "configuration of the model", choices=("measured", "ik", "reference"))
+    model: str = parameter(
+        "measured", "-", "configuration of the model", choices=("measured", "ik", "reference")
+    )
 
     def __post_init__(self) -> None:
         """No change pending."""
@@ -55,8 +51,9 @@ class ComputedTorque(TaskController):
 
     .. math:: \ddot q^* = J^{-1}(w - \dot J \dot q), \qquad \tau_f = -J^\top h_{meas}
 
-    with w of :class:`PoseLoop`: an exact model leaves :math:`\ddot x_e + K_d \dot x_e + K_p x_e = 0`. Without the
-    last term a load pulls the tool away; with it, the filter's delay kicks the arm the other way when the load goes.
+    with w of :class:`PoseLoop`: an exact model leaves :math:`\ddot x_e + K_d \dot x_e + K_p x_e =
+    0`. Without the last term a load pulls the tool away; with it, the filter's delay kicks the arm
+    the other way when the load goes.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -64,7 +61,8 @@ class ComputedTorque(TaskController):
         gears: the controller's friction curves; none is compensated without.
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes.
-        solver: inverse kinematics of the arm in its base, for an ``options.model`` other than ``measured``.
+        solver: inverse kinematics of the arm in its base, for an ``options.model`` other than
+            ``measured``.
         placement: where the base stands in the world.
     """
 
@@ -79,11 +77,14 @@ class ComputedTorque(TaskController):
         placement: Placement | None = None,
     ) -> None:
         super().__init__(arm, loop, gears, period_ns, can_brake)
-        self.options = Options()
+        self.options = ComputedTorqueOptions()
         self._guide: Guide | None = None
         self._from_ns = 0
         self._solver, place = solver, placement or Placement()
-        self._base, self._R_base = np.array(place.position), rotation_from_quaternion(np.array(place.quaternion))
+        self._base, self._R_base = (
+            np.array(place.position),
+            rotation_from_quaternion(np.array(place.quaternion)),
+        )
         self._q = arm.q.copy()
 
     @property
@@ -103,7 +104,7 @@ class ComputedTorque(TaskController):
         if self._last.any():
             self._guide = None
 
-    def acceleration(self, asked: Asked, now_ns: int) -> Array:
+    def acceleration(self, asked: ControlRequest, now_ns: int) -> Array:
         """q̈*, [rad/s²]."""
         reference, arm = self.reference, self.arm
         if self._guide is not None:
@@ -118,12 +119,12 @@ class ComputedTorque(TaskController):
         wanted -= arm.drift
         return self.inverse(arm.J).dot(wanted)
 
-    def effort(self, asked: Asked) -> Array:
+    def effort(self, asked: ControlRequest) -> Array:
         """What cancels the load, [N·m]; nothing where there is no measurement."""
         wrench = self.measured(asked) if self.options.cancel_load else None
         return np.zeros(self.arm.nv) if wrench is None else -wrench.dot(self.arm.J)
 
-    def _torque(self, asked: Asked, now_ns: int) -> Array:
+    def _torque(self, asked: ControlRequest, now_ns: int) -> Array:
         if self.options.model == "measured" or self._solver is None:
             return super()._torque(asked, now_ns)
         arm, q = self.arm, self.arm.q.copy()

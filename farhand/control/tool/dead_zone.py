@@ -15,13 +15,8 @@ Array = np.ndarray
 class DeadZone:
     r"""Below c a reading counts less, above it fully: :math:`\mathrm{sgn}(p)\,c^{1-b} |p|^b` for :math:`|p| < c`.
 
-    Odd, and continuous at c for any b ≥ 1. The published zone is a·p^b with a, b and c free; a is what makes it
-    continuous. A blunt tool: it also weakens a gentle hand.
-
-    Attributes:
-        force: c of forces, [N].
-        moment: c of moments, [N·m].
-        exponent: b, [-].
+    Odd, and continuous at c for any b ≥ 1. The published zone is a·p^b with a, b and c free; a is
+    what makes it continuous. A blunt tool: it also weakens a gentle hand.
     """
 
     force: float = parameter(1.0, "N", "force below which a reading counts less", 0.0, 1e3)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.control.tool.task import TaskController
 from farhand.friction import Gears
@@ -42,15 +42,6 @@ class ForceLoop:
     r"""The force law, :math:`f = f_d + k_p (f_d - f_f) - k_d \dot x + k_i \int (f_d - f_f)`.
 
     The rate of a noisy force is no use; the tool's own velocity is fed back in its place.
-
-    Attributes:
-        kp: k_p: inertia and friction feel divided by 1 + k_p, [-].
-        kd: k_d, forces, [N·s/m].
-        kd_moment: k_d, moments, [N·m·s/rad].
-        ki: k_i, [1/s].
-        limit: clamp of the integrated error, per component, [N·s] and [N·m·s].
-        mode: one of :data:`MODES`.
-        selection: one of :data:`SELECTIONS`.
     """
 
     kp: float = parameter(10.0, "-", "force gain", 0.0, 1e4)
@@ -59,7 +50,9 @@ class ForceLoop:
     ki: float = parameter(0.0, "1/s", "integral gain of force", 0.0, 1e4)
     limit: float = parameter(100.0, "N·s", "clamp of the integrated force error", 0.0, 1e6)
     mode: str = parameter("compliance", "-", "what gives way", choices=tuple(MODES))
-    selection: str = parameter("joint", "-", "how force and orientation share joints", choices=tuple(SELECTIONS))
+    selection: str = parameter(
+        "joint", "-", "how force and orientation share joints", choices=tuple(SELECTIONS)
+    )
 
     def __post_init__(self) -> None:
         """No change pending."""
@@ -76,7 +69,8 @@ class DirectForce(TaskController):
     r"""Force control from the wrist cell alone; no word from anyone else.
 
     With :math:`f_d = 0` the tool feels :math:`(1 + k_p)` times what pushes on it and moves on at
-    :math:`v \approx (1 + k_p) f / k_d`. Without a measurement only the damping is left, and the arm comes to rest.
+    :math:`v \approx (1 + k_p) f / k_d`. Without a measurement only the damping is left, and the arm
+    comes to rest.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -88,8 +82,10 @@ class DirectForce(TaskController):
 
     Attributes:
         wanted: f_d, wrench of the robot on what it holds, world axes, [N] and [N·m]; write it.
-        offset: part of the measured wrench that does not count, such as an object's weight, [N] and [N·m]; write it.
-        support: wrench that is exerted beside the law, such as to carry an object, [N] and [N·m]; write it.
+        offset: part of the measured wrench that does not count, such as an object's weight, [N] and
+            [N·m]; write it.
+        support: wrench that is exerted beside the law, such as to carry an object, [N] and [N·m];
+            write it.
         listens: whether the measured force counts at all; off while an object is weighed.
         error: f_d − f_f at the last tick, [N] and [N·m].
     """
@@ -104,7 +100,11 @@ class DirectForce(TaskController):
         can_brake: bool = False,
     ) -> None:
         super().__init__(
-            arm, loop or PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0), gears, period_ns, can_brake
+            arm,
+            loop or PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0),
+            gears,
+            period_ns,
+            can_brake,
         )
         self.force = force or ForceLoop()
         self.wanted, self.offset, self.support = np.zeros(6), np.zeros(6), np.zeros(6)
@@ -122,7 +122,7 @@ class DirectForce(TaskController):
         super().begin()
         self.integral[:] = 0.0
 
-    def acceleration(self, asked: Asked, now_ns: int) -> Array:
+    def acceleration(self, asked: ControlRequest, now_ns: int) -> Array:
         """q̈ that holds the orientation, [rad/s²]; zero in compliance."""
         arm, mode = self.arm, self.force.mode
         if mode != self._mode:  # the orientation to hold is that of the moment the mode is entered
@@ -135,11 +135,15 @@ class DirectForce(TaskController):
         turn = self.loop.orientation(arm, self.reference, self._dt) - arm.drift[3:]
         return self._SELECT[self.force.selection](self, turn)
 
-    def effort(self, asked: Asked) -> Array:
+    def effort(self, asked: ControlRequest) -> Array:
         """Joint torque of the force law, [N·m]."""
         arm, law = self.arm, self.force
         command = self.wanted - law.damping * arm.twist
-        wrench = None if asked.wrench is None or not self.listens else self.zone.apply(asked.wrench - self.offset)
+        wrench = (
+            None
+            if asked.wrench is None or not self.listens
+            else self.zone.apply(asked.wrench - self.offset)
+        )
         if wrench is None:
             self.error[:] = 0.0
         else:
@@ -169,7 +173,9 @@ class DirectForce(TaskController):
 
     def _by_least_norm(self, turn: Array) -> Array:
         self.margin = float(np.linalg.svd(self.arm.J[3:], compute_uv=False)[-1])
-        return damped_inverse(self.arm.J[3:], 0.0 if self.margin > self.NEAR else self.NEAR).dot(turn)
+        return damped_inverse(self.arm.J[3:], 0.0 if self.margin > self.NEAR else self.NEAR).dot(
+            turn
+        )
 
     def _by_least_energy(self, turn: Array) -> Array:
         r"""The inverse weighted by inertia, :math:`A^{-1} J_o^\top (J_o A^{-1} J_o^\top)^{-1}`."""

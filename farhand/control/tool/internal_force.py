@@ -1,7 +1,8 @@
 """Internal force: what several grips on one object do to each other and not to it, and how a follower bleeds it.
 
-Seen from outside, with every cell at hand, it is the part of all grip wrenches in the null space of the grasp matrix.
-A follower has only its own cell: :class:`SqueezeBleed` takes for squeeze what it feels beside its share of the weight.
+Seen from outside, with every cell at hand, it is the part of all grip wrenches in the null space of
+the grasp matrix. A follower has only its own cell: :class:`SqueezeBleed` takes for squeeze what it
+feels beside its share of the weight.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def grasp_matrix(places: Array, length: float = 1.0) -> Array:
 
     .. math:: G = \begin{bmatrix} I & 0 & \cdots \\ \hat r_1/\ell & I & \cdots \end{bmatrix}, \qquad w = G\,h
 
-    Moments are divided by ℓ on both sides, so that all entries have one unit and a least norm means something.
+    Moments are divided by ℓ on both sides, so that all entries have one unit and a least norm means
+    something.
 
     Args:
         places: n × 3, of the grips from the object's centre, one set of axes for all, [m].
@@ -64,7 +66,8 @@ def nominal_shares(places: Array) -> Array:
     rows = np.vstack([np.ones(len(points)), points[:, 0], points[:, 1]])
     shares = np.linalg.pinv(rows, rcond=1e-9) @ np.array([1.0, 0.0, 0.0])
     if abs(shares.sum() - 1.0) > 1e-9 or (shares <= 0.0).any():
-        shares = np.full(len(points), 1.0 / len(points))  # they carry with moments, one as much as the other
+        # they carry with moments, one as much as the other
+        shares = np.full(len(points), 1.0 / len(points))
     return shares
 
 
@@ -72,23 +75,24 @@ def nominal_shares(places: Array) -> Array:
 class SqueezeBleed:
     r"""Lets go of the squeeze at one grip, from that grip's own cell.
 
-    What a follower reads at rest with a common object is its share of the weight and whatever the grips do to each
-    other. Taken off as a whole, the squeeze would stay for good; so of the offset h₀ only the weight is kept,
+    What a follower reads at rest with a common object is its share of the weight and whatever the
+    grips do to each other. Taken off as a whole, the squeeze would stay for good; so of the offset
+    h₀ only the weight is kept,
 
     .. math:: o(t) = w + b(t), \qquad \dot b = -b/T, \quad b(0) = h_0 - w
 
-    and the force law moves the arm until the rest is gone. The bleed starts at what is there, so nothing jumps.
+    and the force law moves the arm until the rest is gone. The bleed starts at what is there, so
+    nothing jumps.
 
     Attributes:
-        time: T, [s].
-        most: largest part of the squeeze that is taken off at the start, [N]; beyond it the arm yields at once.
-        most_moment: the same for moments, [N·m].
         left: b, [N] and [N·m].
     """
 
     time: float = parameter(2.0, "s", "time constant with which squeeze is let go", 0.01, 1e3)
     most: float = parameter(60.0, "N", "largest squeeze that is borne at the start", 0.0, 1e4)
-    most_moment: float = parameter(10.0, "N·m", "largest squeezing moment that is borne at the start", 0.0, 1e3)
+    most_moment: float = parameter(
+        10.0, "N·m", "largest squeezing moment that is borne at the start", 0.0, 1e3
+    )
 
     def __post_init__(self) -> None:
         """Nothing borne yet."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked, Channels, Controller
+from farhand.control.controller import Channels, Controller, ControlRequest
 from farhand.control.joint.joint_units import joined
 from farhand.control.tool.tracking import TrackingController
 from farhand.mapping.rate import RateMode
@@ -34,8 +34,9 @@ class Carried:
 class MobileController(Controller):
     """Joint velocities for base and arm together.
 
-    The base moves only while a target of a :class:`~farhand.mapping.vehicle.VehicleMapping` is followed; without one,
-    tripped or without a good sample it comes to rest within the rate mode's own rise time.
+    The base moves only while a target of a :class:`~farhand.mapping.vehicle.VehicleMapping` is
+    followed; without one, tripped or without a good sample it comes to rest within the rate mode's
+    own rise time.
 
     Args:
         tracking: of the arm's joints, see :class:`Carried`.
@@ -46,9 +47,11 @@ class MobileController(Controller):
 
     commands = JointVelocity
     channel = ("velocity_commanded", "rad/s")
-    pulls = False
+    exerts_effort = False
 
-    def __init__(self, tracking: TrackingController, vehicle: Vehicle, rate: RateMode, period: float) -> None:
+    def __init__(
+        self, tracking: TrackingController, vehicle: Vehicle, rate: RateMode, period: float
+    ) -> None:
         self.tracking, self.vehicle, self.rate = tracking, vehicle, rate
         self._period_ns, self._due_ns = round(1e9 * period), 0
         self.command: Command = JointVelocity(BASE + len(tracking.command.value))
@@ -76,7 +79,7 @@ class MobileController(Controller):
         self.tracking.command.value = value[BASE:]
         return value
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """Velocities of this tick."""
         vehicle, target = self.vehicle, asked.target
         if asked.valid:

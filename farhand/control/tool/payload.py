@@ -40,7 +40,9 @@ class Payload:
         if not 0.0 <= load.mass <= self._limit:
             raise OutOfRange("mass of the load", f"{load.mass:g}", 0.0, self._limit, "kg")
         body = pin.Inertia(
-            load.mass, np.asarray(load.com, dtype=float), np.zeros((3, 3)) if inertia is None else inertia
+            load.mass,
+            np.asarray(load.com, dtype=float),
+            np.zeros((3, 3)) if inertia is None else inertia,
         )
         self._arm.model.inertias[self._joint] = self._bare + self._tool.act(body)
         self.load = load

@@ -22,29 +22,14 @@ class PoseLoop:
         w_p = \ddot x_d + K_d (\dot x_d - \dot x) + K_p x_e + K_i \int x_e, \qquad
         w_o = \dot\omega_d + K_{do}\,\omega_e + K_{po} O_e + K_{io} \int O_e
 
-    or, in sliding mode, with :math:`s = \omega_e + \Lambda O_e` and a boundary layer Φ in place of the sign's jump,
+    or, in sliding mode, with :math:`s = \omega_e + \Lambda O_e` and a boundary layer Φ in place of
+    the sign's jump,
 
     .. math:: w_o = \dot\omega_d + \Lambda \omega_e + K_1 s + K_2\,\mathrm{sat}(s/\Phi)
 
-    which is a PD law of gains :math:`K_1 \Lambda` and :math:`\Lambda + K_1` and a small relay. Integrals are clamped
-    per component. O_e is one of :data:`farhand.spatial.ATTITUDE_ERRORS`; at equal gains the quaternion's is half as
-    stiff as the others.
-
-    Attributes:
-        kp: K_p, [1/s²].
-        kd: K_d, [1/s].
-        ki: K_i, [1/s³].
-        limit: clamp of ∫x_e, [m·s].
-        kpo: K_po, [1/s²].
-        kdo: K_do, [1/s].
-        kio: K_io, [1/s³].
-        limit_o: clamp of ∫O_e, [rad·s].
-        error: kind of O_e.
-        law: of the orientation, ``pid`` or ``sliding``.
-        slope: Λ, [1/s].
-        reach: K_1, [1/s].
-        relay: K_2, [rad/s²].
-        layer: Φ, [rad/s]; zero for a relay that jumps.
+    which is a PD law of gains :math:`K_1 \Lambda` and :math:`\Lambda + K_1` and a small relay.
+    Integrals are clamped per component. O_e is one of :data:`farhand.spatial.ATTITUDE_ERRORS`; at
+    equal gains the quaternion's is half as stiff as the others.
     """
 
     kp: float = parameter(500.0, "1/s²", "position gain", 0.0, 1e5)
@@ -55,7 +40,9 @@ class PoseLoop:
     kdo: float = parameter(70.0, "1/s", "angular velocity gain", 0.0, 1e4)
     kio: float = parameter(0.0, "1/s³", "integral gain of orientation", 0.0, 1e6)
     limit_o: float = parameter(1.0, "rad·s", "clamp of the integrated orientation error", 0.0, 1e3)
-    error: str = parameter("axis-angle", "-", "kind of orientation error", choices=tuple(ATTITUDE_ERRORS))
+    error: str = parameter(
+        "axis-angle", "-", "kind of orientation error", choices=tuple(ATTITUDE_ERRORS)
+    )
     law: str = parameter("pid", "-", "orientation law", choices=("pid", "sliding"))
     slope: float = parameter(100.0, "1/s", "slope Λ of the sliding surface", 0.0, 1e4)
     reach: float = parameter(10.0, "1/s", "gain K1 towards the surface", 0.0, 1e4)
@@ -81,11 +68,15 @@ class PoseLoop:
         error = self.position_error = reference.position - arm.position
         rate = reference.twist[:3] - arm.twist[:3]
         self.integral = np.clip(self.integral + dt * error, -self.limit, self.limit)
-        return reference.acceleration[:3] + self.kd * rate + self.kp * error + self.ki * self.integral
+        return (
+            reference.acceleration[:3] + self.kd * rate + self.kp * error + self.ki * self.integral
+        )
 
     def orientation(self, arm: Arm, reference: Reference, dt: float) -> Array:
         """w_o, [rad/s²], and the integral moved on by ``dt`` [s]."""
-        error = self.orientation_error = attitude_error(arm.rotation, reference.rotation, self.error)
+        error = self.orientation_error = attitude_error(
+            arm.rotation, reference.rotation, self.error
+        )
         rate, ahead = reference.twist[3:] - arm.twist[3:], reference.acceleration[3:]
         self.integral_o = np.clip(self.integral_o + dt * error, -self.limit_o, self.limit_o)
         if self.law == "sliding":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked, Channels
+from farhand.control.controller import Channels, ControlRequest
 from farhand.control.tool.dead_zone import DeadZone
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.control.tool.torque import TorqueController
@@ -23,17 +23,13 @@ Array = np.ndarray
 
 
 @dataclass
-class Compensation:
-    """What is added to the rigid-body model, and how softly changes come in.
-
-    Attributes:
-        friction: whether gear friction is compensated.
-        friction_speed: speed from which the direction of motion is trusted, [rad/s].
-        fade: time over which a change of gains or mode takes effect, [s].
-    """
+class WrenchCompensation:
+    """What is added to the rigid-body model, and how softly changes come in."""
 
     friction: bool = parameter(True, "-", "whether gear friction is compensated")
-    friction_speed: float = parameter(0.01, "rad/s", "speed from which the direction of motion is trusted", 1e-6, 10.0)
+    friction_speed: float = parameter(
+        0.01, "rad/s", "speed from which the direction of motion is trusted", 1e-6, 10.0
+    )
     fade: float = parameter(0.5, "s", "time over which a change takes effect", 0.0, 10.0)
 
     def __post_init__(self) -> None:
@@ -50,9 +46,10 @@ class TaskController(TorqueController):
 
     .. math:: \tau = A(q)\,\ddot q^* + C\dot q + Q + S + \mathcal T(\dot q) + \tau_f
 
-    A, C, Q and the springs S are the controller's own model, :math:`\mathcal T` its own gear friction. A change of any
-    setting starts from the torque of the tick before and fades to the new law, so that no switch is felt as a jump.
-    A tripped arm, or one without a good sample, is stopped and held as by :class:`TorqueController`.
+    A, C, Q and the springs S are the controller's own model, :math:`\mathcal T` its own gear
+    friction. A change of any setting starts from the torque of the tick before and fades to the new
+    law, so that no switch is felt as a jump. A tripped arm, or one without a good sample, is
+    stopped and held as by :class:`TorqueController`.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -66,7 +63,8 @@ class TaskController(TorqueController):
         reference: where the tool is sent or kept.
         zone: dead zone of the measured wrench.
         compensation: what is added to the model.
-        margin: smallest singular value of the Jacobian at the last tick; small means near a singularity, [-].
+        margin: smallest singular value of the Jacobian at the last tick; small means near a
+            singularity, [-].
     """
 
     NEAR = 0.05
@@ -82,7 +80,7 @@ class TaskController(TorqueController):
     ) -> None:
         super().__init__(arm, "hold", period_ns, can_brake)
         self.loop, self.gears = loop or PoseLoop(), gears
-        self.reference, self.zone, self.compensation = Reference(), DeadZone(), Compensation()
+        self.reference, self.zone, self.compensation = Reference(), DeadZone(), WrenchCompensation()
         self.margin = np.inf
         self._running, self._last = False, np.zeros(arm.nv)
         self._offset, self._fading = np.zeros(arm.nv), 0.0
@@ -91,7 +89,12 @@ class TaskController(TorqueController):
     @property
     def parts(self) -> dict[str, Any]:
         """Gains, dead zone, compensation, and how it holds still."""
-        return {**super().parts, "loop": self.loop, "zone": self.zone, "compensation": self.compensation}
+        return {
+            **super().parts,
+            "loop": self.loop,
+            "zone": self.zone,
+            "compensation": self.compensation,
+        }
 
     @property
     def near_singular(self) -> bool:
@@ -103,7 +106,7 @@ class TaskController(TorqueController):
         self._margin = stream.channel("singular_margin", 1, "-")
         return super().record(stream)
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """Torque of the law; of standing still while tripped or blind."""
         torque = self.command.value
         if asked.tripped or not asked.valid:
@@ -132,11 +135,11 @@ class TaskController(TorqueController):
         self.reference.stand(self.arm.position, self.arm.rotation)
 
     @abstractmethod
-    def acceleration(self, asked: Asked, now_ns: int) -> Array:
+    def acceleration(self, asked: ControlRequest, now_ns: int) -> Array:
         """Joint acceleration q̈* that the law wants, [rad/s²]."""
 
     @abstractmethod
-    def effort(self, asked: Asked) -> Array:
+    def effort(self, asked: ControlRequest) -> Array:
         """Joint torque τ_f of what the law does about forces, [N·m]."""
 
     def inverse(self, matrix: Array) -> Array:
@@ -144,7 +147,7 @@ class TaskController(TorqueController):
         inverse, self.margin = robust_inverse(matrix, self.NEAR, self.NEAR)
         return inverse
 
-    def measured(self, asked: Asked) -> Array | None:
+    def measured(self, asked: ControlRequest) -> Array | None:
         """The measured wrench behind the dead zone, [N] and [N·m]; None when there is no measurement."""
         return None if asked.wrench is None else self.zone.apply(asked.wrench)
 
@@ -152,7 +155,7 @@ class TaskController(TorqueController):
         """Let the next tick's torque fade in from this tick's."""
         self.compensation.changed = True
 
-    def _torque(self, asked: Asked, now_ns: int) -> Array:
+    def _torque(self, asked: ControlRequest, now_ns: int) -> Array:
         arm = self.arm
         torque = arm.M.dot(self.acceleration(asked, now_ns))
         torque += arm.bias

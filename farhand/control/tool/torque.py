@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked, Channels, Controller
+from farhand.control.controller import Channels, Controller, ControlRequest
 from farhand.control.joint.still import Still
 from farhand.plants.plant import Brake, Command, JointTorque
 
@@ -27,7 +27,8 @@ class Assist(Protocol):
 class TorqueController(Controller):
     r"""Joint torque :math:`\tau = J^\top w + g(q)`, the gravity of the controller's own model.
 
-    Where no coupling is engaged, an arm at rest is either held still or free to be moved; a tripped one is always held.
+    Where no coupling is engaged, an arm at rest is either held still or free to be moved; a tripped
+    one is always held.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -64,14 +65,18 @@ class TorqueController(Controller):
     @property
     def parts(self) -> dict[str, Any]:
         """How it holds still, and what helps against friction."""
-        return {"still": self.still} if self.assist is None else {"still": self.still, "assist": self.assist}
+        return (
+            {"still": self.still}
+            if self.assist is None
+            else {"still": self.still, "assist": self.assist}
+        )
 
     def record(self, stream: Channels) -> Array:
         """Declare the torque."""
         self._brake.value = super().record(stream)
         return self._brake.value
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """Torque for the effort asked for; brakes, where there are any, for an arm whose state is not known."""
         arm, torque, gain = self.arm, self.command.value, asked.gain
         asked.effort.dot(arm.J, torque)
@@ -104,7 +109,8 @@ class TorqueController(Controller):
             self.still.begin(self.arm)
             self.holding = True
         if not valid:
-            if self._can_brake:  # the brakes stop the arm; when samples come back, holding starts from there
+            # the brakes stop the arm; when samples come back, holding starts from there
+            if self._can_brake:
                 self.holding = False
                 return np.zeros(self.arm.nv)
             self.arm.update(self.still.q, self.still.v)

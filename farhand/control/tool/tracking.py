@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from farhand.control.controller import Asked, Channels, Controller, Target
+from farhand.control.controller import Channels, Controller, ControlRequest, Target
 from farhand.control.joint.limited_pd import LimitedPD
 from farhand.errors import BadValue
 from farhand.mapping.ik import STATUSES, Pose, Solution
@@ -19,7 +19,7 @@ Array = np.ndarray
 _STATUS = {name: float(index) for index, name in enumerate(STATUSES)}
 
 
-class Joints(Protocol):
+class JointModel(Protocol):
     """What is known of the joints that are driven: all of an arm, or some of a larger robot.
 
     Attributes:
@@ -31,7 +31,7 @@ class Joints(Protocol):
     q: Array
 
 
-class Solves(Protocol):
+class IkSolver(Protocol):
     """Anything that finds joints for a pose."""
 
     def solve(self, pose: Array | Pose, q_start: Array | None = None) -> Solution:
@@ -41,9 +41,9 @@ class Solves(Protocol):
 class TrackingController(Controller):
     """Joint velocities that bring the tool to a target: inverse kinematics, then a limited loop per joint.
 
-    Only the target's position and orientation count, never its twist: when nothing new arrives the arm goes to the last
-    target and no further. Without a target, tripped or without a good sample, the velocities go to zero within the
-    step limits and stay there. Efforts are left to others.
+    Only the target's position and orientation count, never its twist: when nothing new arrives the
+    arm goes to the last target and no further. Without a target, tripped or without a good sample,
+    the velocities go to zero within the step limits and stay there. Efforts are left to others.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -55,18 +55,27 @@ class TrackingController(Controller):
 
     Attributes:
         reference: joints the arm is sent to; None while it is stopping or at rest, [rad].
-        status: of the last inverse kinematics; recorded as its index in :data:`farhand.mapping.ik.STATUSES`.
+        status: of the last inverse kinematics; recorded as its index in
+            :data:`farhand.mapping.ik.STATUSES`.
     """
 
     commands = JointVelocity
     channel = ("velocity_commanded", "rad/s")
-    pulls = False
+    exerts_effort = False
 
     def __init__(
-        self, arm: Joints, solver: Solves, placement: Placement, speed: Array, pd: LimitedPD, rate: float = 120.0
+        self,
+        arm: JointModel,
+        solver: IkSolver,
+        placement: Placement,
+        speed: Array,
+        pd: LimitedPD,
+        rate: float = 120.0,
     ) -> None:
         if len(pd.step_limit) != arm.nv:
-            raise BadValue(f"the loop has limits for {len(pd.step_limit)} joints, the arm has {arm.nv}")
+            raise BadValue(
+                f"the loop has limits for {len(pd.step_limit)} joints, the arm has {arm.nv}"
+            )
         self.arm, self.solver, self.pd, self._speed = arm, solver, pd, speed
         self._period_ns = round(1e9 / rate)
         self._base = np.array(placement.position)
@@ -96,7 +105,7 @@ class TrackingController(Controller):
         self._recorded = stream.channel("q_reference", self.arm.nv, "rad")
         self._recorded_status = stream.channel("ik_status", 1, "index")
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """Velocities towards the target asked for; in between the loop's own steps the last ones."""
         if now_ns < self._due_ns:
             return self.command
@@ -130,6 +139,8 @@ class TrackingController(Controller):
         """Joints for the target, or as near as the arm can get; the last ones where there is no answer near them."""
         start = self.arm.q.copy() if self.reference is None else self.reference
         R = self._R_base.T
-        found = self.solver.solve(Pose(R.dot(target.position - self._base), R.dot(target.rotation)), start)
+        found = self.solver.solve(
+            Pose(R.dot(target.position - self._base), R.dot(target.rotation)), start
+        )
         self.status, self.reference = found.status, found.q
         return found.q

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.torque import Assist, TorqueController
 from farhand.parameters import parameter
 from farhand.plants.plant import Command
@@ -22,7 +22,6 @@ class Base:
     """The base that carries an arm.
 
     Attributes:
-        enabled: whether it takes its share of every motion; if not, its wheels get nothing.
         joints: how many of the first joints are its, [-].
     """
 
@@ -35,8 +34,9 @@ class WholeBodyController(TorqueController):
 
     .. math:: \tau = S\,\bigl(J^\top w + g + \textstyle\sum_i \tau_i\bigr)
 
-    S takes out the base's joints while the base is off. The transpose keeps power, :math:`\tau\cdot\dot q = w\cdot\nu`,
-    so nothing is felt that is not done; which of the joints moves most is left to their inertia and friction.
+    S takes out the base's joints while the base is off. The transpose keeps power,
+    :math:`\tau\cdot\dot q = w\cdot\nu`, so nothing is felt that is not done; which of the joints
+    moves most is left to their inertia and friction.
 
     Args:
         arm: the controller's model of base and arm.
@@ -44,7 +44,8 @@ class WholeBodyController(TorqueController):
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes.
         base: whether the base takes part.
-        helpers: what adds to the joints' torque, by name: friction compensation, walls before the joint limits.
+        helpers: what adds to the joints' torque, by name: friction compensation, walls before the
+            joint limits.
     """
 
     def __init__(
@@ -63,9 +64,13 @@ class WholeBodyController(TorqueController):
     @property
     def parts(self) -> dict[str, Any]:
         """How it holds still, the base's switch and the helpers."""
-        return super().parts | {"base": self.base} | {name: _setting(part) for name, part in self.helpers.items()}
+        return (
+            super().parts
+            | {"base": self.base}
+            | {name: _setting(part) for name, part in self.helpers.items()}
+        )
 
-    def step(self, asked: Asked, now_ns: int) -> Command:
+    def step(self, asked: ControlRequest, now_ns: int) -> Command:
         """Torque for the effort asked for."""
         command = super().step(asked, now_ns)
         torque = command.value
@@ -78,7 +83,7 @@ class WholeBodyController(TorqueController):
         return command
 
 
-class Wall(Protocol):
+class WallForce(Protocol):
     """What pushes joints off their limits."""
 
     def torque(self, q: Array, v: Array) -> Array:
@@ -93,7 +98,7 @@ class Walled:
         first: the first of them.
     """
 
-    def __init__(self, wall: Wall, first: int = 0) -> None:
+    def __init__(self, wall: WallForce, first: int = 0) -> None:
         self.part, self._first = wall, first
 
     def torque(self, arm: Arm, commanded: Array, wrench: Array | None) -> Array:

@@ -62,7 +62,10 @@ class Feasibility:
         self._arm = Arm.of(robot, place, gravity)
         self._solver = Solver(robot)
         self._form = ClosedForm(self._solver.chain)
-        self._base, self._R = np.array(place.position), rotation_from_quaternion(np.array(place.quaternion))
+        self._base, self._R = (
+            np.array(place.position),
+            rotation_from_quaternion(np.array(place.quaternion)),
+        )
 
     def check_load(self, mass: float, tool: float = 0.0, q: Array | None = None) -> None:
         """Refuse a load beyond the robot's payload.
@@ -70,7 +73,8 @@ class Feasibility:
         Args:
             mass: of the object, [kg].
             tool: of what is mounted on the flange already, [kg].
-            q: where it is taken up, [rad]; the refusal then names the place and the joint that suffers most there.
+            q: where it is taken up, [rad]; the refusal then names the place and the joint that
+                suffers most there.
         """
         if not 0.0 <= mass + tool <= self.robot.payload:
             name = " ".join(dict.fromkeys([self.robot.name, self.robot.variant])).strip()
@@ -94,11 +98,14 @@ class Feasibility:
             start: joints at its beginning, [rad]; the way-point's nearest to home if not given.
 
         Raises:
-            BadValue: a way-point or a place between two cannot be reached, is singular, or is passed too fast or with
-                too much weight; the joint, the limit and the place are named.
+            BadValue: a way-point or a place between two cannot be reached, is singular, or is
+                passed too fast or with too much weight; the joint, the limit and the place are
+                named.
         """
         self._check_points(trajectory)
-        times = np.arange(trajectory.points[0].time, trajectory.duration + 0.5 * self.step, self.step)
+        times = np.arange(
+            trajectory.points[0].time, trajectory.duration + 0.5 * self.step, self.step
+        )
         q, rows, margins, load, notes = start, [], [], 0.0, []
         reference = Reference()
         for t in times.tolist():
@@ -111,7 +118,11 @@ class Feasibility:
         joints = np.array(rows)
         speed = self._speed(joints, times, trajectory)
         for joint, spring in self.robot.springs.items():
-            outside = [t for t, a in zip(times, joints[:, joint], strict=True) if not spring.known(float(a))]
+            outside = [
+                t
+                for t, a in zip(times, joints[:, joint], strict=True)
+                if not spring.known(float(a))
+            ]
             if outside:
                 notes.append(
                     f"joint {joint + 1} leaves {spring.lower:.2f} to {spring.upper:.2f} rad at t = {outside[0]:.2f} s, "
@@ -157,11 +168,23 @@ class Feasibility:
         if FAMILIES[self._form.family] != "wrist":
             return f"out of reach by {1e3 * near.position_error:.0f} mm"
         chain, points = self._form.chain, self._form.points
-        wrist = pose.position - pose.rotation @ chain.tool_rotation.T @ (chain.tool_position - points[-1])
-        shoulder = points[0] + rotation_from_vector(near.q[0] * chain.axes[0]) @ (points[1] - points[0])
+        wrist = pose.position - pose.rotation @ chain.tool_rotation.T @ (
+            chain.tool_position - points[-1]
+        )
+        shoulder = points[0] + rotation_from_vector(near.q[0] * chain.axes[0]) @ (
+            points[1] - points[0]
+        )
         upper, fore = np.linalg.norm(points[2] - points[1]), np.linalg.norm(points[3] - points[2])
-        away, most, least = float(np.linalg.norm(wrist - shoulder)), float(upper + fore), float(abs(upper - fore))
-        limit = f"at most {most:.3f} m, joint 3 straight" if away > most else f"at least {least:.3f} m, joint 3 folded"
+        away, most, least = (
+            float(np.linalg.norm(wrist - shoulder)),
+            float(upper + fore),
+            float(abs(upper - fore)),
+        )
+        limit = (
+            f"at most {most:.3f} m, joint 3 straight"
+            if away > most
+            else f"at least {least:.3f} m, joint 3 folded"
+        )
         short = 1e3 * max(away - most, least - away)
         return f"out of reach by {short:.0f} mm: the wrist would be {away:.3f} m from joint 2 (limit {limit})"
 
@@ -206,9 +229,15 @@ class Feasibility:
     def _place(self, trajectory: Trajectory, t: float) -> str:
         reference = Reference()
         trajectory.at(t, reference)
-        later = [number for number, point in enumerate(trajectory.points, start=1) if point.time > t + 1e-9]
+        later = [
+            number
+            for number, point in enumerate(trajectory.points, start=1)
+            if point.time > t + 1e-9
+        ]
         last = len(trajectory.points)
-        between = f"between way-points {later[0] - 1} and {later[0]}" if later else f"at way-point {last}"
+        between = (
+            f"between way-points {later[0] - 1} and {later[0]}" if later else f"at way-point {last}"
+        )
         return f"{between} (t = {t:.2f} s, {_at(reference.position)})"
 
 

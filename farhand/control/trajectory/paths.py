@@ -1,7 +1,9 @@
 """Paths of a tool over time: quintics through points, in translation and in rotation about an axis that stays.
 
-:class:`Path` is made of moves that begin and end at rest, as a displacement from wherever it starts;
-:class:`Trajectory` goes through given poses at given times, with the velocities and accelerations asked for there.
+:class:`HandPath` is made of moves that begin and end at rest, as a displacement from wherever it
+starts;
+:class:`Trajectory` goes through given poses at given times, with the velocities and accelerations
+asked for there.
 """
 
 from __future__ import annotations
@@ -45,12 +47,13 @@ class Move:
         return self.start + self.duration
 
 
-class Path:
+class HandPath:
     r"""Displacement from a start pose as a function of time, made of moves that begin and end at rest.
 
-    Within a move of duration :math:`T`, with :math:`s = (t - t_0)/T`, the travelled fraction is the quintic
-    :math:`10 s^3 - 15 s^4 + 6 s^5`, whose speed and acceleration vanish at both ends (minimum jerk). Rotations are
-    about the move's own axis, after the rotations of all earlier moves.
+    Within a move of duration :math:`T`, with :math:`s = (t - t_0)/T`, the travelled fraction is the
+    quintic
+    :math:`10 s^3 - 15 s^4 + 6 s^5`, whose speed and acceleration vanish at both ends (minimum
+    jerk). Rotations are about the move's own axis, after the rotations of all earlier moves.
 
     Attributes:
         translation: displacement at the last :meth:`at`, [m].
@@ -166,7 +169,8 @@ class Quintic:
                 v1,
                 0.5 * a1,
                 (20.0 * gap + T * ((a2 - 3.0 * a1) * T - 8.0 * v2 - 12.0 * v1)) / (2.0 * T**3),
-                (-30.0 * gap + T * ((3.0 * a1 - 2.0 * a2) * T + 14.0 * v2 + 16.0 * v1)) / (2.0 * T**4),
+                (-30.0 * gap + T * ((3.0 * a1 - 2.0 * a2) * T + 14.0 * v2 + 16.0 * v1))
+                / (2.0 * T**4),
                 (12.0 * gap + T * ((a2 - a1) * T - 6.0 * v2 - 6.0 * v1)) / (2.0 * T**5),
             ]
         )
@@ -198,7 +202,8 @@ class Waypoint:
         rotation: rotation matrix in world.
         velocity: there, [m/s].
         acceleration: there, [m/s²].
-        turning: speed about the axis of the turn that ends here and of the one that begins here, [rad/s].
+        turning: speed about the axis of the turn that ends here and of the one that begins here,
+            [rad/s].
         turning_rate: its rate, [rad/s²].
     """
 
@@ -217,8 +222,8 @@ class Trajectory:
     .. math:: R_d(t) = R_1 \exp(\hat r\,\alpha(t)), \qquad \omega_d = R_1 r\,\dot\alpha, \qquad
               \dot\omega_d = R_1 r\,\ddot\alpha
 
-    α runs from zero to the angle between the two orientations, the short way. At a way-point where the axis changes,
-    a turning speed other than zero is a jump of ω_d; at rest there is none.
+    α runs from zero to the angle between the two orientations, the short way. At a way-point where
+    the axis changes, a turning speed other than zero is a jump of ω_d; at rest there is none.
 
     Args:
         points: in order of time, at least two.
@@ -233,12 +238,16 @@ class Trajectory:
             raise BadValue(f"a trajectory needs at least 2 way-points, not {len(self.points)}")
         for number, (a, b) in enumerate(pairwise(self.points), start=1):
             if not b.time > a.time:
-                raise BadValue(f"way-point {number + 1} at {b.time:g} s is not after the one before, at {a.time:g} s")
+                raise BadValue(
+                    f"way-point {number + 1} at {b.time:g} s is not after the one before, at {a.time:g} s"
+                )
         self._times = [point.time for point in self.points]
         self._segments = [self._segment(a, b) for a, b in pairwise(self.points)]
 
     @classmethod
-    def through_joints(cls, arm: Arm, postures: Sequence[Array], times: Sequence[float]) -> Trajectory:
+    def through_joints(
+        cls, arm: Arm, postures: Sequence[Array], times: Sequence[float]
+    ) -> Trajectory:
         """Rest-to-rest through the tool poses of joint configurations [rad] at these times [s]; moves the arm."""
         points = []
         for q, time in zip(postures, times, strict=True):

@@ -25,7 +25,7 @@ CENTRE = 0.3
 
 
 @dataclass(frozen=True)
-class Ramp:
+class TorqueRamp:
     """What a slow torque ramp from rest shows.
 
     Attributes:
@@ -51,14 +51,15 @@ def damping_rule(inertia: float, stiffness: float | Array) -> float | Array:
     return 0.2 * np.sqrt(inertia * np.asarray(stiffness, dtype=float))
 
 
-def torque_ramp(time: Array, position: Array, torque: Array, moved: float = 0.0) -> Ramp:
+def torque_ramp(time: Array, position: Array, torque: Array, moved: float = 0.0) -> TorqueRamp:
     """Stiffness and break-away torque from a slow ramp.
 
     Args:
         time: [s].
         position: as the encoder says, [rad].
         torque: [N·m].
-        moved: displacement at which the stiffness is read, [rad]; the first change of the encoder if 0.
+        moved: displacement at which the stiffness is read, [rad]; the first change of the encoder
+            if 0.
 
     Raises:
         BadValue: the joint never moves that far.
@@ -73,11 +74,11 @@ def torque_ramp(time: Array, position: Array, torque: Array, moved: float = 0.0)
     lasting = np.convolve(np.abs(speed) > SLIDING, np.ones(5), mode="valid") == 5.0
     slides = np.flatnonzero(lasting)
     broke = float(torque[slides[0]]) if len(slides) else float("nan")
-    return Ramp(float(torque[k]), float(way[k]), float(torque[k] / way[k]), broke)
+    return TorqueRamp(float(torque[k]), float(way[k]), float(torque[k] / way[k]), broke)
 
 
 @dataclass(frozen=True)
-class Loop:
+class HysteresisLoop:
     """A hysteresis loop of torque over displacement below break-away.
 
     Attributes:
@@ -91,12 +92,15 @@ class Loop:
     travel: float
 
 
-def dahl_loop(position: Array, torque: Array, cycles: int, against: Array | None = None) -> Loop:
+def dahl_loop(
+    position: Array, torque: Array, cycles: int, against: Array | None = None
+) -> HysteresisLoop:
     """Slope at the centre of a sub-stiction loop, which is σ0 of Dahl's model.
 
-    At the centre of a branch the torque crosses the middle of its range. A line through the samples within
-    :data:`CENTRE` of the range about it has the slope dF/dx there; with F = 0 at the centre this is σ0. An offset of
-    the torque drops out, since the middle of the range is subtracted.
+    At the centre of a branch the torque crosses the middle of its range. A line through the samples
+    within
+    :data:`CENTRE` of the range about it has the slope dF/dx there; with F = 0 at the centre this is
+    σ0. An offset of the torque drops out, since the middle of the range is subtracted.
 
     Args:
         position: [rad].
@@ -119,7 +123,9 @@ def dahl_loop(position: Array, torque: Array, cycles: int, against: Array | None
         if np.count_nonzero(rows) < 3 or np.ptp(x[rows]) == 0.0:
             continue
         slopes.append(_branch_slope(x[rows], y[rows]))
-    return Loop(float(np.mean(slopes)) if slopes else float("nan"), int(np.count_nonzero(central)), travel)
+    return HysteresisLoop(
+        float(np.mean(slopes)) if slopes else float("nan"), int(np.count_nonzero(central)), travel
+    )
 
 
 def _branch_slope(x: Array, y: Array) -> float:
@@ -153,8 +159,9 @@ class Bristles:
 def presliding_motion(torque: Array, dt: float, inertia: float, friction: LuGre) -> Array:
     """Positions of a joint driven by this torque from rest, n × joints [rad].
 
-    Before sliding the equations are not stiff, and an explicit method of fourth order is right where the implicit step
-    of :mod:`farhand.friction.models.implicit` would add damping of its own, σ0 dt/2, as much as σ1 is at 1 ms.
+    Before sliding the equations are not stiff, and an explicit method of fourth order is right
+    where the implicit step of :mod:`farhand.friction.models.implicit` would add damping of its own,
+    σ0 dt/2, as much as σ1 is at 1 ms.
 
     Args:
         torque: n [N·m], held from sample to sample.
@@ -186,7 +193,12 @@ def presliding_motion(torque: Array, dt: float, inertia: float, friction: LuGre)
 
 
 def estimate_bristles(
-    torque: Array, position: Array, dt: float, inertia: float, curve: dict[str, Any], method: str = "least squares"
+    torque: Array,
+    position: Array,
+    dt: float,
+    inertia: float,
+    curve: dict[str, Any],
+    method: str = "least squares",
 ) -> Bristles:
     """Fit σ0 and σ1 of LuGre to a presliding test.
 
@@ -215,7 +227,12 @@ def estimate_bristles(
             lambda p: float((residuals(p[:, None]) ** 2).sum()),
             start,
             method="Nelder-Mead",
-            options={"xatol": 1e-3, "fatol": 0.0, "maxiter": 60, "initial_simplex": start + 0.7 * np.eye(3, 2)},
+            options={
+                "xatol": 1e-3,
+                "fatol": 0.0,
+                "maxiter": 60,
+                "initial_simplex": start + 0.7 * np.eye(3, 2),
+            },
         ).x
     else:
         found = _gauss_newton(residuals, start)

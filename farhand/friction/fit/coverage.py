@@ -11,7 +11,7 @@ from farhand.friction.fit.motion import Motion
 from farhand.friction.fit.static import Sliding
 
 if TYPE_CHECKING:
-    from farhand.friction.fit.data import Recording
+    from farhand.friction.fit.data import JointLog
     from farhand.friction.fit.fit import Fit
 
 Array = np.ndarray
@@ -77,9 +77,11 @@ def coverage(motion: Motion, used: Array) -> Coverage:
     )
 
 
-def unsigned(found: Recording) -> bool:
+def unsigned(found: JointLog) -> bool:
     """Whether the torque column has lost its sign: never negative although the joint moves both ways."""
-    way = found.velocity if np.ptp(found.velocity) > 0.0 else np.gradient(found.position, found.time)
+    way = (
+        found.velocity if np.ptp(found.velocity) > 0.0 else np.gradient(found.position, found.time)
+    )
     fast = np.abs(way) > 0.3 * np.sqrt(np.mean(way**2))
     back, forth = fast & (way < 0.0), fast & (way > 0.0)
     if min(np.mean(back), np.mean(forth)) < 0.02:
@@ -101,7 +103,11 @@ def held_back(torque: Array) -> float:
 
 def warnings_of(result: Fit, whole: Sliding, seen: Coverage) -> list[str]:
     """Lines for a user: what could not be found, and what in the data is odd."""
-    lines = [*_motion_lines(result, seen), *_parameter_lines(result, whole, seen), *_torque_lines(result)]
+    lines = [
+        *_motion_lines(result, seen),
+        *_parameter_lines(result, whole, seen),
+        *_torque_lines(result),
+    ]
     return lines
 
 
@@ -119,9 +125,13 @@ def _motion_lines(result: Fit, seen: Coverage) -> list[str]:
             "identified apart; all of it counts as Coulomb friction"
         )
     if seen.sliding < 0.2:
-        lines.append(f"the joint slides for only {100 * seen.sliding:.0f} % of the recording; the rest was not used")
+        lines.append(
+            f"the joint slides for only {100 * seen.sliding:.0f} % of the recording; the rest was not used"
+        )
     if motion.source == "velocity":
-        lines.append("the motion was taken from the velocity column, which fits the torque better than positions do")
+        lines.append(
+            "the motion was taken from the velocity column, which fits the torque better than positions do"
+        )
     return lines
 
 
@@ -131,14 +141,22 @@ def _parameter_lines(result: Fit, whole: Sliding, seen: Coverage) -> list[str]:
         lines.append(
             "inertia is not identified: the joint hardly accelerates; give it with --inertia, or log starts and stops"
         )
-    unknown = [n for n in ("coulomb", "viscous") if n in result.parameters and not result.parameters[n].identified]
+    unknown = [
+        n
+        for n in ("coulomb", "viscous")
+        if n in result.parameters and not result.parameters[n].identified
+    ]
     for name in unknown:
-        lines.append(f"{name} is not identified (95 % interval {_range(result, name)}); log a wider range of speeds")
+        lines.append(
+            f"{name} is not identified (95 % interval {_range(result, name)}); log a wider range of speeds"
+        )
     peak = result.parameters.get("breakaway")
     if peak is not None and not peak.identified:
         lines.append(_slow_line(result, whole, seen))
     elif "shape" in result.parameters and not result.parameters["shape"].identified:
-        lines.append(f"shape of the Stribeck curve is not identified ({_range(result, 'shape')}); log more slow speeds")
+        lines.append(
+            f"shape of the Stribeck curve is not identified ({_range(result, 'shape')}); log more slow speeds"
+        )
     return lines
 
 
@@ -184,7 +202,8 @@ def _torque_lines(result: Fit) -> list[str]:
 def sides_of(result: Fit) -> tuple[float, float] | None:
     """Mean friction each way over the speeds common to both, if they are unlike even without an offset; [N·m].
 
-    A load that goes with the position may make them look unlike; what explains more of what is left is taken for it.
+    A load that goes with the position may make them look unlike; what explains more of what is left
+    is taken for it.
     """
     motion, used = result.motion, result.used
     friction = motion.torque - result.inertia.value * motion.acceleration - result.offset.value
@@ -198,7 +217,12 @@ def sides_of(result: Fit) -> tuple[float, float] | None:
     for rows, sign in ((forward, 1.0), (back, -1.0)):
         which = np.digitize(sign * v[rows], edges)
         values = sign * friction[rows]
-        means.append([values[which == k].mean() if np.any(which == k) else np.nan for k in range(1, len(edges))])
+        means.append(
+            [
+                values[which == k].mean() if np.any(which == k) else np.nan
+                for k in range(1, len(edges))
+            ]
+        )
     pairs = np.array(means)
     there = np.isfinite(pairs).all(axis=0)
     pairs, speeds = pairs[:, there], 0.5 * (edges[1:] + edges[:-1])[there]
@@ -207,10 +231,15 @@ def sides_of(result: Fit) -> tuple[float, float] | None:
     difference = pairs[0] - pairs[1]
     line = np.polyfit(speeds, difference, 1)
     rough = float(np.std(difference - np.polyval(line, speeds)))
-    tilt = abs(float(line[0])) * np.ptp(speeds)  # a torque offset is the same at all speeds; a scale is not
+    # a torque offset is the same at all speeds; a scale is not
+    tilt = abs(float(line[0])) * np.ptp(speeds)
     ahead, behind = pairs.mean(axis=1) + np.array([1.0, -1.0]) * result.offset.value
     unlike = max(tilt, 2.0 * abs(float(difference.mean()))) > UNLIKE * 0.5 * abs(ahead + behind)
-    if not unlike or tilt <= 3.0 * rough or _beside(result, *_with_position(result)) < _beside(result, np.abs(v)):
+    if (
+        not unlike
+        or tilt <= 3.0 * rough
+        or _beside(result, *_with_position(result)) < _beside(result, np.abs(v))
+    ):
         return None
     return float(ahead), float(behind)
 
@@ -234,7 +263,10 @@ def _misfit_lines(result: Fit) -> list[str]:
         return []
     if np.ptp(motion.position[used]) <= 0.5:
         return []
-    if _beside(result, *_with_position(result)) >= 0.6 * np.var(left) or sides_of(result) is not None:
+    if (
+        _beside(result, *_with_position(result)) >= 0.6 * np.var(left)
+        or sides_of(result) is not None
+    ):
         return []
     A = np.column_stack([*(column[used] for column in _with_position(result)), np.ones(len(left))])
     x = np.linalg.lstsq(A, left, rcond=None)[0]

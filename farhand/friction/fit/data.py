@@ -26,14 +26,15 @@ SHORTEST = 1.0
 
 
 @dataclass(frozen=True)
-class Recording:
+class JointLog:
     """Samples of one joint.
 
     Attributes:
         time: n seconds, increasing.
         position: n [rad].
         velocity: n [rad/s], as the drive reports it.
-        torque: n [N·m], what drives the joint; positive torque speeds it up in the positive direction.
+        torque: n [N·m], what drives the joint; positive torque speeds it up in the positive
+            direction.
         name: where it comes from.
         repeated: samples left out because their time was that of the one before.
     """
@@ -59,7 +60,7 @@ class Recording:
         return float(np.median(np.diff(self.time)))
 
 
-def read_recording(path: str | Path) -> Recording:
+def read_recording(path: str | Path) -> JointLog:
     """Read a CSV file with a header, SI units, and the columns :data:`COLUMNS` in any order.
 
     Raises:
@@ -72,15 +73,19 @@ def read_recording(path: str | Path) -> Recording:
     back = np.flatnonzero(np.diff(time) < 0.0)
     if len(back):
         before, after, line = time[back[0]], time[back[0] + 1], table.lines[back[0] + 1]
-        raise BadValue(f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time")
+        raise BadValue(
+            f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time"
+        )
     fresh = np.diff(time, prepend=-np.inf) > 0.0
     repeated = int(np.count_nonzero(~fresh))
     if 2 * repeated > len(time):
-        raise BadValue(f"{table.name}: {repeated} of {len(time)} samples repeat the time before; t needs more digits")
+        raise BadValue(
+            f"{table.name}: {repeated} of {len(time)} samples repeat the time before; t needs more digits"
+        )
     return recording(numbers[fresh], table.name, repeated)
 
 
-def recording(table: Array, name: str = "recording", repeated: int = 0) -> Recording:
+def recording(table: Array, name: str = "recording", repeated: int = 0) -> JointLog:
     """Samples as rows of t, position, velocity, torque.
 
     Raises:
@@ -90,13 +95,19 @@ def recording(table: Array, name: str = "recording", repeated: int = 0) -> Recor
         raise BadValue(f"{name} has {len(table)} samples; a fit needs at least {FEWEST}")
     span = float(np.ptp(table[:, 0]))
     if span < SHORTEST:
-        raise BadValue(f"{name} lasts {span:.3g} s; a fit needs at least {SHORTEST:g} s (t is in seconds)")
+        raise BadValue(
+            f"{name} lasts {span:.3g} s; a fit needs at least {SHORTEST:g} s (t is in seconds)"
+        )
     time, position, velocity, torque = np.ascontiguousarray(table.T, dtype=float)
-    found = Recording(time, position, velocity, torque, name, repeated)
+    found = JointLog(time, position, velocity, torque, name, repeated)
     if np.ptp(found.position) == 0.0 and np.ptp(found.velocity) == 0.0:
-        raise BadValue(f"{name}: the joint is at rest all the time (position and velocity never change)")
+        raise BadValue(
+            f"{name}: the joint is at rest all the time (position and velocity never change)"
+        )
     if np.ptp(found.torque) == 0.0:
-        raise BadValue(f"{name}: the torque is {found.torque[0]:g} N·m all the time; friction cannot show in it")
+        raise BadValue(
+            f"{name}: the torque is {found.torque[0]:g} N·m all the time; friction cannot show in it"
+        )
     return found
 
 
@@ -115,10 +126,16 @@ def write_columns(path: str | Path, columns: Mapping[str, Sequence[object] | Arr
     write_text(Path(path), text.getvalue())
 
 
-def write_recording(path: str | Path, found: Recording) -> None:
+def write_recording(path: str | Path, found: JointLog) -> None:
     """Write a recording in the format that :func:`read_recording` reads."""
     write_columns(
-        path, {"t": found.time, "position": found.position, "velocity": found.velocity, "torque": found.torque}
+        path,
+        {
+            "t": found.time,
+            "position": found.position,
+            "velocity": found.velocity,
+            "torque": found.torque,
+        },
     )
 
 

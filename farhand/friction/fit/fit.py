@@ -9,12 +9,19 @@ import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.friction.fit.coverage import NARROW, RESOLVED, warnings_of
-from farhand.friction.fit.data import Recording
-from farhand.friction.fit.lugre import Bristles, fit_lugre, moving, wide_motion
+from farhand.friction.fit.data import JointLog
+from farhand.friction.fit.lugre import LugreFit, fit_lugre, moving, wide_motion
 from farhand.friction.fit.motion import Motion
 from farhand.friction.fit.prepare import Prepared, prepare
 from farhand.friction.fit.presliding import friction_along
-from farhand.friction.fit.static import Sliding, Terms, fit_sliding, half_interval, predicted, speed_bounds
+from farhand.friction.fit.static import (
+    Sliding,
+    Terms,
+    fit_sliding,
+    half_interval,
+    predicted,
+    speed_bounds,
+)
 from farhand.friction.fit.trust import check_log, trusted
 from farhand.friction.models.model import FRICTIONS, Friction, make
 
@@ -43,10 +50,10 @@ TERMS: dict[str, Terms] = {
 AUTO = ("viscous", "coulomb", "coulomb-viscous", "stribeck", "kfm", "lugre")
 """Models that ``auto`` compares, simplest first; a later one must be better by enough to win."""
 
-BETTER = 0.1
+MIN_HOLDOUT_GAIN = 0.1
 """By this share of the hold-out error …"""
 
-WORTH = 0.002
+MIN_GAIN_OF_TORQUE = 0.002
 """… and by this share of the torque."""
 
 HELD_OUT = 0.2
@@ -56,7 +63,8 @@ LEAD_IN = 300
 """Samples before the hold-out stretch over which a model with memory finds its state."""
 
 PLAIN = 1.1
-"""A curve without a peak is taken if its error is below this multiple of that with a peak as wide as the speeds."""
+"""A curve without a peak is taken if its error is below this multiple of that with a peak as wide
+as the speeds."""
 
 CURVE_POINTS = 121
 IDENTIFIED = 0.5
@@ -93,7 +101,8 @@ class Fit:
         offset: constant torque beside friction, [N·m].
         gravity: torque that goes with sine and cosine of the position, [N·m].
         friction: the model itself, one joint.
-        rms_error: root mean square of what the model leaves of the torque while the joint slides, [N·m].
+        rms_error: root mean square of what the model leaves of the torque while the joint slides,
+            [N·m].
         holdout_error: likewise, over a stretch that the fit had not seen, [N·m].
         rms_torque: of the torque, [N·m].
         warnings: what the data cannot tell, and what is odd about them, one line each.
@@ -120,7 +129,7 @@ class Fit:
     modelled: Array = field(repr=False)
     held_out: Array = field(repr=False)
     compared: dict[str, float] = field(default_factory=dict)
-    data: Recording | None = field(default=None, repr=False)
+    data: JointLog | None = field(default=None, repr=False)
 
     @property
     def curve(self) -> Array:
@@ -131,7 +140,9 @@ class Fit:
         return np.column_stack([speeds, self.friction.steady(speeds)])
 
 
-def fit(found: Recording, model: str = "kfm", inertia: float | None = None, gravity: bool = False) -> Fit:
+def fit(
+    found: JointLog, model: str = "kfm", inertia: float | None = None, gravity: bool = False
+) -> Fit:
     """Fit a friction model, and inertia if it is not given.
 
     Args:
@@ -157,12 +168,17 @@ def fit(found: Recording, model: str = "kfm", inertia: float | None = None, grav
     best = AUTO[0]
     for name in AUTO[1:]:
         gain = tried[best].holdout_error - tried[name].holdout_error
-        if gain > BETTER * tried[best].holdout_error and gain > WORTH * tried[best].rms_torque:
+        if (
+            gain > MIN_HOLDOUT_GAIN * tried[best].holdout_error
+            and gain > MIN_GAIN_OF_TORQUE * tried[best].rms_torque
+        ):
             best = name
     return replace(tried[best], compared={name: one.holdout_error for name, one in tried.items()})
 
 
-def _fit(ready: Prepared, model: str, inertia: float | None, gravity: bool, compared: bool = False) -> Fit:
+def _fit(
+    ready: Prepared, model: str, inertia: float | None, gravity: bool, compared: bool = False
+) -> Fit:
     motion, used = ready.motion, ready.used
     terms = replace(TERMS[model], inertia=inertia, gravity=gravity, offset=ready.coverage.both_ways)
     if ready.coverage.spread < NARROW and terms.dry:
@@ -224,7 +240,9 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2))) if len(values) else float("nan")
 
 
-def _estimate(value: float, half: float, unit: str, low: float = 0.0, known: bool = True) -> Estimate:
+def _estimate(
+    value: float, half: float, unit: str, low: float = 0.0, known: bool = True
+) -> Estimate:
     sure = known and half < IDENTIFIED * abs(value)
     return Estimate(value, max(value - half, low), value + half, unit, bool(sure))
 
@@ -233,7 +251,8 @@ def _inertia(whole: Sliding, given: float | None, ready: Prepared) -> Estimate:
     if given is not None:
         return Estimate(given, given, given, "kg·m²", True)
     value = whole.values["inertia"]
-    half = whole.half("inertia") + ready.motion.haze * value  # noise of the acceleration makes inertia look smaller
+    # noise of the acceleration makes inertia look smaller
+    half = whole.half("inertia") + ready.motion.haze * value
     return _estimate(value, half, "kg·m²", known=ready.coverage.accelerates)
 
 
@@ -244,7 +263,9 @@ def _offset(whole: Sliding) -> Estimate:
     return Estimate(value, value - half, value + half, "N·m", True)
 
 
-def _parameters(model: str, whole: Sliding, ready: Prepared) -> tuple[dict[str, Estimate], list[str]]:
+def _parameters(
+    model: str, whole: Sliding, ready: Prepared
+) -> tuple[dict[str, Estimate], list[str]]:
     """Estimates of the model's own parameters, and what the presliding search has to say."""
     declared = _fields(model)
     curve = _curve_parameters(whole, ready)
@@ -262,14 +283,20 @@ def _parameters(model: str, whole: Sliding, ready: Prepared) -> tuple[dict[str, 
     if "viscous" in declared and "viscous" not in out:
         out["viscous"] = Estimate(0.0, None, None, "N·m·s/rad", False)
     for name, metadata in declared.items():
-        if name not in out and isinstance(default := getattr(make(model), name), np.ndarray) and default.shape == (1,):
+        if (
+            name not in out
+            and isinstance(default := getattr(make(model), name), np.ndarray)
+            and default.shape == (1,)
+        ):
             out[name] = Estimate(float(default[0]), None, None, metadata["unit"], False)
     return out, notes
 
 
-def _together(found: Bristles, ready: Prepared) -> dict[str, Estimate]:
+def _together(found: LugreFit, ready: Prepared) -> dict[str, Estimate]:
     """Estimates of LuGre friction fitted as a whole; the way to sliding shows the peak, held speeds or not."""
-    curve = _curve_parameters(found.sliding, replace(ready, coverage=replace(ready.coverage, resolved=0.0)))
+    curve = _curve_parameters(
+        found.sliding, replace(ready, coverage=replace(ready.coverage, resolved=0.0))
+    )
     stiffness = _estimate(*found.stiffness, "N·m/rad")
     return {**curve, "stiffness": stiffness, "damping": _estimate(*found.damping, "N·m·s/rad")}
 
@@ -281,7 +308,8 @@ def _curve_parameters(whole: Sliding, ready: Prepared) -> dict[str, Estimate]:
         if name in values:
             out[name] = _estimate(values[name], whole.half(name), unit)
     top = 0.98 * speed_bounds(ready.motion, whole.used)[1]
-    if values.get("stribeck_velocity", 0.0) > top:  # all speeds lie on the falling side of the curve
+    # all speeds lie on the falling side of the curve
+    if values.get("stribeck_velocity", 0.0) > top:
         out = {name: replace(one, identified=False) for name, one in out.items()}
     if ready.coverage.spread < NARROW:
         out = {name: replace(one, identified=False, low=0.0) for name, one in out.items()}
@@ -296,7 +324,9 @@ def _curve_parameters(whole: Sliding, ready: Prepared) -> dict[str, Estimate]:
         top = max(values["coulomb"] + values["peak"], out["coulomb"].value)
         out["breakaway"] = _estimate(top, spread, "N·m", known=known)
         speed = values["stribeck_velocity"]
-        out["stribeck_velocity"] = _estimate(speed, whole.half("stribeck_velocity"), "rad/s", known=known)
+        out["stribeck_velocity"] = _estimate(
+            speed, whole.half("stribeck_velocity"), "rad/s", known=known
+        )
         if "shape" in values:
             sure = known and "shape" not in whole.bounded
             out["shape"] = _estimate(values["shape"], whole.half("shape"), "-", known=sure)
@@ -305,11 +335,17 @@ def _curve_parameters(whole: Sliding, ready: Prepared) -> dict[str, Estimate]:
 
 def _unbounded(one: Estimate) -> Estimate:
     """An interval that would pretend to know is left out where the motion never showed the parameter."""
-    wide = one.low is not None and one.high is not None and one.high - one.low >= IDENTIFIED * abs(one.value)
+    wide = (
+        one.low is not None
+        and one.high is not None
+        and one.high - one.low >= IDENTIFIED * abs(one.value)
+    )
     return one if wide else replace(one, low=None, high=None)
 
 
-def _modelled(friction: Friction, whole: Sliding, motion: Motion, rows: slice | None = None) -> Array:
+def _modelled(
+    friction: Friction, whole: Sliding, motion: Motion, rows: slice | None = None
+) -> Array:
     """Torque that the whole model asks for, n [N·m]; a model with memory is run along ``rows`` only."""
     sliding = predicted(motion, whole)
     if friction.order == 0 and friction.state.size == 0:
@@ -326,7 +362,9 @@ def _static(whole: Sliding, motion: Motion) -> Array:
     force = values.get("coulomb", 0.0) * np.sign(v) + values.get("viscous", 0.0) * v
     if terms.stribeck:
         shape = values.get("shape", terms.shape or 2.0)
-        force = force + values["peak"] * np.sign(v) * terms.fall(np.abs(v) / values["stribeck_velocity"], shape)
+        force = force + values["peak"] * np.sign(v) * terms.fall(
+            np.abs(v) / values["stribeck_velocity"], shape
+        )
     return force
 
 
@@ -346,23 +384,32 @@ def _block(motion: Motion, used: Array) -> Array:
     return block if best >= 0.0 else mask
 
 
-def _holdout(model: str, terms: Terms, ready: Prepared, parameters: dict[str, Estimate], block: Array) -> float:
+def _holdout(
+    model: str, terms: Terms, ready: Prepared, parameters: dict[str, Estimate], block: Array
+) -> float:
     """Error over the block of a fit that has not seen it; stiffness is the one found before."""
     motion, used = ready.motion, ready.used
     reach = int(np.ceil(4.0 * motion.width / motion.step))
     near = np.convolve(block, np.ones(2 * reach + 1), mode="same") > 0.0
     seen = used & ~near
     if np.count_nonzero(seen) < 30 or not np.any(used & block):
-        raise BadValue("the joint slides for too short a time to keep a part of the recording for checking; log more")
+        raise BadValue(
+            "the joint slides for too short a time to keep a part of the recording for checking; log more"
+        )
     part = fit_sliding(motion, terms, seen)
     names = _fields(model)
-    fresh = {name: one.value for name, one in _curve_parameters(part, ready).items() if name in names}
+    fresh = {
+        name: one.value for name, one in _curve_parameters(part, ready).items() if name in names
+    }
     if model == "lugre" and terms.stribeck and parameters["stiffness"].identified:
         wide, ends = wide_motion(ready.data, motion), motion.time[near][[0, -1]]
         away = (wide.time < ends[0]) | (wide.time > ends[1])
         again = fit_lugre(wide, part, moving(wide) & away, parameters["stiffness"].value)
         if again is not None:
-            part, fresh = again.sliding, {name: one.value for name, one in _together(again, ready).items()}
+            part, fresh = (
+                again.sliding,
+                {name: one.value for name, one in _together(again, ready).items()},
+            )
     kept = {name: one.value for name, one in parameters.items() if name in names}
     friction = _made(model, {**kept, **fresh, **_consistent(kept, fresh)})
     inside = np.flatnonzero(block)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def to_json(found: Fit) -> dict[str, Any]:
     """What an ``F.json`` holds; torques in N·m, velocities in rad/s.
 
-    ``parameters`` has value, interval (95 %, null where the data do not bound it), unit and whether it is identified.
-    ``rms_error`` and ``holdout_error`` are root mean squares over the samples in which the joint slides, within
-    ``bandwidth``; ``…_relative`` are shares of ``rms_torque``.
+    ``parameters`` has value, interval (95 %, null where the data do not bound it), unit and whether
+    it is identified. ``rms_error`` and ``holdout_error`` are root mean squares over the samples in
+    which the joint slides, within ``bandwidth``; ``…_relative`` are shares of ``rms_torque``.
     """
     motion = found.motion
     content: dict[str, Any] = {
@@ -27,7 +27,9 @@ def to_json(found: Fit) -> dict[str, Any]:
         "parameters": {name: _estimate(one) for name, one in found.parameters.items()},
         "inertia": _estimate(found.inertia),
         "offset": _estimate(found.offset),
-        "gravity": None if found.gravity is None else dict(zip(("sine", "cosine"), found.gravity, strict=True)),
+        "gravity": None
+        if found.gravity is None
+        else dict(zip(("sine", "cosine"), found.gravity, strict=True)),
         "curve": found.curve.tolist(),
         "rms_error": found.rms_error,
         "holdout_error": found.holdout_error,
@@ -65,8 +67,14 @@ def read(path: str | Path) -> dict[str, Any]:
         raise FileError(f"cannot read {path}: {error.strerror}") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise BadValue(f"{path.name} is not a JSON file: {error}") from None
-    if not isinstance(content, dict) or not isinstance(content.get("parameters"), dict) or "model" not in content:
-        raise BadValue(f"{path.name} is no fitted friction (need model and parameters; farhand friction fit writes it)")
+    if (
+        not isinstance(content, dict)
+        or not isinstance(content.get("parameters"), dict)
+        or "model" not in content
+    ):
+        raise BadValue(
+            f"{path.name} is no fitted friction (need model and parameters; farhand friction fit writes it)"
+        )
     return content
 
 
@@ -79,7 +87,9 @@ def load(path: str | Path) -> Friction:
         UnknownName: it names a model or a parameter that does not exist.
     """
     content = read(path)
-    values: dict[str, Any] = {name: _value(path, name, entry) for name, entry in content["parameters"].items()}
+    values: dict[str, Any] = {
+        name: _value(path, name, entry) for name, entry in content["parameters"].items()
+    }
     return make(str(content["model"]), **values)
 
 

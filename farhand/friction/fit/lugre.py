@@ -1,8 +1,8 @@
 """LuGre friction as a whole: all its parameters at once, by running the model along the recorded motion.
 
-A sliding curve fitted to unsteady motion takes frictional lag for a part of the curve. Once the stiffness is roughly
-known, the model itself can be run instead: its update is exact, so that every sample in motion counts, those just after
-a reversal most of all.
+A sliding curve fitted to unsteady motion takes frictional lag for a part of the curve. Once the
+stiffness is roughly known, the model itself can be run instead: its update is exact, so that every
+sample in motion counts, those just after a reversal most of all.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from farhand.friction.fit.breakaway import damping_rule
-from farhand.friction.fit.data import Recording
-from farhand.friction.fit.motion import BANDS, HAZE, Motion, motion_at, pieces_of
+from farhand.friction.fit.data import JointLog
+from farhand.friction.fit.motion import BANDS, MAX_VELOCITY_BLUR, Motion, motion_at, pieces_of
 from farhand.friction.fit.presliding import SEEN, stiffness_grid
-from farhand.friction.fit.static import AT_REST, SHAPE_BOUNDS, Sliding, half_interval, sandwich, speed_bounds
+from farhand.friction.fit.static import (
+    AT_REST,
+    SHAPE_BOUNDS,
+    Sliding,
+    half_interval,
+    sandwich,
+    speed_bounds,
+)
 
 Array = np.ndarray
 
@@ -34,7 +41,7 @@ NUDGE = 1e-4
 
 
 @dataclass(frozen=True)
-class Bristles:
+class LugreFit:
     """The model fitted as a whole.
 
     Attributes:
@@ -48,13 +55,13 @@ class Bristles:
     damping: tuple[float, float]
 
 
-def wide_motion(found: Recording, motion: Motion) -> Motion:
+def wide_motion(found: JointLog, motion: Motion) -> Motion:
     """The motion in the widest band in which the encoder shows acceleration: bristles bend within milliseconds."""
     pieces = pieces_of(found, motion.tick)
     wider = [band for band in BANDS if motion.bandwidth < band <= 0.2 * motion.rate]
     for band in reversed(wider):
         wide = motion_at(pieces, band, motion.tick, motion.source)
-        if wide.haze < HAZE:
+        if wide.haze < MAX_VELOCITY_BLUR:
             return wide
     return motion
 
@@ -73,18 +80,28 @@ def _slow_enough(motion: Motion, way: float) -> bool:
     return bool(np.sqrt(2.0 * way / max(pace, 1e-12)) > 2.0 * motion.width)
 
 
-def fit_lugre(motion: Motion, first: Sliding, used: Array, start: float | None = None) -> Bristles | None:
+def fit_lugre(
+    motion: Motion, first: Sliding, used: Array, start: float | None = None
+) -> LugreFit | None:
     """All parameters at once, from a sliding curve that is nearly right; None if the motion does not show bristles.
 
     Args:
         motion: what the joint did, in a wide band.
         first: a fitted sliding curve with a peak whose exponent is free.
         used: samples that count.
-        start: stiffness to begin with, [N·m/rad]; otherwise all those are tried that the encoder could show.
+        start: stiffness to begin with, [N·m/rad]; otherwise all those are tried that the encoder
+            could show.
     """
-    top, resolution = first.values["coulomb"] + first.values["peak"], max(motion.tick, 1e-6 * np.ptp(motion.position))
+    top, resolution = (
+        first.values["coulomb"] + first.values["peak"],
+        max(motion.tick, 1e-6 * np.ptp(motion.position)),
+    )
     stiffest = float(top / (SEEN * resolution))
-    tried = [one for one in stiffness_grid(top, motion, TRIED) if one < stiffest] if start is None else [start]
+    tried = (
+        [one for one in stiffness_grid(top, motion, TRIED) if one < stiffest]
+        if start is None
+        else [start]
+    )
     if not tried or first.values["coulomb"] <= 0.0:
         return None
     problem = _Whole(motion, first, used)
@@ -92,12 +109,15 @@ def fit_lugre(motion: Motion, first: Sliding, used: Array, start: float | None =
     starts = [np.clip(problem.start(first, one), *bounds) for one in tried]
     costs = [float(np.sum(problem.residual(one) ** 2)) for one in starts]
     best = starts[int(np.argmin(costs))]
-    answer = least_squares(problem.residual, best, problem.jacobian, bounds, x_scale="jac", max_nfev=ROUNDS)
+    answer = least_squares(
+        problem.residual, best, problem.jacobian, bounds, x_scale="jac", max_nfev=ROUNDS
+    )
     if not answer.success or 2.0 * answer.cost > min(costs):
         return None
     found = problem.result(first, answer.x)
     value, half = found.stiffness
-    half += 0.5 * motion.tick / (top / value) * value  # the way before sliding is known to half a tick
+    # the way before sliding is known to half a tick
+    half += 0.5 * motion.tick / (top / value) * value
     shown = value < stiffest and half < 0.5 * value and _slow_enough(motion, top / value)
     return replace(found, stiffness=(value, half)) if shown else None
 
@@ -123,7 +143,11 @@ class _Whole:
     def start(self, first: Sliding, stiffness: float) -> Array:
         """Where to begin, with the damping that goes with a stiffness [N·m/rad] by the usual rule."""
         inertia = first.values["inertia"] if self.terms.inertia is None else self.terms.inertia
-        values = {"stiffness": stiffness, "damping": float(damping_rule(inertia, stiffness)), **first.values}
+        values = {
+            "stiffness": stiffness,
+            "damping": float(damping_rule(inertia, stiffness)),
+            **first.values,
+        }
         return np.array([*(values[name] for name in (*CURVED, "damping", *self.linear)), 0.0])
 
     def bounds(self) -> tuple[Array, Array]:
@@ -156,18 +180,30 @@ class _Whole:
             columns.append((other - bent + x[len(CURVED)] * (faster - bending)) / step)
         return np.column_stack([*columns, bending, self._plain, self._modelled(x)[1]])
 
-    def result(self, first: Sliding, x: Array) -> Bristles:
+    def result(self, first: Sliding, x: Array) -> LugreFit:
         """The answer with its covariance."""
-        covariance, freedom = sandwich(self.columns(x), -self._spread(self.residual(x)), self.used, self.motion)
+        covariance, freedom = sandwich(
+            self.columns(x), -self._spread(self.residual(x)), self.used, self.motion
+        )
         order = [*CURVED, "damping", *self.linear]
         values = {name: float(x[order.index(name)]) for name in first.values}
         rows = [order.index(name) for name in first.values]
         slow, fast = speed_bounds(self.motion, self.used)
         ends = {"stribeck_velocity": (slow, fast), "shape": SHAPE_BOUNDS}
-        at = tuple(n for n, (low, high) in ends.items() if not 1.001 * low < values[n] < 0.999 * high)
-        sliding = replace(first, values=values, covariance=covariance[np.ix_(rows, rows)], freedom=freedom, bounded=at)
+        at = tuple(
+            n for n, (low, high) in ends.items() if not 1.001 * low < values[n] < 0.999 * high
+        )
+        sliding = replace(
+            first,
+            values=values,
+            covariance=covariance[np.ix_(rows, rows)],
+            freedom=freedom,
+            bounded=at,
+        )
         at_rest = [order.index(name) for name in ("stiffness", "damping")]
-        return Bristles(sliding, *((float(x[k]), half_interval(covariance[k, k], freedom)) for k in at_rest))
+        return LugreFit(
+            sliding, *((float(x[k]), half_interval(covariance[k, k], freedom)) for k in at_rest)
+        )
 
     def _spread(self, values: Array) -> Array:
         out = np.zeros(len(self.motion))
@@ -190,7 +226,9 @@ class _Whole:
         before, after = np.empty(len(v)), np.empty(len(v))
         for rows in np.split(np.arange(len(v)), self._cuts):
             z, path = float(steady[rows[0]]), [float(steady[rows[0]])]
-            for keep, add in zip((1.0 - share[rows]).tolist(), (share * steady)[rows].tolist(), strict=True):
+            for keep, add in zip(
+                (1.0 - share[rows]).tolist(), (share * steady)[rows].tolist(), strict=True
+            ):
                 z = keep * z + add
                 path.append(z)
             before[rows], after[rows] = path[:-1], path[1:]

@@ -1,9 +1,10 @@
 """How a joint moved: position, velocity and acceleration on one even grid, from encoder ticks, without phase lag.
 
-The drive's own velocity is often a difference of ticks, useless at low speed. Here the position between two tick
-changes is a straight line (a change tells where the joint is far better than a reading does), and a Gaussian kernel
-smooths it. The same kernel smooths the torque, so that inertia and friction meet it with equal delay. Its width is
-found from the data: the band in which they tell most about friction.
+The drive's own velocity is often a difference of ticks, useless at low speed. Here the position
+between two tick changes is a straight line (a change tells where the joint is far better than a
+reading does), and a Gaussian kernel smooths it. The same kernel smooths the torque, so that inertia
+and friction meet it with equal delay. Its width is found from the data: the band in which they tell
+most about friction.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from farhand.errors import BadValue
-from farhand.friction.fit.data import Recording
+from farhand.friction.fit.data import JointLog
 
 Array = np.ndarray
 
@@ -43,11 +44,13 @@ SHORTEST = 0.3
 BANDS = np.array([0.7, 1.0, 1.5, 2.2, 3.3, 5.0, 7.0, 10.0, 15.0, 22.0, 33.0, 50.0, 70.0, 100.0])
 """Cut-off frequencies that are tried, [Hz]."""
 
-HAZE = 0.02
-"""Largest share of the acceleration's variance that may be noise; more would make inertia look smaller."""
+MAX_VELOCITY_BLUR = 0.02
+"""Largest share of the acceleration's variance that may be noise; more would make inertia look
+smaller."""
 
 SHARP = 8.0
-"""Least cut-off frequency as a multiple of the motion's mean frequency: less would blur reversals."""
+"""Least cut-off frequency as a multiple of the motion's mean frequency: less would blur
+reversals."""
 
 COLUMN_SLACK = 1.5
 """The velocity column must be better than the position column by this factor to be preferred."""
@@ -111,14 +114,18 @@ class Motion:
     @property
     def frequency(self) -> float:
         """Mean frequency of the motion, [Hz]."""
-        return float(np.std(self.acceleration) / (2.0 * np.pi * np.sqrt(np.mean(self.velocity**2)) + 1e-30))
+        return float(
+            np.std(self.acceleration) / (2.0 * np.pi * np.sqrt(np.mean(self.velocity**2)) + 1e-30)
+        )
 
     def smooth(self, columns: Array) -> Array:
         """Smooth columns (n × m or n) with the kernel that smoothed the torque, piece by piece."""
         out = np.empty_like(columns, dtype=float)
         for number in range(int(self.piece[-1]) + 1):
             rows = self.piece == number
-            out[rows] = gaussian_filter1d(columns[rows], self.width / self.step, axis=0, mode="nearest")
+            out[rows] = gaussian_filter1d(
+                columns[rows], self.width / self.step, axis=0, mode="nearest"
+            )
         return out
 
 
@@ -131,7 +138,8 @@ def find_tick(position: Array) -> float:
     gaps = gaps[gaps > 1e-9 * np.ptp(levels)]
     tick = float(np.median(gaps[gaps < 1.5 * np.quantile(gaps, 0.02)]))
     span = levels - levels[0]
-    for _ in range(3):  # rounded files give the step only to a few digits: count steps over a longer and longer way
+    # rounded files give the step only to a few digits: count steps over a longer and longer way
+    for _ in range(3):
         near = span[span < 1e3 * tick] if _ == 0 else span
         counts = np.round(near / tick)
         tick = float((near @ counts) / max(counts @ counts, 1.0))
@@ -142,7 +150,7 @@ def find_tick(position: Array) -> float:
     return tick if fits else 0.0
 
 
-def unwrapped(found: Recording) -> tuple[Recording, bool]:
+def unwrapped(found: JointLog) -> tuple[JointLog, bool]:
     """The recording with full turns put back, where the position column jumps by one."""
     jumps = np.abs(np.diff(found.position)) > 1.7 * np.pi
     smooth = np.unwrap(found.position)
@@ -152,7 +160,7 @@ def unwrapped(found: Recording) -> tuple[Recording, bool]:
     return replace(found, position=smooth), True
 
 
-def pieces_of(found: Recording, tick: float) -> list[Piece]:
+def pieces_of(found: JointLog, tick: float) -> list[Piece]:
     """Stretches without a pause, each on an even grid.
 
     Raises:
@@ -167,10 +175,14 @@ def pieces_of(found: Recording, tick: float) -> list[Piece]:
             continue
         grid = np.arange(time[0], time[-1], step)
         position = _between_ticks(time, found.position[rows], grid, tick)
-        velocity, torque = (np.interp(grid, time, column[rows]) for column in (found.velocity, found.torque))
+        velocity, torque = (
+            np.interp(grid, time, column[rows]) for column in (found.velocity, found.torque)
+        )
         pieces.append(Piece(grid, position, velocity, torque, step))
     if not pieces:
-        raise BadValue(f"{found.name} has no stretch of {SHORTEST:g} s without a pause; log one longer run")
+        raise BadValue(
+            f"{found.name} has no stretch of {SHORTEST:g} s without a pause; log one longer run"
+        )
     return pieces
 
 
@@ -205,8 +217,11 @@ def motion_at(pieces: list[Piece], bandwidth: float, tick: float, source: str) -
     for k, piece in enumerate(pieces):
         coarse = _binned(piece, max(1, int(1.0 / (piece.step * PER_BIN * bandwidth))))
         width = WIDTH / bandwidth / coarse.step  # [samples]
-        edge = int(REACH * width) + 1  # the joint may be moving when the log begins, and beyond it nothing is known
-        rows = slice(edge, len(coarse.time) - edge, max(1, int(1.0 / (coarse.step * PER_CUTOFF * bandwidth))))
+        # the joint may be moving when the log begins, and beyond it nothing is known
+        edge = int(REACH * width) + 1
+        rows = slice(
+            edge, len(coarse.time) - edge, max(1, int(1.0 / (coarse.step * PER_CUTOFF * bandwidth)))
+        )
         if len(coarse.time[rows]) < 8:
             continue
         v = _speed(coarse, width, source)
@@ -215,7 +230,9 @@ def motion_at(pieces: list[Piece], bandwidth: float, tick: float, source: str) -
         columns.append([s[rows] for s in signals] + [np.full(len(coarse.time[rows]), float(k))])
     if not columns:
         raise BadValue("the recording is too short for its encoder; log a longer run")
-    time, position, v, acceleration, torque, number = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    time, position, v, acceleration, torque, number = (
+        np.concatenate(parts) for parts in zip(*columns, strict=True)
+    )
     numbers = np.unique(number, return_inverse=True)[1]
     noise = _noise(pieces, bandwidth, tick, source)
     fastest = float(np.abs(v).max())
@@ -223,7 +240,21 @@ def motion_at(pieces: list[Piece], bandwidth: float, tick: float, source: str) -
     haze = (noise * np.sqrt(1.5) * bandwidth / WIDTH) ** 2 / max(float(np.var(acceleration)), 1e-30)
     step = float(np.median(np.diff(time)))
     rate = 1.0 / pieces[0].step
-    return Motion(time, position, v, acceleration, torque, numbers, step, bandwidth, slowest, tick, source, rate, haze)
+    return Motion(
+        time,
+        position,
+        v,
+        acceleration,
+        torque,
+        numbers,
+        step,
+        bandwidth,
+        slowest,
+        tick,
+        source,
+        rate,
+        haze,
+    )
 
 
 def _binned(piece: Piece, count: int) -> Piece:
@@ -249,7 +280,10 @@ def _noise(pieces: list[Piece], bandwidth: float, tick: float, source: str) -> f
 def _speed(piece: Piece, width: float, source: str) -> Array:
     if source == "velocity":
         return gaussian_filter1d(piece.velocity, width, mode="nearest")
-    slope = gaussian_filter1d(piece.position, width, order=1, mode="nearest", truncate=REACH) / piece.step
+    slope = (
+        gaussian_filter1d(piece.position, width, order=1, mode="nearest", truncate=REACH)
+        / piece.step
+    )
     return slope / _slope_gain(width)
 
 
@@ -265,14 +299,17 @@ def _rate_gain(width: float, step: float) -> float:
     return float(np.sqrt(1.0 / (4.0 * np.sqrt(np.pi) * width**3)) / step)
 
 
-def _is_difference(found: Recording) -> bool:
+def _is_difference(found: JointLog) -> bool:
     """Whether the velocity column is but the difference of the position column."""
     ahead = np.diff(found.position) / np.diff(found.time)
     size = float(np.sqrt(np.mean(ahead**2)))
-    return any(np.sqrt(np.mean((v - ahead) ** 2)) < 0.02 * size for v in (found.velocity[1:], found.velocity[:-1]))
+    return any(
+        np.sqrt(np.mean((v - ahead) ** 2)) < 0.02 * size
+        for v in (found.velocity[1:], found.velocity[:-1])
+    )
 
 
-def best_motion(found: Recording, uncertainty: Callable[[Motion], float]) -> Motion:
+def best_motion(found: JointLog, uncertainty: Callable[[Motion], float]) -> Motion:
     """The motion in the band, and from the column, that tell most about friction.
 
     Args:
@@ -285,18 +322,24 @@ def best_motion(found: Recording, uncertainty: Callable[[Motion], float]) -> Mot
     tick = find_tick(found.position)
     pieces = pieces_of(found, tick)
     longest = max(p.time[-1] - p.time[0] for p in pieces)
-    bands = [b for b in BANDS if 2.0 / longest <= b <= 0.2 / pieces[0].step] or [0.1 / pieces[0].step]
+    bands = [b for b in BANDS if 2.0 / longest <= b <= 0.2 / pieces[0].step] or [
+        0.1 / pieces[0].step
+    ]
     sources = [s for s in ("position", "velocity") if np.ptp(getattr(found, s)) > 0.0]
     if len(sources) == 2 and _is_difference(found):
         sources = ["position"]
     best: dict[str, tuple[float, Motion]] = {}
     for source in sources:
         motions = [motion_at(pieces, band, tick, source) for band in bands]
-        clear = [m for m in motions if m.haze < HAZE] or motions[:1]
+        clear = [m for m in motions if m.haze < MAX_VELOCITY_BLUR] or motions[:1]
         clear = [m for m in clear if m.bandwidth > SHARP * m.frequency] or clear[-1:]
         scores = [uncertainty(motion) for motion in clear]
         best[source] = min(scores), clear[int(np.argmin(scores))]
-    source = min(best, key=lambda name: best[name][0] * (COLUMN_SLACK if name == "velocity" else 1.0))
+    source = min(
+        best, key=lambda name: best[name][0] * (COLUMN_SLACK if name == "velocity" else 1.0)
+    )
     if not np.isfinite(best[source][0]):
-        raise BadValue(f"{found.name}: the joint is at rest nearly all the time; log a run in which it moves")
+        raise BadValue(
+            f"{found.name}: the joint is at rest nearly all the time; log a run in which it moves"
+        )
     return best[source][1]

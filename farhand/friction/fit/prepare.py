@@ -12,8 +12,16 @@ from scipy.optimize import minimize_scalar
 from scipy.signal import lfilter
 
 from farhand.friction.fit.coverage import Coverage, coverage, unsigned
-from farhand.friction.fit.data import FEWEST, Recording
-from farhand.friction.fit.motion import GAP, Motion, best_motion, find_tick, motion_at, pieces_of, unwrapped
+from farhand.friction.fit.data import FEWEST, JointLog
+from farhand.friction.fit.motion import (
+    GAP,
+    Motion,
+    best_motion,
+    find_tick,
+    motion_at,
+    pieces_of,
+    unwrapped,
+)
 from farhand.friction.fit.static import (
     Sliding,
     Terms,
@@ -38,14 +46,17 @@ THINNED = 4000
 """Samples with which delays are compared; all of them polish the best."""
 
 LAGS = np.geomspace(4e-3, 6e-2, 9)
-"""Time constants of a filter in the torque's way that are tried, [s]; chosen, as :data:`FURTHEST`."""
+"""Time constants of a filter in the torque's way that are tried, [s]; chosen, as
+:data:`FURTHEST`."""
 
 
 WATCHED = ("viscous", "inertia")
-"""What a torque out of step with the motion gets wrong: its parts along the velocity and the acceleration."""
+"""What a torque out of step with the motion gets wrong: its parts along the velocity and the
+acceleration."""
 
 ALWAYS = 2.0
-"""Samples by which any logger may be late: such a delay counts even if it shows only where the joint turns round."""
+"""Samples by which any logger may be late: such a delay counts even if it shows only where the
+joint turns round."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,8 @@ class Delay:
 
     Attributes:
         late: how much later the torque is, [s]; 0 if the data do not show it.
-        sure: whether that is a delay; otherwise it may as well be a joint that gives before it slides.
+        sure: whether that is a delay; otherwise it may as well be a joint that gives before it
+            slides.
         left: residual variance with it, [(N·m)²].
     """
 
@@ -66,10 +78,11 @@ class Delay:
 def find_delay(motion: Motion, used: Array) -> Delay:
     """Delay of the torque with which a curve of any shape, inertia and a load explain it best.
 
-    A torque that is held from sample to sample, filtered by the drive or logged some cycles late turns inertia into
-    viscous friction. The delay that leaves least is looked for over the whole range: with the wrong one, a joint that
-    turns round has its dry friction on the wrong side, and a step from there may lead anywhere. A joint that gives
-    before it slides looks late too, but only after it has turned round; a delay shows everywhere.
+    A torque that is held from sample to sample, filtered by the drive or logged some cycles late
+    turns inertia into viscous friction. The delay that leaves least is looked for over the whole
+    range: with the wrong one, a joint that turns round has its dry friction on the wrong side, and
+    a step from there may lead anywhere. A joint that gives before it slides looks late too, but
+    only after it has turned round; a delay shows everywhere.
 
     Args:
         motion: what the joint did.
@@ -91,13 +104,16 @@ def find_delay(motion: Motion, used: Array) -> Delay:
 def find_lag(motion: Motion, used: Array) -> float:
     """Time constant of a filter that explains more of the torque than any delay does, [s]; 0 if none does.
 
-    Where the joint turns round, whatever blurs the motion looks like a filter, but like one run backwards too.
+    Where the joint turns round, whatever blurs the motion looks like a filter, but like one run
+    backwards too.
     """
     problem = _Shifted(motion, used)
     if len(problem.rows) < FEWEST // 2:
         return 0.0
     A = free_columns(motion)
-    backwards = [problem.best(_lagged(A[::-1], motion, constant, False)[::-1])[1] for constant in LAGS]
+    backwards = [
+        problem.best(_lagged(A[::-1], motion, constant, False)[::-1])[1] for constant in LAGS
+    ]
     found, least = 0.0, SHOWN * min(problem.best(A)[1], *backwards)
     for constant in LAGS:
         left = problem.best(_lagged(A, motion, constant))[1]
@@ -116,21 +132,28 @@ def harm_of_lag(motion: Motion, fitted: Sliding, lag: float) -> float:
     """
     problem, names = _Shifted(motion, fitted.used), fitted.terms.names
     A = columns(motion, fitted.terms)
-    if fitted.terms.inertia is not None:  # known: it counts as one column with the torque's own coefficient
+    # known: it counts as one column with the torque's own coefficient
+    if fitted.terms.inertia is not None:
         A, names = np.column_stack([A, motion.acceleration]), [*names, "inertia"]
     found = []
     for made in (A, _lagged(A, motion, lag)):
         late = problem.best(made)[0]
         found.append(np.linalg.lstsq(made[problem.rows], problem.torque(late), rcond=1e-9)[0])
     moved = dict(zip(names, np.abs(found[1] - found[0]), strict=True))
-    return max(float(moved[name]) / max(fitted.half(name), 1e-12) for name in WATCHED if name in fitted.values)
+    return max(
+        float(moved[name]) / max(fitted.half(name), 1e-12)
+        for name in WATCHED
+        if name in fitted.values
+    )
 
 
-def put_right(found: Recording, late: float) -> Recording:
+def put_right(found: JointLog, late: float) -> JointLog:
     """The recording with its torque taken ``late`` seconds earlier; where nothing was logged then, it is cut."""
     at = found.time + late
     after = np.clip(np.searchsorted(found.time, at), 1, len(found) - 1)
-    known = (found.time[after] - found.time[after - 1] <= max(GAP * found.step, 0.05)) & (at >= found.time[0])
+    known = (found.time[after] - found.time[after - 1] <= max(GAP * found.step, 0.05)) & (
+        at >= found.time[0]
+    )
     known &= at <= found.time[-1]
     torque = np.interp(at, found.time, found.torque)
     columns = (found.time, found.position, found.velocity, torque)
@@ -154,7 +177,9 @@ class _Shifted:
     def __init__(self, motion: Motion, used: Array) -> None:
         self.motion = motion
         self.furthest = min(FURTHEST, 0.1 / max(motion.frequency, 1e-9))
-        pieces = [np.flatnonzero(motion.piece == number) for number in range(int(motion.piece[-1]) + 1)]
+        pieces = [
+            np.flatnonzero(motion.piece == number) for number in range(int(motion.piece[-1]) + 1)
+        ]
         self._torque = [CubicSpline(motion.time[rows], motion.torque[rows]) for rows in pieces]
         inside = np.zeros(len(motion), dtype=bool)
         for rows in pieces:  # so far from the ends that the torque is known over the whole range
@@ -204,7 +229,8 @@ SIGN_ROUNDS = 4
 """Fits by which the lost sign of a torque is found."""
 
 SETTLED = 4.0
-"""Squared error just after a rest or a reversal, over the usual one, above which the joint has yet to slide."""
+"""Squared error just after a rest or a reversal, over the usual one, above which the joint has yet
+to slide."""
 
 SETTLE_ROUNDS = 12
 """How often more of the way after a rest is left out, at most."""
@@ -214,13 +240,15 @@ SETTLE_WAYS = np.geomspace(1e-5, 1.0, 31)
 
 
 DELAY_ROUNDS = 6
-"""How often the delay of the torque is put right and looked for again, each time in the band that is then best."""
+"""How often the delay of the torque is put right and looked for again, each time in the band that
+is then best."""
 
 DELAY_STEP = 0.1
 """A delay of less than this share of a sample is none."""
 
 LAG_BAND = 33.0
-"""Band in which a filter in the torque's way is looked for, [Hz]; chosen: its kernel is as short as the least lag."""
+"""Band in which a filter in the torque's way is looked for, [Hz]; chosen: its kernel is as short as
+the least lag."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +265,7 @@ class Prepared:
         lag: time constant of a filter that the torque went through, [s]; 0 if none shows.
     """
 
-    data: Recording
+    data: JointLog
     motion: Motion
     used: Array
     coverage: Coverage
@@ -246,7 +274,7 @@ class Prepared:
     lag: float = 0.0
 
 
-def prepare(found: Recording, inertia: float | None = None) -> Prepared:
+def prepare(found: JointLog, inertia: float | None = None) -> Prepared:
     """Find the motion and put right what can be: turns of the encoder, lost signs, torque logged late."""
     found, turned = unwrapped(found)
     notes = ["position jumped by full turns; they were put back"] if turned else []
@@ -274,7 +302,9 @@ def prepare(found: Recording, inertia: float | None = None) -> Prepared:
     return Prepared(found, motion, used, coverage(motion, used), tuple(notes), rest, lag)
 
 
-def _on_time(found: Recording, inertia: float | None) -> tuple[Recording, Motion, Array, float, Delay]:
+def _on_time(
+    found: JointLog, inertia: float | None
+) -> tuple[JointLog, Motion, Array, float, Delay]:
     """The recording with its torque in time with the motion; by how much it was late [s], and what it still seems."""
     motion, settling = _sliding_motion(found, inertia)
     used, late = sliding_samples(motion, settling), 0.0
@@ -284,14 +314,15 @@ def _on_time(found: Recording, inertia: float | None) -> tuple[Recording, Motion
             break
         late += rest.late
         found = put_right(found, rest.late)
-        motion, settling = _sliding_motion(found, inertia)  # a delay counts against the bands that show friction best
+        # a delay counts against the bands that show friction best
+        motion, settling = _sliding_motion(found, inertia)
         motion = replace(motion, shifted=True)
         used = sliding_samples(motion, settling)
         rest = find_delay(motion, used)
     return found, motion, used, late, Delay() if abs(rest.late) < DELAY_STEP / motion.rate else rest
 
 
-def _lag(found: Recording, motion: Motion, used: Array, inertia: float | None) -> float:
+def _lag(found: JointLog, motion: Motion, used: Array, inertia: float | None) -> float:
     """Time constant of a filter in the torque's way, [s]; 0 if there is none that moves a fit out of its intervals.
 
     It shows best just after a reversal and in a wide band.
@@ -299,13 +330,18 @@ def _lag(found: Recording, motion: Motion, used: Array, inertia: float | None) -
     band = max(min(LAG_BAND, 0.2 * motion.rate), motion.bandwidth)
     wide = motion_at(pieces_of(found, motion.tick), band, motion.tick, motion.source)
     lag = find_lag(wide, sliding_samples(wide))
-    return lag if lag and harm_of_lag(motion, fit_sliding(motion, Terms(inertia=inertia), used), lag) > 1.0 else 0.0
+    return (
+        lag
+        if lag and harm_of_lag(motion, fit_sliding(motion, Terms(inertia=inertia), used), lag) > 1.0
+        else 0.0
+    )
 
 
-def _sliding_motion(found: Recording, inertia: float | None) -> tuple[Motion, float]:
+def _sliding_motion(found: JointLog, inertia: float | None) -> tuple[Motion, float]:
     """The motion in the best band, and the way after a rest or a reversal before the joint slides, [rad].
 
-    What happens on that way counts against wide bands, which show it best, so the band is chosen again without it.
+    What happens on that way counts against wide bands, which show it best, so the band is chosen
+    again without it.
     """
     motion = best_motion(found, uncertainty)
     settling = _settling(motion, inertia)
@@ -318,14 +354,20 @@ def _sliding_motion(found: Recording, inertia: float | None) -> tuple[Motion, fl
 def _settling(motion: Motion, inertia: float | None) -> float:
     """Way after a rest or a reversal over which a joint that gives before it slides is off every sliding curve, [rad].
 
-    A coarse encoder hides that way anyhow. A fine one shows it, and as part of the sliding curve it would bend the
-    peak. As long as the error stands out there, its worst part is left out and the curve is fitted anew.
+    A coarse encoder hides that way anyhow. A fine one shows it, and as part of the sliding curve it
+    would bend the peak. As long as the error stands out there, its worst part is left out and the
+    curve is fitted anew.
     """
     way, used, settling = travelled(motion), sliding_samples(motion), 0.0
     most = 0.5 * np.count_nonzero(used)
     ways = SETTLE_WAYS * float(way[used].max())
     for _ in range(SETTLE_ROUNDS):
-        squares = fit_sliding(motion, Terms(stribeck=True, shape=None, inertia=inertia), used).residual[used] ** 2
+        squares = (
+            fit_sliding(motion, Terms(stribeck=True, shape=None, inertia=inertia), used).residual[
+                used
+            ]
+            ** 2
+        )
         bins = np.digitize(way[used], ways)
         count = np.bincount(bins, minlength=len(ways) + 1)
         error = np.bincount(bins, squares, minlength=len(ways) + 1) / np.maximum(count, 1)
@@ -342,17 +384,21 @@ def _settling(motion: Motion, inertia: float | None) -> float:
     return settling
 
 
-def _without_spikes(found: Recording) -> tuple[Recording, int]:
+def _without_spikes(found: JointLog) -> tuple[JointLog, int]:
     """Single samples of torque that no joint produces are replaced by the median of their neighbours."""
     middle = median_filter(found.torque, 5, mode="nearest")
     away = np.abs(found.torque - middle)
     limit = max(SPIKE * 1.4826 * float(np.median(away)), float(np.sqrt(np.mean(middle**2))))
-    near = np.maximum(np.abs(np.roll(found.torque, 1) - middle), np.abs(np.roll(found.torque, -1) - middle))
+    near = np.maximum(
+        np.abs(np.roll(found.torque, 1) - middle), np.abs(np.roll(found.torque, -1) - middle)
+    )
     wrong = (away > limit) & (near < 0.25 * limit)  # a step has a far neighbour too
-    return replace(found, torque=np.where(wrong, middle, found.torque)), int(np.count_nonzero(wrong))
+    return replace(found, torque=np.where(wrong, middle, found.torque)), int(
+        np.count_nonzero(wrong)
+    )
 
 
-def _signed(found: Recording, inertia: float | None) -> Recording:
+def _signed(found: JointLog, inertia: float | None) -> JointLog:
     """Torque with the sign of the motion, then with the sign that a first fit predicts, which differs while braking."""
     size = np.abs(found.torque)
     tick = find_tick(found.position)
@@ -365,7 +411,9 @@ def _signed(found: Recording, inertia: float | None) -> Recording:
     return min(answers, key=lambda answer: answer[0])[1]
 
 
-def _resigned(found: Recording, size: Array, like: Array, inertia: float | None) -> tuple[float, Recording]:
+def _resigned(
+    found: JointLog, size: Array, like: Array, inertia: float | None
+) -> tuple[float, JointLog]:
     """Give the torque a sign, fit, give it the sign that the fit predicts, and so on; what is left, and the torque."""
     left = np.inf
     for _ in range(SIGN_ROUNDS):

@@ -1,7 +1,7 @@
 """The sticking part of a fit: bristle stiffness and damping, by running the model along the recorded motion.
 
-Many values are tried at once, as joints of one model. How much worse each one is than the best, stretch by stretch of
-the recording, says which of them the data can tell apart from it.
+Many values are tried at once, as joints of one model. How much worse each one is than the best,
+stretch by stretch of the recording, says which of them the data can tell apart from it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def busiest(motion: Motion) -> slice:
     return slice(start, start + LONGEST)
 
 
-def search(model: str, name: str, values: Array, fixed: dict[str, Any], motion: Motion, target: Array) -> Search:
+def search(
+    model: str, name: str, values: Array, fixed: dict[str, Any], motion: Motion, target: Array
+) -> Search:
     """Try these values of one parameter.
 
     Args:
@@ -101,7 +103,9 @@ def stiffness_grid(breakaway: float, motion: Motion, count: int = 24) -> Array:
     """Stiffnesses to try, [N·m/rad]."""
     travel = float(np.ptp(motion.position))
     smallest = max(motion.tick, 1e-6 * travel)
-    return np.geomspace(0.3 * breakaway / (0.1 * travel + 10.0 * smallest), 30.0 * breakaway / smallest, count)
+    return np.geomspace(
+        0.3 * breakaway / (0.1 * travel + 10.0 * smallest), 30.0 * breakaway / smallest, count
+    )
 
 
 # Presliding parameters of a fit: what the motion says about stiffness and damping, or why it says
@@ -115,11 +119,16 @@ BRISTLES = 100
 """Bristles of the bristle model."""
 
 UNSEEN = 5.0
-"""A stiffness that the encoder hides is set so high that the joint breaks away within this fraction of a tick."""
+"""A stiffness that the encoder hides is set so high that the joint breaks away within this fraction
+of a tick."""
 
 
 def bristle_parameters(
-    model: str, found: dict[str, Estimate], curve: dict[str, Estimate], whole: Sliding, ready: Prepared
+    model: str,
+    found: dict[str, Estimate],
+    curve: dict[str, Estimate],
+    whole: Sliding,
+    ready: Prepared,
 ) -> tuple[dict[str, Estimate], list[str]]:
     """Stiffness and what goes with it, by running the model along the motion.
 
@@ -138,7 +147,14 @@ def bristle_parameters(
     target = motion.torque - _beside_friction(whole, motion)
     given = {name: one.value for name, one in found.items()}
     grid = stiffness_grid(top, motion)
-    first = search(model, "stiffness", _own(model, grid), _complete(model, given, grid, top, inertia), motion, target)
+    first = search(
+        model,
+        "stiffness",
+        _own(model, grid),
+        _complete(model, given, grid, top, inertia),
+        motion,
+        target,
+    )
     around = np.geomspace(0.6, 1.7, 21) * first.value
     fixed = _complete(model, given, _whole(model, around), top, inertia)
     best = search(model, "stiffness", around, fixed, motion, target)
@@ -151,7 +167,9 @@ def bristle_parameters(
     known = seen and limits.bounded
     notes = []
     if not known:
-        stiffness = max(UNSEEN * top / max(motion.tick, 1e-6 * float(np.ptp(motion.position))), limits.low)
+        stiffness = max(
+            UNSEEN * top / max(motion.tick, 1e-6 * float(np.ptp(motion.position))), limits.low
+        )
         notes.append(_why(top, motion.tick, seen, limits))
     low, high = (limits.low, limits.high) if known else (None, None)
     out = {"stiffness": Estimate(stiffness, low, high, "N·m/rad", known)}
@@ -186,7 +204,9 @@ def _whole(model: str, own: Array) -> Array:
     return own * BRISTLES if model == "bristle" else own
 
 
-def _complete(model: str, given: dict[str, float], stiffness: Array, top: float, inertia: float) -> dict[str, Any]:
+def _complete(
+    model: str, given: dict[str, float], stiffness: Array, top: float, inertia: float
+) -> dict[str, Any]:
     """Parameters that follow from the stiffness: damping by the usual rule, deflection from the torque."""
     out: dict[str, Any] = dict(given)
     declared = vars(make(model))
@@ -201,7 +221,9 @@ def _complete(model: str, given: dict[str, float], stiffness: Array, top: float,
     return {name: value for name, value in out.items() if name in declared}
 
 
-def _damping(model: str, one: Estimate, given: dict[str, float], motion: Any, target: Array) -> Estimate:
+def _damping(
+    model: str, one: Estimate, given: dict[str, float], motion: Any, target: Array
+) -> Estimate:
     """Damping by search around the rule; kept at the rule if the data do not say."""
     if one.value <= 0.0:
         return one

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.errors import BadValue
-from farhand.friction.fit.data import Recording, recording
+from farhand.friction.fit.data import JointLog, recording
 from farhand.friction.models.model import Friction
 
 Array = np.ndarray
@@ -24,7 +24,8 @@ TABLE_3 = (
     (-1.0, -4.5, 0.1, 35),
     (-4.0, -10.0, 0.5, 13),
 )
-"""From, to, step [rad/s] and number of steady speeds, as published; the last row starts at −4 so that it has its 13."""
+"""From, to, step [rad/s] and number of steady speeds, as published; the last row starts at −4 so
+that it has its 13."""
 
 SETTLE, RECORD, EXTRA = 50.0, 30.0, 10.0
 """Published times at each speed, [s]."""
@@ -32,7 +33,13 @@ SETTLE, RECORD, EXTRA = 50.0, 30.0, 10.0
 GRID = 0.05
 """Time between set points while they change, [s]."""
 
-SHARES = {"warm up": 0.1, "steady speeds": 0.45, "sweep": 0.15, "break-away ramps": 0.2, "presliding loops": 0.1}
+SHARES = {
+    "warm up": 0.1,
+    "steady speeds": 0.45,
+    "sweep": 0.15,
+    "break-away ramps": 0.2,
+    "presliding loops": 0.1,
+}
 """How the time is shared out."""
 
 SHORTEST = 0.04
@@ -54,7 +61,7 @@ INSTRUCTIONS = {
 
 
 @dataclass(frozen=True)
-class Phase:
+class ProtocolPhase:
     """One part of the measurement; between two rows the set point changes linearly.
 
     Attributes:
@@ -85,7 +92,9 @@ def steady_grid() -> Array:
     return np.concatenate(speeds)
 
 
-def protocol(fastest: float, torque: float, travel: float = np.inf, minutes: float = 30.0) -> list[Phase]:
+def protocol(
+    fastest: float, torque: float, travel: float = np.inf, minutes: float = 30.0
+) -> list[ProtocolPhase]:
     """Set points that show everything a fit asks for.
 
     Args:
@@ -94,12 +103,19 @@ def protocol(fastest: float, torque: float, travel: float = np.inf, minutes: flo
         travel: how far the joint may turn, [rad]; it then goes to and fro.
         minutes: in all.
     """
-    for what, value in (("fastest speed", fastest), ("torque", torque), ("travel", travel), ("minutes", minutes)):
+    for what, value in (
+        ("fastest speed", fastest),
+        ("torque", torque),
+        ("travel", travel),
+        ("minutes", minutes),
+    ):
         if not value > 0.0:
             raise BadValue(f"{what} = {value:g} must be above 0")
     if travel < SHORTEST * fastest:
         least = f"at least {SHORTEST * fastest:.3g} rad, or go slower than {travel / SHORTEST:.3g} rad/s"
-        raise BadValue(f"travel = {travel:g} rad is too short to reach {fastest:g} rad/s and turn round; {least}")
+        raise BadValue(
+            f"travel = {travel:g} rad is too short to reach {fastest:g} rad/s and turn round; {least}"
+        )
     seconds = {name: 60.0 * minutes * share for name, share in SHARES.items()}
     return [
         _sine("warm up", "velocity", 0.5 * fastest, seconds, travel),
@@ -110,14 +126,19 @@ def protocol(fastest: float, torque: float, travel: float = np.inf, minutes: flo
     ]
 
 
-def _sine(name: str, mode: str, amplitude: float, seconds: dict[str, float], travel: float) -> Phase:
-    frequency = max(0.5 if mode == "torque" else 0.2, amplitude / (np.pi * travel) if np.isfinite(travel) else 0.0)
+def _sine(
+    name: str, mode: str, amplitude: float, seconds: dict[str, float], travel: float
+) -> ProtocolPhase:
+    frequency = max(
+        0.5 if mode == "torque" else 0.2,
+        amplitude / (np.pi * travel) if np.isfinite(travel) else 0.0,
+    )
     cycles = max(1, int(seconds[name] * frequency))
     time = np.arange(0.0, cycles / frequency + 0.5 * GRID, min(GRID, 0.05 / frequency))
-    return Phase(name, mode, time, amplitude * np.sin(2.0 * np.pi * frequency * time))
+    return ProtocolPhase(name, mode, time, amplitude * np.sin(2.0 * np.pi * frequency * time))
 
 
-def _steps(fastest: float, seconds: float, travel: float) -> Phase:
+def _steps(fastest: float, seconds: float, travel: float) -> ProtocolPhase:
     """Holds at speeds up and down, to and fro if the joint cannot turn for ever."""
     speeds = np.geomspace(LOWEST, 1.0, SPEEDS) * fastest
     hold = seconds / (2 * SPEEDS)
@@ -131,43 +152,69 @@ def _steps(fastest: float, seconds: float, travel: float) -> Phase:
                 knots += [(start + ramp, way * speed), (start + once, way * speed)]
     knots.append((knots[-1][0] + 0.2, 0.0))
     time, setpoint = np.array(knots).T
-    return Phase("steady speeds", "velocity", time, setpoint)
+    return ProtocolPhase("steady speeds", "velocity", time, setpoint)
 
 
-def _sweep(fastest: float, seconds: float, travel: float) -> Phase:
+def _sweep(fastest: float, seconds: float, travel: float) -> ProtocolPhase:
     """A sine from slow to fast whose amplitude falls so that neither speed nor travel is too much."""
     time = np.arange(0.0, seconds, GRID)
     slow, quick = 0.1, 2.0
-    phase = 2.0 * np.pi * slow * seconds / np.log(quick / slow) * ((quick / slow) ** (time / seconds) - 1.0)
+    phase = (
+        2.0
+        * np.pi
+        * slow
+        * seconds
+        / np.log(quick / slow)
+        * ((quick / slow) ** (time / seconds) - 1.0)
+    )
     frequency = slow * (quick / slow) ** (time / seconds)
     amplitude = np.minimum(0.5 * fastest, np.pi * frequency * travel)
-    return Phase("sweep", "velocity", time, np.append((amplitude * np.sin(phase))[:-1], 0.0))
+    return ProtocolPhase(
+        "sweep", "velocity", time, np.append((amplitude * np.sin(phase))[:-1], 0.0)
+    )
 
 
-def _ramps(torque: float, seconds: float) -> Phase:
+def _ramps(torque: float, seconds: float) -> ProtocolPhase:
     """Slow ramps from rest, each way in turn."""
     count = max(1, int(seconds / 60.0)) * 2
     each = seconds / count
     knots = [(0.0, 0.0)]
     for k in range(count):
         start = k * each
-        knots += [(start + 0.8 * each, torque * (-1) ** k), (start + 0.81 * each, 0.0), (start + each, 0.0)]
+        knots += [
+            (start + 0.8 * each, torque * (-1) ** k),
+            (start + 0.81 * each, 0.0),
+            (start + each, 0.0),
+        ]
     time, setpoint = np.array(knots).T
-    return Phase("break-away ramps", "torque", time, setpoint)
+    return ProtocolPhase("break-away ramps", "torque", time, setpoint)
 
 
-def rows(phases: list[Phase]) -> Iterator[tuple[float, str, float, str, str]]:
+def rows(phases: list[ProtocolPhase]) -> Iterator[tuple[float, str, float, str, str]]:
     """Lines of a protocol file: t, mode, setpoint, phase, and the instruction on the first line of a phase."""
     start = 0.0
     for phase in phases:
-        for k, (time, value) in enumerate(zip(phase.time.tolist(), phase.setpoint.tolist(), strict=True)):
-            yield start + time, phase.mode, value, phase.name, INSTRUCTIONS[phase.name] if k == 0 else ""
+        for k, (time, value) in enumerate(
+            zip(phase.time.tolist(), phase.setpoint.tolist(), strict=True)
+        ):
+            yield (
+                start + time,
+                phase.mode,
+                value,
+                phase.name,
+                INSTRUCTIONS[phase.name] if k == 0 else "",
+            )
         start += phase.duration + 1.0
 
 
 def simulate(
-    phases: list[Phase], friction: Friction, inertia: float, tick: float, noise: float, rng: np.random.Generator
-) -> Recording:
+    phases: list[ProtocolPhase],
+    friction: Friction,
+    inertia: float,
+    tick: float,
+    noise: float,
+    rng: np.random.Generator,
+) -> JointLog:
     """What a log of the velocity-controlled phases would look like on a simulated joint, at 500 Hz.
 
     Args:
@@ -181,7 +228,11 @@ def simulate(
     from farhand.plants.simulated.one_joint import DriveFaults, OneJoint
 
     dt = 2e-3
-    targets = [np.interp(np.arange(0.0, p.duration, dt), p.time, p.setpoint) for p in phases if p.mode == "velocity"]
+    targets = [
+        np.interp(np.arange(0.0, p.duration, dt), p.time, p.setpoint)
+        for p in phases
+        if p.mode == "velocity"
+    ]
     target = np.concatenate(targets)
     joint = OneJoint(friction, inertia, DriveFaults(encoder_step=tick), dt)
     gain, total = 250.0 * inertia, np.zeros(1)

@@ -1,7 +1,8 @@
 """The sliding part of a fit: dry, Stribeck and viscous friction, inertia and offset from any motion, by least squares.
 
-Everything but the Stribeck speed and exponent enters linearly, so those two are searched over a grid and polished,
-while the rest is solved exactly for each of them, with its bounds. That leaves no local minimum to fall into.
+Everything but the Stribeck speed and exponent enters linearly, so those two are searched over a
+grid and polished, while the rest is solved exactly for each of them, with its bounds. That leaves
+no local minimum to fall into.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ BLUR = 1.5
 """Kernel widths within which a joint must not have turned round."""
 
 AT_REST = 0.2
-"""Share of a kernel's weight that may lie on samples of unknown sign before a sample is left out."""
+"""Share of a kernel's weight that may lie on samples of unknown sign before a sample is left
+out."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class Sliding:
 
     Attributes:
         terms: what it is made of.
-        values: by name: those of :class:`Terms`; ``peak`` is how far break-away friction is above Coulomb friction.
+        values: by name: those of :class:`Terms`; ``peak`` is how far break-away friction is above
+            Coulomb friction.
         covariance: of ``values`` in their order.
         freedom: degrees of freedom of the covariance.
         residual: n [N·m], smoothed torque minus model, zero where not used.
@@ -131,7 +134,8 @@ def half_interval(variance: float, freedom: int) -> float:
 def sliding_samples(motion: Motion, settling: float = 0.0) -> Array:
     """Samples of which the direction of motion is known over the whole kernel.
 
-    A joint that turns round within a few ticks, or within the kernel, is seen too late or too early; so is one at rest.
+    A joint that turns round within a few ticks, or within the kernel, is seen too late or too
+    early; so is one at rest.
 
     Args:
         motion: what the joint did.
@@ -156,7 +160,9 @@ def travelled(motion: Motion) -> Array:
     return np.abs(motion.position - motion.position[since])
 
 
-def columns(motion: Motion, terms: Terms, stribeck_velocity: float = 1.0, shape: float = 2.0) -> Array:
+def columns(
+    motion: Motion, terms: Terms, stribeck_velocity: float = 1.0, shape: float = 2.0
+) -> Array:
     """The regressor, smoothed like the torque, n × len(terms.names)."""
     v = motion.velocity
     sign = np.sign(v)
@@ -185,7 +191,11 @@ class Regression:
         A, b = self._A[used], self.target[used]
         self._size = np.maximum(np.sqrt((A * A).sum(axis=0)), 1e-12)
         self._scaled, self._b = A / self._size, b
-        self._gram, self._right, self._square = self._scaled.T @ self._scaled, self._scaled.T @ b, float(b @ b)
+        self._gram, self._right, self._square = (
+            self._scaled.T @ self._scaled,
+            self._scaled.T @ b,
+            float(b @ b),
+        )
 
     def matrix(self, curved: Array) -> Array:
         """The regressor at these Stribeck parameters."""
@@ -194,7 +204,10 @@ class Regression:
         return self._A.copy()
 
     def _hump(self, curved: Array) -> Array:
-        speed, shape = float(curved[0]), float(curved[1]) if self.terms.shape is None else self.terms.shape
+        speed, shape = (
+            float(curved[0]),
+            float(curved[1]) if self.terms.shape is None else self.terms.shape,
+        )
         v = self.motion.velocity
         return self.motion.smooth(np.sign(v) * self.terms.fall(np.abs(v) / speed, shape))
 
@@ -206,9 +219,12 @@ class Regression:
             self._scaled[:, i] = hump / self._size[i]
             self._gram[i] = self._gram[:, i] = self._scaled.T @ self._scaled[:, i]
             self._right[i] = self._scaled[:, i] @ self._b
-        signed = [i for i, name in enumerate(self.terms.names) if name.startswith(("offset", "gravity"))]
+        signed = [
+            i for i, name in enumerate(self.terms.names) if name.startswith(("offset", "gravity"))
+        ]
         p = len(self._size)
-        spread = np.hstack([np.eye(p), -np.eye(p)[:, signed]])  # what may be negative is a difference
+        # what may be negative is a difference
+        spread = np.hstack([np.eye(p), -np.eye(p)[:, signed]])
         R = np.linalg.cholesky(self._gram + 1e-11 * np.eye(p)).T
         x = spread @ nnls(R @ spread, np.linalg.solve(R.T, self._right), maxiter=1000)[0]
         left = self._square - 2.0 * x @ self._right + x @ self._gram @ x
@@ -221,7 +237,9 @@ def fit_sliding(motion: Motion, terms: Terms, used: Array) -> Sliding:
     curved, bounded = _search(problem) if terms.stribeck else (np.zeros(0), ())
     linear, _ = problem.solve(curved)
     residual = np.where(used, problem.target - problem.matrix(curved) @ linear, 0.0)
-    values = dict(zip([*terms.names, *terms.curved], [*linear.tolist(), *curved.tolist()], strict=True))
+    values = dict(
+        zip([*terms.names, *terms.curved], [*linear.tolist(), *curved.tolist()], strict=True)
+    )
     covariance, freedom = _covariance(problem, linear, curved, residual)
     return Sliding(terms, values, covariance, freedom, residual, used, bounded)
 
@@ -258,7 +276,9 @@ def _search(problem: Regression) -> tuple[Array, tuple[str, ...]]:
     best = None
     for index in np.argsort(scores)[:STARTS]:
         start = [np.log(grid[index][0]), grid[index][1]][: len(bounds)]
-        answer = minimize(cost, start, method="Nelder-Mead", bounds=bounds, options={"xatol": 2e-3, "maxiter": 50})
+        answer = minimize(
+            cost, start, method="Nelder-Mead", bounds=bounds, options={"xatol": 2e-3, "maxiter": 50}
+        )
         best = answer if best is None or answer.fun < best.fun else best
     assert best is not None
     ends = zip(problem.terms.curved, best.x, bounds, strict=True)
@@ -266,7 +286,9 @@ def _search(problem: Regression) -> tuple[Array, tuple[str, ...]]:
     return np.array([np.exp(best.x[0]), *best.x[1:]]), tuple(at)
 
 
-def _covariance(problem: Regression, linear: Array, curved: Array, residual: Array) -> tuple[Array, int]:
+def _covariance(
+    problem: Regression, linear: Array, curved: Array, residual: Array
+) -> tuple[Array, int]:
     """Covariance that allows for residuals which hang together: scores are summed over stretches of the recording."""
     J = _jacobian(problem, linear, curved)
     count = J.shape[1]
@@ -289,7 +311,9 @@ def _jacobian(problem: Regression, linear: Array, curved: Array) -> Array:
 def tangents(motion: Motion, fitted: Sliding) -> Array:
     """How the torque changes with each of the fitted values, n × len(values)."""
     terms = fitted.terms
-    linear, curved = (np.array([fitted.values[name] for name in names]) for names in (terms.names, terms.curved))
+    linear, curved = (
+        np.array([fitted.values[name] for name in names]) for names in (terms.names, terms.curved)
+    )
     return _jacobian(Regression(motion, terms, fitted.used), linear, curved)
 
 
@@ -311,7 +335,8 @@ def sandwich(jacobian: Array, residual: Array, used: Array, motion: Motion) -> t
     bread = np.linalg.pinv(X.T @ X, rcond=1e-12)
     count, p = len(blocks), X.shape[1]
     robust = bread @ (scores.T @ scores) @ bread * count / max(count - p, 1)
-    shared = max(1.0, 2.0 * np.sqrt(2.0 * np.pi) * motion.width / motion.step)  # samples per independent one
+    # samples per independent one
+    shared = max(1.0, 2.0 * np.sqrt(2.0 * np.pi) * motion.width / motion.step)
     plain = bread * (r @ r) / max(len(r) / shared - p, 1.0) * 1.0
     grow = np.sqrt(np.maximum(np.diag(plain) / np.maximum(np.diag(robust), 1e-30), 1.0))
     scale = grow / size
@@ -346,8 +371,8 @@ def freer_error(motion: Motion, used: Array) -> float:
 def uncertainty(motion: Motion, settling: float = 0.0) -> float:
     """How badly this motion tells dry and viscous friction apart, [(N·m)²]; says how good a band is.
 
-    A wide band lets the noise of the encoder in, a narrow one blurs reversals until dry friction looks like viscous
-    friction. The variance of the two torques shows both.
+    A wide band lets the noise of the encoder in, a narrow one blurs reversals until dry friction
+    looks like viscous friction. The variance of the two torques shows both.
 
     Args:
         motion: what the joint did.
@@ -363,7 +388,9 @@ def uncertainty(motion: Motion, settling: float = 0.0) -> float:
     left, _ = _left(A, motion.torque[used])
     spread = np.linalg.pinv(A.T @ A / len(A), rcond=1e-12, hermitian=True)
     seconds = len(A) * motion.step
-    return float(left / (seconds * np.sqrt(motion.bandwidth)) * (spread[0, 0] + rms**2 * spread[2, 2]))
+    return float(
+        left / (seconds * np.sqrt(motion.bandwidth)) * (spread[0, 0] + rms**2 * spread[2, 2])
+    )
 
 
 def _left(A: Array, b: Array) -> tuple[float, Array]:

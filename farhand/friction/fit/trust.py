@@ -12,7 +12,14 @@ from farhand.errors import BadValue
 from farhand.friction.fit.coverage import RESOLVED, Coverage, sides_of
 from farhand.friction.fit.motion import Motion
 from farhand.friction.fit.prepare import SHOWN
-from farhand.friction.fit.static import Sliding, free_columns, freer_error, half_interval, stretches, tangents
+from farhand.friction.fit.static import (
+    Sliding,
+    free_columns,
+    freer_error,
+    half_interval,
+    stretches,
+    tangents,
+)
 
 Array = np.ndarray
 
@@ -25,10 +32,11 @@ CHANCE = 1e-3
 def unexplained(motion: Motion, fitted: Sliding, residual: Array) -> float:
     """Mean square of what a freer curve would explain of a residual, [(N·m)²]; 0 unless it stands out and matters.
 
-    Two things must hold. What a freer curve would explain of the residual is more than chance allows: its scores,
-    summed over stretches of the recording that count as independent, are away from zero by Hotelling's test. And it is
-    larger than the band of the fitted curve that the intervals stand for: if not, the intervals allow for it, and the
-    data are only good enough to see it.
+    Two things must hold. What a freer curve would explain of the residual is more than chance
+    allows: its scores, summed over stretches of the recording that count as independent, are away
+    from zero by Hotelling's test. And it is larger than the band of the fitted curve that the
+    intervals stand for: if not, the intervals allow for it, and the data are only good enough to
+    see it.
 
     Args:
         motion: what the joint did.
@@ -70,7 +78,7 @@ def _band(J: Array, fitted: Sliding) -> float:
 
 
 if TYPE_CHECKING:
-    from farhand.friction.fit.data import Recording
+    from farhand.friction.fit.data import JointLog
     from farhand.friction.fit.fit import Estimate, Fit
     from farhand.friction.fit.prepare import Prepared
 
@@ -78,34 +86,41 @@ CURVE = ("coulomb", "viscous", "breakaway", "stribeck_velocity", "shape")
 """Parameters of a sliding curve."""
 
 MISFIT = 0.03
-"""Share of the torque that a model may leave before it must do about as well as a freer curve, noise or not."""
+"""Share of the torque that a model may leave before it must do about as well as a freer curve,
+noise or not."""
 
 FREER = 0.7
-"""A freer curve that leaves less than this share of what the model leaves shows that the model is unfit."""
+"""A freer curve that leaves less than this share of what the model leaves shows that the model is
+unfit."""
 
 NOISY = 0.1
 """Share of the torque left by any curve that is worth a line."""
 
-FAINT = 0.15
-"""Share of friction at the fastest speed below which viscous friction is too small a part to be trusted."""
+MAX_VISCOUS_SHARE = 0.15
+"""Share of friction at the fastest speed below which viscous friction is too small a part to be
+trusted."""
 
 BENT = 0.2
-"""Stribeck speed as a share of the fastest above which an unseen peak bends the curve as a whole …"""
+"""Stribeck speed as a share of the fastest above which an unseen peak bends the curve as a whole
+…"""
 
 HIGH = 0.1
 """… if its height is more than this share of dry friction."""
 
 CLIPPED, CLIPPED_LEFT = 0.02, 0.005
-"""Share of samples at exactly the largest torque that shows a limit, unless the model leaves less than this share …"""
+"""Share of samples at exactly the largest torque that shows a limit, unless the model leaves less
+than this share …"""
 
 CLIPPED_SPEEDS = 0.2
 """… and they cover this share of the speeds: at one speed, the same torque is no wonder."""
 
 AGAINST = 0.2
-"""Mean power against the motion, as a share of what torque and speed could have, by which the sign must be wrong."""
+"""Mean power against the motion, as a share of what torque and speed could have, by which the sign
+must be wrong."""
 
 APART = 0.1
-"""Longest time from sample to sample, [s]; chosen: a joint starts and turns round within tenths of a second."""
+"""Longest time from sample to sample, [s]; chosen: a joint starts and turns round within tenths of
+a second."""
 
 FACTORS = {
     "degrees for radians": 180.0 / np.pi,
@@ -115,15 +130,16 @@ FACTORS = {
     "milliseconds": 1e3,
     "seconds for milliseconds": 1e-3,
 }
-"""How a velocity column differs from the rate of the position column if its unit, or that of time, is another."""
+"""How a velocity column differs from the rate of the position column if its unit, or that of time,
+is another."""
 
 
-def check_log(found: Recording) -> None:
+def check_log(found: JointLog) -> None:
     """Refuse a log whose columns contradict each other, or that is too slow for any joint.
 
     Raises:
-        BadValue: velocity is a fixed multiple of the rate of the position, torque brakes all the time, or the samples
-            are too far apart.
+        BadValue: velocity is a fixed multiple of the rate of the position, torque brakes all the
+            time, or the samples are too far apart.
     """
     if found.step > APART:
         raise BadValue(
@@ -133,9 +149,11 @@ def check_log(found: Recording) -> None:
     _check_units(found)
 
 
-def _check_sign(found: Recording) -> None:
+def _check_sign(found: JointLog) -> None:
     """A joint with friction takes power; on average, torque pushes the way it moves."""
-    way = np.gradient(found.position, found.time) if np.ptp(found.position) > 0.0 else found.velocity
+    way = (
+        np.gradient(found.position, found.time) if np.ptp(found.position) > 0.0 else found.velocity
+    )
     size = float(np.sqrt(np.mean(way**2) * np.mean(found.torque**2)))
     power = float(np.mean(way * found.torque))
     if power < -AGAINST * size:
@@ -145,7 +163,7 @@ def _check_sign(found: Recording) -> None:
         )
 
 
-def _check_units(found: Recording) -> None:
+def _check_units(found: JointLog) -> None:
     if np.ptp(found.position) == 0.0 or np.ptp(found.velocity) == 0.0:
         return  # only one of the two was logged
     width = max(1, len(found) // 200)  # means over stretches: ticks and noise do not count
@@ -161,15 +179,21 @@ def _check_units(found: Recording) -> None:
     if 0.7 < factor < 1.4:
         return
     if -1.4 < factor < -0.7:
-        raise BadValue(f"{found.name}: velocity is the opposite of the rate of change of position; turn one of the two")
-    looks = next((f" ({name}?)" for name, value in FACTORS.items() if 0.97 < abs(factor) / value < 1.03), "")
+        raise BadValue(
+            f"{found.name}: velocity is the opposite of the rate of change of position; turn one of the two"
+        )
+    looks = next(
+        (f" ({name}?)" for name, value in FACTORS.items() if 0.97 < abs(factor) / value < 1.03), ""
+    )
     raise BadValue(
         f"{found.name}: velocity is {factor:.4g} times the rate of change of position{looks}; "
         "t must be in s, position in rad, velocity in rad/s, all at the joint"
     )
 
 
-def trusted(result: Fit, whole: Sliding, ready: Prepared, compared: bool = False) -> tuple[Fit, list[str]]:
+def trusted(
+    result: Fit, whole: Sliding, ready: Prepared, compared: bool = False
+) -> tuple[Fit, list[str]]:
     """The fit with parameters that cannot be trusted marked as not identified, and why, one line each.
 
     Args:
@@ -195,7 +219,9 @@ def trusted(result: Fit, whole: Sliding, ready: Prepared, compared: bool = False
         if line and (names - doubted or not names):
             lines.append(line)
         doubted |= names
-    marked = {name: _marked(one) if name in doubted else one for name, one in result.parameters.items()}
+    marked = {
+        name: _marked(one) if name in doubted else one for name, one in result.parameters.items()
+    }
     given = result.inertia.low == result.inertia.high
     inertia = _marked(result.inertia) if "inertia" in doubted and not given else result.inertia
     return replace(result, parameters=marked, inertia=inertia), lines
@@ -214,7 +240,10 @@ def _clipped(result: Fit) -> tuple[set[str], str]:
     for end in (float(data.torque.max()), float(data.torque.min())):
         at = data.torque == end
         share = float(at.mean())
-        if share > CLIPPED and np.ptp(np.quantile(speed[at], [0.05, 0.95])) > CLIPPED_SPEEDS * speed.max():
+        if (
+            share > CLIPPED
+            and np.ptp(np.quantile(speed[at], [0.05, 0.95])) > CLIPPED_SPEEDS * speed.max()
+        ):
             return {*CURVE, "inertia"}, (
                 f"the torque is exactly {end:.4g} N·m in {100 * share:.0f} % of the samples and never beyond: the "
                 "drive or the logger is at its limit, so friction and inertia are not identified; log a run that needs "
@@ -235,14 +264,22 @@ def _unfit(result: Fit, whole: Sliding, compared: bool) -> tuple[set[str], str]:
         return set(), ""
     elif freer > FREER * left:
         line = f"the model leaves {100 * left:.0f} % of the torque (root mean square), as any curve of friction would"
-        return set(), f"{line}; look for loads that are no friction, or a noisy torque" if left > NOISY else ""
+        return (
+            set(),
+            f"{line}; look for loads that are no friction, or a noisy torque"
+            if left > NOISY
+            else "",
+        )
     given = result.inertia.low == result.inertia.high
     advice = [] if compared else ["try --model auto"]
     advice += ["try without --inertia"] if given else []
     return {*CURVE, "inertia"}, (
         f"{result.model} leaves {100 * left:.2g} % of the torque (root mean square) where a freer curve leaves "
         f"{100 * freer:.2g} %: its parameters{'' if given else ' and inertia'} are not identified; "
-        + (", or ".join(advice) or "auto found no better model; look for loads that are no friction")
+        + (
+            ", or ".join(advice)
+            or "auto found no better model; look for loads that are no friction"
+        )
     )
 
 
@@ -261,7 +298,8 @@ def _late(result: Fit, ready: Prepared) -> tuple[set[str], str]:
     """A torque out of step with the motion puts inertia into viscous friction; so does a joint that gives."""
     late = ready.rest.late
     if late == 0.0 or (result.friction.order and SHOWN * result.rms_error**2 < ready.rest.left):
-        return set(), ""  # a model that gives before it slides explains what looks like a delay as well
+        # a model that gives before it slides explains what looks like a delay as well
+        return (set(), "")
     way = "behind" if late > 0.0 else "ahead of"
     return {"viscous", "inertia"}, (
         f"the torque seems {1e3 * abs(late):.2g} ms {way} the motion, or the joint gives before it slides (--model "
@@ -275,7 +313,11 @@ def _bent(result: Fit, whole: Sliding, seen: Coverage) -> tuple[set[str], str]:
         return set(), ""
     speed = whole.values["stribeck_velocity"]
     unseen = seen.resolved > RESOLVED * speed or not result.parameters["breakaway"].identified
-    if not unseen or speed < BENT * seen.fastest or whole.values["peak"] < HIGH * whole.values.get("coulomb", 0.0):
+    if (
+        not unseen
+        or speed < BENT * seen.fastest
+        or whole.values["peak"] < HIGH * whole.values.get("coulomb", 0.0)
+    ):
         return set(), ""
     return {"coulomb", "viscous"}, (
         f"all speeds (up to {seen.fastest:.3g} rad/s) lie near the Stribeck speed: coulomb and viscous are not "
@@ -290,7 +332,7 @@ def _faint(result: Fit) -> tuple[set[str], str]:
     fastest = float(np.quantile(np.abs(result.motion.velocity[result.used]), 0.99))
     part = result.parameters["viscous"].value * fastest
     share = part / max(abs(float(result.friction.steady(fastest))), 1e-12)
-    if share > FAINT or not result.parameters["viscous"].identified:
+    if share > MAX_VISCOUS_SHARE or not result.parameters["viscous"].identified:
         return set(), ""
     return {"viscous"}, (
         f"viscous is not identified: it is but {100 * share:.0f} % of the friction at the fastest speed recorded "

@@ -19,19 +19,11 @@ class Armstrong(Friction):
     .. math:: L = F_c + \bigl(F_s(t_2) - F_c\bigr) \frac{1}{1 + (v_\tau/v_s)^2}, \qquad
               F_s(t_2) = F_{s0} + (F_{s\infty} - F_{s0}) \frac{t_2}{t_2 + \gamma}
 
-    with the velocity :math:`v_\tau` lagged by τ_L and the time at rest t_2. The joint is a spring, F = σ0 x, until
-    :math:`|\sigma_0 x|` reaches L, and then slides at L. The published model leaves open when to switch between the
-    two; here the spring never stretches faster than the joint moves, which makes the switch passive.
-
-    Attributes:
-        coulomb: F_c, [N·m].
-        viscous: σ2, [N·m·s/rad].
-        stribeck_velocity: v_s, [rad/s].
-        breakaway: F_s∞, after a long rest, [N·m].
-        fresh_breakaway: F_s0, straight after sliding, [N·m].
-        dwell: γ, rest after which half of the growth is there, [s].
-        lag: τ_L, [s].
-        stiffness: σ0, [N·m/rad].
+    with the velocity :math:`v_\tau` lagged by τ_L and the time at rest t_2. The joint is a spring,
+    F = σ0 x, until
+    :math:`|\sigma_0 x|` reaches L, and then slides at L. The published model leaves open when to
+    switch between the two; here the spring never stretches faster than the joint moves, which makes
+    the switch passive.
     """
 
     name = "armstrong"
@@ -39,10 +31,18 @@ class Armstrong(Friction):
 
     coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
     viscous: FloatArray = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
-    stribeck_velocity: FloatArray = parameter(0.1516, "rad/s", "speed over which dry friction falls", 1e-9, 1e4)
-    breakaway: FloatArray = parameter(0.08976, "N·m", "torque that starts motion after a long rest", 1e-9, 1e4)
-    fresh_breakaway: FloatArray = parameter(0.06, "N·m", "torque that starts motion after a short rest", 1e-9, 1e4)
-    dwell: FloatArray = parameter(0.5, "s", "rest after which half of the growth is there", 1e-9, 1e4)
+    stribeck_velocity: FloatArray = parameter(
+        0.1516, "rad/s", "speed over which dry friction falls", 1e-9, 1e4
+    )
+    breakaway: FloatArray = parameter(
+        0.08976, "N·m", "torque that starts motion after a long rest", 1e-9, 1e4
+    )
+    fresh_breakaway: FloatArray = parameter(
+        0.06, "N·m", "torque that starts motion after a short rest", 1e-9, 1e4
+    )
+    dwell: FloatArray = parameter(
+        0.5, "s", "rest after which half of the growth is there", 1e-9, 1e4
+    )
     lag: FloatArray = parameter(0.02, "s", "lag of friction behind velocity", 0.0, 10.0)
     stiffness: FloatArray = parameter(250.0, "N·m/rad", "stiffness before sliding", 1e-9, 1e9)
 
@@ -57,7 +57,9 @@ class Armstrong(Friction):
         self.state[2] = 1e6
         self.state[3] = self.breakaway
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """Stretch the spring as far as the level lets it."""
         deflection, lagged, rest, present = self.state
         keep = np.exp(-dt / np.maximum(self.lag, 1e-12))
@@ -67,13 +69,18 @@ class Armstrong(Friction):
         after = np.clip(stretched, -limit, limit)
         sliding = np.abs(stretched) > limit
         rest = np.where(sliding, 0.0, rest + dt)
-        grown = self.fresh_breakaway + (self.breakaway - self.fresh_breakaway) * rest / (rest + self.dwell)
+        grown = self.fresh_breakaway + (self.breakaway - self.fresh_breakaway) * rest / (
+            rest + self.dwell
+        )
         force = self.stiffness * after + self.viscous * velocity
         return force, np.stack([after, lagged, rest, np.where(sliding, present, grown)])
 
     def curve(self, velocity: FloatArray) -> FloatArray:
         """F(v) once motion has gone on for long after a long rest, [N·m]."""
-        return self._level(np.abs(velocity), self.breakaway) * np.sign(velocity) + self.viscous * velocity
+        return (
+            self._level(np.abs(velocity), self.breakaway) * np.sign(velocity)
+            + self.viscous * velocity
+        )
 
     @property
     def stored(self) -> FloatArray:
@@ -81,4 +88,6 @@ class Armstrong(Friction):
         return 0.5 * self.stiffness * self.state[0] ** 2
 
     def _level(self, speed: FloatArray, static: FloatArray) -> FloatArray:
-        return self.coulomb + (static - self.coulomb) / (1.0 + (speed / self.stribeck_velocity) ** 2)
+        return self.coulomb + (static - self.coulomb) / (
+            1.0 + (speed / self.stribeck_velocity) ** 2
+        )

@@ -10,7 +10,8 @@ from farhand.friction.models.model import FloatArray, Friction, register
 from farhand.parameters import parameter
 
 SNAPS = 3
-"""How often a bristle is followed as it snaps within one step; beyond that it counts as one that slides steadily."""
+"""How often a bristle is followed as it snaps within one step; beyond that it counts as one that
+slides steadily."""
 
 
 @register
@@ -20,21 +21,17 @@ class Bristle(Friction):
 
     .. math:: F = \sum_i \sigma_0\,(x_i - b_i)
 
-    While sliding, the mean is N σ0 δ_s/3: a bristle starts anywhere in ±δ_s and is carried to δ_s. The torque returned
-    is the work of the step divided by its distance, so that no energy is lost or made by the step's length. Random,
-    and undamped at rest.
-
-    Attributes:
-        stiffness: σ0 of one bristle, [N·m/rad].
-        deflection: δ_s, [rad].
-        bristles: N, [-].
-        seed: of the random places, [-].
+    While sliding, the mean is N σ0 δ_s/3: a bristle starts anywhere in ±δ_s and is carried to δ_s.
+    The torque returned is the work of the step divided by its distance, so that no energy is lost
+    or made by the step's length. Random, and undamped at rest.
     """
 
     name = "bristle"
 
     stiffness: FloatArray = parameter(2.5, "N·m/rad", "stiffness of one bristle", 1e-9, 1e9)
-    deflection: FloatArray = parameter(4.5e-4, "rad", "deflection at which a bristle snaps", 1e-9, 10.0)
+    deflection: FloatArray = parameter(
+        4.5e-4, "rad", "deflection at which a bristle snaps", 1e-9, 10.0
+    )
     bristles: int = parameter(100, "-", "number of bristles", 1, 100_000)
     seed: int = parameter(0, "-", "seed of the random places", 0, 2**31)
 
@@ -49,13 +46,17 @@ class Bristle(Friction):
         if len(self.state) != self.bristles:
             self.reset()
 
-    def step(self, velocity: FloatArray, dt: float, applied: FloatArray | None = None) -> FloatArray:
+    def step(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None = None
+    ) -> FloatArray:
         """Advance; the bristles that snap next time will take hold elsewhere."""
         force = super().step(velocity, dt, applied)
         self._rng.random(out=self._draws)
         return force
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """Bend, snap and take hold again; everything in units of δ_s and along the motion."""
         direction = np.where(velocity < 0.0, -1.0, 1.0)
         distance = np.abs(velocity) * dt / self.deflection
@@ -67,7 +68,8 @@ class Bristle(Friction):
             left = np.where(snaps, left - (1.0 - bent), left)
             bent = np.where(snaps, start, bent)
         often = bent + left > 1.0
-        further = np.maximum((left + bent - 1.0) / 3.0 - 1.0 / 9.0, 0.0)  # mean work from a fresh hold on
+        # mean work from a fresh hold on
+        further = np.maximum((left + bent - 1.0) / 3.0 - 1.0 / 9.0, 0.0)
         end = np.where(often, 2.0 * np.sqrt(self._draws[-1]) - 1.0, bent + left)
         rest = np.where(often, 0.5 * (1.0 - bent**2) + further, 0.5 * (end**2 - bent**2))
         work = (work + rest).sum(axis=0)
@@ -94,29 +96,31 @@ class ResetIntegrator(Friction):
               \end{cases} \qquad F = (1 + a(z))\,\sigma_0 z + \sigma_1 \dot z, \quad a(z) = a \text{ if } |z| < z_0
 
     Over a step in which it starts to slide, a counts for the share of the step before that.
-
-    Attributes:
-        stiffness: σ0, [N·m/rad].
-        deflection: z_0, [rad].
-        stiction: a, [-].
-        damping: σ1, [N·m·s/rad].
     """
 
     name = "reset-integrator"
     order = 1  # z [rad]
 
     stiffness: FloatArray = parameter(104.0, "N·m/rad", "stiffness while sliding", 1e-9, 1e9)
-    deflection: FloatArray = parameter(3.6e-4, "rad", "deflection at which sliding starts", 1e-9, 10.0)
-    stiction: FloatArray = parameter(1.4, "-", "how much more torque starts motion, as a share", 0.0, 100.0)
+    deflection: FloatArray = parameter(
+        3.6e-4, "rad", "deflection at which sliding starts", 1e-9, 10.0
+    )
+    stiction: FloatArray = parameter(
+        1.4, "-", "how much more torque starts motion, as a share", 0.0, 100.0
+    )
     damping: FloatArray = parameter(0.127, "N·m·s/rad", "damping before sliding", 0.0, 1e4)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """Bend by the distance of the step, to z_0 at most."""
         before, distance = self.state[0], velocity * dt
         after = np.clip(before + distance, -self.deflection, self.deflection)
         sticking = np.where(np.abs(before) < self.deflection, 1.0, 0.0)
         share = np.divide(after - before, distance, out=sticking, where=distance != 0.0)
-        force = (1.0 + self.stiction * share) * self.stiffness * after + self.damping * (after - before) / dt
+        force = (1.0 + self.stiction * share) * self.stiffness * after + self.damping * (
+            after - before
+        ) / dt
         return force, after[np.newaxis]
 
     def curve(self, velocity: FloatArray) -> FloatArray:

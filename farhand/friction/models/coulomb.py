@@ -14,11 +14,7 @@ from farhand.parameters import parameter
 @register
 @dataclass(kw_only=True)
 class Coulomb(StaticFriction):
-    """Dry friction: F = F_c sgn v.
-
-    Attributes:
-        coulomb: F_c, [N·m].
-    """
+    """Dry friction: F = F_c sgn v."""
 
     name = "coulomb"
 
@@ -37,11 +33,7 @@ class Coulomb(StaticFriction):
 @register
 @dataclass(kw_only=True)
 class Viscous(StaticFriction):
-    """Fluid friction: F = σ2 v.
-
-    Attributes:
-        viscous: σ2, [N·m·s/rad].
-    """
+    """Fluid friction: F = σ2 v."""
 
     name = "viscous"
 
@@ -59,7 +51,6 @@ class CoulombViscous(Coulomb):
 
     Attributes:
         coulomb: F_c, [N·m].
-        viscous: σ2, [N·m·s/rad].
     """
 
     name = "coulomb-viscous"
@@ -82,7 +73,6 @@ class Stiction(CoulombViscous):
     Attributes:
         coulomb: F_c, [N·m].
         viscous: σ2, [N·m·s/rad].
-        breakaway: F_s, [N·m].
     """
 
     name = "stiction"
@@ -104,4 +94,6 @@ def check_breakaway(name: str, coulomb: FloatArray, breakaway: FloatArray) -> No
     """Refuse a torque that starts motion below the one that keeps it up, [N·m]."""
     for low, high in zip(coulomb, breakaway, strict=True):
         if high < low:
-            raise BadValue(f"{name}.breakaway = {high:g} must be at least {name}.coulomb = {low:g} N·m")
+            raise BadValue(
+                f"{name}.breakaway = {high:g} must be at least {name}.coulomb = {low:g} N·m"
+            )

@@ -17,13 +17,9 @@ class Dahl(Friction):
 
     .. math:: \frac{dF}{dx} = \sigma_0 \left(1 - \frac{F}{F_c}\,\mathrm{sgn}\,v\right)^{\alpha}
 
-    With :math:`u = 1 - F\,\mathrm{sgn}(v)/F_c` this is :math:`du/d|x| = -(\sigma_0/F_c)\,u^\alpha`, which has a closed
-    solution: the update is exact over any step. No stiction, no Stribeck fall; larger α makes the corners sharper.
-
-    Attributes:
-        coulomb: F_c, [N·m].
-        stiffness: σ0, [N·m/rad].
-        exponent: α, [-].
+    With :math:`u = 1 - F\,\mathrm{sgn}(v)/F_c` this is :math:`du/d|x| = -(\sigma_0/F_c)\,u^\alpha`,
+    which has a closed solution: the update is exact over any step. No stiction, no Stribeck fall;
+    larger α makes the corners sharper.
     """
 
     name = "dahl"
@@ -33,12 +29,16 @@ class Dahl(Friction):
     stiffness: FloatArray = parameter(250.0, "N·m/rad", "slope at zero torque", 1e-9, 1e9)
     exponent: FloatArray = parameter(1.0, "-", "shape of the hysteresis", 0.1, 10.0)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """The exact solution over the distance of the step."""
         direction = np.sign(velocity)
         before = np.maximum(1.0 - self.state[0] * direction / self.coulomb, 0.0)
         distance = self.stiffness / self.coulomb * np.abs(velocity) * dt
-        after = np.where(self.exponent == 1.0, before * np.exp(-distance), self._power(before, distance))
+        after = np.where(
+            self.exponent == 1.0, before * np.exp(-distance), self._power(before, distance)
+        )
         force = np.where(direction == 0.0, self.state[0], self.coulomb * (1.0 - after) * direction)
         return force, force[np.newaxis]
 

@@ -10,14 +10,18 @@ from farhand.friction.models.model import FloatArray, Friction
 
 ROUNDS = 60
 TOLERANCE = 1e-10
-"""Of the bracket, as a share of its first width, and of the function, as a share of its smaller first value."""
+"""Of the bracket, as a share of its first width, and of the function, as a share of its smaller
+first value."""
 
 
-def bracketed(function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray) -> FloatArray:
+def bracketed(
+    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
+) -> FloatArray:
     """Where ``function`` is zero between ``low`` and ``high``, element by element.
 
-    False position with the Illinois rule, bisection every fourth round so that a kink or a jump costs no more than a
-    bisection does. Where the signs at the two ends do not differ, the end nearer to zero is returned.
+    False position with the Illinois rule, bisection every fourth round so that a kink or a jump
+    costs no more than a bisection does. Where the signs at the two ends do not differ, the end
+    nearer to zero is returned.
 
     Args:
         function: takes and returns arrays of the shape of ``low``.
@@ -40,7 +44,9 @@ def bracketed(function: Callable[[FloatArray], FloatArray], low: FloatArray, hig
         gap = fb - fa
         middle = 0.5 * (a + b)
         guess = np.divide(a * fb - b * fa, gap, out=middle.copy(), where=gap != 0.0)
-        x = np.where(open_ & (k % 4 != 3), np.clip(guess, np.minimum(a, b), np.maximum(a, b)), middle)
+        x = np.where(
+            open_ & (k % 4 != 3), np.clip(guess, np.minimum(a, b), np.maximum(a, b)), middle
+        )
         fx = function(x)
         up = fx * fb > 0.0  # same sign as the upper end: the root is below
         fa = np.where(up, np.where(side == 1.0, 0.5 * fa, fa), fx)
@@ -76,7 +82,9 @@ def secant(
 
 
 def newton(
-    function: Callable[[FloatArray], tuple[FloatArray, FloatArray]], low: FloatArray, high: FloatArray
+    function: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    low: FloatArray,
+    high: FloatArray,
 ) -> FloatArray:
     """Where a rising function is zero between ``low`` and ``high``, from its value and slope, element by element.
 
@@ -114,9 +122,10 @@ def advance(
 ) -> tuple[FloatArray, FloatArray]:
     r"""Velocity at the end of a step, [rad/s], and the friction that acted during it, [N·m].
 
-    Solves :math:`J\,(v' - v)/dt = \tau - F(v')`, with the friction's state advanced at v'. A model that jumps at zero
-    holds the joint exactly as long as it can balance :math:`\tau + J v/dt`, all that would move it. Backward Euler
-    is dissipative: a step of 1 ms neither makes a stuck joint chatter nor a stiff bristle ring.
+    Solves :math:`J\,(v' - v)/dt = \tau - F(v')`, with the friction's state advanced at v'. A model
+    that jumps at zero holds the joint exactly as long as it can balance :math:`\tau + J v/dt`, all
+    that would move it. Backward Euler is dissipative: a step of 1 ms neither makes a stuck joint
+    chatter nor a stiff bristle ring.
 
     Args:
         friction: the model; its state is advanced.
@@ -132,7 +141,11 @@ def advance(
         return after + mobility * (friction.move(after, dt, drive)[0] - drive)
 
     hold = friction.hold
-    stuck = np.zeros(drive.shape, dtype=bool) if hold is None else (drive >= hold[0]) & (drive <= hold[1])
+    stuck = (
+        np.zeros(drive.shape, dtype=bool)
+        if hold is None
+        else (drive >= hold[0]) & (drive <= hold[1])
+    )
     if stuck.all():
         after = np.zeros_like(drive)
     else:
@@ -145,7 +158,9 @@ def advance(
     return after, drive - after / mobility
 
 
-def _searched(friction: Friction, surplus: Surplus, mobility: FloatArray, drive: FloatArray, dt: float) -> FloatArray:
+def _searched(
+    friction: Friction, surplus: Surplus, mobility: FloatArray, drive: FloatArray, dt: float
+) -> FloatArray:
     """The root between rest and free motion, or beyond where friction falls steeply; slower, but always there."""
     first = mobility * (drive - friction.move(np.zeros_like(drive), dt, drive)[0])
     far = first.copy()

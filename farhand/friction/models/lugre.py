@@ -18,14 +18,11 @@ class LuGre(ShapedLevel):
 
     .. math:: \dot z = v - \sigma_0 \frac{|v|}{g(v)} z, \qquad F = \sigma_0 z + \sigma_1 \dot z + \sigma_2 v
 
-    z is advanced by its exact solution for the step's velocity, :math:`z \leftarrow z_{ss} + (z - z_{ss})
-    e^{-\sigma_0 |v| dt/g}`, and ż is its mean over the step. Stiction, Stribeck fall, lag and presliding hysteresis; no
-    non-local memory. With constant σ1 it is passive for every motion only if σ2 > σ1 (F_s − F_c)/F_c: a joint torn away
-    fast while its bristles are still bent gets back a little more than they hold.
-
-    Attributes:
-        stiffness: σ0, [N·m/rad].
-        damping: σ1, [N·m·s/rad].
+    z is advanced by its exact solution for the step's velocity, :math:`z \leftarrow z_{ss} + (z -
+    z_{ss}) e^{-\sigma_0 |v| dt/g}`, and ż is its mean over the step. Stiction, Stribeck fall, lag
+    and presliding hysteresis; no non-local memory. With constant σ1 it is passive for every motion
+    only if σ2 > σ1 (F_s − F_c)/F_c: a joint torn away fast while its bristles are still bent gets
+    back a little more than they hold.
     """
 
     name = "lugre"
@@ -34,7 +31,9 @@ class LuGre(ShapedLevel):
     stiffness: FloatArray = parameter(250.0, "N·m/rad", "stiffness of the bristles", 1e-9, 1e9)
     damping: FloatArray = parameter(0.127, "N·m·s/rad", "damping of the bristles", 0.0, 1e4)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """The exact solution of the bristle at constant velocity."""
         before = self.state[0]
         level = self.level(velocity)

@@ -15,16 +15,14 @@ from farhand.parameters import parameter
 
 @dataclass(kw_only=True)
 class Elements(Friction):
-    """N elements per joint, each a spring k_i in series with a slider W_i.
+    """N elements per joint, each a spring k_i in series with a slider W_i."""
 
-    Attributes:
-        stiffness: Σ k_i, [N·m/rad].
-        level_shares: W_i as shares of the whole level, sum 1, [-].
-        stiffness_shares: k_i as shares of the stiffness, sum 1, [-].
-    """
-
-    stiffness: FloatArray = parameter(250.0, "N·m/rad", "stiffness of all elements together", 1e-9, 1e9)
-    level_shares: FloatArray = parameter((0.1, 0.2, 0.3, 0.4), "-", "share of each element in the level", 0.0, 1.0)
+    stiffness: FloatArray = parameter(
+        250.0, "N·m/rad", "stiffness of all elements together", 1e-9, 1e9
+    )
+    level_shares: FloatArray = parameter(
+        (0.1, 0.2, 0.3, 0.4), "-", "share of each element in the level", 0.0, 1.0
+    )
     stiffness_shares: FloatArray = parameter(
         (0.55, 0.27, 0.13, 0.05), "-", "share of each element in the stiffness", 1e-9, 1.0
     )
@@ -44,7 +42,9 @@ class Elements(Friction):
                 raise BadValue(f"{self.name}.{name} add up to {total:g}, must be 1")
         if len(self.level_shares) != len(self.stiffness_shares):
             sizes = f"{len(self.level_shares)} and {len(self.stiffness_shares)}"
-            raise BadValue(f"{self.name}.level_shares and stiffness_shares have {sizes} elements, must be as many")
+            raise BadValue(
+                f"{self.name}.level_shares and stiffness_shares have {sizes} elements, must be as many"
+            )
         self._shares = self.level_shares[:, np.newaxis]
         self._springs = self.stiffness_shares[:, np.newaxis] * self.stiffness
 
@@ -60,16 +60,15 @@ class MaxwellSlip(Elements):
     """Hysteresis with non-local memory: F_i ← clip(F_i + k_i v dt, ±W_i), F = Σ F_i.
 
     Independent of rate; inner loops close. No Stribeck fall, no lag, no viscous friction.
-
-    Attributes:
-        coulomb: Σ W_i, [N·m].
     """
 
     name = "maxwell-slip"
 
     coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """Stretch every spring, slide every slider that is at its limit."""
         limit = self._shares * self.coulomb
         after = np.clip(self.state + self._springs * (velocity * dt), -limit, limit)
@@ -88,20 +87,20 @@ class Leuven(ShapedLevel, Elements):
     .. math:: \dot z = v\left(1 - \mathrm{sgn}\Bigl(\frac{F_h}{s}\Bigr)\left|\frac{F_h}{s}\right|^n\right), \qquad
               F = F_h(z) + \sigma_1 \dot z + \sigma_2 v, \qquad s = g(v)\,\mathrm{sgn}\,v
 
-    Each step solves the implicit Euler equation of z, which is monotone, so the update is stable and passive for any
-    stiffness. The sliders of F_h reach F_s in all, the highest level.
-
-    Attributes:
-        damping: σ1, [N·m·s/rad].
-        exponent: n, [-].
+    Each step solves the implicit Euler equation of z, which is monotone, so the update is stable
+    and passive for any stiffness. The sliders of F_h reach F_s in all, the highest level.
     """
 
     name = "leuven"
 
     damping: FloatArray = parameter(0.127, "N·m·s/rad", "damping of the bristles", 0.0, 1e4)
-    exponent: FloatArray = parameter(2.0, "-", "how suddenly presliding turns into sliding", 1.0, 20.0)
+    exponent: FloatArray = parameter(
+        2.0, "-", "how suddenly presliding turns into sliding", 1.0, 20.0
+    )
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """Find how far z moves so that its rate at the end of the step carries it there."""
         direction, distance, level = np.sign(velocity), np.abs(velocity) * dt, self.level(velocity)
         limit, n = self._shares * self.breakaway, self.exponent
@@ -109,7 +108,9 @@ class Leuven(ShapedLevel, Elements):
         def surplus(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
             torque = self.state + self._springs * (moved * direction)
             inside = np.abs(torque) < limit
-            ratio = np.where(inside, torque, np.copysign(limit, torque)).sum(axis=0) * direction / level
+            ratio = (
+                np.where(inside, torque, np.copysign(limit, torque)).sum(axis=0) * direction / level
+            )
             power = np.abs(ratio) ** (n - 1.0)
             slope = distance * n * power * (self._springs * inside).sum(axis=0) / level
             return moved - distance * (1.0 - ratio * power), 1.0 + slope
@@ -129,18 +130,17 @@ class Gms(ShapedLevel, Elements):
     .. math:: \text{stick: } \dot F_i = k_i v \ \text{ until } |F_i| = \alpha_i g(v), \qquad
               \text{slip: } \dot F_i = \mathrm{sgn}(v)\,C\left(\alpha_i - \frac{|F_i|}{g(v)}\right)
 
-    and F = Σ F_i + σ1 ż + σ2 v, ż the mean rate of the springs. A slipping element sticks again when the motion
-    reverses. Slip is advanced by its exact solution; an element's spring is never stretched faster than the joint
-    moves, without which the slip equation makes energy at low speed.
-
-    Attributes:
-        attraction: C, how fast the torque of a slipping element goes to the curve, [N·m/s].
-        damping: σ1, [N·m·s/rad].
+    and F = Σ F_i + σ1 ż + σ2 v, ż the mean rate of the springs. A slipping element sticks again
+    when the motion reverses. Slip is advanced by its exact solution; an element's spring is never
+    stretched faster than the joint moves, without which the slip equation makes energy at low
+    speed.
     """
 
     name = "gms"
 
-    attraction: FloatArray = parameter(1.0, "N·m/s", "how fast slipping torque goes to the curve", 1e-9, 1e9)
+    attraction: FloatArray = parameter(
+        1.0, "N·m/s", "how fast slipping torque goes to the curve", 1e-9, 1e9
+    )
     damping: FloatArray = parameter(0.0, "N·m·s/rad", "damping of the elements", 0.0, 1e4)
 
     def reset(self) -> None:
@@ -148,7 +148,9 @@ class Gms(ShapedLevel, Elements):
         super().reset()
         self.state = np.concatenate([self.state, np.zeros_like(self.state)])
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """Stick until the level is reached, then follow it with a lag until the motion reverses."""
         direction, level = np.where(velocity < 0.0, -1.0, 1.0), self.level(velocity)
         torque, slipping = np.split(self.state, 2)
@@ -158,7 +160,9 @@ class Gms(ShapedLevel, Elements):
         stretched = before + self._springs * (np.abs(velocity) * dt)
         relaxed = limit + (before - limit) * np.exp(-self.attraction / level * dt)
         after = np.minimum(np.where(slips, relaxed, np.maximum(limit, before)), stretched)
-        rate = ((after - before) / self._springs * self.stiffness_shares[:, np.newaxis]).sum(axis=0) / dt
+        rate = ((after - before) / self._springs * self.stiffness_shares[:, np.newaxis]).sum(
+            axis=0
+        ) / dt
         force = (after.sum(axis=0) + self.damping * rate) * direction + self.viscous * velocity
         return force, np.concatenate([after * direction, slips | (stretched >= limit)])
 

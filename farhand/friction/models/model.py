@@ -1,9 +1,10 @@
 """Friction: what resists a joint's motion, n joints at once, as one interface that every model follows.
 
-A model is a dataclass whose parameters carry unit and bounds. It is driven by velocity: :meth:`Friction.step` advances
-its state over one time step and returns the resisting torque at the end of it, by an update that is exact or implicit
-in the state, so that the step may be as long as the plant's however stiff the model is. What couples a model to an
-inertia just as safely is :mod:`farhand.friction.models.implicit`.
+A model is a dataclass whose parameters carry unit and bounds. It is driven by velocity:
+:meth:`Friction.step` advances its state over one time step and returns the resisting torque at the
+end of it, by an update that is exact or implicit in the state, so that the step may be as long as
+the plant's however stiff the model is. What couples a model to an inertia just as safely is
+:mod:`farhand.friction.models.implicit`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Friction(ABC):
 
     Attributes:
         name: what the command line calls it.
-        needs_applied: whether the torque at rest depends on the applied torque, which must then be passed.
+        needs_applied: whether the torque at rest depends on the applied torque, which must then be
+            passed.
         order: internal states per joint.
         joints: number of joints, [-].
         state: internal state, ``order`` × ``joints``; empty for a static model.
@@ -57,7 +59,9 @@ class Friction(ABC):
         """Forget the past: every state at zero."""
         self.state = np.zeros((self.order, self.joints))
 
-    def step(self, velocity: FloatArray, dt: float, applied: FloatArray | None = None) -> FloatArray:
+    def step(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None = None
+    ) -> FloatArray:
         """Advance by ``dt`` and return the resisting torque at the end, [N·m].
 
         It has the sign of the velocity while the joint slides; a plant subtracts it.
@@ -71,7 +75,9 @@ class Friction(ABC):
         return force
 
     @abstractmethod
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """What :meth:`step` returns and the state it would leave, without leaving it."""
 
     def steady(self, velocity: Any) -> FloatArray:
@@ -111,7 +117,9 @@ class StaticFriction(Friction):
     A curve that jumps at zero holds the joint there with any torque between its two limits.
     """
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """The curve, and at rest the applied torque as far as dry friction goes."""
         force = self.curve(velocity)
         hold = self.hold
@@ -122,7 +130,11 @@ class StaticFriction(Friction):
 
 def per_joint(model: type[Friction]) -> list[str]:
     """Names of a model's parameters that each joint has one of."""
-    return [f.name for f in dataclasses.fields(model) if "unit" in f.metadata and isinstance(f.default, float)]
+    return [
+        f.name
+        for f in dataclasses.fields(model)
+        if "unit" in f.metadata and isinstance(f.default, float)
+    ]
 
 
 FRICTIONS: dict[str, type[Friction]] = {}
@@ -167,5 +179,7 @@ def read_parameters(text: str) -> dict[str, FloatArray]:
         except ValueError:
             equals = ""
         if not equals or not len(found[name.strip()]):
-            raise BadValue(f"friction parameters {item!r} must read name=value, several separated by ';'")
+            raise BadValue(
+                f"friction parameters {item!r} must read name=value, several separated by ';'"
+            )
     return {name: value[0] if len(value) == 1 else value for name, value in found.items()}

@@ -13,18 +13,13 @@ from farhand.parameters import parameter
 
 @dataclass(kw_only=True)
 class StribeckLevel(Friction):
-    r"""The dry part of a Stribeck curve, :math:`g(v) = F_c + (F_s - F_c)\,e^{-|v/v_s|^\delta}`.
-
-    Attributes:
-        coulomb: F_c, [N·m].
-        breakaway: F_s, [N·m].
-        stribeck_velocity: v_s, [rad/s].
-        viscous: σ2, [N·m·s/rad].
-    """
+    r"""The dry part of a Stribeck curve, :math:`g(v) = F_c + (F_s - F_c)\,e^{-|v/v_s|^\delta}`."""
 
     coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
     breakaway: FloatArray = parameter(0.08976, "N·m", "torque that starts motion", 1e-9, 1e4)
-    stribeck_velocity: FloatArray = parameter(0.1516, "rad/s", "speed over which dry friction falls", 1e-9, 1e4)
+    stribeck_velocity: FloatArray = parameter(
+        0.1516, "rad/s", "speed over which dry friction falls", 1e-9, 1e4
+    )
     viscous: FloatArray = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
 
     def refresh(self) -> None:
@@ -49,11 +44,7 @@ class StribeckLevel(Friction):
 
 @dataclass(kw_only=True)
 class ShapedLevel(StribeckLevel):
-    """A Stribeck curve whose exponent is a parameter.
-
-    Attributes:
-        shape: δ, [-].
-    """
+    """A Stribeck curve whose exponent is a parameter."""
 
     shape: FloatArray = parameter(1.047, "-", "exponent of the Stribeck curve", 0.1, 10.0)
 

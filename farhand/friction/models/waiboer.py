@@ -24,26 +24,21 @@ class Waiboer(StaticFriction):
     .. math:: F = \mathrm{sgn}\,v \left[ F_a\,e^{-(|v|/v_s)^{\delta_a}} + c\,|v|^{1 - \delta_v}
               + F_l \bigl(1 - e^{-|v|/v_l}\bigr) \right]
 
-    There is no Coulomb term: well above v_s only the film is left. The last term is there for one gear only, which
-    has it in place of the second.
-
-    Attributes:
-        asperity: F_a, negative for a part that gives back what another takes, [N·m].
-        asperity_speed: v_s, [rad/s].
-        asperity_shape: δ_a, [-].
-        viscous: c, [N·m·(s/rad)^(1−δ_v)].
-        viscous_shape: δ_v, [-].
-        film: F_l, [N·m].
-        film_speed: v_l, [rad/s].
+    There is no Coulomb term: well above v_s only the film is left. The last term is there for one
+    gear only, which has it in place of the second.
     """
 
     name = "waiboer"
 
     asperity: FloatArray = parameter(0.05258, "N·m", "dry part at rest", -1e4, 1e4)
-    asperity_speed: FloatArray = parameter(0.1516, "rad/s", "speed over which the dry part falls", 1e-9, 1e4)
+    asperity_speed: FloatArray = parameter(
+        0.1516, "rad/s", "speed over which the dry part falls", 1e-9, 1e4
+    )
     asperity_shape: FloatArray = parameter(0.7, "-", "exponent of its fall", 0.1, 10.0)
     viscous: FloatArray = parameter(0.04, "N·m·(s/rad)^(1-δ)", "drag of the film", 0.0, 1e4)
-    viscous_shape: FloatArray = parameter(0.35, "-", "how far the drag falls behind the speed", -1.0, 0.95)
+    viscous_shape: FloatArray = parameter(
+        0.35, "-", "how far the drag falls behind the speed", -1.0, 0.95
+    )
     film: FloatArray = parameter(0.0, "N·m", "drag that saturates", -1e4, 1e4)
     film_speed: FloatArray = parameter(1.0, "rad/s", "speed at which it does", 1e-9, 1e4)
 
@@ -80,12 +75,11 @@ class Gears(StaticFriction):
 
     .. math:: u = D v, \qquad F = D^\top f(u), \qquad D = \begin{bmatrix} I_6 \\ 0\,0\,0\,0\,1\,1 \end{bmatrix}
 
-    f are the seven terms, each with the sign of its own speed. For six joints only, so it is no model of
+    f are the seven terms, each with the sign of its own speed. For six joints only, so it is no
+    model of
     :data:`~farhand.friction.FRICTIONS`.
 
     Attributes:
-        set: which published parameters; ``"zengin"``, ``"akbas"`` or ``"reduced"`` (dry part × 0.6).
-        share: factor on the dry part of each of the seven terms, [-].
         terms: the seven terms.
     """
 
@@ -93,7 +87,9 @@ class Gears(StaticFriction):
 
     joints: int = 6
     set: str = parameter("reduced", "-", "published parameters", choices=GEAR_SETS)
-    share: FloatArray = parameter((1.0,) * 7, "-", "factor on the dry part of joints 1 to 4, a, b and c", 0.0, 10.0)
+    share: FloatArray = parameter(
+        (1.0,) * 7, "-", "factor on the dry part of joints 1 to 4, a, b and c", 0.0, 10.0
+    )
     directions: FloatArray = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:

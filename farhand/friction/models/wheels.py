@@ -78,23 +78,27 @@ def looked_up(wheel: str, velocity: FloatArray) -> FloatArray:
 class WheelCurve(StaticFriction):
     r"""Smooth minima :math:`(\sum r_i^{-n})^{-1/n}` of exponentials and polynomials, range by range, times sgn v.
 
-    Falls up to 1 rad/s like a Stribeck curve, stays low until 2, jumps to a bump at 3 rad/s and grows from 4 rad/s on,
-    faster for negative speeds. Near zero it is 5|v|, steep but continuous. Measured without load: ``load`` scales it.
+    Falls up to 1 rad/s like a Stribeck curve, stays low until 2, jumps to a bump at 3 rad/s and
+    grows from 4 rad/s on, faster for negative speeds. Near zero it is 5|v|, steep but continuous.
+    Measured without load: ``load`` scales it.
 
     Attributes:
         wheels: which curve each joint has; repeated if there are more joints.
-        load: factor on the whole curve, [-].
     """
 
     wheels: ClassVar[tuple[str, ...]]
 
-    load: FloatArray = parameter(1.0, "-", "factor for the load that the measurement lacked", 0.0, 100.0)
+    load: FloatArray = parameter(
+        1.0, "-", "factor for the load that the measurement lacked", 0.0, 100.0
+    )
 
     def curve(self, velocity: FloatArray) -> FloatArray:
         """F(v), [N·m]."""
         return self.load * self._each(velocity, curve_of)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def move(
+        self, velocity: FloatArray, dt: float, applied: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """The curve, looked up."""
         return self.quick(velocity), self.state
 

@@ -11,7 +11,9 @@ from farhand.link.layers.waves import WaveFollower, WaveLeader, WavePort, WaveVa
 Layer = TimeDomainPassivity | WaveVariables
 Port = EnergyPort | WavePort
 
-LAYERS: dict[str, type[Layer]] = {layer.name: layer for layer in (TimeDomainPassivity, EnergyTank, WaveVariables)}
+LAYERS: dict[str, type[Layer]] = {
+    layer.name: layer for layer in (TimeDomainPassivity, EnergyTank, WaveVariables)
+}
 """Every layer by its name on the command line; ``none`` is the absence of one."""
 
 __all__ = [

@@ -19,7 +19,8 @@ class Settings(Protocol):
 
     Attributes:
         lent: what each end may take out before anything was put in, [J].
-        damping_limit: largest damping added at either end, [N·s/m]; a hundredth of it for rotation, [N·m·s/rad].
+        damping_limit: largest damping added at either end, [N·s/m]; a hundredth of it for rotation,
+            [N·m·s/rad].
         recovery: how quickly what was held back at the follower is given back, [1/s].
         level: energy that the follower's end is to have in reserve however short the link, [J].
         blind: energy to have there beside it, per second of round trip, [J/s].
@@ -35,22 +36,26 @@ class Settings(Protocol):
 
 
 WEIGHTS = np.repeat([1.0, 0.01], 3)
-"""How a damper is spread over the axes: [N·s/m] for translation, a hundredth of it in [N·m·s/rad] for rotation."""
+"""How a damper is spread over the axes: [N·s/m] for translation, a hundredth of it in [N·m·s/rad]
+for rotation."""
 
 ELASTIC = 0.1
-"""Round trip after which only 1/e of what the follower gives back reaches the leader, [s]: energy that is felt later
+"""Round trip after which only 1/e of what the follower gives back reaches the leader, [s]: energy
+that is felt later
 than the contact it belongs to only keeps both sides bouncing."""
 
 
 class EnergyPort(ABC):
     r"""One end's account of the energy that crosses its port.
 
-    The two directions are kept apart (Ryu, Artigas): with :math:`E_{in}` put in and :math:`E_{out}` taken out,
+    The two directions are kept apart (Ryu, Artigas): with :math:`E_{in}` put in and :math:`E_{out}`
+    taken out,
 
     .. math:: E^{out}_b(t) \le E^{in}_a(t - T_1) \quad\text{and}\quad E^{out}_a(t) \le E^{in}_b(t - T_2)
 
-    at all times makes the whole passive, whatever the delays, and each end can check its own half from what it has
-    heard. What is sent only grows, so a lost or late packet makes an end more careful, never less.
+    at all times makes the whole passive, whatever the delays, and each end can check its own half
+    from what it has heard. What is sent only grows, so a lost or late packet makes an end more
+    careful, never less.
 
     Args:
         settings: of the layer; live.
@@ -119,11 +124,12 @@ class EnergyPort(ABC):
 class LeaderPort(EnergyPort):
     """The leader's end: a force is exerted on the arm; where it would bring out more than is there, damping is added.
 
-    A damper at a crawl takes too little, so the force itself fades while the account is overdrawn, to nothing at
-    ``lent``: what cannot be paid for is not felt. Beside that the hand is charged, by damping, for what is missing from
-    both reserves: over a link it presses on for a whole round trip before it feels anything; what the follower does
-    meanwhile, and the push that later brings the hand back out, must have been paid for. What is known of the other end
-    is a round trip old by the time an answer arrives there, so what it takes in that time is sent ahead.
+    A damper at a crawl takes too little, so the force itself fades while the account is overdrawn,
+    to nothing at ``lent``: what cannot be paid for is not felt. Beside that the hand is charged, by
+    damping, for what is missing from both reserves: over a link it presses on for a whole round
+    trip before it feels anything; what the follower does meanwhile, and the push that later brings
+    the hand back out, must have been paid for. What is known of the other end is a round trip old
+    by the time an answer arrives there, so what it takes in that time is sent ahead.
 
     Attributes:
         pace: how fast the other end takes energy out, averaged over a round trip, [W].
@@ -155,7 +161,8 @@ class LeaderPort(EnergyPort):
             wrench: asked for at full engagement, [N] and [N·m].
             twist: of the arm where it can be pushed, [m/s] and [rad/s].
             dt: time since the last call, [s].
-            gain: engagement; of all that would be exerted this share is, and no more than that is booked, [-].
+            gain: engagement; of all that would be exerted this share is, and no more than that is
+                booked, [-].
         """
         self._watch(dt)
         resisting, settings, pushed = WEIGHTS * twist, self.settings, self._wrench
@@ -201,16 +208,18 @@ def _share(budget: float, lent: float) -> float:
 class FollowerPort(EnergyPort):
     r"""The follower's end: where the leader is said to be drives the law here; it moves on only as energy allows.
 
-    The law at this end is evaluated on the follower as it is and on the leader as it was. Its wrench on the follower
-    in the leader's workspace, w, times the leader's displacement since the last tick is the energy that goes through
-    the port: a step :math:`\Delta x` that would take out more than the budget is shortened. What is held back is kept
-    as ``behind`` and given back at the rate of ``recovery`` as soon as there is energy for it, so nothing is left of
-    it after a contact. Energy that comes back from the follower fills its own reserve first; what is beyond that goes
-    to the leader, or is lost if the link is slow.
+    The law at this end is evaluated on the follower as it is and on the leader as it was. Its
+    wrench on the follower in the leader's workspace, w, times the leader's displacement since the
+    last tick is the energy that goes through the port: a step :math:`\Delta x` that would take out
+    more than the budget is shortened. What is held back is kept as ``behind`` and given back at the
+    rate of ``recovery`` as soon as there is energy for it, so nothing is left of it after a
+    contact. Energy that comes back from the follower fills its own reserve first; what is beyond
+    that goes to the leader, or is lost if the link is slow.
 
-    A spring between that reference and the follower is passive by itself. Other laws may not be: a second account
-    compares what went in at the reference with what came out at the follower, and damps the follower for the rest;
-    what a damper cannot take, because there is hardly any motion, is not exerted.
+    A spring between that reference and the follower is passive by itself. Other laws may not be: a
+    second account compares what went in at the reference with what came out at the follower, and
+    damps the follower for the rest; what a damper cannot take, because there is hardly any motion,
+    is not exerted.
 
     Attributes:
         behind: by how much the reference is held back, [m] ×3 and [rad] ×3.
@@ -228,7 +237,9 @@ class FollowerPort(EnergyPort):
         self.behind[:] = 0.0
         self._started = False
 
-    def lead(self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float) -> None:
+    def lead(
+        self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float
+    ) -> None:
         """Move the law's idea of the leader on towards what was heard of it, as far as there is energy.
 
         Args:
@@ -236,7 +247,8 @@ class FollowerPort(EnergyPort):
             position: of the leader as last heard, [m].
             rotation: its rotation matrix.
             twist: its twist, [m/s] and [rad/s].
-            force: opposite of the law's wrench on the follower, in the leader's workspace, [N] and [N·m].
+            force: opposite of the law's wrench on the follower, in the leader's workspace, [N] and
+                [N·m].
             dt: time since the last call, [s].
         """
         step = self._step(position, rotation)
@@ -249,7 +261,9 @@ class FollowerPort(EnergyPort):
         remote.rotation[:] = rotation_from_vector(-self.behind[3:]) @ rotation
         remote.twist[:] = share * twist
 
-    def push(self, wrench: Array, twist: Array, scale: float, dt: float, gain: float = 1.0) -> Array:
+    def push(
+        self, wrench: Array, twist: Array, scale: float, dt: float, gain: float = 1.0
+    ) -> Array:
         """The wrench that may be exerted on the follower: as asked, with damping if the law here has made energy.
 
         Args:
@@ -257,12 +271,15 @@ class FollowerPort(EnergyPort):
             twist: of the follower where it can be pushed, [m/s] and [rad/s].
             scale: joules at the leader per joule here, the force scale, [-].
             dt: time since the last call, [s].
-            gain: engagement; of all that would be exerted this share is, and no more than that is booked, [-].
+            gain: engagement; of all that would be exerted this share is, and no more than that is
+                booked, [-].
         """
         resisting, pushed = WEIGHTS * twist, self._wrench
         speed, out = scale * float(resisting.dot(twist)) * dt, scale * float(wrench.dot(twist)) * dt
         owed = out - self.inside - self.settings.lent
-        added = min(owed / speed, self.settings.damping_limit) if owed > 0.0 and speed > 0.0 else 0.0
+        added = (
+            min(owed / speed, self.settings.damping_limit) if owed > 0.0 and speed > 0.0 else 0.0
+        )
         unpaid = owed - added * speed
         share = _share(-unpaid, self.settings.lent) if unpaid > 0.0 and out > 0.0 else 1.0
         self.inside += gain * (added * speed - share * out)
@@ -276,7 +293,9 @@ class FollowerPort(EnergyPort):
         """How far the leader has come since the last call, [m] and [rad]."""
         if not self._started:
             self._position[:], self._rotation[:], self._started = position, rotation, True
-        step = np.concatenate([position - self._position, rotation_vector(rotation @ self._rotation.T)])
+        step = np.concatenate(
+            [position - self._position, rotation_vector(rotation @ self._rotation.T)]
+        )
         self._position[:], self._rotation[:] = position, rotation
         return step
 

@@ -21,16 +21,17 @@ SLOWER, FASTER = 0.2, 0.02
 class Playout:
     r"""What the other side was like at an even age, between the packets that tell of it.
 
-    A leader that moves at v jumps by v times the jitter in the eyes of a follower that acts on the newest packet; its
-    damper turns that into force, and so into tracking error. Here the age grows to that of the latest packet of the
-    last seconds and stays there: between two packets, h apart, positions follow the cubic through both poses and
-    velocities,
+    A leader that moves at v jumps by v times the jitter in the eyes of a follower that acts on the
+    newest packet; its damper turns that into force, and so into tracking error. Here the age grows
+    to that of the latest packet of the last seconds and stays there: between two packets, h apart,
+    positions follow the cubic through both poses and velocities,
 
     .. math:: x = x_0 + s\,d + s(1-s)\bigl((1-s)(h v_0 - d) - s(h v_1 - d)\bigr), \qquad d = x_1 - x_0
 
-    and everything else the straight line. Time never jumps: while the age grows it is played slower, while it shrinks
-    faster; without a newer packet the last one is held. Over an even link nothing is added to the age. Energies are
-    not played out: an end knows at once what it may spend.
+    and everything else the straight line. Time never jumps: while the age grows it is played
+    slower, while it shrinks faster; without a newer packet the last one is held. Over an even link
+    nothing is added to the age. Energies are not played out: an end knows at once what it may
+    spend.
 
     Attributes:
         age_ns: of what is played, by the packets' own times, [ns].
@@ -46,7 +47,14 @@ class Playout:
     """
 
     def __init__(self, nq: int, nv: int) -> None:
-        sizes = {"v": nv, "tool_twist": 6, "_measured": 6, "_commanded": 6, "tool_quaternion": 4, "q": nq}
+        sizes = {
+            "v": nv,
+            "tool_twist": 6,
+            "_measured": 6,
+            "_commanded": 6,
+            "tool_quaternion": 4,
+            "q": nq,
+        }
         sizes["tool_position"] = 3
         width = sum(sizes.values())
         self._rows, self._times = np.zeros((KEPT, width)), [0] * KEPT
@@ -101,7 +109,9 @@ class Playout:
             self._older += 1
         older, newer = self._older % KEPT, min(self._older + 1, self._newest) % KEPT
         gap = self._times[newer] - self._times[older]
-        self._between(older, newer, (wanted - self._times[older]) / gap if gap > 0 else 0.0, gap * 1e-9)
+        self._between(
+            older, newer, (wanted - self._times[older]) / gap if gap > 0 else 0.0, gap * 1e-9
+        )
 
     def _adapt(self, now_ns: int, age_ns: int) -> None:
         """Let the age follow that of the latest packet, without a jump unless there is nothing newer to play."""
@@ -124,7 +134,8 @@ class Playout:
         now, way, first = self._now, self._way, self._rows[older]
         np.subtract(self._rows[newer], first, way)
         turn = self._columns["tool_quaternion"]
-        if float(first[turn].dot(self._rows[newer, turn])) < 0.0:  # the same rotation, written the other way
+        # the same rotation, written the other way
+        if float(first[turn].dot(self._rows[newer, turn])) < 0.0:
             way[turn] = -self._rows[newer, turn] - first[turn]
         np.multiply(way, s, now)
         now += first

@@ -13,29 +13,28 @@ from farhand.parameters import parameter
 class TimeDomainPassivity:
     """Watch the energy at both ends and intervene only where more would come out than was put in.
 
-    At the leader the intervention is damping, at the follower the reference is held back (and comes back later: drift
-    compensation). The energy that the follower spends must have been put in by the hand, its own motion included, so
-    over a long link a hand that moves feels a drag: it presses on for a whole round trip before it feels a contact,
-    and pays beforehand for what it does meanwhile. It does badly where the hand has not paid enough: the follower
-    presses with less than it should, and the hand feels less than there is.
-
-    Attributes:
-        lent: energy that each end may take out before anything was put in, [J].
-        damping_limit: largest damping added at either end, [N·s/m].
-        recovery: how quickly the follower's reference comes back, [1/s].
-        level: energy to have in reserve at either end, however short the link, [J].
-        blind: energy to have there beside it, per second of round trip, [J/s].
-        fill: damping at the leader per missing joule of both, [N·s/m/J].
+    At the leader the intervention is damping, at the follower the reference is held back (and comes
+    back later: drift compensation). The energy that the follower spends must have been put in by
+    the hand, its own motion included, so over a long link a hand that moves feels a drag: it
+    presses on for a whole round trip before it feels a contact, and pays beforehand for what it
+    does meanwhile. It does badly where the hand has not paid enough: the follower presses with less
+    than it should, and the hand feels less than there is.
     """
 
     name: ClassVar[str] = "tdpa"
     needs: ClassVar[frozenset[str]] = frozenset()
 
     lent: float = parameter(0.02, "J", "energy lent to each end", 0.0, 10.0)
-    damping_limit: float = parameter(300.0, "N·s/m", "largest damping added at either end", 0.0, 1e4)
-    recovery: float = parameter(10.0, "1/s", "how quickly the follower's reference comes back", 0.0, 1e3)
+    damping_limit: float = parameter(
+        300.0, "N·s/m", "largest damping added at either end", 0.0, 1e4
+    )
+    recovery: float = parameter(
+        10.0, "1/s", "how quickly the follower's reference comes back", 0.0, 1e3
+    )
     level: float = parameter(0.05, "J", "energy in reserve at either end", 0.01, 100.0)
-    blind: float = parameter(2.0, "J/s", "energy in reserve beside it, per second of round trip", 0.0, 100.0)
+    blind: float = parameter(
+        2.0, "J/s", "energy in reserve beside it, per second of round trip", 0.0, 100.0
+    )
     fill: float = parameter(40.0, "N·s/m/J", "damping at the leader per missing joule", 0.0, 1e4)
 
     def ports(self) -> tuple[LeaderPort, FollowerPort]:

@@ -29,35 +29,36 @@ class WaveVariables:
     .. math:: u = \frac{b\,v + F}{\sqrt{2b}}, \qquad w = \frac{b\,v - F}{\sqrt{2b}}, \qquad
               F\cdot v = \tfrac12 |u|^2 - \tfrac12 |w|^2
 
-    u goes to the follower and moves a reference there, to which the law ties the follower; w comes back. Only half the
-    squares carry power, so whatever the link does to their timing, no energy is made. For laws with a velocity–force
-    port: nothing of the leader but its motion may reach the follower. Waves are made from the twist and the commanded
-    wrench that packets carry anyway. A wave used twice, because a packet is late or lost, would make energy: each end
-    knows from the packets how much was sent in all, and weakens a wave beyond that.
+    u goes to the follower and moves a reference there, to which the law ties the follower; w comes
+    back. Only half the squares carry power, so whatever the link does to their timing, no energy is
+    made. For laws with a velocity–force port: nothing of the leader but its motion may reach the
+    follower. Waves are made from the twist and the commanded wrench that packets carry anyway. A
+    wave used twice, because a packet is late or lost, would make energy: each end knows from the
+    packets how much was sent in all, and weakens a wave beyond that.
 
-    The reference ends in a damper b beside the law, which reflects nothing: what comes back is the law's force alone.
-    With T one way and :math:`F_c` the law's force on the follower,
+    The reference ends in a damper b beside the law, which reflects nothing: what comes back is the
+    law's force alone. With T one way and :math:`F_c` the law's force on the follower,
 
     .. math:: F_a(t) = b\,v_a(t) + F_c(t - T), \qquad
               v_r(t) = v_a(t - T) - \frac{F_c(t) - F_c(t - 2T)}{2b}
 
-    so under a steady force the reference stays F T/b behind the leader, as if a spring b/T lay in between. Two things
-    are done about that. b is matched to the law's damper, but no less than K T: the link is never softer than the law's
-    own spring. And what the damper at the reference would waste pays, up to ``reserve``, for bringing the reference to
-    where the leader is said to be, which takes out drift as well. It does badly in free motion over a long link: the
-    hand feels the damper b all the time.
-
-    Attributes:
-        impedance: b for translation, [N·s/m]; 0 to fit it to the law and the link. Rotation goes along in proportion.
-        recovery: how quickly the reference is brought to the leader, [1/s].
-        reserve: most that is kept to pay for that, [J].
+    so under a steady force the reference stays F T/b behind the leader, as if a spring b/T lay in
+    between. Two things are done about that. b is matched to the law's damper, but no less than K T:
+    the link is never softer than the law's own spring. And what the damper at the reference would
+    waste pays, up to ``reserve``, for bringing the reference to where the leader is said to be,
+    which takes out drift as well. It does badly in free motion over a long link: the hand feels the
+    damper b all the time.
     """
 
     name: ClassVar[str] = "waves"
     needs: ClassVar[frozenset[str]] = frozenset({"velocity-force-port"})
 
-    impedance: float = parameter(0.0, "N·s/m", "wave impedance, 0 to fit it to the law and the link", 0.0, 1e4)
-    recovery: float = parameter(5.0, "1/s", "how quickly the reference is brought to the leader", 0.0, 5.0)
+    impedance: float = parameter(
+        0.0, "N·s/m", "wave impedance, 0 to fit it to the law and the link", 0.0, 1e4
+    )
+    recovery: float = parameter(
+        5.0, "1/s", "how quickly the reference is brought to the leader", 0.0, 5.0
+    )
     reserve: float = parameter(1.5, "J", "most that is kept to pay for that", 0.0, 100.0)
 
     def ports(self) -> tuple[WaveLeader, WaveFollower]:
@@ -92,7 +93,11 @@ class WavePort(ABC):
         """Fit b = max(D, K T), unless it is chosen, to the law's spring and damper as the leader feels them."""
         b, d, chosen = self.impedance, self.damping, self.settings.impedance
         spring = getattr(self.law, "spring", None)
-        if self.law is None or spring is None or not (spring.damping > 0.0 and spring.rotational_damping > 0.0):
+        if (
+            self.law is None
+            or spring is None
+            or not (spring.damping > 0.0 and spring.rotational_damping > 0.0)
+        ):
             b[:] = d[:] = UNMATCHED
         else:
             one_way, turned = 0.5 * self.round_trip, self.law.mapping.force_scale or 1.0
@@ -153,8 +158,10 @@ class WaveLeader(WavePort):
     def push(self, twist: Array, gain: float, drives: Array, dt: float) -> Array:
         r"""The wrench on the leader's arm, with which the wave that leaves is made, [N] and [N·m].
 
-        While the engagement fades, the share g of the force is exerted and g of either wave's energy is booked:
-        :math:`g\,(\tfrac12|u|^2 - \tfrac12|w|^2) = g\,F\cdot v` is the hand's work still, and apart nothing is.
+        While the engagement fades, the share g of the force is exerted and g of either wave's
+        energy is booked:
+        :math:`g\,(\tfrac12|u|^2 - \tfrac12|w|^2) = g\,F\cdot v` is the hand's work still, and apart
+        nothing is.
         """
         self.fit()
         moving = self.impedance * twist
@@ -168,8 +175,9 @@ class WaveLeader(WavePort):
 class WaveFollower(WavePort):
     r"""The follower's end: the wave moves a reference, to which the law ties the follower.
 
-    Of a wave's energy the law takes :math:`F_c \cdot v_r` and the wave that leaves :math:`F_c^2/4b`. The rest would
-    heat the damper; it is kept as ``spare`` instead and pays for the work of bringing the reference to the leader.
+    Of a wave's energy the law takes :math:`F_c \cdot v_r` and the wave that leaves
+    :math:`F_c^2/4b`. The rest would heat the damper; it is kept as ``spare`` instead and pays for
+    the work of bringing the reference to the leader.
 
     Attributes:
         twist: of the reference, [m/s] and [rad/s].
@@ -193,7 +201,9 @@ class WaveFollower(WavePort):
         np.multiply(self.impedance, twist, self._wave)
         self._wave -= wrench
 
-    def lead(self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float) -> None:
+    def lead(
+        self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float
+    ) -> None:
         """Move the law's idea of the leader with the wave; see :meth:`farhand.link.layers.FollowerPort.lead`."""
         if not self._started:
             self._position[:], self._rotation[:], self._started = position, rotation, True
@@ -207,13 +217,18 @@ class WaveFollower(WavePort):
         self.twist += self._paid(back, force + self.damping * (before - self.twist), dt) * back
         self._position += self.twist[:3] * dt
         self._rotation[:] = rotation_from_vector(self.twist[3:] * dt) @ self._rotation
-        remote.position[:], remote.rotation[:], remote.twist[:] = self._position, self._rotation, self.twist
+        remote.position[:], remote.rotation[:], remote.twist[:] = (
+            self._position,
+            self._rotation,
+            self.twist,
+        )
 
     def part(self, force: Array, dt: float) -> None:
         """The sides part: the reference stays, and what arrives pays for the force that still goes back and fades.
 
         Args:
-            force: opposite of the wrench on the follower at the last step, in the leader's workspace, [N] and [N·m].
+            force: opposite of the wrench on the follower at the last step, in the leader's
+                workspace, [N] and [N·m].
             dt: time since the last call, [s].
         """
         there = max(0.0, self.spare + self._came + float(force.dot(self.twist)) * dt)
@@ -241,8 +256,8 @@ class WaveFollower(WavePort):
     def _paid(self, back: Array, force: Array, dt: float) -> float:
         """The share s of a twist towards the leader that the spare energy pays for: s c + s² d = spare, at most 1.
 
-        c is what it costs against the law's force as it will be without that twist, d what the law's damper adds: the
-        cost of the last force alone would swing from tick to tick.
+        c is what it costs against the law's force as it will be without that twist, d what the
+        law's damper adds: the cost of the last force alone would swing from tick to tick.
         """
         spare, c = max(self.spare, 0.0), total(np.maximum(-force * back, 0.0)) * dt
         d = float(self.damping.dot(back * back)) * dt

@@ -9,7 +9,7 @@ import numpy as np
 
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
-from farhand.coupling.trial import UNANSWERED, admit, failure, told
+from farhand.coupling.trial import UNANSWERED, admit, describe_error, failure
 from farhand.errors import BadValue
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Telemetry
@@ -37,14 +37,18 @@ class End:
         self.contribution = station.join()
         self.energy = 0.0  # put into the coupling by this side, net [J]
         self.asked, self._faded = np.zeros(6), np.zeros(6)
-        self._pulls = station.controller.pulls
+        self._pulls = station.controller.exerts_effort
         self._passive = None if station.drives.all() else ~station.drives
 
     @property
     def dropped(self) -> str:
         """Which of a law's efforts this station cannot exert, in words; empty if none."""
         axes = [axis for axis, drives in zip(AXES, self.station.drives, strict=True) if not drives]
-        return f"the {self.station.name} is passive in {', '.join(axes)}: efforts there are dropped" if axes else ""
+        return (
+            f"the {self.station.name} is passive in {', '.join(axes)}: efforts there are dropped"
+            if axes
+            else ""
+        )
 
     def take(self, effort: Effort) -> bool:
         """Remember what the law asks for, unless it is not a number; a wrench only if the station exerts wrenches.
@@ -72,7 +76,9 @@ class End:
         """Hand the faded wrench to the station and account for its energy."""
         contribution = self.contribution
         contribution.gain = gain
-        contribution.wrench = self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded)
+        contribution.wrench = (
+            self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded)
+        )
         self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
 
     def stop(self, now_ns: int, law: Coupling, why: str) -> None:
@@ -121,7 +127,9 @@ class Bridge(ABC):
         """Couple the two sides as they stand; refused, with the reason, while a station is tripped."""
         for station in self.stations:
             if station.guard.trip is not None:
-                return f"refused: {station.name} is tripped ({station.guard.trip.reason}); reset first"
+                return (
+                    f"refused: {station.name} is tripped ({station.guard.trip.reason}); reset first"
+                )
         for station in self.stations:
             station.rearm()
         self._engage()
@@ -157,8 +165,9 @@ class Bridge(ABC):
 class DirectBridge(Bridge):
     """A law between two stations in one process: evaluated once, both efforts used.
 
-    Releasing fades out the last efforts without evaluating the law again, so nothing a law says after a fault is felt.
-    A law that raises, or answers with anything but two efforts of six numbers, stops both stations.
+    Releasing fades out the last efforts without evaluating the law again, so nothing a law says
+    after a fault is felt. A law that raises, or answers with anything but two efforts of six
+    numbers, stops both stations.
 
     Args:
         law: the coupling.
@@ -194,7 +203,8 @@ class DirectBridge(Bridge):
         a, b, engagement = self.a, self.b, self.engagement
         if a.station.guard.trip is not None or b.station.guard.trip is not None:
             self.release()
-        if self._pending and engagement.gain == 0.0:  # the last efforts must have faded before new ones begin
+        # the last efforts must have faded before new ones begin
+        if self._pending and engagement.gain == 0.0:
             self._pending = False
             self._couple(now_ns)
         if engagement.wanted:
@@ -211,7 +221,7 @@ class DirectBridge(Bridge):
         try:
             self.law.engage(self.a.station.side, self.b.station.side)
         except Exception as error:  # a user's law may raise anything
-            self._fail(now_ns, f"raised {told(error)}")
+            self._fail(now_ns, f"raised {describe_error(error)}")
         else:
             self.engagement.engage()
 

@@ -7,9 +7,17 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
-from farhand.coupling.trial import UNANSWERED, admit, failure, told
+from farhand.coupling.trial import UNANSWERED, admit, describe_error, failure
 from farhand.link.endpoint import Endpoint
-from farhand.link.layers import FollowerPort, LeaderPort, Playout, Port, WaveFollower, WaveLeader, WavePort
+from farhand.link.layers import (
+    FollowerPort,
+    LeaderPort,
+    Playout,
+    Port,
+    WaveFollower,
+    WaveLeader,
+    WavePort,
+)
 from farhand.link.packet import Packet
 from farhand.loop.bridges.direct import AXES, NO_NUMBER, Bridge, End
 from farhand.loop.station import Station
@@ -46,9 +54,10 @@ class PortEnergy:
 class LinkEnd(End):
     """One station's end of a bridge across a link: its own instance of the law on its own side and the last packet's.
 
-    The leader's end decides: it captures the offsets at engagement and sends them with the engagement's number; the
-    follower's end takes over a number it has not seen. An end that hears nothing for too long parts, says so, and
-    stays apart until a new number comes; silence after a farewell is none to speak of.
+    The leader's end decides: it captures the offsets at engagement and sends them with the
+    engagement's number; the follower's end takes over a number it has not seen. An end that hears
+    nothing for too long parts, says so, and stays apart until a new number comes; silence after a
+    farewell is none to speak of.
 
     Args:
         station: the local station.
@@ -80,11 +89,15 @@ class LinkEnd(End):
         self.law, self.endpoint, self.watchdog = law, endpoint, watchdog or Watchdog()
         self.engagement = Engagement()
         self.energies, self.port = PortEnergy(), port
-        told = endpoint.incoming
-        self.playout = None if port is None else Playout(len(told.q), len(told.v))
+        packet = endpoint.incoming
+        self.playout = None if port is None else Playout(len(packet.q), len(packet.v))
         if isinstance(port, WavePort):
             port.law = law
-        self._heard_position, self._heard_rotation, self._heard_twist = np.zeros(3), np.eye(3), np.zeros(6)
+        self._heard_position, self._heard_rotation, self._heard_twist = (
+            np.zeros(3),
+            np.eye(3),
+            np.zeros(6),
+        )
         self._reflected, self._driven = np.zeros(6), np.zeros(6)
         self.trip: Trip | None = None
         self.pending, self.switch = False, Switch()
@@ -119,7 +132,7 @@ class LinkEnd(End):
     def _unheard(self, silent_ns: int) -> str | None:
         """Why the other side counts as not heard, in words; None while it is."""
         watchdog, role = self.watchdog, self.remote.role
-        if watchdog.bites(silent_ns):
+        if watchdog.has_expired(silent_ns):
             return f"nothing heard from the {role} for {silent_ns * 1e-9:.3f} s (limit {watchdog.silence:g} s)"
         if self.endpoint.offset is not None and self.remote.age > watchdog.age:
             return f"what is heard from the {role} is {self.remote.age:.3f} s old (limit {watchdog.age:g} s)"
@@ -166,11 +179,14 @@ class LinkEnd(End):
             contribution.wrench = self.port.push(twist, gain, self.station.drives, dt)
         else:
             if self._passive is not None:
-                twist = np.multiply(twist, self.station.drives, self._driven)  # nobody damps what cannot be pushed
+                # nobody damps what cannot be pushed
+                twist = np.multiply(twist, self.station.drives, self._driven)
             if isinstance(self.port, LeaderPort):
                 contribution.wrench = self.port.push(self.asked, twist, dt, gain)
             elif isinstance(self.port, FollowerPort):
-                contribution.wrench = self.port.push(self.asked, twist, self.law.mapping.force_scale, dt, gain)
+                contribution.wrench = self.port.push(
+                    self.asked, twist, self.law.mapping.force_scale, dt, gain
+                )
         self.energy -= float(contribution.wrench.dot(twist)) * dt
 
     def _part(self, port: WaveFollower, dt: float) -> None:
@@ -186,10 +202,20 @@ class LinkEnd(End):
         if not self.leads:
             a, b = b, a
             if isinstance(port, FollowerPort | WaveFollower):
-                port.lead(a, self._heard_position, self._heard_rotation, self._heard_twist, self._reflected, dt)
+                port.lead(
+                    a,
+                    self._heard_position,
+                    self._heard_rotation,
+                    self._heard_twist,
+                    self._reflected,
+                    dt,
+                )
         try:
             answer = on_a, on_b = self.law.step(a, b, dt)
-            if not (self.take(on_a if self.leads else on_b) and (self.leads or self._reflect(on_a, on_b))):
+            if not (
+                self.take(on_a if self.leads else on_b)
+                and (self.leads or self._reflect(on_a, on_b))
+            ):
                 self._fail(now_ns, NO_NUMBER)
         except Exception as error:  # a user's law may raise anything
             self._fail(now_ns, failure(answer, error))
@@ -200,7 +226,7 @@ class LinkEnd(End):
         try:
             self.law.engage(*((local, remote) if self.leads else (remote, local)))
         except Exception as error:  # a user's law may raise anything
-            self._fail(now_ns, f"raised {told(error)}")
+            self._fail(now_ns, f"raised {describe_error(error)}")
             return False
         self.engagement.engage(number)
         return True
@@ -239,34 +265,48 @@ class LinkEnd(End):
             engagement.release()
         if self.pending and silent:
             self.pending = False  # an old wish must not come true when the link returns
-        answered = self.endpoint.round_trip_ns is not None  # only then is it known how long an answer takes
-        ready = answered and engagement.gain == 0.0 and self.station.guard.trip is None and not incoming.tripped
+        # only then is it known how long an answer takes
+        answered = self.endpoint.round_trip_ns is not None
+        ready = (
+            answered
+            and engagement.gain == 0.0
+            and self.station.guard.trip is None
+            and not incoming.tripped
+        )
         if self.pending and ready:
             self.pending, self.trip = False, None
-            self._couple(max(engagement.number, incoming.engagement_id) + 1, now_ns)  # new to one that ran before
+            # new to one that ran before
+            self._couple(max(engagement.number, incoming.engagement_id) + 1, now_ns)
             self._engaged_ns = now_ns
 
     def _overdue(self, now_ns: int) -> bool:
         """Whether the follower has had time to answer the engagement."""
-        return self.watchdog.bites(now_ns - self._engaged_ns - (self.endpoint.round_trip_ns or 0))
+        return self.watchdog.has_expired(
+            now_ns - self._engaged_ns - (self.endpoint.round_trip_ns or 0)
+        )
 
     def _follow(self, now_ns: int) -> None:
         """Do as the leader's packet says; an engagement number seen before does not count again."""
         incoming, engagement, mapping = self.endpoint.incoming, self.engagement, self.law.mapping
-        if not self._met:  # what a leader asked for before this side heard it was not asked of this side
+        # what a leader asked for before this side heard it was not asked of this side
+        if not self._met:
             self._met, engagement.number = True, incoming.engagement_id
         if not (incoming.engaged and incoming.deadman_held):
             engagement.release()
             return
         new = incoming.engagement_id != engagement.number
         able = new and self.station.guard.trip is None and engagement.gain == 0.0
-        if able and self._couple(incoming.engagement_id, now_ns):  # a mapping with a state starts where this tool is
+        # a mapping with a state starts where this tool is
+        if able and self._couple(incoming.engagement_id, now_ns):
             self.trip = None
             self._reflected[:] = 0.0
             if isinstance(self.port, FollowerPort | WaveFollower):
                 self.port.begin()
-        if engagement.wanted and (new or not np.array_equal(self._leader_offset, incoming.offset_position)):
-            self._leader_offset[:] = incoming.offset_position  # live changes of the leader's come too
+        if engagement.wanted and (
+            new or not np.array_equal(self._leader_offset, incoming.offset_position)
+        ):
+            # live changes of the leader's come too
+            self._leader_offset[:] = incoming.offset_position
             mapping.offset_position = incoming.offset_position.copy()
             mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
 
@@ -285,26 +325,28 @@ class LinkEnd(End):
         remote = self.remote
         remote.age += playout.behind_ns * 1e-9
         trip_ns = self.endpoint.round_trip_ns
-        if self.port is not None and trip_ns is not None:  # what waits here waits at the other end too
+        # what waits here waits at the other end too
+        if self.port is not None and trip_ns is not None:
             self.port.measure((trip_ns + 2 * playout.waits_ns) * 1e-9)
         self._see(playout)
-        remote.commanded = playout.commanded_wrench  # to act on it at once takes a layer that bounds the energy
+        # to act on it at once takes a layer that bounds the energy
+        remote.commanded = playout.commanded_wrench
         heard = self._heard_position, self._heard_rotation, self._heard_twist
         for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
             kept[:] = new
         if isinstance(self.port, WavePort) and playout.commanded_wrench is not None:
             self._read_wave(playout.tool_twist, playout.commanded_wrench)
 
-    def _see(self, told: Packet | Playout) -> None:
+    def _see(self, seen: Packet | Playout) -> None:
         """The other side as a packet or what is between packets tells of it."""
         remote = self.remote
         if remote.arm is not None:
-            remote.arm.update(told.q, told.v)
+            remote.arm.update(seen.q, seen.v)
         else:
-            remote.position[:] = told.tool_position
-            remote.rotation[:] = rotation_from_quaternion(told.tool_quaternion)
-            remote.twist[:] = told.tool_twist
-        remote.wrench = told.measured_wrench
+            remote.position[:] = seen.tool_position
+            remote.rotation[:] = rotation_from_quaternion(seen.tool_quaternion)
+            remote.twist[:] = seen.tool_twist
+        remote.wrench = seen.measured_wrench
 
     def _read_wave(self, twist: Array, wrench: Array) -> None:
         """The wave in a packet, from its twist and the wrench on the other arm, both in the leader's workspace."""
@@ -359,7 +401,9 @@ class LinkedBridge(Bridge):
         if self._ports is not None:
             sums = ("given_by_leader", "taken_by_leader", "given_by_follower", "taken_by_follower")
             self._layer_energy = self._stream.channel("layer_energy", 4, "J", sums)
-            self._layer_damping = self._stream.channel("layer_damping", 2, "N·s/m", ("leader", "follower"))
+            self._layer_damping = self._stream.channel(
+                "layer_damping", 2, "N·s/m", ("leader", "follower")
+            )
             self._held_back = self._stream.channel("layer_held_back", 6, "m, rad", AXES)
 
     def _publish(self) -> None:
@@ -381,7 +425,8 @@ class LinkedBridge(Bridge):
         return [end.trip for end in (self.a, self.b) if end.trip is not None]
 
     def _engage(self) -> None:
-        self.a.pending = not self.a.engagement.wanted  # until the leader's end has heard from the follower's
+        # until the leader's end has heard from the follower's
+        self.a.pending = not self.a.engagement.wanted
 
     def release(self) -> None:
         """Ask the leader's end to part; the follower's end does so when it hears of it."""

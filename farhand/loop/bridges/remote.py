@@ -31,7 +31,9 @@ class RemoteBridge(Bridge):
         lateness: how late ticks may come.
     """
 
-    def __init__(self, end: LinkEnd, period_ns: int = 1_000_000, clock: Clock | None = None) -> None:
+    def __init__(
+        self, end: LinkEnd, period_ns: int = 1_000_000, clock: Clock | None = None
+    ) -> None:
         super().__init__(end, end, period_ns)
         self.stations = (end.station,)  # type: ignore[assignment]
         self.end, self.live, self.lateness = end, Live(end.endpoint), Lateness()
@@ -51,8 +53,16 @@ class RemoteBridge(Bridge):
     def record(self, telemetry: Telemetry, name: str) -> None:
         """Declare this bridge's channels and those of the link; what only the other side knows is not a number."""
         super().record(telemetry, name)
-        names = (("round_trip", "s"), ("loss", "-"), ("age", "s"), ("offset", "s"), ("silence", "s"))
-        self._numbers = {name: self._stream.channel(f"link_{name}", 1, unit) for name, unit in names}
+        names = (
+            ("round_trip", "s"),
+            ("loss", "-"),
+            ("age", "s"),
+            ("offset", "s"),
+            ("silence", "s"),
+        )
+        self._numbers = {
+            name: self._stream.channel(f"link_{name}", 1, unit) for name, unit in names
+        }
 
     def engage(self) -> str:
         """Couple, if this is the leader's end and the follower is heard; the follower's end does as it is told."""
@@ -64,7 +74,8 @@ class RemoteBridge(Bridge):
             return "refused: the follower has tripped; reset it there first"
         if not self.end.switch.held:
             return "refused: nobody holds the dead-man switch"
-        return "; ".join(dict.fromkeys(super().engage().split("; ")))  # one end, so each remark once
+        # one end, so each remark once
+        return "; ".join(dict.fromkeys(super().engage().split("; ")))
 
     def release(self) -> None:
         """Part; the other end does so when it hears of it."""

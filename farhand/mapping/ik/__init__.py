@@ -7,4 +7,14 @@ from farhand.mapping.ik.position_solver import PositionSolver
 from farhand.mapping.ik.solution import STATUSES, Solution
 from farhand.mapping.ik.solver import Solver
 
-__all__ = ["STATUSES", "Chain", "Levenberg", "Model", "Newton", "Pose", "PositionSolver", "Solution", "Solver"]
+__all__ = [
+    "STATUSES",
+    "Chain",
+    "Levenberg",
+    "Model",
+    "Newton",
+    "Pose",
+    "PositionSolver",
+    "Solution",
+    "Solver",
+]

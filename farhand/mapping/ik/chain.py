@@ -26,9 +26,10 @@ class Pose(NamedTuple):
 class Chain:
     """A chain of n hinges and slides from the base to the tool.
 
-    At zero joints, joint i has the direction ``axes[i]`` through the point ``points[i]``, in base axes. For the kernels
-    the same chain is n + 1 fixed steps: step i leads from the frame of joint i − 1 (the base for i = 0) to the frame of
-    joint i, whose z is the joint's axis; the last leads to the tool.
+    At zero joints, joint i has the direction ``axes[i]`` through the point ``points[i]``, in base
+    axes. For the kernels the same chain is n + 1 fixed steps: step i leads from the frame of joint
+    i − 1 (the base for i = 0) to the frame of joint i, whose z is the joint's axis; the last leads
+    to the tool.
 
     Attributes:
         axes: unit vectors, n × 3.
@@ -62,8 +63,14 @@ class Chain:
         model = robot.pinocchio()
         frame = model.getFrameId(robot.tool, pin.FrameType.OP_FRAME)
         carried = set(model.supports[model.frames[frame].parentJoint]) - {0}
-        if model.nq != model.nv or len(carried) != model.njoints - 1 or model.nv != model.njoints - 1:
-            raise ModelError(f"{robot.name} is not a single chain of hinges and slides: inverse kinematics needs one")
+        if (
+            model.nq != model.nv
+            or len(carried) != model.njoints - 1
+            or model.nv != model.njoints - 1
+        ):
+            raise ModelError(
+                f"{robot.name} is not a single chain of hinges and slides: inverse kinematics needs one"
+            )
         data = model.createData()
         pin.computeJointJacobians(model, data, pin.neutral(model))
         pin.updateFramePlacements(model, data)
@@ -74,7 +81,9 @@ class Chain:
         position, rotation = data.oMf[frame].translation.copy(), data.oMf[frame].rotation.copy()
         steps = _steps(axes, points, position, rotation)
         home = np.clip(robot.home, robot.limits.lower, robot.limits.upper)
-        lower, upper = (np.array(limit, dtype=float) for limit in (robot.limits.lower, robot.limits.upper))
+        lower, upper = (
+            np.array(limit, dtype=float) for limit in (robot.limits.lower, robot.limits.upper)
+        )
         return cls(axes, points, hinge, position, rotation, steps, lower, upper, home)
 
     @property
@@ -106,7 +115,9 @@ class Model:
     def error(self, target: Pose, q: Array) -> Array:
         r"""Pose error :math:`e = [p_d - p;\ \log(R_d R^\top)^\vee]`, [m] and [rad]."""
         here = self.pose(q)
-        return np.concatenate([target.position - here.position, rotation_vector(target.rotation @ here.rotation.T)])
+        return np.concatenate(
+            [target.position - here.position, rotation_vector(target.rotation @ here.rotation.T)]
+        )
 
     def within(self, q: Array) -> bool:
         """Whether every joint is inside its limits."""
@@ -124,9 +135,13 @@ def split(pose: Array | Pose) -> Pose:
     try:
         matrix = np.asarray(pose, dtype=float)
     except (TypeError, ValueError):
-        raise BadValue(f"a pose must be a 4 × 4 matrix or a Pose, not {type(pose).__name__}") from None
+        raise BadValue(
+            f"a pose must be a 4 × 4 matrix or a Pose, not {type(pose).__name__}"
+        ) from None
     if matrix.shape != (4, 4):
-        raise BadValue(f"a pose must be a 4 × 4 matrix or a Pose, not an array of shape {matrix.shape}")
+        raise BadValue(
+            f"a pose must be a 4 × 4 matrix or a Pose, not an array of shape {matrix.shape}"
+        )
     return Pose(np.ascontiguousarray(matrix[:3, 3]), np.ascontiguousarray(matrix[:3, :3]))
 
 

@@ -1,12 +1,15 @@
 """Closed-form inverse kinematics: every branch of three families of arms, from the axes of the chain itself. Compiled.
 
-Which family an arm belongs to follows from its geometry, so a changed length, tool or mounting needs no new formula:
+Which family an arm belongs to follows from its geometry, so a changed length, tool or mounting
+needs no new formula:
 
-- ``wrist``: six hinges, the last three through one point, the second and third parallel (Powerball, most industrial
-  arms); 8 branches.
-- ``parallel``: six hinges, the second to fourth parallel, the last two through one point (UR); 8 branches.
-- ``elbow``: seven hinges, three through the shoulder and three through the wrist (iiwa); 8 branches for each elbow
-  angle ψ, measured about the line from shoulder to wrist from where the elbow is highest.
+- ``wrist``: six hinges, the last three through one point, the second and third parallel (Powerball,
+  most industrial arms); 8 branches.
+- ``parallel``: six hinges, the second to fourth parallel, the last two through one point (UR); 8
+  branches.
+- ``elbow``: seven hinges, three through the shoulder and three through the wrist (iiwa); 8 branches
+  for each elbow angle ψ, measured about the line from shoulder to wrist from where the elbow is
+  highest.
 """
 
 from __future__ import annotations
@@ -53,7 +56,12 @@ def family_of(chain: Chain) -> tuple[int, Array]:
         points[3:] = wrist
         return WRIST, points
     last = _meeting(chain, (4, 5))
-    if last is not None and _parallel(h[1], h[2]) and _parallel(h[1], h[3]) and not _parallel(h[0], h[1]):
+    if (
+        last is not None
+        and _parallel(h[1], h[2])
+        and _parallel(h[1], h[3])
+        and not _parallel(h[0], h[1])
+    ):
         points[4:] = last
         return PARALLEL, points
     return NONE, points
@@ -85,8 +93,8 @@ def branches(family, h, points, tool_p, tool_R, position, rotation, psi, out):
         position: wanted, [m].
         rotation: wanted.
         psi: elbow angle, for the family ``elbow`` only, [rad].
-        out: 8 × n, joint angles in (−2π, 2π], [rad]. A row that meets the pose only in the sense of least squares is
-            there too.
+        out: 8 × n, joint angles in (−2π, 2π], [rad]. A row that meets the pose only in the sense of
+            least squares is there too.
 
     Returns:
         Bit k is set if row k is exact.
@@ -111,7 +119,8 @@ def _wrist(h, points, centre, R, out):
     offset[:] = centre - points[0]
     p12, p23, p34 = points[1] - points[0], points[2] - points[1], points[3] - points[2]
     lateral = dot(h[1], points[3] - points[0])
-    one, two, ok1 = angles_at_height(h[0], h[1], offset, lateral)  # h1ᵀ rotated onto the arm's plane
+    # h1ᵀ rotated onto the arm's plane
+    one, two, ok1 = angles_at_height(h[0], h[1], offset, lateral)
     exact, row = 0, 0
     for shoulder in range(2):
         q1 = one if shoulder == 0 else two
@@ -134,7 +143,11 @@ def _wrist(h, points, centre, R, out):
             ok5 = three_rotations(h[3], h[4], h[5], columns, angles)
             for wrist in range(2):
                 out[row, 0], out[row, 1], out[row, 2] = q1, q2, q3
-                out[row, 3], out[row, 4], out[row, 5] = angles[wrist, 0], angles[wrist, 1], angles[wrist, 2]
+                out[row, 3], out[row, 4], out[row, 5] = (
+                    angles[wrist, 0],
+                    angles[wrist, 1],
+                    angles[wrist, 2],
+                )
                 if ok1 and ok3 and ok5:
                     exact |= 1 << row
                 row += 1
@@ -143,9 +156,20 @@ def _wrist(h, points, centre, R, out):
 
 @compiled
 def _parallel_arm(h, points, centre, R, out):
-    offset, arm, approach, inner, start = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    offset, arm, approach, inner, start = (
+        np.empty(3),
+        np.empty(3),
+        np.empty(3),
+        np.empty(3),
+        np.empty(3),
+    )
     offset[:] = centre - points[0]
-    p12, p23, p34, p45 = points[1] - points[0], points[2] - points[1], points[3] - points[2], points[4] - points[3]
+    p12, p23, p34, p45 = (
+        points[1] - points[0],
+        points[2] - points[1],
+        points[3] - points[2],
+        points[4] - points[3],
+    )
     s3, s4 = dot(h[1], h[2]), dot(h[1], h[3])
     one, two, ok1 = angles_at_height(h[0], h[1], offset, dot(h[1], points[4] - points[0]))
     exact, row = 0, 0
@@ -183,7 +207,12 @@ def _parallel_arm(h, points, centre, R, out):
 @compiled
 def _elbow(h, points, centre, R, psi, out):
     reach, v, column = np.empty(3), np.empty(3), np.empty(3)
-    shoulder, left, angles, last = np.empty((3, 3)), np.empty((3, 3)), np.empty((2, 3)), np.empty((2, 3))
+    shoulder, left, angles, last = (
+        np.empty((3, 3)),
+        np.empty((3, 3)),
+        np.empty((2, 3)),
+        np.empty((2, 3)),
+    )
     reach[:] = centre - points[0]
     distance = np.sqrt(dot(reach, reach))
     upper, fore = points[3] - points[0], points[4] - points[3]
@@ -197,7 +226,9 @@ def _elbow(h, points, centre, R, psi, out):
         ok2 = three_rotations(h[0], h[1], h[2], shoulder, angles)
         for i in range(3):
             for j in range(3):
-                column[j] = shoulder[0, j] * R[0, i] + shoulder[1, j] * R[1, i] + shoulder[2, j] * R[2, i]
+                column[j] = (
+                    shoulder[0, j] * R[0, i] + shoulder[1, j] * R[1, i] + shoulder[2, j] * R[2, i]
+                )
             turn(h[3], -q4, column, column)
             for j in range(3):
                 left[j, i] = column[j]
@@ -219,7 +250,8 @@ def _swivel(v, upper, axis, reach, psi, out):
     here, there = np.empty((3, 3)), np.empty((3, 3))
     side, up = upper.copy(), np.zeros(3)
     if abs(dot(v, side)) > (1.0 - 1e-12) * np.sqrt(dot(v, v) * dot(side, side)):
-        side[0] = axis[1] * v[2] - axis[2] * v[1]  # the arm is straight: take the side to which it would bend
+        # the arm is straight: take the side to which it would bend
+        side[0] = axis[1] * v[2] - axis[2] * v[1]
         side[1] = axis[2] * v[0] - axis[0] * v[2]
         side[2] = axis[0] * v[1] - axis[1] * v[0]
     if reach[0] * reach[0] + reach[1] * reach[1] < 1e-16:
@@ -232,7 +264,9 @@ def _swivel(v, upper, axis, reach, psi, out):
         turn(there[0], psi, there[i], there[i])
     for i in range(3):
         for j in range(3):
-            out[i, j] = there[0, i] * here[0, j] + there[1, i] * here[1, j] + there[2, i] * here[2, j]
+            out[i, j] = (
+                there[0, i] * here[0, j] + there[1, i] * here[1, j] + there[2, i] * here[2, j]
+            )
 
 
 @compiled
@@ -272,9 +306,17 @@ class ClosedForm:
             elbow_angle: ψ of a seven-joint arm, [rad].
         """
         chain, out = self.chain, np.empty((BRANCHES, self.chain.n))
+        # fmt: skip
         exact = branches(
-            self.family, chain.axes, self.points, chain.tool_position, chain.tool_rotation,
-            np.ascontiguousarray(position), np.ascontiguousarray(rotation), elbow_angle, out,
-        )  # fmt: skip
+            self.family,
+            chain.axes,
+            self.points,
+            chain.tool_position,
+            chain.tool_rotation,
+            np.ascontiguousarray(position),
+            np.ascontiguousarray(rotation),
+            elbow_angle,
+            out,
+        )
         kept = out[[row for row in range(BRANCHES) if exact >> row & 1]]
         return -np.remainder(np.pi - kept, 2.0 * np.pi) + np.pi

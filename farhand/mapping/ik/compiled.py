@@ -20,7 +20,10 @@ class _Tell(event.Listener):
 
     def on_start(self, event: Any) -> None:
         if not _Tell.told and sys.stderr.isatty():
-            print("compiling the inverse kinematics: half a minute, once per installation", file=sys.stderr)
+            print(
+                "compiling the inverse kinematics: half a minute, once per installation",
+                file=sys.stderr,
+            )
         _Tell.told = True
 
     def on_end(self, event: Any) -> None: ...

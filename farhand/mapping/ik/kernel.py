@@ -1,6 +1,7 @@
 """Pose, Jacobian and a Levenberg–Marquardt descent inside joint limits, compiled. The plain solvers are its oracle.
 
-Importing this module imports numba (about a second, and a few more the first time, when it compiles and caches).
+Importing this module imports numba (about a second, and a few more the first time, when it compiles
+and caches).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from farhand.mapping.ik.compiled import compiled
 Array = np.ndarray
 
 CAUTION = 1.0
-"""How strongly a joint near its limit is spared, [-]; found by counting jumps along random paths."""
+"""How strongly a joint near its limit is spared, [-]; found by counting jumps along random
+paths."""
 
 
 @compiled
@@ -189,7 +191,11 @@ def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, to
     cost = linear * linear + weight * weight * angular * angular
     share, growth, stalled, done = 1e-2, 2.0, 0, 0
     fresh = True
-    while done < most and stalled < stalled_steps and (linear > tolerance[0] or angular > tolerance[1]):
+    while (
+        done < most
+        and stalled < stalled_steps
+        and (linear > tolerance[0] or angular > tolerance[1])
+    ):
         done += 1
         if not fresh:
             pose_error(steps, hinge, q, target_p, target_R, axes, levers, e)
@@ -200,7 +206,9 @@ def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, to
         for i in range(n):
             trial[i] = min(max(q[i] + dq[i], lower[i]), upper[i])
             predicted += (trial[i] - q[i]) * (damping * dq[i] + g[i])
-        new_linear, new_angular = pose_error(steps, hinge, trial, target_p, target_R, axes, levers, e_new)
+        new_linear, new_angular = pose_error(
+            steps, hinge, trial, target_p, target_R, axes, levers, e_new
+        )
         left = new_linear * new_linear + weight * weight * new_angular * new_angular
         if not left < cost:  # also if it is not a number
             share, growth, fresh = share * growth, 2.0 * growth, False

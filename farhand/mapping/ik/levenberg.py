@@ -17,9 +17,9 @@ class Levenberg:
 
     .. math:: \Delta q = (J^\top W^2 J + \lambda I)^{-1} J^\top W^2 e
 
-    A step is taken only if it reduces :math:`|We|`; λ then shrinks with the gain ratio, otherwise it grows. Without a
-    solution the closest pose comes back. It knows no limits. For :class:`~farhand.mapping.ik.solver.Solver` to be
-    compared with.
+    A step is taken only if it reduces :math:`|We|`; λ then shrinks with the gain ratio, otherwise
+    it grows. Without a solution the closest pose comes back. It knows no limits. For
+    :class:`~farhand.mapping.ik.solver.Solver` to be compared with.
 
     Args:
         robot: a single chain.
@@ -27,7 +27,8 @@ class Levenberg:
         iterations: most steps, taken or not.
         damping: λ at the start.
         weights: diagonal of W.
-        stall: relative decrease of the cost below which a step counts as stalled; 0 never stops early.
+        stall: relative decrease of the cost below which a step counts as stalled; 0 never stops
+            early.
         stalled_steps: how many of them in a row stop it.
     """
 
@@ -66,7 +67,8 @@ class Levenberg:
             if ratio <= 0.0:
                 damping, growth = damping * growth, 2.0 * growth
                 continue
-            short = damping > 0.01 * self.damping  # the first steps are short because of λ, not for want of progress
+            # the first steps are short because of λ, not for want of progress
+            short = damping > 0.01 * self.damping
             stalled = stalled + 1 if not short and cost - left < self.stall * cost else 0
             q, error, cost = q + step, candidate, left
             damping, growth = damping * max(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3), 2.0

@@ -14,8 +14,9 @@ class Newton:
 
     .. math:: q_{i+1} = q_i + J^\dagger(q_i)\, e(q_i), \qquad e = [p_d - p;\ \log(R_d R^\top)^\vee]
 
-    Quadratic near a solution; divides by small singular values near a singularity and then throws the joints tens of
-    thousands of radians away. It knows no limits. For :class:`~farhand.mapping.ik.solver.Solver` to be compared with.
+    Quadratic near a solution; divides by small singular values near a singularity and then throws
+    the joints tens of thousands of radians away. It knows no limits. For
+    :class:`~farhand.mapping.ik.solver.Solver` to be compared with.
 
     Args:
         robot: a single chain.
@@ -24,7 +25,9 @@ class Newton:
         cut_off: singular values below it count as zero, [m] and [-].
     """
 
-    def __init__(self, robot: Robot, tolerance: float = 1e-5, iterations: int = 500, cut_off: float = 1e-5) -> None:
+    def __init__(
+        self, robot: Robot, tolerance: float = 1e-5, iterations: int = 500, cut_off: float = 1e-5
+    ) -> None:
         self.model = Model(robot)
         self.tolerance, self.iterations, self.cut_off = tolerance, iterations, cut_off
 
@@ -37,7 +40,9 @@ class Newton:
                 return solution_of(self.model, q, error, done)
             q += self._inverse(self.model.jacobian(q)) @ error
             error = self.model.error(target, q)
-        return solution_of(self.model, q, error, self.iterations, met=bool(np.abs(error).max() < self.tolerance))
+        return solution_of(
+            self.model, q, error, self.iterations, met=bool(np.abs(error).max() < self.tolerance)
+        )
 
     def _inverse(self, J: Array) -> Array:
         U, sigma, Vt = np.linalg.svd(J, full_matrices=False)

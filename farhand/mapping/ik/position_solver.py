@@ -15,9 +15,9 @@ from farhand.robots import Robot
 class PositionSolver:
     """Joints for a position of the tool, inside the joint limits; how the tool is turned there does not count.
 
-    Levenberg–Marquardt steps as those of :class:`~farhand.mapping.ik.Solver`, with no weight on the rotation: from the
-    start first, then from evenly spread places. An arm with more joints than it needs moves as little as it can from
-    where it starts.
+    Levenberg–Marquardt steps as those of :class:`~farhand.mapping.ik.Solver`, with no weight on the
+    rotation: from the start first, then from evenly spread places. An arm with more joints than it
+    needs moves as little as it can from where it starts.
 
     Args:
         robot: a single chain of hinges and slides.
@@ -63,15 +63,26 @@ class PositionSolver:
         status = "limited" if outside <= self._tolerance[0] else "unreachable"
         return Solution(best, status, least, math.nan, steps)
 
-    def _try(self, chain: tuple[Array, ...], target: Array, begin: Array, places: int) -> tuple[Array, float, int]:
+    def _try(
+        self, chain: tuple[Array, ...], target: Array, begin: Array, places: int
+    ) -> tuple[Array, float, int]:
         """Descend from ``begin`` and other places: the closest joints, their distance [m], and the most steps."""
         search, best, least, most = self._search, begin, math.inf, 0
         for index in range(places):
             q = begin.copy()
             if index:
-                search._somewhere(index, self.chain.lower, self.chain.upper, begin, q)
+                search._random_posture(index, self.chain.lower, self.chain.upper, begin, q)
             error, _, steps = search.descend(
-                chain, target, np.eye(3), q, 0.0, search.STEPS, 1e-3, 5, self._tolerance, search.EVERYWHERE
+                chain,
+                target,
+                np.eye(3),
+                q,
+                0.0,
+                search.STEPS,
+                1e-3,
+                5,
+                self._tolerance,
+                search.EVERYWHERE,
             )
             most = max(most, steps)
             if error < least:

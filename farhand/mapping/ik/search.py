@@ -16,7 +16,8 @@ CODES = ("solved", "limited", "unreachable", "jump", "invalid")
 
 NEAR = 0.5  # a warm start that ends within this of where it began is taken at once, [rad]
 QUICK = 15  # steps of a warm start
-WITHIN = (0.3, 1.0)  # a pose farther from the start than this goes to the closed form at once, [m] and [rad]
+# a pose farther from the start than this goes to the closed form at once, [m] and [rad]
+WITHIN = (0.3, 1.0)
 RESTARTS, STEPS = 60, 60
 EVERYWHERE = (np.inf, np.inf)
 ELSEWHERE = 8  # further starts of the search for the closest pose
@@ -34,7 +35,8 @@ def follow(arm, settings, position, rotation, start, warm, q):
 
     Args:
         arm: ((steps, hinge, lower, upper), family, axes, points, tool position, tool rotation).
-        settings: (position tolerance [m], rotation tolerance [rad], largest step [rad], elbow: 1 above, −1 below, 0).
+        settings: (position tolerance [m], rotation tolerance [rad], largest step [rad], elbow: 1
+            above, −1 below, 0).
         position: wanted, [m].
         rotation: wanted.
         start: where the joints are; home for a cold start, [rad or m].
@@ -42,7 +44,8 @@ def follow(arm, settings, position, rotation, start, warm, q):
         q: result, [rad or m].
 
     Returns:
-        Code of the status, position error [m], rotation error [rad], steps. The code is :data:`OPEN`, and ``q`` the
+        Code of the status, position error [m], rotation error [rad], steps. The code is
+            :data:`OPEN`, and ``q`` the
         start inside the limits, if the search has to go on elsewhere.
     """
     chain, family = arm[0], arm[1]
@@ -59,7 +62,9 @@ def follow(arm, settings, position, rotation, start, warm, q):
     begin = q.copy()
     tolerance = (settings[0], settings[1])
     within = EVERYWHERE if family == NONE else WITHIN
-    linear, angular, done = descend(chain, position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance, within)
+    linear, angular, done = descend(
+        chain, position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance, within
+    )
     away = _distance(q, begin)
     near = family == NONE or away < NEAR
     if _met(linear, angular, tolerance) and near and _preferred(arm, settings[3], q):
@@ -169,7 +174,8 @@ def by_branches(arm, settings, position, rotation, begin, warm, q):
     """The branch inside the limits that is best for ``begin``.
 
     Returns:
-        :data:`SOLVED`, with a ``q`` good to about 1e-9; or :data:`LIMITED` or :data:`UNREACHABLE`, if no branch fits,
+        :data:`SOLVED`, with a ``q`` good to about 1e-9; or :data:`LIMITED` or :data:`UNREACHABLE`,
+            if no branch fits,
         with the elbow angle that came closest to the limits, [rad].
     """
     chain, family = arm[0], arm[1]
@@ -195,7 +201,9 @@ def by_branches(arm, settings, position, rotation, begin, warm, q):
             if far < score:
                 score = far
                 best[:] = rows[row]
-        if (score < OTHER_SIDE or (score < np.inf and k > SWEEP // 2)) and (not warm or k >= ENOUGH):
+        if (score < OTHER_SIDE or (score < np.inf and k > SWEEP // 2)) and (
+            not warm or k >= ENOUGH
+        ):
             break
     if score < np.inf:
         _inside(best, lower, upper, q)
@@ -279,7 +287,7 @@ def _spread(index, base):
 
 
 @compiled
-def _somewhere(index, lower, upper, begin, q):
+def _random_posture(index, lower, upper, begin, q):
     """The restart of that number: Halton's sequence over the joint ranges, within a turn of the start."""
     primes = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     for i in range(len(q)):
@@ -295,8 +303,10 @@ def restart(arm, settings, position, rotation, begin, q):
     best, least, done = q.copy(), np.inf, 0
     for index in range(RESTARTS):
         if index > 0:
-            _somewhere(index, lower, upper, begin, q)
-        linear, angular, more = descend(chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE)
+            _random_posture(index, lower, upper, begin, q)
+        linear, angular, more = descend(
+            chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE
+        )
         done = max(done, more)
         if _met(linear, angular, tolerance):
             return SOLVED, linear, angular, done
@@ -306,13 +316,17 @@ def restart(arm, settings, position, rotation, begin, q):
     free = (steps, hinge, np.full(len(q), -np.inf), np.full(len(q), np.inf))
     code = UNREACHABLE
     for index in range(RESTARTS // 4):
-        _somewhere(index, lower, upper, begin, q)
-        linear, angular, more = descend(free, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE)
+        _random_posture(index, lower, upper, begin, q)
+        linear, angular, more = descend(
+            free, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE
+        )
         if _met(linear, angular, tolerance):
             code = LIMITED
             break
     q[:] = best
-    linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE)
+    linear, angular, more = descend(
+        chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE
+    )
     code = SOLVED if _met(linear, angular, tolerance) else code
     return code, linear, angular, max(done, more)
 
@@ -333,25 +347,33 @@ def closest(arm, settings, position, rotation, begin, reachable, q):
         elif k == BRANCHES:
             trial[:] = begin
         else:
-            _somewhere(k, lower, upper, begin, trial)
+            _random_posture(k, lower, upper, begin, trial)
         for i in range(n):
             trial[i] = min(max(trial[i], lower[i]), upper[i])
-        if reachable:  # a continuum at a singularity, or a gap between two elbow angles, may still hold a solution
-            far, turned, more = descend(chain, position, rotation, trial, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE)
+        # A continuum at a singularity, or a gap between two elbow angles, may still hold a solution
+        if reachable:
+            far, turned, more = descend(
+                chain, position, rotation, trial, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE
+            )
             done = max(done, more)
             if _met(far, turned, tolerance):
                 q[:] = trial
                 return SOLVED, far, turned, done
-        far, turned, more = descend(chain, position, rotation, trial, CLOSEST, 100, 1e-4, 5, tolerance, EVERYWHERE)
+        far, turned, more = descend(
+            chain, position, rotation, trial, CLOSEST, 100, 1e-4, 5, tolerance, EVERYWHERE
+        )
         done = max(done, more)
         cost = far * far + (CLOSEST * turned) ** 2
         if cost < least:
             least, linear, angular = cost, far, turned
             best[:] = trial
     q[:] = best
-    linear, angular, more = descend(chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE)
+    linear, angular, more = descend(
+        chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE
+    )
     code = LIMITED if reachable else UNREACHABLE
-    if _met(linear, angular, tolerance):  # a stretched arm: rounding puts the pose beyond reach of every branch
+    # a stretched arm: rounding puts the pose beyond reach of every branch
+    if _met(linear, angular, tolerance):
         code = SOLVED
     return code, linear, angular, max(done, more)
 

@@ -23,11 +23,13 @@ class Solution(NamedTuple):
     """The answer to one pose.
 
     Attributes:
-        q: joint positions, always finite; the closest pose found where the pose is not met, [rad or m].
+        q: joint positions, always finite; the closest pose found where the pose is not met, [rad or
+            m].
         status: one of :data:`STATUSES`.
         position_error: distance of the tool at ``q`` from the pose, [m].
         rotation_error: angle of the tool at ``q`` from the pose, [rad].
-        iterations: steps of the numerical part, of its longest descent where there were several; 0 for a closed form.
+        iterations: steps of the numerical part, of its longest descent where there were several; 0
+            for a closed form.
     """
 
     q: Array
@@ -38,8 +40,15 @@ class Solution(NamedTuple):
 
 
 def solution_of(
-    model: Model, q: Array, error: Array, iterations: int, met: bool = True, otherwise: str = "failed"
+    model: Model,
+    q: Array,
+    error: Array,
+    iterations: int,
+    met: bool = True,
+    otherwise: str = "failed",
 ) -> Solution:
     """A solution of the plain solvers, which look at the limits only afterwards."""
     status = otherwise if not met else "solved" if model.within(q) else "limited"
-    return Solution(q, status, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:])), iterations)
+    return Solution(
+        q, status, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:])), iterations
+    )

@@ -17,22 +17,24 @@ ELBOWS = {"above": 1.0, "below": -1.0, "any": 0.0}
 class Solver:
     r"""Joints for a pose of the tool, inside the joint limits.
 
-    From a start, a few Levenberg–Marquardt steps inside the limits come first: they follow the tool with the smallest
-    joint motion and pass through singularities. If they do not get there, or only by a large motion, every branch of
-    the closed form is looked at and the one nearest the start is taken (without a closed form: restarts from evenly
-    spread places). If no branch fits, the closest pose inside the limits comes back with a status that says so;
-    closest in :math:`|p_d - p|^2 + (0.01\,\mathrm{m}\cdot\theta)^2`, so position counts first.
+    From a start, a few Levenberg–Marquardt steps inside the limits come first: they follow the tool
+    with the smallest joint motion and pass through singularities. If they do not get there, or only
+    by a large motion, every branch of the closed form is looked at and the one nearest the start is
+    taken (without a closed form: restarts from evenly spread places). If no branch fits, the
+    closest pose inside the limits comes back with a status that says so; closest in :math:`|p_d -
+    p|^2 + (0.01\,\mathrm{m}\cdot\theta)^2`, so position counts first.
 
-    The first solve of a process takes half a second to load the compiled code; the first ever about twenty to compile.
+    The first solve of a process takes half a second to load the compiled code; the first ever about
+    twenty to compile.
 
     Args:
         robot: a single chain of hinges and slides.
         tolerance_position: when a pose counts as met, [m].
         tolerance_rotation: when a pose counts as met, [rad].
-        step_max: largest motion of any joint away from a given start; a pose that needs more is answered with ``jump``
-            and the start. Infinite by default, [rad or m].
-        elbow: ``"above"``, ``"below"`` or ``"any"``: on which side of the line from shoulder to wrist the elbow should
-            be, wherever a branch inside the limits allows it.
+        step_max: largest motion of any joint away from a given start; a pose that needs more is
+            answered with ``jump`` and the start. Infinite by default, [rad or m].
+        elbow: ``"above"``, ``"below"`` or ``"any"``: on which side of the line from shoulder to
+            wrist the elbow should be, wherever a branch inside the limits allows it.
 
     Raises:
         FarhandError: the robot is no single chain, or an argument makes no sense.
@@ -49,9 +51,15 @@ class Solver:
         from farhand.mapping.ik import search
         from farhand.mapping.ik.closed_form import FAMILIES, family_of
 
-        for what, value in (("position", tolerance_position), ("rotation", tolerance_rotation), ("step", step_max)):
+        for what, value in (
+            ("position", tolerance_position),
+            ("rotation", tolerance_rotation),
+            ("step", step_max),
+        ):
             if not value > 0.0:
-                raise OutOfRange(f"{what} tolerance" if what != "step" else "step_max", value, 0.0, np.inf)
+                raise OutOfRange(
+                    f"{what} tolerance" if what != "step" else "step_max", value, 0.0, np.inf
+                )
         if elbow not in ELBOWS:
             raise UnknownName("elbow", elbow, ELBOWS)
         self.chain = Chain.of(robot)
@@ -59,10 +67,17 @@ class Solver:
         family, points = family_of(chain)
         self.family = FAMILIES[family]
         if elbow != "any" and self.family == "none":
-            raise BadValue(f"{robot.name} has no closed form, so its elbow is not known; use elbow 'any'")
+            raise BadValue(
+                f"{robot.name} has no closed form, so its elbow is not known; use elbow 'any'"
+            )
         limited = (chain.steps, chain.hinge, chain.lower, chain.upper)
         self._arm = (limited, family, chain.axes, points, chain.tool_position, chain.tool_rotation)
-        self._settings = (float(tolerance_position), float(tolerance_rotation), float(step_max), ELBOWS[elbow])
+        self._settings = (
+            float(tolerance_position),
+            float(tolerance_rotation),
+            float(step_max),
+            ELBOWS[elbow],
+        )
         self._stages, self._codes = search, search.CODES
         self._compile()
 
@@ -90,27 +105,40 @@ class Solver:
 
         Args:
             pose: of the tool in the base, 4 × 4 or a :class:`~farhand.mapping.ik.chain.Pose`, [m].
-            q_start: where the joints are now, [rad or m]; without it the answer is near home but need not be.
+            q_start: where the joints are now, [rad or m]; without it the answer is near home but
+                need not be.
 
         Returns:
-            Always finite joints inside the limits; they meet the pose only if the status is ``solved``.
+            Always finite joints inside the limits; they meet the pose only if the status is
+                ``solved``.
 
         Raises:
             BadValue: a pose or a start of the wrong shape.
         """
         given, warm = split(pose), q_start is not None
-        # Copies are of one kind, writable and in C order, whatever was given: another kind would be compiled for anew.
+        # Copies are of one kind, writable and in C order, whatever was given: another kind would be
+        # compiled for anew.
         try:
-            p, R = np.array(given.position, dtype=float), np.array(given.rotation, dtype=float, order="C")
+            p, R = (
+                np.array(given.position, dtype=float),
+                np.array(given.rotation, dtype=float, order="C"),
+            )
             start = np.array(q_start, dtype=float) if warm else self.chain.home
         except (TypeError, ValueError):
             raise BadValue("a pose and q_start are made of numbers; one of them is not") from None
-        if p.shape != _VECTOR or R.shape != _MATRIX:  # compiled code would read beyond the end of a shorter one
-            raise BadValue(f"a Pose has a position of shape (3,) and a rotation of (3, 3), not {p.shape} and {R.shape}")
+        # compiled code would read beyond the end of a shorter one
+        if p.shape != _VECTOR or R.shape != _MATRIX:
+            raise BadValue(
+                f"a Pose has a position of shape (3,) and a rotation of (3, 3), not {p.shape} and {R.shape}"
+            )
         if start.shape != self._shape:
-            raise BadValue(f"q_start must have {self.chain.n} values, not an array of shape {start.shape}")
+            raise BadValue(
+                f"q_start must have {self.chain.n} values, not an array of shape {start.shape}"
+            )
         q = np.empty(self._shape)
-        code, position, rotation, steps = self._stages.follow(self._arm, self._settings, p, R, start, warm, q)
+        code, position, rotation, steps = self._stages.follow(
+            self._arm, self._settings, p, R, start, warm, q
+        )
         if code < 0:
             code, position, rotation, more = self._elsewhere(Pose(p, R), q, warm)
             steps = max(steps, more)
@@ -130,7 +158,9 @@ class Solver:
                 return stages.JUMP, position, rotation, found[3]
         return found
 
-    def _by_branches(self, p: Array, R: Array, begin: Array, warm: bool, q: Array) -> tuple[int, float, float, int]:
+    def _by_branches(
+        self, p: Array, R: Array, begin: Array, warm: bool, q: Array
+    ) -> tuple[int, float, float, int]:
         stages, arm, settings = self._stages, self._arm, self._settings
         code, elbow_angle = stages.by_branches(arm, settings, p, R, begin, warm, q)
         if code == stages.LIMITED and self.family == "elbow":
@@ -156,5 +186,7 @@ class Solver:
         """A copy of the joints for compiled code, which would read beyond the end of a shorter one."""
         joints = np.array(q, dtype=float)
         if joints.shape != self._shape:
-            raise BadValue(f"q must have {self.chain.n} values, not an array of shape {joints.shape}")
+            raise BadValue(
+                f"q must have {self.chain.n} values, not an array of shape {joints.shape}"
+            )
         return joints

@@ -1,7 +1,8 @@
 """Rotations about one axis that meet one condition: the pieces that closed forms are put together from. Compiled.
 
-The names are those of the literature (Paden–Kahan subproblems 1 and 4; 3 reduces to 4). Each answers in the sense of
-least squares where there is no exact answer, and says so, which gives a good start for the closest reachable pose.
+The names are those of the literature (Paden–Kahan subproblems 1 and 4; 3 reduces to 4). Each
+answers in the sense of least squares where there is no exact answer, and says so, which gives a
+good start for the closest reachable pose.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from farhand.mapping.ik.compiled import compiled
 Array = np.ndarray
 
 SLACK = 1e-9
-"""Relative overshoot of a cosine that is put down to rounding: a stretched arm is still reachable, [-]."""
+"""Relative overshoot of a cosine that is put down to rounding: a stretched arm is still reachable,
+[-]."""
 
 
 @compiled
@@ -60,7 +62,11 @@ def back(R: Array, a: Array, out: Array) -> None:
 @compiled
 def angle_onto(k: Array, a: Array, b: Array) -> float:
     """Subproblem 1: the angle about k that brings a nearest to b, [rad]."""
-    sine = k[0] * (a[1] * b[2] - a[2] * b[1]) + k[1] * (a[2] * b[0] - a[0] * b[2]) + k[2] * (a[0] * b[1] - a[1] * b[0])
+    sine = (
+        k[0] * (a[1] * b[2] - a[2] * b[1])
+        + k[1] * (a[2] * b[0] - a[0] * b[2])
+        + k[2] * (a[0] * b[1] - a[1] * b[0])
+    )
     return math.atan2(sine, dot(a, b) - dot(k, a) * dot(k, b))
 
 
@@ -69,7 +75,11 @@ def angles_at_height(k: Array, a: Array, h: Array, height: float) -> tuple[float
     """Subproblem 4: the two angles about k that give a rotated a the component ``height`` along h, and if exactly."""
     hk, ka = dot(h, k), dot(k, a)
     A = dot(h, a) - hk * ka
-    B = h[0] * (k[1] * a[2] - k[2] * a[1]) + h[1] * (k[2] * a[0] - k[0] * a[2]) + h[2] * (k[0] * a[1] - k[1] * a[0])
+    B = (
+        h[0] * (k[1] * a[2] - k[2] * a[1])
+        + h[1] * (k[2] * a[0] - k[0] * a[2])
+        + h[2] * (k[0] * a[1] - k[1] * a[0])
+    )
     C = height - hk * ka
     reach = math.sqrt(A * A + B * B)
     middle = math.atan2(B, A)

@@ -1,7 +1,7 @@
 """Gamepad: two sticks and buttons, read from the kernel's joystick interface, ``/dev/input/js*``.
 
-Chosen over other ways because it needs no package: the kernel knows every pad, hands out the same eight-byte events for
-all of them, and tells the whole state when it is opened.
+Chosen over other ways because it needs no package: the kernel knows every pad, hands out the same
+eight-byte events for all of them, and tells the whole state when it is opened.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from farhand.errors import FileError
 from farhand.parameters import parameter
-from farhand.plants.drivers.handle import Reading
+from farhand.plants.drivers.handle import DeviceReading
 from farhand.plants.drivers.rumble import rumble_of
 
 Array = np.ndarray
@@ -32,23 +32,23 @@ FOLDER = "/dev/input"
 class PadAxes:
     """Which of a pad's axes moves what, as numbers from 0; a negative direction reverses it.
 
-    The default is that of the kernel's most common driver: left stick forward and sideways, right stick up and about
-    the vertical, the cross for the other two turns.
-
-    Attributes:
-        numbers: for forward, left, up, and turns about these.
-        directions: 1 or -1 for each.
+    The default is that of the kernel's most common driver: left stick forward and sideways, right
+    stick up and about the vertical, the cross for the other two turns.
     """
 
-    numbers: Array = parameter((1.0, 0.0, 4.0, 6.0, 7.0, 3.0), "-", "axes of the pad for the six motions", 0.0, 63.0)
-    directions: Array = parameter((-1.0, -1.0, -1.0, 1.0, -1.0, -1.0), "-", "their directions", -1.0, 1.0)
+    numbers: Array = parameter(
+        (1.0, 0.0, 4.0, 6.0, 7.0, 3.0), "-", "axes of the pad for the six motions", 0.0, 63.0
+    )
+    directions: Array = parameter(
+        (-1.0, -1.0, -1.0, 1.0, -1.0, -1.0), "-", "their directions", -1.0, 1.0
+    )
 
 
 class Gamepad:
     """A pad.
 
-    A stick that is held still says nothing, so silence means nothing; a pad that is unplugged or out of reach takes its
-    device file with it, and reading fails.
+    A stick that is held still says nothing, so silence means nothing; a pad that is unplugged or
+    out of reach takes its device file with it, and reading fails.
 
     Args:
         path: of the device; the first there is by default.
@@ -68,7 +68,7 @@ class Gamepad:
         self._file, self._rest = _open(path), b""
         self._rumble = rumble_of(path)
 
-    def poll(self, now_ns: int) -> Reading:
+    def poll(self, now_ns: int) -> DeviceReading:
         """Take in all events that have come."""
         while data := self._read():
             data = self._rest + data
@@ -77,7 +77,9 @@ class Gamepad:
             for event in EVENT.iter_unpack(data[:whole]):
                 self._take(*event)
         chosen = self._values[self.axes.numbers.astype(int)]
-        return Reading(np.clip(chosen / FULL * self.axes.directions, -1.0, 1.0), frozenset(self._pressed))
+        return DeviceReading(
+            np.clip(chosen / FULL * self.axes.directions, -1.0, 1.0), frozenset(self._pressed)
+        )
 
     def feel(self, strength: float, now_ns: int) -> None:
         """Rumble with a share of the full strength, 0 to 1; a pad without motors, or not ours to shake, is still."""
@@ -114,7 +116,9 @@ class Gamepad:
 def _first() -> str:
     found = sorted(glob.glob(f"{FOLDER}/js*"))
     if not found:
-        raise FileError(f"no gamepad found: there is no {FOLDER}/js*; plug one in (kernel module joydev)")
+        raise FileError(
+            f"no gamepad found: there is no {FOLDER}/js*; plug one in (kernel module joydev)"
+        )
     return found[0]
 
 
@@ -122,4 +126,6 @@ def _open(path: str) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
-        raise FileError(f"cannot open the gamepad {path}: {error.strerror}; see docs/input-devices.md") from None
+        raise FileError(
+            f"cannot open the gamepad {path}: {error.strerror}; see docs/input-devices.md"
+        ) from None

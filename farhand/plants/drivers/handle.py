@@ -23,7 +23,7 @@ LOCKED = 0.05
 """Damping where the handle's hinges lock, [-]."""
 
 
-class Reading(NamedTuple):
+class DeviceReading(NamedTuple):
     """What an input device shows.
 
     Attributes:
@@ -44,7 +44,7 @@ class Device(Protocol):
 
     name: str
 
-    def poll(self, now_ns: int) -> Reading:
+    def poll(self, now_ns: int) -> DeviceReading:
         """What it shows now; never waits.
 
         Raises:
@@ -72,24 +72,24 @@ class HandleSettings:
 
     Attributes:
         rate: from how far a stick is pushed to how fast the handle moves.
-        deadman: whether the handle moves only while a button is held.
-        deadman_button: which, from 0.
-        clutch_button: which button, while held, keeps the handle where it is; -1 for none.
-        full_rumble: force at which a device that can rumble does so as strongly as it can, [N].
     """
 
     rate: RateMode = field(default_factory=six_axes)
     deadman: bool = parameter(True, "-", "whether a button must be held to move")
     deadman_button: int = parameter(0, "-", "the button to hold, from 0", 0, 63)
-    clutch_button: int = parameter(1, "-", "the button that keeps the handle still; -1 for none", -1, 63)
-    full_rumble: float = parameter(30.0, "N", "force at which a gamepad rumbles most", 0.1, 1000.0)  # assumed
+    clutch_button: int = parameter(
+        1, "-", "the button that keeps the handle still; -1 for none", -1, 63
+    )
+    # assumed
+    full_rumble: float = parameter(30.0, "N", "force at which a gamepad rumbles most", 0.1, 1000.0)
 
 
 class HandlePlant:
     r"""A handle that moves as fast as a device is pushed: :math:`\dot q = J^{-1}\,v(\text{stick})`.
 
-    Letting go of the stick or of the dead-man's button stops it within the rate mode's ``rise``. It stays within its
-    own limits. When the device is gone the handle stops at once, its samples grow old and ``fault`` says why.
+    Letting go of the stick or of the dead-man's button stops it within the rate mode's ``rise``. It
+    stays within its own limits. When the device is gone the handle stops at once, its samples grow
+    old and ``fault`` says why.
 
     Args:
         name: of the plant in the rig.
@@ -106,7 +106,11 @@ class HandlePlant:
     period_ns = 8_000_000
 
     def __init__(
-        self, name: str, device: Device, placement: Placement | None = None, settings: HandleSettings | None = None
+        self,
+        name: str,
+        device: Device,
+        placement: Placement | None = None,
+        settings: HandleSettings | None = None,
     ) -> None:
         robot = load_robot(ROBOT)
         self.name, self.device, self.settings = name, device, settings or HandleSettings()

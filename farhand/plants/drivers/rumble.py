@@ -1,6 +1,7 @@
 """Rumble: the motors in a gamepad, through the kernel's event interface; needs no package.
 
-The kernel's joystick interface only tells; what shakes a pad is its event device, which has to be writable.
+The kernel's joystick interface only tells; what shakes a pad is its event device, which has to be
+writable.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import struct
 from pathlib import Path
 
 EFFECT = struct.Struct("@HhHHHHH2xHH28x")
-"""Type, id, direction, trigger (button, interval), length [ms], delay [ms], strong and weak motor; ``ff_effect``."""
+"""Type, id, direction, trigger (button, interval), length [ms], delay [ms], strong and weak motor;
+``ff_effect``."""
 
 EVENT = struct.Struct("@qqHHi")
 """Seconds, microseconds, type, code, value; ``input_event``."""

@@ -8,24 +8,28 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.errors import FileError
-from farhand.plants.drivers.handle import Reading
+from farhand.plants.drivers.handle import DeviceReading
 
 Array = np.ndarray
 
 CONNEXION, LOGITECH = 0x256F, 0x046D
 """USB vendors; older devices carry the second."""
 
-OLDER = frozenset({0xC603, 0xC605, 0xC606, 0xC621, 0xC623, 0xC625, 0xC626, 0xC627, 0xC628, 0xC629, 0xC62B})
+OLDER = frozenset(
+    {0xC603, 0xC605, 0xC606, 0xC621, 0xC623, 0xC625, 0xC626, 0xC627, 0xC628, 0xC629, 0xC62B}
+)
 """Products of the second vendor that are 3-D mice."""
 
 FULL = 350.0
 """Largest count of an axis, as these devices report it."""
 
 SILENCE = 0.2
-"""A pushed puck reports all the time; one that has been silent for so long is taken as let go, [s]."""
+"""A pushed puck reports all the time; one that has been silent for so long is taken as let go,
+[s]."""
 
 TO_HANDLE = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
-"""From the puck's axes (right, towards the user, down) to forward, left, up: a proper rotation, so turns go with it."""
+"""From the puck's axes (right, towards the user, down) to forward, left, up: a proper rotation, so
+turns go with it."""
 
 _THREE, _SIX = struct.Struct("<3h"), struct.Struct("<6h")
 
@@ -43,8 +47,8 @@ class Hid(Protocol):
 class SpaceMouse:
     """The puck.
 
-    Reports: 1 translation (with rotation behind it in newer devices), 2 rotation, 3 buttons, one bit each. Others, such
-    as the battery's, are left alone, and so are those that are too short.
+    Reports: 1 translation (with rotation behind it in newer devices), 2 rotation, 3 buttons, one
+    bit each. Others, such as the battery's, are left alone, and so are those that are too short.
 
     Args:
         hid: the open device; the first SpaceMouse there is by default.
@@ -61,7 +65,7 @@ class SpaceMouse:
         self._buttons: frozenset[int] = frozenset()
         self._heard_ns: int | None = None
 
-    def poll(self, now_ns: int) -> Reading:
+    def poll(self, now_ns: int) -> DeviceReading:
         """Take in all reports that have come."""
         while report := bytes(self._hid.read(64)):
             self._take(report)
@@ -69,7 +73,9 @@ class SpaceMouse:
         if self._heard_ns is not None and now_ns - self._heard_ns > SILENCE * 1e9:
             self._puck[:] = 0.0
         share = np.clip(self._puck / FULL, -1.0, 1.0)
-        return Reading(np.concatenate([TO_HANDLE @ share[:3], TO_HANDLE @ share[3:]]), self._buttons)
+        return DeviceReading(
+            np.concatenate([TO_HANDLE @ share[:3], TO_HANDLE @ share[3:]]), self._buttons
+        )
 
     def close(self) -> None:
         """Let go of the device."""
@@ -84,7 +90,9 @@ class SpaceMouse:
             self._puck[first : first + 3] = _THREE.unpack_from(body)
         elif kind == 3 and body:
             bits = int.from_bytes(body, "little")
-            self._buttons = frozenset(number for number in range(8 * len(body)) if bits >> number & 1)
+            self._buttons = frozenset(
+                number for number in range(8 * len(body)) if bits >> number & 1
+            )
 
 
 def _open() -> Hid:
@@ -92,7 +100,9 @@ def _open() -> Hid:
     try:
         import hid
     except ImportError:
-        raise FileError("a SpaceMouse needs the package hidapi: pip install 'farhand[devices]'") from None
+        raise FileError(
+            "a SpaceMouse needs the package hidapi: pip install 'farhand[devices]'"
+        ) from None
     found = next((info for info in hid.enumerate() if is_spacemouse(info)), None)
     if found is None:
         raise FileError("no SpaceMouse found: plug it in; a container needs the host's USB devices")
@@ -100,7 +110,9 @@ def _open() -> Hid:
     try:
         device.open_path(found["path"])
     except OSError as error:
-        raise FileError(f"cannot open the SpaceMouse: {error}; see docs/input-devices.md for the udev rule") from None
+        raise FileError(
+            f"cannot open the SpaceMouse: {error}; see docs/input-devices.md for the udev rule"
+        ) from None
     device.set_nonblocking(1)
     return device
 

@@ -1,7 +1,8 @@
 """Universal Robots driver: a UR arm as a plant, by way of the ``ur_rtde`` client (extra ``ur``).
 
-The client talks to the controller in threads of its own. One more thread here copies the newest state to where the tick
-finds it, and hands the newest command to the client: a call of the client may wait for the controller, the tick never.
+The client talks to the controller in threads of its own. One more thread here copies the newest
+state to where the tick finds it, and hands the newest command to the client: a call of the client
+may wait for the controller, the tick never.
 """
 
 from __future__ import annotations
@@ -41,22 +42,7 @@ ANSWER = 3.0
 
 @dataclass
 class UrSettings:
-    """What is told to the controller before anything moves, and how commands are given.
-
-    Attributes:
-        payload: mass at the flange, [kg].
-        payload_centre: its centre in flange axes, [m].
-        zero_sensor: whether the force sensor is zeroed at the start, when nothing may touch the tool.
-        watchdog: the controller stops its program when commands come more rarely, [Hz].
-        patience: a command older than this is not repeated: the arm is stopped instead, [s].
-        acceleration: of joint speeds, [rad/s²].
-        deceleration: of a stop, [rad/s²].
-        lookahead: of joint positions, [s].
-        gain: of joint positions, [-].
-        torque: largest share of the robot's joint torques that is passed on, [-].
-        speed: largest share of its joint speeds, [-].
-        mismatch: farthest the tool may be from where the model has it, [m].
-    """
+    """What is told to the controller before anything moves, and how commands are given."""
 
     payload: float = parameter(0.0, "kg", "mass at the flange", 0.0, 30.0)
     payload_centre: Array = parameter((0.0, 0.0, 0.0), "m", "its centre in flange axes", -1.0, 1.0)
@@ -75,10 +61,11 @@ class UrSettings:
 class UrPlant:
     """A UR arm, real or simulated, behind the plant interface.
 
-    Payload and tool are set first, the model is compared with the arm, and the controller's watchdog is set before the
-    first command. Joint torque goes out without the
-    weight, which the controller carries itself. When the link is lost the samples grow old, which the guard notices;
-    the controller's watchdog stops the arm, and so does a tick that gives no more commands.
+    Payload and tool are set first, the model is compared with the arm, and the controller's
+    watchdog is set before the first command. Joint torque goes out without the
+    weight, which the controller carries itself. When the link is lost the samples grow old, which
+    the guard notices; the controller's watchdog stops the arm, and so does a tick that gives no
+    more commands.
 
     Args:
         name: of the plant in the rig.
@@ -97,7 +84,9 @@ class UrPlant:
         Mismatch: the arm is not ready, or is not the one that the model is of.
     """
 
-    accepts: frozenset[type[Command]] = frozenset({JointTorque, JointVelocity, JointPosition, Brake})
+    accepts: frozenset[type[Command]] = frozenset(
+        {JointTorque, JointVelocity, JointPosition, Brake}
+    )
     period_ns = 2_000_000
 
     def __init__(
@@ -176,9 +165,13 @@ class UrPlant:
         """Refuse an arm that is not ready or not the right one, then set limits and payload."""
         receive, control, settings = self._receive, self._control, self.settings
         if receive.getRobotMode() != RUNNING:
-            raise Mismatch(f"the arm at {self.host} is in robot mode {receive.getRobotMode()}, not {RUNNING} (running)")
+            raise Mismatch(
+                f"the arm at {self.host} is in robot mode {receive.getRobotMode()}, not {RUNNING} (running)"
+            )
         if receive.isProtectiveStopped() or receive.isEmergencyStopped():
-            raise Mismatch(f"the arm at {self.host} is stopped by its safety system: look why, then unlock it")
+            raise Mismatch(
+                f"the arm at {self.host} is stopped by its safety system: look why, then unlock it"
+            )
         control.setTcp([0.0] * 6)
         control.setPayload(settings.payload, settings.payload_centre.tolist())
         self._wait(5)  # for the pose with this tool to arrive
@@ -290,7 +283,8 @@ class UrPlant:
 def _unlock(host: str) -> str:
     """Unlock a protective stop; why not, if the controller refuses.
 
-    The control interface has a dashboard connection for this, which is dead after some seconds of silence.
+    The control interface has a dashboard connection for this, which is dead after some seconds of
+    silence.
     """
     from dashboard_client import DashboardClient
 
@@ -316,7 +310,9 @@ def _connect(host: str) -> tuple[Any, Any]:
     try:
         return RTDEReceiveInterface(host), RTDEControlInterface(host)
     except Exception as error:  # the client raises several kinds
-        raise FileError(f"the UR controller at {host} refuses the client: {' '.join(str(error).split())}") from None
+        raise FileError(
+            f"the UR controller at {host} refuses the client: {' '.join(str(error).split())}"
+        ) from None
 
 
 def _ask_version(host: str) -> None:
@@ -330,7 +326,9 @@ def _ask_version(host: str) -> None:
             asking.sendall(bytes((0, 5, ord("V"), 0, 2)))
             answer = asking.recv(4)
     except TimeoutError:
-        raise FileError(f"no UR controller at {host}: port {RTDE_PORT} does not answer within {ANSWER:g} s") from None
+        raise FileError(
+            f"no UR controller at {host}: port {RTDE_PORT} does not answer within {ANSWER:g} s"
+        ) from None
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise FileError(f"no UR controller at {host}: port {RTDE_PORT}: {why}") from None

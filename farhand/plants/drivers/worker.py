@@ -1,6 +1,7 @@
 """Workers: real threads in wall time that exchange only the latest value, and how evenly they ran.
 
-For a slow bus or a simulation beside the tick: the worker publishes, the tick reads what is there and never waits.
+For a slow bus or a simulation beside the tick: the worker publishes, the tick reads what is there
+and never waits.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Stamped:
 class Latest:
     """A place for one producer's latest value. Reading never waits and never sees half of an old and half of a new one.
 
-    A value is copied, frozen and then put in place by one assignment, which Python makes indivisible: a reader holds
-    either the old record or the new one, and neither ever changes.
+    A value is copied, frozen and then put in place by one assignment, which Python makes
+    indivisible: a reader holds either the old record or the new one, and neither ever changes.
 
     Args:
         producer: who publishes here.
@@ -137,7 +138,8 @@ class Worker:
             self.calls += 1
             try:
                 self._loop(now_ns)
-            except Exception as error:  # kept for whoever stops the worker: a thread has nobody to raise to
+            # kept for whoever stops the worker: a thread has nobody to raise to
+            except Exception as error:
                 self.error = error
                 return
             due_ns += self.period_ns
@@ -164,7 +166,9 @@ class PublishedPlant:
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
 
-    def __init__(self, name: str, state: Latest, wrench: Latest, torque: Latest, period_ns: int) -> None:
+    def __init__(
+        self, name: str, state: Latest, wrench: Latest, torque: Latest, period_ns: int
+    ) -> None:
         self.name, self.period_ns = name, period_ns
         self._state, self._wrench, self._torque = state, wrench, torque
         nv = len(torque.get().value)
@@ -193,7 +197,8 @@ class Timing:
 
     Attributes:
         mean: calls over time, [Hz].
-        variance: of the rate from call to call, to first order in the intervals' spread, f⁴ var(T), [Hz²].
+        variance: of the rate from call to call, to first order in the intervals' spread, f⁴ var(T),
+            [Hz²].
         p99: interval that 99 % of all do not exceed, [s].
     """
 

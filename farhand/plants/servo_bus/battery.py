@@ -10,29 +10,21 @@ from farhand.parameters import parameter
 
 CHARGES = (0.0, 0.05, 0.2, 0.5, 0.8, 1.0)
 VOLTS = (3.0, 3.45, 3.65, 3.75, 3.95, 4.2)
-"""Open-circuit voltage of a lithium-polymer cell over its charge, [V]; general knowledge of such cells."""
+"""Open-circuit voltage of a lithium-polymer cell over its charge, [V]; general knowledge of such
+cells."""
 
 
 @dataclass
 class Battery:
-    """Cells in series with a resistance, watched by two thresholds; the published robot had no watch.
-
-    Attributes:
-        cells: in series.
-        capacity: [A·h]; two packs of 5000 mAh, stated in the source.
-        resistance: of the pack and its wires, [Ω].
-        alarm: voltage under load at which the operator is warned, [V].
-        stop: voltage under load at which the robot stops by itself, [V].
-        charge: share that is left, [-].
-        idle: current of everything but the servos' torque, [A].
-        used: whether the servos run on it, behind a regulator to their rated voltage; else on a bench supply.
-    """
+    """Cells in series with a resistance, watched by two thresholds; the published robot had no watch."""
 
     cells: int = parameter(2, "-", "cells in series", 1, 6)  # assumed: 7.4 V servos
     capacity: float = parameter(10.0, "A·h", "capacity", 0.01, 1000.0)
     resistance: float = parameter(0.05, "Ω", "of pack and wires", 0.0, 10.0)  # assumed
-    alarm: float = parameter(6.9, "V", "when the operator is warned", 0.0, 50.0)  # assumed: 3.45 V a cell
-    stop: float = parameter(6.4, "V", "when the robot stops by itself", 0.0, 50.0)  # assumed: 3.2 V a cell
+    # assumed: 3.45 V a cell
+    alarm: float = parameter(6.9, "V", "when the operator is warned", 0.0, 50.0)
+    # assumed: 3.2 V a cell
+    stop: float = parameter(6.4, "V", "when the robot stops by itself", 0.0, 50.0)
     charge: float = parameter(1.0, "-", "share of the charge left", 0.0, 1.0)
     idle: float = parameter(1.0, "A", "current beside the servos' torque", 0.0, 100.0)  # assumed
     used: bool = parameter(True, "-", "whether the servos run on it")

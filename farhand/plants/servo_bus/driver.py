@@ -1,8 +1,8 @@
 """Driver of the servo bus: what is asked in which order, what an answer means, and what to do without one.
 
-:class:`ServoDriver` is the protocol alone, without any input or output: its exchanges are generators that yield a frame
-and are sent its answer. :class:`SerialLine` runs them on a serial port, real or pseudo; the simulated plant runs the
-same ones in virtual time.
+:class:`ServoDriver` is the protocol alone, without any input or output: its exchanges are
+generators that yield a frame and are sent its answer. :class:`SerialLine` runs them on a serial
+port, real or pseudo; the simulated plant runs the same ones in virtual time.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ Array = np.ndarray
 Exchange = Generator[tuple[Frame, bool], bytes | None, None]
 """Yields a frame and whether its answer is wanted; is sent the answer, or None."""
 
-PATIENCE = 10
+MAX_MISSED_ANSWERS = 10
 """Answers missed in a row before a servo counts as silent."""
 
 TRIES = 5
-"""How often a servo is looked for before it counts as missing: one lost answer is no missing servo."""
+"""How often a servo is looked for before it counts as missing: one lost answer is no missing
+servo."""
 
 
 class ServoDriver:
@@ -51,7 +52,9 @@ class ServoDriver:
         missed: how many did not.
     """
 
-    def __init__(self, joints: Sequence[BusJoint], start: Array, patience: int = PATIENCE) -> None:
+    def __init__(
+        self, joints: Sequence[BusJoint], start: Array, patience: int = MAX_MISSED_ANSWERS
+    ) -> None:
         self.joints, self.patience = list(joints), patience
         self.sent, self.heard = np.array(start, dtype=float), np.array(start, dtype=float)
         self.assumed = np.ones(len(self.joints), dtype=bool)
@@ -70,7 +73,9 @@ class ServoDriver:
 
     def angles(self, counts: Array) -> Array:
         """Angles at positions [counts], [rad]."""
-        return np.array([joint.angle(float(count)) for joint, count in zip(self.joints, counts, strict=True)])
+        return np.array(
+            [joint.angle(float(count)) for joint, count in zip(self.joints, counts, strict=True)]
+        )
 
     def restart(self) -> None:
         """Try again after a fault."""
@@ -85,7 +90,11 @@ class ServoDriver:
                 yield from self._read(index)
                 if not self.assumed[index]:
                     break
-        missing = [f"{joint.id} ({joint.name})" for joint, away in zip(self.joints, self.assumed, strict=True) if away]
+        missing = [
+            f"{joint.id} ({joint.name})"
+            for joint, away in zip(self.joints, self.assumed, strict=True)
+            if away
+        ]
         if missing:
             self.fault = f"no answer from servo {', '.join(missing)}"
 
@@ -181,7 +190,8 @@ class SerialLine:
         if port.timeout != patience:
             port.timeout = patience
         start_ns = max(self._free_ns, time.monotonic_ns())
-        time.sleep(max(0.0, (start_ns - time.monotonic_ns()) * 1e-9))  # the frame before must have left the line
+        # the frame before must have left the line
+        time.sleep(max(0.0, (start_ns - time.monotonic_ns()) * 1e-9))
         try:
             port.reset_input_buffer()  # what came too late must not pass for this answer
             port.write(frame.encode())
@@ -201,7 +211,9 @@ def _open(path: str) -> Any:
     except ImportError:
         raise Mismatch("the servo bus needs pyserial: pip install 'farhand[serial]'") from None
     try:
-        return serial.Serial(path, frames.BAUD, serial.EIGHTBITS, serial.PARITY_NONE, serial.STOPBITS_TWO)
+        return serial.Serial(
+            path, frames.BAUD, serial.EIGHTBITS, serial.PARITY_NONE, serial.STOPBITS_TWO
+        )
     except (OSError, ValueError) as error:
         number = getattr(error, "errno", None)
         reason = os.strerror(number) if number else " ".join(str(error).split())

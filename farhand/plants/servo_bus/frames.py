@@ -7,7 +7,8 @@ host   0x80  command  first   second  checksum  0x00     0x00
 servo  –     –        –       –       –         answer   answer
 =====  ====  =======  ======  ======  ========  =======  =======
 
-Layout, settings and checksum are stated in the source (spec 001 §2.3); the command set is the published driver's.
+Layout, settings and checksum are stated in the source (spec 001 §2.3); the command set is the
+published driver's.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def decode(raw: bytes) -> Frame:
     if raw[0] != START:
         raise LinkError(f"a bus frame starts with 0x{START:02x}, not 0x{raw[0]:02x}")
     if sum(raw[:HEARD]) & 0xFF:
-        raise LinkError(f"checksum of a bus frame is 0x{raw[4]:02x}, not 0x{checksum(*raw[1:4]):02x}")
+        raise LinkError(
+            f"checksum of a bus frame is 0x{raw[4]:02x}, not 0x{checksum(*raw[1:4]):02x}"
+        )
     return Frame(*raw[1:4])
 
 

@@ -55,7 +55,8 @@ class BusJoint:
         """Position for an angle [rad], to the nearest count.
 
         Raises:
-            OutOfRange: the angle is beyond the joint's travel or the position beyond what a servo takes.
+            OutOfRange: the angle is beyond the joint's travel or the position beyond what a servo
+                takes.
         """
         degrees = math.degrees(angle)
         low, high = self.travel
@@ -63,7 +64,9 @@ class BusJoint:
             raise OutOfRange(self.name, f"{degrees:.3f}", low, high, "°")
         counts = round(self.exact_counts(angle))
         if not LOWEST <= counts <= HIGHEST:
-            raise OutOfRange(f"position of {self.name} at {degrees:.2f}°", counts, LOWEST, HIGHEST, "counts")
+            raise OutOfRange(
+                f"position of {self.name} at {degrees:.2f}°", counts, LOWEST, HIGHEST, "counts"
+            )
         return counts
 
     def exact_counts(self, angle: float) -> float:
@@ -93,7 +96,9 @@ def bus_joints() -> dict[str, BusJoint]:
     for name, row in load_toml(FOLDER / "joints.toml").items():
         rating = servos[row["servo"]]
         speed, torque = 10.0 * rating["speed"], 0.01 * GRAVITY * rating["torque"]
-        found[name] = BusJoint(name, **{**row, "travel": tuple(row["travel"])}, speed=speed, torque=torque)
+        found[name] = BusJoint(
+            name, **{**row, "travel": tuple(row["travel"])}, speed=speed, torque=torque
+        )
     return found
 
 

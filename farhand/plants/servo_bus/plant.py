@@ -31,14 +31,11 @@ IDLE_NS = 40_000_000
 
 @dataclass
 class ServoOrders:
-    """What an operator asks of all servos beside their positions.
+    """What an operator asks of all servos beside their positions."""
 
-    Attributes:
-        speed: of their motion, 255 for the top speed.
-        passive: whether they let go, so that the limb can be moved by hand; its positions are still read.
-    """
-
-    speed: int = parameter(FULL_SPEED, "-", "speed of the servos, 255 for the top speed", 1, FULL_SPEED)
+    speed: int = parameter(
+        FULL_SPEED, "-", "speed of the servos, 255 for the top speed", 1, FULL_SPEED
+    )
     passive: bool = parameter(False, "-", "whether the servos let go")
 
 
@@ -81,8 +78,9 @@ class Gear:
 class ServoBusPlant(SimulatedPlant):
     """A limb of the World whose servos hang on one slow bus; the driver runs beside the tick, at the bus's own pace.
 
-    A read hands out what the bus said last, with its age. Without read-back it is what was sent last. The servos run in
-    every step of the world, so the session must carry this plant along (``worlds=[plant]``).
+    A read hands out what the bus said last, with its age. Without read-back it is what was sent
+    last. The servos run in every step of the world, so the session must carry this plant along
+    (``worlds=[plant]``).
 
     Args:
         world: the world the limb stands in.
@@ -109,7 +107,9 @@ class ServoBusPlant(SimulatedPlant):
     ) -> None:
         super().__init__(world, name, Imperfections(wrench_sensor=False, actuator_limit=0.0), rng)
         if len(joints) != self._model.nv or not self._plain:
-            raise BadValue(f"{name} has {self._model.nv} joints, the bus {len(joints)} servos for them")
+            raise BadValue(
+                f"{name} has {self._model.nv} joints, the bus {len(joints)} servos for them"
+            )
         self.parts, self._gear = parts or BusParts(), Gear(joints)
         start = np.rint(self._gear.shaft(self.port.q)[0])
         generators = self._rng.spawn(2)
@@ -196,9 +196,14 @@ class ServoBusPlant(SimulatedPlant):
             return driver.nothing()
         driver.speed = self.parts.orders.speed
         if self.parts.orders.passive:
-            self._wanted = np.clip(driver.heard, LOWEST, HIGHEST)  # where it stays when they hold again
+            # where it stays when they hold again
+            self._wanted = np.clip(driver.heard, LOWEST, HIGHEST)
             return driver.let_go()
-        return driver.refresh(self._wanted) if self.parts.timing.read_back else driver.command(self._wanted)
+        return (
+            driver.refresh(self._wanted)
+            if self.parts.timing.read_back
+            else driver.command(self._wanted)
+        )
 
     def _finish(self, now_ns: int) -> None:
         """Take in what a cycle brought; its sample is as old as its first reading."""
@@ -222,7 +227,8 @@ class ServoBusPlant(SimulatedPlant):
         if battery.used:
             current = battery.idle + AMPERE_PER_TORQUE * float(np.abs(torque).sum())
             servos.loop.voltage = min(RATED_VOLTAGE, battery.draw(current, dt))
-            self._empty = self._empty or battery.fault  # latched: without load the voltage comes back
+            # latched: without load the voltage comes back
+            self._empty = self._empty or battery.fault
         np.multiply(torque, ratio, out=self._torque.value)
         super().write(self._torque, now_ns)
 

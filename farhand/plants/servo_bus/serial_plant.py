@@ -58,14 +58,25 @@ class SerialServoPlant:
 
     accepts: frozenset[type[Command]] = frozenset({JointPosition})
 
-    def __init__(self, name: str, path: str, joints: Sequence[BusJoint], parts: SerialParts | None = None) -> None:
+    def __init__(
+        self, name: str, path: str, joints: Sequence[BusJoint], parts: SerialParts | None = None
+    ) -> None:
         n = len(joints)
-        self.name, self.settings, self.actuated = name, parts or SerialParts(), np.ones(n, dtype=bool)
-        self.driver = ServoDriver(joints, np.array([joint.counts(joint.limits[0]) for joint in joints]))
+        self.name, self.settings, self.actuated = (
+            name,
+            parts or SerialParts(),
+            np.ones(n, dtype=bool),
+        )
+        self.driver = ServoDriver(
+            joints, np.array([joint.counts(joint.limits[0]) for joint in joints])
+        )
         self.period_ns = 2 * n * self.settings.timing.answer_ns
         self._line = SerialLine(path, self.settings.timing)
         self._find(path)
-        self._wanted, self._state = Latest(name, self.driver.heard), Latest(name, self._published(0.0, 0.0))
+        self._wanted, self._state = (
+            Latest(name, self.driver.heard),
+            Latest(name, self._published(0.0, 0.0)),
+        )
         self._sample, self._asked = Sample(n, n), np.full(n, np.nan)
         self._recorded: tuple[Array, ...] | None = None
         self._began_ns, self._halted, self._again = time.monotonic_ns(), False, False
@@ -143,7 +154,11 @@ class SerialServoPlant:
             time.sleep(IDLE)
         ended_ns = time.monotonic_ns()
         period, self._began_ns = (ended_ns - self._began_ns) * 1e-9, ended_ns
-        lag = max(0.0, period - self.settings.timing.answer_ns * 1e-9) if self.settings.timing.read_back else 0.0
+        lag = (
+            max(0.0, period - self.settings.timing.answer_ns * 1e-9)
+            if self.settings.timing.read_back
+            else 0.0
+        )
         v = (driver.angles(driver.heard) - before[:n]) / max(period, 1e-3)
         self._state.put(self._published(0.0, 0.0) if stopped else self._published(period, lag, v))
 
@@ -157,5 +172,6 @@ class SerialServoPlant:
         if settings.orders.passive:
             self._left, self._left_at = driver.heard.copy(), wanted.number
             return driver.let_go()
-        counts = self._left if wanted.number == self._left_at else wanted.value  # it stays where it was left
+        # it stays where it was left
+        counts = self._left if wanted.number == self._left_at else wanted.value
         return driver.refresh(counts) if settings.timing.read_back else driver.command(counts)

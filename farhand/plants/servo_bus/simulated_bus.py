@@ -43,22 +43,17 @@ IDLE_NS = 20_000_000
 """How often a bus without work looks whether it should stop, [ns]."""
 
 POLLING_NS = 2_500_000
-"""Share of the latency that is the host's own: a frame so soon after an answer counts as sent right after it, [ns]."""
+"""Share of the latency that is the host's own: a frame so soon after an answer counts as sent right
+after it, [ns]."""
 
 
 @dataclass
 class BusTiming:
-    """How long things take on the bus.
-
-    Attributes:
-        latency: from the end of a frame to its answer in the host's hands, [s]; derived from the 25 Hz of the source.
-        timeout: how long the host waits for an answer, from the start of the frame, [s].
-        read_back: whether positions are read; if not, the last one sent counts.
-        wait_bytes: bytes of a frame that are waited for where no answer is.
-    """
+    """How long things take on the bus."""
 
     latency: float = parameter(2.65e-3, "s", "from the end of a frame to its answer", 0.0, 1.0)
-    timeout: float = parameter(0.02, "s", "how long an answer is waited for", 1e-3, 1.0)  # the source has 1 s
+    # the source has 1 s
+    timeout: float = parameter(0.02, "s", "how long an answer is waited for", 1e-3, 1.0)
     read_back: bool = parameter(True, "-", "whether positions are read")
     wait_bytes: int = parameter(7, "-", "bytes waited for without an answer", 5, 7)
 
@@ -80,14 +75,7 @@ class BusTiming:
 
 @dataclass
 class BusFaults:
-    """What goes wrong on the bus.
-
-    Attributes:
-        drop: share of answers that are lost, [-].
-        corrupt: share of answers that arrive as nonsense, [-].
-        dead: number of a servo that neither hears nor answers; 0 for none.
-        dead_from: how many frames the bus has heard when it dies.
-    """
+    """What goes wrong on the bus."""
 
     drop: float = parameter(0.0, "-", "share of answers lost", 0.0, 1.0)
     corrupt: float = parameter(0.0, "-", "share of answers that are nonsense", 0.0, 1.0)
@@ -102,7 +90,8 @@ class SimulatedBus:
         servos: what hears; their joints' numbers count.
         faults: what goes wrong.
         rng: which answers are lost.
-        where: true positions of the shafts, [counts]; the servos' own references by default, as if nothing loaded them.
+        where: true positions of the shafts, [counts]; the servos' own references by default, as if
+            nothing loaded them.
 
     Attributes:
         heard: how many frames came by.
@@ -139,7 +128,11 @@ class SimulatedBus:
         answer = self._move(frame) if handler is None else handler(frame)
         if answer is None or self._rng.random() < self.faults.drop:
             return None
-        return bytes(self._rng.integers(0, 256, 2).tolist()) if self._rng.random() < self.faults.corrupt else answer
+        return (
+            bytes(self._rng.integers(0, 256, 2).tolist())
+            if self._rng.random() < self.faults.corrupt
+            else answer
+        )
 
     def _index(self, number: int) -> int | None:
         dead = number == self.faults.dead and self.heard > self.faults.dead_from
@@ -170,7 +163,12 @@ class SimulatedBus:
         return None
 
     def _version(self, frame: Frame) -> bytes | None:
-        return bytes((FIRMWARE, self.numbers[0])) if len(self.numbers) == 1 else FAILED.to_bytes(2, "big")  # collision
+        # collision
+        return (
+            bytes((FIRMWARE, self.numbers[0]))
+            if len(self.numbers) == 1
+            else FAILED.to_bytes(2, "big")
+        )
 
     def _go(self, frame: Frame) -> bytes | None:
         if not frame.first:
@@ -226,8 +224,9 @@ class VirtualLine:
 class PseudoTerminal:
     """A simulated bus on a pseudo-terminal: any program that speaks to a serial port can open :attr:`path`.
 
-    Frames take their time on the line, one after the other, and answers their latency. The latency of the source
-    includes what the host itself takes to poll and to write, so a frame soon after an answer is timed from that answer.
+    Frames take their time on the line, one after the other, and answers their latency. The latency
+    of the source includes what the host itself takes to poll and to write, so a frame soon after an
+    answer is timed from that answer.
 
     Args:
         bus: what hears; its servos move in wall time.

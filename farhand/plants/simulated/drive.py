@@ -16,12 +16,7 @@ Array = np.ndarray
 
 @dataclass
 class Lifeline:
-    """What a drive expects of its controller.
-
-    Attributes:
-        dead: whether the controller is gone; set it to kill a controller in mid-run.
-        patience: silence after which the brakes close, [s].
-    """
+    """What a drive expects of its controller."""
 
     dead: bool = parameter(False, "-", "whether the controller is gone")
     patience: float = parameter(0.02, "s", "silence after which the brakes close", 0.0, 10.0)
@@ -37,7 +32,9 @@ class DrivePlant(WrappedPlant):
         recorder: what publishes more than samples hold, such as the cell's raw reading.
     """
 
-    def __init__(self, plant: Plant, nv: int, lifeline: Lifeline | None = None, recorder: Any = None) -> None:
+    def __init__(
+        self, plant: Plant, nv: int, lifeline: Lifeline | None = None, recorder: Any = None
+    ) -> None:
         super().__init__(plant)
         self.lifeline = lifeline or Lifeline()
         self._brake, self._recorder = Brake(nv), recorder
@@ -71,6 +68,8 @@ class DrivePlant(WrappedPlant):
             super().write(command, now_ns)
             return
         if self._reason is None and (now_ns - self._heard_ns) * 1e-9 > life.patience:
-            self._reason = f"no command for {1e3 * life.patience:g} ms: the drives closed the brakes"
+            self._reason = (
+                f"no command for {1e3 * life.patience:g} ms: the drives closed the brakes"
+            )
         if self._reason is not None:
             super().write(self._brake, now_ns)

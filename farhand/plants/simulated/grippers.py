@@ -14,13 +14,12 @@ class GripperDrive:
     """A position-controlled two-finger gripper, a channel of the plant that carries it.
 
     Attributes:
-        travel: largest opening, both fingers together, [m].
-        speed: of the opening, [m/s].
         position: present opening, [m].
         target: commanded opening, [m].
     """
 
-    travel: float = parameter(0.023, "m", "largest opening", 1e-4, 1.0)  # public driver configuration, spec 000 §2.9
+    # public driver configuration, spec 000 §2.9
+    travel: float = parameter(0.023, "m", "largest opening", 1e-4, 1.0)
     speed: float = parameter(0.02, "m/s", "speed of the jaws", 1e-4, 1.0)  # assumed
 
     def __post_init__(self) -> None:
@@ -50,22 +49,24 @@ class SimulatedJaws:
 
     .. math:: \dot w = -v, \qquad F = \max(k\,(w_0 - w), 0)
 
-    w is the opening, v the closing speed and w_0 the object's width. The force never exceeds what the motor can give:
-    the jaws then stand. :class:`GripperDrive` is the other kind, which takes an opening.
+    w is the opening, v the closing speed and w_0 the object's width. The force never exceeds what
+    the motor can give: the jaws then stand. :class:`GripperDrive` is the other kind, which takes an
+    opening.
 
     Attributes:
-        stroke: largest opening, [m].
-        strongest: largest grip force, [N].
-        object_width: w_0, 0 for none, [m].
-        object_stiffness: k, [N/m].
         opening: w, [m].
         force: F at the last step, [N].
     """
 
     stroke: float = parameter(0.140, "m", "largest opening", 0.001, 1.0)  # of the 2F-140, its name
-    strongest: float = parameter(125.0, "N", "largest grip force", 0.1, 1e4)  # public data sheet of the 2F-140
-    object_width: float = parameter(0.05, "m", "width of the object between the jaws; 0: none", 0.0, 1.0)  # assumed
-    object_stiffness: float = parameter(2000.0, "N/m", "stiffness of the object", 1.0, 1e7)  # assumed
+    # public data sheet of the 2F-140
+    strongest: float = parameter(125.0, "N", "largest grip force", 0.1, 1e4)
+    # assumed
+    object_width: float = parameter(
+        0.05, "m", "width of the object between the jaws; 0: none", 0.0, 1.0
+    )
+    # assumed
+    object_stiffness: float = parameter(2000.0, "N/m", "stiffness of the object", 1.0, 1e7)
 
     def __post_init__(self) -> None:
         """Open."""
@@ -73,7 +74,11 @@ class SimulatedJaws:
 
     def step(self, velocity: float, dt: float) -> float:
         """Close with ``velocity`` [m/s] for ``dt`` [s] and return the grip force, [N]."""
-        narrowest = self.object_width - self.strongest / self.object_stiffness if self.object_width > 0.0 else 0.0
+        narrowest = (
+            self.object_width - self.strongest / self.object_stiffness
+            if self.object_width > 0.0
+            else 0.0
+        )
         self.opening = min(max(self.opening - velocity * dt, narrowest, 0.0), self.stroke)
         self.force = max(self.object_stiffness * (self.object_width - self.opening), 0.0)
         return self.force

@@ -32,12 +32,11 @@ VERDICTS = ("not checked", "good", "was off, now corrected", "not in its inkwell
 class Inkwell:
     """A check of the counters, once for every time it is asked for.
 
-    A device that is switched on in the wrong place counts from there. In its inkwell, at its origin, the true place is
-    known: counters that are off by more than their own resolution are set right, others are left alone.
+    A device that is switched on in the wrong place counts from there. In its inkwell, at its
+    origin, the true place is known: counters that are off by more than their own resolution are set
+    right, others are left alone.
 
     Attributes:
-        offset: by how much the counters are off on every axis, [m].
-        check: whether a check is asked for; set it to False and True again for another one.
         verdict: index of what the last check found, in :data:`VERDICTS`.
     """
 
@@ -72,7 +71,8 @@ class Inkwell:
 Array = np.ndarray
 
 SHAPES = {"box": ("size",), "cylinder": ("axis", "radius", "length"), "ellipsoid": ("size",)}
-"""Workspace shapes, centred on the device's origin, and what describes each; sizes are full lengths, [m]."""
+"""Workspace shapes, centred on the device's origin, and what describes each; sizes are full
+lengths, [m]."""
 
 STICKING = 5e-5
 """Displacement before a device's dry friction is all there, [m]; assumed."""
@@ -110,7 +110,10 @@ class Workspace:
         p = np.asarray(position, dtype=float)
         if self.shape == "cylinder":
             along = "xyz".index(self.axis)
-            return abs(p[along]) <= 0.5 * self.length and math.hypot(*np.delete(p, along)) <= self.radius
+            return (
+                abs(p[along]) <= 0.5 * self.length
+                and math.hypot(*np.delete(p, along)) <= self.radius
+            )
         share = 2.0 * p / np.array(self.size)
         return bool((np.abs(share) <= 1.0).all() if self.shape == "box" else share @ share <= 1.0)
 
@@ -121,17 +124,7 @@ class HapticProfile:
 
     Attributes:
         device: its name.
-        force_peak: largest force, in any direction, [N].
-        force_continuous: force it keeps up for ever, [N].
-        heat_time: time constant of its motors' warming, [s].
-        torque_peak: largest torque about any axis of a driven wrist, [N·m]; 0 where the wrist is passive.
-        stiffness_max: stiffest wall it renders without shaking, [N/m].
         axis_stiffness: the same per axis, where the maker says so, [N/m].
-        position_step: resolution of its translations, [m].
-        angle_step: resolution of its rotations, [rad].
-        coulomb: dry friction at the handle, [N].
-        holds_weight: whether it carries its own weight, outside the force it may show.
-        rate: how fast it can be spoken to, [Hz].
         workspace: where it is meant to be used.
         buttons: their names.
         sources: where each value comes from.
@@ -194,7 +187,7 @@ def _workspace(table: dict[str, Any]) -> Workspace:
     return Workspace(**given)
 
 
-class JointFriction(JointPush):
+class DeviceFriction(JointPush):
     """Any friction model on a robot's joints, evaluated in every step of the world.
 
     Args:
@@ -219,9 +212,10 @@ class JointFriction(JointPush):
 class HapticPlant(SimulatedPlant):
     r"""A device of the World as its driver presents it: forces on the driven axes, within what its motors stand.
 
-    The force is cut to the peak, keeping its direction. A budget keeps it to the continuous force in the long run: heat
-    follows :math:`T \dot\vartheta = |f|^2/f_{cont}^2 - \vartheta`, and from 80 % of the budget the peak is taken back,
-    down to the continuous force at 100 %. Efforts on passive joints are dropped.
+    The force is cut to the peak, keeping its direction. A budget keeps it to the continuous force
+    in the long run: heat follows :math:`T \dot\vartheta = |f|^2/f_{cont}^2 - \vartheta`, and from
+    80 % of the budget the peak is taken back, down to the continuous force at 100 %. Efforts on
+    passive joints are dropped.
 
     Args:
         world: the world the device stands in.
@@ -250,12 +244,18 @@ class HapticPlant(SimulatedPlant):
     ) -> None:
         placed = world.placed[name]
         self.profile = profile = profile or HapticProfile.of(placed.robot)
-        super().__init__(world, name, imperfections or Imperfections(encoder_step=profile.position_step), rng)
+        super().__init__(
+            world, name, imperfections or Imperfections(encoder_step=profile.position_step), rng
+        )
         self._weight = placed.robot.pinocchio(placed.placement, -float(world.model.opt.gravity[2]))
         self._data = self._weight.createData()
-        self._slides = self._model.jnt_type[self._model.dof_jntid] == int(mujoco.mjtJoint.mjJNT_SLIDE)
+        self._slides = self._model.jnt_type[self._model.dof_jntid] == int(
+            mujoco.mjtJoint.mjJNT_SLIDE
+        )
         if profile.position_step:
-            self.encoder_scale = np.where(self._slides, 1.0, profile.angle_step / profile.position_step)
+            self.encoder_scale = np.where(
+                self._slides, 1.0, profile.angle_step / profile.position_step
+            )
         self.heat, self.cut, self.limit = 0.0, 0, profile.force_peak
         self.buttons = dict.fromkeys(profile.buttons, False)
         self._pressed = {button: np.zeros(1) for button in self.buttons}
@@ -263,9 +263,17 @@ class HapticPlant(SimulatedPlant):
         self._verdict, self._offset = np.zeros(1), 0.0
         if friction is None and profile.coulomb:
             bend = profile.coulomb / STICKING
-            friction = make("dahl", int((self.actuated & self._slides).sum()), coulomb=profile.coulomb, stiffness=bend)
+            friction = make(
+                "dahl",
+                int((self.actuated & self._slides).sum()),
+                coulomb=profile.coulomb,
+                stiffness=bend,
+            )
         if friction is not None:
-            world.push(name, JointFriction(self.port, friction, np.flatnonzero(self.actuated & self._slides)))
+            world.push(
+                name,
+                DeviceFriction(self.port, friction, np.flatnonzero(self.actuated & self._slides)),
+            )
 
     def read(self, now_ns: int) -> Sample:
         """The latest sample, counted from where the counters began."""
@@ -274,7 +282,8 @@ class HapticPlant(SimulatedPlant):
             well.look(float(np.linalg.norm(self.port.q[self._slides])), self.profile.position_step)
             self._verdict[0] = well.verdict
         if well.offset != self._offset:
-            self._offset, self._position_before = well.offset, None  # the counters jump, the pen does not
+            # the counters jump, the pen does not
+            self._offset, self._position_before = (well.offset, None)
             self.zero = well.offset * self._slides if well.offset else None
         return super().read(now_ns)
 
@@ -299,7 +308,9 @@ class HapticPlant(SimulatedPlant):
         force = torque * self._slides
         self._warm(math.sqrt(float(force.dot(force))), now_ns)
         if self.profile.holds_weight:
-            torque += pin.computeGeneralizedGravity(self._weight, self._data, self.port.q) * self.actuated
+            torque += (
+                pin.computeGeneralizedGravity(self._weight, self._data, self.port.q) * self.actuated
+            )
 
     def _saturate(self, torque: Array, fraction: float) -> None:
         """Cut the force as a whole: one axis at a time would turn it."""

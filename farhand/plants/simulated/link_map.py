@@ -16,7 +16,8 @@ WHEELS = ("FL", "FR", "RL", "RR")
 """Order of the wheels: front left, front right, rear left, rear right."""
 
 TICK = 2.0 * math.pi / 4000.0 / (9405.0 / 364.0)
-"""One count of a motor's encoder at the wheel: 4000 a turn (stated in the source), behind the gear, [rad]."""
+"""One count of a motor's encoder at the wheel: 4000 a turn (stated in the source), behind the gear,
+[rad]."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class LinkMap:
         A = \frac1r \begin{bmatrix} -1 & 1 & l \\ 1 & 1 & l \\ -1 & -1 & l \\ 1 & -1 & l \end{bmatrix}, \qquad
         \tau = B^\top W, \quad W = A^\top \tau
 
-    V = (v_x, v_y, ψ̇) and W = (F_x, F_y, M_z) are in the base's axes. Both ways keep power, and of all torques that make
-    a wrench :math:`B^\top W` is the smallest. The published matrix is lost (erratum ER-01); this is that of the
-    public driver of the robot.
+    V = (v_x, v_y, ψ̇) and W = (F_x, F_y, M_z) are in the base's axes. Both ways keep power, and of
+    all torques that make a wrench :math:`B^\top W` is the smallest. The published matrix is lost
+    (erratum ER-01); this is that of the public driver of the robot.
 
     Attributes:
         radius: r, of a wheel, [m].
@@ -82,8 +83,8 @@ class LinkMap:
 class Odometry:
     """Where a base has got to by its wheels' counts: twists of the Link Map, integrated along arcs.
 
-    Only whole counts are seen; what is left of a count stays with the wheel, so that the error never grows beyond what
-    one count of each wheel is worth along the path.
+    Only whole counts are seen; what is left of a count stays with the wheel, so that the error
+    never grows beyond what one count of each wheel is worth along the path.
 
     Args:
         link: the wheels.

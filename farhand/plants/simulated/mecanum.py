@@ -22,16 +22,11 @@ Array = np.ndarray
 
 
 @dataclass
-class Wheels:
-    """What the wheels of a base give and tell.
+class MecanumWheels:
+    """What the wheels of a base give and tell."""
 
-    Attributes:
-        torque_limit: of one wheel, at the wheel, [N·m].
-        tick: angle of one encoder count at the wheel, [rad]; 0 for an ideal encoder.
-        odometry: whether the base's place and speed are known from the wheels; if not, they are known exactly.
-    """
-
-    torque_limit: float = parameter(2.0, "N·m", "largest torque of one wheel", 0.0, 100.0)  # assumed
+    # assumed
+    torque_limit: float = parameter(2.0, "N·m", "largest torque of one wheel", 0.0, 100.0)
     tick: float = parameter(TICK, "rad", "encoder count at the wheel", 0.0, 0.1)
     odometry: bool = parameter(True, "-", "whether the base is known from its wheels alone")
 
@@ -52,8 +47,15 @@ class WheelFriction(JointPush):
 
     def __init__(self, port: Port, link: LinkMap, friction: Friction) -> None:
         if friction.joints != 4:
-            raise BadValue(f"a base has 4 wheels, but friction {friction.name!r} is of {friction.joints} joints")
-        self.now, self.torque, self.speed, self.drive = np.zeros(port.nv), np.zeros(4), np.zeros(4), np.zeros(4)
+            raise BadValue(
+                f"a base has 4 wheels, but friction {friction.name!r} is of {friction.joints} joints"
+            )
+        self.now, self.torque, self.speed, self.drive = (
+            np.zeros(port.nv),
+            np.zeros(4),
+            np.zeros(4),
+            np.zeros(4),
+        )
         self._port, self._link, self._friction = port, link, friction
         self._t = 0.0
 
@@ -71,9 +73,9 @@ class WheelFriction(JointPush):
 class MecanumPlant(SimulatedPlant):
     r"""A robot of the World whose first three joints are the x, y and yaw of a base on mecanum wheels.
 
-    The base's commanded force W, in world axes like its slides, becomes wheel torques :math:`\tau = B^\top R^\top W`,
-    which are cut at their limit and resisted by the wheels' friction. Its place and speed are known only from the
-    wheels' counts. Wheels do not slip.
+    The base's commanded force W, in world axes like its slides, becomes wheel torques :math:`\tau =
+    B^\top R^\top W`, which are cut at their limit and resisted by the wheels' friction. Its place
+    and speed are known only from the wheels' counts. Wheels do not slip.
 
     Args:
         world: the world the robot stands in.
@@ -95,7 +97,7 @@ class MecanumPlant(SimulatedPlant):
         self,
         world: World,
         name: str,
-        wheels: Wheels | None = None,
+        wheels: MecanumWheels | None = None,
         friction: Friction | None = None,
         link: LinkMap | None = None,
         imperfections: Imperfections | None = None,
@@ -104,8 +106,10 @@ class MecanumPlant(SimulatedPlant):
         super().__init__(world, name, imperfections, rng)
         kinds = self._model.jnt_type[:3].tolist()
         if kinds != [int(mujoco.mjtJoint.mjJNT_SLIDE)] * 2 + [int(mujoco.mjtJoint.mjJNT_HINGE)]:
-            raise BadValue(f"a mecanum plant needs base joints x, y and yaw; {world.placed[name].robot.name} has none")
-        self.wheels, self.link = wheels or Wheels(), link or LinkMap()
+            raise BadValue(
+                f"a mecanum plant needs base joints x, y and yaw; {world.placed[name].robot.name} has none"
+            )
+        self.wheels, self.link = wheels or MecanumWheels(), link or LinkMap()
         self.wheel_torque, self.wheel_angle = np.zeros(4), np.zeros(4)
         self.odometry = Odometry(self.link, self.wheels.tick)
         self.odometry.start(self.port.q[:3], self.wheel_angle)
@@ -132,7 +136,10 @@ class MecanumPlant(SimulatedPlant):
         """Take joint torques; those of the base go through the wheels."""
         super().write(command, now_ns)
         heading = self.odometry.pose[2] if self.wheels.odometry else self.port.q[2]
-        wanted, limit = self.link.torques(turned(-heading) @ self.port.torque[:3]), self.wheels.torque_limit
+        wanted, limit = (
+            self.link.torques(turned(-heading) @ self.port.torque[:3]),
+            self.wheels.torque_limit,
+        )
         self.wheel_torque = np.clip(wanted, -limit, limit)
         self.port.torque[:3] = turned(self.port.q[2]) @ self.link.wrench(self.wheel_torque)
         if self.resistance is not None:

@@ -17,37 +17,32 @@ Array = np.ndarray
 WHEEL_TICK = 2.0 * np.pi / 4000 / (9405 / 364)
 """One tick of the youBot's motor-side encoder at the wheel: 4000 per turn, gear 25.838, [rad]."""
 WHEEL_INERTIA = 1.06e-2
-"""Wheel and rotor seen from the wheel's side, 1.6e-3 + 25.838² × 1.35e-5, [kg·m²]; derived from data sheets."""
+"""Wheel and rotor seen from the wheel's side, 1.6e-3 + 25.838² × 1.35e-5, [kg·m²]; derived from
+data sheets."""
 
 
 @dataclass
 class DriveFaults:
-    """What a joint's drive and encoder do wrong. Each is its own switch; zero (or off) is perfect.
-
-    Attributes:
-        offset: smallest torque the drive puts out, in the direction of the command, [N·m].
-        shortfall: constant amount by which the torque stays behind the command, [N·m].
-        lag: time constant of the torque, [s].
-        unsigned_current: whether the measured torque has lost its sign.
-        torque_noise: standard deviation of the measured torque, [N·m].
-        velocity_noise: standard deviation of the drive's own velocity estimate, [rad/s].
-        encoder_step: smallest change of position that is seen, [rad].
-    """
+    """What a joint's drive and encoder do wrong. Each is its own switch; zero (or off) is perfect."""
 
     offset: float = parameter(0.0, "N·m", "smallest torque the drive puts out", 0.0, 100.0)
-    shortfall: float = parameter(0.0, "N·m", "constant amount by which torque stays behind", 0.0, 100.0)
+    shortfall: float = parameter(
+        0.0, "N·m", "constant amount by which torque stays behind", 0.0, 100.0
+    )
     lag: float = parameter(0.0, "s", "time constant of the torque", 0.0, 10.0)
     unsigned_current: bool = parameter(False, "-", "whether measured torque has no sign")
     torque_noise: float = parameter(0.0, "N·m", "standard deviation of measured torque", 0.0, 100.0)
-    velocity_noise: float = parameter(0.0, "rad/s", "standard deviation of the drive's velocity", 0.0, 100.0)
+    velocity_noise: float = parameter(
+        0.0, "rad/s", "standard deviation of the drive's velocity", 0.0, 100.0
+    )
     encoder_step: float = parameter(0.0, "rad", "encoder step", 0.0, 1.0)
 
 
 class OneJoint:
     r"""Joints that know nothing of each other: :math:`J \ddot q = \tau - F`.
 
-    All torques are those at the joint, and J is seen from there (rotor times gear ratio squared included). Arrays have
-    one entry per joint, so a sweep of a thousand cases is one run.
+    All torques are those at the joint, and J is seen from there (rotor times gear ratio squared
+    included). Arrays have one entry per joint, so a sweep of a thousand cases is one run.
 
     Args:
         friction: F, with as many joints as there are.
@@ -77,7 +72,12 @@ class OneJoint:
         if not np.all(np.asarray(inertia) > 0.0):
             raise OutOfRange("inertia", inertia, 0.0, np.inf, "kg·m²")
         n = friction.joints
-        self.friction, self.faults, self.dt, self.substeps = friction, faults or DriveFaults(), dt, substeps
+        self.friction, self.faults, self.dt, self.substeps = (
+            friction,
+            faults or DriveFaults(),
+            dt,
+            substeps,
+        )
         self.inertia = np.array(np.broadcast_to(np.asarray(inertia, dtype=float), (n,)))
         self.position, self.velocity, self.torque = np.zeros(n), np.zeros(n), np.zeros(n)
         self.resistance, self.work, self._lagged = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -92,7 +92,9 @@ class OneJoint:
     @property
     def measured_velocity(self) -> Array:
         """The drive's own estimate: the last difference of measured positions, with noise, [rad/s]."""
-        return (self.measured_position - self._seen) / self.dt + self._noise(self.faults.velocity_noise)
+        return (self.measured_position - self._seen) / self.dt + self._noise(
+            self.faults.velocity_noise
+        )
 
     @property
     def measured_torque(self) -> Array:
@@ -108,7 +110,9 @@ class OneJoint:
             external: torque by hand or load, [N·m].
         """
         self._seen = self.measured_position
-        self.torque = self._driven(np.broadcast_to(np.asarray(command, dtype=float), self.position.shape))
+        self.torque = self._driven(
+            np.broadcast_to(np.asarray(command, dtype=float), self.position.shape)
+        )
         pushed, dt = self.torque + external, self.dt / self.substeps
         for _ in range(self.substeps):
             after, self.resistance = advance(self.friction, self.velocity, dt, pushed, self.inertia)

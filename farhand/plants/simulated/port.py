@@ -13,7 +13,7 @@ from farhand.friction.models.model import read_parameters
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Command, JointTorque, Sample
 from farhand.plants.simulated.grippers import GripperDrive
-from farhand.plants.wrappers.faulty import FAULTS, spoil
+from farhand.plants.wrappers.faulty import FAULTS, inject_fault
 from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
 from farhand.world.joint_friction import JointFriction
 from farhand.world.world import World
@@ -23,25 +23,7 @@ Array = np.ndarray
 
 @dataclass
 class Imperfections:
-    """What makes a simulated plant as bad as a real one. Each is its own switch; zero (or off) is perfect.
-
-    Attributes:
-        encoder_step: position is known in steps of this size, [rad] or [m].
-        velocity_from_position: velocity is the difference of measured positions, low-passed with this cut-off, [Hz].
-        actuator_lag: time constant of the torque's first-order lag, [s].
-        actuator_limit: fraction of the robot's torque limits that the actuators can give, 0 for no limit, [-].
-        torque_offset: constant error on every joint torque, [N·m].
-        force_noise: standard deviation of the wrench sensor's force, [N].
-        torque_noise: standard deviation of the wrench sensor's torque, [N·m].
-        friction: model of the friction in every joint, on top of the robot's own, see
-            :data:`farhand.friction.FRICTIONS`.
-        friction_parameters: its parameters, such as ``coulomb=0.5 0.5 0.2;viscous=0.1``: one value, or one per joint.
-        sensor_delay: samples are this many reads old, [-].
-        wrench_sensor: whether the tool has a wrench sensor at all.
-        fault: what goes wrong with the samples, see :data:`farhand.plants.wrappers.faulty.FAULTS`.
-        fault_start: when it begins, [s].
-        fault_length: how long it lasts, [s].
-    """
+    """What makes a simulated plant as bad as a real one. Each is its own switch; zero (or off) is perfect."""
 
     encoder_step: float = parameter(0.0, "rad", "encoder step", 0.0, 0.1)
     velocity_from_position: float = parameter(
@@ -49,14 +31,20 @@ class Imperfections:
     )
     actuator_lag: float = parameter(0.0, "s", "time constant of the actuators", 0.0, 1.0)
     actuator_limit: float = parameter(1.0, "-", "fraction of the torque limits; 0: none", 0.0, 10.0)
-    torque_offset: float = parameter(0.0, "N·m", "constant error of every joint torque", -50.0, 50.0)
+    torque_offset: float = parameter(
+        0.0, "N·m", "constant error of every joint torque", -50.0, 50.0
+    )
     force_noise: float = parameter(0.0, "N", "standard deviation of measured force", 0.0, 50.0)
     torque_noise: float = parameter(0.0, "N·m", "standard deviation of measured torque", 0.0, 10.0)
-    friction: str = parameter("none", "-", "friction model of the joints", choices=("none", *sorted(FRICTIONS)))
+    friction: str = parameter(
+        "none", "-", "friction model of the joints", choices=("none", *sorted(FRICTIONS))
+    )
     friction_parameters: str = parameter("", "-", "its parameters, as coulomb=0.5;viscous=0.1")
     sensor_delay: int = parameter(0, "-", "age of samples in reads", 0, 1000)
     wrench_sensor: bool = parameter(True, "-", "whether the tool has a wrench sensor")
-    fault: str = parameter("none", "-", "what goes wrong with the samples", choices=("none", *FAULTS))
+    fault: str = parameter(
+        "none", "-", "what goes wrong with the samples", choices=("none", *FAULTS)
+    )
     fault_start: float = parameter(0.0, "s", "when the fault begins", 0.0, 1e6)
     fault_length: float = parameter(1e6, "s", "how long the fault lasts", 0.0, 1e6)
 
@@ -68,9 +56,13 @@ class Imperfections:
         """Stack the standard deviations of the wrench, [N] and [N·m]; check the friction model."""
         self.wrench_sigma = np.repeat([self.force_noise, self.torque_noise], 3)
         values = read_parameters(self.friction_parameters)
-        self.rub = (self.friction, values) if self.friction != "none" else None
-        if self.rub:
-            make(self.friction, max([np.size(value) for value in values.values()], default=1), **values)
+        self.joint_friction = (self.friction, values) if self.friction != "none" else None
+        if self.joint_friction:
+            make(
+                self.friction,
+                max([np.size(value) for value in values.values()], default=1),
+                **values,
+            )
 
 
 class SimulatedPlant:
@@ -151,13 +143,17 @@ class SimulatedPlant:
         """Set the joint torques that act from now on; the brakes open when anything but :class:`Brake` is asked for."""
         self.port.brake(isinstance(command, Brake))
         faults, torque = self.imperfections, self.port.torque
-        if faults.rub is not self._rub:
+        if faults.joint_friction is not self._rub:
             self._change_friction()
-        wanted = command.value if self._plain else v_from_pinocchio(self._model, self.port.q, command.value)
+        wanted = (
+            command.value
+            if self._plain
+            else v_from_pinocchio(self._model, self.port.q, command.value)
+        )
         if faults.actuator_lag:
-            self._lagged += (1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)) * (
-                wanted - self._lagged
-            )
+            self._lagged += (
+                1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)
+            ) * (wanted - self._lagged)
             wanted = self._lagged
         self._written_ns = now_ns
         torque[:] = wanted
@@ -170,9 +166,11 @@ class SimulatedPlant:
 
     def _change_friction(self) -> None:
         """Give the joints the friction that is asked for now."""
-        self._rub = self.imperfections.rub
+        self._rub = self.imperfections.joint_friction
         name, values = self._rub or ("viscous", {"viscous": np.zeros(1)})
-        self.world.rub(self.name, JointFriction(make(name, self._model.nv, **values), self.world, self.name))
+        self.world.add_friction(
+            self.name, JointFriction(make(name, self._model.nv, **values), self.world, self.name)
+        )
 
     def _saturate(self, torque: Array, fraction: float) -> None:
         share = np.multiply(torque, self._inverse_limit, out=self._share)
@@ -190,7 +188,7 @@ class SimulatedPlant:
         if faults.fault == "frozen":
             self._frozen = self._frozen or sample.copy()
             return self._frozen
-        spoil(sample, faults.fault)
+        inject_fault(sample, faults.fault)
         return sample
 
     def _degrade_motion(self, sample: Sample) -> None:

@@ -20,9 +20,9 @@ INTEGRATORS = ("zoh", "semi-implicit", "rk4")
 class RigidPlant:
     r"""An arm that obeys :math:`M\dot v = \tau - c - g - D v + J^\top w`, advanced in fixed steps h.
 
-    ``zoh`` holds the acceleration over a step, :math:`q' = q + h v + \tfrac12 h^2 a,\ v' = v + h a`; ``semi-implicit``
-    uses the new velocity, :math:`q' = q + h v'`; ``rk4`` is the classical fourth order, with touches
-    evaluated at every stage.
+    ``zoh`` holds the acceleration over a step, :math:`q' = q + h v + \tfrac12 h^2 a,\ v' = v + h
+    a`; ``semi-implicit`` uses the new velocity, :math:`q' = q + h v'`; ``rk4`` is the classical
+    fourth order, with touches evaluated at every stage.
 
     Args:
         name: of this plant.
@@ -34,7 +34,9 @@ class RigidPlant:
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
 
-    def __init__(self, name: str, arm: Arm, q: Array, step_ns: int = 1_000_000, integrator: str = "zoh") -> None:
+    def __init__(
+        self, name: str, arm: Arm, q: Array, step_ns: int = 1_000_000, integrator: str = "zoh"
+    ) -> None:
         if integrator not in INTEGRATORS:
             raise UnknownName("integrator", integrator, INTEGRATORS)
         self.name, self.arm, self.period_ns, self.integrator = name, arm, step_ns, integrator
@@ -84,7 +86,9 @@ class RigidPlant:
         arm = self.arm
         arm.update(q, v)
         self._push(t)
-        return np.linalg.solve(arm.M, self.torque - arm.bias - arm.viscous * v + arm.J.T @ self.wrench)
+        return np.linalg.solve(
+            arm.M, self.torque - arm.bias - arm.viscous * v + arm.J.T @ self.wrench
+        )
 
     def _sense(self, t: float) -> None:
         self.arm.update(self.q, self.v)

@@ -31,20 +31,15 @@ class ServoLoop:
     r"""The loop in a servo, at its shaft, and what feeds it.
 
     .. math:: \tau = \mathrm{sat}\bigl(K_p\,\mathrm{dead}(\theta_r - \theta) - K_d\,\dot\theta\bigr)
-
-    Attributes:
-        kp: K_p, [N·m/rad].
-        kd: K_d, [N·m·s/rad].
-        dead_zone: error that moves nothing, [counts].
-        pot_error: largest error of the potentiometer among servos, [counts].
-        voltage: of the supply, [V]; torque and speed go with it.
-        brown_out: voltage below which servos neither push nor answer, [V].
     """
 
-    kp: float = parameter(30.0, "N·m/rad", "proportional gain at the shaft", 0.0, 1e4)  # assumed: gains are not stated
+    # assumed: gains are not stated
+    kp: float = parameter(30.0, "N·m/rad", "proportional gain at the shaft", 0.0, 1e4)
     kd: float = parameter(0.6, "N·m·s/rad", "derivative gain at the shaft", 0.0, 1e3)  # assumed
-    dead_zone: float = parameter(1.0, "counts", "error that moves nothing", 0.0, 100.0)  # assumed: "lowest"
-    pot_error: float = parameter(20.0, "counts", "largest error of the potentiometers", 0.0, 100.0)  # assumed: 1–3°
+    # assumed: "lowest"
+    dead_zone: float = parameter(1.0, "counts", "error that moves nothing", 0.0, 100.0)
+    # assumed: 1–3°
+    pot_error: float = parameter(20.0, "counts", "largest error of the potentiometers", 0.0, 100.0)
     voltage: float = parameter(RATED_VOLTAGE, "V", "supply", 0.0, 12.0)
     brown_out: float = parameter(4.8, "V", "voltage below which servos fail", 0.0, 12.0)  # assumed
 
@@ -57,12 +52,13 @@ class ServoLoop:
 class Servos:
     r"""Several servos. Each keeps a plan apart from its execution, so a target may be replaced at any time.
 
-    The reference goes to the target in a straight line at the commanded share of the top speed, from wherever it is:
+    The reference goes to the target in a straight line at the commanded share of the top speed,
+    from wherever it is:
 
     .. math:: \dot r = \pm v_{top}\,s/255, \qquad r \to p_1
 
-    The potentiometer reads :math:`\theta + A \sin\pi x + B \sin 2\pi x` with :math:`x = (\theta - 1500)/900`: no error
-    at the centre and at both ends, another shape for every unit.
+    The potentiometer reads :math:`\theta + A \sin\pi x + B \sin 2\pi x` with :math:`x = (\theta -
+    1500)/900`: no error at the centre and at both ends, another shape for every unit.
 
     Args:
         joints: what they move; their ratings count.

@@ -17,7 +17,8 @@ from farhand.world.world import World
 Array = np.ndarray
 
 POWERBALL_VELOCITY = (0.45, 0.5, 0.5, 0.6, 0.8, 1.0)
-"""Largest velocity of the Powerball's joints, share of the largest speed, stated in the source (Table 2.3), [-]."""
+"""Largest velocity of the Powerball's joints, share of the largest speed, stated in the source
+(Table 2.3), [-]."""
 
 POWERBALL_STEP = (0.04, 0.06, 0.06, 0.1, 0.1, 0.2)
 """Its largest change per command, the same share, stated in the source (Table 2.3), [-]."""
@@ -28,14 +29,11 @@ ROUNDING = 1e-9
 
 @dataclass
 class DriveLimits:
-    """Limits on relative joint velocities; a command beyond them makes the drives switch off.
+    """Limits on relative joint velocities; a command beyond them makes the drives switch off."""
 
-    Attributes:
-        velocity_limit: largest velocity, one per joint, as a share of the joint's largest speed, [-].
-        step_limit: largest change between two commands, one per joint, as the same share, [-].
-    """
-
-    velocity_limit: Array = parameter(POWERBALL_VELOCITY, "-", "relative velocity that trips", 0.0, 1.0)
+    velocity_limit: Array = parameter(
+        POWERBALL_VELOCITY, "-", "relative velocity that trips", 0.0, 1.0
+    )
     step_limit: Array = parameter(POWERBALL_STEP, "-", "change per command that trips", 0.0, 2.0)
 
     def breaches(self, command: Array, last: Array) -> tuple[Array, Array]:
@@ -51,11 +49,16 @@ class DriveLimits:
 
     def objection(self, command: Array, last: Array) -> str | None:
         """What the drives say to a command beyond their limits, naming the joint; None if they take it."""
-        named = ("velocity", command, self.velocity_limit), ("change of velocity", command - last, self.step_limit)
+        named = (
+            ("velocity", command, self.velocity_limit),
+            ("change of velocity", command - last, self.step_limit),
+        )
         for (what, share, limit), beyond in zip(named, self.breaches(command, last), strict=True):
             if beyond.any():
                 joint = int(np.argmax(beyond))
-                asked = f"{what} of {share[joint]:.3f} of its largest speed (limit {limit[joint]:g})"
+                asked = (
+                    f"{what} of {share[joint]:.3f} of its largest speed (limit {limit[joint]:g})"
+                )
                 return f"joint {joint + 1} switched the arm off: it was asked for a {asked}"
         return None
 
@@ -66,40 +69,37 @@ class DriveLimits:
 
 @dataclass
 class Drives(DriveLimits):
-    """What the drives of an arm do with velocities, and what they do not put up with.
-
-    Attributes:
-        rate: how often a command is taken from the bus, [Hz].
-        delay: from taking a command to acting on it, [s].
-        bandwidth: of the servo in the drives, [rad/s].
-        windup: how far the servo's reference may run ahead of a joint that is held up, [rad].
-        latch: whether a command beyond the limits switches the arm off.
-    """
+    """What the drives of an arm do with velocities, and what they do not put up with."""
 
     velocity_limit: Array = parameter((1.0,) * 6, "-", "largest relative velocity taken", 0.0, 1.0)
-    step_limit: Array = parameter((1.0,) * 6, "-", "largest relative change between commands", 1e-6, 2.0)
+    step_limit: Array = parameter(
+        (1.0,) * 6, "-", "largest relative change between commands", 1e-6, 2.0
+    )
     rate: float = parameter(120.0, "Hz", "how often a command is taken", 1.0, 10_000.0)
     delay: float = parameter(0.05, "s", "from taking a command to acting on it", 0.0, 1.0)
     bandwidth: float = parameter(60.0, "rad/s", "of the servo in the drives", 1.0, 500.0)
-    windup: float = parameter(0.02, "rad", "how far the reference may run ahead of a joint", 1e-4, 1.0)
+    windup: float = parameter(
+        0.02, "rad", "how far the reference may run ahead of a joint", 1e-4, 1.0
+    )
     latch: bool = parameter(True, "-", "whether a command beyond the limits switches the arm off")
 
 
 class VelocityPlant(SimulatedPlant):
     r"""A robot of the World whose drives take joint velocities.
 
-    A command is taken from the bus every :math:`1/\mathrm{rate}` and acted on after the delay :math:`\theta_d`. The
-    drives' reference follows it no faster than the step limit per command, and the arm follows the reference by
-    computed torque on its true model,
+    A command is taken from the bus every :math:`1/\mathrm{rate}` and acted on after the delay
+    :math:`\theta_d`. The drives' reference follows it no faster than the step limit per command,
+    and the arm follows the reference by computed torque on its true model,
 
     .. math:: \dot q_r \to \mathrm{sat}(u(t - \theta_d)), \qquad
               \tau = M\,(\ddot q_r + 2\omega(\dot q_r - \dot q) + \omega^2 (q_r - q)) + c + g + D\,\dot q,
 
-    so it is stiff in contact and stands still at :math:`u = 0`. A command beyond the velocity limit, or too far from
-    the one before, switches the arm off: brakes close, and nothing is taken until :meth:`restart`.
+    so it is stiff in contact and stands still at :math:`u = 0`. A command beyond the velocity
+    limit, or too far from the one before, switches the arm off: brakes close, and nothing is taken
+    until :meth:`restart`.
 
-    The servo runs in every step of the world, so the session must carry this plant along (``worlds=[plant]``) where it
-    would carry the world.
+    The servo runs in every step of the world, so the session must carry this plant along
+    (``worlds=[plant]``) where it would carry the world.
 
     Args:
         world: the world the robot stands in.
@@ -126,7 +126,9 @@ class VelocityPlant(SimulatedPlant):
         placed = world.placed[name]
         self.drives = drives or Drives(np.ones(len(self.actuated)), np.ones(len(self.actuated)))
         if not self._plain or not self._all_actuated:
-            raise BadValue(f"a velocity plant needs an arm of driven hinges and slides; {placed.robot.name} is not one")
+            raise BadValue(
+                f"a velocity plant needs an arm of driven hinges and slides; {placed.robot.name} is not one"
+            )
         self.fault: str | None = None
         self._true = Arm.of(placed.robot, placed.placement, -float(world.model.opt.gravity[2]))
         self._true.update(self.port.q, self.port.v)
@@ -167,7 +169,8 @@ class VelocityPlant(SimulatedPlant):
         if now_ns >= self._take_ns and self.fault is None:
             self._take(now_ns)
         if self.fault is not None:
-            self._off.value[:] = self._true.gravity  # stands in for brakes that do not creep, as the engine's do
+            # stands in for brakes that do not creep, as the engine's do
+            self._off.value[:] = self._true.gravity
             super().write(self._off, now_ns)
             return
         drives, arm, h = self.drives, self._true, self.world.step_ns * 1e-9

@@ -38,44 +38,35 @@ REMEMBERED = 2000
 
 
 @dataclass
-class Joints:
-    """What the joints and the sensor at the flange are like.
+class UrJoints:
+    """What the joints and the sensor at the flange are like."""
 
-    Attributes:
-        armature: rotor inertia, [kg·m²].
-        viscous: viscous friction, [N·m·s/rad].
-        bandwidth: of the joint servos, [rad/s].
-        deceleration: of a stop that nobody gave a deceleration for, [rad/s²].
-        acceleration: most that a servo accepts, [rad/s²].
-        force_noise: standard deviation of the measured force, [N].
-        torque_noise: standard deviation of the measured torque, [N·m].
-        force_bias: deviation of the force measured before the sensor is zeroed, [N].
-    """
-
-    armature: float = parameter(0.1, "kg·m²", "rotor inertia", 0.0, 10.0)  # assumed, as in a public model
-    viscous: Array = parameter((2.0, 2.0, 2.0, 0.5, 0.5, 0.5), "N·m·s/rad", "viscous friction", 0.0, 100.0)  # assumed
+    # assumed, as in a public model
+    armature: float = parameter(0.1, "kg·m²", "rotor inertia", 0.0, 10.0)
+    # assumed
+    viscous: Array = parameter(
+        (2.0, 2.0, 2.0, 0.5, 0.5, 0.5), "N·m·s/rad", "viscous friction", 0.0, 100.0
+    )
     bandwidth: float = parameter(80.0, "rad/s", "of the joint servos", 1.0, 400.0)  # assumed
     deceleration: float = parameter(10.0, "rad/s²", "of a stop", 0.1, 100.0)  # assumed
-    acceleration: float = parameter(40.0, "rad/s²", "most that a servo accepts", 0.1, 1000.0)  # the client's own limit
-    force_noise: float = parameter(1.2, "N", "deviation of the force", 0.0, 50.0)  # data sheet: 3.5 N, as 3 deviations
-    torque_noise: float = parameter(0.07, "N·m", "deviation of the torque", 0.0, 5.0)  # data sheet: 0.2 N·m, likewise
-    force_bias: float = parameter(1.0, "N", "force before the sensor is zeroed", 0.0, 50.0)  # assumed
+    # the client's own limit
+    acceleration: float = parameter(40.0, "rad/s²", "most that a servo accepts", 0.1, 1000.0)
+    # data sheet: 3.5 N, as 3 deviations
+    force_noise: float = parameter(1.2, "N", "deviation of the force", 0.0, 50.0)
+    # data sheet: 0.2 N·m, likewise
+    torque_noise: float = parameter(0.07, "N·m", "deviation of the torque", 0.0, 5.0)
+    # assumed
+    force_bias: float = parameter(1.0, "N", "force before the sensor is zeroed", 0.0, 50.0)
 
 
 @dataclass
 class SafetyLimits:
-    """Limits whose breach is a protective stop.
-
-    Attributes:
-        speed: fraction of the joints' speed limits, [-].
-        deviation: between where a joint should be and is, [rad].
-        force: at the tool, [N].
-        saturated: time for which a joint may need more torque than it has, [s].
-    """
+    """Limits whose breach is a protective stop."""
 
     speed: float = parameter(1.0, "-", "fraction of the joints' speed limits", 0.0, 1.0)
     deviation: float = parameter(0.1, "rad", "between reference and joint", 0.0, 10.0)  # assumed
-    force: float = parameter(250.0, "N", "at the tool", 0.0, 1e4)  # public data: least restricted preset
+    # public data: least restricted preset
+    force: float = parameter(250.0, "N", "at the tool", 0.0, 1e4)
     saturated: float = parameter(0.05, "s", "for which torque may be missing", 0.0, 10.0)  # assumed
 
 
@@ -86,8 +77,8 @@ class ServoedArm:
 
     .. math:: \tau = M\,(\ddot q_r + 2\omega(\dot q_r - \dot q) + \omega^2(q_r - q)) + c + g + D\,\dot q.
 
-    In torque mode the controller adds the weight it believes in, as the public description of direct torque control
-    says: a torque of zero leaves the arm floating.
+    In torque mode the controller adds the weight it believes in, as the public description of
+    direct torque control says: a torque of zero leaves the arm floating.
 
     Args:
         robot: which robot.
@@ -104,7 +95,8 @@ class ServoedArm:
         payload: mass the controller believes in, [kg].
         payload_cog: its centre in flange axes, [m].
         tcp: tool centre point from the flange, as (x, y, z, rx, ry, rz), [m] and [rad].
-        wrench: measured at the TCP, applied by the environment on the arm, base axes, [N] and [N·m].
+        wrench: measured at the TCP, applied by the environment on the arm, base axes, [N] and
+            [N·m].
         history: joint positions of the last cycles, newest first.
         powered: whether the brakes are open and the motors on.
     """
@@ -113,11 +105,11 @@ class ServoedArm:
         self,
         robot: Robot,
         rng: np.random.Generator,
-        joints: Joints | None = None,
+        joints: UrJoints | None = None,
         limits: SafetyLimits | None = None,
         payload: float = 0.0,
     ) -> None:
-        self.joints, self.limits = joints or Joints(), limits or SafetyLimits()
+        self.joints, self.limits = joints or UrJoints(), limits or SafetyLimits()
         edits = [set_armature(self.joints.armature), set_damping(self.joints.viscous)]
         known = robot.edited(*edits)
         self.robot = known.edited(add_payload(payload, (0.0, 0.0, 0.05))) if payload else known
@@ -179,9 +171,15 @@ class ServoedArm:
 
     def slow_down(self, deceleration: float | None = None) -> bool:
         """One cycle of a stop, all joints together; whether the reference stands still now."""
-        most = CYCLE * (self.joints.deceleration if deceleration is None else max(deceleration, 0.1))
+        most = CYCLE * (
+            self.joints.deceleration if deceleration is None else max(deceleration, 0.1)
+        )
         fastest = float(np.abs(self.v_target).max())
-        self.go_on(self.v_target * max(0.0, 1.0 - most / fastest) if fastest > 0.0 else np.zeros_like(self.v_target))
+        self.go_on(
+            self.v_target * max(0.0, 1.0 - most / fastest)
+            if fastest > 0.0
+            else np.zeros_like(self.v_target)
+        )
         if float(np.abs(self.v_target).max()) > 1e-9:
             return False
         self.v_target[:] = 0.0
@@ -190,7 +188,10 @@ class ServoedArm:
     def cycle(self) -> str | None:
         """One control cycle of physics; why the arm must stop, or None."""
         before, n = self._before, self.port.nv
-        before[:n], before[n:] = self.q_target - CYCLE * self.v_target, self.v_target - CYCLE * self.a_target
+        before[:n], before[n:] = (
+            self.q_target - CYCLE * self.v_target,
+            self.v_target - CYCLE * self.a_target,
+        )
         for step in range(STEPS):
             self._act((step + 1) / STEPS)
             self.world.advance(self.world.now_ns + self.world.step_ns)
@@ -247,7 +248,9 @@ class ServoedArm:
         tool = self.port.tool
         if not self.tcp.any():
             return tool.position, tool.rotation
-        return tool.position + tool.rotation @ self.tcp[:3], tool.rotation @ rotation_from_vector(self.tcp[3:])
+        return tool.position + tool.rotation @ self.tcp[:3], tool.rotation @ rotation_from_vector(
+            self.tcp[3:]
+        )
 
     def twist_now(self) -> Array:
         """Twist of the TCP in base axes, as it is, [m/s] and [rad/s]."""
@@ -300,9 +303,16 @@ class ServoedArm:
         """Which limit is broken, in words."""
         robot, limits = self.robot.limits, self.limits
         q, v, v_target, wrench = self.q, self.v, self.v_target, self.port.wrench
-        left = [q - robot.lower, robot.upper - q, *(limits.speed * robot.velocity - np.abs(s) for s in (v, v_target))]
+        left = [
+            q - robot.lower,
+            robot.upper - q,
+            *(limits.speed * robot.velocity - np.abs(s) for s in (v, v_target)),
+        ]
         left.append(limits.deviation - np.abs(self.q_target - q))
-        calm = float(wrench[:3] @ wrench[:3]) <= limits.force**2 and self._saturated_for <= limits.saturated
+        calm = (
+            float(wrench[:3] @ wrench[:3]) <= limits.force**2
+            and self._saturated_for <= limits.saturated
+        )
         if calm and float(np.concatenate(left).min()) >= 0.0:  # false for what is not a number
             return None
         return self._which_breach()
@@ -323,7 +333,9 @@ class ServoedArm:
         if force > limits.force:
             return f"force at the tool is {force:.0f} N, limit {limits.force:g}"
         if self._saturated_for > limits.saturated:
-            return f"a joint needed more than its torque limit for {1e3 * self._saturated_for:.0f} ms"
+            return (
+                f"a joint needed more than its torque limit for {1e3 * self._saturated_for:.0f} ms"
+            )
         return None
 
 
@@ -334,7 +346,9 @@ def pose_vector(position: Array, rotation: Array) -> Array:
 
 def pose_of(vector: Array) -> tuple[Array, Array]:
     """Position [m] and rotation matrix of a pose as the controller writes it."""
-    return np.array(vector[:3], dtype=float), rotation_from_vector(np.asarray(vector[3:6], dtype=float))
+    return np.array(vector[:3], dtype=float), rotation_from_vector(
+        np.asarray(vector[3:6], dtype=float)
+    )
 
 
 def pose_times(a: Array, b: Array) -> Array:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import Mismatch
 from farhand.plants.ur_sim.arm import ServoedArm
-from farhand.plants.ur_sim.controller import Controller, Runtime
+from farhand.plants.ur_sim.controller import Runtime, UrController
 from farhand.robots import load_robot
 from farhand.world import ImpedanceHand
 from farhand.world.touch import Tool
@@ -22,7 +22,8 @@ WAVE = 2.0
 
 WAVES = 1800
 POLITE = 2.0
-"""How long a program has run before the hand takes hold, so that clients can zero the force sensor first, [s]."""
+"""How long a program has run before the hand takes hold, so that clients can zero the force sensor
+first, [s]."""
 
 
 class PatientHand:
@@ -33,7 +34,7 @@ class PatientHand:
         controller: whose program it waits for.
     """
 
-    def __init__(self, hand: ImpedanceHand, controller: Controller) -> None:
+    def __init__(self, hand: ImpedanceHand, controller: UrController) -> None:
         self._hand, self._controller, self._since = hand, controller, 0.0
 
     @property
@@ -56,7 +57,7 @@ def simulated_controller(
     hand: float = 0.0,
     seed: int = 0,
     log: Callable[[str], None] = lambda line: None,
-) -> Controller:
+) -> UrController:
     """A controller with its arm at home, powered and ready.
 
     Args:
@@ -71,9 +72,13 @@ def simulated_controller(
     if len(loaded.actuated) != 6 or not loaded.actuated.all():
         raise Mismatch(f"a UR controller drives six joints; {robot} has {len(loaded.actuated)}")
     arm = ServoedArm(loaded, np.random.default_rng(seed), payload=payload)
-    controller = Controller(arm, log)
+    controller = UrController(arm, log)
     if hand:
-        ways = (Move(WAVE * (1 + i), WAVE, (0.0, 0.0, -hand if i % 2 else hand)) for i in range(2 * WAVES))
-        soft = ImpedanceHand(stiffness=300.0, damping=30.0, path=Path(ways))  # softer than a stiff grip; assumed
+        ways = (
+            Move(WAVE * (1 + i), WAVE, (0.0, 0.0, -hand if i % 2 else hand))
+            for i in range(2 * WAVES)
+        )
+        # softer than a stiff grip; assumed
+        soft = ImpedanceHand(stiffness=300.0, damping=30.0, path=HandPath(ways))
         arm.touch("hand", PatientHand(soft, controller))
     return controller

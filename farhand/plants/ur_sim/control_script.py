@@ -1,8 +1,9 @@
 """The control script that ``ur_rtde`` uploads, as a program of the simulated controller.
 
-The client does not send motions as text. Its script reads a command number and arguments from input registers, does as
-told, and says in output registers how far it is: 1 ready for a command, 2 done with one. This is the same register
-protocol (ur_rtde 1.6), written anew: numbers in :data:`COMMANDS`, one method each.
+The client does not send motions as text. Its script reads a command number and arguments from input
+registers, does as told, and says in output registers how far it is: 1 ready for a command, 2 done
+with one. This is the same register protocol (ur_rtde 1.6), written anew: numbers in
+:data:`COMMANDS`, one method each.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from farhand.plants.ur_sim.arm import CYCLE, Array, ServoedArm, pose_of, pose_ti
 from farhand.plants.ur_sim.motions import Motion
 
 if TYPE_CHECKING:
-    from farhand.plants.ur_sim.controller import Controller
+    from farhand.plants.ur_sim.controller import UrController
 
 READY, DONE = 1, 2
 STOP_SCRIPT = 255
@@ -41,7 +42,7 @@ class ControlScript:
 
     name = "rtde_control"
 
-    def __init__(self, controller: Controller, text: str) -> None:
+    def __init__(self, controller: UrController, text: str) -> None:
         self.controller = controller
         self.arm: ServoedArm = controller.arm
         found = {kind: int(number) for kind, number in _OFFSET.findall(text)}
@@ -103,7 +104,9 @@ class ControlScript:
         threads = {"servo": self._servo, "speed": self._speed, "move": self._aside}
         busy = [name for name, at_work in threads.items() if at_work is not None and name != thread]
         if busy:
-            raise BadValue(f"another thread is already controlling the robot: {busy[0]}, then {thread}")
+            raise BadValue(
+                f"another thread is already controlling the robot: {busy[0]}, then {thread}"
+            )
 
     def servo_joints(self) -> None:
         """servoJ: joints, then speed, acceleration, time, lookahead and gain; the first three are not used."""
@@ -196,7 +199,9 @@ class ControlScript:
                 q = motions.inverse_of(self.arm, at) if is_pose else at
                 yield from motions.movej(self.arm, q, v, a)
             else:
-                yield from motions.movel(self.arm, *(pose_of(at) if is_pose else self.arm.pose(at)), v, a)
+                yield from motions.movel(
+                    self.arm, *(pose_of(at) if is_pose else self.arm.pose(at)), v, a
+                )
 
     def stop_moving(self) -> Motion | None:
         """StopJ and stopL, at once or beside the commands."""
@@ -278,7 +283,9 @@ class ControlScript:
         if value == 0:
             self._operations = (self._operations + 1) % 128
         running = 0x8000 + min(value, 0x7FFF) if value >= 0 else 0
-        self.controller.write_int(self._ints + 2, running + (self._progress << 16) + (self._operations << 24))
+        self.controller.write_int(
+            self._ints + 2, running + (self._progress << 16) + (self._operations << 24)
+        )
 
 
 def unknown(script: ControlScript) -> None:

@@ -15,7 +15,8 @@ from farhand.plants.ur_sim.exchange import Exchange
 from farhand.plants.ur_sim.script_text import TextProgram
 
 VERSION = (5, 26, 0, 0)
-"""Of the controller software that is played; direct torque control with friction scales came with 5.26."""
+"""Of the controller software that is played; direct torque control with friction scales came with
+5.26."""
 
 MARK = "RTDE Control Script"
 """Stands in the control script of ``ur_rtde``, whatever its version."""
@@ -50,7 +51,7 @@ class Runtime(IntEnum):
     PAUSED = 4
 
 
-class Controller:
+class UrController:
     """One arm with its programs and its safety; :meth:`cycle` is two milliseconds of it.
 
     Args:
@@ -79,7 +80,9 @@ class Controller:
         self._floats = [f"input_double_register_{index}" for index in range(48)]
         for board, shift in (("standard", 0), ("configurable", 8), ("tool", 16)):
             name = f"{board}_digital_output"
-            self.exchange.listeners[name] = lambda bits, name=name, shift=shift: self._digital(name, shift)  # type: ignore[misc]
+            self.exchange.listeners[name] = lambda bits, name=name, shift=shift: self._digital(
+                name, shift
+            )  # type: ignore[misc]
         self._constants()
         self._publish()
 
@@ -106,7 +109,8 @@ class Controller:
             next(running)
         except StopIteration:
             self.stop()
-        except Exception as error:  # whatever a program does wrong ends the program, never the controller
+        # whatever a program does wrong ends the program, never the controller
+        except Exception as error:
             self.log(f"program {self.program} stopped: {error}")
             self.stop()
 
@@ -260,7 +264,10 @@ class Controller:
     def _publish(self) -> None:
         """What clients see of this cycle."""
         arm = self.arm
-        playing, stopped = self.runtime is Runtime.PLAYING, self.safety is SafetyMode.PROTECTIVE_STOP
+        playing, stopped = (
+            self.runtime is Runtime.PLAYING,
+            self.safety is SafetyMode.PROTECTIVE_STOP,
+        )
         moment = tuple(arm.torque.tolist())
         self.exchange.values |= {
             "timestamp": self.now,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from farhand.plants.ur_sim.controller import VERSION, Controller, RobotMode, Runtime, SafetyMode
+from farhand.plants.ur_sim.controller import VERSION, RobotMode, Runtime, SafetyMode, UrController
 
 BANNER = "Connected: Universal Robots Dashboard Server"
 SERIAL = "20265500000"
 """Serial number that is given; of no real arm."""
 
 _STATES = {Runtime.STOPPED: "STOPPED", Runtime.PLAYING: "PLAYING", Runtime.PAUSED: "PAUSED"}
-_TOO_SOON = (
-    "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective stop before unlocking"
-)
+_TOO_SOON = "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective stop before unlocking"
 
 
 class Dashboard:
@@ -26,7 +24,7 @@ class Dashboard:
         closed: whether the client has quit.
     """
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: UrController) -> None:
         self.controller, self.closed = controller, False
         c = controller
         self._said: dict[str, Callable[[], str]] = {
@@ -40,7 +38,9 @@ class Dashboard:
             "programstate": lambda: f"{_STATES[c.runtime]} {c.program or '<unnamed>'}",
             "get loaded program": lambda: "No program loaded",
             "isprogramsaved": lambda: f"true {c.program or '<unnamed>'}",
-            "polyscopeversion": lambda: f"URSoftware {'.'.join(str(part) for part in VERSION)} (simulated)",
+            "polyscopeversion": lambda: (
+                f"URSoftware {'.'.join(str(part) for part in VERSION)} (simulated)"
+            ),
             "version": lambda: f"{'.'.join(str(part) for part in VERSION[:3])}",
             "get serial number": lambda: SERIAL,
             "get robot model": lambda: "UR5",
@@ -49,7 +49,9 @@ class Dashboard:
             "power on": lambda: self._power(RobotMode.IDLE, "Powering on"),
             "power off": lambda: self._power(RobotMode.POWER_OFF, "Powering off"),
             "brake release": lambda: self._power(RobotMode.RUNNING, "Brake releasing"),
-            "unlock protective stop": lambda: "Protective stop releasing" if c.unlock() else _TOO_SOON,
+            "unlock protective stop": lambda: (
+                "Protective stop releasing" if c.unlock() else _TOO_SOON
+            ),
             "close popup": lambda: "closing popup",
             "close safety popup": lambda: "closing safety popup",
             "restart safety": self._restart_safety,

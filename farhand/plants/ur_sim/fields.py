@@ -12,7 +12,12 @@ from farhand.robots.description import load_toml
 
 _RANGE = re.compile(r"(.*)\{(\d+)\.\.(\d+)\}")
 
-_ZEROS: dict[str, object] = {"BOOL": False, "DOUBLE": 0.0, "VECTOR3D": (0.0,) * 3, "VECTOR6D": (0.0,) * 6}
+_ZEROS: dict[str, object] = {
+    "BOOL": False,
+    "DOUBLE": 0.0,
+    "VECTOR3D": (0.0,) * 3,
+    "VECTOR6D": (0.0,) * 6,
+}
 
 
 @cache

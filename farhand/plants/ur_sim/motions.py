@@ -1,7 +1,7 @@
 """Motions: what movej, servoj and their kin do with the arm, one control cycle per ``yield``.
 
-Each is a generator, as a thread of the controller's script language is a sequence of cycles: run it by taking one value
-per cycle, stop it by dropping it.
+Each is a generator, as a thread of the controller's script language is a sequence of cycles: run it
+by taking one value per cycle, stop it by dropping it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ MET = (1e-4, 1e-3)
 def servoj(arm: ServoedArm, q: Array, lookahead: float, gain: float) -> None:
     r"""One cycle towards joints ``q`` [rad].
 
-    The manual says that the lookahead time projects the present position forward with the present velocity, and that
-    the gain pulls the projection to the target: :math:`\ddot q = k\,(q_t - (q + T \dot q))`, so the arm comes T late.
+    The manual says that the lookahead time projects the present position forward with the present
+    velocity, and that the gain pulls the projection to the target: :math:`\ddot q = k\,(q_t - (q +
+    T \dot q))`, so the arm comes T late.
     """
     arm.accelerate(gain * (q - (arm.q_target + lookahead * arm.v_target)))
 
@@ -71,7 +72,9 @@ def movej(arm: ServoedArm, q: Array, speed: float, acceleration: float) -> Motio
         yield
 
 
-def movel(arm: ServoedArm, position: Array, rotation: Array, speed: float, acceleration: float) -> Motion:
+def movel(
+    arm: ServoedArm, position: Array, rotation: Array, speed: float, acceleration: float
+) -> Motion:
     """Straight in space at these limits [m/s, m/s²]; a pure turn counts a radian as a metre."""
     yield from stop(arm, arm.joints.deceleration)
     p, R = arm.pose(arm.q_target)
@@ -105,7 +108,9 @@ def trapezoid(length: float, speed: float, acceleration: float) -> Iterator[tupl
     yield length, 0.0
 
 
-def inverse(arm: ServoedArm, position: Array, rotation: Array, near: Array, most: int = 60) -> Array:
+def inverse(
+    arm: ServoedArm, position: Array, rotation: Array, near: Array, most: int = 60
+) -> Array:
     """Joints [rad] near ``near`` for a pose of the TCP in the base.
 
     Raises:
@@ -120,7 +125,10 @@ def inverse(arm: ServoedArm, position: Array, rotation: Array, near: Array, most
         size = float(np.linalg.norm(error))
         q += damped_inverse(arm.jacobian(q), 0.003 + 0.1 * min(size, 0.3)) @ error
     p, R = arm.pose(q)
-    if np.linalg.norm(position - p) > MET[0] or np.linalg.norm(rotation_vector(rotation @ R.T)) > MET[1]:
+    if (
+        np.linalg.norm(position - p) > MET[0]
+        or np.linalg.norm(rotation_vector(rotation @ R.T)) > MET[1]
+    ):
         raise BadValue("get_inverse_kin found no joints for the pose")
     q = q - 2.0 * math.pi * np.round((q - near) / (2.0 * math.pi))
     limits = arm.robot.limits

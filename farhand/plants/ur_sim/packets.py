@@ -1,6 +1,7 @@
 """RTDE packets: what crosses port 30004, byte for byte, as the public guide describes it. No sockets, no state.
 
-A packet is ``size`` (16 bit, the whole packet), ``type`` (8 bit, a letter) and a payload; everything is big-endian.
+A packet is ``size`` (16 bit, the whole packet), ``type`` (8 bit, a letter) and a payload;
+everything is big-endian.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ TYPES = {
 """Data types of fields, and how :mod:`struct` calls them."""
 
 
-class Packet(NamedTuple):
+class RtdePacket(NamedTuple):
     """One packet: its type and its payload."""
 
     kind: int
     payload: bytes
 
 
-class Reader:
+class ByteReader:
     """Cuts a byte stream into packets; what has not arrived whole waits."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Packet]:
+    def feed(self, data: bytes) -> Iterator[RtdePacket]:
         """The packets that are whole now.
 
         Raises:
@@ -65,12 +66,14 @@ class Reader:
             size, kind = HEADER.unpack_from(waiting)
             if size < HEADER.size:
                 waiting.clear()
-                raise LinkError(f"a packet of {size} bytes is shorter than its header of {HEADER.size}")
+                raise LinkError(
+                    f"a packet of {size} bytes is shorter than its header of {HEADER.size}"
+                )
             if len(waiting) < size:
                 return
             payload = bytes(waiting[HEADER.size : size])
             del waiting[:size]
-            yield Packet(kind, payload)
+            yield RtdePacket(kind, payload)
 
 
 def pack(kind: int, payload: bytes = b"") -> bytes:
@@ -84,7 +87,9 @@ def text_message(version: int, text: str, level: int) -> bytes:
     if version == 1:
         return pack(TEXT_MESSAGE, bytes([level]) + said)
     source = b"RTDE"
-    return pack(TEXT_MESSAGE, bytes([len(said)]) + said + bytes([len(source)]) + source + bytes([level]))
+    return pack(
+        TEXT_MESSAGE, bytes([len(said)]) + said + bytes([len(source)]) + source + bytes([level])
+    )
 
 
 class Recipe:

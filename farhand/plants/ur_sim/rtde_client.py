@@ -9,7 +9,7 @@ from collections.abc import Callable
 from farhand.errors import LinkError
 from farhand.plants.ur_sim import packets
 from farhand.plants.ur_sim.exchange import Exchange
-from farhand.plants.ur_sim.packets import Packet, Recipe
+from farhand.plants.ur_sim.packets import Recipe, RtdePacket
 
 VERSIONS = (1, 2)
 RATE = 500.0
@@ -22,9 +22,10 @@ MOST_RECIPES = 255
 class RtdeClient:
     """What one client has agreed on with the controller, and the answers it gets.
 
-    The public guide leaves open what follows a malformed packet. Here: an unknown type, a payload of the wrong size or
-    an unknown recipe is answered with a text message (warning) and otherwise left alone; a size that cannot be is
-    answered with a text message (error) and the end of the connection.
+    The public guide leaves open what follows a malformed packet. Here: an unknown type, a payload
+    of the wrong size or an unknown recipe is answered with a text message (warning) and otherwise
+    left alone; a size that cannot be is answered with a text message (error) and the end of the
+    connection.
 
     Args:
         exchange: the values it may see and set.
@@ -38,7 +39,7 @@ class RtdeClient:
 
     def __init__(self, exchange: Exchange, control_version: tuple[int, int, int, int]) -> None:
         self._exchange, self._control_version = exchange, control_version
-        self._reader = packets.Reader()
+        self._reader = packets.ByteReader()
         self.version, self.started, self.closed = 1, False, False
         self._outputs: Recipe | None = None
         self._inputs: dict[int, Recipe] = {}
@@ -88,7 +89,7 @@ class RtdeClient:
         """The connection is gone."""
         self._exchange.release(self)
 
-    def _answer(self, packet: Packet) -> bytes:
+    def _answer(self, packet: RtdePacket) -> bytes:
         answer = self._answers.get(packet.kind)
         try:
             if answer is None:
@@ -120,12 +121,18 @@ class RtdeClient:
         self._outputs = Recipe(wanted, types) if right else None
         self._rate, self._owed = rate, 0.0
         listed = ",".join(types).encode()
-        return packets.pack(packets.SETUP_OUTPUTS, listed if self.version == 1 else bytes([right]) + listed)
+        return packets.pack(
+            packets.SETUP_OUTPUTS, listed if self.version == 1 else bytes([right]) + listed
+        )
 
     def _set_up_inputs(self, payload: bytes) -> bytes:
         wanted = packets.names_in(payload)
         types = self._exchange.types_of_inputs(wanted, self)
-        right = bool(types) and not {"NOT_FOUND", "IN_USE"} & set(types) and len(self._inputs) < MOST_RECIPES
+        right = (
+            bool(types)
+            and not {"NOT_FOUND", "IN_USE"} & set(types)
+            and len(self._inputs) < MOST_RECIPES
+        )
         number = len(self._inputs) + 1 if right else 0
         if right:
             self._inputs[number] = Recipe(wanted, types)

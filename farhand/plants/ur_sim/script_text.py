@@ -1,7 +1,8 @@
 """Programs as text: finds them in what arrives at a script port, and runs the plain ones line by line.
 
-Only a sequence of calls with literal arguments is understood: moves, stops, waits, payload, tool and output registers.
-Anything else, such as a loop or a variable, ends the program with an error, as a script error does on the controller.
+Only a sequence of calls with literal arguments is understood: moves, stops, waits, payload, tool
+and output registers. Anything else, such as a loop or a variable, ends the program with an error,
+as a script error does on the controller.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from farhand.plants.ur_sim.arm import CYCLE, Array, pose_of
 from farhand.plants.ur_sim.motions import Motion
 
 if TYPE_CHECKING:
-    from farhand.plants.ur_sim.controller import Controller
+    from farhand.plants.ur_sim.controller import UrController
 
 LONGEST = 1 << 20
 """Most text that waits for the end of a program, [bytes]."""
@@ -55,7 +56,7 @@ class TextProgram:
         text: the program.
     """
 
-    def __init__(self, controller: Controller, text: str) -> None:
+    def __init__(self, controller: UrController, text: str) -> None:
         self.controller = controller
         lines = [line.split("#")[0].strip() for line in text.splitlines()]
         head = lines[0] if lines and lines[0].startswith(("def ", "sec ")) else ""
@@ -102,7 +103,11 @@ def _literal(node: ast.expr) -> Any:
         return _literal(node.left) + _literal(node.right)
     if isinstance(node, ast.List):
         return np.array([_literal(item) for item in node.elts], dtype=float)
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "p":
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "p"
+    ):
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return np.array([_literal(item) for item in items], dtype=float).view(PoseArray)
     raise BadValue("only literal arguments are simulated in programs sent as text")
@@ -114,12 +119,16 @@ def _six(values: Array) -> Array:
     return values
 
 
-def _movej(c: Controller, q: Array, a: float = 1.4, v: float = 1.05, t: float = 0, r: float = 0) -> Motion:
+def _movej(
+    c: UrController, q: Array, a: float = 1.4, v: float = 1.05, t: float = 0, r: float = 0
+) -> Motion:
     joints = motions.inverse_of(c.arm, q) if isinstance(_six(q), PoseArray) else q
     return motions.movej(c.arm, np.asarray(joints), v, a)
 
 
-def _movel(c: Controller, pose: Array, a: float = 1.2, v: float = 0.25, t: float = 0, r: float = 0) -> Motion:
+def _movel(
+    c: UrController, pose: Array, a: float = 1.2, v: float = 0.25, t: float = 0, r: float = 0
+) -> Motion:
     is_pose = isinstance(_six(pose), PoseArray)
     return motions.movel(c.arm, *(pose_of(pose) if is_pose else c.arm.pose(pose)), v, a)
 
@@ -131,7 +140,7 @@ def _for(seconds: float, step: Callable[[], None]) -> Motion:
 
 
 def _servoj(
-    c: Controller,
+    c: UrController,
     q: Array,
     a: float = 0,
     v: float = 0,
@@ -142,15 +151,17 @@ def _servoj(
     return _for(t, lambda: motions.servoj(c.arm, _six(q), lookahead_time, gain))
 
 
-def _speedj(c: Controller, qd: Array, a: float = 1.4, t: float = CYCLE) -> Motion:
+def _speedj(c: UrController, qd: Array, a: float = 1.4, t: float = CYCLE) -> Motion:
     return _for(t, lambda: motions.speedj(c.arm, _six(qd), a))
 
 
-def _speedl(c: Controller, xd: Array, a: float = 1.2, t: float = CYCLE) -> Motion:
+def _speedl(c: UrController, xd: Array, a: float = 1.2, t: float = CYCLE) -> Motion:
     return _for(t, lambda: motions.speedl(c.arm, _six(xd), a))
 
 
-def _payload(c: Controller, m: float, cog: Array | None = None, inertia: Array | None = None) -> None:
+def _payload(
+    c: UrController, m: float, cog: Array | None = None, inertia: Array | None = None
+) -> None:
     c.arm.carry(float(m))
     if cog is not None:
         c.arm.payload_cog[:] = cog

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from farhand.errors import FileError
 from farhand.plants.ur_sim.arm import CYCLE_NS
-from farhand.plants.ur_sim.controller import VERSION, Controller, RobotMode, Runtime, SafetyMode
+from farhand.plants.ur_sim.controller import VERSION, RobotMode, Runtime, SafetyMode, UrController
 from farhand.plants.ur_sim.dashboard import BANNER, Dashboard
 from farhand.plants.ur_sim.rtde_client import RtdeClient
 from farhand.plants.ur_sim.script_text import ScriptReader
@@ -48,7 +48,7 @@ class Talk(Protocol):
 class DashboardTalk:
     """A dashboard client: lines in, lines out."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: UrController) -> None:
         self._dashboard, self._waiting = Dashboard(controller), b""
         self._greeting, self.closed = f"{BANNER}\n".encode(), False
 
@@ -74,7 +74,7 @@ class ScriptTalk:
 
     closed = False
 
-    def __init__(self, controller: Controller, speaks: bool) -> None:
+    def __init__(self, controller: UrController, speaks: bool) -> None:
         self._controller, self._reader, self._speaks = controller, ScriptReader(), speaks
         self._due = 0
 
@@ -99,17 +99,26 @@ def version_message() -> bytes:
     """Message 20 (robot message) of type 3 (version), as the public client-interface description has it."""
     project = b"URControl"
     major, minor, bugfix, build = VERSION
-    body = struct.pack(">QbbB", 0, -2, 3, len(project)) + project + struct.pack(">BBii", major, minor, bugfix, build)
+    body = (
+        struct.pack(">QbbB", 0, -2, 3, len(project))
+        + project
+        + struct.pack(">BBii", major, minor, bugfix, build)
+    )
     body += b"simulated"
     return struct.pack(">iB", 5 + len(body), 20) + body
 
 
-def mode_message(controller: Controller) -> bytes:
+def mode_message(controller: UrController) -> bytes:
     """Message 16 (robot state) with one sub-package, robot mode data."""
-    on, stopped = controller.mode is not RobotMode.POWER_OFF, controller.safety is SafetyMode.PROTECTIVE_STOP
+    on, stopped = (
+        controller.mode is not RobotMode.POWER_OFF,
+        controller.safety is SafetyMode.PROTECTIVE_STOP,
+    )
     playing, paused = (controller.runtime is state for state in (Runtime.PLAYING, Runtime.PAUSED))
     flags = (True, True, on, False, stopped, playing, paused)
-    body = struct.pack(">Q7?BBdddB", round(controller.now * 1e6), *flags, int(controller.mode), 0, 1.0, 1.0, 1.0, 0)
+    body = struct.pack(
+        ">Q7?BBdddB", round(controller.now * 1e6), *flags, int(controller.mode), 0, 1.0, 1.0, 1.0, 0
+    )
     package = struct.pack(">iB", 5 + len(body), 0) + body
     return struct.pack(">iB", 5 + len(package), 16) + package
 
@@ -130,7 +139,7 @@ class Server:
         FileError: a port is taken, or the address is not this machine's.
     """
 
-    def __init__(self, controller: Controller, host: str = "127.0.0.1", offset: int = 0) -> None:
+    def __init__(self, controller: UrController, host: str = "127.0.0.1", offset: int = 0) -> None:
         self.controller, self.late = controller, 0
         self._selector = selectors.DefaultSelector()
         self._talks: dict[socket.socket, tuple[Talk, bytearray]] = {}

@@ -10,7 +10,7 @@ from farhand.plants.plant import Command, Plant, Sample
 FAULTS = ("nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench")
 
 
-def spoil(sample: Sample, fault: str) -> None:
+def inject_fault(sample: Sample, fault: str) -> None:
     """Put a fault other than ``frozen`` into a sample."""
     if fault == "nan-position":
         sample.q[0] = math.nan
@@ -55,7 +55,7 @@ class FaultyPlant:
             if not len(self._last.q):  # nothing good came before
                 self._last = sample
             return self._last
-        spoil(sample, self._fault)
+        inject_fault(sample, self._fault)
         return sample
 
     def write(self, command: Command, now_ns: int) -> None:

@@ -17,16 +17,12 @@ Array = np.ndarray
 
 @dataclass
 class Filters:
-    """Scalar filters, one per joint velocity and per wrench component, one step per sample. Variances may change live.
-
-    Attributes:
-        q: variance that every state gains per sample, [-].
-        r_velocity: variance of a velocity reading; 0 leaves velocities as they are, [-].
-        r_wrench: variance of a wrench reading; 0 leaves the wrench as it is, [-].
-    """
+    """Scalar filters, one per joint velocity and per wrench component, one step per sample. Variances may change live."""
 
     q: float = parameter(0.125, "-", "variance gained per sample", 1e-9, 1e6)
-    r_velocity: float = parameter(20.0, "-", "variance of a velocity reading; 0: no filter", 0.0, 1e9)
+    r_velocity: float = parameter(
+        20.0, "-", "variance of a velocity reading; 0: no filter", 0.0, 1e9
+    )
     r_wrench: float = parameter(20.0, "-", "variance of a wrench reading; 0: no filter", 0.0, 1e9)
 
 
@@ -88,23 +84,20 @@ def _fresh(size: int) -> ScalarKalman:
 
 @dataclass
 class Smoothing:
-    """How a measured wrench is smoothed: one scalar filter per channel, for a constant that wanders.
-
-    Attributes:
-        active: whether it is smoothed at all.
-        rate: of the filter, [Hz].
-        trust: variance that the state gains per sample over that of a reading, q/r; smaller is smoother and later, [-].
-    """
+    """How a measured wrench is smoothed: one scalar filter per channel, for a constant that wanders."""
 
     active: bool = parameter(True, "-", "whether the wrench is smoothed")
     rate: float = parameter(500.0, "Hz", "rate of the filter", 1.0, 10_000.0)
-    trust: float = parameter(2.5e-4, "-", "variance gained per sample over that of a reading", 1e-9, 1e6)
+    trust: float = parameter(
+        2.5e-4, "-", "variance gained per sample over that of a reading", 1e-9, 1e6
+    )
 
 
 class SmoothedPlant(WrappedPlant):
     """A plant with a filter on its wrench sensor.
 
-    A missing measurement starts the filter anew; one that is not a number is passed on as it is, so that it is noticed.
+    A missing measurement starts the filter anew; one that is not a number is passed on as it is, so
+    that it is noticed.
 
     Args:
         plant: the plant.
@@ -139,9 +132,14 @@ class SmoothedPlant(WrappedPlant):
             return raw
         if self._kalman is None:
             ones = np.ones(6)
-            sigma = getattr(getattr(self._plant, "imperfections", None), "wrench_sigma", np.full(6, np.nan))
+            sigma = getattr(
+                getattr(self._plant, "imperfections", None), "wrench_sigma", np.full(6, np.nan)
+            )
             self._reading = sigma * sigma  # variance of one reading, where it is known
-            self._kalman, self._due_ns = ScalarKalman(self.smoothing.trust * ones, ones, np.zeros(6)), now_ns
+            self._kalman, self._due_ns = (
+                ScalarKalman(self.smoothing.trust * ones, ones, np.zeros(6)),
+                now_ns,
+            )
         if now_ns >= self._due_ns:
             self._due_ns += round(1e9 / self.smoothing.rate)
             self._kalman.q[:] = self.smoothing.trust

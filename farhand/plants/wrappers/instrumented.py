@@ -14,7 +14,7 @@ from farhand.sensing import Conditioner, SensorProfile
 Array = np.ndarray
 
 
-class Reads(Protocol):
+class WrenchSensor(Protocol):
     """A simulated force sensor: from the true contact to raw counts.
 
     Attributes:
@@ -23,14 +23,17 @@ class Reads(Protocol):
 
     profile: SensorProfile
 
-    def read(self, wrench_contact_in_world: Array, rotation_tool_in_world: Array, dt: float | None = None) -> Array:
+    def read(
+        self, wrench_contact_in_world: Array, rotation_tool_in_world: Array, dt: float | None = None
+    ) -> Array:
         """Raw counts of one sample, as :meth:`farhand.sensing.ForceSensor.read`."""
 
 
 class InstrumentedPlant(WrappedPlant):
     """A plant with a force sensor between arm and tool, read at the sensor's own rate; the last value holds in between.
 
-    The sample's wrench is None while the bias is taken and from when the sensor saturates until the next engagement.
+    The sample's wrench is None while the bias is taken and from when the sensor saturates until the
+    next engagement.
 
     Args:
         plant: the plant, whose wrench is the true one.
@@ -42,7 +45,9 @@ class InstrumentedPlant(WrappedPlant):
         counts: the sensor's last raw reading, [-].
     """
 
-    def __init__(self, plant: Plant, sensor: Reads, conditioner: Conditioner, arm: Arm) -> None:
+    def __init__(
+        self, plant: Plant, sensor: WrenchSensor, conditioner: Conditioner, arm: Arm
+    ) -> None:
         super().__init__(plant)
         self.sensor, self.conditioner, self._arm = sensor, conditioner, arm
         self.counts = np.zeros(6)
@@ -54,8 +59,12 @@ class InstrumentedPlant(WrappedPlant):
 
     def record(self, stream: Any) -> None:
         """Publish the raw reading in sensor axes, and the covariance of the conditioned one in tool axes."""
-        self._raw = stream.channel("wrench_raw_in_sensor", 6, "N, N·m", ("fx", "fy", "fz", "tx", "ty", "tz"))
-        self._covariance = stream.channel("covariance_wrench_measured_in_tool", 36, "N², N²·m, N²·m²")
+        self._raw = stream.channel(
+            "wrench_raw_in_sensor", 6, "N, N·m", ("fx", "fy", "fz", "tx", "ty", "tz")
+        )
+        self._covariance = stream.channel(
+            "covariance_wrench_measured_in_tool", 36, "N², N²·m, N²·m²"
+        )
 
     def rearm(self) -> None:
         """Believe a sensor again that was saturated."""

@@ -11,7 +11,15 @@ from farhand.arm import Arm
 from farhand.parameters import parameter
 from farhand.plants.plant import Plant, Sample
 from farhand.plants.wrappers.instrumented import InstrumentedPlant
-from farhand.sensing import Conditioner, Load, Readings, SensorProfile, Thermal, Tool, identify
+from farhand.sensing import (
+    Conditioner,
+    Load,
+    Readings,
+    SensorProfile,
+    Thermal,
+    ToolCalibration,
+    identify,
+)
 from farhand.sensing.imperfect import ImperfectSensor, SensorFaults
 
 Array = np.ndarray
@@ -24,27 +32,24 @@ WITH_HEAT = np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
 
 
 @dataclass
-class Compensation:
-    """What is taken off the sensor's readings; each switch leaves one thing in.
-
-    Attributes:
-        bias: whether the calibrated bias is taken off.
-        weight: whether the calibrated weight of the tool is taken off.
-        heat: whether the bias follows the thermometer.
-        slope_error: by how much the slopes over temperature are misjudged, [-].
-    """
+class WristCompensation:
+    """What is taken off the sensor's readings; each switch leaves one thing in."""
 
     bias: bool = parameter(True, "-", "whether the calibrated bias is taken off")
     weight: bool = parameter(True, "-", "whether the weight of the tool is taken off")
     heat: bool = parameter(True, "-", "whether the bias follows the thermometer")
-    slope_error: float = parameter(0.05, "-", "how far the slopes over temperature are misjudged", -1.0, 1.0)  # assumed
+    # assumed
+    slope_error: float = parameter(
+        0.05, "-", "how far the slopes over temperature are misjudged", -1.0, 1.0
+    )
 
 
 class WristPlant(InstrumentedPlant):
     """A plant whose wrench is measured by an imperfect sensor, and conditioned with a calibration of its tool.
 
-    The calibration is made at the first reading if not before, from a simulated round of poses with all faults but the
-    warming, so it knows no more than the sensor says. A tool that is changed later on is not calibrated anew.
+    The calibration is made at the first reading if not before, from a simulated round of poses with
+    all faults but the warming, so it knows no more than the sensor says. A tool that is changed
+    later on is not calibrated anew.
 
     Args:
         plant: the arm, whose wrench is the true one.
@@ -59,17 +64,24 @@ class WristPlant(InstrumentedPlant):
         faults: what is wrong with it.
         compensation: what is done about it.
         tool: the calibration, None before the first reading.
-        contact: the last contact wrench, not smoothed, world axes, [N] and [N·m]; None when there is no measurement.
+        contact: the last contact wrench, not smoothed, world axes, [N] and [N·m]; None when there
+            is no measurement.
     """
 
     def __init__(
-        self, plant: Plant, profile: SensorProfile, arm: Arm, shake: float, gravity: float, rng: np.random.Generator
+        self,
+        plant: Plant,
+        profile: SensorProfile,
+        arm: Arm,
+        shake: float,
+        gravity: float,
+        rng: np.random.Generator,
     ) -> None:
-        self.faults, self.compensation = SensorFaults(), Compensation()
+        self.faults, self.compensation = SensorFaults(), WristCompensation()
         self._profile, self._shake, self._gravity, self._rng = profile, shake, gravity, rng
         self.gauges = ImperfectSensor(profile, self.faults, gravity, rng.spawn(1)[0])
         super().__init__(plant, self.gauges, Conditioner(profile, gravity=gravity), arm)
-        self.tool: Tool | None = None
+        self.tool: ToolCalibration | None = None
         self._velocity = np.zeros(arm.nv)
         self._settled: tuple[bool, bool, bool, float] | None = None
 
@@ -80,12 +92,16 @@ class WristPlant(InstrumentedPlant):
 
     def calibrate(self) -> None:
         """Identify bias and load from a round of poses; takes some 30 ms, so best before the first tick."""
-        sensor = ImperfectSensor(self._profile, replace(self.faults, warming=False), self._gravity, self._rng)
+        sensor = ImperfectSensor(
+            self._profile, replace(self.faults, warming=False), self._gravity, self._rng
+        )
         turns = np.repeat(Rotation.random(POSES, self._rng).as_quat(), SAMPLES, axis=0)
         nothing = np.zeros(6)
         counts = np.array([sensor.read(nothing, R) for R in Rotation.from_quat(turns).as_matrix()])
         time = np.arange(len(counts)) / self._profile.rate
-        tool = identify(Readings(time, turns, counts * self._profile.resolution), gravity=self._gravity).tool
+        tool = identify(
+            Readings(time, turns, counts * self._profile.resolution), gravity=self._gravity
+        ).tool
         slope = (1.0 + self.compensation.slope_error) * WITH_HEAT * self.faults.slope
         self.tool = replace(tool, thermal=Thermal(self.faults.ambient, slope, 0.05 * np.abs(slope)))
 
@@ -96,7 +112,9 @@ class WristPlant(InstrumentedPlant):
         dt = (now_ns - self._measured_ns) * 1e-9 if self._measured_ns >= 0 else 0.0
         change = float(np.linalg.norm(true.v - self._velocity))
         self._velocity[:] = true.v
-        self.gauges.acceleration = min(change / (dt * self._shake), 1.0) if dt > 0.0 and change < np.inf else 0.0
+        self.gauges.acceleration = (
+            min(change / (dt * self._shake), 1.0) if dt > 0.0 and change < np.inf else 0.0
+        )
         super()._measure(true, now_ns)
         if self.conditioner.status == "invalid":
             self._wrench = np.full(6, np.nan)  # so that the guard notices

@@ -1,8 +1,9 @@
 """The cooperative rig: arms of the RX160 family that carry together and tell each other nothing.
 
-A leader follows a path; followers sense only the wrench at their own wrists and give way to it. What lies between the
-arms is a spring, a beam that all of them hold, or an object that a person guides. Values: spec 004 (the published
-system) where it gives them; ``assumed`` and ``recommended`` mark the rest. The parts are in
+A leader follows a path; followers sense only the wrench at their own wrists and give way to it.
+What lies between the arms is a spring, a beam that all of them hold, or an object that a person
+guides. Values: spec 004 (the published system) where it gives them; ``assumed`` and ``recommended``
+mark the rest. The parts are in
 :mod:`farhand.rigs.cooperative_parts`.
 """
 
@@ -22,7 +23,8 @@ WATCH_NS = 20_000_000
 """How often the whole team is looked at, [ns]."""
 
 LAW = "direct-force"
-"""No coupling law: every arm has a controller of its own, and nothing goes from one to the other."""
+"""No coupling law: every arm has a controller of its own, and nothing goes from one to the
+other."""
 
 
 def build(options: Options) -> Rig:
@@ -38,10 +40,14 @@ def build(options: Options) -> Rig:
     full = np.array([job.weight for job in crew.jobs])
     loads = [lambda job=job: job.loaded for job in crew.jobs]
     names, period_ns = [arm.name for arm in crew.arms], shape.period_ns
-    watch = TeamWatch(telemetry, crew.world, names, crew.thing, shape.places, loads, crew.lag, WATCH_NS)
+    watch = TeamWatch(
+        telemetry, crew.world, names, crew.thing, shape.places, loads, crew.lag, WATCH_NS
+    )
     described = {"rig": "cooperative", "law": LAW, "seed": options.seed, "scenario": scenario.name}
     stations = [arm.station for arm in crew.arms]
-    session = Session(stations, [], [crew.world], telemetry, options.clock, None, crew.parameters, described)
+    session = Session(
+        stations, [], [crew.world], telemetry, options.clock, None, crew.parameters, described
+    )
     session.parts[len(stations) : len(stations)] = [Part(job.step, period_ns) for job in crew.jobs]
     session.parts.append(Part(watch.step, WATCH_NS))
     configure_parts(session, shape, settings)

@@ -45,7 +45,8 @@ GRIPS = {
     4: ((-0.8, -0.1), (0.8, 0.1), (0.8, -0.1), (-0.8, 0.1)),
     5: ((-0.8, -0.1), (0.8, 0.1), (0.8, -0.1), (-0.8, 0.1), (0.0, -0.1)),
 }
-"""Where so many arms take hold of a beam of 2 m × 0.2 m, from its centre; the leader's first; assumed, [m]."""
+"""Where so many arms take hold of a beam of 2 m × 0.2 m, from its centre; the leader's first;
+assumed, [m]."""
 
 REACH, HEIGHT = 1.1773, 0.55
 """From an arm's base to its tool in posture ``table``, and how high that is, [m]."""
@@ -53,41 +54,28 @@ REACH, HEIGHT = 1.1773, 0.55
 
 @dataclass
 class Cooperative:
-    """What shapes the rig's parts.
-
-    Attributes:
-        coupling: one of :data:`COUPLINGS`.
-        job: one of :data:`JOBS`.
-        followers: how many, [-].
-        rate: of the controllers, [Hz].
-        plant_rate: of the physics, [Hz].
-        gravity: downward acceleration, [m/s²].
-        mass: of what is carried, [kg].
-        size: its edges, [m].
-        off_centre: of its centre of mass from what every arm was told, along the beam, [m].
-        travel: how far it is carried: along x, along y, and up, [m].
-        tempo: time of the path over its normal time, [-].
-        misfit: how far each follower's jaws close beside where they stand, [m].
-        friction: gears of the plants, one of the published sets or ``none``.
-        grip: how arms hold a beam: ``pads`` in the world's own terms, or ``contact`` of the physics engine.
-        spring: ``compression`` as in the published experiment, or ``ideal`` as in its simulation.
-    """
+    """What shapes the rig's parts."""
 
     coupling: str = parameter("beam", "-", "what lies between the arms", choices=tuple(COUPLINGS))
     job: str = parameter("carry", "-", "what followers do with an object", choices=JOBS)
     followers: int = parameter(3, "-", "number of followers", 1, 4)
-    rate: float = parameter(250.0, "Hz", "rate of the controllers", 50.0, 2000.0)  # spec 004 §1.2 [R]
-    plant_rate: float = parameter(2000.0, "Hz", "rate of the physics", 250.0, 20_000.0)  # spec 004 §3.28
-    gravity: float = parameter(9.804, "m/s²", "downward acceleration", 0.0, 30.0)  # stated in the source
+    # spec 004 §1.2 [R]
+    rate: float = parameter(250.0, "Hz", "rate of the controllers", 50.0, 2000.0)
+    # spec 004 §3.28
+    plant_rate: float = parameter(2000.0, "Hz", "rate of the physics", 250.0, 20_000.0)
+    # stated in the source
+    gravity: float = parameter(9.804, "m/s²", "downward acceleration", 0.0, 30.0)
     mass: float = parameter(20.0, "kg", "mass of what is carried", 0.01, 1000.0)  # the task's
     size: Array = parameter((2.0, 0.2, 0.1), "m", "edges of what is carried", 0.01, 10.0)  # assumed
     off_centre: float = parameter(0.0, "m", "centre of mass off the middle, along x", -1.0, 1.0)
     travel: Array = parameter((0.2, 0.1, 0.15), "m", "how far it is carried", -5.0, 5.0)  # assumed
     tempo: float = parameter(1.0, "-", "time of the path over its normal time", 0.1, 100.0)
-    misfit: float = parameter(3e-4, "m", "how far jaws close beside where they stand", -0.05, 0.05)  # assumed
+    # assumed
+    misfit: float = parameter(3e-4, "m", "how far jaws close beside where they stand", -0.05, 0.05)
+    # published
     friction: str = parameter(
         "reduced", "-", "friction of the gears", choices=("none", "zengin", "akbas", "reduced")
-    )  # published
+    )
     grip: str = parameter("pads", "-", "how arms hold a beam", choices=("pads", "contact"))
     spring: str = parameter("compression", "-", "kind of spring", choices=("compression", "ideal"))
 
@@ -123,7 +111,8 @@ class Cooperative:
 
 CELL, GRIPPER = "ati-delta-si-660-60", "rx160-gripper"
 TOOL, JAWS = 0.1773, 0.144
-"""From the flange to the point between the jaws, and from the load cell's interface to it, spec 004 §2.3 [P2], [m]."""
+"""From the flange to the point between the jaws, and from the load cell's interface to it, spec 004
+§2.3 [P2], [m]."""
 OUTER = 0.804
 """Mass of the cell on the flange's side, spec 004 §2.9 [P2], [kg]."""
 
@@ -133,7 +122,9 @@ TOOL_MASS = 2.291
 
 def mounting() -> Mounting:
     """Where the cell sits in the tool frame, spec 004 §2.3 [P2]; a new one for every arm."""
-    return Mounting(np.array([0.0, 0.0, -JAWS]), Rotation.from_euler("z", 45.0, degrees=True).as_matrix())
+    return Mounting(
+        np.array([0.0, 0.0, -JAWS]), Rotation.from_euler("z", 45.0, degrees=True).as_matrix()
+    )
 
 
 Makes = Callable[[Arm, Gears | None], TaskController]
@@ -179,7 +170,12 @@ def gripping_robot(variant: str = "rx160") -> Robot:
 
 
 def make_arm(
-    world: World, name: str, shape: Cooperative, makes: Makes, filters: Filters, rng: np.random.Generator
+    world: World,
+    name: str,
+    shape: Cooperative,
+    makes: Makes,
+    filters: Filters,
+    rng: np.random.Generator,
 ) -> TeamArm:
     """Put an arm that stands in the world to work.
 
@@ -193,9 +189,8 @@ def make_arm(
     """
     placed = world.placed[name]
     robot, placement = placed.robot, placed.placement
-    plant = SimulatedPlant(
-        world, name, Imperfections(actuator_limit=0.0), rng.spawn(1)[0]
-    )  # it trips, it does not saturate
+    # it trips, it does not saturate
+    plant = SimulatedPlant(world, name, Imperfections(actuator_limit=0.0), rng.spawn(1)[0])
     profile, load = load_sensor(CELL), load_handle(GRIPPER).load
     sensor = ForceSensor(profile, mounting(), load, gravity=shape.gravity, rng=rng.spawn(1)[0])
     conditioner = Conditioner(profile, mounting(), load, shape.gravity)
@@ -205,18 +200,26 @@ def make_arm(
     drive = DrivePlant(filtered, 6, lifeline, cell)
     gears = None
     if shape.friction != "none":
-        world.rub(name, GearFriction(Gears(set=shape.friction)))
+        world.add_friction(name, GearFriction(Gears(set=shape.friction)))
         gears = Gears(set=shape.friction)
     arm = Arm.of(robot, placement, shape.gravity)
     controller = makes(arm, gears)
-    guard = Guard(force=660.0, moment=60.0, torque_trips=True)  # range of the cell; the drives shut down
+    # range of the cell; the drives shut down
+    guard = Guard(force=660.0, moment=60.0, torque_trips=True)
     guard.watch(robot.limits)
     role = "leader" if name == "leader" else "follower"
     station = Station(name, role, drive, arm, guard, "hold", shape.period_ns, controller)
-    parameters = {"plant": plant.imperfections, "guard": guard, "filters": filters, "drive": lifeline}
+    parameters = {
+        "plant": plant.imperfections,
+        "guard": guard,
+        "filters": filters,
+        "drive": lifeline,
+    }
     return TeamArm(station, controller, cell, filters, lifeline, {**parameters, **controller.parts})
 
 
 def placement_at(x: float, y: float, facing: float) -> Placement:
     """On the floor, turned by ``facing`` about z, [m] and [rad]."""
-    return Placement((x, y, 0.0), (0.0, 0.0, float(np.sin(facing / 2.0)), float(np.cos(facing / 2.0))))
+    return Placement(
+        (x, y, 0.0), (0.0, 0.0, float(np.sin(facing / 2.0)), float(np.cos(facing / 2.0)))
+    )

@@ -23,18 +23,7 @@ Array = np.ndarray
 
 @dataclass
 class Script:
-    """Numbers of the scripted tasks; recommended, spec 004 §3.22.
-
-    Attributes:
-        lift_rate: of the artificial force that lifts, [N/s].
-        height: at which lifting ends, [m].
-        slow: speed below which the arm counts as settled, [m/s].
-        quiet: time for which it must be, [s].
-        trigger: force of the person that starts guiding, [N].
-        trigger_moment: and the moment about the tool's axis, [N·m].
-        turn: peak of the moment that turns an object, about the axis of the tool, [N·m].
-        turn_time: how long it acts, [s].
-    """
+    """Numbers of the scripted tasks; recommended, spec 004 §3.22."""
 
     lift_rate: float = parameter(20.0, "N/s", "rate of the force that lifts", 0.1, 1e4)
     height: float = parameter(0.10, "m", "height at which lifting ends", 0.0, 2.0)
@@ -43,14 +32,16 @@ class Script:
     trigger: float = parameter(10.0, "N", "force that starts guiding", 0.0, 1e3)
     trigger_moment: float = parameter(1.0, "N·m", "moment that starts guiding", 0.0, 1e2)
     turn: float = parameter(20.0, "N·m", "peak of the moment that turns the object", -100.0, 100.0)
-    turn_time: float = parameter(1.4, "s", "how long it acts", 0.1, 10.0)  # stated in the source: 6.3 to 7.7 s
+    # stated in the source: 6.3 to 7.7 s
+    turn_time: float = parameter(1.4, "s", "how long it acts", 0.1, 10.0)
 
 
 class Guided(Job):
     """What the scripted tasks share: weigh an object in the jaws, then let a person guide it.
 
-    While it is weighed the law does not listen, and what is measured is held against. In guiding, that support goes on
-    at its mean, and as much is expected at the cell: what is left is the person.
+    While it is weighed the law does not listen, and what is measured is held against. In guiding,
+    that support goes on at its mean, and as much is expected at the cell: what is left is the
+    person.
 
     Attributes:
         mass: of the object as weighed last, [kg]; NaN before.
@@ -80,8 +71,20 @@ class Guided(Job):
         """Weigh once, then guide, with something to do meanwhile."""
         states = [
             State("ready"),
-            State("close", enter=self.close, during=self.bear, timeout=lambda: self.pace.settle + 1.0, after="measure"),
-            State("measure", during=self.weigh, leave=self.settle, timeout=lambda: self.pace.window, after="guide"),
+            State(
+                "close",
+                enter=self.close,
+                during=self.bear,
+                timeout=lambda: self.pace.settle + 1.0,
+                after="measure",
+            ),
+            State(
+                "measure",
+                during=self.weigh,
+                leave=self.settle,
+                timeout=lambda: self.pace.window,
+                after="guide",
+            ),
             State("guide", enter=self.guide, during=guiding),
             State("empty", enter=self.let_go),
             State("fault"),
@@ -151,14 +154,30 @@ class Centred(Guided):
         states = [
             State("ready"),
             State(
-                "close", enter=self.close, during=self.bear, timeout=lambda: self.pace.settle + 1.0, after="measure-1"
+                "close",
+                enter=self.close,
+                during=self.bear,
+                timeout=lambda: self.pace.settle + 1.0,
+                after="measure-1",
             ),
-            State("measure-1", during=self.weigh, leave=self._note_pose, timeout=window, after="reorient"),
             State(
-                "reorient", during=self._turn, leave=self._still, timeout=lambda: self.script.turn_time, after="settle"
+                "measure-1",
+                during=self.weigh,
+                leave=self._note_pose,
+                timeout=window,
+                after="reorient",
+            ),
+            State(
+                "reorient",
+                during=self._turn,
+                leave=self._still,
+                timeout=lambda: self.script.turn_time,
+                after="settle",
             ),
             State("settle", during=self.bear, timeout=8.0),
-            State("measure-2", during=self.weigh, leave=self._note_pose, timeout=window, after="merge"),
+            State(
+                "measure-2", during=self.weigh, leave=self._note_pose, timeout=window, after="merge"
+            ),
             State("merge", enter=self._merge, timeout=0.5, after="guide"),
             State("guide", enter=self.guide),
             State("empty", enter=self.let_go),
@@ -202,9 +221,12 @@ class Centred(Guided):
         self.controller.wanted[:] = 0.0
 
     def _merge(self) -> None:
-        load = estimate(np.array(self._forces[-2:]), np.array(self._moments[-2:]), gravity=self.gravity)
+        load = estimate(
+            np.array(self._forces[-2:]), np.array(self._moments[-2:]), gravity=self.gravity
+        )
         self.found, self.mass = load, load.mass
-        self.controller.support[:] = -self.wrench  # goes on until the filter has learned that the cell is tared
+        # goes on until the filter has learned that the cell is tared
+        self.controller.support[:] = -self.wrench
         conditioner = self.arm.cell.conditioner
         mounting = conditioner.mounting
         in_sensor = Load(load.mass, mounting.rotation.T @ (load.com - mounting.position))
@@ -218,10 +240,22 @@ class Lifted(Guided):
         """Ready, close, lift, settle, record, wait, guide, empty, and fault."""
         states = [
             State("ready"),
-            State("close", enter=self._begin, during=self.bear, timeout=lambda: self.pace.settle + 0.5, after="lift"),
+            State(
+                "close",
+                enter=self._begin,
+                during=self.bear,
+                timeout=lambda: self.pace.settle + 0.5,
+                after="lift",
+            ),
             State("lift", during=self._raise, leave=self._lower, timeout=30.0),
             State("settle", during=self._ease, timeout=20.0),
-            State("record", during=self.weigh, leave=self.settle, timeout=lambda: self.pace.window, after="wait"),
+            State(
+                "record",
+                during=self.weigh,
+                leave=self.settle,
+                timeout=lambda: self.pace.window,
+                after="wait",
+            ),
             State("wait", enter=self._listen),
             State("guide", enter=self.guide),
             State("empty", enter=self.let_go),
@@ -230,7 +264,11 @@ class Lifted(Guided):
         ways = [
             Transition("ready", "close", event="grasp"),
             Transition("lift", "settle", guard=self._high),
-            Transition("settle", "record", guard=lambda: self.settled() if not self._pull else "force going"),
+            Transition(
+                "settle",
+                "record",
+                guard=lambda: self.settled() if not self._pull else "force going",
+            ),
             Transition("wait", "guide", guard=self._triggered),
             Transition("guide", "empty", event="release"),
         ]
@@ -271,10 +309,11 @@ class Lifted(Guided):
         return f"{force:.1f} N and {moment:.2f} N·m are no trigger"
 
 
-class Shared(Guided):
+class SharedLoad(Guided):
     """SM-4: several arms clamp one object, each weighs its own share, then all give way to the person, moments too.
 
-    What a share holds beside weight is squeeze: it is not kept as an offset but let go, see :class:`SqueezeBleed`.
+    What a share holds beside weight is squeeze: it is not kept as an offset but let go, see
+    :class:`SqueezeBleed`.
     """
 
     quick = 20.0
@@ -315,5 +354,5 @@ class Shared(Guided):
         self.controller.support[:] = -expected
 
 
-GUIDED = {"weigh": Guided, "centre": Centred, "lift": Lifted, "share": Shared}
+GUIDED = {"weigh": Guided, "centre": Centred, "lift": Lifted, "share": SharedLoad}
 """The scripted tasks by job: SM-1 to SM-4."""

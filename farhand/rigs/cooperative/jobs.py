@@ -26,14 +26,13 @@ UP = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 @dataclass
 class Orders:
-    """What an operator tells one arm.
-
-    Attributes:
-        order: the word of the moment; it is taken at the next tick.
-    """
+    """What an operator tells one arm."""
 
     order: str = parameter(
-        "none", "-", "what the operator says", choices=("none", "grasp", "lift", "go", "lower", "release")
+        "none",
+        "-",
+        "what the operator says",
+        choices=("none", "grasp", "lift", "go", "lower", "release"),
     )
 
     def take(self) -> str:
@@ -44,23 +43,16 @@ class Orders:
 
 @dataclass
 class Pace:
-    """Times and thresholds of a job; recommended, spec 004 §3.22, where nothing else is said.
-
-    Attributes:
-        share: mass that this arm carries, as it was told, [kg].
-        rate: at which a load is taken up and put down, [N/s].
-        window: over which a wrench is averaged, [s].
-        settle: time of rest before it is, [s].
-        alarm: force at the wrist at which the arm stops; beyond what its share explains, [N].
-        alarm_moment: the same for moments, [N·m].
-    """
+    """Times and thresholds of a job; recommended, spec 004 §3.22, where nothing else is said."""
 
     share: float = parameter(0.0, "kg", "mass that this arm carries", 0.0, 100.0)
     rate: float = parameter(20.0, "N/s", "rate at which load is taken up", 0.1, 1e4)
     window: float = parameter(2.0, "s", "time over which a wrench is averaged", 0.01, 100.0)
     settle: float = parameter(0.3, "s", "time of rest before that", 0.0, 100.0)
     alarm: float = parameter(120.0, "N", "unexplained force at which the arm stops", 1.0, 1e4)
-    alarm_moment: float = parameter(45.0, "N·m", "unexplained moment at which the arm stops", 1.0, 1e4)
+    alarm_moment: float = parameter(
+        45.0, "N·m", "unexplained moment at which the arm stops", 1.0, 1e4
+    )
 
 
 class Job:
@@ -174,7 +166,8 @@ class Job:
     def unexplained(self) -> str | None:
         """Why the wrench at this wrist cannot be the share alone, or None."""
         beyond = self.wrench.copy()
-        beyond[2] += float(np.clip(-beyond[2], 0.0, self.loaded))  # any part of its share is explained
+        # any part of its share is explained
+        beyond[2] += float(np.clip(-beyond[2], 0.0, self.loaded))
         force, moment = float(np.linalg.norm(beyond[:3])), float(np.linalg.norm(beyond[3:]))
         if force > self.pace.alarm:
             share = f"its share of {self.loaded:.0f} N"
@@ -210,7 +203,13 @@ class FollowerCarry(Job):
             State("ready"),
             State("grasp", enter=self.close, timeout=lambda: self.pace.settle, after="measure"),
             State("measure", during=self.average, timeout=0.2, after="relax"),
-            State("relax", self._relax, during=self._bleed, timeout=lambda: 2.0 * self.bleed.time, after="gripped"),
+            State(
+                "relax",
+                self._relax,
+                during=self._bleed,
+                timeout=lambda: 2.0 * self.bleed.time,
+                after="gripped",
+            ),
             State("gripped", during=self._bleed),
             State("load", during=lambda: self._ramp(self.weight)),
             State("carry", during=lambda: self._ramp(self.weight)),
@@ -224,10 +223,15 @@ class FollowerCarry(Job):
             Transition("load", "carry", guard=full),
             Transition("carry", "unload", event="lower"),
             Transition("unload", "away", guard=empty),
-            *(Transition(state, "away", event="release") for state in ("grasp", "relax", "gripped")),
+            *(
+                Transition(state, "away", event="release")
+                for state in ("grasp", "relax", "gripped")
+            ),
             Transition("away", "grasp", event="grasp"),
         ]
-        alarm = Interlock("overload", self.unexplained, frozenset({"relax", "gripped", "load", "carry", "unload"}))
+        alarm = Interlock(
+            "overload", self.unexplained, frozenset({"relax", "gripped", "load", "carry", "unload"})
+        )
         return Machine(self.arm.name, states, ways, [alarm])
 
     def resumed(self) -> str:
@@ -264,7 +268,9 @@ class LeaderCarry(Job):
         path: of its tool, from its own beginning.
     """
 
-    def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report, path: Any) -> None:
+    def __init__(
+        self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report, path: Any
+    ) -> None:
         self.path, self._begun = path, False
         super().__init__(arm, grip, gravity, report)
 
@@ -273,7 +279,12 @@ class LeaderCarry(Job):
         states = [
             State("ready"),
             State("gripped", enter=self.close),
-            State("carry", enter=self._follow, timeout=lambda: self.path.duration + 0.5, after="arrived"),
+            State(
+                "carry",
+                enter=self._follow,
+                timeout=lambda: self.path.duration + 0.5,
+                after="arrived",
+            ),
             State("arrived", enter=self._stand),
             State("away", enter=self.open),
             State("fault"),
@@ -305,12 +316,7 @@ class LeaderCarry(Job):
 
 @dataclass
 class Press:
-    """With what force a follower keeps in touch.
-
-    Attributes:
-        force: along its tool, [N].
-        rate: at which it is built up, [N/s].
-    """
+    """With what force a follower keeps in touch."""
 
     force: float = parameter(0.0, "N", "force with which the follower keeps in touch", 0.0, 1e3)
     rate: float = parameter(5.0, "N/s", "rate at which that is built up", 0.1, 1e4)
@@ -351,7 +357,12 @@ class Lead(LeaderCarry):
         """Ready, path, arrived, and fault."""
         states = [
             State("ready"),
-            State("path", enter=self._follow, timeout=lambda: self.path.duration + 0.5, after="arrived"),
+            State(
+                "path",
+                enter=self._follow,
+                timeout=lambda: self.path.duration + 0.5,
+                after="arrived",
+            ),
             State("arrived"),
             State("fault"),
         ]

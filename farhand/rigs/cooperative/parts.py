@@ -14,7 +14,7 @@ from farhand.control.tool.direct_force import DirectForce, ForceLoop
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.control.tool.task import TaskController
 from farhand.control.trajectory.feasibility import Feasibility
-from farhand.control.trajectory.paths import Path, Trajectory, Waypoint
+from farhand.control.trajectory.paths import HandPath, Trajectory, Waypoint
 from farhand.errors import BadValue, FarhandError
 from farhand.friction import Gears
 from farhand.plants.wrappers.filtered import Filters
@@ -29,9 +29,19 @@ from farhand.rigs.cooperative.arms import (
     placement_at,
 )
 from farhand.rigs.cooperative.guiding import GUIDED
-from farhand.rigs.cooperative.jobs import Follow, FollowerCarry, Holding, Job, Lead, LeaderCarry, Report
+from farhand.rigs.cooperative.jobs import (
+    Follow,
+    FollowerCarry,
+    Holding,
+    Job,
+    Lead,
+    LeaderCarry,
+    Report,
+)
 from farhand.rigs.rig import Scenario
 from farhand.robots.edits import Edit, add_payload
+
+# fmt: skip
 from farhand.world import (
     ForceHand,
     Grip,
@@ -43,7 +53,7 @@ from farhand.world import (
     World,
     add_pads,
     box,
-)  # fmt: skip
+)
 
 Array = np.ndarray
 
@@ -71,7 +81,9 @@ class Crew:
     parameters: dict[str, Any]
 
 
-def make_crew(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
+def make_crew(
+    shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator
+) -> Crew:
     """Everybody in place."""
     return MAKERS[shape.coupling](shape, scenario, report, rng)
 
@@ -84,7 +96,8 @@ def lead_controller(shape: Cooperative) -> Callable[[Arm, Gears | None], TaskCon
 
 def soft_lead_controller(shape: Cooperative) -> Callable[[Arm, Gears | None], TaskController]:
     """A leader's on a rigid object: it gives way to moments, which its wrist could not win against three arms."""
-    loop = PoseLoop(kp=500.0, kd=35.0, ki=500.0, kpo=200.0, kdo=70.0)  # G8 with half its integral gain
+    # G8 with half its integral gain
+    loop = PoseLoop(kp=500.0, kd=35.0, ki=500.0, kpo=200.0, kdo=70.0)
 
     def make(arm: Arm, gears: Gears | None) -> TaskController:
         controller = ComputedTorque(arm, loop, gears, shape.period_ns, True)
@@ -107,7 +120,9 @@ def follow_controller(
     return make
 
 
-def _team_on_beam(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
+def _team_on_beam(
+    shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator
+) -> Crew:
     """One leader and its followers around a beam that lies on a table."""
     names, placed = shape.names, _around(shape)
     middle = np.array([0.0, 0.0, HEIGHT])
@@ -150,7 +165,10 @@ def _by_contact(world: World, name: str, shape: Cooperative) -> Jaws:
     return jaws
 
 
-HOLDS: dict[str, Callable[[World, str, Cooperative], Holding]] = {"pads": _by_pads, "contact": _by_contact}
+HOLDS: dict[str, Callable[[World, str, Cooperative], Holding]] = {
+    "pads": _by_pads,
+    "contact": _by_contact,
+}
 """How an arm holds a beam."""
 
 PADDED: dict[str, Callable[[Cooperative], list[Edit]]] = {
@@ -161,18 +179,24 @@ PADDED: dict[str, Callable[[Cooperative], list[Edit]]] = {
 
 
 SELECTED = {"pads": "task", "contact": "least-energy"}
-"""How a follower's force and orientation share its joints. The published selection by joints leaves the wrist out of
-the force law, so that a force comes with a moment: 1 N·m moves 5 N from one long side of the beam to the other. Jaws in
-contact pass moments on undiminished; the softest hold keeps joint 5 within its limit when the beam is set down."""
+"""How a follower's force and orientation share its joints. The published selection by joints leaves
+the wrist out of
+the force law, so that a force comes with a moment: 1 N·m moves 5 N from one long side of the beam
+to the other. Jaws in
+contact pass moments on undiminished; the softest hold keeps joint 5 within its limit when the beam
+is set down."""
 
 
 def _beam_arm(world: World, name: str, shape: Cooperative, rng: np.random.Generator) -> TeamArm:
     if name == "leader":
         return make_arm(world, name, shape, soft_lead_controller(shape), Filters(), rng.spawn(1)[0])
     # k_pf of G12; k_df by C-5: k_pf M / τ_f for 60 kg
-    force = ForceLoop(kp=9.0, kd=700.0, kd_moment=100.0, mode="hold", selection=SELECTED[shape.grip])
+    force = ForceLoop(
+        kp=9.0, kd=700.0, kd_moment=100.0, mode="hold", selection=SELECTED[shape.grip]
+    )
     loop = PoseLoop(kpo=200.0, kdo=70.0)  # G12, stated in the source
-    makes = follow_controller(shape, force, loop, False)  # friction is damping that the rigid coupling needs
+    # friction is damping that the rigid coupling needs
+    makes = follow_controller(shape, force, loop, False)
     return make_arm(world, name, shape, makes, Filters(r_wrench=5000.0), rng.spawn(1)[0])
 
 
@@ -189,9 +213,19 @@ def _around(shape: Cooperative) -> dict[str, Placed]:
 def carrying_path(shape: Cooperative, start: Array) -> list[tuple[float, Array]]:
     """Up, along five points, and down: times [s] and places [m]."""
     x, y, z = shape.travel.tolist()
-    points = [(0, 0, 0), (0, 0, z), (x, 0, z), (x, y, z), (0, y, z), (-0.5 * x, 0, z), (-0.5 * x, 0, 0)]
+    points = [
+        (0, 0, 0),
+        (0, 0, z),
+        (x, 0, z),
+        (x, y, z),
+        (0, y, z),
+        (-0.5 * x, 0, z),
+        (-0.5 * x, 0, 0),
+    ]
     times = np.array([0.0, 4.0, 7.5, 11.0, 14.5, 18.0, 26.0]) * shape.tempo
-    return [(float(t), start + np.array(p, dtype=float)) for t, p in zip(times, points, strict=True)]
+    return [
+        (float(t), start + np.array(p, dtype=float)) for t, p in zip(times, points, strict=True)
+    ]
 
 
 def _guide(points: list[tuple[float, Array]], rotation: Array) -> Trajectory:
@@ -199,7 +233,10 @@ def _guide(points: list[tuple[float, Array]], rotation: Array) -> Trajectory:
 
 
 def _refuse_impossible(
-    shape: Cooperative, placed: dict[str, Placed], paths: dict[str, list[tuple[float, Array]]], shares: Array
+    shape: Cooperative,
+    placed: dict[str, Placed],
+    paths: dict[str, list[tuple[float, Array]]],
+    shares: Array,
 ) -> None:
     """Look at every arm's part of the task before anything moves.
 
@@ -228,7 +265,9 @@ def _lag(arm: TeamArm) -> Callable[[], Array]:
     return lambda: controller.reference.position - controller.arm.position
 
 
-def _pair_on_spring(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
+def _pair_on_spring(
+    shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator
+) -> Crew:
     """A leader and a follower face to face, a spring between their tools."""
     gap = 0.18 if shape.spring == "compression" else 0.0  # just in touch
     robots = {name: gripping_robot() for name in ("leader", "follower_1")}
@@ -236,7 +275,9 @@ def _pair_on_spring(shape: Cooperative, scenario: Scenario, report: Report, rng:
         "leader": placement_at(-REACH - gap / 2.0, 0.0, 0.0),
         "follower_1": placement_at(REACH + gap / 2.0, 0.0, np.pi),
     }
-    placed = {name: Placed(robot, stands[name], robot.postures["table"]) for name, robot in robots.items()}
+    placed = {
+        name: Placed(robot, stands[name], robot.postures["table"]) for name, robot in robots.items()
+    }
     moves = [(0.0, (0, 0, 0)), (5.0, (0.25, 0, 0)), (10.0, (0.05, 0, 0))]
     way = [(t * shape.tempo, np.array(p, dtype=float)) for t, p in moves]
     _refuse_impossible(shape, placed, dict.fromkeys(placed, way), np.zeros(2))
@@ -244,21 +285,24 @@ def _pair_on_spring(shape: Cooperative, scenario: Scenario, report: Report, rng:
     spring = GuidedSpring() if shape.spring == "compression" else ToolSpring(stiffness=200.0)
     world.tie("leader", "follower_1", "spring", spring)
     leader = make_arm(world, "leader", shape, lead_controller(shape), Filters(), rng.spawn(1)[0])
-    force = ForceLoop(kp=35.0, kd=1250.0, kd_moment=1250.0, mode="hold")  # G13s, stated in the source
+    # G13s, stated in the source
+    force = ForceLoop(kp=35.0, kd=1250.0, kd_moment=1250.0, mode="hold")
     loop = PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0)
     makes = follow_controller(shape, force, loop, True)
     follower = make_arm(world, "follower_1", shape, makes, Filters(r_wrench=500.0), rng.spawn(1)[0])
     tool = world.ports["leader"].tool
     guide = _guide([(t, tool.position + p) for t, p in way], tool.rotation.copy())
     follow = Follow(follower, None, shape.gravity, report)
-    follow.press.force = (
-        20.0 if shape.spring == "compression" else 0.0
-    )  # assumed: a spring that only pushes must be pushed
+    # assumed: a spring that only pushes must be pushed
+    follow.press.force = 20.0 if shape.spring == "compression" else 0.0
     jobs: list[Job] = [Lead(leader, None, shape.gravity, report, guide), follow]
     parameters = {
-        arm.name: {**arm.parameters, "job": job.parameters} for arm, job in zip((leader, follower), jobs, strict=True)
+        arm.name: {**arm.parameters, "job": job.parameters}
+        for arm, job in zip((leader, follower), jobs, strict=True)
     }
-    return Crew(world, [leader, follower], jobs, None, _lag(leader), {**parameters, "spring": spring})
+    return Crew(
+        world, [leader, follower], jobs, None, _lag(leader), {**parameters, "spring": spring}
+    )
 
 
 HANDS = {
@@ -273,16 +317,27 @@ HANDS = {
         PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0),
         20.0,
     ),
-    "share": (ForceLoop(kp=9.0, kd=700.0, kd_moment=20.0, mode="hold-moment"), PoseLoop(kpo=200.0, kdo=70.0), 5000.0),
+    "share": (
+        ForceLoop(kp=9.0, kd=700.0, kd_moment=20.0, mode="hold-moment"),
+        PoseLoop(kpo=200.0, kdo=70.0),
+        5000.0,
+    ),
 }
-"""Force law, orientation gains and variance of the force filter by job: G11, G10, G11, G12, stated in the source; but
-for one arm k_df = 200 N·s/m, ten times the published, as a grip of some 100 N/m makes the loop ring otherwise."""
+"""Force law, orientation gains and variance of the force filter by job: G11, G10, G11, G12, stated
+in the source; but
+for one arm k_df = 200 N·s/m, ten times the published, as a grip of some 100 N/m makes the loop ring
+otherwise."""
 
 
-def _person_and_followers(shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator) -> Crew:
+def _person_and_followers(
+    shape: Cooperative, scenario: Scenario, report: Report, rng: np.random.Generator
+) -> Crew:
     """A person guides an object that one follower holds, or several hold together."""
-    if shape.grip != "pads":  # an object is not at the height of the jaws, so one of them would not touch it
-        raise BadValue(f"rig.grip = {shape.grip} holds a beam only (rig.coupling = beam); with a person it is pads")
+    # an object is not at the height of the jaws, so one of them would not touch it
+    if shape.grip != "pads":
+        raise BadValue(
+            f"rig.grip = {shape.grip} holds a beam only (rig.coupling = beam); with a person it is pads"
+        )
     placed, job = _around(shape), shape.job if shape.job in GUIDED else "share"
     size, at = shape.size, np.array([0.0, 0.0, HEIGHT])
     if shape.followers == 1:
@@ -294,7 +349,11 @@ def _person_and_followers(shape: Cooperative, scenario: Scenario, report: Report
     placed[THING] = Placed(box(size, shape.mass, at, table))
     world = World(placed, shape.plant_ns, shape.gravity)
     hand = ImpedanceHand(
-        stiffness=5e4, damping=1e3, rotational_stiffness=100.0, rotational_damping=1.0, path=Path(scenario.moves)
+        stiffness=5e4,
+        damping=1e3,
+        rotational_stiffness=100.0,
+        rotational_damping=1.0,
+        path=HandPath(scenario.moves),
     )
     push = ForceHand(pulses=scenario.pulses)
     world.touch(THING, "hand", hand)
@@ -305,7 +364,10 @@ def _person_and_followers(shape: Cooperative, scenario: Scenario, report: Report
     for name in shape.names:
         force, loop, r = HANDS[job]
         makes = follow_controller(shape, replace(force), replace(loop), job in ("weigh", "lift"))
-        arm, grip = make_arm(world, name, shape, makes, Filters(r_wrench=r), rng.spawn(1)[0]), Grip()
+        arm, grip = (
+            make_arm(world, name, shape, makes, Filters(r_wrench=r), rng.spawn(1)[0]),
+            Grip(),
+        )
         grip.misfit = (shape.misfit if shape.followers > 1 else 0.0) * np.array([1.0, -1.0, 0.5])
         world.tie(name, THING, f"grip_{name}", grip)
         arms.append(arm)

@@ -102,7 +102,10 @@ SCENARIOS = {
             "weigh",
             "SM-1: a person puts an object into the jaws; it is weighed, guided and given back",
             14.0,
-            moves=(Move(6.0, 3.0, (0.0, 0.0, 0.1), label="up"), Move(9.0, 3.0, (0.15, 0.0, 0.0), label="aside")),
+            moves=(
+                Move(6.0, 3.0, (0.0, 0.0, 0.1), label="up"),
+                Move(9.0, 3.0, (0.15, 0.0, 0.0), label="aside"),
+            ),
             settings={**ALONE, "rig.job": "weigh", "rig.mass": 2.122},
             commands=(*GIVEN, *TAKEN),
         ),
@@ -137,7 +140,12 @@ SCENARIOS = {
             "SM-4: two followers clamp one object, weigh their shares, and a person guides it",
             20.0,
             moves=(Move(8.0, 8.0, (0.1, 0.0, 0.1), label="aside and up"),),
-            settings={"rig.coupling": "human", "rig.job": "share", "rig.followers": 2, "rig.mass": 5.2},
+            settings={
+                "rig.coupling": "human",
+                "rig.job": "share",
+                "rig.followers": 2,
+                "rig.mass": 5.2,
+            },
             commands=(
                 "1:set follower_1.job.orders.order=grasp",
                 "1:set follower_2.job.orders.order=grasp",

@@ -17,7 +17,7 @@ from farhand.control.controller import Controller
 from farhand.control.haptic.fixtures import Fixture
 from farhand.control.joint.assists import FrictionOffset
 from farhand.control.tool.torque import TorqueController
-from farhand.control.trajectory.paths import Path
+from farhand.control.trajectory.paths import HandPath
 from farhand.coupling import Admittance, Coupling, law_named
 from farhand.errors import BadValue
 from farhand.learning.demonstration import Teaching
@@ -31,8 +31,24 @@ from farhand.loop.station import Station
 from farhand.plants import Brake, Imperfections, JointVelocity, SimulatedPlant
 from farhand.plants.wrappers.mirrored import MirroredPlant
 from farhand.rigs import external_plants as outside
-from farhand.rigs.coupled import OTHER, emulated_link, endpoint_of, linked_bridge, metrics_of, remote_bridge
-from farhand.rigs.dual_arm.parts import PUBLISHED, ROLES, Arms, DualArm, Guidance, arms_of, numbers_of, shaped
+from farhand.rigs.coupled import (
+    OTHER,
+    emulated_link,
+    endpoint_of,
+    linked_bridge,
+    metrics_of,
+    remote_bridge,
+)
+from farhand.rigs.dual_arm.parts import (
+    PUBLISHED,
+    ROLES,
+    Arms,
+    DualArm,
+    Guidance,
+    arms_of,
+    numbers_of,
+    shaped,
+)
 from farhand.rigs.dual_arm.scenarios import SCENARIOS
 from farhand.rigs.rig import (
     Options,
@@ -69,7 +85,8 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     noise = Imperfections(force_noise=0.1, torque_noise=0.002)  # assumed for the published sensor
     plants = {n: SimulatedPlant(world, n, replace(noise), rng.spawn(1)[0]) for n in roles}
     plants |= _from_outside(chosen, world, arms, shape)
-    parameters["hand"].open = isinstance(plants.get(shape.driven), MirroredPlant)  # a person's own hand holds it
+    # a person's own hand holds it
+    parameters["hand"].open = isinstance(plants.get(shape.driven), MirroredPlant)
     stations = {n: _station(n, plants[n], arms, shape, period_ns, law) for n in roles}
     _push(shape, world, stations)
     layer = make_layer(options.layer, law)
@@ -78,20 +95,48 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     bridge = _bridge(law, stations, ends, options, parameters, settings, rng)
     parameters |= {"law": tuple(bridge.laws), "fixture": Fixture()}
     for name, station in stations.items():
-        parameters[name] = {**outside.parts_of(plants[name]), "guard": station.guard, **station.controller.parts}
+        parameters[name] = {
+            **outside.parts_of(plants[name]),
+            "guard": station.guard,
+            **station.controller.parts,
+        }
 
-    described = {"rig": "dual-arm", "law": law.name, "seed": options.seed, "scenario": scenario.name}
-    session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
+    described = {
+        "rig": "dual-arm",
+        "law": law.name,
+        "seed": options.seed,
+        "scenario": scenario.name,
+    }
+    session = Session(
+        stations.values(), [bridge], [world], None, options.clock, None, parameters, described
+    )
     _configure(session, shape, bridge, settings)
     post_scenario(session, scenario, options)
-    metrics, notes = metrics_of(session, world, options), tuple(n for robot in robots.values() for n in robot.notes)
-    return Rig("dual-arm", law.name, options, scenario, session, world, metrics, shape, tuple(dict.fromkeys(notes)))
+    metrics, notes = (
+        metrics_of(session, world, options),
+        tuple(n for robot in robots.values() for n in robot.notes),
+    )
+    return Rig(
+        "dual-arm",
+        law.name,
+        options,
+        scenario,
+        session,
+        world,
+        metrics,
+        shape,
+        tuple(dict.fromkeys(notes)),
+    )
 
 
 def _law(options: Options, law: type[Coupling] | None, device: bool) -> type[Coupling]:
     """The law asked for, if the plants give what it needs; an input device has no model and feels nothing."""
     law = law or law_named(options.law or (outside.DEVICE_LAW if device else DEFAULT_LAW))
-    law().require({"follower-wrench"} if device else {"leader-wrench", "follower-wrench", "models", "observers"})
+    law().require(
+        {"follower-wrench"}
+        if device
+        else {"leader-wrench", "follower-wrench", "models", "observers"}
+    )
     return law
 
 
@@ -112,7 +157,9 @@ def _wall(world: World, shape: DualArm) -> Wall:
     return Wall(point=np.array([world.ports["follower"].tool.position[0] + AHEAD, 0.0, 0.0]))
 
 
-def _configure(session: Session, shape: DualArm, bridge: Bridge, settings: list[tuple[str, object]]) -> None:
+def _configure(
+    session: Session, shape: DualArm, bridge: Bridge, settings: list[tuple[str, object]]
+) -> None:
     """Set every part, on the wall clock with the compiled kernel ready before the first tick; fixtures if asked for."""
     compiled = isinstance(session.clock, WallClock) and hasattr(bridge.laws[0], "kernel")
     configure_parts(session, shape, [("law.kernel", "numba"), *settings] if compiled else settings)
@@ -144,10 +191,14 @@ def _chosen_plants(shape: DualArm, options: Options) -> dict[str, str]:
     return {"leader": shape.leader_plant, "follower": shape.follower_plant}
 
 
-def _from_outside(chosen: dict[str, str], world: World, arms: Arms, shape: DualArm) -> dict[str, Any]:
+def _from_outside(
+    chosen: dict[str, str], world: World, arms: Arms, shape: DualArm
+) -> dict[str, Any]:
     """The plants that are not simulated."""
     made = {
-        n: outside.outside_plant(chosen[n], n, world, arms.believed[n], arms.placements[n], shape.gravity)
+        n: outside.outside_plant(
+            chosen[n], n, world, arms.believed[n], arms.placements[n], shape.gravity
+        )
         for n in world.placed
     }
     return {name: plant for name, plant in made.items() if plant is not None}
@@ -156,7 +207,7 @@ def _from_outside(chosen: dict[str, str], world: World, arms: Arms, shape: DualA
 def _hand(shape: DualArm, scenario: Scenario, seed: int) -> ImpedanceHand | ForceHand:
     if shape.hand == "force":
         return ForceHand(pulses=scenario.pulses)
-    return ImpedanceHand(path=Path(scenario.moves_for(seed)))
+    return ImpedanceHand(path=HandPath(scenario.moves_for(seed)))
 
 
 def _push(shape: DualArm, world: World, stations: dict[str, Station]) -> None:
@@ -169,7 +220,12 @@ def _push(shape: DualArm, world: World, stations: dict[str, Station]) -> None:
 
 
 def _station(
-    name: str, plant: SimulatedPlant, arms: Arms, shape: DualArm, period_ns: int, law: type[Coupling]
+    name: str,
+    plant: SimulatedPlant,
+    arms: Arms,
+    shape: DualArm,
+    period_ns: int,
+    law: type[Coupling],
 ) -> Station:
     robot = arms.believed[name]
     guard = Guard(force=400.0, moment=80.0)  # twice what the published sensor could bear
@@ -178,7 +234,9 @@ def _station(
     helped = shape.friction_offset and name == "leader"
     assist = FrictionOffset(coulomb=shape.coulomb) if helped else None
     rest = "free" if name == shape.driven else "hold"
-    controller: Controller = TorqueController(arm, rest, period_ns, can_brake=Brake in plant.accepts, assist=assist)
+    controller: Controller = TorqueController(
+        arm, rest, period_ns, can_brake=Brake in plant.accepts, assist=assist
+    )
     if law is Admittance and isinstance(plant, MirroredPlant) and JointVelocity in plant.accepts:
         controller = outside.velocity_controller(arm, robot, arms.placements[name], shape.rate)
     observer = MomentumObserver(arm, shape.observer_gain) if "observers" in law.needs else None
@@ -195,14 +253,18 @@ def _ends(
 ) -> Callable[[str], LinkEnd]:
     """What makes the end of a link at one side: its own law, and a model of the other side where the law needs one."""
     believed = [numbers_of(arms.believed[n]) for n in ROLES]
-    same = model_hash("dual-arm", law.name, shape.distance, shape.gravity, *believed[0], *believed[1])
+    same = model_hash(
+        "dual-arm", law.name, shape.distance, shape.gravity, *believed[0], *believed[1]
+    )
     ports = dict(zip(ROLES, (None, None) if layer is None else layer.ports(), strict=True))
 
     def end(role: str) -> LinkEnd:
         models = {n: Arm.of(arms.believed[n], arms.placements[n], shape.gravity) for n in ROLES}
         packets = {n: Packet(models[n].nq, models[n].nv, same) for n in ROLES}
         model = models[OTHER[role]] if "models" in law.needs else None
-        return LinkEnd(stations[role], law(), endpoint_of(role, packets), model, watchdog, ports[role])
+        return LinkEnd(
+            stations[role], law(), endpoint_of(role, packets), model, watchdog, ports[role]
+        )
 
     return end
 
@@ -218,7 +280,9 @@ def _bridge(
 ) -> Bridge:
     """The law between the stations: in one process, over an emulated link, or one end of a real one."""
     if options.side is not None:
-        return remote_bridge(ends(options.side), stations[options.side].period_ns, options, parameters)
+        return remote_bridge(
+            ends(options.side), stations[options.side].period_ns, options, parameters
+        )
     link = emulated_link(options, parameters, settings, rng)
     if link.connected:
         return linked_bridge(ends, link)

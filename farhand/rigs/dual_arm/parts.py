@@ -1,8 +1,9 @@
 """The robots of the dual-arm rig: the published pair, or any other two, and what shapes them.
 
-Values: spec 002 (the published system) where it gives them, public Universal Robots data for masses, and assumptions
-marked so. They are the published pair's: of any other robot the masses, rotor inertia and friction of its own file
-hold unless they are set, vectors are as long as it has joints, and its links do not touch each other.
+Values: spec 002 (the published system) where it gives them, public Universal Robots data for
+masses, and assumptions marked so. They are the published pair's: of any other robot the masses,
+rotor inertia and friction of its own file hold unless they are set, vectors are as long as it has
+joints, and its links do not touch each other.
 """
 
 from __future__ import annotations
@@ -37,64 +38,48 @@ DECIMALS = 12  # to which the numbers of two models are compared
 
 @dataclass
 class DualArm:
-    """What shapes the rig's parts.
-
-    Attributes:
-        rate: of plants, law and link, [Hz].
-        gravity: downward acceleration, [m/s²].
-        distance: between the two bases along y, [m].
-        leader_robot: which robot leads: a name, or the path of an MJCF or URDF file.
-        follower_robot: which robot follows, likewise.
-        parameter_set: kinematics of a UR5e, ``cb`` (used by the published system) or ``ur`` (manufacturer).
-        mass_scale: follower's masses, inertias and friction as a share of its robot's; 1 for one's own robot, [-].
-        armature: rotor inertia per joint of the leader, [kg·m²].
-        viscous: viscous friction per joint of the leader, [N·m·s/rad].
-        coulomb: Coulomb friction per joint of the leader, unknown to its controller, [N·m].
-        friction_offset: whether the leader's joints are helped against it.
-        leader_posture: where the leader starts, a posture of its robot or ``home``.
-        follower_posture: where the follower starts.
-        follower_offset: added to where the follower starts, [rad].
-        model_mass: masses of the follower's plant as a multiple of what its controller believes, [-].
-        model_viscous: viscous friction of the follower's plant beyond what its controller believes, [N·m·s/rad].
-        observer_gain: of the momentum observers, for laws that use them, [1/s].
-        driven: whose tool the hand holds.
-        hand: ``impedance``, which follows the scenario's moves, or ``force``, which pushes with its pulses.
-        push_torque: exerted by somebody on the leader's links, [N·m].
-        push_start: when, [s].
-        push_duration: for how long, [s].
-        push_known: whether the law is told.
-        leader_plant: ``simulated``, ``ur:HOST``, ``spacemouse`` or ``gamepad``.
-        follower_plant: ``simulated`` or ``ur:HOST``.
-    """
+    """What shapes the rig's parts."""
 
     rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 20.0, 10_000.0)
     gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
     distance: float = parameter(0.75, "m", "between the bases, along y", -5.0, 5.0)  # published
     leader_robot: str = parameter("ur5e", "-", "which robot leads")  # published
     follower_robot: str = parameter("ur5e", "-", "which robot follows")  # published
-    parameter_set: str = parameter("cb", "-", "kinematics of a UR5e", choices=("cb", "ur"))  # published
-    mass_scale: float = parameter(0.25, "-", "follower's masses over its robot's", 0.01, 10.0)  # published
+    # published
+    parameter_set: str = parameter("cb", "-", "kinematics of a UR5e", choices=("cb", "ur"))
+    # published
+    mass_scale: float = parameter(0.25, "-", "follower's masses over its robot's", 0.01, 10.0)
     armature: Array = parameter(ARMATURE, "kg·m²", "rotor inertia per joint", 0.0, 10.0)
     viscous: Array = parameter(VISCOUS, "N·m·s/rad", "viscous friction of the leader", 0.0, 100.0)
     coulomb: Array = parameter(
         (0.0,) * 6, "N·m", "Coulomb friction of the leader, unknown to its controller", 0.0, 100.0
     )
-    friction_offset: bool = parameter(False, "-", "help the leader's joints against Coulomb friction")
+    friction_offset: bool = parameter(
+        False, "-", "help the leader's joints against Coulomb friction"
+    )
     leader_posture: str = parameter("home", "-", "where the leader starts")
     follower_posture: str = parameter("home", "-", "where the follower starts")
-    follower_offset: Array = parameter((0.0,) * 6, "rad", "added to where the follower starts", -6.3, 6.3)
-    model_mass: float = parameter(1.0, "-", "follower plant's masses over what its controller believes", 0.1, 10.0)
+    follower_offset: Array = parameter(
+        (0.0,) * 6, "rad", "added to where the follower starts", -6.3, 6.3
+    )
+    model_mass: float = parameter(
+        1.0, "-", "follower plant's masses over what its controller believes", 0.1, 10.0
+    )
     model_viscous: float = parameter(
         0.0, "N·m·s/rad", "follower plant's viscous friction unknown to its controller", 0.0, 100.0
     )
     observer_gain: float = parameter(200.0, "1/s", "gain of the momentum observers", 1.0, 900.0)
     driven: str = parameter("leader", "-", "whose tool the hand holds", choices=ROLES)
     hand: str = parameter("impedance", "-", "what the hand does", choices=("impedance", "force"))
-    push_torque: Array = parameter((0.0,) * 6, "N·m", "exerted on the leader's links", -150.0, 150.0)
+    push_torque: Array = parameter(
+        (0.0,) * 6, "N·m", "exerted on the leader's links", -150.0, 150.0
+    )
     push_start: float = parameter(1.0, "s", "when the push on the leader's links begins", 0.0, 1e6)
     push_duration: float = parameter(1.0, "s", "how long it lasts", 0.0, 1e6)
     push_known: bool = parameter(False, "-", "whether the law is told of it")
-    leader_plant: str = parameter("simulated", "-", "what leads: simulated, ur:HOST, spacemouse or gamepad")
+    leader_plant: str = parameter(
+        "simulated", "-", "what leads: simulated, ur:HOST, spacemouse or gamepad"
+    )
     follower_plant: str = parameter("simulated", "-", "what follows: simulated or ur:HOST")
 
 
@@ -111,11 +96,16 @@ class Arms:
 def shaped(settings: Sequence[tuple[str, object]]) -> tuple[DualArm, dict[str, Robot]]:
     """The shape that ``rig.…`` settings give the rig, and its two robots by role, as they are loaded."""
     shape = DualArm()
-    words = [(path, value) for path, value in settings if isinstance(getattr(shape, path[4:], None), str)]
+    words = [
+        (path, value) for path, value in settings if isinstance(getattr(shape, path[4:], None), str)
+    ]
     configure(shape, words)  # first which robots: they say how many joints there are
     shape.leader_robot = outside.leader_robot(shape.leader_plant, shape.leader_robot)
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
-    robots = {role: load_robot(name, shape.parameter_set if name == "ur5e" else None) for role, name in names.items()}
+    robots = {
+        role: load_robot(name, shape.parameter_set if name == "ur5e" else None)
+        for role, name in names.items()
+    }
     leader, follower = (robot.compile() for robot in robots.values())
     if names["leader"] not in PUBLISHED:
         shape.armature, shape.viscous = leader.dof_armature.copy(), leader.dof_damping.copy()
@@ -132,7 +122,10 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[DualArm, dict[str, R
 def _edits(role: str, name: str, robot: Robot, shape: DualArm, given: set[str]) -> list[Edit]:
     """What becomes of a robot: published values for the published pair, and whatever was given."""
     edits: list[Edit] = [] if name in PUBLISHED else [_apart]
-    for field, published, edit in (("armature", ARMATURE, set_armature), ("viscous", VISCOUS, set_damping)):
+    for field, published, edit in (
+        ("armature", ARMATURE, set_armature),
+        ("viscous", VISCOUS, set_damping),
+    ):
         if field in given:
             edits.append(edit(_per_joint(f"rig.{field}", getattr(shape, field), role, robot)))
         elif name in PUBLISHED:
@@ -147,7 +140,9 @@ def _per_joint(path: str, values: Array, role: str, robot: Robot) -> Array | flo
         return values
     if (values == values[0]).all():
         return float(values[0])
-    raise BadValue(f"{path} has {values.size} numbers, the {role} {joints} joints: give one number for all")
+    raise BadValue(
+        f"{path} has {values.size} numbers, the {role} {joints} joints: give one number for all"
+    )
 
 
 def _apart(spec: mujoco.MjSpec) -> None:
@@ -167,14 +162,21 @@ def arms_of(shape: DualArm, robots: dict[str, Robot]) -> Arms:
     if shape.model_mass != 1.0:
         true_follower = true_follower.edited(scale_mass(shape.model_mass))
     if shape.model_viscous:
-        true_follower = true_follower.edited(set_damping(follower.compile().dof_damping + shape.model_viscous))
-    true_leader = leader.edited(set_frictionloss(shape.coulomb), _dry) if shape.coulomb.any() else leader
+        true_follower = true_follower.edited(
+            set_damping(follower.compile().dof_damping + shape.model_viscous)
+        )
+    true_leader = (
+        leader.edited(set_frictionloss(shape.coulomb), _dry) if shape.coulomb.any() else leader
+    )
     postures = {
         "leader": _posture(leader, shape.leader_posture),
         "follower": _posture(follower, shape.follower_posture) + shape.follower_offset,
     }
     placements = {"leader": Placement(), "follower": Placement((0.0, shape.distance, 0.0))}
-    believed, true = {"leader": leader, "follower": follower}, {"leader": true_leader, "follower": true_follower}
+    believed, true = (
+        {"leader": leader, "follower": follower},
+        {"leader": true_leader, "follower": true_follower},
+    )
     return Arms(believed, true, placements, postures)
 
 
@@ -182,10 +184,18 @@ def numbers_of(robot: Robot) -> list[Array]:
     """What two machines have to agree on about a robot: its links and joints, whatever its file is called."""
     model = robot.compile()
     tool = model.site(robot.tool)
-    links = model.body_parentid, model.body_pos, model.body_quat, model.body_mass, model.body_inertia
+    links = (
+        model.body_parentid,
+        model.body_pos,
+        model.body_quat,
+        model.body_mass,
+        model.body_inertia,
+    )
     joints = model.jnt_type, model.jnt_pos, model.jnt_axis, model.dof_armature, model.dof_damping
     places = model.body_ipos, model.body_iquat, tool.bodyid, tool.pos, tool.quat
-    return [np.round(np.asarray(part, dtype=float), DECIMALS) for part in (*links, *joints, *places)]
+    return [
+        np.round(np.asarray(part, dtype=float), DECIMALS) for part in (*links, *joints, *places)
+    ]
 
 
 def _posture(robot: Robot, name: str) -> Array:

@@ -1,8 +1,9 @@
 """What happens in the dual-arm rig: the published procedures as moves of a hand, and a few short ones.
 
-The published text gives directions and order, not distances or times: those are assumptions, chosen so that every move
-is quick and has half a second of rest after it. Rotations go 90° about the axis that the named joint has in the start
-posture q_A, through the tool point, and back, so that every move starts from the same pose.
+The published text gives directions and order, not distances or times: those are assumptions, chosen
+so that every move is quick and has half a second of rest after it. Rotations go 90° about the axis
+that the named joint has in the start posture q_A, through the tool point, and back, so that every
+move starts from the same pose.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from farhand.rigs.rig import Scenario
 from farhand.world import ForcePulse
 
 COULOMB = (7.1, 7.1, 7.1, 1.32, 1.32, 1.32)
-"""Dry friction of the leader's joints, [N·m]: the same share (4.7 %) of every joint's torque limit, chosen such that a
-slow +x move from q_A takes the published 26 N: Σ τ_i |dq_i/dx| = 26.0 N (spec 002 §2.3 [S~]; the split is assumed)."""
+"""Dry friction of the leader's joints, [N·m]: the same share (4.7 %) of every joint's torque limit,
+chosen such that a
+slow +x move from q_A takes the published 26 N: Σ τ_i |dq_i/dx| = 26.0 N (spec 002 §2.3 [S~]; the
+split is assumed)."""
 
 AXES = {"joint 5": (0.0, 1.0, 0.0), "joint 4": (1.0, 0.0, 0.0), "joint 6": (0.0, 0.0, -1.0)}
 """Axes of three joints in posture q_A, in world."""
@@ -89,7 +92,9 @@ def wiping(rng: np.random.Generator) -> tuple[Move, ...]:
     """Press on the wall, wipe it in four strokes one below the other, come back half the way; never twice the same."""
     dy, dz = rng.normal(0.0, 0.006, 2).tolist()
     press, stroke = rng.normal(0.026, 0.0025), rng.normal(0.15, 0.006)
-    steps: list[Step] = [("reach", 2.0 * rng.uniform(0.85, 1.15), (TO_THE_WALL + press, dy, dz), (0.0, 0.0, 0.0))]
+    steps: list[Step] = [
+        ("reach", 2.0 * rng.uniform(0.85, 1.15), (TO_THE_WALL + press, dy, dz), (0.0, 0.0, 0.0))
+    ]
     for number in range(4):
         along = (stroke if number % 2 else -stroke) + rng.normal(0.0, 0.003)
         deeper, sag = rng.normal(0.0, 0.001), rng.normal(0.0, 0.002)
@@ -97,7 +102,9 @@ def wiping(rng: np.random.Generator) -> tuple[Move, ...]:
         if number < 3:
             lower = (0.0, 0.0, -rng.normal(0.04, 0.002))
             steps.append(("lower", 0.5 * rng.uniform(0.85, 1.15), lower, (0.0, 0.0, 0.0)))
-    steps.append(("leave", 1.5 * rng.uniform(0.85, 1.15), (-0.15 - press, -dy, 0.0), (0.0, 0.0, 0.0)))
+    steps.append(
+        ("leave", 1.5 * rng.uniform(0.85, 1.15), (-0.15 - press, -dy, 0.0), (0.0, 0.0, 0.0))
+    )
     return tuple(sequence(steps, rest=0.0))
 
 
@@ -144,7 +151,10 @@ SCENARIOS = {
             "reach-limit",
             "the follower starts nearly stretched; the hand pulls 0.2 m further in +y, and comes back",
             8.0,
-            (Move(0.5, 2.0, (0.0, 0.2, 0.0), label="+y"), Move(4.0, 2.0, (0.0, -0.2, 0.0), label="-y")),
+            (
+                Move(0.5, 2.0, (0.0, 0.2, 0.0), label="+y"),
+                Move(4.0, 2.0, (0.0, -0.2, 0.0), label="-y"),
+            ),
             {"rig.follower_posture": "q_B"},
         ),
         Scenario(
@@ -181,7 +191,11 @@ SCENARIOS = {
             "wipe",
             "a demonstration: the hand presses, wipes the wall in four strokes and leaves; every seed in its own way",
             13.0,
-            commands=("0:engage", "0:set demonstration.active=true", "12.8:set demonstration.active=false"),
+            commands=(
+                "0:engage",
+                "0:set demonstration.active=true",
+                "12.8:set demonstration.active=false",
+            ),
             varied=wiping,
         ),
         Scenario(

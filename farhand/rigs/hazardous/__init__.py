@@ -1,8 +1,9 @@
 """The hazardous-environment rig: a KUKA iiwa 14 leads a Schunk Powerball that takes joint velocities and nothing else.
 
-The operator guides the leader by a handle. The pose goes over the link, is mapped into the follower's workspace and
-tracked within the drives' limits; what the follower's wrist sensor measures comes back, cleaned, as force. Values: spec
-003 (the published system) where it gives them; ``assumed`` marks the rest. The parts are in
+The operator guides the leader by a handle. The pose goes over the link, is mapped into the
+follower's workspace and tracked within the drives' limits; what the follower's wrist sensor
+measures comes back, cleaned, as force. Values: spec 003 (the published system) where it gives them;
+``assumed`` marks the rest. The parts are in
 :mod:`farhand.rigs.hazardous_parts`.
 """
 
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from farhand.control.trajectory.paths import Path
+from farhand.control.trajectory.paths import HandPath
 from farhand.coupling import law_named
 from farhand.link.layers import make_layer
 from farhand.loop.session import Session
@@ -54,7 +55,8 @@ def build(options: Options) -> Rig:
     configure(shape, shaping)
     rng = np.random.default_rng(options.seed)
     law = law_named(options.law or DEFAULT_LAW)
-    law().require({"leader-wrench", "follower-wrench"})  # the follower's drives hide its dynamics: no models
+    # the follower's drives hide its dynamics: no models
+    law().require({"leader-wrench", "follower-wrench"})
 
     robot = load_robot("iiwa14").edited(set_damping(shape.leader_viscous))
     places = {name: Placement(place) for name, place in PLACES.items()}
@@ -70,28 +72,51 @@ def build(options: Options) -> Rig:
     make, stations = law_maker(law, shape), sides.stations
     ends = make_ends(make, way, stations, parameters["watchdog"], law.name, layer)
     if options.side is None:
-        bridge = make_bridge(make, way, stations, ends, emulated_link(options, parameters, settings, rng))
+        bridge = make_bridge(
+            make, way, stations, ends, emulated_link(options, parameters, settings, rng)
+        )
     else:
         bridge = remote_bridge(ends(options.side), shape.period_ns, options, parameters)
     parameters |= {"law": tuple(bridge.laws), **sides.parameters}
 
     telemetry = Telemetry()
     watches = watch(telemetry, sides, bridge)
-    described = {"rig": "hazardous", "law": law.name, "seed": options.seed, "scenario": scenario.name}
-    carried = [world if sides.follower is None else sides.follower.drives]  # its servo runs in every step of the world
-    session = Session(stations.values(), [bridge], carried, telemetry, options.clock, None, parameters, described)
+    described = {
+        "rig": "hazardous",
+        "law": law.name,
+        "seed": options.seed,
+        "scenario": scenario.name,
+    }
+    # its servo runs in every step of the world
+    carried = [world if sides.follower is None else sides.follower.drives]
+    session = Session(
+        stations.values(), [bridge], carried, telemetry, options.clock, None, parameters, described
+    )
     session.parts += watches
     configure_parts(session, shape, settings)
     if sides.follower is not None:
         sides.follower.wrist.calibrate()  # with the faults that were set
     post_scenario(session, scenario, options)
-    return Rig("hazardous", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
+    return Rig(
+        "hazardous",
+        law.name,
+        options,
+        scenario,
+        session,
+        world,
+        metrics_of(session, world, options),
+        shape,
+    )
 
 
 def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
     """The operator's hand on the leader, and a wall in front of the follower, where they are in this process."""
     hand = ImpedanceHand(  # spec 003 §3.23 [A]; rotation assumed
-        stiffness=300.0, damping=20.0, rotational_stiffness=15.0, rotational_damping=1.5, path=Path(scenario.moves)
+        stiffness=300.0,
+        damping=20.0,
+        rotational_stiffness=15.0,
+        rotational_damping=1.5,
+        path=HandPath(scenario.moves),
     )
     wall = Wall(stiffness=5000.0, damping=50.0)  # assumed: tool against metal
     if "leader" in world.ports:

@@ -9,7 +9,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.joint.limited_pd import LimitedPD
 from farhand.control.tool.mobile import Carried, MobileController
-from farhand.control.tool.tracking import Joints, Solves, TrackingController
+from farhand.control.tool.tracking import IkSolver, JointModel, TrackingController
 from farhand.errors import BadValue, Mismatch
 from farhand.mapping import WorkspaceMapping
 from farhand.mapping.ik import Pose, Solver
@@ -22,7 +22,7 @@ from farhand.mapping.vehicle import Vehicle, VehicleMapping
 from farhand.parameters import parameter
 from farhand.plants.simulated.velocity import POWERBALL_STEP, POWERBALL_VELOCITY
 from farhand.robots import Placement, Robot, load_robot
-from farhand.safety.retreating import Follows
+from farhand.safety.retreating import FollowingController
 
 MAPPINGS = ("cartesian", "joint", "position-only")
 BASES = ("fixed", "mobile")
@@ -33,29 +33,22 @@ PLACES = {"leader": (0.0, 0.0, 0.0), "follower": (0.0, 1.2, 0.0)}
 
 @dataclass
 class Hazardous:
-    """What shapes the rig's parts.
-
-    Attributes:
-        rate: of plants, law and link, [Hz].
-        gravity: downward acceleration, [m/s²].
-        pd_rate: of the follower's position loop and its bus, [Hz].
-        leader_shoulder: height of the leader's shoulder, about which motion is scaled, [m].
-        follower_shoulder: of the follower's, [m].
-        leader_viscous: viscous friction of every joint of the leader, [N·m·s/rad].
-        mapping: ``cartesian`` (scaled about the shoulders), ``joint`` (joint to joint, joint 3 of the leader locked) or
-            ``position-only`` (the follower's tool keeps its orientation).
-        base: ``fixed``, or ``mobile``: the follower rides on a base with a crane, driven in rate mode.
-        force_map: whether the position–force law bends forces into the operator's range.
-        operator: whose range, ``mean`` or one of the published people.
-    """
+    """What shapes the rig's parts."""
 
     rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 200.0, 10_000.0)
     gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
-    pd_rate: float = parameter(120.0, "Hz", "rate of the follower's position loop", 10.0, 1000.0)  # spec 003 §1.3 [D]
-    leader_shoulder: float = parameter(0.350, "m", "height of the leader's shoulder", 0.0, 2.0)  # implied by Table 2.2
-    follower_shoulder: float = parameter(0.205, "m", "height of the follower's shoulder", 0.0, 2.0)  # published
-    leader_viscous: float = parameter(1.0, "N·m·s/rad", "viscous friction of the leader", 0.0, 100.0)  # assumed
-    mapping: str = parameter("cartesian", "-", "how motion is mapped", choices=MAPPINGS)  # published
+    # spec 003 §1.3 [D]
+    pd_rate: float = parameter(120.0, "Hz", "rate of the follower's position loop", 10.0, 1000.0)
+    # implied by Table 2.2
+    leader_shoulder: float = parameter(0.350, "m", "height of the leader's shoulder", 0.0, 2.0)
+    # published
+    follower_shoulder: float = parameter(0.205, "m", "height of the follower's shoulder", 0.0, 2.0)
+    # assumed
+    leader_viscous: float = parameter(
+        1.0, "N·m·s/rad", "viscous friction of the leader", 0.0, 100.0
+    )
+    # published
+    mapping: str = parameter("cartesian", "-", "how motion is mapped", choices=MAPPINGS)
     base: str = parameter("fixed", "-", "what the follower stands on", choices=BASES)
     force_map: bool = parameter(True, "-", "bend forces into the operator's range")  # published
     operator: str = parameter("mean", "-", "whose range of forces")  # published, Tables 4.1 and 4.2
@@ -100,13 +93,18 @@ class Following:
     def __init__(self, shape: Hazardous, leader: Robot, placement: Placement) -> None:
         self.shape, self.leader, self.placement = shape, leader, placement
         self.robot = self.arm_robot = load_robot("lwa4p")
-        self.velocity_limit, self.step_limit = np.array(POWERBALL_VELOCITY), np.array(POWERBALL_STEP)
-        self.solver: Solves = Solver(self.arm_robot, 1e-4, 1e-3, step_max=0.5)  # as deployed; the step is assumed
+        self.velocity_limit, self.step_limit = (
+            np.array(POWERBALL_VELOCITY),
+            np.array(POWERBALL_STEP),
+        )
+        # as deployed; the step is assumed
+        self.solver: IkSolver = Solver(self.arm_robot, 1e-4, 1e-3, step_max=0.5)
 
     def posture(self) -> Array:
         """Where the follower's tool is what the mapping about the shoulders makes of the leader's home, [rad].
 
-        Offsets are captured at engagement; with this start they are those of the published pair of robots.
+        Offsets are captured at engagement; with this start they are those of the published pair of
+        robots.
         """
         leader, mapping = Arm.of(self.leader), self.shape.pair.mapping()
         leader.update(self.leader.home, np.zeros(leader.nv))
@@ -114,7 +112,9 @@ class Following:
         found = self.solver.solve(Pose(mapping.position, mapping.rotation))
         if found.status != "solved":
             where = ", ".join(f"{value:.3f}" for value in mapping.position)
-            raise BadValue(f"the follower cannot start at ({where}) m, where the leader's home maps to: {found.status}")
+            raise BadValue(
+                f"the follower cannot start at ({where}) m, where the leader's home maps to: {found.status}"
+            )
         return found.q
 
     def models(self) -> dict[str, Arm]:
@@ -125,14 +125,16 @@ class Following:
             "follower": Arm.of(self.robot, self.placement, gravity),
         }
 
-    def controller(self, arm: Arm) -> Follows:
+    def controller(self, arm: Arm) -> FollowingController:
         """What makes joint velocities of targets."""
         return self.tracking(arm)
 
-    def tracking(self, joints: Joints) -> TrackingController:
+    def tracking(self, joints: JointModel) -> TrackingController:
         """The loop of the arm's joints; gains as published."""
         rate, speed = self.shape.pd_rate, self.arm_robot.limits.velocity
-        pd = LimitedPD(velocity_limit=np.array(POWERBALL_VELOCITY), step_limit=np.array(POWERBALL_STEP))
+        pd = LimitedPD(
+            velocity_limit=np.array(POWERBALL_VELOCITY), step_limit=np.array(POWERBALL_STEP)
+        )
         return TrackingController(joints, self.solver, self.placement, speed, pd, rate)
 
     def mapping(self, leader: Arm, follower: Arm, drives: bool) -> WorkspaceMapping:
@@ -188,7 +190,8 @@ class Mobile(Following):
         super().__init__(shape, leader, placement)
         self.robot = load_robot("cernbot")
         self.velocity_limit = np.concatenate([np.ones(4), self.velocity_limit])
-        self.step_limit = np.concatenate([np.full(4, 0.05), self.step_limit])  # assumed for the base
+        # assumed for the base
+        self.step_limit = np.concatenate([np.full(4, 0.05), self.step_limit])
         arms = [Arm.of(robot) for robot in (self.robot, self.arm_robot)]
         for arm, robot in zip(arms, (self.robot, self.arm_robot), strict=True):
             arm.update(robot.home, np.zeros(arm.nv))
@@ -198,10 +201,12 @@ class Mobile(Following):
         """The base at its origin, the arm as on a fixed base."""
         return np.concatenate([np.zeros(4), super().posture()])
 
-    def controller(self, arm: Arm) -> Follows:
+    def controller(self, arm: Arm) -> FollowingController:
         """The arm's loop, and the base's rate mode."""
         vehicle = Vehicle(arm, self.placement, self._mount)
-        return MobileController(self.tracking(Carried(arm)), vehicle, RateMode(), 1.0 / self.shape.pd_rate)
+        return MobileController(
+            self.tracking(Carried(arm)), vehicle, RateMode(), 1.0 / self.shape.pd_rate
+        )
 
     def mapping(self, leader: Arm, follower: Arm, drives: bool) -> WorkspaceMapping:
         """In the axes of the vehicle."""
@@ -228,5 +233,7 @@ def following(shape: Hazardous, leader: Robot, placement: Placement) -> Followin
     way = WAYS.get((shape.mapping, shape.base))
     if way is None:
         able = ", ".join(mapping for mapping, base in WAYS if base == shape.base)
-        raise Mismatch(f"mapping {shape.mapping!r} does not go with a {shape.base} base; there are: {able}")
+        raise Mismatch(
+            f"mapping {shape.mapping!r} does not go with a {shape.base} base; there are: {able}"
+        )
     return way(shape, leader, placement)

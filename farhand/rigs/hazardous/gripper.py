@@ -89,7 +89,9 @@ class AtFollower:
 
     def ring(self) -> int:
         """The ring of the last packet."""
-        return 0 if self._end.trip is not None else RINGS.get(self._end.endpoint.incoming.buttons, 0)
+        return (
+            0 if self._end.trip is not None else RINGS.get(self._end.endpoint.incoming.buttons, 0)
+        )
 
     def report(self, opening: float, force: float) -> None:
         """Say in every packet from now on what the jaws do."""
@@ -127,7 +129,7 @@ class Ring:
         self._carrier.turn(self._handle.ring)
 
 
-class Jaws:
+class JawsChannel:
     """Moves the jaws as the ring says, and reports what they do.
 
     Args:

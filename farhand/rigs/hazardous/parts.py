@@ -83,7 +83,12 @@ class Follower:
 
     def __post_init__(self) -> None:
         """Add what is made here to the parameters."""
-        self.parameters |= {"overheat": self.overheat, "cue": self.cue, "gripper": self.gripper, "grip": self.grip}
+        self.parameters |= {
+            "overheat": self.overheat,
+            "cue": self.cue,
+            "gripper": self.gripper,
+            "grip": self.grip,
+        }
 
 
 @dataclass
@@ -101,19 +106,33 @@ class Sides:
     @property
     def stations(self) -> dict[str, Station]:
         """Of the sides there are, by role."""
-        return {side.station.role: side.station for side in (self.leader, self.follower) if side is not None}
+        return {
+            side.station.role: side.station
+            for side in (self.leader, self.follower)
+            if side is not None
+        }
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What a user may set, by role."""
-        return {side.station.role: side.parameters for side in (self.leader, self.follower) if side is not None}
+        return {
+            side.station.role: side.parameters
+            for side in (self.leader, self.follower)
+            if side is not None
+        }
 
 
-def make_sides(world: World, way: Following, placement: Placement, shape: Hazardous, rng: np.random.Generator) -> Sides:
+def make_sides(
+    world: World, way: Following, placement: Placement, shape: Hazardous, rng: np.random.Generator
+) -> Sides:
     """The sides whose robots are in the world; each has the same random numbers with and without the other."""
     of_leader, of_follower = rng.spawn(1)[0], rng.spawn(1)[0]
-    leader = make_leader(world, way, placement, shape, of_leader) if "leader" in world.ports else None
-    return Sides(leader, make_follower(world, way, shape, of_follower) if "follower" in world.ports else None)
+    leader = (
+        make_leader(world, way, placement, shape, of_leader) if "leader" in world.ports else None
+    )
+    return Sides(
+        leader, make_follower(world, way, shape, of_follower) if "follower" in world.ports else None
+    )
 
 
 def make_leader(
@@ -121,31 +140,52 @@ def make_leader(
 ) -> Leader:
     """A leader that carries its weight, may be guided, and has a handle."""
     plant, robot = SimulatedPlant(world, "leader", Imperfections(), rng), way.leader
-    arm, guard, parts = Arm.of(robot, placement, shape.gravity), Guard(force=150.0, moment=30.0), HandleParts()
+    arm, guard, parts = (
+        Arm.of(robot, placement, shape.gravity),
+        Guard(force=150.0, moment=30.0),
+        HandleParts(),
+    )
     guard.watch(robot.limits)
     parts.wall.watch(robot.limits.lower, robot.limits.upper)
     parts.lock.angles = way.locked
     controller = HandleController(arm, shape.period_ns, parts)
     station = Station("leader", "leader", plant, arm, guard, "free", shape.period_ns, controller)
-    return Leader(station, parts, {"plant": plant.imperfections, "guard": guard, **controller.parts})
+    return Leader(
+        station, parts, {"plant": plant.imperfections, "guard": guard, **controller.parts}
+    )
 
 
-def make_follower(world: World, way: Following, shape: Hazardous, rng: np.random.Generator) -> Follower:
+def make_follower(
+    world: World, way: Following, shape: Hazardous, rng: np.random.Generator
+) -> Follower:
     """A follower that takes joint velocities, with the published force sensor at its wrist."""
     robot, placement = way.robot, way.placement
     limits = np.array(way.velocity_limit), np.array(way.step_limit)
     drives = Drives(*limits, rate=shape.pd_rate, delay=0.05)  # spec 003 §3.11 [A]
     plant = VelocityPlant(world, "follower", drives, Imperfections(), rng.spawn(1)[0])
-    steepest = float(np.linalg.norm(way.step_limit * robot.limits.velocity * shape.pd_rate))  # [rad/s²]
+    # [rad/s²]
+    steepest = float(np.linalg.norm(way.step_limit * robot.limits.velocity * shape.pd_rate))
     model = Arm.of(robot, placement, shape.gravity)
     wrist = WristPlant(plant, load_sensor("schunk-ftm115"), model, steepest, shape.gravity, rng)
-    arm, guard = Arm.of(robot, placement, shape.gravity), Guard(force=100.0, moment=30.0)  # erratum E-18
-    guard.watch(replace(robot.limits, velocity=1.05 * robot.limits.velocity))  # the drives are the tighter limit
-    smoothing = Smoothing()  # spec 003 §3.14 [A], as the published filter must have been: 63 % in 126 ms
-    retreat = RetreatingController(way.controller(arm), arm, guard, CollisionRetreat(), lambda: wrist.contact)
+    # erratum E-18
+    arm, guard = (Arm.of(robot, placement, shape.gravity), Guard(force=100.0, moment=30.0))
+    # the drives are the tighter limit
+    guard.watch(replace(robot.limits, velocity=1.05 * robot.limits.velocity))
+    # spec 003 §3.14 [A], as the published filter must have been: 63 % in 126 ms
+    smoothing = Smoothing()
+    retreat = RetreatingController(
+        way.controller(arm), arm, guard, CollisionRetreat(), lambda: wrist.contact
+    )
     smoothed = SmoothedPlant(wrist, arm.nq, arm.nv, smoothing)
-    station = Station("follower", "follower", smoothed, arm, guard, "hold", shape.period_ns, retreat)
-    parameters = {"plant": plant.imperfections, "guard": guard, "drives": drives, "smoothing": smoothing}
+    station = Station(
+        "follower", "follower", smoothed, arm, guard, "hold", shape.period_ns, retreat
+    )
+    parameters = {
+        "plant": plant.imperfections,
+        "guard": guard,
+        "drives": drives,
+        "smoothing": smoothing,
+    }
     parameters |= {"sensor": wrist.faults, "compensation": wrist.compensation, **retreat.parts}
     return Follower(station, plant, wrist, retreat, parameters=parameters)
 
@@ -156,16 +196,18 @@ def make_follower(world: World, way: Following, shape: Hazardous, rng: np.random
 MakeLaw = Callable[[WorkspaceMapping], Coupling]
 
 HANDLE_DAMPING = 600.0
-"""Of an admittance's handle, derived, [N·s/m]: the follower's drives act 50 ms late and its wrench is felt 126 ms late,
-so a wall of k N/m answers a handle at v with k v τ, τ = 0.18 s; against the rig's own 5000 N/m times 0.7, a lighter
+"""Of an admittance's handle, derived, [N·s/m]: the follower's drives act 50 ms late and its wrench
+is felt 126 ms late,
+so a wall of k N/m answers a handle at v with k v τ, τ = 0.18 s; against the rig's own 5000 N/m
+times 0.7, a lighter
 one is thrown back until the leader trips."""
 
 
 def law_maker(law: type[Coupling], shape: Hazardous) -> MakeLaw:
     """What makes the law with a mapping.
 
-    The position–force law gets the operator's map if the shape says so, an admittance a handle that the slow follower
-    bears.
+    The position–force law gets the operator's map if the shape says so, an admittance a handle that
+    the slow follower bears.
     """
     people = load_operators()
     profiles = {"mean": people.limits(), **{name: people.limits(name) for name in people.names}}
@@ -173,7 +215,8 @@ def law_maker(law: type[Coupling], shape: Hazardous) -> MakeLaw:
     def make(mapping: WorkspaceMapping) -> Coupling:
         made = law(mapping=mapping)
         if shape.force_map and isinstance(made, PositionForce):
-            made.force_map = ForceMap(profiles=profiles)  # published, Tables 4.1 and 4.2; rounded means by default
+            # published, Tables 4.1 and 4.2; rounded means by default
+            made.force_map = ForceMap(profiles=profiles)
             made.force_map.operator = shape.operator
             made.force_map.refresh()
         if isinstance(made, Admittance):
@@ -185,7 +228,12 @@ def law_maker(law: type[Coupling], shape: Hazardous) -> MakeLaw:
 
 
 def make_ends(
-    make: MakeLaw, way: Following, stations: dict[str, Station], watchdog: Watchdog, name: str, layer: Layer | None
+    make: MakeLaw,
+    way: Following,
+    stations: dict[str, Station],
+    watchdog: Watchdog,
+    name: str,
+    layer: Layer | None,
 ) -> Callable[[str], LinkEnd]:
     """What makes the end of a link at one side: its own law, and a model of the other side where the mapping needs one.
 
@@ -197,7 +245,9 @@ def make_ends(
         name: of the law.
         layer: around the law, or None.
     """
-    shaped = [f"{path}={value}" for path, value, *_ in describe({"rig": way.shape}) if path != "rig.rate"]
+    shaped = [
+        f"{path}={value}" for path, value, *_ in describe({"rig": way.shape}) if path != "rig.rate"
+    ]
     same = model_hash("hazardous", name, *shaped)
     ports = dict(zip(PLACES, (None, None) if layer is None else layer.ports(), strict=True))
 
@@ -207,16 +257,24 @@ def make_ends(
         other = models[OTHER[role]] if way.needs_models else None
         models[role] = stations[role].arm
         law = make(way.mapping(models["leader"], models["follower"], role == "follower"))
-        return LinkEnd(stations[role], law, endpoint_of(role, packets), other, watchdog, ports[role])
+        return LinkEnd(
+            stations[role], law, endpoint_of(role, packets), other, watchdog, ports[role]
+        )
 
     return end
 
 
 def make_bridge(
-    make: MakeLaw, way: Following, stations: dict[str, Station], ends: Callable[[str], LinkEnd], link: EmulatedLink
+    make: MakeLaw,
+    way: Following,
+    stations: dict[str, Station],
+    ends: Callable[[str], LinkEnd],
+    link: EmulatedLink,
 ) -> Bridge:
     """The law between the stations of one process: directly, or two ends with the emulated link between them."""
     if link.connected:
         return linked_bridge(ends, link)
     leader, follower = (stations[role] for role in PLACES)
-    return DirectBridge(make(way.mapping(leader.arm, follower.arm, True)), leader, follower, leader.period_ns)
+    return DirectBridge(
+        make(way.mapping(leader.arm, follower.arm, True)), leader, follower, leader.period_ns
+    )

@@ -17,7 +17,10 @@ SCENARIOS = {
             "wall",
             "the hand leads the follower into a stiff wall, waits, and comes back",
             9.0,
-            (Move(0.5, 2.0, INTO, label="+x, into the wall"), Move(5.5, 2.0, (-0.12, 0.0, 0.0), label="-x")),
+            (
+                Move(0.5, 2.0, INTO, label="+x, into the wall"),
+                Move(5.5, 2.0, (-0.12, 0.0, 0.0), label="-x"),
+            ),
         ),
         Scenario(
             "free",
@@ -35,7 +38,10 @@ SCENARIOS = {
             "sponge",
             "as wall, into a soft sponge",
             9.0,
-            (Move(0.5, 2.0, INTO, label="+x, into the sponge"), Move(5.5, 2.0, (-0.12, 0.0, 0.0), label="-x")),
+            (
+                Move(0.5, 2.0, INTO, label="+x, into the sponge"),
+                Move(5.5, 2.0, (-0.12, 0.0, 0.0), label="-x"),
+            ),
             {"wall.stiffness": 300.0, "wall.damping": 10.0},  # assumed
         ),
         Scenario(
@@ -43,13 +49,21 @@ SCENARIOS = {
             "the link goes dead while both arms move; the follower stays where it was last sent",
             14.0,
             (Move(0.5, 1.88, (0.0, 0.3, 0.0), label="+y"),),
-            {"wall.present": False, "link.delay": 20.0, "link.outage_start": 1.5, "link.outage_length": 30.0},
+            {
+                "wall.present": False,
+                "link.delay": 20.0,
+                "link.outage_start": 1.5,
+                "link.outage_length": 30.0,
+            },
         ),
         Scenario(
             "collision",
             "the hand rams the follower into the wall: it is stuck, retreats and is held; then reset and engaged again",
             9.0,
-            (Move(0.5, 1.5, (0.2, 0.0, 0.0), label="+x, ramming"), Move(4.5, 2.0, (-0.2, 0.0, 0.0), label="-x")),
+            (
+                Move(0.5, 1.5, (0.2, 0.0, 0.0), label="+x, ramming"),
+                Move(4.5, 2.0, (-0.2, 0.0, 0.0), label="-x"),
+            ),
             {"hand.stiffness": 600.0, "hand.damping": 60.0},  # assumed: a strong hand
             commands=("0:engage", "7:reset", "7.1:engage"),
         ),
@@ -72,7 +86,11 @@ SCENARIOS = {
             "the ring closes the gripper on a fragile object, waits, and opens it",
             8.0,
             (),
-            {"wall.present": False, "follower.grip.force_limit": 2.0, "follower.gripper.object_width": 0.12},
+            {
+                "wall.present": False,
+                "follower.grip.force_limit": 2.0,
+                "follower.gripper.object_width": 0.12,
+            },
             commands=("0:engage", "0.5:set leader.handle.ring=1", "6:set leader.handle.ring=-1"),
         ),
         Scenario(

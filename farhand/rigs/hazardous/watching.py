@@ -1,7 +1,7 @@
 """The operator's panel: what the handle, the gripper and the sensor's thermometer say, recorded beside the arms.
 
-With both sides in one process it is one stream, ``operator``; apart, the leader records the handle with what it has
-heard in ``operator``, and the follower the wrist in ``wrist``.
+With both sides in one process it is one stream, ``operator``; apart, the leader records the handle
+with what it has heard in ``operator``, and the follower the wrist in ``wrist``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from farhand.rigs.hazardous.gripper import (
     AtFollower,
     AtLeader,
     CueOverLink,
-    Jaws,
+    JawsChannel,
     Ring,
     SameProcess,
     ToFollower,
@@ -34,7 +34,7 @@ from farhand.safety.handle import HandleParts
 from farhand.safety.watches import Announcer, GripWatch, OverheatWatch, Report
 
 
-class Readings(Protocol):
+class PanelReadings(Protocol):
     """Some channels of the panel."""
 
     def declare(self, stream: Stream) -> None:
@@ -101,7 +101,9 @@ class WristReadings:
     def declare(self, stream: Stream) -> None:
         """Temperature, and the contact wrench before its filter."""
         self._temperature = stream.channel("temperature_of_sensor", 1, "°C")
-        self._contact = stream.channel("wrench_contact_raw_in_world", 6, "N, N·m", ("fx", "fy", "fz", "tx", "ty", "tz"))
+        self._contact = stream.channel(
+            "wrench_contact_raw_in_world", 6, "N, N·m", ("fx", "fy", "fz", "tx", "ty", "tz")
+        )
 
     def fill(self) -> None:
         """Look at the sensor; without a measurement the cue stays as it is."""
@@ -120,11 +122,14 @@ class Panel:
     Args:
         telemetry: where they are recorded, before it is frozen.
         name: of the stream.
-        readings: in the order of their channels; written from the last to the first, for the wrist decides on the cue.
+        readings: in the order of their channels; written from the last to the first, for the wrist
+            decides on the cue.
         period_ns: time between steps, [ns].
     """
 
-    def __init__(self, telemetry: Telemetry, name: str, readings: list[Readings], period_ns: int) -> None:
+    def __init__(
+        self, telemetry: Telemetry, name: str, readings: list[PanelReadings], period_ns: int
+    ) -> None:
         self._stream = telemetry.stream(name, 1e9 / period_ns)
         for some in readings:
             some.declare(self._stream)
@@ -159,7 +164,7 @@ class Watches:
 
     parts: list[Steps]
     says: list[Callable[[], str]]
-    readings: list[Readings]
+    readings: list[PanelReadings]
 
 
 def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Part]:
@@ -173,13 +178,20 @@ def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Part]:
         assert follower is not None
         watches = _follower_alone(follower, bridge)
     name, period_ns = "wrist" if leader is None else "operator", bridge.period_ns
-    parts = *watches.parts, Announcer(report, *watches.says), Panel(telemetry, name, watches.readings, period_ns)
+    parts = (
+        *watches.parts,
+        Announcer(report, *watches.says),
+        Panel(telemetry, name, watches.readings, period_ns),
+    )
     return [Part(part.step, period_ns) for part in parts]
 
 
 def _together(leader: Leader, follower: Follower, bridge: Bridge, report: Report) -> Watches:
     """Both sides in one process: ring, jaws and cue go over the link if there is one, and are known at once if not."""
-    guard, wrist = follower.station.guard, WristReadings(follower.wrist, follower.cue, bridge.period_ns)
+    guard, wrist = (
+        follower.station.guard,
+        WristReadings(follower.wrist, follower.cue, bridge.period_ns),
+    )
     to_follower: ToFollower
     to_leader: ToLeader
     to_follower = to_leader = SameProcess()
@@ -189,7 +201,11 @@ def _together(leader: Leader, follower: Follower, bridge: Bridge, report: Report
         buzz, crossing = CueOverLink(bridge.a).buzz, [CueOverLink(bridge.b, wrist.buzz)]
     handle = _handle(leader, bridge, to_follower, buzz, report)
     tool = _tool(follower, bridge, to_leader, lambda: guard.trip is None)
-    return Watches([*handle.parts, *tool.parts, *crossing], [*tool.says, *handle.says], [*handle.readings, wrist])
+    return Watches(
+        [*handle.parts, *tool.parts, *crossing],
+        [*tool.says, *handle.says],
+        [*handle.readings, wrist],
+    )
 
 
 def _leader_alone(leader: Leader, bridge: Bridge, report: Report) -> Watches:
@@ -203,28 +219,43 @@ def _follower_alone(follower: Follower, bridge: Bridge) -> Watches:
     assert isinstance(bridge, RemoteBridge)
     end, guard, gripper = bridge.end, follower.station.guard, follower.gripper
     wrist = WristReadings(follower.wrist, follower.cue, bridge.period_ns)
-    tool = _tool(follower, bridge, AtFollower(end), lambda: guard.trip is None and end.engagement.wanted)
+    tool = _tool(
+        follower, bridge, AtFollower(end), lambda: guard.trip is None and end.engagement.wanted
+    )
     jaws = GripperReadings(wrist.buzz, lambda: (gripper.opening, gripper.force))
     return Watches([*tool.parts, CueOverLink(end, wrist.buzz)], tool.says, [jaws, wrist])
 
 
-def _handle(leader: Leader, bridge: Bridge, carrier: ToFollower, buzz: Callable[[], float], report: Report) -> Watches:
+def _handle(
+    leader: Leader, bridge: Bridge, carrier: ToFollower, buzz: Callable[[], float], report: Report
+) -> Watches:
     """What is ticked at the handle, said of its arm, and recorded for the operator."""
-    gripped = GripWatch(leader.parts.deadman, bridge, lambda: bridge.b.contribution.gain > 0.0, report)
-    readings: list[Readings] = [HandleReadings(leader.parts), GripperReadings(buzz, carrier.jaws)]
+    gripped = GripWatch(
+        leader.parts.deadman, bridge, lambda: bridge.b.contribution.gain > 0.0, report
+    )
+    readings: list[PanelReadings] = [
+        HandleReadings(leader.parts),
+        GripperReadings(buzz, carrier.jaws),
+    ]
     return Watches([Ring(leader.parts.handle, carrier), gripped], [lambda: _wall(leader)], readings)
 
 
-def _tool(follower: Follower, bridge: Bridge, carrier: ToLeader, able: Callable[[], bool]) -> Watches:
+def _tool(
+    follower: Follower, bridge: Bridge, carrier: ToLeader, able: Callable[[], bool]
+) -> Watches:
     """What is ticked at the tool, and said of its arm."""
-    jaws = Jaws(follower.grip, follower.gripper, carrier, able, bridge.period_ns)
+    jaws = JawsChannel(follower.grip, follower.gripper, carrier, able, bridge.period_ns)
     heat = OverheatWatch(follower.overheat, follower.wrist.gauges, follower.station.guard)
     return Watches([jaws, heat], [lambda: _kinematics(follower), lambda: _retreat(follower)], [])
 
 
 def _kinematics(follower: Follower) -> str:
     status = follower.retreat.status
-    return "" if status == "solved" else f"inverse kinematics of the follower: {status}, {STATUSES[status]}"
+    return (
+        ""
+        if status == "solved"
+        else f"inverse kinematics of the follower: {status}, {STATUSES[status]}"
+    )
 
 
 def _retreat(follower: Follower) -> str:
@@ -237,4 +268,8 @@ def _retreat(follower: Follower) -> str:
 def _wall(leader: Leader) -> str:
     clear, zone = leader.parts.wall.clearance(leader.station.arm.q), leader.parts.wall.zone
     joint = int(clear.argmin())
-    return f"joint {joint + 1} of the leader is in the wall before its limit" if clear[joint] < zone else ""
+    return (
+        f"joint {joint + 1} of the leader is in the wall before its limit"
+        if clear[joint] < zone
+        else ""
+    )

@@ -1,8 +1,9 @@
 """The humanoid rig: a haptic pen leads a limb of PHUA, whose servos share one bus of 25 Hz.
 
-The limb's end goes where the pen goes, scaled, from wherever both are. There is no force sensor and no torque input:
-what the hand feels is synthetic, made from the limits of the limb's workspace and the sole it stands on, and is
-recorded under that name. Values: spec 001 (the published system) where it gives them; ``assumed`` marks the rest.
+The limb's end goes where the pen goes, scaled, from wherever both are. There is no force sensor and
+no torque input: what the hand feels is synthetic, made from the limits of the limb's workspace and
+the sole it stands on, and is recorded under that name. Values: spec 001 (the published system)
+where it gives them; ``assumed`` marks the rest.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.controller import Controller
 from farhand.control.haptic.synthetic import SyntheticController, SyntheticForce
-from farhand.control.joint.limb import Chain, LimbController
-from farhand.control.trajectory.paths import Path
+from farhand.control.joint.limb import LimbController, LimbKinematics
+from farhand.control.trajectory.paths import HandPath
 from farhand.coupling import Coupling, law_named
 from farhand.learning.button import TeachingButton
 from farhand.learning.demonstration import Teaching
@@ -36,8 +37,14 @@ from farhand.parameters import describe, parameter
 from farhand.plants import Imperfections
 from farhand.plants.servo_bus.joints import LIMBS
 from farhand.plants.simulated.haptic import HapticPlant, HapticProfile
-from farhand.rigs.coupled import emulated_link, endpoint_of, linked_bridge, metrics_of, remote_bridge
-from farhand.rigs.humanoid.parts import Following, Limb, check, following
+from farhand.rigs.coupled import (
+    emulated_link,
+    endpoint_of,
+    linked_bridge,
+    metrics_of,
+    remote_bridge,
+)
+from farhand.rigs.humanoid.parts import FollowingLimb, Limb, check, following
 from farhand.rigs.humanoid.scenarios import DEFAULT_SCENARIO, SCENARIOS
 from farhand.rigs.rig import (
     Options,
@@ -69,32 +76,24 @@ DEVICES = ("omni", "phantom_desktop", "virtuose")
 
 @dataclass
 class Humanoid:
-    """What shapes the rig's parts.
+    """What shapes the rig's parts."""
 
-    Attributes:
-        rate: of the pen, its forces and the link, [Hz].
-        gravity: downward acceleration, [m/s²].
-        limb: which limb is led.
-        device: which device leads.
-        posture: where the limb begins, a posture of the robot or ``home``.
-        exact: whether the limits are exact; if not, as the published system approximated them.
-        hand_mass: of the hand that holds the pen, [kg].
-        hand_inertia: of the hand, about the pen's wrist, [kg·m²].
-        rotor: inertia of a servo's motor at its shaft, [kg·m²].
-        pen_filter: cut-off of the pen's velocity, made from its positions, [Hz].
-        follower_plant: ``simulated``, or ``serial:PATH`` for the robot's bus on a serial port.
-    """
-
-    rate: float = parameter(1000.0, "Hz", "rate of pen, forces and link", 200.0, 10_000.0)  # published aim
+    # published aim
+    rate: float = parameter(1000.0, "Hz", "rate of pen, forces and link", 200.0, 10_000.0)
     gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
     limb: str = parameter("left-arm", "-", "which limb is led", choices=tuple(LIMBS))
     device: str = parameter("omni", "-", "which device leads", choices=DEVICES)
-    posture: str = parameter("teach", "-", "where the limb begins", choices=("home", "teach", "stretched"))
+    posture: str = parameter(
+        "teach", "-", "where the limb begins", choices=("home", "teach", "stretched")
+    )
     exact: bool = parameter(True, "-", "whether the workspace's limits are exact")
-    hand_mass: float = parameter(0.15, "kg", "mass of the hand on the pen", 0.0, 10.0)  # spec 001 §4, assumed there
-    hand_inertia: float = parameter(1e-3, "kg·m²", "inertia of the hand on the pen", 0.0, 1.0)  # assumed
+    # spec 001 §4, assumed there
+    hand_mass: float = parameter(0.15, "kg", "mass of the hand on the pen", 0.0, 10.0)
+    # assumed
+    hand_inertia: float = parameter(1e-3, "kg·m²", "inertia of the hand on the pen", 0.0, 1.0)
     rotor: float = parameter(5e-3, "kg·m²", "inertia of a servo's motor", 1e-4, 1.0)  # assumed
-    pen_filter: float = parameter(50.0, "Hz", "cut-off of the pen's velocity", 0.0, 1000.0)  # assumed
+    # assumed
+    pen_filter: float = parameter(50.0, "Hz", "cut-off of the pen's velocity", 0.0, 1000.0)
     follower_plant: str = parameter("simulated", "-", "what follows: simulated or serial:PATH")
 
 
@@ -120,7 +119,9 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     robots = {"leader": device, "follower": limb.robot}
     ends = _ends(law, sides.stations, robots, parameters["watchdog"], shape, layer)
     if options.side is None:
-        bridge = _bridge(law, sides.stations, ends, emulated_link(options, parameters, settings, rng))
+        bridge = _bridge(
+            law, sides.stations, ends, emulated_link(options, parameters, settings, rng)
+        )
         sides.seen.look_at(sides.stations["follower"].controller)
     else:
         bridge = remote_bridge(end := ends(options.side), period_ns, options, parameters)
@@ -128,14 +129,30 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     sides.seen.mapping = bridge.laws[0].mapping
     parameters |= {"law": tuple(bridge.laws), **sides.parameters}
 
-    described = {"rig": "humanoid", "law": law.name, "seed": options.seed, "scenario": scenario.name}
+    described = {
+        "rig": "humanoid",
+        "law": law.name,
+        "seed": options.seed,
+        "scenario": scenario.name,
+    }
     described["forces"] = "synthetic: made from kinematics, nothing is measured"
     carried = [world if sides.led is None else sides.led.carried]
-    session = Session(sides.stations.values(), [bridge], carried, None, options.clock, None, parameters, described)
+    session = Session(
+        sides.stations.values(), [bridge], carried, None, options.clock, None, parameters, described
+    )
     sides.attach(session)
     configure_parts(session, shape, settings)
     post_scenario(session, scenario, options)
-    return Rig("humanoid", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
+    return Rig(
+        "humanoid",
+        law.name,
+        options,
+        scenario,
+        session,
+        world,
+        metrics_of(session, world, options),
+        shape,
+    )
 
 
 def _world(
@@ -153,12 +170,14 @@ def _world(
     robots = {"leader": device.edited(set_armature(hand)), "follower": limb.robot.edited(rotors)}
     start = limb.robot.postures.get(shape.posture, limb.robot.home)
     postures = {"leader": None, "follower": start}
-    return World({n: Placed(robots[n], placements[n], postures[n]) for n in roles}, period_ns, shape.gravity)
+    return World(
+        {n: Placed(robots[n], placements[n], postures[n]) for n in roles}, period_ns, shape.gravity
+    )
 
 
 def _surroundings(world: World, scenario: Scenario, seed: int) -> dict[str, Any]:
     """The operator's hand on the pen, and the mark of a demonstration."""
-    path = Path(scenario.moves_for(seed))
+    path = HandPath(scenario.moves_for(seed))
     hand = ImpedanceHand(  # spec 001 §4 [D]: 200 N/m, 4 N·s/m; rotation assumed
         stiffness=200.0, damping=4.0, rotational_stiffness=1.0, rotational_damping=0.05, path=path
     )
@@ -171,21 +190,36 @@ def _pen(world: World, shape: Humanoid, rng: np.random.Generator) -> HapticPlant
     """The pen as its driver presents it."""
     profile = HapticProfile.of(world.placed["leader"].robot)
     seen = Imperfections(
-        wrench_sensor=False, encoder_step=profile.position_step, velocity_from_position=shape.pen_filter
+        wrench_sensor=False,
+        encoder_step=profile.position_step,
+        velocity_from_position=shape.pen_filter,
     )
     return HapticPlant(world, "leader", profile, None, seen, rng)
 
 
-def _follower(plant: Any, limb: Limb, placement: Placement, shape: Humanoid, period_ns: int) -> Station:
+def _follower(
+    plant: Any, limb: Limb, placement: Placement, shape: Humanoid, period_ns: int
+) -> Station:
     """The limb: closed-form inverse kinematics behind a dead band, and a guard with slack for its potentiometers."""
-    arm, guard, limits = Arm.of(limb.robot, placement, shape.gravity), Guard(stale=1.0), limb.robot.limits
-    guard.watch(replace(limits, lower=limits.lower - 0.1, upper=limits.upper + 0.1, velocity=3.0 * limits.velocity))
+    arm, guard, limits = (
+        Arm.of(limb.robot, placement, shape.gravity),
+        Guard(stale=1.0),
+        limb.robot.limits,
+    )
+    guard.watch(
+        replace(
+            limits,
+            lower=limits.lower - 0.1,
+            upper=limits.upper + 0.1,
+            velocity=3.0 * limits.velocity,
+        )
+    )
     controller = LimbController(arm, limb.chain, np.array(placement.position) + limb.base)
     return Station("follower", "follower", plant, arm, guard, "hold", period_ns, controller)
 
 
 @dataclass
-class Sides:
+class HumanoidSides:
     """What of the rig is in this process: both sides, or the one whose other runs elsewhere.
 
     Attributes:
@@ -200,12 +234,16 @@ class Sides:
     stations: dict[str, Station] = field(default_factory=dict)
     parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
     pen: HapticPlant | None = None
-    led: Following | None = None
+    led: FollowingLimb | None = None
 
     def add(self, station: Station, **parts: Any) -> None:
         """One more side, with what may be set of its plant."""
         self.stations[station.name] = station
-        self.parameters[station.name] = {"guard": station.guard, **station.controller.parts, **parts}
+        self.parameters[station.name] = {
+            "guard": station.guard,
+            **station.controller.parts,
+            **parts,
+        }
 
     def attach(self, session: Session) -> None:
         """Have the pen's button looked at, and said aloud what the limb has to say."""
@@ -223,9 +261,9 @@ def _sides(
     shape: Humanoid,
     rng: np.random.Generator,
     settings: list[tuple[str, object]],
-) -> Sides:
+) -> HumanoidSides:
     """The sides that stand in the world; each has the same random numbers with and without the other."""
-    sides = Sides(PlaceOf(np.array(PLACES["follower"]) + limb.base))
+    sides = HumanoidSides(PlaceOf(np.array(PLACES["follower"]) + limb.base))
     of_pen, of_limb = rng.spawn(1)[0], rng.spawn(1)[0]
     if "leader" in world.ports:
         sides.pen = pen = _pen(world, shape, of_pen)
@@ -238,13 +276,17 @@ def _sides(
     return sides
 
 
-def _announcer(session: Session, led: Following, follower: Station, period_ns: int) -> Part:
+def _announcer(session: Session, led: FollowingLimb, follower: Station, period_ns: int) -> Part:
     """Says aloud that the battery runs low, and that the limb cannot follow."""
     controller = follower.controller
     assert isinstance(controller, LimbController)
 
     def lost() -> str:
-        return "" if controller.status == "solved" else f"limb: {controller.status}, {STATUSES[controller.status]}"
+        return (
+            ""
+            if controller.status == "solved"
+            else f"limb: {controller.status}, {STATUSES[controller.status]}"
+        )
 
     return Part(Announcer(session.telemetry.event, led.warning, lost).step, period_ns)
 
@@ -258,8 +300,8 @@ class PlaceOf:
     Attributes:
         mapping: of the leader's law, once there is one.
         position: of the limb's end in world as last reported, [m], once there is a limb or a link.
-        angles: that the limb is sent to, [rad]: its command; for a limb elsewhere solved here, without its dead band,
-            for its bus reports them too late to push the hand by.
+        angles: that the limb is sent to, [rad]: its command; for a limb elsewhere solved here,
+            without its dead band, for its bus reports them too late to push the hand by.
     """
 
     mapping: WorkspaceMapping
@@ -272,9 +314,12 @@ class PlaceOf:
     def look_at(self, controller: Controller) -> None:
         """The limb is in this process, with this controller."""
         assert isinstance(controller, LimbController)
-        self.position, self.angles = lambda: controller.arm.position, lambda: controller.command.value
+        self.position, self.angles = (
+            lambda: controller.arm.position,
+            lambda: controller.command.value,
+        )
 
-    def listen_to(self, end: LinkEnd, chain: Chain) -> None:
+    def listen_to(self, end: LinkEnd, chain: LimbKinematics) -> None:
         """The limb is elsewhere, and known by the packets that this end gets and by its closed form."""
         self._near = end.endpoint.incoming.q
 
@@ -293,16 +338,23 @@ class PlaceOf:
         return self.position() - self._base
 
 
-def _leader(plant: HapticPlant, device: Robot, limb: Limb, places: PlaceOf, shape: Humanoid, period_ns: int) -> Station:
+def _leader(
+    plant: HapticPlant, device: Robot, limb: Limb, places: PlaceOf, shape: Humanoid, period_ns: int
+) -> Station:
     """The pen: free, but for the synthetic force."""
-    synthetic = SyntheticForce(peak=plant.profile.force_peak, gravity=shape.gravity, objects=limb.objects(shape.exact))
+    synthetic = SyntheticForce(
+        peak=plant.profile.force_peak, gravity=shape.gravity, objects=limb.objects(shape.exact)
+    )
     synthetic.tip_mass = 0.0 if plant.profile.holds_weight else synthetic.tip_mass
     if isinstance(limb.chain, LegChain):
         leg = limb.chain
         synthetic.centre = lambda: leg.centre(places.angles())
     weightless = Arm.of(device, Placement(PLACES["leader"]), 0.0)
     guard = Guard(force=200.0, moment=30.0)
-    guard.watch(replace(device.limits, lower=device.limits.lower - 0.02, upper=device.limits.upper + 0.02))  # assumed
+    # assumed
+    guard.watch(
+        replace(device.limits, lower=device.limits.lower - 0.02, upper=device.limits.upper + 0.02)
+    )
     pen = SyntheticController(weightless, period_ns, synthetic, places.sent, places.reported)
     return Station("leader", "leader", plant, weightless, guard, "free", period_ns, pen)
 
@@ -316,20 +368,27 @@ def _ends(
     layer: Layer | None,
 ) -> Callable[[str], LinkEnd]:
     """What makes the end of a link at one side."""
-    shaped = [f"{path}={value}" for path, value, *_ in describe({"rig": shape}) if path not in OF_ONE_SIDE]
+    shaped = [
+        f"{path}={value}" for path, value, *_ in describe({"rig": shape}) if path not in OF_ONE_SIDE
+    ]
     same = model_hash("humanoid", law.name, *shaped)
     ports = dict(zip(PLACES, (None, None) if layer is None else layer.ports(), strict=True))
 
     def end(role: str) -> LinkEnd:
         models = {name: Arm.of(robot) for name, robot in robots.items()}
         packets = {name: Packet(model.nq, model.nv, same) for name, model in models.items()}
-        return LinkEnd(stations[role], _law(law), endpoint_of(role, packets), None, watchdog, ports[role])
+        return LinkEnd(
+            stations[role], _law(law), endpoint_of(role, packets), None, watchdog, ports[role]
+        )
 
     return end
 
 
 def _bridge(
-    law: type[Coupling], stations: dict[str, Station], ends: Callable[[str], LinkEnd], link: EmulatedLink
+    law: type[Coupling],
+    stations: dict[str, Station],
+    ends: Callable[[str], LinkEnd],
+    link: EmulatedLink,
 ) -> Bridge:
     """The law between the stations of one process: directly, or two ends with the emulated link between them."""
     if link.connected:

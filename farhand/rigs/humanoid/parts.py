@@ -60,7 +60,9 @@ class Limb:
         if isinstance(self.chain, ArmChain):
             return exact_arm(self.chain) if exact else seed_arm(self.chain)
         if not exact:
-            raise Mismatch(f"there is no approximate workspace of the {self.name}: set rig.exact=true")
+            raise Mismatch(
+                f"there is no approximate workspace of the {self.name}: set rig.exact=true"
+            )
         return exact_leg(self.chain)
 
 
@@ -71,7 +73,7 @@ SERIAL = "serial:"
 
 
 @dataclass(frozen=True)
-class Following:
+class FollowingLimb:
     """What follows, and what the rig must know of it.
 
     Attributes:
@@ -98,8 +100,12 @@ def check(plant: str, options: Options) -> None:
 
 
 def following(
-    plant: str, world: World, limb: Limb, rng: np.random.Generator, settings: list[tuple[str, object]]
-) -> Following:
+    plant: str,
+    world: World,
+    limb: Limb,
+    rng: np.random.Generator,
+    settings: list[tuple[str, object]],
+) -> FollowingLimb:
     """The plant of that name.
 
     Args:
@@ -112,13 +118,16 @@ def following(
     if plant == SIMULATED:
         parts = BusParts()
         simulated = ServoBusPlant(world, "follower", limb.joints, parts, rng)
-        return Following(simulated, parts, simulated, lambda: _low(parts))
+        return FollowingLimb(simulated, parts, simulated, lambda: _low(parts))
     from farhand.plants.servo_bus.serial_plant import SerialParts, SerialServoPlant
 
     serial = SerialParts()
-    assign_all({"follower": {"bus": serial}}, [item for item in settings if item[0].startswith("follower.bus.")])
+    assign_all(
+        {"follower": {"bus": serial}},
+        [item for item in settings if item[0].startswith("follower.bus.")],
+    )
     outside = SerialServoPlant("follower", plant.removeprefix(SERIAL), limb.joints, serial)
-    return Following(MirroredPlant(outside, world), serial, world, str)
+    return FollowingLimb(MirroredPlant(outside, world), serial, world, str)
 
 
 def _low(parts: BusParts) -> str:

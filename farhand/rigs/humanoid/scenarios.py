@@ -19,7 +19,9 @@ def drawing(rng: np.random.Generator) -> tuple[Move, ...]:
     corners = corners * rng.normal(1.0, 0.10, (3, 1)) + rng.normal(0.0, 8e-4, (3, 3))
     start, moves = 0.5, []
     for shift, label in zip(corners.tolist(), ("side", "up", "back"), strict=True):
-        moves.append(Move(start, 1.2 * rng.uniform(0.9, 1.1), (shift[0], shift[1], shift[2]), label=label))
+        moves.append(
+            Move(start, 1.2 * rng.uniform(0.9, 1.1), (shift[0], shift[1], shift[2]), label=label)
+        )
         start = moves[-1].end
     return tuple(moves)
 
@@ -52,7 +54,11 @@ SCENARIOS = {
             "draw",
             "a demonstration: the pen's button, a triangle in the air, the button again; every seed in its own way",
             6.0,
-            commands=("0:engage", "0.4:set demonstration.active=true", "5.8:set demonstration.active=false"),
+            commands=(
+                "0:engage",
+                "0.4:set demonstration.active=true",
+                "5.8:set demonstration.active=false",
+            ),
             varied=drawing,
         ),
         Scenario(
@@ -87,7 +93,10 @@ SCENARIOS = {
             "dropped-replies",
             "as limit, while three answers in ten are lost on the bus",
             8.0,
-            (Move(0.5, 1.5, OUT, label="out"), Move(4.0, 1.5, (-OUT[0], -OUT[1], -OUT[2]), label="back")),
+            (
+                Move(0.5, 1.5, OUT, label="out"),
+                Move(4.0, 1.5, (-OUT[0], -OUT[1], -OUT[2]), label="back"),
+            ),
             {"follower.bus.faults.drop": 0.3},
         ),
         Scenario(
@@ -101,7 +110,10 @@ SCENARIOS = {
             "low-battery",
             "the battery is nearly empty and gives out under way",
             8.0,
-            (Move(0.5, 1.5, OUT, label="out"), Move(5.0, 1.5, (-OUT[0], -OUT[1], -OUT[2]), label="back")),
+            (
+                Move(0.5, 1.5, OUT, label="out"),
+                Move(5.0, 1.5, (-OUT[0], -OUT[1], -OUT[2]), label="back"),
+            ),
             {"follower.bus.battery.charge": 0.032, "follower.bus.battery.capacity": 0.2},
         ),
         Scenario(

@@ -1,9 +1,10 @@
 """The youBot rig: an omega.6 pen leads the tool of a KUKA youBot by one spring, and feels a tenth of its force.
 
-There is no force sensor anywhere. The pen's position is the tool's until it leaves the middle of its workspace, where
-it drives the tool on; its orientation is the tool's. Only its translations can push back. Values: spec 000 (the
-published system) where it gives them; ``assumed`` marks the rest. The published haptic experiments were run with the
-base standing, so the base is off unless asked for.
+There is no force sensor anywhere. The pen's position is the tool's until it leaves the middle of
+its workspace, where it drives the tool on; its orientation is the tool's. Only its translations can
+push back. Values: spec 000 (the published system) where it gives them; ``assumed`` marks the rest.
+The published haptic experiments were run with the base standing, so the base is off unless asked
+for.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from farhand.control.joint.assists import JointDamping, WheelCompensation
 from farhand.control.joint.move import JointMove
 from farhand.control.tool.torque import TorqueController
 from farhand.control.tool.whole_body import Base, Walled, WholeBodyController
-from farhand.control.trajectory.paths import Path
+from farhand.control.trajectory.paths import HandPath
 from farhand.coupling import Coupling, Spring, law_named
 from farhand.errors import Mismatch
 from farhand.friction import FRICTIONS, make
@@ -37,7 +38,13 @@ from farhand.plants.simulated.grippers import GripperDrive
 from farhand.plants.simulated.haptic import HapticPlant, HapticProfile
 from farhand.plants.simulated.mecanum import MecanumPlant
 from farhand.rigs import external_plants as outside
-from farhand.rigs.coupled import emulated_link, endpoint_of, linked_bridge, metrics_of, remote_bridge
+from farhand.rigs.coupled import (
+    emulated_link,
+    endpoint_of,
+    linked_bridge,
+    metrics_of,
+    remote_bridge,
+)
 from farhand.rigs.rig import (
     Options,
     Rig,
@@ -63,45 +70,40 @@ DEFAULT_SCENARIO = "wall"
 FLOOR = -0.30
 """Height of the floor below the pen's origin, [m]; assumed, to be seen together."""
 
-PLACES = {"leader": (0.0, 0.0, 0.0), "follower": (0.0, 0.9, FLOOR)}  # the pen's map counts from its own origin [m]
+# the pen's map counts from its own origin [m]
+PLACES = {"leader": (0.0, 0.0, 0.0), "follower": (0.0, 0.9, FLOOR)}
 START = (0.35, 0.9, 0.35 + FLOOR)
 """The published first setpoint (0.35, 0, 0.35) m, seen from the robot's floor, in world, [m]."""
 
 
 @dataclass
 class YouBot:
-    """What shapes the rig's parts.
+    """What shapes the rig's parts."""
 
-    Attributes:
-        rate: of plants, law and link, [Hz].
-        gravity: downward acceleration, [m/s²].
-        base: whether the base drives; if not, it stands.
-        wheel_friction: model of the wheels' friction, or ``none``.
-        compensation: whether that friction is compensated.
-        arm_viscous: viscous friction of the arm's joints, [N·m·s/rad].
-        hand_mass: of the hand that holds the pen, [kg].
-        hand_inertia: of the hand, about the pen's wrist, [kg·m²].
-        posture: where the arm begins, a posture of the robot or ``home``.
-        startup: whether the published start-up sequence comes first; if not, the arm is coupled at once.
-        pen_filter: cut-off of the pen's velocity, made from its positions, [Hz].
-        leader_plant: ``simulated`` for the pen, or ``spacemouse`` or ``gamepad``.
-    """
-
-    rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 200.0, 10_000.0)  # published
+    # published
+    rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 200.0, 10_000.0)
     gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
     base: bool = parameter(False, "-", "whether the base drives")  # published: it stood
+    # published curves
     wheel_friction: str = parameter(
         "youbot-wheels", "-", "model of the wheels' friction", choices=("none", *FRICTIONS)
-    )  # published curves
-    compensation: bool = parameter(True, "-", "whether the wheels' friction is compensated")  # published
+    )
+    # published
+    compensation: bool = parameter(True, "-", "whether the wheels' friction is compensated")
+    # assumed
     arm_viscous: Array = parameter(
         (1.0, 1.0, 0.5, 0.2, 0.1), "N·m·s/rad", "viscous friction of the arm", 0.0, 100.0
-    )  # assumed
-    hand_mass: float = parameter(1.0, "kg", "mass of the hand on the pen", 0.0, 100.0)  # assumed, spec 000 §2.9
-    hand_inertia: float = parameter(2e-3, "kg·m²", "inertia of the hand on the pen", 0.0, 1.0)  # assumed
-    posture: str = parameter("home", "-", "where the arm begins", choices=("home", "candle", "folded"))
+    )
+    # assumed, spec 000 §2.9
+    hand_mass: float = parameter(1.0, "kg", "mass of the hand on the pen", 0.0, 100.0)
+    # assumed
+    hand_inertia: float = parameter(2e-3, "kg·m²", "inertia of the hand on the pen", 0.0, 1.0)
+    posture: str = parameter(
+        "home", "-", "where the arm begins", choices=("home", "candle", "folded")
+    )
     startup: bool = parameter(False, "-", "whether the start-up sequence comes first")
-    pen_filter: float = parameter(50.0, "Hz", "cut-off of the pen's velocity", 0.0, 1000.0)  # assumed
+    # assumed
+    pen_filter: float = parameter(50.0, "Hz", "cut-off of the pen's velocity", 0.0, 1000.0)
     leader_plant: str = parameter("simulated", "-", "what leads: simulated, spacemouse or gamepad")
 
 
@@ -116,16 +118,25 @@ def build(options: Options) -> Rig:
     device = outside.is_device(shape.leader_plant)
     law = law_named(options.law or (outside.DEVICE_LAW if device else DEFAULT_LAW))
     if device and shape.startup:
-        raise Mismatch(f"the start-up sequence is the pen's: set rig.startup=false to lead with a {shape.leader_plant}")
+        raise Mismatch(
+            f"the start-up sequence is the pen's: set rig.startup=false to lead with a {shape.leader_plant}"
+        )
     law().require(set())  # neither side measures a force, and the pen's mapping is no model
 
     pen = outside.leader_robot(shape.leader_plant, "omega6")
-    robots = {"leader": load_robot(pen), "follower": load_robot("youbot", "mobile" if shape.base else "fixed")}
+    robots = {
+        "leader": load_robot(pen),
+        "follower": load_robot("youbot", "mobile" if shape.base else "fixed"),
+    }
     placements = {name: Placement(place) for name, place in PLACES.items()}
     true = _true(robots, shape)
     period_ns = round(1e9 / shape.rate)
     postures = {"leader": None, "follower": robots["follower"].postures.get(shape.posture)}
-    world = World({n: Placed(true[n], placements[n], postures[n]) for n in options.roles}, period_ns, shape.gravity)
+    world = World(
+        {n: Placed(true[n], placements[n], postures[n]) for n in options.roles},
+        period_ns,
+        shape.gravity,
+    )
     parameters = _surroundings(world, scenario)
     parameters["hand"].open = device  # the operator's own hand holds the device
     plants = _plants(world, shape, rng)
@@ -134,7 +145,9 @@ def build(options: Options) -> Rig:
     ends = _ends(law, stations, robots, parameters["watchdog"], shape, layer)
     parameters |= {} if layer is None else {"layer": layer}
     if options.side is None:
-        bridge = _bridge(law, stations, ends, emulated_link(options, parameters, settings, rng), shape)
+        bridge = _bridge(
+            law, stations, ends, emulated_link(options, parameters, settings, rng), shape
+        )
     else:
         _refuse_startup(shape)
         bridge = remote_bridge(ends(options.side), period_ns, options, parameters)
@@ -143,22 +156,38 @@ def build(options: Options) -> Rig:
     parameters |= {name: _parts(station, plants[name]) for name, station in stations.items()}
 
     described = {"rig": "youbot", "law": law.name, "seed": options.seed, "scenario": scenario.name}
-    session = Session(stations.values(), [bridge], [world], None, options.clock, None, parameters, described)
+    session = Session(
+        stations.values(), [bridge], [world], None, options.clock, None, parameters, described
+    )
     configure_parts(session, shape, settings)
     post_scenario(session, scenario, options)
-    return Rig("youbot", law.name, options, scenario, session, world, metrics_of(session, world, options), shape)
+    return Rig(
+        "youbot",
+        law.name,
+        options,
+        scenario,
+        session,
+        world,
+        metrics_of(session, world, options),
+        shape,
+    )
 
 
 PARTS = {
     "leader": {"profile": "device"},
     "follower": {"filter": "filter", "gripper": "gripper", "wheels": "wheels"},
 }
-"""Parts of the plants and what they are called; an input device has no profile, a standing robot no wheels."""
+"""Parts of the plants and what they are called; an input device has no profile, a standing robot no
+wheels."""
 
 
 def _parts(station: Station, plant: Any) -> dict[str, Any]:
     """What a user may set of one side."""
-    named = {called: vars(plant)[part] for part, called in PARTS[station.name].items() if part in vars(plant)}
+    named = {
+        called: vars(plant)[part]
+        for part, called in PARTS[station.name].items()
+        if part in vars(plant)
+    }
     return {**outside.parts_of(plant), "guard": station.guard, **station.controller.parts, **named}
 
 
@@ -176,7 +205,11 @@ def _true(robots: dict[str, Robot], shape: YouBot) -> dict[str, Robot]:
 def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
     """The operator's hand on the pen, and a wall in front of the tool."""
     hand = ImpedanceHand(  # spec 000 §2.9 [A]; rotation assumed
-        stiffness=200.0, damping=5.0, rotational_stiffness=1.0, rotational_damping=0.05, path=Path(scenario.moves)
+        stiffness=200.0,
+        damping=5.0,
+        rotational_stiffness=1.0,
+        rotational_damping=0.05,
+        path=HandPath(scenario.moves),
     )
     wall = Wall(stiffness=24_200.0, damping=100.0)  # "rigid" to a finger [S]
     if "leader" in world.ports:
@@ -201,7 +234,9 @@ def _plants(world: World, shape: YouBot, rng: np.random.Generator) -> dict[str, 
 def _leader(world: World, shape: YouBot, rng: np.random.Generator) -> Any:
     """What leads: an input device, or the pen."""
     placed = world.placed["leader"]
-    device = outside.outside_plant(shape.leader_plant, "leader", world, placed.robot, placed.placement, shape.gravity)
+    device = outside.outside_plant(
+        shape.leader_plant, "leader", world, placed.robot, placed.placement, shape.gravity
+    )
     return device or _pen(world, shape, rng)
 
 
@@ -209,14 +244,18 @@ def _pen(world: World, shape: YouBot, rng: np.random.Generator) -> HapticPlant:
     """The omega.6 in its operator's hand."""
     profile = HapticProfile.of(world.placed["leader"].robot)
     step = profile.position_step
-    seen = Imperfections(wrench_sensor=False, encoder_step=step, velocity_from_position=shape.pen_filter)
+    seen = Imperfections(
+        wrench_sensor=False, encoder_step=step, velocity_from_position=shape.pen_filter
+    )
     return HapticPlant(world, "leader", profile, None, seen, rng)
 
 
 def _mobile(world: World, shape: YouBot, rng: np.random.Generator) -> MecanumPlant:
     """The robot that is moved by its wheels."""
     friction = None if shape.wheel_friction == "none" else make(shape.wheel_friction, 4)
-    return MecanumPlant(world, "follower", None, friction, None, Imperfections(wrench_sensor=False), rng)
+    return MecanumPlant(
+        world, "follower", None, friction, None, Imperfections(wrench_sensor=False), rng
+    )
 
 
 def _standing(world: World, shape: YouBot, rng: np.random.Generator) -> SimulatedPlant:
@@ -236,10 +275,12 @@ def _stations(
     for name, robot in robots.items():
         guards[name].watch(_with_slack(robot))
     weightless = Arm.of(robots["leader"], placements["leader"], 0.0)  # the device carries itself
-    pen = TorqueController(weightless, "free", period_ns, assist=JointDamping())  # none as published
+    # none as published
+    pen = TorqueController(weightless, "free", period_ns, assist=JointDamping())
     arm = Arm.of(robots["follower"], placements["follower"], shape.gravity)
     first, limits = arm.nv - 5, robots["follower"].limits
-    wall = JointWall(zone=np.radians(3.0), stiffness=40.0, damping=1.0, entry=np.radians(1.0))  # assumed
+    # assumed
+    wall = JointWall(zone=np.radians(3.0), stiffness=40.0, damping=1.0, entry=np.radians(1.0))
     wall.watch(limits.lower[first:], limits.upper[first:])
     helpers: dict[str, Any] = {"joint_wall": Walled(wall, first)}
     if shape.base and shape.compensation:
@@ -256,7 +297,8 @@ def _stations(
 
 def _with_slack(robot: Robot) -> Any:
     """Joint limits as the guard sees them: end stops give a little before they hold."""
-    return replace(robot.limits, lower=robot.limits.lower - 0.02, upper=robot.limits.upper + 0.02)  # assumed
+    # assumed
+    return replace(robot.limits, lower=robot.limits.lower - 0.02, upper=robot.limits.upper + 0.02)
 
 
 def _ends(
@@ -274,7 +316,14 @@ def _ends(
     def end(role: str) -> LinkEnd:
         models = {name: Arm.of(robot) for name, robot in robots.items()}
         packets = {name: Packet(model.nq, model.nv, same) for name, model in models.items()}
-        made = LinkEnd(stations[role], _law(law, shape), endpoint_of(role, packets), None, watchdog, ports[role])
+        made = LinkEnd(
+            stations[role],
+            _law(law, shape),
+            endpoint_of(role, packets),
+            None,
+            watchdog,
+            ports[role],
+        )
         if role == "follower":
             made.law.mapping.drives = False  # type: ignore[attr-defined]
         return made
@@ -314,5 +363,6 @@ def _law(law: type[Coupling], shape: YouBot) -> Coupling:
     else:
         made = law(mapping=PenMapping(start=np.array(START), period=1.0 / shape.rate))
     if hasattr(made, "spring"):
-        made.spring = Spring(700.0, 110.0, 30.0, 3.0)  # published; damping assumed: critical at home
+        # published; damping assumed: critical at home
+        made.spring = Spring(700.0, 110.0, 30.0, 3.0)
     return made

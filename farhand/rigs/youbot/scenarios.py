@@ -23,7 +23,10 @@ SCENARIOS = {
             9.5,
             (
                 Move(0.5, 1.0, (-0.018, 0.0, 0.0), label="up to the wall"),
-                *(Move(2.5 + 1.5 * k, 0.5, (-0.005, 0.0, 0.0), label=f"step {k + 1}") for k in range(4)),
+                *(
+                    Move(2.5 + 1.5 * k, 0.5, (-0.005, 0.0, 0.0), label=f"step {k + 1}")
+                    for k in range(4)
+                ),
             ),
         ),
         Scenario(
@@ -38,18 +41,15 @@ SCENARIOS = {
             ),
             {"wall.present": False},
         ),
-        Scenario(
-            "rest",
-            "nobody moves",
-            10.0,
-            (),
-            {"wall.present": False},
-        ),
+        Scenario("rest", "nobody moves", 10.0, (), {"wall.present": False}),
         Scenario(
             "drive",
             "the pen is pushed out of its middle, and the base drives on until it comes back",
             12.0,
-            (Move(1.0, 1.0, (-0.055, 0.0, 0.0), label="out"), Move(7.0, 1.0, (0.055, 0.0, 0.0), label="back in")),
+            (
+                Move(1.0, 1.0, (-0.055, 0.0, 0.0), label="out"),
+                Move(7.0, 1.0, (0.055, 0.0, 0.0), label="back in"),
+            ),
             {"wall.present": False, "rig.base": True},
         ),
         Scenario(
@@ -61,7 +61,8 @@ SCENARIOS = {
                 "rig.startup": True,
                 "rig.posture": "folded",
                 "wall.point": (0.37, 0.0, 0.0),
-                "law.mapping.limiter.speed": 0.03,  # at the published 0.25 m/s the arm is there before it has turned
+                # At the published 0.25 m/s the arm is there before it has turned
+                "law.mapping.limiter.speed": 0.03,
             },
             ("0:engage", "27:set law.mapping.limiter.speed=0.25"),
         ),
@@ -70,7 +71,12 @@ SCENARIOS = {
             "the link goes dead while both move",
             10.0,
             (Move(0.5, 1.5, (0.0, 0.06, 0.0), label="right"),),
-            {"wall.present": False, "link.delay": 20.0, "link.outage_start": 1.2, "link.outage_length": 30.0},
+            {
+                "wall.present": False,
+                "link.delay": 20.0,
+                "link.outage_start": 1.2,
+                "link.outage_length": 30.0,
+            },
         ),
     )
 }

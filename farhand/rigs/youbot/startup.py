@@ -1,17 +1,19 @@
 """How the youBot rig comes to life: from everything off to full force feedback, step by step, and back at any time.
 
-======== =========================================================================================================
-off      S0: motors stopped, until the device displays forces
+========
+========================================================================================================= off      S0: motors stopped, until the device displays forces
 homing   S1: a spring leads the pen to its origin, the tool is slack
-unfold   S2: the arm goes to its candle pose under position control, every joint within the tolerance
-approach S3: torque control, soft spring, setpoints are streamed
+unfold   S2: the arm goes to its candle pose under position control, every joint within the
+tolerance approach S3: torque control, soft spring, setpoints are streamed
 engage   S4: nothing pulls any more, force feedback begins
 ramp     S5: the spring grows stiff
 operate  S6: full bilateral operation
 fault    motors stopped, the reason kept until reset
-======== =========================================================================================================
+========
+=========================================================================================================
 
-Sequence, ports and interlocks are those of the source (spec 000 §2.5, §3.9); silences and timeouts are assumed.
+Sequence, ports and interlocks are those of the source (spec 000 §2.5, §3.9); silences and timeouts
+are assumed.
 """
 
 from __future__ import annotations
@@ -27,8 +29,14 @@ from farhand.control.haptic.gripper import GripperToggle
 from farhand.control.haptic.tunables import Tunables
 from farhand.control.joint.move import JointMove
 from farhand.coupling import Coupling, Spring
-from farhand.coupling.trial import told
-from farhand.link.haptic_messages import ArmJoints, CartesianStiffness, Flag, HapticState, SpringWrench
+from farhand.coupling.trial import describe_error
+from farhand.link.haptic_messages import (
+    ArmJoints,
+    CartesianStiffness,
+    FlagMessage,
+    HapticState,
+    SpringWrench,
+)
 from farhand.link.port import Flow, InPort, OutPort
 from farhand.loop.bridges.direct import NO_NUMBER, DirectBridge
 from farhand.loop.station import Station
@@ -48,12 +56,13 @@ UNFOLDED = np.radians([169.0, 65.0, -146.0, 102.5, 167.5])
 PORTS: dict[str, type[Any]] = {
     "C1.hap_in": HapticState,
     "C1.yb_in": ArmJoints,
-    "C1.rise_stiff": Flag,
+    "C1.rise_stiff": FlagMessage,
     "C2.hap_in": HapticState,
     "C2.youbot_force": SpringWrench,
-    "C2.force_feedback_flag": Flag,
+    "C2.force_feedback_flag": FlagMessage,
 }
-"""What must be connected before anything starts, by component and port, with the message it takes."""
+"""What must be connected before anything starts, by component and port, with the message it
+takes."""
 
 ALIVE = frozenset({"homing", "unfold", "approach", "engage", "ramp", "operate"})
 
@@ -66,7 +75,7 @@ class ControlMode(enum.Enum):
     TORQUE = "torque"
 
 
-class Peer(Protocol):
+class StartupPeer(Protocol):
     """The robot, as far as the start-up needs it."""
 
     def set_control_mode(self, mode: ControlMode) -> None:
@@ -79,10 +88,6 @@ class YoubotStartup:
 
     Attributes:
         peer: the robot; None is a robot that is not there.
-        tolerance: how near every joint must be to the candle pose, [rad].
-        unfold_timeout: longest time to get there, [s].
-        silence: longest time without a new pen or arm sample, [s].
-        force_limit: largest force the pen displays, [N].
         tunables: stiffness, rate speed and force divisor.
         gate: when force feedback begins.
         homing: what leads the pen home before.
@@ -96,11 +101,14 @@ class YoubotStartup:
         gripper_command: new command of this tick, [m], or None.
     """
 
-    peer: Peer | None
-    tolerance: float = parameter(np.radians(10.0), "rad", "how near the candle pose every joint must be", 0.0, 1.0)
+    peer: StartupPeer | None
+    tolerance: float = parameter(
+        np.radians(10.0), "rad", "how near the candle pose every joint must be", 0.0, 1.0
+    )
     unfold_timeout: float = parameter(30.0, "s", "longest time to unfold", 0.1, 600.0)  # assumed
     silence: float = parameter(0.1, "s", "longest silence of pen and arm", 0.001, 10.0)  # assumed
-    force_limit: float = parameter(12.0, "N", "largest force the pen displays", 0.0, 100.0)  # data sheet, unverified
+    # data sheet, unverified
+    force_limit: float = parameter(12.0, "N", "largest force the pen displays", 0.0, 100.0)
     tunables: Tunables = field(default_factory=Tunables)
     gate: EngageGate = field(default_factory=EngageGate)
     homing: HomingSpring = field(default_factory=HomingSpring)
@@ -108,8 +116,13 @@ class YoubotStartup:
 
     def __post_init__(self) -> None:
         """All off."""
-        self.ports: dict[str, InPort[Any]] = {name: InPort(name, kind) for name, kind in PORTS.items()}
-        self._rise, self._flag = OutPort("C2.rise_stiff", Flag), OutPort("C1.force_feedback_flag", Flag)
+        self.ports: dict[str, InPort[Any]] = {
+            name: InPort(name, kind) for name, kind in PORTS.items()
+        }
+        self._rise, self._flag = (
+            OutPort("C2.rise_stiff", FlagMessage),
+            OutPort("C1.force_feedback_flag", FlagMessage),
+        )
         self.feedback, self.streaming = False, False
         self.joint_target: Array | None = None
         self.pen_force = np.zeros(3)
@@ -128,7 +141,8 @@ class YoubotStartup:
         """Begin with everything off.
 
         Raises:
-            BadValue: a port is not connected or the robot is not there; all that is missing is named.
+            BadValue: a port is not connected or the robot is not there; all that is missing is
+                named.
         """
         self._now_ns = now_ns
         self.machine.start(now_ns)
@@ -143,7 +157,9 @@ class YoubotStartup:
         self.machine.step(now_ns)
         self.tunables.step(dt)
         pen = self._last["C1.hap_in"]
-        self.gripper_command = self.gripper.step(pen.button) if pen is not None and self.streaming else None
+        self.gripper_command = (
+            self.gripper.step(pen.button) if pen is not None and self.streaming else None
+        )
         self._display(pen)
 
     def stop(self, now_ns: int) -> None:
@@ -175,7 +191,12 @@ class YoubotStartup:
         states = [
             State("off", enter=self._all_off),
             State("homing"),
-            State("unfold", enter=self._unfold, leave=self._unfolded, timeout=lambda: self.unfold_timeout),
+            State(
+                "unfold",
+                enter=self._unfold,
+                leave=self._unfolded,
+                timeout=lambda: self.unfold_timeout,
+            ),
             State("approach", enter=self._approach),
             State("engage", enter=self._engage),
             State("ramp", enter=lambda: self.tunables.enter("full")),
@@ -186,7 +207,9 @@ class YoubotStartup:
             Transition("off", "homing", guard=self._displays),
             Transition("homing", "unfold", "set_initial_position"),
             Transition("unfold", "approach", guard=self.unfolded),
-            Transition("approach", "engage", guard=lambda: self.gate.open or "the spring still pulls"),
+            Transition(
+                "approach", "engage", guard=lambda: self.gate.open or "the spring still pulls"
+            ),
             Transition("engage", "ramp", guard=lambda: self._is_on("C1.rise_stiff")),
             Transition("ramp", "operate", guard=lambda: self.tunables.settled),
         ]
@@ -227,7 +250,7 @@ class YoubotStartup:
         self.gate.close()
         self.tunables.enter("slack")
         for flag in (self._rise, self._flag):
-            flag.write(Flag(False))
+            flag.write(FlagMessage(False))
         if self.peer is not None:
             self.peer.set_control_mode(ControlMode.MOTOR_STOP)
 
@@ -242,11 +265,11 @@ class YoubotStartup:
         self._switch(ControlMode.TORQUE)
         self.tunables.enter("soft")
         self.streaming = True
-        self._flag.write(Flag(True))
+        self._flag.write(FlagMessage(True))
 
     def _engage(self) -> None:
         self.feedback = True
-        self._rise.write(Flag(True))
+        self._rise.write(FlagMessage(True))
 
     def _switch(self, mode: ControlMode) -> None:
         assert self.peer is not None  # an interlock looks
@@ -272,10 +295,11 @@ class YoubotStartup:
 # feedback.
 
 HOME = 0.005
-"""How near its origin the pen must be before the arm unfolds, [m]; assumed: an operator looked and typed."""
+"""How near its origin the pen must be before the arm unfolds, [m]; assumed: an operator looked and
+typed."""
 
 
-class Drives:
+class YoubotDrives:
     """The arm's drives, as far as the start-up switches them: they hold, are led to a pose, or take torque.
 
     Args:
@@ -296,13 +320,15 @@ class Drives:
 class StartupBridge(DirectBridge):
     """The law between pen and robot, brought to life by the published start-up sequence.
 
-    ``engage`` starts the sequence; ``release`` and every trip stop it. While it runs, the pen shows the homing spring
-    and from engagement on the law's effort; the law's spring, if it has one, has the sequence's stiffness.
+    ``engage`` starts the sequence; ``release`` and every trip stop it. While it runs, the pen shows
+    the homing spring and from engagement on the law's effort; the law's spring, if it has one, has
+    the sequence's stiffness.
 
     Args:
         law: the coupling.
         a: the pen's station.
-        b: the robot's, whose controller holds still by a :class:`~farhand.control.joint.move.JointMove`.
+        b: the robot's, whose controller holds still by a
+            :class:`~farhand.control.joint.move.JointMove`.
         still: that one.
         period_ns: time between evaluations, [ns].
 
@@ -311,9 +337,11 @@ class StartupBridge(DirectBridge):
         gripper: the robot's, opened and closed by the pen's button.
     """
 
-    def __init__(self, law: Coupling, a: Station, b: Station, still: JointMove, period_ns: int = 1_000_000) -> None:
+    def __init__(
+        self, law: Coupling, a: Station, b: Station, still: JointMove, period_ns: int = 1_000_000
+    ) -> None:
         super().__init__(law, a, b, period_ns)
-        self.drives = Drives(still)
+        self.drives = YoubotDrives(still)
         self.startup = YoubotStartup(self.drives)
         self.gripper: GripperDrive = b.plant.gripper or GripperDrive()  # type: ignore[attr-defined]
         self._outs: dict[str, OutPort[Any]] = {
@@ -352,7 +380,7 @@ class StartupBridge(DirectBridge):
             if not self._spring(dt):
                 b.stop(now_ns, self.law, NO_NUMBER)
         except Exception as error:  # a user's law may raise anything
-            b.stop(now_ns, self.law, f"raised {told(error)}")
+            b.stop(now_ns, self.law, f"raised {describe_error(error)}")
         a.apply(1.0 if startup.machine.state in ALIVE else 0.0, dt)
         b.apply(1.0 if startup.streaming else 0.0, dt)
         self._opening[0] = self.gripper.step(dt)
@@ -398,7 +426,10 @@ class StartupBridge(DirectBridge):
             self._streaming = True
             law.engage(self.a.station.side, self.b.station.side)
         if isinstance(law.mapping, PenMapping):
-            law.mapping.hybrid.speed, law.mapping.force_scale = tunables.v.value, 1.0 / tunables.kf.value
+            law.mapping.hybrid.speed, law.mapping.force_scale = (
+                tunables.v.value,
+                1.0 / tunables.kf.value,
+            )
         spring = getattr(law, "spring", None)
         if isinstance(spring, Spring):
             spring.stiffness, spring.rotational_stiffness = tunables.kt.value, tunables.kr.value

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from farhand.robots.springs import Spring
+from farhand.robots.springs import JointSpring
 
 
 @dataclass(frozen=True)
-class AnkleBand(Spring):
+class AnkleBand(JointSpring):
     r"""A band in front of the ankle, stretched so far that it helps to lean forward, :math:`\tau = k\,q - p`.
 
-    Without pretension it would hold the ankle at home and only burden a leg that bends: the hips go back, and the
-    weight with them.
+    Without pretension it would hold the ankle at home and only burden a leg that bends: the hips go
+    back, and the weight with them.
 
     Attributes:
         stiffness: k, [N·m/rad]; the published text gives none, so it is assumed.
@@ -33,7 +33,7 @@ class AnkleBand(Spring):
 
 
 @dataclass(frozen=True)
-class WrappedBand(Spring):
+class WrappedBand(JointSpring):
     r"""A band wrapped round a pulley at the knee: it stretches as the knee flexes and helps it to stretch again.
 
     .. math:: \tau = k\,\rho\,(l + \rho\,q)
@@ -58,16 +58,18 @@ class WrappedBand(Spring):
 
 
 @dataclass(frozen=True)
-class StraightBand(Spring):
+class StraightBand(JointSpring):
     r"""The published simulator's band: a straight line between points on shank and thigh.
 
     .. math:: s(q) = \sqrt{a^2 + b^2 + 2ab\cos q}, \qquad \tau = -k\,(s - s_0)\,ab \sin(q)/s, \qquad s_0 = a + b - l
 
-    Its ends approach each other as the knee flexes, so it unloads and pulls the knee further in: the reported defect.
+    Its ends approach each other as the knee flexes, so it unloads and pulls the knee further in:
+    the reported defect.
 
     Attributes:
         stiffness: k, [N/m]; assumed.
-        arm: a = b, distance of either end from the knee's axis, [m]; about 30 mm by the published text.
+        arm: a = b, distance of either end from the knee's axis, [m]; about 30 mm by the published
+            text.
         pretension: l, stretch with the leg straight, [m]; assumed.
     """
 

@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from farhand.errors import UnknownName
 from farhand.robots import Robot, load_robot
-from farhand.robots.springs import Spring
+from farhand.robots.springs import JointSpring
 
 Array = np.ndarray
 
@@ -20,13 +20,15 @@ Curve = Callable[[float], tuple[Array, Array, Array]]
 
 
 @dataclass(frozen=True)
-class Load:
+class BodyLoad:
     """What a motion takes at one moment; along a curve, one row per moment.
 
     Attributes:
-        torque: at every joint, bands not counted, [N·m]; for a joint that stands still it is its holding torque.
+        torque: at every joint, bands not counted, [N·m]; for a joint that stands still it is its
+            holding torque.
         motor: what is left for the motors where bands help, [N·m].
-        ground: wrench of the ground on the support foot at its sole point, world axes, [N] and [N·m].
+        ground: wrench of the ground on the support foot at its sole point, world axes, [N] and
+            [N·m].
         cog: centre of gravity, [m].
         cog_velocity: [m/s].
         cog_acceleration: [m/s²].
@@ -50,15 +52,17 @@ class WholeBody:
     r"""A free-floating tree one of whose feet is welded to the ground.
 
     The foot's rest gives the base its motion, :math:`J_b v_b = -J_j v_j` and
-    :math:`J_b \dot v_b = -J_j \dot v_j - \dot J v`. Newton–Euler on the free tree asks for a wrench on the base that
-    nobody gives; the ground gives it at the foot instead:
+    :math:`J_b \dot v_b = -J_j \dot v_j - \dot J v`. Newton–Euler on the free tree asks for a wrench
+    on the base that nobody gives; the ground gives it at the foot instead:
 
     .. math:: w = J_b^{-\top} \tau_b, \qquad \tau = \tau_j - J_j^\top w
 
-    The published simulator welds the tip of the foot; its toes are no joints, so any point of the foot is the same.
+    The published simulator welds the tip of the foot; its toes are no joints, so any point of the
+    foot is the same.
 
     Args:
-        robot: a free-floating humanoid with sites ``left_sole`` and ``right_sole``; PHUA by default.
+        robot: a free-floating humanoid with sites ``left_sole`` and ``right_sole``; PHUA by
+            default.
         support: which foot stands.
         bands: springs beside the motors, by joint.
         gravity: downward acceleration, [m/s²].
@@ -71,7 +75,7 @@ class WholeBody:
         self,
         robot: Robot | None = None,
         support: str = "right",
-        bands: Mapping[str, Spring] | None = None,
+        bands: Mapping[str, JointSpring] | None = None,
         gravity: float = 9.81,
     ) -> None:
         if support not in SIDES:
@@ -82,7 +86,8 @@ class WholeBody:
         self.joints = list(self.model.names)[2:]
         self.sole = self.model.getFrameId(f"{support}_sole", pin.FrameType.OP_FRAME)
         self._place: pin.SE3 = self._placement(np.zeros(len(self.joints)), pin.SE3.Identity())
-        self._place = pin.SE3(np.eye(3), self._place.translation * [1.0, 1.0, 0.0])  # flat on the ground
+        # flat on the ground
+        self._place = pin.SE3(np.eye(3), self._place.translation * [1.0, 1.0, 0.0])
         self.bands = {self.index(name): spring for name, spring in (bands or {}).items()}
 
     def index(self, joint: str) -> int:
@@ -102,7 +107,7 @@ class WholeBody:
         base = self._place * self._placement(q, pin.SE3.Identity()).inverse()
         return np.concatenate([pin.SE3ToXYZQUAT(base), q])
 
-    def at(self, q: Array, v: Array | None = None, a: Array | None = None) -> Load:
+    def at(self, q: Array, v: Array | None = None, a: Array | None = None) -> BodyLoad:
         """The load of joint angles [rad], velocities and accelerations; at rest where they are left out."""
         model, data, local = self.model, self.data, pin.LOCAL
         v, a = np.zeros(len(q)) if v is None else v, np.zeros(len(q)) if a is None else a
@@ -115,7 +120,9 @@ class WholeBody:
         free = pin.rnea(model, data, full, speed, growth)
         foot = base.T @ free[:6]  # on the foot, in its own axes
         torque = free[6:] - self._carried(rest, foot)
-        energy = pin.computeKineticEnergy(model, data, full, speed) + pin.computePotentialEnergy(model, data, full)
+        energy = pin.computeKineticEnergy(model, data, full, speed) + pin.computePotentialEnergy(
+            model, data, full
+        )
         cog = pin.centerOfMass(model, data, full, speed, growth).copy()
         place = pin.updateFramePlacement(model, data, self.sole)
         ground = np.concatenate([place.rotation @ foot[:3], place.rotation @ foot[3:]])
@@ -124,7 +131,9 @@ class WholeBody:
         for joint, band in self.bands.items():
             motor[joint] += band.torque(float(q[joint]))
         motion = data.vcom[0].copy(), data.acom[0].copy()
-        return Load(torque, motor, ground, cog, *motion, cop, np.array(energy), np.array(torque @ v))
+        return BodyLoad(
+            torque, motor, ground, cog, *motion, cop, np.array(energy), np.array(torque @ v)
+        )
 
     def _drift(self) -> Array:
         """Acceleration of the sole when no velocity grows, [m/s²] and [rad/s²]."""
@@ -135,7 +144,12 @@ class WholeBody:
         """What the ground's wrench does at the joints, [N·m]."""
         return rest.T @ foot
 
-    def along(self, curve: Curve, times: Array) -> Load:
+    def along(self, curve: Curve, times: Array) -> BodyLoad:
         """The load at every time of a curve, as arrays with one row per time."""
         loads = [self.at(*curve(float(t))) for t in times]
-        return Load(**{f.name: np.stack([getattr(load, f.name) for load in loads]) for f in fields(Load)})
+        return BodyLoad(
+            **{
+                f.name: np.stack([getattr(load, f.name) for load in loads])
+                for f in fields(BodyLoad)
+            }
+        )

@@ -28,7 +28,8 @@ MOST_DORSIFLEXION = np.radians(20.0)
 class StepClimb:
     """The first half of climbing a step: hip lowered and drawn back, thigh up, foot forward, foot down on the step.
 
-    Only the stages are published. Distances are assumed, chosen within the joints' ranges for all published heights.
+    Only the stages are published. Distances are assumed, chosen within the joints' ranges for all
+    published heights.
 
     Attributes:
         height: of the step, [m].
@@ -60,7 +61,12 @@ class StepClimb:
         stand = support_leg(0.0, top), free_leg(0.0, -top)
         lowered = support_leg(-self.back, top - self.drop)
         raised = self.height + self.clearance
-        places = [(0.0, 0.0), (self.lifted, raised), (self.forward, raised), (self.forward, self.height)]
+        places = [
+            (0.0, 0.0),
+            (self.lifted, raised),
+            (self.forward, raised),
+            (self.forward, self.height),
+        ]
         return [stand, *((lowered, self._free(x, z)) for x, z in places)]
 
     def _free(self, x: float, z: float) -> LegAngles:
@@ -87,7 +93,9 @@ class ClimbCurve:
 
     def __init__(self, postures: list[Array], times: list[float]) -> None:
         if len(postures) != len(times) or len(times) < 2:
-            raise BadValue(f"{len(postures)} postures do not go with {len(times)} times; it takes two or more of both")
+            raise BadValue(
+                f"{len(postures)} postures do not go with {len(times)} times; it takes two or more of both"
+            )
         self.postures, self.times = postures, times
         nothing = np.zeros_like(postures[0])
         self._segments = [

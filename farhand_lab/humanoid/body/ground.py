@@ -9,7 +9,7 @@ import numpy as np
 
 from farhand.robots import Robot
 from farhand_lab.humanoid.body.bands import AnkleBand, WrappedBand
-from farhand_lab.humanoid.body.stepping import FullStep, Postures, Stepper
+from farhand_lab.humanoid.body.stepping import FullStep, Postures, StepPlanner
 
 Array = np.ndarray
 
@@ -19,7 +19,7 @@ FALLEN = 0.20  # [m], pelvis above the highest sole; below it the robot lies
 
 
 @dataclass(frozen=True)
-class Servos:
+class StepServos:
     """The joints' servos in a simulation: position with a spring and a damper, up to a torque.
 
     Attributes:
@@ -67,9 +67,11 @@ class Walk:
         return float(np.abs(self.torque[:, columns]).max())
 
 
-def walk(step: FullStep, servos: Servos = Servos(), stepper: Stepper | None = None) -> Walk:  # noqa: B008
+def walk(
+    step: FullStep, servos: StepServos = StepServos(), stepper: StepPlanner | None = None
+) -> Walk:  # noqa: B008
     """Climb a step in MuJoCo: the postures of the plan are the servos' set-points, contact does the rest."""
-    stepper = stepper or Stepper()
+    stepper = stepper or StepPlanner()
     plan = stepper.postures(step.stances(), step.slow)
     model, data = _scene(stepper.robot, step, servos)
     start = plan.q[0]
@@ -79,7 +81,9 @@ def walk(step: FullStep, servos: Servos = Servos(), stepper: Stepper | None = No
     return _run(model, data, plan, step)
 
 
-def _scene(robot: Robot, step: FullStep, servos: Servos) -> tuple[mujoco.MjModel, mujoco.MjData]:
+def _scene(
+    robot: Robot, step: FullStep, servos: StepServos
+) -> tuple[mujoco.MjModel, mujoco.MjData]:
     """Floor, step and robot, with soles that collide and a servo at every driven joint."""
     spec = robot.spec()
     spec.option.timestep = STEP
@@ -91,8 +95,12 @@ def _scene(robot: Robot, step: FullStep, servos: Servos) -> tuple[mujoco.MjModel
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=size, pos=middle, **rough)
     sole = rough | {"type": mujoco.mjtGeom.mjGEOM_BOX, "contype": 2, "conaffinity": 1, "mass": 0.0}
     for side in ("left", "right"):
-        spec.body(f"{side}_foot").add_geom(size=[0.0575, 0.025, 0.004], pos=[-0.0025, 0.0, -0.046], **sole)
-        spec.body(f"{side}_toe").add_geom(size=[0.0175, 0.025, 0.004], pos=[0.0175, 0.0, 0.0], **sole)
+        spec.body(f"{side}_foot").add_geom(
+            size=[0.0575, 0.025, 0.004], pos=[-0.0025, 0.0, -0.046], **sole
+        )
+        spec.body(f"{side}_toe").add_geom(
+            size=[0.0175, 0.025, 0.004], pos=[0.0175, 0.0, 0.0], **sole
+        )
     driven = robot.actuated[6:]
     for number, joint in enumerate([one for one in spec.joints if one.name != "root"]):
         joint.armature = servos.armature
@@ -106,7 +114,7 @@ def _scene(robot: Robot, step: FullStep, servos: Servos) -> tuple[mujoco.MjModel
     return model, mujoco.MjData(model)
 
 
-def _drive(spec: mujoco.MjSpec, joint: str, servos: Servos, rated: float) -> None:
+def _drive(spec: mujoco.MjSpec, joint: str, servos: StepServos, rated: float) -> None:
     servo = spec.add_actuator(name=joint, target=joint, trntype=mujoco.mjtTrn.mjTRN_JOINT)
     servo.gaintype, servo.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
     servo.gainprm[0] = servos.stiffness
@@ -119,7 +127,10 @@ def _band(joint: mujoco.MjsJoint) -> None:
     """The bands as a joint's own spring; a wrapped band is linear in the angle, so its rest lies at a negative one."""
     knee, ankle = WrappedBand(), AnkleBand()
     if joint.name.endswith("knee"):
-        joint.stiffness[0], joint.springref = knee.stiffness * knee.radius**2, -knee.pretension / knee.radius
+        joint.stiffness[0], joint.springref = (
+            knee.stiffness * knee.radius**2,
+            -knee.pretension / knee.radius,
+        )
     elif joint.name.endswith("ankle_flexion"):
         joint.stiffness[0], joint.springref = ankle.stiffness, ankle.pretension / ankle.stiffness
 
@@ -127,8 +138,13 @@ def _band(joint: mujoco.MjsJoint) -> None:
 def _run(model: mujoco.MjModel, data: mujoco.MjData, plan: Postures, step: FullStep) -> Walk:
     names = [model.joint(i).name for i in range(1, model.njnt)]
     places = np.array([names.index(model.actuator(i).name) for i in range(model.nu)])
-    pelvis, soles = model.body("pelvis").id, [model.site(f"{side}_sole").id for side in ("left", "right")]
-    feet = [[model.body(f"{side}_{part}").id for part in ("foot", "toe")] for side in ("left", "right")]
+    pelvis, soles = (
+        model.body("pelvis").id,
+        [model.site(f"{side}_sole").id for side in ("left", "right")],
+    )
+    feet = [
+        [model.body(f"{side}_{part}").id for part in ("foot", "toe")] for side in ("left", "right")
+    ]
     looks: list[tuple[Array, ...]] = []
     fell, count = None, round((plan.times[-1] + 1.0) / STEP)
     for number in range(count):
@@ -139,15 +155,28 @@ def _run(model: mujoco.MjModel, data: mujoco.MjData, plan: Postures, step: FullS
         force, cop = _pressure(model, data, feet)
         torque = np.zeros(len(names))
         torque[places] = data.actuator_force
-        looks.append((np.array(data.time), data.xpos[pelvis].copy(), data.site_xpos[soles].copy(), force, cop, torque))
+        looks.append(
+            (
+                np.array(data.time),
+                data.xpos[pelvis].copy(),
+                data.site_xpos[soles].copy(),
+                force,
+                cop,
+                torque,
+            )
+        )
         if looks[-1][1][2] < FALLEN + float(looks[-1][2][:, 2].min()):
             fell = data.time
             break
-    times, where, placed, force, cop, torque = (np.stack(column) for column in zip(*looks, strict=True))
+    times, where, placed, force, cop, torque = (
+        np.stack(column) for column in zip(*looks, strict=True)
+    )
     return Walk(times, where, placed, force, cop, torque, tuple(names), fell)
 
 
-def _pressure(model: mujoco.MjModel, data: mujoco.MjData, feet: list[list[int]]) -> tuple[Array, Array]:
+def _pressure(
+    model: mujoco.MjModel, data: mujoco.MjData, feet: list[list[int]]
+) -> tuple[Array, Array]:
     """Vertical force on either foot and the centre of pressure of all contacts."""
     force, moment, wrench = np.zeros(2), np.zeros(2), np.zeros(6)
     for number in range(data.ncon):

@@ -24,7 +24,9 @@ class LegAngles:
     ankle: float
 
 
-def planar_angles(x: float, y: float, phi: float, l1: float, l2: float, sign: float = 1.0) -> Angles:
+def planar_angles(
+    x: float, y: float, phi: float, l1: float, l2: float, sign: float = 1.0
+) -> Angles:
     r"""Angles of a planar chain of three joints.
 
     .. math:: \theta_2 = \pm\arccos\frac{x^2 + y^2 - l_1^2 - l_2^2}{2 l_1 l_2}, \quad
@@ -45,7 +47,9 @@ def planar_angles(x: float, y: float, phi: float, l1: float, l2: float, sign: fl
     cosine = (x * x + y * y - l1 * l1 - l2 * l2) / (2.0 * l1 * l2)
     if abs(cosine) > 1.0 + 1e-12:
         reach = f"{abs(l1 - l2):.3g} to {l1 + l2:.3g} m"
-        raise BadValue(f"a point {np.hypot(x, y):.4g} m away is out of reach of a leg that reaches {reach}")
+        raise BadValue(
+            f"a point {np.hypot(x, y):.4g} m away is out of reach of a leg that reaches {reach}"
+        )
     second = sign * float(np.arccos(np.clip(cosine, -1.0, 1.0)))
     c, s = l1 + l2 * np.cos(second), l2 * np.sin(second)
     first = float(np.arctan2(y * c - x * s, x * c + y * s))

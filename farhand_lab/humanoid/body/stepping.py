@@ -15,7 +15,15 @@ Array = np.ndarray
 
 HALF_HIPS = 0.045  # [m], half the distance of the hips
 TIP = 0.090  # [m], from the ankle to the tip of the foot
-LEGS = ("hip_flexion", "hip_abduction", "hip_rotation", "knee", "ankle_flexion", "ankle_inversion", "toe")
+LEGS = (
+    "hip_flexion",
+    "hip_abduction",
+    "hip_rotation",
+    "knee",
+    "ankle_flexion",
+    "ankle_inversion",
+    "toe",
+)
 PER_STANCE = 12  # postures worked out between two stances
 ITERATIONS = 15
 AIR, TOES, FLAT = 0, 1, 2
@@ -29,7 +37,7 @@ TOE = {AIR: 0.3, TOES: 5e-3, FLAT: 0.3}
 
 
 @dataclass(frozen=True)
-class Stance:
+class FootStance:
     """Where the feet are and where the weight is, at the end of a stretch of time.
 
     Attributes:
@@ -58,7 +66,8 @@ class Stance:
 class FullStep:
     """Both feet up on a step, one after the other, slowly enough to stand at every moment.
 
-    The publication ends where the free foot lands, for want of ground contact. All numbers here are assumed.
+    The publication ends where the free foot lands, for want of ground contact. All numbers here are
+    assumed.
 
     Attributes:
         height: of the step, [m].
@@ -68,7 +77,8 @@ class FullStep:
         crouch: how far the pelvis is lowered, [m].
         ahead: how far in front of the ankle the weight stands, [m].
         inward: how far from the middle of the foot towards the other the weight stands, [m].
-        between: how far forward the weight is when the rear heel leaves the ground, [m]; over its toes.
+        between: how far forward the weight is when the rear heel leaves the ground, [m]; over its
+            toes.
         slow: factor on all times, [-].
     """
 
@@ -82,27 +92,41 @@ class FullStep:
     between: float = 0.095
     slow: float = 1.0
 
-    def stances(self) -> list[Stance]:
+    def stances(self) -> list[FootStance]:
         """From standing in front of the step to standing on it."""
         h, d, up = self.height, self.forward, self.height + self.clearance
         side = HALF_HIPS - self.inward
         low, top = 0.382 - self.crouch, 0.382 - self.crouch + self.height
         middle = 0.5 * (low + top)
         there = d + self.ahead
-        begin = Stance(1.0, (0.0, 0.0), (0.0, 0.0), (self.ahead, 0.0), low)
+        begin = FootStance(1.0, (0.0, 0.0), (0.0, 0.0), (self.ahead, 0.0), low)
         over_right = replace(begin, seconds=2.0, cog=(self.ahead, -side))
         lifted = replace(over_right, left=(0.0, up), contact=(AIR, FLAT))
         over_step = replace(lifted, left=(d, up))
         landed = replace(over_step, left=(d, h), seconds=1.5)
-        shared = replace(landed, cog=(self.between, 0.0), pelvis=middle, seconds=2.5, contact=(FLAT, FLAT))
-        over_left = replace(shared, cog=(there, side), pelvis=top, seconds=2.0, contact=(FLAT, TOES))
+        shared = replace(
+            landed, cog=(self.between, 0.0), pelvis=middle, seconds=2.5, contact=(FLAT, FLAT)
+        )
+        over_left = replace(
+            shared, cog=(there, side), pelvis=top, seconds=2.0, contact=(FLAT, TOES)
+        )
         raised = replace(over_left, right=(0.0, up), seconds=2.0, contact=(FLAT, AIR))
         across = replace(raised, right=(d, up))
         on_top = replace(across, right=(d, h), seconds=1.5)
+        # fmt: skip
         return [
-            begin, over_right, lifted, over_step, landed, shared, over_left, raised, across, on_top,
+            begin,
+            over_right,
+            lifted,
+            over_step,
+            landed,
+            shared,
+            over_left,
+            raised,
+            across,
+            on_top,
             replace(on_top, cog=(there, 0.0), seconds=2.0, contact=(FLAT, FLAT)),
-        ]  # fmt: skip
+        ]
 
     @property
     def duration(self) -> float:
@@ -131,11 +155,11 @@ class Postures:
         return self.q[i, 7:] + share * (self.q[i + 1, 7:] - self.q[i, 7:])
 
 
-class Stepper:
+class StepPlanner:
     """Finds postures by damped least squares over base, legs and toes, within the joints' ranges.
 
-    Feet and weight come first; pelvis height, an upright pelvis, flat toes and small angles are wished for in that
-    order, with ever smaller weights. Arms, torso and head stay as they are.
+    Feet and weight come first; pelvis height, an upright pelvis, flat toes and small angles are
+    wished for in that order, with ever smaller weights. Arms, torso and head stay as they are.
 
     Args:
         robot: a free-floating humanoid; PHUA by default.
@@ -148,12 +172,15 @@ class Stepper:
         names = list(self.model.names)[2:]
         legs = [names.index(f"{side}_{joint}") for side in ("left", "right") for joint in LEGS]
         self._moving = np.concatenate([np.arange(6), 6 + np.array(legs)])
-        self._tips = [self.model.getFrameId(f"{side}_foot_tip", pin.FrameType.OP_FRAME) for side in ("left", "right")]
+        self._tips = [
+            self.model.getFrameId(f"{side}_foot_tip", pin.FrameType.OP_FRAME)
+            for side in ("left", "right")
+        ]
         self._lower, self._upper = self.robot.limits.lower[6:], self.robot.limits.upper[6:]
         self._wish = np.array([2e-2 if name.endswith("hip_rotation") else 3e-4 for name in names])
         self._toes = [names.index("left_toe"), names.index("right_toe")]
 
-    def postures(self, stances: Sequence[Stance], slow: float = 1.0) -> Postures:
+    def postures(self, stances: Sequence[FootStance], slow: float = 1.0) -> Postures:
         """Postures along the stances, each worked out from the one before."""
         q = pin.neutral(self.model)
         q[2] = stances[0].pelvis
@@ -216,7 +243,9 @@ class Stepper:
         base = np.zeros((4, model.nv))
         base[0, :3] = 0.1 * data.oMi[1].rotation[2]  # height of the pelvis
         base[1:, 3:6] = 0.02 * np.eye(3)
-        errors.append(np.concatenate([[0.1 * (wanted[6] - q[2])], -0.02 * pin.log3(data.oMi[1].rotation)]))
+        errors.append(
+            np.concatenate([[0.1 * (wanted[6] - q[2])], -0.02 * pin.log3(data.oMi[1].rotation)])
+        )
         self._wish[self._toes] = [TOE[int(contact)] for contact in wanted[7:]]
         wish = np.zeros((len(self._wish), model.nv))
         wish[:, 6:] = np.diag(self._wish)

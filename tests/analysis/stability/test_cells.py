@@ -12,7 +12,14 @@ def test_the_grid_spans_every_axis_with_at_least_two_hundred_cells():
     cells = grid()
     assert len(cells) >= 200
     assert len({cell.name for cell in cells}) == len(cells)
-    for axis, least in (("rate", 3), ("damping", 3), ("quantum", 3), ("delay", 3), ("hand", 3), ("law", 3)):
+    for axis, least in (
+        ("rate", 3),
+        ("damping", 3),
+        ("quantum", 3),
+        ("delay", 3),
+        ("hand", 3),
+        ("law", 3),
+    ):
         assert len({getattr(cell, axis) for cell in cells}) >= least
 
 

@@ -40,7 +40,8 @@ def test_the_mass_is_what_the_tool_feels_like_along_the_wall(rig):
     arm.update(built.world.ports["leader"].q, np.zeros(arm.nv))
     gamma = arm.J @ np.linalg.solve(arm.M, arm.J.T)
     assert point.loop.leader.mass == pytest.approx(1.0 / gamma[0, 0], rel=1e-6)
-    assert point.loop.follower.mass == pytest.approx(0.25 * point.loop.leader.mass, rel=1e-6)  # published mass scale
+    # published mass scale
+    assert point.loop.follower.mass == pytest.approx(0.25 * point.loop.leader.mass, rel=1e-6)
     np.testing.assert_allclose(point.axis, [1.0, 0.0, 0.0])
 
 
@@ -82,7 +83,9 @@ def test_hands_go_by_name_or_number(rig):
     built = rig(law="position-force")
     firm = operating_point(built.session, built.world, "firm")
     assert firm.hand == "firm, 1500 N/m, 60 N·s/m, 1.2 kg"
-    assert operating_point(built.session, built.world, "10,2,0.5").loop.hand == Contact(10.0, 2.0, 0.5)
+    assert operating_point(built.session, built.world, "10,2,0.5").loop.hand == Contact(
+        10.0, 2.0, 0.5
+    )
     assert operating_point(built.session, built.world).hand.startswith("the rig's own, 1000 N/m")
     with pytest.raises(UnknownName, match="unknown hand 'iron'"):
         operating_point(built.session, built.world, "iron")
@@ -93,14 +96,24 @@ def test_hands_go_by_name_or_number(rig):
 def test_followers_that_take_velocities_are_refused(rig):
     """With the reason, and what to do instead."""
     velocities = rig("hazardous")
-    with pytest.raises(Mismatch, match=r"takes joint velocity, not torques.*farhand run --headless --delay"):
+    with pytest.raises(
+        Mismatch, match=r"takes joint velocity, not torques.*farhand run --headless --delay"
+    ):
         operating_point(velocities.session, velocities.world)
 
 
 def test_the_handle_of_an_admittance_is_part_of_the_loop(rig):
     """A stiffer wall is too much for it, a heavier handle bears more; held still it would not shake."""
-    soft = {"hand__stiffness": 200.0, "hand__damping": 5.0, "wall__stiffness": 1000.0, "wall__damping": 20.0}
-    points = [operating_point(b.session, b.world) for b in (rig(law="admittance", law__mass=m, **soft) for m in (4, 8))]
+    soft = {
+        "hand__stiffness": 200.0,
+        "hand__damping": 5.0,
+        "wall__stiffness": 1000.0,
+        "wall__damping": 20.0,
+    }
+    points = [
+        operating_point(b.session, b.world)
+        for b in (rig(law="admittance", law__mass=m, **soft) for m in (4, 8))
+    ]
     light, heavy = (wall_limit(point, 15) for point in points)
     assert 1000.0 < light < heavy < 1e5
     assert not stable(points[0].at_wall(2.0 * light))
@@ -109,12 +122,23 @@ def test_the_handle_of_an_admittance_is_part_of_the_loop(rig):
 
 def test_an_observer_makes_wrenches_late(rig):
     """A slow one bears less; one as quick as a tick is a sensor that is a tick late."""
-    soft = {"hand__stiffness": 200.0, "hand__damping": 5.0, "wall__stiffness": 1000.0, "wall__damping": 20.0}
-    slow, quick = (rig(law="four-channel-sensorless", rig__observer_gain=gain, **soft) for gain in (20.0, 800.0))
+    soft = {
+        "hand__stiffness": 200.0,
+        "hand__damping": 5.0,
+        "wall__stiffness": 1000.0,
+        "wall__damping": 20.0,
+    }
+    slow, quick = (
+        rig(law="four-channel-sensorless", rig__observer_gain=gain, **soft)
+        for gain in (20.0, 800.0)
+    )
     sensed = rig(law="four-channel", **soft)
     loops = [operating_point(built.session, built.world).whole for built in (slow, quick, sensed)]
     assert [loop.observers for loop in loops] == [(20.0, 20.0), (800.0, 800.0), (0.0, 0.0)]
-    largest = [np.abs(np.linalg.eigvals(A + B @ R)).max() for A, B, R in (loop.matrices() for loop in loops)]
+    largest = [
+        np.abs(np.linalg.eigvals(A + B @ R)).max()
+        for A, B, R in (loop.matrices() for loop in loops)
+    ]
     assert abs(largest[1] - largest[2]) < 0.2 * abs(largest[0] - largest[2])
 
 

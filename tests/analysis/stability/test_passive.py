@@ -7,7 +7,7 @@ import math
 import pytest
 
 from farhand.analysis.stability.cells import rendered_wall
-from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
+from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopTool
 from farhand.analysis.stability.passive import passive_stiffness
 from farhand.analysis.stability.spectrum import stable
 from farhand.errors import BadValue
@@ -26,7 +26,9 @@ def test_sampling_and_encoder_each_have_their_price():
 def test_what_is_passive_is_stable_in_any_hand(hand):
     """Passivity promises it, whatever holds the device."""
     K = 0.98 * passive_stiffness(5.0, 1e-3)
-    loop = Loop(rendered_wall(K), Tool(0.7, 5.0), Tool(1.0, 5.0), HANDS[hand], Contact(1000.0, 50.0))
+    loop = Loop(
+        rendered_wall(K), LoopTool(0.7, 5.0), LoopTool(1.0, 5.0), HANDS[hand], Contact(1000.0, 50.0)
+    )
     assert stable(loop)
 
 

@@ -20,7 +20,9 @@ def sides():
 def test_position_position_is_its_spring():
     """K and D, equal and opposite."""
     found = sample_law(PositionPosition(spring=Spring(1500.0, 40.0)), *sides(), X)
-    np.testing.assert_allclose(found.on_follower, [[1500.0, 40.0, 0.0], [-1500.0, -40.0, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(
+        found.on_follower, [[1500.0, 40.0, 0.0], [-1500.0, -40.0, 0.0]], atol=1e-6
+    )
     np.testing.assert_allclose(found.on_leader, -found.on_follower, atol=1e-6)
 
 
@@ -53,7 +55,8 @@ def test_what_an_admittance_remembers_is_its_handle():
     """Pushed with a newton for a tick it gains dt/M of speed; its speed fades by B/M, and moves it."""
     law, (a, b) = Admittance(mass=4.0, damping=10.0), sides()
     found = probe_memory(law, a, b, 1e-3)
-    np.testing.assert_allclose(found.Q[:, 6, 12], 1e-3 / 4.0, rtol=2e-3)  # leader's and follower's wrench alike
+    # leader's and follower's wrench alike
+    np.testing.assert_allclose(found.Q[:, 6, 12], 1e-3 / 4.0, rtol=2e-3)
     assert found.P[6, 6] == pytest.approx(np.exp(-10.0 / 4.0 * 1e-3))
     assert found.P[0, 6] == pytest.approx(1e-3, rel=3e-3)
     np.testing.assert_allclose(found.P[:6, :6], np.eye(6), atol=1e-6)
@@ -66,7 +69,10 @@ def test_what_an_admittance_remembers_is_its_handle():
     [
         (lambda a, b, dt: {}["gain"], "raised KeyError: 'gain'; its stability cannot be predicted"),
         (lambda a, b, dt: None, "it returned None; its stability"),
-        (lambda a, b, dt: (a.effort(), b.effort(np.full(6, np.nan))), "not a number; its stability"),
+        (
+            lambda a, b, dt: (a.effort(), b.effort(np.full(6, np.nan))),
+            "not a number; its stability",
+        ),
     ],
 )
 def test_a_law_that_cannot_be_probed_is_told_in_one_line(monkeypatch, step, told):

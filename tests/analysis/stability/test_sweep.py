@@ -59,7 +59,12 @@ def test_progress_counts_what_was_there_before(tmp_path):
     """The bar starts where the last one stopped."""
     done, seen = tmp_path / "done.jsonl", []
     run([1, 2], done=done, workers=1)
-    run([1, 2, 3], done=done, workers=1, progress=lambda n, total, name: seen.append((n, total, name)))
+    run(
+        [1, 2, 3],
+        done=done,
+        workers=1,
+        progress=lambda n, total, name: seen.append((n, total, name)),
+    )
     assert seen == [(3, 3, "3")]
 
 

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from farhand.analysis.stability.cells import position_force
-from farhand.analysis.stability.loop import HANDS, Contact, Loop, Tool
-from farhand.analysis.stability.spectrum import largest_stable, largest_stable_delay, loudest, stable
-from farhand.analysis.stability.whole import Limb, WholeLoop
+from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopTool
+from farhand.analysis.stability.spectrum import (
+    largest_stable,
+    largest_stable_delay,
+    loudest,
+    stable,
+)
+from farhand.analysis.stability.whole import LoopArm, WholeLoop
 
 X = np.array([1.0, 0.0, 0.0])
 HAND = HANDS["soft"]
@@ -20,7 +25,7 @@ def rail(mass, damping, dry=0.0):
     """One joint that slides along x."""
     J = np.zeros((6, 1))
     J[0, 0] = 1.0
-    return Limb(np.array([[mass]]), J, np.array([damping]), np.array([dry]), X)
+    return LoopArm(np.array([[mass]]), J, np.array([damping]), np.array([dry]), X)
 
 
 def table(law):
@@ -32,7 +37,9 @@ def table(law):
 
 def both(stiffness, delay=0, velocity_filter=0.0, dry=0.0):
     law, wall = position_force(2000.0, 60.0, 10.0), Contact(stiffness, 5.0)
-    one = Loop(law, Tool(1.0, 2.0, dry), Tool(1.0, 5.0), HAND, wall, 1e-3, delay, velocity_filter)
+    one = Loop(
+        law, LoopTool(1.0, 2.0, dry), LoopTool(1.0, 5.0), HAND, wall, 1e-3, delay, velocity_filter
+    )
     leader = rail(1.0 + HAND.mass, 2.0, dry)
     hold = np.zeros((6, 6))
     hold[0, 0] = 1.0
@@ -56,7 +63,9 @@ def test_on_rails_both_have_the_same_limits():
     one = largest_stable(lambda K: both(K, 12)[0], 10.0, 1e5)
     assert largest_stable(lambda K: both(K, 12)[1], 10.0, 1e5) == pytest.approx(one, rel=0.01)
     assert largest_stable_delay(both(1000.0)[1], 100) == largest_stable_delay(both(1000.0)[0], 100)
-    assert loudest(both(1000.0, 20)[1]).frequency == pytest.approx(loudest(both(1000.0, 20)[0]).frequency, rel=1e-3)
+    assert loudest(both(1000.0, 20)[1]).frequency == pytest.approx(
+        loudest(both(1000.0, 20)[0]).frequency, rel=1e-3
+    )
 
 
 def test_a_wall_pushes_through_one_channel_only():

@@ -101,10 +101,19 @@ def test_either_tool_of_the_dual_arm_rig_is_kept_near_a_plane(side):
     """The hand lifts the leader by 0.2 m; a plane at the start holds the guided side back."""
     heights = []
     for kind in ("none", "plane"):
-        rig = build_rig("dual-arm", Options("position-position", scenario="free", settings=[("fixture.kind", "none")]))
+        rig = build_rig(
+            "dual-arm",
+            Options("position-position", scenario="free", settings=[("fixture.kind", "none")]),
+        )
         tool = rig.world.ports[side].tool.position
         start = tool.copy()
-        for path, value in (("point", start), ("side", side), ("stiffness", 2000.0), ("limit", 200.0), ("kind", kind)):
+        for path, value in (
+            ("point", start),
+            ("side", side),
+            ("stiffness", 2000.0),
+            ("limit", 200.0),
+            ("kind", kind),
+        ):
             assign(rig.session.parameters, f"fixture.{path}", value)
         rig.session.run(2.5)
         heights.append(float(tool[2] - start[2]))

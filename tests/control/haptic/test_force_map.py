@@ -29,8 +29,12 @@ def test_the_map_is_odd_monotone_bounded_and_continuous(a, b):
 def test_the_published_points_lie_on_it():
     """8 N is just felt, 50 N is the most; torques about x are the device's C."""
     scale = ForceMap()
-    np.testing.assert_allclose(scale.forward([8.0] * 3 + [0.8] * 3), [8.25, 7.9, 8.9, 1.4, 1.1, 0.5])
-    np.testing.assert_allclose(scale.forward([50.0] * 3 + [5.0] * 3), [24.85, 24.3, 25.3, 3.7, 4.6, 1.8])
+    np.testing.assert_allclose(
+        scale.forward([8.0] * 3 + [0.8] * 3), [8.25, 7.9, 8.9, 1.4, 1.1, 0.5]
+    )
+    np.testing.assert_allclose(
+        scale.forward([50.0] * 3 + [5.0] * 3), [24.85, 24.3, 25.3, 3.7, 4.6, 1.8]
+    )
     np.testing.assert_allclose(scale.forward([29.0] * 3 + [0.0] * 3)[:3], [16.55, 16.1, 17.1])
 
 
@@ -84,7 +88,9 @@ def test_while_the_arm_shakes_a_light_touch_is_not_told_from_noise():
 def profiled() -> ForceMap:
     """A map with a tender operator beside the mean one."""
     mean = ForceMap()
-    return ForceMap(profiles={"tender": (np.full(6, 0.2), np.full(6, 5.0)), "mean": (mean.least, mean.most)})
+    return ForceMap(
+        profiles={"tender": (np.full(6, 0.2), np.full(6, 5.0)), "mean": (mean.least, mean.most)}
+    )
 
 
 def test_another_operator_in_contact_ramps_the_force_and_does_not_step_it():

@@ -22,7 +22,12 @@ from farhand.errors import BadValue
 from farhand.mapping.limbs import ArmChain, LegChain
 
 CHAINS = [ArmChain(), ArmChain(side=-1), LegChain(), LegChain(side=-1)]
-EVERY = [*exact_arm(ArmChain()), *exact_arm(ArmChain(side=-1)), *seed_arm(ArmChain()), *exact_leg(LegChain())]
+EVERY = [
+    *exact_arm(ArmChain()),
+    *exact_arm(ArmChain(side=-1)),
+    *seed_arm(ArmChain()),
+    *exact_leg(LegChain()),
+]
 
 
 def objects(chain: ArmChain | LegChain) -> list[HapticObject]:
@@ -30,9 +35,15 @@ def objects(chain: ArmChain | LegChain) -> list[HapticObject]:
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=str)
-def test_a_place_is_inside_all_objects_exactly_if_a_posture_reaches_it(chain: ArmChain | LegChain) -> None:
+def test_a_place_is_inside_all_objects_exactly_if_a_posture_reaches_it(
+    chain: ArmChain | LegChain,
+) -> None:
     """A hundred thousand places; for the leg those with the hip above the ankle."""
-    p = np.random.default_rng(3).uniform(-0.29, 0.29, (100_000, 3)) + [0.0, 0.0, getattr(chain, "sole", 0.0)]
+    p = np.random.default_rng(3).uniform(-0.29, 0.29, (100_000, 3)) + [
+        0.0,
+        0.0,
+        getattr(chain, "sole", 0.0),
+    ]
     feasible = chain.candidates(p)[1]
     reached = feasible.any(-1) if isinstance(chain, ArmChain) else feasible[:, 0]
     np.testing.assert_array_equal(ObjectForce(objects(chain), LimitForce()).inside(p), reached)
@@ -41,14 +52,18 @@ def test_a_place_is_inside_all_objects_exactly_if_a_posture_reaches_it(chain: Ar
 @pytest.mark.parametrize("chain", CHAINS, ids=str)
 def test_a_posture_inside_its_limits_is_inside_all_objects(chain: ArmChain | LegChain) -> None:
     """Seen from the joints."""
-    q = np.random.default_rng(4).uniform(np.array(chain.lowest) + 0.01, np.array(chain.highest) - 0.01, (5000, 3))
+    q = np.random.default_rng(4).uniform(
+        np.array(chain.lowest) + 0.01, np.array(chain.highest) - 0.01, (5000, 3)
+    )
     p = chain.forward(q)
     above = p[:, 2] > 0.055 if isinstance(chain, LegChain) else np.ones(len(p), dtype=bool)
     assert ObjectForce(objects(chain), LimitForce()).inside(p[above]).all()
 
 
 @pytest.mark.parametrize("item", EVERY, ids=lambda item: item.name)
-def test_a_direction_is_the_gradient_of_its_distance_and_one_place_is_as_many(item: HapticObject) -> None:
+def test_a_direction_is_the_gradient_of_its_distance_and_one_place_is_as_many(
+    item: HapticObject,
+) -> None:
     """Where the distance is finite and away from seams."""
     for p in np.random.default_rng(5).uniform(-0.2, 0.2, (50, 3)):
         s, n = item.locate(p)
@@ -56,7 +71,12 @@ def test_a_direction_is_the_gradient_of_its_distance_and_one_place_is_as_many(it
         np.testing.assert_allclose(many[0], s, atol=1e-15)
         if not np.isfinite(s) or (item.name == "ankle-front" and s < 0):
             continue
-        step = np.array([(item.locate(p + 1e-6 * e)[0] - item.locate(p - 1e-6 * e)[0]) / 2e-6 for e in np.eye(3)])
+        step = np.array(
+            [
+                (item.locate(p + 1e-6 * e)[0] - item.locate(p - 1e-6 * e)[0]) / 2e-6
+                for e in np.eye(3)
+            ]
+        )
         if np.isfinite(step).all() and np.abs(step).max() < 10.0:
             np.testing.assert_allclose(n, step, atol=1e-4)
 
@@ -73,7 +93,10 @@ def test_a_plane_goes_through_its_three_places_or_is_refused(numbers: list[float
     """And its free side is where the pen was."""
     p = np.array(numbers).reshape(3, 3)
     n = np.cross(p[1] - p[0], p[2] - p[0])
-    if np.linalg.norm(n) < 1e-5 * np.linalg.norm(p[1] - p[0]) * np.linalg.norm(p[2] - p[0]) or not n.any():
+    if (
+        np.linalg.norm(n) < 1e-5 * np.linalg.norm(p[1] - p[0]) * np.linalg.norm(p[2] - p[0])
+        or not n.any()
+    ):
         return
     free = p[0] + 0.05 * n / np.linalg.norm(n)
     try:
@@ -85,11 +108,15 @@ def test_a_plane_goes_through_its_three_places_or_is_refused(numbers: list[float
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0, 4.0])
-def test_the_virtual_workspace_begins_where_both_are_and_pushes_alike_at_every_scale(scale: float) -> None:
+def test_the_virtual_workspace_begins_where_both_are_and_pushes_alike_at_every_scale(
+    scale: float,
+) -> None:
     """Zones are robot metres."""
     total = ObjectForce(exact_arm(ArmChain()), LimitForce())
     space = VirtualWorkspace(total, scale)
     end = np.array([0.14, 0.11, -0.07])
     space.begin(np.array([0.01, 0.02, 0.03]), end)
     np.testing.assert_allclose(space.place(np.array([0.01, 0.02, 0.03])), end, atol=1e-15)
-    np.testing.assert_allclose(space.force(space.centre + end / scale), total.force(end), atol=1e-12)
+    np.testing.assert_allclose(
+        space.force(space.centre + end / scale), total.force(end), atol=1e-12
+    )

@@ -23,7 +23,9 @@ def test_a_tool_an_offset_away_is_pulled_back_along_it(offset, place):
     """In translation and in rotation, wherever the tool is."""
     law, rotation = spring(), rotation_from_vector(place[3:])
     law.aim(place[:3], rotation, offset)
-    np.testing.assert_allclose(law.wrench(place[:3], rotation, np.zeros(6)), 100.0 * offset, atol=1e-6)
+    np.testing.assert_allclose(
+        law.wrench(place[:3], rotation, np.zeros(6)), 100.0 * offset, atol=1e-6
+    )
 
 
 @given(place=small, twist=small)

@@ -20,7 +20,9 @@ def test_a_limit_pushes_more_the_nearer_one_comes_and_never_pulls(zone: float, p
     assert (np.diff(force) <= 1e-12).all() and (force >= 0.0).all()
     assert law.magnitude(zone) == 0.0 and law.magnitude(0.0) == pytest.approx(peak)
     assert law.magnitude(zone * (1 - 1e-4)) < 1e-6 * peak
-    slope = (law.magnitude(0.5 * zone - 1e-6 * zone) - law.magnitude(0.5 * zone + 1e-6 * zone)) / (2e-6 * zone)
+    slope = (law.magnitude(0.5 * zone - 1e-6 * zone) - law.magnitude(0.5 * zone + 1e-6 * zone)) / (
+        2e-6 * zone
+    )
     assert slope == pytest.approx(1.5 * peak / zone, rel=1e-6)
 
 
@@ -32,18 +34,24 @@ def test_the_energy_of_the_zone_is_half_its_peak_times_its_width() -> None:
 
 
 @given(peak=st.floats(2.3, 8.0), approach=st.floats(0.0, 0.15))
-def test_a_contact_is_continuous_and_falls_by_a_newton_per_millimetre_halfway(peak: float, approach: float) -> None:
+def test_a_contact_is_continuous_and_falls_by_a_newton_per_millimetre_halfway(
+    peak: float, approach: float
+) -> None:
     """Whenever the law exists."""
     law = ContactForce(peak=peak, approach=approach)
     for s in (0.0, law.margin * law.zone, law.zone):
-        assert float(law.magnitude(s - 1e-9)) == pytest.approx(float(law.magnitude(s + 1e-9)), abs=1e-4)
+        assert float(law.magnitude(s - 1e-9)) == pytest.approx(
+            float(law.magnitude(s + 1e-9)), abs=1e-4
+        )
     half = 0.5 * law.margin * law.zone
     slope = float(law.magnitude(half + 1e-7) - law.magnitude(half - 1e-7)) / 2e-4
     assert slope == pytest.approx(-1.0, abs=1e-3)
     assert np.isfinite(law.magnitude(np.linspace(-1.0, 1.0, 101))).all()
 
 
-@pytest.mark.parametrize("settings", [{"approach": 10.0}, {"peak": 1.0}, {"zone": 0.2, "peak": 1.5}])
+@pytest.mark.parametrize(
+    "settings", [{"approach": 10.0}, {"peak": 1.0}, {"zone": 0.2, "peak": 1.5}]
+)
 def test_settings_without_a_law_are_refused_with_what_would_do(settings: dict[str, float]) -> None:
     """The stated γ = 10 among them."""
     with pytest.raises(BadValue, match="must be"):

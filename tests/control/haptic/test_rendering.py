@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.control.haptic.impedance import DirectForce, Rendering
+from farhand.control.haptic.impedance import DirectRendering, Rendering
 
 WANTED = np.array([10.0, -5.0, 2.0, 0.5, 0.0, -0.3])
 HERE = np.zeros(3), np.eye(3), np.zeros(6)
@@ -15,7 +15,9 @@ MS = 1_000_000
 @pytest.mark.parametrize("mode", ["direct", "springs"])
 def test_at_rest_the_hand_gets_what_is_wanted(mode):
     """In every axis."""
-    np.testing.assert_allclose(Rendering(mode=mode).wrench(WANTED, *HERE, 0, 1e-3), WANTED, atol=1e-9)
+    np.testing.assert_allclose(
+        Rendering(mode=mode).wrench(WANTED, *HERE, 0, 1e-3), WANTED, atol=1e-9
+    )
 
 
 def test_springs_are_set_anew_only_at_their_rate():
@@ -23,7 +25,14 @@ def test_springs_are_set_anew_only_at_their_rate():
     rendering, wanted = Rendering(mode="springs"), np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     felt = np.array(
         [
-            rendering.wrench(wanted, np.array([-0.25e-4 * k, 0.0, 0.0]), np.eye(3), np.zeros(6), k * MS // 10, 1e-4)[0]
+            rendering.wrench(
+                wanted,
+                np.array([-0.25e-4 * k, 0.0, 0.0]),
+                np.eye(3),
+                np.zeros(6),
+                k * MS // 10,
+                1e-4,
+            )[0]
             for k in range(2000)
         ]
     )
@@ -34,7 +43,7 @@ def test_springs_are_set_anew_only_at_their_rate():
 
 def test_a_direct_force_with_the_published_fault_drops_out_when_it_changes():
     """The springs never do."""
-    faulty, springs = Rendering(direct=DirectForce(gap=0.003)), Rendering(mode="springs")
+    faulty, springs = Rendering(direct=DirectRendering(gap=0.003)), Rendering(mode="springs")
     dropped = [0, 0]
     for k in range(100):
         wanted = np.array([16.0 + 0.05 * (k // 10), 0.0, 0.0, 0.0, 0.0, 0.0])

@@ -8,12 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from farhand.control.haptic.impedance import CartesianImpedance, DirectForce, SpringForce, device_axes
+from farhand.control.haptic.impedance import (
+    CartesianImpedance,
+    DirectRendering,
+    SpringForce,
+    device_axes,
+)
 from farhand.parameters import assign
 from farhand.spatial import rotation_from_vector
 
 
-@given(wanted=arrays(float, 6, elements=st.floats(-25.0, 25.0)), turn=arrays(float, 3, elements=st.floats(-1.0, 1.0)))
+@given(
+    wanted=arrays(float, 6, elements=st.floats(-25.0, 25.0)),
+    turn=arrays(float, 3, elements=st.floats(-1.0, 1.0)),
+)
 def test_at_rest_the_hand_feels_the_wanted_force_wherever_it_is(wanted, turn):
     """Forces and the turn of one axis at a time; turns about several axes do not add exactly."""
     wanted[4:] = 0.0
@@ -42,7 +50,9 @@ def test_a_moving_hand_feels_an_error_of_speed_times_period_over_length(speed, r
     off = SpringForce().along(t, moved, wanted, 1.0 / rate)[:, 0] / 10.0 - 1.0
     assert off[np.argmax(np.abs(off))] == pytest.approx(-speed / rate / 0.010, rel=0.02)
     late = SpringForce().along(t, moved, wanted, 1.0 / rate, 0.02)[t > 0.1, 0] / 10.0 - 1.0
-    assert late[np.argmax(np.abs(late))] == pytest.approx(-speed * (1.0 / rate + 0.02) / 0.010, rel=0.02)
+    assert late[np.argmax(np.abs(late))] == pytest.approx(
+        -speed * (1.0 / rate + 0.02) / 0.010, rel=0.02
+    )
 
 
 def test_the_devices_angles_turn_about_z_y_x():
@@ -60,10 +70,10 @@ def test_a_shorter_spring_is_stiffer():
 
 def test_the_direct_mode_loses_its_force_at_every_change_and_only_then():
     """For the gap, then the new force is there."""
-    direct, dt = DirectForce(gap=0.003), 0.001
+    direct, dt = DirectRendering(gap=0.003), 0.001
     force = np.full(6, 16.0)
     first = [direct.step(force, dt)[0] for _ in range(6)]
     changed = [direct.step(force + 0.05, dt)[0] for _ in range(6)]
     assert first == [0.0, 0.0, 0.0, 16.0, 16.0, 16.0]
     assert changed == [0.0, 0.0, 0.0, 16.05, 16.05, 16.05]
-    assert DirectForce(gap=0.0).step(force, dt)[0] == 16.0
+    assert DirectRendering(gap=0.0).step(force, dt)[0] == 16.0

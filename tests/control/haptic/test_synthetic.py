@@ -43,7 +43,9 @@ def test_a_board_pushes_along_its_normal() -> None:
     middle = ArmChain().forward(np.radians([40.0, 35.0, 75.0]))
     without, made = force().raw(middle), force()
     made.board.surface = HalfSpace("board", (middle[0] + 1e-3, 0.0, 0.0), (-1.0, 0.0, 0.0))
-    np.testing.assert_allclose(made.raw(middle) - without, [-float(made.contact.magnitude(1e-3)), 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(
+        made.raw(middle) - without, [-float(made.contact.magnitude(1e-3)), 0.0, 0.0], atol=1e-12
+    )
 
 
 def test_half_coupled_is_half_pushed() -> None:

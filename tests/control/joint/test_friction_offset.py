@@ -58,5 +58,7 @@ def test_at_rest_what_the_hand_and_the_command_push_together_counts(arm):
 
 def test_nothing_moves_and_nothing_pushes_so_nothing_is_added(arm):
     """At rest the offset is zero."""
-    offset = FrictionOffset(coulomb=COULOMB).torque(at_speed(arm, np.zeros(6)), np.zeros(6), np.zeros(6))
+    offset = FrictionOffset(coulomb=COULOMB).torque(
+        at_speed(arm, np.zeros(6)), np.zeros(6), np.zeros(6)
+    )
     np.testing.assert_array_equal(offset, np.zeros(6))

@@ -18,7 +18,9 @@ def chain(*joints: pin.JointModel) -> pin.Model:
 
 
 PEN = chain(pin.JointModelPX(), pin.JointModelPY(), pin.JointModelPZ(), *[pin.JointModelRX()] * 3)
-BASE = chain(pin.JointModelPX(), pin.JointModelPrismaticUnaligned(0.6, 0.8, 0.0), pin.JointModelRZ())
+BASE = chain(
+    pin.JointModelPX(), pin.JointModelPrismaticUnaligned(0.6, 0.8, 0.0), pin.JointModelRZ()
+)
 
 
 def test_slides_are_metres_and_newtons_hinges_radians_and_newton_metres():
@@ -50,7 +52,9 @@ def test_nothing_to_join_has_the_unit_of_hinges():
     assert joint_units(chain(), "rad") == "rad" and joined([]) == "-"
 
 
-@pytest.mark.parametrize("joints", ["PPPRRR", "PPRRRRRR", "PRPR", "RPPPPP", "PRPRPR", "PR", "RRRPPP", "PPPPPPPRRRRRRR"])
+@pytest.mark.parametrize(
+    "joints", ["PPPRRR", "PPRRRRRR", "PRPR", "RPPPPP", "PRPRPR", "PR", "RRRPPP", "PPPPPPPRRRRRRR"]
+)
 def test_tables_read_the_unit_of_every_joint_back(joints):
     """What the telemetry says in one text, the columns of a table say joint by joint."""
     kinds = {"P": pin.JointModelPX(), "R": pin.JointModelRX()}

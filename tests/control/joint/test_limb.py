@@ -7,14 +7,14 @@ import pytest
 
 from farhand.control.joint.limb import MotionDeadBand
 from farhand.mapping.limbs import ArmChain
-from farhand_lab.humanoid.teleoperation import Lead
+from farhand_lab.humanoid.teleoperation import PenLead
 
 Q = np.radians([30.0, 40.0, 60.0])
 HAND = np.array([0.01, -0.02, 0.03])
 
 
-def led(misread: float = 0.03, scale: float = 2.0) -> Lead:
-    lead = Lead(Q, np.full(3, misread), scale)
+def led(misread: float = 0.03, scale: float = 2.0) -> PenLead:
+    lead = PenLead(Q, np.full(3, misread), scale)
     lead.begin(HAND)
     return lead
 
@@ -56,7 +56,13 @@ def test_tripped_or_without_a_target_it_stays() -> None:
 def test_the_dead_band_passes_a_place_once_and_then_only_what_differs() -> None:
     """By a millimetre on any axis, from the last that passed."""
     band = MotionDeadBand(1e-3)
-    places = [(0.0, 0.0, 0.0), (9e-4, 0.0, 0.0), (0.0, -9e-4, 9e-4), (1.1e-3, 0.0, 0.0), (2e-3, 0.0, 0.0)]
+    places = [
+        (0.0, 0.0, 0.0),
+        (9e-4, 0.0, 0.0),
+        (0.0, -9e-4, 9e-4),
+        (1.1e-3, 0.0, 0.0),
+        (2e-3, 0.0, 0.0),
+    ]
     assert [band.step(np.array(place)) for place in places] == [True, False, False, True, False]
 
 

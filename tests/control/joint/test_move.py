@@ -16,7 +16,11 @@ MS = 1_000_000
 def led(target: np.ndarray | None, seconds: float) -> tuple[np.ndarray, np.ndarray]:
     """Joint positions and velocities over time from home."""
     robot = load_robot("youbot", "fixed")
-    plant, arm, move = RigidPlant("arm", Arm.of(robot), robot.home, MS, "semi-implicit"), Arm.of(robot), JointMove()
+    plant, arm, move = (
+        RigidPlant("arm", Arm.of(robot), robot.home, MS, "semi-implicit"),
+        Arm.of(robot),
+        JointMove(),
+    )
     arm.update(robot.home, np.zeros(5))
     move.begin(arm)
     move.target = target

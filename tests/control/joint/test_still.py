@@ -18,10 +18,14 @@ DT_NS = 1_000_000
 
 def plant_and_model() -> tuple[RigidPlant, Arm]:
     """A UR5e integrated finely, and the controller's own model of it."""
-    return RigidPlant("arm", Arm.of(load_robot("ur5e")), Q, DT_NS, "rk4"), Arm.of(load_robot("ur5e"))
+    return RigidPlant("arm", Arm.of(load_robot("ur5e")), Q, DT_NS, "rk4"), Arm.of(
+        load_robot("ur5e")
+    )
 
 
-def hold(plant: RigidPlant, arm: Arm, still: Still, seconds: float, begin: bool = True) -> dict[str, np.ndarray]:
+def hold(
+    plant: RigidPlant, arm: Arm, still: Still, seconds: float, begin: bool = True
+) -> dict[str, np.ndarray]:
     """Stop and hold for so long; every tick's velocity, torque without gravity and configuration."""
     command, log = JointTorque(6), {"v": [], "torque": [], "q": []}
     start_ns = plant.now_ns
@@ -46,7 +50,8 @@ def test_a_moving_arm_slows_down_no_faster_than_asked_and_stops():
     deceleration = np.abs(np.diff(log["v"], axis=0)).max(axis=0) / (DT_NS * 1e-9)
     assert (deceleration < 1.15 * Still().deceleration).all()
     assert np.abs(log["v"][-1]).max() < 1e-4
-    np.testing.assert_allclose(log["v"][int(1000 * 2.0 / 8.0 / 2)][3], -1.0, atol=0.05)  # halfway down the ramp
+    # halfway down the ramp
+    np.testing.assert_allclose(log["v"][int(1000 * 2.0 / 8.0 / 2)][3], -1.0, atol=0.05)
 
 
 def test_an_arm_at_rest_gets_no_torque_beside_gravity():
@@ -64,7 +69,9 @@ def test_the_first_torque_of_a_moving_arm_is_that_of_the_bounded_deceleration():
     first = hold(plant, arm, Still(), 0.001)["torque"][0]
     arm.update(Q, v)
     brake = -8.0 * np.sign(arm.v)
-    np.testing.assert_allclose(first, arm.M @ brake + arm.coriolis, atol=0.15 * np.abs(arm.M @ brake).max())
+    np.testing.assert_allclose(
+        first, arm.M @ brake + arm.coriolis, atol=0.15 * np.abs(arm.M @ brake).max()
+    )
 
 
 def test_under_a_steady_push_the_arm_gives_way_as_its_stiffness_says_and_comes_back():

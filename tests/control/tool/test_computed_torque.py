@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.computed_torque import ComputedTorque
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.loop.station import Station
@@ -18,17 +18,17 @@ from farhand.plants.wrappers.filtered import Filters
 from farhand.robots import Placement, load_robot
 from farhand.safety import Guard
 from farhand.world.world import Placed, World
-from farhand_lab.cooperative.bench import Bench, Setup, path
+from farhand_lab.cooperative.bench import ArmBench, BenchSetup, path
 from farhand_lab.cooperative.ideal import ideal
 
 ROBOT = load_robot("rx160")
 
 
-def standing(**gains) -> tuple[ComputedTorque, Asked]:
+def standing(**gains) -> tuple[ComputedTorque, ControlRequest]:
     """A controller of an arm at home, and what is asked of it."""
     controller = ComputedTorque(Arm.of(ROBOT, gravity=9.804), PoseLoop(**gains))
     controller.arm.update(ROBOT.home, np.zeros(6))
-    asked = Asked()
+    asked = ControlRequest()
     asked.valid, asked.gain = True, 1.0
     return controller, asked
 
@@ -67,11 +67,18 @@ def test_the_model_fed_by_inverse_kinematics_gives_the_same_torque():
     np.testing.assert_allclose(torques[1], torques[0], atol=1e-3)
 
 
+# fmt: skip
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("loop.kp", 5.0), ("loop.error", "quaternion"), ("loop.law", "sliding"), ("options.cancel_load", False),
-     ("compensation.friction", False), ("zone.force", 40.0)],
-)  # fmt: skip
+    [
+        ("loop.kp", 5.0),
+        ("loop.error", "quaternion"),
+        ("loop.law", "sliding"),
+        ("options.cancel_load", False),
+        ("compensation.friction", False),
+        ("zone.force", 40.0),
+    ],
+)
 def test_a_change_of_a_setting_fades_in(name: str, value: object):
     """The torque of the tick after is that of the tick before, and half a second later that of the new setting."""
     controller, asked = standing()
@@ -113,7 +120,13 @@ def test_a_station_drives_it():
     guard.watch(ROBOT.limits)
     controller = ComputedTorque(arm)
     station = Station(
-        "arm", "leader", SimulatedPlant(world, "arm"), arm, guard, period_ns=4_000_000, controller=controller
+        "arm",
+        "leader",
+        SimulatedPlant(world, "arm"),
+        arm,
+        guard,
+        period_ns=4_000_000,
+        controller=controller,
     )
     telemetry = Telemetry()
     station.record(telemetry)
@@ -131,8 +144,10 @@ def test_a_heavier_plant_than_the_model_still_arrives_with_integral_action():
     """Friction and a filter on: one second of holding against the wrong weight ends within two millimetres."""
     from farhand.robots.edits import add_payload
 
-    setup = Setup(ROBOT.edited(add_payload(5.0, (0.0, 0.0, 0.05))), ROBOT, filters=Filters())
-    controller = ComputedTorque(setup.controllers_model(), PoseLoop(ki=1000.0), setup.controllers_gears())
-    log = Bench(setup, controller).run(1.5)
+    setup = BenchSetup(ROBOT.edited(add_payload(5.0, (0.0, 0.0, 0.05))), ROBOT, filters=Filters())
+    controller = ComputedTorque(
+        setup.controllers_model(), PoseLoop(ki=1000.0), setup.controllers_gears()
+    )
+    log = ArmBench(setup, controller).run(1.5)
     assert log.trip is None
     assert np.linalg.norm(log.error[-1]) < 2e-3 < np.linalg.norm(log.error, axis=1).max()

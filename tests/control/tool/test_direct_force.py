@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.direct_force import MODES, SELECTIONS, DirectForce, ForceLoop
 from farhand.parameters import assign
 from farhand.robots import load_robot
 from farhand.spatial import rotation_vector
 from farhand_lab.cooperative.force import quiet
-from farhand_lab.cooperative.ideal import Push, ideal
+from farhand_lab.cooperative.ideal import ScriptedPush, ideal
 
 ROBOT = load_robot("rx160")
 WRENCH = np.array([12.0, -8.0, 5.0, 1.0, 0.5, -2.0])
 
 
-def standing(**settings) -> tuple[DirectForce, Asked]:
+def standing(**settings) -> tuple[DirectForce, ControlRequest]:
     controller = DirectForce(Arm.of(ROBOT, gravity=9.804), ForceLoop(**settings))
     controller.arm.update(ROBOT.home, np.zeros(6))
-    asked = Asked()
+    asked = ControlRequest()
     asked.valid, asked.gain = True, 1.0
     return controller, asked
 
@@ -74,7 +74,7 @@ def test_pushed_along_an_axis_the_tool_goes_that_way(axis: int):
     """On the ideal plant, and at last at (1 + k_p) f / k_d."""
     push = np.zeros(6)
     push[axis] = 2.0
-    log = ideal(quiet(ForceLoop(kp=10.0, kd=400.0)), ROBOT.home, 2.0, Push(push))
+    log = ideal(quiet(ForceLoop(kp=10.0, kd=400.0)), ROBOT.home, 2.0, ScriptedPush(push))
     speed = (log.position[-1] - log.position[-2]) / 0.004
     assert speed[axis] == pytest.approx(0.055, rel=0.02)
 
@@ -83,7 +83,9 @@ def test_pushed_along_an_axis_the_tool_goes_that_way(axis: int):
 def test_orientation_is_held_while_the_tool_is_pushed_away(selection: str):
     """A centimetre or more of motion, less than a degree of turning."""
     loop = ForceLoop(kp=10.0, kd=400.0, mode="hold", selection=selection)
-    log = ideal(quiet(loop), ROBOT.home, 1.0, Push(np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0])))
+    log = ideal(
+        quiet(loop), ROBOT.home, 1.0, ScriptedPush(np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0]))
+    )
     turned = np.degrees(np.linalg.norm(rotation_vector(log.rotation[-1] @ log.rotation[0].T)))
     assert np.linalg.norm(log.position[-1] - log.position[0]) > 0.01 and turned < 1.0
 

@@ -13,7 +13,8 @@ from farhand.errors import BadValue
 
 teams = st.integers(1, 5).flatmap(
     lambda n: st.tuples(
-        arrays(float, (n, 6), elements=st.floats(-100.0, 100.0)), arrays(float, (n, 3), elements=st.floats(-1.0, 1.0))
+        arrays(float, (n, 6), elements=st.floats(-100.0, 100.0)),
+        arrays(float, (n, 3), elements=st.floats(-1.0, 1.0)),
     )
 )
 
@@ -49,7 +50,9 @@ def test_two_arms_that_pull_apart_are_all_squeeze_and_equal_lift_is_none():
 
 def test_one_arm_alone_cannot_squeeze():
     """All of its wrench goes into the object."""
-    np.testing.assert_allclose(internal(np.ones((1, 6)), np.array([[0.3, 0.1, 0.0]])), 0.0, atol=1e-9)
+    np.testing.assert_allclose(
+        internal(np.ones((1, 6)), np.array([[0.3, 0.1, 0.0]])), 0.0, atol=1e-9
+    )
 
 
 def test_nominal_shares_balance_the_weight():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.joint.limited_pd import LimitedPD
 from farhand.control.tool.mobile import Carried, MobileController
 from farhand.control.tool.tracking import TrackingController
@@ -29,12 +29,14 @@ class Drive:
         q = ROBOT.home.copy()
         q[2] = yaw
         self.arm.update(q, np.zeros(10))
-        tracking = TrackingController(Carried(self.arm), SOLVER, PLACE, LWA4P.limits.velocity, LimitedPD())
+        tracking = TrackingController(
+            Carried(self.arm), SOLVER, PLACE, LWA4P.limits.velocity, LimitedPD()
+        )
         vehicle = Vehicle(self.arm, PLACE, MOUNT)
         self.controller = MobileController(tracking, vehicle, RateMode(), 1.0 / 120.0)
         self.mapping = VehicleMapping(motion_scale=0.7, vehicle=Vehicle(self.arm, PLACE, MOUNT))
         self.mapping.capture(np.zeros(3), np.eye(3), self.arm.position, self.arm.rotation)
-        self.asked, self.now_ns, self.commands = Asked(), 0, []
+        self.asked, self.now_ns, self.commands = ControlRequest(), 0, []
         self.asked.valid, self.share = True, 0.0
 
     def run(self, seconds: float, leader: np.ndarray | None, turn: float = 0.0) -> Drive:
@@ -72,7 +74,11 @@ def test_beyond_it_the_base_drives_where_the_vehicle_points_and_the_arm_keeps_it
 
 def test_each_of_the_four_freedoms_has_its_own_way_in():
     """Sideways, up, and a turn."""
-    for joint, (leader, turn) in {1: ([0, 0.2, 0], 0.0), 3: ([0, 0, 0.2], 0.0), 2: ([0, 0, 0], 0.6)}.items():
+    for joint, (leader, turn) in {
+        1: ([0, 0.2, 0], 0.0),
+        3: ([0, 0, 0.2], 0.0),
+        2: ([0, 0, 0], 0.6),
+    }.items():
         drive = Drive().run(1.5, np.array(leader, dtype=float), turn)
         assert np.flatnonzero(np.abs(drive.arm.q[:4]) > 0.05).tolist() == [joint]
 

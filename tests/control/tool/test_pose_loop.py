@@ -10,7 +10,7 @@ import pytest
 from farhand.control.tool.pose_loop import PoseLoop
 from farhand.control.trajectory.paths import Reference
 from farhand.spatial import rotation_from_vector, rotation_vector
-from farhand_lab.cooperative.control import Turning
+from farhand_lab.cooperative.control import TurningError
 from farhand_lab.lyapunov import AttitudeMonitor
 
 
@@ -22,7 +22,11 @@ def arm(position=(0.0, 0.0, 0.0), rotation=None) -> SimpleNamespace:
 def test_gains_multiply_error_rate_and_integral():
     """The sum ẍ_d + k_d ẋ_e + k_p x_e + k_i ∫x_e."""
     loop, reference = PoseLoop(kp=2.0, kd=3.0, ki=5.0), Reference()
-    reference.position[:], reference.twist[:3], reference.acceleration[:3] = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+    reference.position[:], reference.twist[:3], reference.acceleration[:3] = (
+        (1, 0, 0),
+        (0, 1, 0),
+        (0, 0, 1),
+    )
     np.testing.assert_allclose(loop.position(arm(), reference, 0.1), [2.0 + 5.0 * 0.1, 3.0, 1.0])
 
 
@@ -56,14 +60,18 @@ def test_sliding_mode_is_a_stiff_pd_law_plus_a_relay():
     relay = PoseLoop(law="sliding").orientation(arm(), reference, 0.0)
     np.testing.assert_allclose(relay, [1000.0 * e + 1.0, 110.0 * 2e-3 + 1.0, 0.0], atol=1e-9)
     smooth = PoseLoop(law="sliding", layer=1.0).orientation(arm(), reference, 0.0)
-    np.testing.assert_allclose(smooth, [1000.0 * e + 100.0 * e, 110.0 * 2e-3 + 2e-3, 0.0], atol=1e-9)
+    np.testing.assert_allclose(
+        smooth, [1000.0 * e + 100.0 * e, 110.0 * 2e-3 + 2e-3, 0.0], atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("kind", ["axis-angle", "quaternion"])
 def test_the_monitor_never_rises_while_a_body_turns_back(kind: str):
     """From 100° away, turning; it ends where it should."""
     loop, reference = PoseLoop(kpo=100.0, kdo=20.0, error=kind), Reference()
-    body = Turning(rotation_from_vector(np.array([1.0, 1.0, -1.0])), np.array([1.0, -2.0, 0.5]))
+    body = TurningError(
+        rotation_from_vector(np.array([1.0, 1.0, -1.0])), np.array([1.0, -2.0, 0.5])
+    )
     monitor = AttitudeMonitor(loop)
     for _ in range(300):
         monitor.sample(body, reference)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.joint.assists import FrictionOffset
 from farhand.control.tool.torque import LET_GO, TorqueController
 from farhand.plants import Brake, JointTorque
@@ -15,11 +15,11 @@ UR5E = load_robot("ur5e")
 WRENCH = np.array([5.0, -3.0, 2.0, 0.1, 0.2, -0.3])
 
 
-def controlled(rest: str = "free", **options) -> tuple[TorqueController, Asked]:
+def controlled(rest: str = "free", **options) -> tuple[TorqueController, ControlRequest]:
     """A UR5e at home and what is asked of it: coupled, with a wrench."""
     arm = Arm.of(UR5E)
     arm.update(UR5E.home, np.zeros(6))
-    asked = Asked()
+    asked = ControlRequest()
     asked.effort[:], asked.gain, asked.valid = WRENCH, 1.0, True
     return TorqueController(arm, rest, **options), asked
 
@@ -53,7 +53,10 @@ def test_a_tripped_arm_is_held_and_let_go_of_softly_after_a_reset():
     held = controller.step(asked, 1).value - controller.arm.gravity
     assert controller.holding and np.abs(held).max() > 1.0
     asked.tripped = False
-    left = [np.abs(controller.step(asked, n).value - controller.arm.gravity).max() for n in range(2, 2 + 300)]
+    left = [
+        np.abs(controller.step(asked, n).value - controller.arm.gravity).max()
+        for n in range(2, 2 + 300)
+    ]
     assert not controller.holding
     assert np.abs(np.diff(left)).max() < 1.01 * np.abs(held).max() * 1e-3 / LET_GO
     assert left[-1] < 1e-9

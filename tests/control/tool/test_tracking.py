@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.joint.limited_pd import LimitedPD
 from farhand.control.tool.tracking import TrackingController
 from farhand.errors import BadValue
@@ -30,14 +30,16 @@ class Loop:
         self.arm = Arm.of(LWA4P, placement)
         self.arm.update(LWA4P.home, np.zeros(6))
         self.controller = TrackingController(self.arm, SOLVER, placement, SPEED, LimitedPD())
-        self.asked, self.now_ns = Asked(), 0
+        self.asked, self.now_ns = ControlRequest(), 0
         self.asked.valid, self.asked.gain = True, 1.0
         self.commands: list[np.ndarray] = []
 
     def aim(self, shift=(0.0, 0.0, 0.0), turn=(0.0, 0.0, 0.0)) -> Loop:
         """Ask for a pose away from the present one."""
         rotation = rotation_from_vector(np.array(turn)) @ self.arm.rotation
-        self.asked.target = SimpleNamespace(position=self.arm.position + shift, rotation=rotation, twist=np.ones(6))
+        self.asked.target = SimpleNamespace(
+            position=self.arm.position + shift, rotation=rotation, twist=np.ones(6)
+        )
         return self
 
     def run(self, steps: int) -> Loop:

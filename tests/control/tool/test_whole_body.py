@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.controller import Asked
+from farhand.control.controller import ControlRequest
 from farhand.control.joint.assists import JointDamping, WheelCompensation
 from farhand.control.tool.whole_body import Base, Walled, WholeBodyController
 from farhand.friction import make
-from farhand.friction.compensation import Compensation
+from farhand.friction.compensation import FrictionCompensation
 from farhand.plants.simulated.link_map import LinkMap
 from farhand.robots import load_robot
 from farhand.safety.joint_wall import JointWall
@@ -21,12 +21,15 @@ ROBOT = load_robot("youbot")
 @pytest.fixture
 def arm() -> Arm:
     arm = Arm.of(ROBOT)
-    arm.update(ROBOT.home + np.array([0.1, -0.2, 0.7, 0.1, 0.1, -0.1, -0.1, 0.2]), np.linspace(-0.4, 0.5, 8))
+    arm.update(
+        ROBOT.home + np.array([0.1, -0.2, 0.7, 0.1, 0.1, -0.1, -0.1, 0.2]),
+        np.linspace(-0.4, 0.5, 8),
+    )
     return arm
 
 
-def asked(effort: list[float]) -> Asked:
-    wish = Asked()
+def asked(effort: list[float]) -> ControlRequest:
+    wish = ControlRequest()
     wish.effort[:], wish.valid = effort, True
     return wish
 
@@ -63,7 +66,7 @@ def test_every_helper_adds_its_torque_and_shows_its_settings(arm) -> None:
 
 def test_compensation_pushes_the_base_along_its_motion_by_the_wheels_friction(arm) -> None:
     """Rolling on at 1.05 rad/s of the wheels: 90 % of each wheel's own friction, in world axes of a turned base."""
-    helper = WheelCompensation(Compensation(make("youbot-wheels", 4)))
+    helper = WheelCompensation(FrictionCompensation(make("youbot-wheels", 4)))
     q, v = arm.q.copy(), np.zeros(8)
     heading = np.array([np.cos(q[2]), np.sin(q[2])])
     for _ in range(500):
@@ -71,6 +74,8 @@ def test_compensation_pushes_the_base_along_its_motion_by_the_wheels_friction(ar
         arm.update(q, v)
         force = helper.torque(arm, np.zeros(8), None)
     speeds = LinkMap().speeds(np.array([0.05, 0.0, 0.0]))
-    np.testing.assert_allclose(helper.added, 0.9 * make("youbot-wheels", 4).steady(speeds), rtol=0.02)
+    np.testing.assert_allclose(
+        helper.added, 0.9 * make("youbot-wheels", 4).steady(speeds), rtol=0.02
+    )
     assert force[:2] @ heading == pytest.approx(np.abs(helper.added).sum() / 0.0475, rel=1e-6)
     assert not force[3:].any()

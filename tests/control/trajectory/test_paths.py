@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farhand.control.trajectory.paths import Move, Path
+from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import BadValue
 
 MOVES = (
@@ -18,7 +18,7 @@ MOVES = (
 )
 
 
-def at(path: Path, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def at(path: HandPath, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Translation, rotation and twist at a time, as copies."""
     path.at(t)
     return path.translation.copy(), path.rotation.copy(), path.twist.copy()
@@ -26,7 +26,7 @@ def at(path: Path, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_the_rates_are_the_derivatives_of_the_displacement():
     """Translation and rotation, by central differences over the whole path."""
-    path, h = Path(MOVES), 1e-6
+    path, h = HandPath(MOVES), 1e-6
     for t in np.linspace(0.05, 6.5, 120):
         (p0, R0, _), (p1, R1, _) = at(path, t - h), at(path, t + h)
         _, _, twist = at(path, t)
@@ -36,7 +36,7 @@ def test_the_rates_are_the_derivatives_of_the_displacement():
 
 def test_every_move_begins_and_ends_at_rest_without_acceleration():
     """Speed and acceleration vanish at both ends."""
-    path = Path(MOVES)
+    path = HandPath(MOVES)
     for move in MOVES:
         for t, inside in ((move.start, 1e-4), (move.end, -1e-4)):
             assert np.abs(at(path, t)[2]).max() < 1e-12
@@ -45,7 +45,7 @@ def test_every_move_begins_and_ends_at_rest_without_acceleration():
 
 def test_the_displacement_is_continuous_across_all_joints():
     """No jump where moves meet, also where two moves touch."""
-    path = Path(MOVES)
+    path = HandPath(MOVES)
     for t in (0.5, 2.0, 3.0, 4.0, 6.0):
         (p0, R0, _), (p1, R1, _) = at(path, t - 1e-9), at(path, t + 1e-9)
         np.testing.assert_allclose(p0, p1, atol=1e-9)
@@ -56,10 +56,12 @@ def test_the_displacement_is_continuous_across_all_joints():
 @given(st.floats(0.01, 2.0), st.floats(0.05, 20.0))
 def test_the_peak_speed_is_15_eighths_of_the_mean(distance, duration):
     """Minimum jerk: 1.875 d / T, halfway."""
-    path = Path([Move(0.0, duration, (distance, 0.0, 0.0))])
+    path = HandPath([Move(0.0, duration, (distance, 0.0, 0.0))])
     peak = 1.875 * distance / duration
     assert at(path, 0.5 * duration)[2][0] == pytest.approx(peak)
-    assert all(at(path, share * duration)[2][0] <= peak * (1 + 1e-12) for share in np.linspace(0, 1, 21))
+    assert all(
+        at(path, share * duration)[2][0] <= peak * (1 + 1e-12) for share in np.linspace(0, 1, 21)
+    )
     assert at(path, 0.5 * duration)[0][0] == pytest.approx(0.5 * distance)
 
 
@@ -68,14 +70,14 @@ def test_rotations_come_one_after_the_other_about_world_axes():
     expected = np.eye(3)
     for move in MOVES:
         expected = pin.exp3(np.array(move.rotation)) @ expected
-    np.testing.assert_allclose(at(Path(MOVES), 10.0)[1], expected, atol=1e-12)
-    np.testing.assert_allclose(at(Path(MOVES), 10.0)[0], (0.0, 0.3, -0.1), atol=1e-12)
+    np.testing.assert_allclose(at(HandPath(MOVES), 10.0)[1], expected, atol=1e-12)
+    np.testing.assert_allclose(at(HandPath(MOVES), 10.0)[0], (0.0, 0.3, -0.1), atol=1e-12)
 
 
 def test_before_the_first_move_nothing_is_displaced():
     """Also at negative times."""
     for t in (-1.0, 0.0, 0.499):
-        p, R, twist = at(Path(MOVES), t)
+        p, R, twist = at(HandPath(MOVES), t)
         np.testing.assert_array_equal(p, 0.0)
         np.testing.assert_array_equal(R, np.eye(3))
         np.testing.assert_array_equal(twist, 0.0)
@@ -83,35 +85,35 @@ def test_before_the_first_move_nothing_is_displaced():
 
 def test_moves_may_be_given_in_any_order():
     """Time decides."""
-    np.testing.assert_array_equal(at(Path(MOVES[::-1]), 2.7)[0], at(Path(MOVES), 2.7)[0])
-    assert Path(MOVES).duration == 6.0
+    np.testing.assert_array_equal(at(HandPath(MOVES[::-1]), 2.7)[0], at(HandPath(MOVES), 2.7)[0])
+    assert HandPath(MOVES).duration == 6.0
 
 
 def test_a_path_without_moves_stays():
     """And takes no time."""
-    assert Path().duration == 0.0
-    np.testing.assert_array_equal(at(Path(), 3.0)[0], 0.0)
+    assert HandPath().duration == 0.0
+    np.testing.assert_array_equal(at(HandPath(), 3.0)[0], 0.0)
 
 
 def test_moves_that_overlap_are_refused_by_name():
     """The message names both, and the times."""
     with pytest.raises(BadValue, match="'b' starts at 0.9 s, before 'a' ends at 1 s"):
-        Path([Move(0.0, 1.0, label="a"), Move(0.9, 1.0, label="b")])
+        HandPath([Move(0.0, 1.0, label="a"), Move(0.9, 1.0, label="b")])
 
 
 @pytest.mark.parametrize("duration", [0.0, -1.0])
 def test_a_move_that_takes_no_time_is_refused(duration):
     """It would need infinite speed."""
     with pytest.raises(BadValue, match="duration above 0"):
-        Path([Move(0.0, duration)])
+        HandPath([Move(0.0, duration)])
 
 
 @settings(max_examples=60)
 @given(st.lists(st.floats(-0.5, 7.0), min_size=2, max_size=6))
 def test_the_displacement_at_a_time_does_not_depend_on_what_was_asked_before(times):
     """A path is a function of time: asked forwards, backwards or by leaps it answers the same."""
-    path = Path([*MOVES, Move(6.0, 0.5, (0.0, 0.0, 0.1), label="straight after the third")])
+    path = HandPath([*MOVES, Move(6.0, 0.5, (0.0, 0.0, 0.1), label="straight after the third")])
     for t in times:
         found = at(path, t)
-        for got, fresh in zip(found, at(Path(path.moves), t), strict=True):
+        for got, fresh in zip(found, at(HandPath(path.moves), t), strict=True):
             np.testing.assert_allclose(got, fresh, atol=1e-12)

@@ -9,7 +9,7 @@ import pytest
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.friction import make
-from farhand.friction.fit.data import Recording, recording
+from farhand.friction.fit.data import JointLog, recording
 from farhand.friction.fit.fit import TERMS, Fit, fit
 from farhand.friction.fit.motion import find_tick
 from farhand.plants.simulated.one_joint import OneJoint
@@ -62,7 +62,9 @@ def test_slow_speeds_show_the_stribeck_peak(joint):
         one = found.parameters[name]
         assert one.identified, name
         assert one.value == pytest.approx(getattr(joint, name), rel=0.1)
-        assert abs(one.value - getattr(joint, name)) < 2.0 * (one.high - one.value) + 0.02 * one.value
+        assert (
+            abs(one.value - getattr(joint, name)) < 2.0 * (one.high - one.value) + 0.02 * one.value
+        )
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say(joint):
@@ -94,7 +96,9 @@ def test_constant_speed_tells_neither_inertia_nor_the_parts_of_friction(joint):
     """Only the sum of dry and viscous friction at that speed is known, and it is right."""
     table = log(joint, "constant")
     rows = table.time > 2.0
-    still = Recording(table.time[rows], table.position[rows], table.velocity[rows], table.torque[rows])
+    still = JointLog(
+        table.time[rows], table.position[rows], table.velocity[rows], table.torque[rows]
+    )
     found = fit(still, "coulomb-viscous")
     assert not any(found.parameters[name].identified for name in ("coulomb", "viscous"))
     assert not found.inertia.identified
@@ -132,7 +136,9 @@ def test_a_torque_without_sign_gets_it_back(joint):
     found = fit(replace(table, torque=np.abs(table.torque)), "coulomb-viscous")
     whole = fit(table, "coulomb-viscous")
     assert said(found, "no sign")
-    assert found.parameters["coulomb"].value == pytest.approx(whole.parameters["coulomb"].value, rel=0.03)
+    assert found.parameters["coulomb"].value == pytest.approx(
+        whole.parameters["coulomb"].value, rel=0.03
+    )
 
 
 def test_an_offset_of_the_drive_is_found_and_taken_out(joint):
@@ -152,7 +158,9 @@ def test_irregular_times_pauses_turns_and_spikes_do_no_harm(joint):
     torque = table.torque.copy()
     torque[keep[rng.choice(len(keep), 30, replace=False)]] += 5.0
     position = np.mod(table.position + np.pi, 2.0 * np.pi) - np.pi
-    found = fit(Recording(table.time[keep], position[keep], table.velocity[keep], torque[keep]), "kfm")
+    found = fit(
+        JointLog(table.time[keep], position[keep], table.velocity[keep], torque[keep]), "kfm"
+    )
     assert found.parameters["coulomb"].value == pytest.approx(joint.coulomb, rel=0.05)
     assert found.parameters["viscous"].value == pytest.approx(joint.viscous, rel=0.05)
     assert said(found, "full turns") and said(found, "stand out")
@@ -179,7 +187,9 @@ def test_inertia_may_be_given(joint):
 def test_every_model_can_be_fitted_and_leaves_finite_numbers(joint, model):
     """Even one that cannot explain the data; dry friction is of the right size wherever there is a parameter for it."""
     found = fit(log(joint, "steps", seconds=12.0, rate=200.0), model)
-    assert np.isfinite(found.curve).all() and np.isfinite([found.rms_error, found.holdout_error]).all()
+    assert (
+        np.isfinite(found.curve).all() and np.isfinite([found.rms_error, found.holdout_error]).all()
+    )
     assert set(found.parameters) <= set(vars(make(model)))
     if "coulomb" in found.parameters:
         assert 0.5 * joint.coulomb < found.parameters["coulomb"].value < 5.0 * joint.coulomb
@@ -190,7 +200,10 @@ def test_auto_takes_the_simplest_model_that_explains_the_data(joint):
     plain = replace(joint, breakaway=joint.coulomb)
     assert fit(log(plain, "steps", seconds=40.0), "auto").model == "coulomb-viscous"
     peaked = fit(log(joint, "steps", seconds=40.0, fastest=2.0), "auto")
-    assert peaked.model in ("stribeck", "kfm", "lugre") and set(peaked.compared) >= {"coulomb", "kfm"}
+    assert peaked.model in ("stribeck", "kfm", "lugre") and set(peaked.compared) >= {
+        "coulomb",
+        "kfm",
+    }
 
 
 def test_ticks_are_found_also_in_rounded_files():
@@ -226,14 +239,16 @@ def test_a_log_that_begins_and_ends_in_full_motion_is_fitted_as_well(joint, gear
     """Ten seconds at 200 Hz cut out of a longer motion: what is not known beyond its ends does not count."""
     whole = log(joint, "random", rate=200.0, seconds=16.0, tick=TICK / gear, seed=5)
     rows = slice(600, 2600)
-    cut = Recording(whole.time[rows], whole.position[rows], whole.velocity[rows], whole.torque[rows])
+    cut = JointLog(whole.time[rows], whole.position[rows], whole.velocity[rows], whole.torque[rows])
     found = fit(cut, "kfm", inertia=joint.inertia)
     assert found.parameters["coulomb"].value == pytest.approx(joint.coulomb, rel=0.05)
     assert found.parameters["viscous"].value == pytest.approx(joint.viscous, rel=0.05)
     assert found.holdout_error < 0.05 * found.rms_torque
 
 
-@pytest.mark.parametrize(("factor", "words"), [(57.29578, "degrees"), (9.549297, "minute"), (3.0, "times")])
+@pytest.mark.parametrize(
+    ("factor", "words"), [(57.29578, "degrees"), (9.549297, "minute"), (3.0, "times")]
+)
 def test_a_velocity_in_another_unit_is_refused(joint, factor, words):
     """Degrees, turns per minute, or the motor's side of a gear: the factor is named."""
     table = log(joint, "random", seconds=10.0)
@@ -254,7 +269,11 @@ def test_a_model_that_cannot_explain_the_data_has_no_parameters_of_the_joint(mod
     found = fit(log(Joint(coulomb=0.02, breakaway=0.02, viscous=0.1), "sine", seconds=20.0), model)
     if model == "viscous":
         found = fit(log(Joint(), "steps", seconds=20.0), model)
-    assert not any(found.parameters[name].identified for name in ("coulomb", "viscous") if name in found.parameters)
+    assert not any(
+        found.parameters[name].identified
+        for name in ("coulomb", "viscous")
+        if name in found.parameters
+    )
     assert said(found, "not identified", "freer curve")
 
 
@@ -262,7 +281,9 @@ def test_a_torque_scaled_one_way_is_no_offset(joint):
     """30 % more torque forward at every speed: neither direction's friction is between the two."""
     table = log(joint, "steps", seconds=40.0)
     speed = np.gradient(table.position, table.time)
-    found = fit(replace(table, torque=np.where(speed > 0.0, 1.3, 1.0) * table.torque), "coulomb-viscous")
+    found = fit(
+        replace(table, torque=np.where(speed > 0.0, 1.3, 1.0) * table.torque), "coulomb-viscous"
+    )
     assert not found.parameters["coulomb"].identified
     assert said(found, "differs between the directions") or said(found, "freer curve")
 
@@ -277,7 +298,9 @@ def test_a_straight_line_keeps_its_slope(joint):
     """The kernel that smooths velocity is cut off: taken as it is, it makes viscous friction 0.1 % too large."""
     plain, errors = replace(joint, coulomb=1e-9, breakaway=1e-9), []
     for seed in range(4):
-        found = fit(log(plain, "steps", seconds=20.0, rate=500.0, seed=seed), "viscous").parameters["viscous"]
+        found = fit(log(plain, "steps", seconds=20.0, rate=500.0, seed=seed), "viscous").parameters[
+            "viscous"
+        ]
         errors.append(found.value / plain.viscous - 1.0)
         assert found.low <= plain.viscous <= found.high
     assert abs(np.mean(errors)) < 5e-4
@@ -286,18 +309,35 @@ def test_a_straight_line_keeps_its_slope(joint):
 @pytest.mark.parametrize("tick", [0.0, TICK / 16, TICK / 200])
 def test_a_fine_encoder_does_not_bend_the_peak_of_a_joint_that_gives_before_it_slides(tick):
     """LuGre friction along starts and stops: the way before sliding is no part of the sliding curve."""
-    truth = {"coulomb": 0.8, "breakaway": 1.3, "stribeck_velocity": 0.15, "shape": 1.5, "viscous": 0.4}
-    joint, rate, rng = make("lugre", **truth, stiffness=4000.0, damping=4.0), 500.0, np.random.default_rng(0)
+    truth = {
+        "coulomb": 0.8,
+        "breakaway": 1.3,
+        "stribeck_velocity": 0.15,
+        "shape": 1.5,
+        "viscous": 0.4,
+    }
+    joint, rate, rng = (
+        make("lugre", **truth, stiffness=4000.0, damping=4.0),
+        500.0,
+        np.random.default_rng(0),
+    )
     time, v, k, begin = np.arange(0.0, 40.0, 1.0 / rate), np.zeros(20000), 0, 0.0
     while begin < 40.0:
-        speed, lasts = 2.0 * rng.choice([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0]), rng.uniform(1.0, 3.0)
+        speed, lasts = (
+            2.0 * rng.choice([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0]),
+            rng.uniform(1.0, 3.0),
+        )
         part = np.clip(np.minimum(time - begin, begin + lasts - time) / (0.15 * lasts), 0.0, 1.0)
         v, k, begin = v + (-1) ** k * speed * part, k + 1, begin + lasts + 0.3
-    torque = 0.05 * np.gradient(v, time) + np.array([joint.step(np.array([one]), 1.0 / rate)[0] for one in v])
+    torque = 0.05 * np.gradient(v, time) + np.array(
+        [joint.step(np.array([one]), 1.0 / rate)[0] for one in v]
+    )
     position = np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]) / rate)])
     position = np.round(position / tick) * tick if tick else position
     torque += 0.02 * np.sqrt(np.mean(torque**2)) * rng.standard_normal(len(time))
-    found = fit(recording(np.column_stack([time, position, np.gradient(position, time), torque])), "lugre")
+    found = fit(
+        recording(np.column_stack([time, position, np.gradient(position, time), torque])), "lugre"
+    )
     for name, value in truth.items():
         assert found.parameters[name].identified
         assert found.parameters[name].value == pytest.approx(value, rel=0.04), name
@@ -309,7 +349,9 @@ def test_a_coarse_encoder_widens_the_interval_of_the_inertia(joint):
     """Noise of the acceleration makes inertia look smaller; the interval allows for it."""
     inside = []
     for seed in range(12):
-        one = fit(log(joint, "sweep", seconds=20.0, rate=500.0, tick=4.0 * TICK, seed=seed), "kfm").inertia
+        one = fit(
+            log(joint, "sweep", seconds=20.0, rate=500.0, tick=4.0 * TICK, seed=seed), "kfm"
+        ).inertia
         inside.append(one.low <= joint.inertia <= one.high)
     assert np.mean(inside) > 0.8
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from farhand.friction.fit.data import Recording
+from farhand.friction.fit.data import JointLog
 from farhand.friction.fit.fit import fit
 from farhand.friction.fit.prepare import put_right
 from tests.friction.wave_logs import Wave, said, wave
@@ -18,7 +18,10 @@ def test_a_torque_logged_late_or_early_is_put_right(late):
     for seed in range(2):
         found = fit(wave(late=late, seed=seed), "coulomb-viscous")
         assert said(found, f"{'behind' if late > 0.0 else 'ahead of'} the motion", "put right")
-        for one, truth in ((found.parameters["viscous"], Wave.viscous), (found.inertia, Wave.inertia)):
+        for one, truth in (
+            (found.parameters["viscous"], Wave.viscous),
+            (found.inertia, Wave.inertia),
+        ):
             assert one.identified and one.low <= truth <= one.high
             assert one.value == pytest.approx(truth, rel=0.01)
 
@@ -29,7 +32,9 @@ def test_logs_without_delay_are_left_alone():
     for seed in range(30):
         rough = {"noise": 0.05, "memory": 0.2} if seed % 2 else {}
         found = fit(wave(seed=seed, **rough), "coulomb-viscous")
-        assert not said(found, "the motion") and found.data is not None and len(found.data) == 10_000
+        assert (
+            not said(found, "the motion") and found.data is not None and len(found.data) == 10_000
+        )
         inside.append(found.inertia.low <= Wave.inertia <= found.inertia.high)
     assert np.mean(inside) > 0.9
 
@@ -40,7 +45,7 @@ def test_a_filtered_torque_identifies_neither_friction_nor_inertia(behind):
     table = wave(seed=3)
     keep = np.exp(-table.step / 0.02)
     torque = np.roll(lfilter([1.0 - keep], [1.0, -keep], table.torque), behind)
-    found = fit(Recording(table.time, table.position, table.velocity, torque), "coulomb-viscous")
+    found = fit(JointLog(table.time, table.position, table.velocity, torque), "coulomb-viscous")
     assert said(found, "filtered", "not identified")
     assert not found.inertia.identified and not found.parameters["viscous"].identified
 
@@ -50,7 +55,7 @@ def test_a_filter_too_quick_to_matter_counts_as_a_delay():
     table = wave(seed=4)
     keep = np.exp(-table.step / 0.005)
     torque = lfilter([1.0 - keep], [1.0, -keep], table.torque)
-    found = fit(Recording(table.time, table.position, table.velocity, torque), "coulomb-viscous")
+    found = fit(JointLog(table.time, table.position, table.velocity, torque), "coulomb-viscous")
     assert said(found, "behind the motion", "put right")
     assert found.inertia.low <= Wave.inertia <= found.inertia.high
 
@@ -58,6 +63,6 @@ def test_a_filter_too_quick_to_matter_counts_as_a_delay():
 def test_torque_is_not_taken_from_a_pause():
     """Where nothing was logged at the shifted time, the sample goes."""
     time = np.concatenate([np.arange(0.0, 2.0, 0.01), np.arange(5.0, 7.0, 0.01)])
-    found = put_right(Recording(time, time, 0.0 * time, 2.0 * time), 0.05)
+    found = put_right(JointLog(time, time, 0.0 * time, 2.0 * time), 0.05)
     np.testing.assert_allclose(found.torque, 2.0 * (found.time + 0.05))
     assert len(time) - 12 <= len(found) <= len(time) - 10

@@ -14,7 +14,9 @@ from tests.friction.joint_logs import Joint, log
 from tests.friction.wave_logs import Wave, said, stairs, wave
 
 
-@pytest.mark.parametrize("load", [lambda x: 0.3 * np.sin(x), lambda x: 0.05 * np.sin(x), lambda x: 0.05 * x])
+@pytest.mark.parametrize(
+    "load", [lambda x: 0.3 * np.sin(x), lambda x: 0.05 * np.sin(x), lambda x: 0.05 * x]
+)
 def test_inertia_is_not_identified_where_the_model_is_unfit(load):
     """Gravity or a spring left in: what the friction cannot explain goes into the inertia as well."""
     table = wave(seed=1)
@@ -44,7 +46,10 @@ def test_friction_that_differs_between_the_directions_is_named(model, make):
     found = fit(make(seed=2, forward=1.3, back=0.7), model)
     assert said(found, "differs between the directions")
     assert not said(found, "--model auto") and not said(found, "--gravity")
-    assert not any(one.identified for one in found.parameters.values()) and not found.inertia.identified
+    assert (
+        not any(one.identified for one in found.parameters.values())
+        and not found.inertia.identified
+    )
 
 
 def test_gravity_is_not_taken_for_a_difference_between_the_directions():
@@ -60,7 +65,9 @@ def test_a_model_that_auto_took_is_not_told_to_try_auto():
     """Gravity was left in; no model that it compares explains that."""
     table = wave(seed=0)
     found = fit(replace(table, torque=table.torque + 0.3 * np.sin(table.position)), "auto")
-    assert said(found, "freer curve", "auto found no better model") and not said(found, "--model auto")
+    assert said(found, "freer curve", "auto found no better model") and not said(
+        found, "--model auto"
+    )
 
 
 @pytest.mark.parametrize("shape", [0.5, 1.0])
@@ -70,14 +77,21 @@ def test_a_curve_of_another_shape_is_noticed_below_three_per_cent(shape):
     found = fit(table, "stribeck")
     assert found.rms_error < 0.03 * found.rms_torque
     assert said(found, "freer curve", "--model auto")
-    assert not any(found.parameters[name].identified for name in ("coulomb", "breakaway", "stribeck_velocity"))
+    assert not any(
+        found.parameters[name].identified for name in ("coulomb", "breakaway", "stribeck_velocity")
+    )
     assert fit(table, "kfm").parameters["breakaway"].identified
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.002])
 def test_good_data_do_not_make_a_right_model_unfit(noise):
     """Whether the noise is small or not; intervals hold the truth."""
-    truth = {"coulomb": Wave.coulomb, "viscous": Wave.viscous, "breakaway": 0.8, "stribeck_velocity": 0.1}
+    truth = {
+        "coulomb": Wave.coulomb,
+        "viscous": Wave.viscous,
+        "breakaway": 0.8,
+        "stribeck_velocity": 0.1,
+    }
     for seed in range(5):
         found = fit(stairs(seed=seed, peak=0.3, noise=noise), "stribeck")
         assert not said(found, "freer curve")
@@ -89,7 +103,9 @@ def test_good_data_do_not_make_a_right_model_unfit(noise):
 def test_a_time_in_milliseconds_is_asked_after(velocity):
     """A velocity column of zeros, or one in rad/ms, does not contradict it; the samples are 2 s apart."""
     table = wave(seconds=5.0)
-    rows = np.column_stack([1e3 * table.time, table.position, velocity * 1e-3 * table.velocity, table.torque])
+    rows = np.column_stack(
+        [1e3 * table.time, table.position, velocity * 1e-3 * table.velocity, table.torque]
+    )
     with pytest.raises(BadValue, match="is t in s"):
         fit(recording(rows), "coulomb-viscous")
 

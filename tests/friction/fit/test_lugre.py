@@ -30,7 +30,9 @@ def test_all_parameters_come_back_from_ordinary_unsteady_motion(seed):
         one = found.parameters[name]
         assert one.identified and one.value == pytest.approx(value, rel=0.1), name
         assert abs(one.value - value) < 1.5 * (one.high - one.value), name
-    assert abs(found.inertia.value - Wave.inertia) < 1.5 * (found.inertia.high - found.inertia.value)
+    assert abs(found.inertia.value - Wave.inertia) < 1.5 * (
+        found.inertia.high - found.inertia.value
+    )
 
 
 def test_slow_motion_alone_does_not_pretend_to_know_inertia():
@@ -59,7 +61,14 @@ def test_the_bristles_run_as_the_model_does_and_their_derivatives_are_right():
     x = np.array([0.5, 0.3, 0.1, 1.8, 900.0, 0.4, 0.2, 0.05, 0.01, 0.0])
     assert x[: len(CURVED)].tolist() == [0.5, 0.3, 0.1, 1.8, 900.0]
     joint = make(
-        "lugre", coulomb=0.5, breakaway=0.8, stribeck_velocity=0.1, shape=1.8, viscous=0.2, stiffness=900.0, damping=0.4
+        "lugre",
+        coulomb=0.5,
+        breakaway=0.8,
+        stribeck_velocity=0.1,
+        shape=1.8,
+        viscous=0.2,
+        stiffness=900.0,
+        damping=0.4,
     )
     theirs = friction_along(joint, motion, slice(0, len(motion)), motion.torque)[:, 0]
     ours = whole.residual(x) + motion.torque - 0.05 * motion.acceleration - 0.01

@@ -22,7 +22,9 @@ def test_every_pose_can_be_taken_inside_the_limits(robot):
     for pose, start in warm:
         assert model.within(start) and np.linalg.norm(model.error(pose, start)[:3]) < 1.0
     again = ik.poses(robot, 20, False)
-    assert all(np.array_equal(a.position, b.position) for (a, _), (b, _) in zip(cold, again, strict=True))
+    assert all(
+        np.array_equal(a.position, b.position) for (a, _), (b, _) in zip(cold, again, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,11 @@ def test_solved_means_on_the_pose_and_inside_the_limits(spoil, share):
     model = Model(load_robot("lwa4p"))
     joints = np.random.default_rng(1).uniform(model.lower, model.upper, (10, 6))
     answers = iter(joints)
-    found = ik.judge("lwa4p", lambda pose, start: spoil(next(answers), model), [(model.pose(q), None) for q in joints])
+    found = ik.judge(
+        "lwa4p",
+        lambda pose, start: spoil(next(answers), model),
+        [(model.pose(q), None) for q in joints],
+    )
     assert found["solved"] == share and 0.0 < found["median"] <= found["p99"]
 
 
@@ -61,7 +67,9 @@ def test_the_description_for_other_software_is_the_same_arm(robot, tmp_path):
         .replace('"/>\n<link', f'">{inertia}</link>\n<link')
         .replace('<link name="tool"/>', f'<link name="tool">{inertia}</link>')
     )
-    text = text.replace('name="chain">', 'name="chain"><mujoco><compiler fusestatic="false"/></mujoco>')
+    text = text.replace(
+        'name="chain">', 'name="chain"><mujoco><compiler fusestatic="false"/></mujoco>'
+    )
     other = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(other)
     np.testing.assert_allclose(other.jnt_range, np.stack([chain.lower, chain.upper], axis=1))

@@ -30,7 +30,8 @@ def test_a_benchmark_that_chooses_a_core_gives_the_others_back():
 
 def test_the_ratio_is_of_readings_taken_side_by_side(monkeypatch):
     """Not of the two medians, which may come from batches of unlike speed."""
-    pairs = [(9.0, 9.0)] + [(1.0, 10.0), (2.0, 1.0), (3.0, 2.0)] * (BATCHES // 3)  # the first only warms up
+    # the first only warms up
+    pairs = [(9.0, 9.0)] + [(1.0, 10.0), (2.0, 1.0), (3.0, 2.0)] * (BATCHES // 3)
     readings = (reading for pair in pairs for reading in pair)
     monkeypatch.setattr(measuring, "_batch", lambda work, calls: next(readings))
     result = measure(Benchmark("x", lambda: (nothing, nothing, {}), unit="s"))

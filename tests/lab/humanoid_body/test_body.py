@@ -21,7 +21,9 @@ def whole() -> WholeBody:
 def posture(whole: WholeBody, seed: int) -> np.ndarray:
     """Somewhere inside the joints' ranges."""
     limits = whole.robot.limits
-    return np.random.default_rng(seed).uniform(0.5 * np.maximum(limits.lower[6:], -1.0), 0.5 * limits.upper[6:])
+    return np.random.default_rng(seed).uniform(
+        0.5 * np.maximum(limits.lower[6:], -1.0), 0.5 * limits.upper[6:]
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -29,7 +31,9 @@ def test_the_ground_carries_weight_and_acceleration(whole, seed):
     """Newton: ground force = m (g + acceleration of the centre of gravity), whatever the joints do."""
     rng = np.random.default_rng(seed)
     load = whole.at(posture(whole, seed), rng.normal(0, 1, 27), rng.normal(0, 3, 27))
-    np.testing.assert_allclose(load.ground[:3], 5.964 * (load.cog_acceleration + [0, 0, 9.81]), atol=1e-9)
+    np.testing.assert_allclose(
+        load.ground[:3], 5.964 * (load.cog_acceleration + [0, 0, 9.81]), atol=1e-9
+    )
 
 
 def test_at_rest_the_pressure_lies_under_the_centre_of_gravity(whole):
@@ -43,7 +47,9 @@ def test_the_welded_foot_stays(whole):
     import pinocchio as pin
 
     for seed in range(3):
-        pin.framesForwardKinematics(whole.model, whole.data, whole.configuration(posture(whole, seed)))
+        pin.framesForwardKinematics(
+            whole.model, whole.data, whole.configuration(posture(whole, seed))
+        )
         place = whole.data.oMf[whole.sole]
         np.testing.assert_allclose(place.translation, [0.0, -0.045, 0.0], atol=1e-12)
         np.testing.assert_allclose(place.rotation, np.eye(3), atol=1e-12)
@@ -52,7 +58,10 @@ def test_the_welded_foot_stays(whole):
 def test_holding_torques_are_the_slope_of_the_potential_energy(whole):
     """Virtual work, joint by joint."""
     q, h = posture(whole, 1), 1e-6
-    slope = [float(whole.at(q + h * e).energy - whole.at(q - h * e).energy) / (2 * h) for e in np.eye(len(q))]
+    slope = [
+        float(whole.at(q + h * e).energy - whole.at(q - h * e).energy) / (2 * h)
+        for e in np.eye(len(q))
+    ]
     np.testing.assert_allclose(whole.at(q).torque, slope, atol=1e-7)
 
 

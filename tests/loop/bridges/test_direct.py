@@ -14,19 +14,25 @@ REACH = 0.95  # of a UR5e [m]: no joint has a longer lever
 BRAKING = 24.0  # [N·m]: what slows the heaviest joint at 8 rad/s²
 
 LINKED = [("link.outage_start", 1e5), ("link.outage_length", 1.0)]
-"""Settings of a link that does nothing until long after the test: a linked bridge over a perfect network."""
+"""Settings of a link that does nothing until long after the test: a linked bridge over a perfect
+network."""
 
 
 def bump(run, station: str, since: float, until: float) -> tuple[float, float]:
     """Largest change of joint torque per tick in a window, and the physical bound on it.
 
-    A gain fades by at most 1.5 dt / ramp per tick. It fades the coupling's wrench, on a lever of the arm's reach, and
-    the hold that takes over, which balances that wrench and brakes; gravity and motion add 0.1 N·m at teleoperation
-    speed.
+    A gain fades by at most 1.5 dt / ramp per tick. It fades the coupling's wrench, on a lever of
+    the arm's reach, and the hold that takes over, which balances that wrench and brakes; gravity
+    and motion add 0.1 N·m at teleoperation speed.
     """
     wrench = run.signal(station, "wrench_commanded_in_world", since, until)
-    level = REACH * np.linalg.norm(wrench[:, :3], axis=1).max() + np.linalg.norm(wrench[:, 3:], axis=1).max()
-    return run.largest_step(station, "torque_commanded", since, until), 1.5 * DT / RAMP * (2 * level + BRAKING) + 0.1
+    level = (
+        REACH * np.linalg.norm(wrench[:, :3], axis=1).max()
+        + np.linalg.norm(wrench[:, 3:], axis=1).max()
+    )
+    return run.largest_step(station, "torque_commanded", since, until), 1.5 * DT / RAMP * (
+        2 * level + BRAKING
+    ) + 0.1
 
 
 def assert_no_bump(run, since: float, until: float) -> None:
@@ -36,7 +42,9 @@ def assert_no_bump(run, since: float, until: float) -> None:
         assert found < bound, station
 
 
-@pytest.mark.parametrize("law", ["position-position", "position-force", "unilateral", "virtual-constraints"])
+@pytest.mark.parametrize(
+    "law", ["position-position", "position-force", "unilateral", "virtual-constraints"]
+)
 @pytest.mark.parametrize("settings", [[], LINKED], ids=["direct", "linked"])
 def test_unlike_postures_engage_without_a_jump(dual_arm, law, settings):
     """The follower starts elsewhere and the leader has already moved: nothing jumps, and the follower follows."""
@@ -49,7 +57,8 @@ def test_unlike_postures_engage_without_a_jump(dual_arm, law, settings):
     assert_no_bump(run, 0.0, 2.8)
     assert 0.02 < run.follower.arm.position[2] - start[2] < 0.2
     error = np.linalg.norm(run.signal("coupling", "error", 1.2)[:, :3], axis=1)
-    assert error.max() < run.tool_speed("leader", 1.2) * RAMP  # it moves on while the coupling fades in
+    # it moves on while the coupling fades in
+    assert error.max() < run.tool_speed("leader", 1.2) * RAMP
     assert error[-1] < 2e-3
 
 
@@ -76,7 +85,9 @@ def test_the_follower_stays_while_clutched_and_keeps_its_place_afterwards(dual_a
     assert np.linalg.norm(run.follower.arm.position - clutched) < 2e-3
     leader = run.leader.arm.position.copy()
     run.on(2.0)
-    np.testing.assert_allclose(run.follower.arm.position - clutched, run.leader.arm.position - leader, atol=5e-3)
+    np.testing.assert_allclose(
+        run.follower.arm.position - clutched, run.leader.arm.position - leader, atol=5e-3
+    )
     assert_no_bump(run, 0.8, 3.7)
 
 
@@ -88,7 +99,9 @@ def test_engaging_what_is_engaged_makes_no_jump(dual_arm):
 
 def test_coupling_again_during_the_fade_makes_no_jump(dual_arm):
     """A quick tap on the clutch under load."""
-    run = dual_arm(law="position-force", scenario="press").post("3.5:clutch", "3.55:declutch").on(3.9)
+    run = (
+        dual_arm(law="position-force", scenario="press").post("3.5:clutch", "3.55:declutch").on(3.9)
+    )
     assert_no_bump(run, 3.4, 3.9)
 
 
@@ -104,21 +117,35 @@ def test_a_linked_bridge_over_a_perfect_network_does_what_a_direct_one_does(dual
     linked = dual_arm(law="position-position", scenario="press", settings=LINKED).on(3.5)
     assert type(linked.bridge) is not type(direct.bridge)
     for station in ("leader", "follower"):
-        difference = direct.signal(station, "position_tool_in_world") - linked.signal(station, "position_tool_in_world")
+        difference = direct.signal(station, "position_tool_in_world") - linked.signal(
+            station, "position_tool_in_world"
+        )
         assert np.abs(difference).max() < 1e-3
-    assert linked.metrics["contact_force_final"] == pytest.approx(direct.metrics["contact_force_final"], rel=0.02)
+    assert linked.metrics["contact_force_final"] == pytest.approx(
+        direct.metrics["contact_force_final"], rel=0.02
+    )
 
 
 def test_the_offsets_travel_with_the_engagement(dual_arm):
     """Both ends have the leader's offsets one delay after it engaged, and the same number."""
-    run = dual_arm(law="position-position", scenario="free", delay=40.0, settings=[("rig.follower_posture", "q_B")])
+    run = dual_arm(
+        law="position-position",
+        scenario="free",
+        delay=40.0,
+        settings=[("rig.follower_posture", "q_B")],
+    )
     run.on(0.2)
     a, b = run.bridge.a, run.bridge.b
     assert a.engagement.number == b.engagement.number == 1
-    np.testing.assert_allclose(b.law.mapping.offset_position, a.law.mapping.offset_position, atol=1e-12)
-    np.testing.assert_allclose(b.law.mapping.offset_rotation, a.law.mapping.offset_rotation, atol=1e-9)
+    np.testing.assert_allclose(
+        b.law.mapping.offset_position, a.law.mapping.offset_position, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        b.law.mapping.offset_rotation, a.law.mapping.offset_rotation, atol=1e-9
+    )
     gains = run.signal("coupling", "engagement")[:, 0]
-    assert gains[39] == 0.0  # the follower cannot have heard: 20 ms to hear of it at all, 20 ms back
+    # the follower cannot have heard: 20 ms to hear of it at all, 20 ms back
+    assert gains[39] == 0.0
     assert gains[-1] > 0.5
 
 
@@ -133,10 +160,16 @@ def outage(run, start: float, length: float, directions=(0, 1)) -> None:
     ("law", "directions"),
     [
         ("unilateral", (0, 1)),
-        *((law, ways) for law in ("position-position", "position-force") for ways in ((0, 1), (0,), (1,))),
+        *(
+            (law, ways)
+            for law in ("position-position", "position-force")
+            for ways in ((0, 1), (0,), (1,))
+        ),
     ],
 )
-def test_an_outage_brings_the_follower_to_rest_and_only_a_command_ends_it(dual_arm, law, directions):
+def test_an_outage_brings_the_follower_to_rest_and_only_a_command_ends_it(
+    dual_arm, law, directions
+):
     """1 s without packets while the arms move: rest in a bounded time, a reason, no coming back alone, and no jump."""
     run = dual_arm(law=law, scenario="wall", delay=40.0)
     outage(run, 3.0, 1.0, directions)
@@ -145,14 +178,18 @@ def test_an_outage_brings_the_follower_to_rest_and_only_a_command_ends_it(dual_a
     reasons = [record.trip.reason for record in run.session.trips]
     assert {kind for _, kind in run.trips} == {"link"}
     assert len(reasons) == len(directions)
-    assert all("nothing heard from the" in reason and "(limit 0.2 s)" in reason for reason in reasons)
+    assert all(
+        "nothing heard from the" in reason and "(limit 0.2 s)" in reason for reason in reasons
+    )
     first = min(record.trip.time_ns for record in run.session.trips) * 1e-9
     assert first == pytest.approx(3.0 + 0.02 + 0.2, abs=0.003)
 
     speed = np.abs(run.signal("follower", "v", first)).max(axis=1)
-    stopping = np.abs(run.signal("follower", "v", first - 0.01, first)).max() / 8.0  # at the bounded deceleration [s]
+    # at the bounded deceleration [s]
+    stopping = np.abs(run.signal("follower", "v", first - 0.01, first)).max() / 8.0
     rest_at = int(np.argmax(speed < 2e-3)) * DT
-    assert rest_at < RAMP + stopping + 0.25  # fade, ramp, and the hold's own settling (ω = 25 rad/s)
+    # fade, ramp, and the hold's own settling (ω = 25 rad/s)
+    assert rest_at < RAMP + stopping + 0.25
     resting = run.signal("follower", "position_tool_in_world", first + 0.8, 4.8)
     assert np.ptp(resting, axis=0).max() < 1e-4
 
@@ -173,7 +210,9 @@ def test_an_engagement_the_follower_hears_of_late_makes_no_jump(dual_arm):
 
 def test_a_follower_that_trips_while_an_engagement_is_on_its_way_does_not_leap_at_reset(dual_arm):
     """The leader parts when it hears of the trip; reset alone couples nothing."""
-    run = dual_arm(law="position-position", scenario="free", delay=200.0).post("0.3:release", "0.6:engage")
+    run = dual_arm(law="position-position", scenario="free", delay=200.0).post(
+        "0.3:release", "0.6:engage"
+    )
     run.on(0.65)
     run.follower.guard.stop(run.session.now_ns, "stop", "a test")
     run.on(2.35)
@@ -210,7 +249,9 @@ def test_ages_are_those_of_the_link(dual_arm):
 
 def test_a_live_change_of_scale_across_a_link_keeps_both_ends_in_step(dual_arm):
     """After a change during motion both ends still map the same pose to the same target."""
-    run = dual_arm(law="position-position", scenario="free", delay=40.0, settings=[("wall.present", False)])
+    run = dual_arm(
+        law="position-position", scenario="free", delay=40.0, settings=[("wall.present", False)]
+    )
     run.post("1.2:set law.mapping.motion_scale=1.5").on(3.0)
     first, second = (law.mapping for law in run.bridge.laws)
     np.testing.assert_allclose(first.offset_position, second.offset_position, atol=1e-6)
@@ -231,14 +272,22 @@ def fail_from(run, seconds: float, how) -> None:
     ("how", "told"),
     [
         (lambda a, b: 1 / 0, "raised ZeroDivisionError: division by zero"),
-        (lambda a, b: None, "must return (a.effort(w), b.effort(w)) with six numbers each; it returned None"),
-        (lambda a, b: (a.effort(np.zeros(1)), b.effort(np.zeros(1))), "an effort of an array of shape (1,)"),
+        (
+            lambda a, b: None,
+            "must return (a.effort(w), b.effort(w)) with six numbers each; it returned None",
+        ),
+        (
+            lambda a, b: (a.effort(np.zeros(1)), b.effort(np.zeros(1))),
+            "an effort of an array of shape (1,)",
+        ),
         (lambda a, b: (a.effort(0.0), b.effort(0.0)), "an effort of the float 0.0"),
     ],
     ids=["raises", "None", "one number", "scalar"],
 )
 @pytest.mark.parametrize("settings", [[], LINKED], ids=["direct", "linked"])
-def test_a_law_that_fails_in_mid_run_stops_both_sides_with_the_reason(dual_arm, how, told, settings):
+def test_a_law_that_fails_in_mid_run_stops_both_sides_with_the_reason(
+    dual_arm, how, told, settings
+):
     """As one that gives no number: the last good efforts fade, without a jump, and nothing is raised."""
     run = dual_arm(law="position-position", scenario="free", settings=settings)
     fail_from(run, 1.0, how)
@@ -249,7 +298,10 @@ def test_a_law_that_fails_in_mid_run_stops_both_sides_with_the_reason(dual_arm, 
         assert told in record.trip.reason
     for station in ("leader", "follower"):
         level = np.abs(run.signal(station, "wrench_commanded_in_world", 0.9)).max()
-        assert run.largest_step(station, "wrench_commanded_in_world", 0.9) < 1.6 * DT / RAMP * level + 0.05
+        assert (
+            run.largest_step(station, "wrench_commanded_in_world", 0.9)
+            < 1.6 * DT / RAMP * level + 0.05
+        )
     assert np.abs(run.signal("follower", "v")[-1]).max() < 0.02
 
 
@@ -268,5 +320,7 @@ def test_a_law_that_fails_to_engage_stops_its_side_and_couples_nothing(dual_arm,
 def test_a_law_that_needs_observers_is_refused_between_stations_without_them(dual_arm):
     """Rather than run on the force sensors, as another law than its name says."""
     stations = dual_arm(law="position-position").session.stations
-    with pytest.raises(Mismatch, match="'four-channel-sensorless' needs torque-driven arms on both sides"):
+    with pytest.raises(
+        Mismatch, match="'four-channel-sensorless' needs torque-driven arms on both sides"
+    ):
         DirectBridge(FourChannelSensorless(), *stations)

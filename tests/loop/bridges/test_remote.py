@@ -17,7 +17,12 @@ def two_sides(seconds: float, **options):
     rigs = []
     for role in ("leader", "follower"):
         quiet = [(f"{role}.plant.{name}", value) for name, value in QUIET.items()]
-        rigs.append(build_rig("dual-arm", Options(side=role, **{**options, "settings": quiet + options["settings"]})))
+        rigs.append(
+            build_rig(
+                "dual-arm",
+                Options(side=role, **{**options, "settings": quiet + options["settings"]}),
+            )
+        )
     there, back = MemoryChannel(), MemoryChannel()
     rigs[0].session.bridges[0].end.endpoint.connect(there, back)
     rigs[1].session.bridges[0].end.endpoint.connect(back, there)
@@ -32,10 +37,18 @@ def two_sides(seconds: float, **options):
 def test_two_sessions_do_what_one_does():
     """The same scenario over the shortest link there is, a tick each way: half a millimetre apart at most."""
     leader, follower = two_sides(1.6, law="position-position", scenario="free", settings=[])
-    settings = [(f"{role}.plant.{name}", value) for role in ("leader", "follower") for name, value in QUIET.items()]
-    whole = build_rig("dual-arm", Options(law="position-position", scenario="free", settings=settings))
+    settings = [
+        (f"{role}.plant.{name}", value)
+        for role in ("leader", "follower")
+        for name, value in QUIET.items()
+    ]
+    whole = build_rig(
+        "dual-arm", Options(law="position-position", scenario="free", settings=settings)
+    )
     whole.session.run(1.6)
-    apart = follower.world.ports["follower"].tool.position - whole.world.ports["follower"].tool.position
+    apart = (
+        follower.world.ports["follower"].tool.position - whole.world.ports["follower"].tool.position
+    )
     assert np.linalg.norm(apart) < 5e-4
     assert leader.session.bridges[0].a.energy > 0.0
     for rig in (leader, follower, whole):
@@ -65,7 +78,8 @@ def test_a_side_that_ends_says_so_and_the_other_parts_before_it_wonders():
     follower.session.run(0.5)
     assert follower.session.trips == []
     follower.metrics.pull()
-    assert follower.metrics.result()["link_age_max"]["value"] < 0.25  # while the coupling fades; then nobody acts on it
+    # while the coupling fades; then nobody acts on it
+    assert follower.metrics.result()["link_age_max"]["value"] < 0.25
     for rig in (leader, follower):
         rig.close()
 
@@ -91,7 +105,11 @@ def test_a_wish_to_couple_with_a_tripped_follower_is_refused_and_forgotten():
 
 def test_a_push_on_the_leaders_links_that_is_known_there_is_known_at_the_follower():
     """The packet carries it; without it the follower's law would take the push for something else."""
-    pushed = [("rig.push_torque", "20,0,0,0,0,0"), ("rig.push_start", 0.1), ("rig.push_known", True)]
+    pushed = [
+        ("rig.push_torque", "20,0,0,0,0,0"),
+        ("rig.push_start", 0.1),
+        ("rig.push_known", True),
+    ]
     leader, follower = two_sides(0.3, law="virtual-constraints", scenario="rest", settings=pushed)
     remote = follower.session.bridges[0].end.remote
     assert remote.external_torque is not None
@@ -109,7 +127,10 @@ def test_a_law_that_raises_at_one_side_stops_it_there_and_the_other_side_parts()
         for rig in (leader, follower):
             rig.session.run(TICK)
     (trip,) = [record.trip for record in follower.session.trips]
-    assert (trip.kind, trip.reason) == ("invalid", "law 'position-position' raised KeyError: 'gain'")
+    assert (trip.kind, trip.reason) == (
+        "invalid",
+        "law 'position-position' raised KeyError: 'gain'",
+    )
     assert not end.engagement.wanted
     assert not leader.session.bridges[0].end.engagement.wanted
     for rig in (leader, follower):

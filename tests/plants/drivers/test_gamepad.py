@@ -81,7 +81,9 @@ def test_events_cut_in_two_are_put_together(pad):
 
 def test_axes_can_be_chosen(pad):
     """For pads that number them differently."""
-    device = Gamepad(pad.path, PadAxes(numbers=np.array([9.0, 0, 4, 6, 7, 3]), directions=np.ones(6)))
+    device = Gamepad(
+        pad.path, PadAxes(numbers=np.array([9.0, 0, 4, 6, 7, 3]), directions=np.ones(6))
+    )
     pad.send(event(AXIS, 9, 32767), event(AXIS, 200, 5))
     assert device.poll(0).axes[0] == 1.0
 

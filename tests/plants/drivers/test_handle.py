@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.plants.drivers.handle import HandlePlant, HandleSettings, Reading
+from farhand.plants.drivers.handle import DeviceReading, HandlePlant, HandleSettings
 from farhand.safety import Guard
 
 MS = 1_000_000
@@ -22,7 +22,7 @@ class Stick:
     def poll(self, now_ns):
         if self.gone:
             raise OSError(19, "No such device")
-        return Reading(self.axes.copy(), frozenset(self.buttons))
+        return DeviceReading(self.axes.copy(), frozenset(self.buttons))
 
     def close(self):
         self.gone = True

@@ -9,7 +9,7 @@ import pytest
 
 from farhand.plants.drivers import rumble
 from farhand.plants.drivers.gamepad import Gamepad
-from farhand.plants.drivers.handle import HandlePlant, Reading
+from farhand.plants.drivers.handle import DeviceReading, HandlePlant
 from farhand.plants.drivers.rumble import Rumble
 from farhand.plants.plant import JointTorque
 
@@ -37,7 +37,9 @@ def test_an_effect_is_what_the_kernel_expects_and_is_played(tmp_path, uploads):
     motors.shake(0.5, 0)
     (request, effect), played = uploads[0], path.read_bytes()
     assert (request, len(effect)) == (0x40304580, 48)
-    assert struct.unpack_from("@H", effect, 0) == (0x50,) and struct.unpack_from("@HH", effect, 16) == (32768, 16384)
+    assert struct.unpack_from("@H", effect, 0) == (0x50,) and struct.unpack_from(
+        "@HH", effect, 16
+    ) == (32768, 16384)
     assert struct.unpack("@qqHHi", played)[2:] == (0x15, 7, 1)
     motors.close()
 
@@ -61,7 +63,7 @@ def test_a_handle_that_is_pushed_back_shakes_its_device():
         name = "a stick"
 
         def poll(self, now_ns):
-            return Reading(np.zeros(6), frozenset())
+            return DeviceReading(np.zeros(6), frozenset())
 
         def feel(self, strength, now_ns):
             felt.append(strength)

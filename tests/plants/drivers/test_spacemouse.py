@@ -45,7 +45,8 @@ def turn(x=0, y=0, z=0) -> bytes:
         (move(z=-350), (0, 0, 1, 0, 0, 0)),  # lifted
         (turn(z=-350), (0, 0, 0, 0, 0, 1)),  # turned to the left, seen from above
         (turn(x=-350), (0, 0, 0, 0, 1, 0)),  # tilted forward: nose down, about the left axis
-        (struct.pack("<B6h", 1, 0, -350, 0, 0, 0, -350), (1, 0, 0, 0, 0, 1)),  # newer devices: all in one
+        # newer devices: all in one
+        (struct.pack("<B6h", 1, 0, -350, 0, 0, 0, -350), (1, 0, 0, 0, 0, 1)),
     ],
 )
 def test_the_puck_moves_forward_left_and_up(report, axes):
@@ -88,12 +89,18 @@ def test_only_3d_mice_are_taken():
     """Not an ordinary mouse of the same maker, nor the receiver's keyboard."""
     assert is_spacemouse({"vendor_id": 0x256F, "product_id": 0xC635, "usage_page": 1, "usage": 8})
     assert is_spacemouse({"vendor_id": 0x046D, "product_id": 0xC626, "usage_page": 0, "usage": 0})
-    assert not is_spacemouse({"vendor_id": 0x046D, "product_id": 0xC077, "usage_page": 1, "usage": 2})
-    assert not is_spacemouse({"vendor_id": 0x256F, "product_id": 0xC652, "usage_page": 1, "usage": 6})
+    assert not is_spacemouse(
+        {"vendor_id": 0x046D, "product_id": 0xC077, "usage_page": 1, "usage": 2}
+    )
+    assert not is_spacemouse(
+        {"vendor_id": 0x256F, "product_id": 0xC652, "usage_page": 1, "usage": 6}
+    )
 
 
 def fake_hidapi(monkeypatch, found, problem=None) -> types.SimpleNamespace:
-    device = types.SimpleNamespace(read=lambda size: [], close=lambda: None, set_nonblocking=lambda on: None)
+    device = types.SimpleNamespace(
+        read=lambda size: [], close=lambda: None, set_nonblocking=lambda on: None
+    )
 
     def open_path(path):
         if problem:

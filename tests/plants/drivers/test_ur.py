@@ -32,7 +32,9 @@ HOST = own_address()
 @pytest.fixture(scope="module")
 def robot():
     """The arm as the simulated controller has it."""
-    return load_robot("ur5e", "ur").edited(set_armature(0.1), set_damping((2.0, 2.0, 2.0, 0.5, 0.5, 0.5)))
+    return load_robot("ur5e", "ur").edited(
+        set_armature(0.1), set_damping((2.0, 2.0, 2.0, 0.5, 0.5, 0.5))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +99,20 @@ def test_the_driver_passes_velocity_position_and_torque_on(plant, robot):
     assert plant.device_time > 0.0
     moved = drive(plant, JointVelocity, 0.6, lambda t, s: np.array([0.3, 0, 0, 0, 0, 0]))
     assert moved[6] == pytest.approx(0.3, abs=0.05)
-    back = drive(plant, JointPosition, 1.2, lambda t, s: start + (moved[:6] - start) * max(0.0, 1.0 - t))
+    back = drive(
+        plant, JointPosition, 1.2, lambda t, s: start + (moved[:6] - start) * max(0.0, 1.0 - t)
+    )
     np.testing.assert_allclose(back[:6], start, atol=0.03)
     arm = Arm.of(robot)
 
     def spring(t, sample):
         arm.update(sample.q, sample.v)
         pull = start + [0, 0, 0, 0, 0, 0.3] - sample.q
-        return arm.gravity + np.array([60, 60, 60, 8, 8, 8]) * pull - np.array([20, 20, 20, 2, 2, 2]) * sample.v
+        return (
+            arm.gravity
+            + np.array([60, 60, 60, 8, 8, 8]) * pull
+            - np.array([20, 20, 20, 2, 2, 2]) * sample.v
+        )
 
     pulled = drive(plant, JointTorque, 1.2, spring)
     np.testing.assert_allclose(pulled[:6], start + [0, 0, 0, 0, 0, 0.3], atol=0.05)
@@ -140,7 +148,8 @@ class Paced:
 def test_the_dual_arm_rig_runs_with_the_real_client_as_its_leader(address, law):
     """By direct torque or by joint speed; nobody touches the arm, so both tools stay where they are."""
     settings = [("rig.leader_plant", f"ur:{address}"), ("rig.parameter_set", "ur")]
-    settings += [("leader.guard.stale", 1.0), ("leader.plant.watchdog", 1.0)]  # a test machine may be busy
+    # a test machine may be busy
+    settings += [("leader.guard.stale", 1.0), ("leader.plant.watchdog", 1.0)]
     rig = build_rig("dual-arm", Options(law=law, scenario="free", settings=settings, clock=Paced()))
     try:
         start = rig.session.stations[0].plant.read(0).q.copy()
@@ -150,7 +159,9 @@ def test_the_dual_arm_rig_runs_with_the_real_client_as_its_leader(address, law):
         kind = "joint velocity" if law == "admittance" else "joint torque"
         assert rig.session.stations[0].controller.commands.name == kind
         np.testing.assert_allclose(sample.q, start, atol=0.1)
-        assert [trip for trip in rig.session.trips if trip.trip.kind not in ("overrun", "stale")] == []
+        assert [
+            trip for trip in rig.session.trips if trip.trip.kind not in ("overrun", "stale")
+        ] == []
         np.testing.assert_allclose(rig.world.ports["leader"].q, sample.q, atol=0.05)
         assert rig.metrics.result()["energy_balance_error"]["value"] is None
     finally:
@@ -195,7 +206,9 @@ def test_a_killed_client_leaves_a_standing_arm(address):
     from rtde_receive import RTDEReceiveInterface
 
     receive = RTDEReceiveInterface(address, 500.0, ["timestamp", "actual_qd", "runtime_state"])
-    driven = subprocess.Popen([sys.executable, "-c", DRIVEN.format(host=address)], stdout=subprocess.PIPE, text=True)
+    driven = subprocess.Popen(
+        [sys.executable, "-c", DRIVEN.format(host=address)], stdout=subprocess.PIPE, text=True
+    )
     driven.stdout.readline()
     time.sleep(0.6)
     moving = receive.getActualQd()[0]
@@ -226,8 +239,12 @@ def test_virtual_time_and_a_real_arm_do_not_go_together():
         build_rig("dual-arm", Options(settings=[("rig.leader_plant", "ur:127.0.0.1")]))
 
 
-@pytest.mark.parametrize(("words", "complaint"), [(b"", "does not answer within"), (b"SSH-2.0", "does not speak RTDE")])
-def test_a_port_that_is_open_but_no_controller_is_one_clear_line(robot, monkeypatch, words, complaint):
+@pytest.mark.parametrize(
+    ("words", "complaint"), [(b"", "does not answer within"), (b"SSH-2.0", "does not speak RTDE")]
+)
+def test_a_port_that_is_open_but_no_controller_is_one_clear_line(
+    robot, monkeypatch, words, complaint
+):
     """The client alone would wait for ever."""
     monkeypatch.setattr("farhand.plants.drivers.ur.ANSWER", 0.2)
     host = "127.255.255.2"

@@ -10,10 +10,10 @@ from farhand.plants.drivers.worker import urgent
 from farhand.plants.servo_bus import frames
 from farhand.plants.servo_bus.driver import SerialLine
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, PseudoTerminal
-from farhand_lab.humanoid.bus_bench import ARM, Bench, bench
+from farhand_lab.humanoid.bus_bench import ARM, BusBench, bench
 
 
-def cycles(made: Bench, count: int) -> None:
+def cycles(made: BusBench, count: int) -> None:
     for _ in range(count):
         made.run(made.driver.refresh(made.driver.sent))
 
@@ -27,7 +27,9 @@ def cycles(made: Bench, count: int) -> None:
         (BusTiming(wait_bytes=5), False, 116.4),
     ],
 )
-def test_the_line_is_as_fast_as_its_bytes_and_its_latency_allow(timing: BusTiming, read: bool, rate: float) -> None:
+def test_the_line_is_as_fast_as_its_bytes_and_its_latency_allow(
+    timing: BusTiming, read: bool, rate: float
+) -> None:
     """Three servos."""
     made = bench(timing=timing)
     driver = made.driver
@@ -51,7 +53,9 @@ def test_lost_answers_leave_what_was_sent_and_stop_nothing() -> None:
     cycles(made, 500)
     assert made.driver.fault is None
     assert made.longest_ns <= made.line.timing.silent_ns
-    assert made.driver.missed / (made.driver.missed + made.driver.answers) == pytest.approx(0.3, abs=0.05)
+    assert made.driver.missed / (made.driver.missed + made.driver.answers) == pytest.approx(
+        0.3, abs=0.05
+    )
 
 
 def test_a_dead_servo_stops_commands_by_name_until_it_is_back() -> None:
@@ -86,7 +90,10 @@ def test_the_same_driver_speaks_through_a_real_terminal_byte_for_byte() -> None:
     """Five cycles; what reached the bus is what the frames say, and every answer came back."""
     made = bench(timing=BusTiming(timeout=0.5))
     driver, start = made.driver, made.driver.sent.copy()
-    with PseudoTerminal(made.bus) as terminal, SerialLine(terminal.path, BusTiming(timeout=0.5)) as line:
+    with (
+        PseudoTerminal(made.bus) as terminal,
+        SerialLine(terminal.path, BusTiming(timeout=0.5)) as line,
+    ):
         for step in range(5):
             line.run(driver.refresh(start + step))
         raw = bytes(terminal.raw)

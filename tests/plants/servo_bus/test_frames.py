@@ -19,14 +19,18 @@ def test_a_move_is_the_seven_bytes_of_the_table() -> None:
 
 
 @given(byte, byte, byte)
-def test_the_first_five_bytes_sum_to_zero_and_come_back_as_they_were(command: int, first: int, second: int) -> None:
+def test_the_first_five_bytes_sum_to_zero_and_come_back_as_they_were(
+    command: int, first: int, second: int
+) -> None:
     """Also where the printed formula would give 256."""
     frame = frames.Frame(command, first, second)
     assert sum(frame.encode()[:5]) % 256 == 0
     assert frames.decode(frame.encode()) == frame
 
 
-@pytest.mark.parametrize("raw", [b"", bytes(7), b"\x80\x2c\x05\xdc\x74\x00\x00", b"\x80\x2c\x05\xdc\x73\x00"])
+@pytest.mark.parametrize(
+    "raw", [b"", bytes(7), b"\x80\x2c\x05\xdc\x74\x00\x00", b"\x80\x2c\x05\xdc\x73\x00"]
+)
 def test_a_damaged_frame_is_refused(raw: bytes) -> None:
     """Another length, start or checksum."""
     with pytest.raises(LinkError):
@@ -50,8 +54,11 @@ def test_a_position_beyond_the_servo_is_not_sent(counts: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "position"), [(b"\x05\xdc", 1500), (b"\xff\xff", None), (b"\x02\x00", None), (None, None)]
+    ("answer", "position"),
+    [(b"\x05\xdc", 1500), (b"\xff\xff", None), (b"\x02\x00", None), (None, None)],
 )
-def test_an_answer_is_believed_only_within_the_window(answer: bytes | None, position: int | None) -> None:
+def test_an_answer_is_believed_only_within_the_window(
+    answer: bytes | None, position: int | None
+) -> None:
     """Failure, nonsense and silence are the same: no position."""
     assert frames.position(answer) == position

@@ -21,7 +21,10 @@ def test_an_angle_comes_back_to_half_a_count(joint, share: float) -> None:
     """Over all that the joint can do."""
     low, high = joint.limits
     angle = low + share * (high - low)
-    assert abs(joint.exact_counts(joint.angle(joint.counts(angle))) - joint.exact_counts(angle)) <= 0.5 + 1e-9
+    assert (
+        abs(joint.exact_counts(joint.angle(joint.counts(angle))) - joint.exact_counts(angle))
+        <= 0.5 + 1e-9
+    )
 
 
 @pytest.mark.parametrize("joint", JOINTS, ids=lambda joint: joint.name)
@@ -37,7 +40,9 @@ def test_there_are_twenty_numbers_and_every_joint_is_one_of_the_robots() -> None
     assert len({joint.id for joint in JOINTS}) == 20
     model = load_robot("phua").compile()
     for joint in JOINTS:
-        assert model.joint(joint.name).range.tolist() == pytest.approx([math.radians(end) for end in joint.travel])
+        assert model.joint(joint.name).range.tolist() == pytest.approx(
+            [math.radians(end) for end in joint.travel]
+        )
 
 
 def test_a_limb_is_its_joints_in_the_order_of_its_closed_form() -> None:

@@ -20,7 +20,9 @@ def test_the_arm_goes_where_it_is_sent_and_reads_with_its_potentiometers_error()
     assert 0.05 < np.abs(np.degrees(read - q)).max() < 2.2
 
 
-def test_the_bus_serves_three_servos_at_25_hz_and_its_samples_are_as_old_as_that_makes_them() -> None:
+def test_the_bus_serves_three_servos_at_25_hz_and_its_samples_are_as_old_as_that_makes_them() -> (
+    None
+):
     """One cycle is 39.96 ms; a sample is 29 to 70 ms old."""
     arm = ArmOnBus()
     arm.run(1.0)
@@ -37,7 +39,9 @@ def test_without_read_back_it_believes_what_it_sent_three_times_as_often() -> No
     arm = ArmOnBus(BusParts(timing=BusTiming(read_back=False)))
     arm.run(0.5, lambda t: np.radians([10.0, 60.0, 90.0]))
     assert arm.plant.period == pytest.approx(1.0 / 83.1, rel=1e-2)
-    np.testing.assert_allclose(np.degrees(arm.plant.read(arm.world.now_ns).q), [10.0, 60.0, 90.0], atol=0.06)
+    np.testing.assert_allclose(
+        np.degrees(arm.plant.read(arm.world.now_ns).q), [10.0, 60.0, 90.0], atol=0.06
+    )
 
 
 def test_a_dead_servo_stops_the_limb_where_it_is_and_a_restart_lets_it_go_on() -> None:
@@ -69,5 +73,8 @@ def test_an_empty_battery_stops_it_for_good_though_the_voltage_comes_back() -> N
 
 def test_the_same_seed_gives_the_same_motion_to_the_bit() -> None:
     """Losses included."""
-    runs = [ArmOnBus(BusParts(faults=BusFaults(drop=0.3)), 3).run(0.5, lambda t: np.full(3, 0.8)) for _ in range(2)]
+    runs = [
+        ArmOnBus(BusParts(faults=BusFaults(drop=0.3)), 3).run(0.5, lambda t: np.full(3, 0.8))
+        for _ in range(2)
+    ]
     np.testing.assert_array_equal(*runs)

@@ -14,7 +14,7 @@ from farhand.plants import JointPosition
 from farhand.plants.drivers.worker import urgent
 from farhand.plants.servo_bus.serial_plant import SerialParts, SerialServoPlant
 from farhand.plants.servo_bus.simulated_bus import BusTiming, PseudoTerminal
-from farhand_lab.humanoid.bus_bench import ARM, Bench, bench
+from farhand_lab.humanoid.bus_bench import ARM, BusBench, bench
 
 
 def until(done: Callable[[], object], seconds: float = 10.0) -> None:
@@ -25,7 +25,7 @@ def until(done: Callable[[], object], seconds: float = 10.0) -> None:
 
 
 @contextmanager
-def on_terminal(made: Bench, parts: SerialParts | None = None) -> Iterator[SerialServoPlant]:
+def on_terminal(made: BusBench, parts: SerialParts | None = None) -> Iterator[SerialServoPlant]:
     with urgent(), PseudoTerminal(made.bus) as terminal:
         patient = parts or SerialParts(BusTiming(timeout=0.5))
         plant = SerialServoPlant("limb", terminal.path, ARM, patient)
@@ -48,7 +48,9 @@ def test_it_begins_where_the_limb_is_and_goes_where_it_is_sent_without_waiting()
     with on_terminal(made) as plant:
         np.testing.assert_allclose(plant.read(0).q, read, atol=1e-9)
         told(plant, read + 0.1)
-        until(lambda: np.abs(made.bus.servos.reference - plant.driver.counts(read + 0.1)).max() < 0.5)
+        until(
+            lambda: np.abs(made.bus.servos.reference - plant.driver.counts(read + 0.1)).max() < 0.5
+        )
         until(lambda: plant.read(10**9).time_ns < 10**9 - 20_000_000)
         assert plant.fault is None and plant.worker.error is None
 
@@ -87,7 +89,10 @@ def test_a_robot_that_does_not_answer_is_one_clear_line() -> None:
     """Which servo, at which port."""
     made = bench()
     made.bus.faults.dead = ARM[0].id
-    with pytest.raises(FileError, match=rf"no answer from servo {ARM[0].id} .* at /dev/.*: is the robot switched on"):
+    with pytest.raises(
+        FileError,
+        match=rf"no answer from servo {ARM[0].id} .* at /dev/.*: is the robot switched on",
+    ):
         with on_terminal(made, SerialParts(BusTiming(timeout=0.02))):
             pass
 

@@ -25,7 +25,9 @@ def test_a_step_of_1_1_times_the_limit_names_the_joint(joint):
     """The published protocol: one joint, a tenth too much."""
     command = REST.copy()
     command[joint] = 1.1 * POWERBALL_STEP[joint]
-    assert f"joint {joint + 1} switched the arm off" in (DriveLimits().objection(command, REST) or "")
+    assert f"joint {joint + 1} switched the arm off" in (
+        DriveLimits().objection(command, REST) or ""
+    )
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 1.01])

@@ -87,7 +87,9 @@ def test_positions_and_angles_come_in_the_devices_steps() -> None:
     plant._read_ns = -1
     q = plant.read(0).q
     np.testing.assert_allclose(q[:3] / 1e-5, np.round(q[:3] / 1e-5), atol=1e-6)
-    np.testing.assert_allclose(q[3:] / OMEGA.angle_step, np.round(q[3:] / OMEGA.angle_step), atol=1e-6)
+    np.testing.assert_allclose(
+        q[3:] / OMEGA.angle_step, np.round(q[3:] / OMEGA.angle_step), atol=1e-6
+    )
     assert abs(q[0] - 0.012345678) <= 0.5e-5
 
 
@@ -153,4 +155,7 @@ def test_a_profile_that_cannot_be_is_refused() -> None:
 def test_the_device_has_no_brakes() -> None:
     """It accepts forces alone; whoever holds it must do so by force."""
     assert pen().accepts == {JointTorque}
-    assert Imperfections().encoder_step == 0.0 and pen().imperfections.encoder_step == OMEGA.position_step
+    assert (
+        Imperfections().encoder_step == 0.0
+        and pen().imperfections.encoder_step == OMEGA.position_step
+    )

@@ -27,13 +27,17 @@ def test_wheels_and_base_are_inverse_and_pure_motions_are_pure() -> None:
 @given(twist=three, wrench=three)
 def test_both_maps_keep_power(twist, wrench) -> None:
     """τ · w = W · V for torques made from a wrench, at the speeds of any twist."""
-    assert LINK.torques(wrench) @ LINK.speeds(twist) == pytest.approx(wrench @ twist, rel=1e-12, abs=1e-12)
+    assert LINK.torques(wrench) @ LINK.speeds(twist) == pytest.approx(
+        wrench @ twist, rel=1e-12, abs=1e-12
+    )
 
 
 @given(torques=four, twist=three)
 def test_torques_of_wheels_do_the_work_of_their_wrench(torques, twist) -> None:
     """The other way round: any four torques against the wrench they make."""
-    assert LINK.wrench(torques) @ twist == pytest.approx(torques @ LINK.speeds(twist), rel=1e-12, abs=1e-9)
+    assert LINK.wrench(torques) @ twist == pytest.approx(
+        torques @ LINK.speeds(twist), rel=1e-12, abs=1e-9
+    )
 
 
 @given(wrench=three, other=st.floats(-5, 5))
@@ -61,7 +65,9 @@ def test_odometry_knows_whole_counts_only_and_never_loses_the_rest() -> None:
     odometry = Odometry(LINK)
     for k in range(1, 50_001):
         odometry.update(LINK.speeds(np.array([1.0, 0.0, 0.0])) * k * 0.2 * TICK * LINK.radius)
-    assert odometry.pose[0] == pytest.approx(50_000 * 0.2 * TICK * LINK.radius, abs=TICK * LINK.radius)
+    assert odometry.pose[0] == pytest.approx(
+        50_000 * 0.2 * TICK * LINK.radius, abs=TICK * LINK.radius
+    )
 
 
 def test_a_base_without_wheels_is_refused() -> None:

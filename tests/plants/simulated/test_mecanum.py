@@ -8,7 +8,7 @@ import pytest
 from farhand.errors import BadValue
 from farhand.friction import make
 from farhand.plants import JointTorque
-from farhand.plants.simulated.mecanum import MecanumPlant, Wheels, along_chord, turned
+from farhand.plants.simulated.mecanum import MecanumPlant, MecanumWheels, along_chord, turned
 from farhand.robots import load_robot
 from farhand.world import Placed, World
 
@@ -16,7 +16,9 @@ MS = 1_000_000
 YOUBOT = load_robot("youbot")
 
 
-def driven(force: tuple[float, float, float], seconds: float, yaw: float = 0.0, **parts: object) -> MecanumPlant:
+def driven(
+    force: tuple[float, float, float], seconds: float, yaw: float = 0.0, **parts: object
+) -> MecanumPlant:
     """A base pushed with a constant force in world axes, its arm locked by a weightless world."""
     q = YOUBOT.home.copy()
     q[2] = yaw
@@ -47,7 +49,7 @@ def test_odometry_follows_the_base_to_within_counts() -> None:
 
 def test_without_odometry_the_base_is_known_exactly() -> None:
     """The switch for tests and for a robot that is seen from outside."""
-    plant = driven((15.0, -10.0, 3.0), 0.5, wheels=Wheels(odometry=False))
+    plant = driven((15.0, -10.0, 3.0), 0.5, wheels=MecanumWheels(odometry=False))
     np.testing.assert_array_equal(plant.read(500 * MS).q[:3], plant.port.q[:3])
 
 
@@ -75,7 +77,7 @@ def test_friction_takes_energy_and_gives_none() -> None:
 
 def test_wheel_torques_are_cut_at_their_limit() -> None:
     """A force of 100 N asks for 1.2 N·m at each wheel; 0.5 N·m make 42 N."""
-    plant = driven((100.0, 0.0, 0.0), 0.001, wheels=Wheels(torque_limit=0.5))
+    plant = driven((100.0, 0.0, 0.0), 0.001, wheels=MecanumWheels(torque_limit=0.5))
     np.testing.assert_allclose(np.abs(plant.wheel_torque), 0.5)
     assert plant.port.torque[0] == pytest.approx(4 * 0.5 / 0.0475)
 

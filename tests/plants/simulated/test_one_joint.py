@@ -63,7 +63,9 @@ def test_the_same_seed_gives_the_same_noise():
     """Noise comes from the generator that was passed in."""
     readings = []
     for _ in range(2):
-        joint = OneJoint(make("viscous"), faults=DriveFaults(torque_noise=0.01), rng=np.random.default_rng(5))
+        joint = OneJoint(
+            make("viscous"), faults=DriveFaults(torque_noise=0.01), rng=np.random.default_rng(5)
+        )
         readings.append(joint.measured_torque[0])
     assert readings[0] == readings[1] != 0.0
 

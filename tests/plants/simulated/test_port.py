@@ -17,7 +17,9 @@ FLOATING = """<mujoco><worldbody><body name="b" pos="0 0 5"><freejoint/><inertia
     diaginertia="0.1 0.1 0.1"/><site name="tool" pos="0 0 0.4"/></body></body></worldbody></mujoco>"""
 
 
-def plant_with(robot=UR5E, step_ns: int = TICK, seed: int = 0, push=(0.0,) * 6, **imperfections) -> SimulatedPlant:
+def plant_with(
+    robot=UR5E, step_ns: int = TICK, seed: int = 0, push=(0.0,) * 6, **imperfections
+) -> SimulatedPlant:
     """A robot without gravity, with these imperfections."""
     world = World({"arm": Placed(robot)}, step_ns, gravity=0.0)
     if any(push):
@@ -62,7 +64,9 @@ def test_an_encoder_knows_positions_in_steps():
 def test_a_velocity_made_from_positions_follows_the_true_one_with_the_lag_of_its_filter():
     """At constant acceleration the low-pass lags by its time constant, plus half a tick of the difference."""
     cut_off = 30.0
-    rows = list(swing(plant_with(load_robot("point3"), velocity_from_position=cut_off), 150, level=0.05))
+    rows = list(
+        swing(plant_with(load_robot("point3"), velocity_from_position=cut_off), 150, level=0.05)
+    )
     sample, _, v = rows[-1]
     acceleration = 0.05 / 0.15
     tau = 1.0 / (2 * np.pi * cut_off)
@@ -73,7 +77,9 @@ def test_a_velocity_made_from_coarse_positions_is_noisy_and_less_so_with_a_lower
     """The price of smoothness is lag."""
     ripple = []
     for cut_off in (200.0, 20.0):
-        rows = list(swing(plant_with(encoder_step=2e-3, velocity_from_position=cut_off), 400, level=5.0))
+        rows = list(
+            swing(plant_with(encoder_step=2e-3, velocity_from_position=cut_off), 400, level=5.0)
+        )
         ripple.append(np.std(np.diff([sample.v[0] for sample, *_ in rows])))
     assert ripple[0] > 3 * ripple[1]
 
@@ -89,7 +95,9 @@ def test_a_velocity_made_from_positions_works_for_a_floating_base(tmp_path):
     """Differences on a quaternion are rotations, not zeros."""
     path = tmp_path / "floating.xml"
     path.write_text(FLOATING)
-    plant = plant_with(load_robot(path), velocity_from_position=200.0, push=(4.0, 1.0, 2.0, 0.2, 0.3, 0.1))
+    plant = plant_with(
+        load_robot(path), velocity_from_position=200.0, push=(4.0, 1.0, 2.0, 0.2, 0.3, 0.1)
+    )
     truth = plant_with(load_robot(path), push=(4.0, 1.0, 2.0, 0.2, 0.3, 0.1))
     for tick in range(300):
         sample, true = plant.read(tick * TICK), truth.read(tick * TICK)
@@ -112,7 +120,9 @@ def test_actuators_give_no_more_than_their_share_of_the_limits(share):
     plant = plant_with(actuator_limit=share)
     plant.write(torque([1e3, -1e3, 2.0, 1e3, -2.0, -1e3]), 0)
     limit = share * UR5E.limits.torque
-    np.testing.assert_allclose(plant.port.torque, np.clip([1e3, -1e3, 2.0, 1e3, -2.0, -1e3], -limit, limit))
+    np.testing.assert_allclose(
+        plant.port.torque, np.clip([1e3, -1e3, 2.0, 1e3, -2.0, -1e3], -limit, limit)
+    )
 
 
 def test_without_an_actuator_limit_any_torque_passes():
@@ -154,7 +164,9 @@ def test_noise_depends_on_the_seed_alone():
     """The same seed gives the same readings to the bit, another seed others."""
     readings = [
         [plant.read(tick * TICK).wrench.tobytes() for tick in range(600)]
-        for plant in (plant_with(seed=s, push=(1.0, 0, 0, 0, 0, 0), force_noise=0.1) for s in (1, 1, 2))
+        for plant in (
+            plant_with(seed=s, push=(1.0, 0, 0, 0, 0, 0), force_noise=0.1) for s in (1, 1, 2)
+        )
     ]
     assert readings[0] == readings[1]
     assert readings[0] != readings[2]
@@ -178,7 +190,11 @@ def test_without_a_wrench_sensor_there_is_no_measurement():
 
 def test_reading_twice_at_the_same_time_gives_the_same_sample():
     """Reading is not sampling: no new noise, no further delay."""
-    for imperfections in ({"force_noise": 1.0}, {"sensor_delay": 3}, {"velocity_from_position": 50.0}):
+    for imperfections in (
+        {"force_noise": 1.0},
+        {"sensor_delay": 3},
+        {"velocity_from_position": 50.0},
+    ):
         plant = plant_with(**imperfections)
         for tick in range(10):
             first = plant.read(tick * TICK).copy()
@@ -203,7 +219,9 @@ def test_a_free_floating_robot_is_read_in_pinocchios_convention(tmp_path):
     np.testing.assert_allclose(arm.position, plant.port.tool.position, atol=1e-9)
 
 
-@pytest.mark.parametrize("fault", ["nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench"])
+@pytest.mark.parametrize(
+    "fault", ["nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench"]
+)
 def test_a_fault_asked_for_by_parameter_trips_or_degrades_like_one_that_happens(fault, dual_arm):
     """What a user sets on the command line is the fault the reactions were built for."""
     settings = [("follower.plant.fault", fault), ("follower.plant.fault_start", 0.3)]

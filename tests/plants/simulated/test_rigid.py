@@ -36,12 +36,18 @@ def energy(plant: RigidPlant) -> float:
     """Kinetic and potential energy [J]."""
     arm = plant.arm
     arm.update(plant.q, plant.v)
-    return arm.kinetic_energy() + pin.computePotentialEnergy(arm.model, arm.model.createData(), plant.q)
+    return arm.kinetic_energy() + pin.computePotentialEnergy(
+        arm.model, arm.model.createData(), plant.q
+    )
 
 
 @pytest.mark.parametrize(
     ("integrator", "order", "steps_ns"),
-    [("zoh", 1, (1_000_000, 500_000)), ("semi-implicit", 1, (1_000_000, 500_000)), ("rk4", 4, (8_000_000, 4_000_000))],
+    [
+        ("zoh", 1, (1_000_000, 500_000)),
+        ("semi-implicit", 1, (1_000_000, 500_000)),
+        ("rk4", 4, (8_000_000, 4_000_000)),
+    ],
 )
 @pytest.mark.parametrize("spring", [False, True])
 def test_each_integrator_converges_with_its_order(integrator, order, steps_ns, spring):
@@ -68,7 +74,10 @@ def at_start() -> RigidPlant:
 
 def test_viscous_friction_only_takes_energy():
     """And the plant has it, unlike the bare dynamics of Pinocchio."""
-    energies = [energy(swing("rk4", 1_000_000, end_ns, damping=3.0)) for end_ns in (0, 50_000_000, 100_000_000)]
+    energies = [
+        energy(swing("rk4", 1_000_000, end_ns, damping=3.0))
+        for end_ns in (0, 50_000_000, 100_000_000)
+    ]
     assert energies[0] > energies[1] > energies[2]
 
 
@@ -87,7 +96,9 @@ def test_gravity_torque_holds_the_arm():
 def test_a_sample_belongs_to_one_moment():
     """State, wrench and time of the last whole step."""
     plant = RigidPlant("arm", Arm.of(load_robot("ur5e")), Q, 2_000_000, "rk4")
-    wall = Wall(point=plant.arm.position.copy() + [0.0, 0.0, 0.05], normal=np.array([0.0, 0.0, 1.0]))
+    wall = Wall(
+        point=plant.arm.position.copy() + [0.0, 0.0, 0.05], normal=np.array([0.0, 0.0, 1.0])
+    )
     plant.touch(wall)
     sample = plant.read(5_000_000)
     assert sample.time_ns == 4_000_000

@@ -25,7 +25,9 @@ def test_the_ramp_is_as_steep_as_the_speed_command_says(speed: int) -> None:
     made.speed[:] = speed
     made.move(0, 2400.0)
     made.advance(0.1)
-    assert made.reference[0] - 1500.0 == pytest.approx(min(0.1 * made.top[0] * speed / 255.0, 900.0))
+    assert made.reference[0] - 1500.0 == pytest.approx(
+        min(0.1 * made.top[0] * speed / 255.0, 900.0)
+    )
     made.advance(1e3)
     assert made.reference[0] == 2400.0
 
@@ -43,7 +45,9 @@ def test_a_new_target_on_the_way_turns_the_ramp_without_a_stop() -> None:
     assert np.ptp(steps) < 1e-9
 
 
-def test_the_error_of_the_read_back_vanishes_at_the_centre_and_the_ends_and_differs_between_units() -> None:
+def test_the_error_of_the_read_back_vanishes_at_the_centre_and_the_ends_and_differs_between_units() -> (
+    None
+):
     """One to two degrees elsewhere."""
     made = servos()
     for at in (600.0, 1500.0, 2400.0):

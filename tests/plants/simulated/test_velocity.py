@@ -62,7 +62,9 @@ def test_nothing_moves_before_the_delay_is_over(delay):
 def test_the_arm_is_stiff_against_a_push():
     """40 N at the tool for half a second give less than 2 mm, and the arm comes back."""
     plant = plant_of()
-    plant.world.touch("arm", "hand", ForceHand(pulses=[ForcePulse(0.1, 0.5, (0.0, 0.0, -40.0, 0.0, 0.0, 0.0))]))
+    plant.world.touch(
+        "arm", "hand", ForceHand(pulses=[ForcePulse(0.1, 0.5, (0.0, 0.0, -40.0, 0.0, 0.0, 0.0))])
+    )
     start = plant.port.tool.position.copy()
     plant.advance(350 * MS)
     away = np.linalg.norm(plant.port.tool.position - start)

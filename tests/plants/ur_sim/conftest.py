@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.plants.ur_sim.build import simulated_controller
-from farhand.plants.ur_sim.controller import Controller
+from farhand.plants.ur_sim.controller import UrController
 
 SCRIPT = """def rtde_control():
     global reg_offset_float = # float register offset
@@ -20,7 +20,7 @@ end
 class Registers:
     """Gives commands as the client does: a number and arguments in input registers, answers in output registers."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: UrController) -> None:
         self.controller = controller
         self.begin()
 
@@ -65,7 +65,7 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def controller(said) -> Controller:
+def controller(said) -> UrController:
     """A controller with its arm at home; its sensor is silent."""
     made = simulated_controller(log=said.append)
     made.arm.joints.force_noise = made.arm.joints.torque_noise = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue
-from farhand.plants.ur_sim.arm import CYCLE, Joints, ServoedArm, pose_of, pose_times, pose_vector
+from farhand.plants.ur_sim.arm import CYCLE, ServoedArm, UrJoints, pose_of, pose_times, pose_vector
 from farhand.robots import load_robot
 
 
@@ -24,7 +24,7 @@ class Push:
 
 @pytest.fixture
 def arm() -> ServoedArm:
-    quiet = Joints(force_noise=0.0, torque_noise=0.0, force_bias=0.0)
+    quiet = UrJoints(force_noise=0.0, torque_noise=0.0, force_bias=0.0)
     return ServoedArm(load_robot("ur5e", "ur"), np.random.default_rng(0), quiet)
 
 
@@ -79,7 +79,7 @@ def test_a_payload_believed_but_not_there_lifts_the_floating_arm(arm):
 
 def test_a_payload_that_is_there_and_believed_leaves_the_arm_floating():
     """At the centre the controller is told."""
-    quiet = Joints(force_noise=0.0, torque_noise=0.0, force_bias=0.0)
+    quiet = UrJoints(force_noise=0.0, torque_noise=0.0, force_bias=0.0)
     arm = ServoedArm(load_robot("ur5e", "ur"), np.random.default_rng(0), quiet, payload=2.0)
     arm.carry(2.0)
     arm.payload_cog[:] = (0.0, 0.0, 0.05)
@@ -133,7 +133,10 @@ def test_poses_compose_like_rigid_motions():
     [
         (lambda arm: arm.place(arm.q_target + 0.02, np.full(6, 4.0)), "moves at"),
         (lambda arm: arm.push(np.array([400.0, 0, 0, 0, 0, 0])), "moves at|torque limit"),
-        (lambda arm: arm.place(arm.q_target + [0, 0, 0, 0, 0, 0.3], np.zeros(6)), "from its target"),
+        (
+            lambda arm: arm.place(arm.q_target + [0, 0, 0, 0, 0, 0.3], np.zeros(6)),
+            "from its target",
+        ),
     ],
 )
 def test_a_broken_limit_is_named(arm, step, words):

@@ -167,7 +167,12 @@ def test_a_target_too_far_away_is_a_protective_stop(registers, said):
 
 @pytest.mark.parametrize(
     ("number", "floats", "words"),
-    [(6, [], "command 6"), (200, [], "command 200"), (1, [float("nan")] * 8, "holds nan"), (2, [9.0] * 8, "no joints")],
+    [
+        (6, [], "command 6"),
+        (200, [], "command 200"),
+        (1, [float("nan")] * 8, "holds nan"),
+        (2, [9.0] * 8, "no joints"),
+    ],
 )
 def test_what_cannot_be_done_ends_the_program_with_a_reason(registers, said, number, floats, words):
     """As an error in a script does on a controller; the arm stays."""
@@ -184,7 +189,9 @@ def test_a_path_is_taken_from_the_text_of_the_script(controller):
         f"\tsignal_async_progress({i})\n\tmovej([{','.join(str(v) for v in q + step)}],a=2,v=1,r=0)\n"
         for i, step in enumerate((0.1, 0.05))
     )
-    controller.upload(f"def rtde_control():\n # inject move path\n{moves} #RTDE Control Script\nend")
+    controller.upload(
+        f"def rtde_control():\n # inject move path\n{moves} #RTDE Control Script\nend"
+    )
     start = q.copy()
     controller.cycle()
     controller.exchange.set({"input_int_register_0": 45, "input_int_register_1": 0})

@@ -72,7 +72,9 @@ def test_a_protective_stop_is_not_unlocked_at_once(dashboard, controller):
     """The real one wants five seconds of looking."""
     controller.protective_stop("a test")
     assert dashboard.answer("safetystatus") == "Safetystatus: PROTECTIVE_STOP"
-    assert dashboard.answer("unlock protective stop").startswith("Cannot unlock protective stop until 5s")
+    assert dashboard.answer("unlock protective stop").startswith(
+        "Cannot unlock protective stop until 5s"
+    )
 
 
 def test_quit_ends_the_connection(dashboard):

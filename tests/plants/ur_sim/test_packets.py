@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from farhand.errors import LinkError
 from farhand.plants.ur_sim import packets
-from farhand.plants.ur_sim.packets import Packet, Reader, Recipe
+from farhand.plants.ur_sim.packets import ByteReader, Recipe, RtdePacket
 
 
 def test_a_packet_is_its_size_its_letter_and_its_payload():
@@ -19,18 +19,22 @@ def test_a_packet_is_its_size_its_letter_and_its_payload():
 @given(st.lists(st.binary(max_size=40), max_size=5), st.integers(1, 7))
 def test_packets_survive_any_cutting_of_the_stream(payloads, size):
     """TCP keeps no boundaries: whatever pieces arrive, the same packets come out."""
-    stream, reader, found = b"".join(packets.pack(packets.DATA, payload) for payload in payloads), Reader(), []
+    stream, reader, found = (
+        b"".join(packets.pack(packets.DATA, payload) for payload in payloads),
+        ByteReader(),
+        [],
+    )
     for at in range(0, len(stream), size):
         found += list(reader.feed(stream[at : at + size]))
-    assert found == [Packet(packets.DATA, payload) for payload in payloads]
+    assert found == [RtdePacket(packets.DATA, payload) for payload in payloads]
 
 
 def test_a_size_below_the_header_is_an_error_and_forgets_what_waited():
     """Nothing after it can be told apart."""
-    reader = Reader()
+    reader = ByteReader()
     with pytest.raises(LinkError, match="2 bytes"):
         list(reader.feed(b"\x00\x02Vrest"))
-    assert list(reader.feed(packets.pack(packets.START))) == [Packet(packets.START, b"")]
+    assert list(reader.feed(packets.pack(packets.START))) == [RtdePacket(packets.START, b"")]
 
 
 def test_a_recipe_gives_back_scalars_and_vectors_in_order():
@@ -48,7 +52,9 @@ def test_text_messages_follow_the_protocol_version():
     assert packets.text_message(2, "no", packets.ERROR) == b"\x00\x0cM\x02no\x04RTDE\x01"
 
 
-@pytest.mark.parametrize(("text", "names"), [(b"a,b", ["a", "b"]), (b"a,b,", ["a", "b"]), (b"", [])])
+@pytest.mark.parametrize(
+    ("text", "names"), [(b"a,b", ["a", "b"]), (b"a,b,", ["a", "b"]), (b"", [])]
+)
 def test_a_comma_at_the_end_names_nothing(text, names):
     """Clients differ in whether they send one."""
     assert packets.names_in(text) == names

@@ -11,7 +11,7 @@ import pytest
 from farhand.plants.ur_sim import packets
 from farhand.plants.ur_sim.controller import Runtime, SafetyMode
 from farhand.plants.ur_sim.exchange import Exchange
-from farhand.plants.ur_sim.packets import Reader
+from farhand.plants.ur_sim.packets import ByteReader
 from farhand.plants.ur_sim.rtde_client import RtdeClient
 
 VERSION = (5, 26, 0, 0)
@@ -23,7 +23,7 @@ def pack(kind: str, payload: bytes = b"") -> bytes:
 
 def answers(client: RtdeClient, kind: str, payload: bytes = b"") -> list[tuple[str, bytes]]:
     said = client.feed(pack(kind, payload))
-    return [(chr(packet.kind), packet.payload) for packet in Reader().feed(said)]
+    return [(chr(packet.kind), packet.payload) for packet in ByteReader().feed(said)]
 
 
 @pytest.fixture
@@ -72,13 +72,19 @@ def test_data_packages_hold_the_values_in_the_order_asked_for(client, exchange):
     answers(client, "O", outputs(b"robot_mode,actual_q,timestamp"))
     assert client.package() == b""
     assert answers(client, "S") == [("S", b"\x01")]
-    exchange.values |= {"robot_mode": 7, "actual_q": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), "timestamp": 0.5}
+    exchange.values |= {
+        "robot_mode": 7,
+        "actual_q": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
+        "timestamp": 0.5,
+    }
     assert client.package() == pack("U", struct.pack(">Bi7d", 1, 7, 1, 2, 3, 4, 5, 6, 0.5))
     assert answers(client, "P") == [("P", b"\x01")]
     assert client.package() == b""
 
 
-@pytest.mark.parametrize(("rate", "sent"), [(500.0, 500), (125.0, 125), (100.0, 100), (7.0, 7), (1.0, 1)])
+@pytest.mark.parametrize(
+    ("rate", "sent"), [(500.0, 500), (125.0, 125), (100.0, 100), (7.0, 7), (1.0, 1)]
+)
 def test_packages_come_at_the_frequency_asked_for(client, rate, sent):
     """In 500 control cycles, one second, exactly so many."""
     answers(client, "O", outputs(b"timestamp", rate))
@@ -108,7 +114,9 @@ def test_version_1_has_no_frequency_and_no_recipe_number(exchange):
 
 def test_an_input_is_set_by_its_recipe(client, exchange):
     """The recipe's number says which fields the numbers are for."""
-    assert answers(client, "I", b"input_int_register_0,input_double_register_3") == [("I", b"\x01INT32,DOUBLE")]
+    assert answers(client, "I", b"input_int_register_0,input_double_register_3") == [
+        ("I", b"\x01INT32,DOUBLE")
+    ]
     assert answers(client, "I", b"input_bit_registers0_to_31") == [("I", b"\x02UINT32")]
     assert answers(client, "U", struct.pack(">Bid", 1, -5, 2.5)) == []
     assert answers(client, "U", struct.pack(">BI", 2, 9)) == []
@@ -123,7 +131,9 @@ def test_an_input_of_another_client_is_in_use_until_that_one_leaves(client, exch
     answers(other, "V", b"\x00\x02")
     assert answers(other, "I", b"input_int_register_0") == [("I", b"\x01INT32")]
     assert answers(other, "I", b"input_int_register_0") == [("I", b"\x02INT32")]
-    assert answers(client, "I", b"input_int_register_0,input_int_register_1") == [("I", b"\x00IN_USE,INT32")]
+    assert answers(client, "I", b"input_int_register_0,input_int_register_1") == [
+        ("I", b"\x00IN_USE,INT32")
+    ]
     assert answers(client, "I", b"input_int_register_1") == [("I", b"\x01INT32")]
     other.leave()
     assert answers(client, "I", b"input_int_register_0") == [("I", b"\x02INT32")]
@@ -131,9 +141,18 @@ def test_an_input_of_another_client_is_in_use_until_that_one_leaves(client, exch
 
 @pytest.mark.parametrize(
     ("kind", "payload"),
-    [("Z", b""), ("V", b"\x02"), ("O", b"short"), ("U", b""), ("U", b"\x09rest"), ("U", b"\x01too long for it")],
+    [
+        ("Z", b""),
+        ("V", b"\x02"),
+        ("O", b"short"),
+        ("U", b""),
+        ("U", b"\x09rest"),
+        ("U", b"\x01too long for it"),
+    ],
 )
-def test_malformed_packets_are_answered_with_a_warning_and_the_connection_stays(client, kind, payload):
+def test_malformed_packets_are_answered_with_a_warning_and_the_connection_stays(
+    client, kind, payload
+):
     """The guide leaves it open; here a text message says what was wrong."""
     answers(client, "I", b"input_int_register_0")
     [(said, text)] = answers(client, kind, payload)
@@ -154,8 +173,8 @@ def test_an_impossible_size_ends_the_connection(client):
 def test_ten_thousand_fuzzed_packets_are_survived(registers):
     """Mutated, cut, doubled and random packets while the control script acts on whatever reaches its registers.
 
-    The controller goes on, the arm's state stays a number, its joints never move faster than their limits, and a well
-    behaved client is served afterwards.
+    The controller goes on, the arm's state stays a number, its joints never move faster than their
+    limits, and a well behaved client is served afterwards.
     """
     rng, controller = random.Random(1), registers.controller
     arm, fastest = controller.arm, 0.0
@@ -175,7 +194,9 @@ def test_ten_thousand_fuzzed_packets_are_survived(registers):
 
 def fuzzed_clients(rng: random.Random, exchange: Exchange, packets_in_all: int):
     """Clients that set up recipes for the command registers, then send what is mostly wrong; one yield per ten."""
-    names = ",".join(["input_int_register_0", *(f"input_double_register_{i}" for i in range(12))]).encode()
+    names = ",".join(
+        ["input_int_register_0", *(f"input_double_register_{i}" for i in range(12))]
+    ).encode()
     sent = 0
     while sent < packets_in_all:
         client = RtdeClient(exchange, VERSION)

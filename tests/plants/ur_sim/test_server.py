@@ -56,7 +56,10 @@ def ask(connection: socket.socket, line: str) -> str:
 def test_the_dashboard_greets_and_answers(server):
     """One line each, also when a line comes in pieces."""
     with connect(server, "dashboard") as dashboard:
-        assert dashboard.makefile().readline().strip() == "Connected: Universal Robots Dashboard Server"
+        assert (
+            dashboard.makefile().readline().strip()
+            == "Connected: Universal Robots Dashboard Server"
+        )
         dashboard.sendall(b"robot")
         assert ask(dashboard, "mode") == "Robotmode: RUNNING"
         assert ask(dashboard, "quit") == "Disconnected"
@@ -94,7 +97,9 @@ def test_a_client_that_does_not_read_does_not_hold_the_controller_up(server):
     """Packages for it are left out, and the cycles go on."""
     with connect(server, "rtde") as rtde:
         names = b"actual_q," * 100
-        rtde.sendall(b"\x00\x05V\x00\x02" + struct.pack(">HBd", 11 + len(names), ord("O"), 500.0) + names)
+        rtde.sendall(
+            b"\x00\x05V\x00\x02" + struct.pack(">HBd", 11 + len(names), ord("O"), 500.0) + names
+        )
         rtde.sendall(b"\x00\x03S")
         before = server.controller.cycles
         with connect(server, "dashboard") as dashboard:

@@ -14,10 +14,14 @@ from farhand.world import ForceHand, ForcePulse, Placed, World
 TICK = 1_000_000
 
 
-def faulty(fault: str, from_ns: int = 10 * TICK, to_ns: int = 20 * TICK) -> tuple[FaultyPlant, SimulatedPlant]:
+def faulty(
+    fault: str, from_ns: int = 10 * TICK, to_ns: int = 20 * TICK
+) -> tuple[FaultyPlant, SimulatedPlant]:
     """A falling, pushed arm with a fault in the middle, and the plant underneath."""
     world = World({"arm": Placed(load_robot("ur5e"))})
-    world.touch("arm", "hand", ForceHand(pulses=[ForcePulse(-1.0, 2.0, (1.0, 2.0, 3.0, 0.0, 0.0, 0.0))]))
+    world.touch(
+        "arm", "hand", ForceHand(pulses=[ForcePulse(-1.0, 2.0, (1.0, 2.0, 3.0, 0.0, 0.0, 0.0))])
+    )
     plant = SimulatedPlant(world, "arm")
     return FaultyPlant(plant, fault, from_ns, to_ns), plant
 
@@ -54,7 +58,12 @@ def test_during_a_fault_exactly_one_thing_is_wrong(fault):
         "wrench": sample.wrench is not None and np.isnan(sample.wrench).sum() == 1,
         "missing": sample.wrench is None,
     }
-    expected = {"nan-position": "position", "nan-velocity": "velocity", "nan-wrench": "wrench", "no-wrench": "missing"}
+    expected = {
+        "nan-position": "position",
+        "nan-velocity": "velocity",
+        "nan-wrench": "wrench",
+        "no-wrench": "missing",
+    }
     assert [name for name, broken in wrong.items() if broken] == [expected[fault]]
     assert sample.time_ns == 19 * TICK
 

@@ -12,7 +12,12 @@ from farhand.plants.wrappers.filtered import FilteredPlant, Filters
 class Steady:
     """A plant that always reads the same, at a new time each read."""
 
-    name, accepts, actuated, period_ns = "steady", frozenset({JointTorque}), np.ones(2, dtype=bool), 4_000_000
+    name, accepts, actuated, period_ns = (
+        "steady",
+        frozenset({JointTorque}),
+        np.ones(2, dtype=bool),
+        4_000_000,
+    )
 
     def __init__(self) -> None:
         self.sample = Sample(2, 2)

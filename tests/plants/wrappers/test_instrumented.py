@@ -20,11 +20,15 @@ HEX_E, HANDLE = load_sensor("optoforce-hex-e"), load_handle("dual-arm-handle")
 MOUNTING = Mounting(np.array([0.0, -0.03, 0.05]))
 
 
-def pushed(peak: float = 20.0, samples: int = 2, rate: float = 100.0) -> tuple[InstrumentedPlant, SimulatedPlant]:
+def pushed(
+    peak: float = 20.0, samples: int = 2, rate: float = 100.0
+) -> tuple[InstrumentedPlant, SimulatedPlant]:
     """A falling arm, pushed along x from 50 ms on for 100 ms, with the published sensor on it, and the plant inside."""
     robot = load_robot("ur5e")
     world = World({"arm": Placed(robot, q=robot.postures["q_A"])})
-    world.touch("arm", "hand", ForceHand(pulses=[ForcePulse(0.05, 0.1, (peak, 0.0, 0.0, 0.0, 0.0, 0.0))]))
+    world.touch(
+        "arm", "hand", ForceHand(pulses=[ForcePulse(0.05, 0.1, (peak, 0.0, 0.0, 0.0, 0.0, 0.0))])
+    )
     plant = SimulatedPlant(world, "arm")
     profile = replace(HEX_E.silent(), rate=rate)
     sensor = ForceSensor(profile, MOUNTING, HANDLE.load, bias=np.repeat([3.0, 0.1], 3))
@@ -50,7 +54,9 @@ def test_the_wrench_is_the_true_one_up_to_rounding_at_the_sensors_rate():
 def test_there_is_no_wrench_while_the_bias_is_taken():
     """Two readings at 100 Hz: none for the first 20 ms."""
     plant, _ = pushed()
-    assert [plant.read(tick * TICK).wrench is None for tick in range(30)] == [True] * 20 + [False] * 10
+    assert [plant.read(tick * TICK).wrench is None for tick in range(30)] == [True] * 20 + [
+        False
+    ] * 10
 
 
 def test_there_is_no_wrench_while_the_sensor_is_saturated():
@@ -91,9 +97,16 @@ def test_a_wrench_that_is_not_a_number_is_no_measurement():
     """NaN does not pass through the conditioner."""
     plant, true = pushed(samples=1, rate=1000.0)
     broken = InstrumentedPlant(
-        FaultyPlant(true, "nan-wrench", 5 * TICK), plant.sensor, plant.conditioner, Arm.of(load_robot("ur5e"))
+        FaultyPlant(true, "nan-wrench", 5 * TICK),
+        plant.sensor,
+        plant.conditioner,
+        Arm.of(load_robot("ur5e")),
     )
-    assert [broken.read(tick * TICK).wrench is None for tick in range(8)] == [True, *[False] * 4, *[True] * 3]
+    assert [broken.read(tick * TICK).wrench is None for tick in range(8)] == [
+        True,
+        *[False] * 4,
+        *[True] * 3,
+    ]
     assert "is not a number" in plant.conditioner.reason
 
 
@@ -111,7 +124,13 @@ def test_a_tick_slower_than_the_sensor_reads_it_every_time():
     """At 48 Hz no reading is used twice."""
     plant, _ = pushed(samples=3)
     period = 21 * TICK
-    assert [plant.read(k * period).wrench is None for k in range(5)] == [True, True, True, False, False]
+    assert [plant.read(k * period).wrench is None for k in range(5)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_the_raw_reading_and_the_covariance_are_recorded_beside_the_wrench(published):

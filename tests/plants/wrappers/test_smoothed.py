@@ -19,7 +19,9 @@ MS = 1_000_000
 def plant_of(smoothing: Smoothing, **imperfections) -> SmoothedPlant:
     """A weightless UR5e that is pushed by a slow half sine of 10 N."""
     world = World({"arm": Placed(UR5E)}, gravity=0.0)
-    world.touch("arm", "hand", ForceHand(pulses=[ForcePulse(0.0, 1000.0, (10.0, 0.0, 0.0, 0.0, 0.0, 0.0))]))
+    world.touch(
+        "arm", "hand", ForceHand(pulses=[ForcePulse(0.0, 1000.0, (10.0, 0.0, 0.0, 0.0, 0.0, 0.0))])
+    )
     plant = SimulatedPlant(world, "arm", Imperfections(**imperfections), np.random.default_rng(1))
     return SmoothedPlant(plant, 6, 6, smoothing)
 

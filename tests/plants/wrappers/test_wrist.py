@@ -35,12 +35,18 @@ class Still:
         """Nothing moves."""
 
 
-def wrist(q: np.ndarray | None = None, wrench: np.ndarray = CONTACT, **switches: object) -> WristPlant:
+def wrist(
+    q: np.ndarray | None = None, wrench: np.ndarray = CONTACT, **switches: object
+) -> WristPlant:
     """A wrist with faults and corrections as given: names of either."""
     inside = Still(ROBOT.home if q is None else q, wrench)
-    plant = WristPlant(inside, load_sensor("schunk-ftm115"), Arm.of(ROBOT), 30.0, 9.81, np.random.default_rng(3))
+    plant = WristPlant(
+        inside, load_sensor("schunk-ftm115"), Arm.of(ROBOT), 30.0, 9.81, np.random.default_rng(3)
+    )
     for name, value in switches.items():
-        setattr(plant.compensation if hasattr(plant.compensation, name) else plant.faults, name, value)
+        setattr(
+            plant.compensation if hasattr(plant.compensation, name) else plant.faults, name, value
+        )
     plant.faults.refresh()
     return plant
 
@@ -79,7 +85,9 @@ def test_a_correction_that_is_off_leaves_its_error_in(switch, size):
     assert np.linalg.norm(left[:3]) == pytest.approx(size, rel=0.01)
 
 
-@pytest.mark.parametrize("switches", [{"biased": False}, {"loaded": False}, {"noisy": False, "shaken": False}])
+@pytest.mark.parametrize(
+    "switches", [{"biased": False}, {"loaded": False}, {"noisy": False, "shaken": False}]
+)
 def test_a_fault_that_is_off_needs_no_correction(switches):
     """The contact comes out all the same, since the calibration sees a sensor without that fault."""
     assert np.abs(mean(wrist(**switches)) - CONTACT).max() < 0.05

@@ -40,11 +40,15 @@ def own(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(("leader", "follower"), [("ur5e", "iiwa14"), ("iiwa14", "ur5e"), ("point3", "ur5e")])
+@pytest.mark.parametrize(
+    ("leader", "follower"), [("ur5e", "iiwa14"), ("iiwa14", "ur5e"), ("point3", "ur5e")]
+)
 def test_arms_with_other_numbers_of_joints_follow_each_other(leader, follower):
     """Seven and six, three and six: tied tool to tool they stay together."""
     settings = [("rig.leader_robot", leader), ("rig.follower_robot", follower)]
-    rig = build_rig("dual-arm", Options(scenario="free", law="position-position", settings=settings))
+    rig = build_rig(
+        "dual-arm", Options(scenario="free", law="position-position", settings=settings)
+    )
     run = Run(rig).on(0.5)
     assert not run.trips
     assert np.abs(run.signal("coupling", "error")[:, :3]).max() < 0.05
@@ -88,7 +92,9 @@ def test_what_is_set_holds_for_both_and_fits_the_joints_or_is_refused(own):
         assert robot.compile().dof_armature.tolist() == [0.5] * 3
     _, robots = shaped([both[0], ("rig.viscous", 1.5)])
     assert robots["follower"].compile().dof_damping.tolist() == [1.5] * 6
-    with pytest.raises(BadValue, match="rig.viscous has 3 numbers, the follower 6 joints: give one number for all"):
+    with pytest.raises(
+        BadValue, match="rig.viscous has 3 numbers, the follower 6 joints: give one number for all"
+    ):
         shaped([both[0], ("rig.viscous", "1,2,3")])
 
 
@@ -103,7 +109,10 @@ def test_links_that_overlap_in_a_file_do_not_push_each_other(own):
 def test_the_first_tick_finds_the_wall_as_it_was_set(own):
     """Not as it stands by default, which would stop a follower that starts behind it."""
     there = [("wall.point", "0.1,0,0"), ("wall.stiffness", 100.0)]
-    for settings, force in (([*there, ("wall.present", False)], 0.0), (there, 100.0 * (0.131 - 0.1))):
+    for settings, force in (
+        ([*there, ("wall.present", False)], 0.0),
+        (there, 100.0 * (0.131 - 0.1)),
+    ):
         rig = build_rig("dual-arm", Options(scenario="rest", settings=settings))
         assert -rig.world.ports["follower"].wrench[0] == pytest.approx(force, abs=0.01)
         rig.close()
@@ -111,7 +120,9 @@ def test_the_first_tick_finds_the_wall_as_it_was_set(own):
 
 def test_a_wall_that_would_stop_the_follower_at_once_is_refused():
     """With the depth, the force and what to set; another follower than the published one has its wall ahead of it."""
-    with pytest.raises(BadValue, match=r"starts 0.131 m inside the wall, which pushes with 786 N \(limit 400 N\)"):
+    with pytest.raises(
+        BadValue, match=r"starts 0.131 m inside the wall, which pushes with 786 N \(limit 400 N\)"
+    ):
         build_rig("dual-arm", Options(settings=[("wall.point", "0,0,0")]))
     rig = build_rig("dual-arm", Options(settings=[("rig.follower_robot", "iiwa14")]))
     start = rig.world.ports["follower"].tool.position[0]

@@ -39,13 +39,20 @@ def test_the_pen_leads_a_limb_on_a_serial_port() -> None:
 @pytest.mark.parametrize(
     ("plant", "wall", "kind", "words"),
     [
-        ("serial:/dev/none", True, FileError, "cannot open the servo bus at /dev/none: No such file"),
+        (
+            "serial:/dev/none",
+            True,
+            FileError,
+            "cannot open the servo bus at /dev/none: No such file",
+        ),
         ("serial:/dev/none", False, Mismatch, "wall time"),
         ("serial:", True, BadValue, "there are: simulated, serial:PATH"),
         ("ur:127.0.0.1", True, BadValue, "there are: simulated, serial:PATH"),
     ],
 )
-def test_what_cannot_follow_is_one_clear_line(plant: str, wall: bool, kind: type[FarhandError], words: str) -> None:
+def test_what_cannot_follow_is_one_clear_line(
+    plant: str, wall: bool, kind: type[FarhandError], words: str
+) -> None:
     """No such port, virtual time, no path, an arm that is no limb."""
     with pytest.raises(kind, match=words):
         build_rig("humanoid", options(plant, wall=wall))

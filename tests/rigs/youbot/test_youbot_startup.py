@@ -27,7 +27,9 @@ def test_nothing_connected_is_refused_with_every_port_and_the_robot_named():
     """One line says all that is missing."""
     with pytest.raises(BadValue) as refused:
         YoubotStartup(None).start(0)
-    assert all(name in str(refused.value) for name in PORTS) and "robot is not there" in str(refused.value)
+    assert all(name in str(refused.value) for name in PORTS) and "robot is not there" in str(
+        refused.value
+    )
 
 
 def test_the_arm_is_slack_and_stopped_until_the_device_displays_forces():
@@ -57,7 +59,9 @@ def test_unfolding_that_takes_too_long_is_a_fault_with_the_joint_named():
     bench.run(0.01)
     bench.startup.machine.post("set_initial_position")
     assert bench.run(1.0, "fault")
-    assert bench.startup.machine.trip.reason.startswith("unfold took longer than 0.2 s, waiting: joint 1 is 159.0° off")
+    assert bench.startup.machine.trip.reason.startswith(
+        "unfold took longer than 0.2 s, waiting: joint 1 is 159.0° off"
+    )
     assert bench.arm.mode is ControlMode.MOTOR_STOP
 
 
@@ -107,6 +111,9 @@ def test_a_law_that_raises_while_setpoints_are_streamed_stops_the_arm(monkeypatc
     monkeypatch.setattr(bridge.law, "step", lambda a, b, dt: {}["gain"])
     rig.session.run(0.02)
     trip = bridge.b.station.guard.trip
-    assert (trip.kind, trip.reason) == ("invalid", "law 'position-position' raised KeyError: 'gain'")
+    assert (trip.kind, trip.reason) == (
+        "invalid",
+        "law 'position-position' raised KeyError: 'gain'",
+    )
     assert not bridge.startup.machine.running
     rig.close()
