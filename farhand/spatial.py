@@ -49,7 +49,7 @@ ORIENTATION_ERRORS = {
     "rotvec": "θ k: the angle itself, exact for any angle",
     "eps": "sin(θ/2) k: the quaternion's vector part; half the gain near zero",
     "two-eps": "2 sin(θ/2) k: the same gain as θ k near zero, bounded by 2",
-    "printed": "2 ε / sin(η/2), as printed in the published law (errata E-03): twice the gain, without bound near π",
+    "printed": "2 ε / sin(η/2), printed (sources/dual-arm E-03): twice the gain, unbounded near π",
 }
 """Orientation errors of a rotation by θ about the unit vector k, with η = cos(θ/2) and ε = sin(θ/2)
 k."""

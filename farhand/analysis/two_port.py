@@ -1,7 +1,7 @@
 r"""Two-port: a teleoperator as the hand and the environment see it, found by shaking it and looking at both ends.
 
-The convention (spec 000 §3.19) uses positions, not velocities, which would add a pole and a zero at
-zero frequency:
+The convention (sources/youbot §3.19) uses positions, not velocities, which would add a pole and a
+zero at zero frequency:
 
 .. math:: \begin{bmatrix} F_h \\ x_e \end{bmatrix} =
           \begin{bmatrix} h_{11} & h_{12} \\ h_{21} & h_{22} \end{bmatrix} \begin{bmatrix} x_h \\ F_e \end{bmatrix}

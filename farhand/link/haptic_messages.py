@@ -1,4 +1,4 @@
-"""Messages between a haptic pen, its bridge and the youBot's controller: sizes and orders as published (spec 000 §2.5).
+"""Messages between a haptic pen, its bridge and the youBot's controller: sizes and orders as in sources/youbot §2.5.
 
 On the wire wrenches are moment first and quaternions scalar first; inside Farhand it is the other
 way round. Records hold Farhand's order and convert in :meth:`pack` and :meth:`unpack`, which is the

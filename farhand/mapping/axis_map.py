@@ -56,7 +56,7 @@ class AxisMap:
 
 
 PEN = AxisMap((-1, -2, 3))
-"""The published map: the pen's x and y point the other way, a half turn about z (spec 000 §3.1)."""
+"""The published map: pen x and y point the other way, a half turn about z (sources/youbot §3.1)."""
 
 TOOL_TURN = (0.0, 0.75 * math.pi, 0.0)
 """Rotation vector of the tool at zero pen angles: RotY(135°), forward and 45° down (stated in the
@@ -68,7 +68,7 @@ def tool_rotation(angles: Array, turn: Array | tuple[float, ...] = TOOL_TURN) ->
 
     .. math:: R = R_{turn}\,R_x(o_z)\,R_y(-o_y)\,R_z(-o_x)
 
-    The order is that of the hinges in the pen's wrist (spec 000 §3.2).
+    The order is that of the hinges in the pen's wrist (sources/youbot §3.2).
 
     Args:
         angles: o_x, o_y, o_z as the device reports them, [rad].

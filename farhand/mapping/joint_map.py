@@ -107,5 +107,5 @@ IIWA_TO_POWERBALL: dict[str, Any] = {
     "leader_joints": 7,
     "locked": {2: 0.0},
 }
-"""The published pair, joint 3 of the leader locked: tool orientations are then equal (spec 003
-§3.4, derived)."""
+"""The published pair, joint 3 of the leader locked: tool orientations are then equal
+(sources/hazardous §3.4, derived)."""

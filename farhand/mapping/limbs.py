@@ -2,8 +2,8 @@
 
 Angles are anatomical and the same on both sides; base axes are x forward, y to the robot's left, z
 up. Everything takes one configuration or many: the last axis holds the three angles or coordinates.
-The formulas are those of the published system with its errata E-06, E-09, E-10 and E-29 and the
-corrected second angle of the arm.
+The formulas are those of the published system with its errata (sources/humanoid E-06, E-09, E-10,
+E-29) and the corrected second angle of the arm.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ angles are known
 only to the square root of the rounding error."""
 
 SINGULAR = 0.01
-"""Share of L₁L₂(L₁+L₂) below which the arm's determinant counts as singular (erratum E-19), [-]."""
+"""Share of L₁L₂(L₁+L₂) below which the arm's determinant counts as singular, [-]; sources/humanoid
+E-19 [A]."""
 
 
 @dataclass(frozen=True)

@@ -42,5 +42,5 @@ class RobotPair:
 
 
 IIWA_POWERBALL = RobotPair(705.0 / 955.0, (0.0, 0.0, 0.350), (0.0, 0.0, 0.205))
-"""The published pair: ratio of the reaches of Table 2.2, about the shoulders that it implies (spec
-003 §2.4, E-06)."""
+"""The published pair: ratio of the reaches of Table 2.2, about the shoulders that it implies
+(sources/hazardous §2.4, E-06)."""

@@ -18,8 +18,8 @@ BLOCK = 2048
 """Samples of noise that are drawn at once."""
 
 OVERHEAT = 120.0
-"""Temperature from which the sensor's own flag says that it is too hot, stated in the source
-(L1060), [°C]."""
+"""Temperature from which the sensor's own flag says that it is too hot,
+sources/hazardous §2.5 [S], [°C]."""
 
 
 @dataclass

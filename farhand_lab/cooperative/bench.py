@@ -32,7 +32,7 @@ from farhand_lab.harness import generator, shared
 Array = np.ndarray
 
 GRAVITY = 9.804
-"""Stated in the source (L3241), [m/s²]."""
+"""Stated in the thesis, (4.6), [m/s²]."""
 PERIOD_NS = 4_000_000
 PLANT_NS = 500_000
 DEGREE = np.pi / 180.0
@@ -44,7 +44,7 @@ GAINS: dict[str, dict[str, Any]] = {
     "G7": {"kp": 500.0, "kd": 35.0, "kpo": 200.0, "kdo": 70.0},
     "G8": {"kp": 500.0, "kd": 35.0, "ki": 1000.0, "kpo": 200.0, "kdo": 70.0},
 }
-"""Published gain sets of the position-controlled arm (spec 004 §2.12)."""
+"""Published gain sets of the position-controlled arm (sources/cooperative §2.12)."""
 
 POSTURES = {
     "T3.1": ([(0, -20, 110, 0, 90, 0), (45,) * 6, (45,) * 6], [0.0, 5.0, 6.0]),
@@ -60,8 +60,8 @@ POSTURES = {
         [0.0, 2.0, 7.0, 15.0, 20.0],
     ),
 }
-"""Published way-points in joints [°] and their times [s], followed in task space (spec 004
-§2.13)."""
+"""Published way-points in joints [°] and their times [s], followed in task space
+(sources/cooperative §2.13)."""
 
 POSES = {
     "T3.2": [(0.0, (1.0, 0.0, 0.55), (0, 90, 0)), (1.688, (1.5, 0.0, 0.55), (0, 90, 0))],
@@ -86,8 +86,8 @@ of the last."""
 MEASURED = (1.0, 1.0, 1.0, 12.0 / 168.4421, 1.0, 1.0, 1.0)
 """Share of Zengin's dry friction that the published arm is taken to have: his own measurement, but
 for joint 4, whose
-168 N·m no motor of 58 N·m could overcome; the source found that 12 N·m are right there
-(L2591–2599)."""
+168 N·m no motor of 58 N·m could overcome; the thesis found that 12 N·m are right there
+(Fig. 4.8)."""
 
 TABLE = np.array([0.0, 43.314, 120.516, 0.0, -73.83, 0.0]) * DEGREE
 """Joints at the first way-point of T3.2 and T3.3, [rad]."""

@@ -173,7 +173,10 @@ def five_points() -> dict[str, Finding]:
 
 
 def _loops(k: Array) -> Array:
-    """ẍ = −k x(t − 2 samples) − 5 ẋ from 1 at rest for many gains at once, n × m: spec 004 §3.26."""
+    """ẍ = −k x(t − 2 samples) − 5 ẋ from 1 at rest for many gains at once, n × m.
+
+    The loop of sources/cooperative §3.26.
+    """
     dt, n = 0.004, 2500
     x, v, late, rows = np.ones_like(k), np.zeros_like(k), [np.ones_like(k)] * 2, []
     decay = np.exp(-5.0 * dt)
@@ -210,7 +213,7 @@ def _predicted() -> Ultimate:
 
 @experiment("F-45", "X-05")
 def tuner() -> dict[str, Finding]:
-    """The loop of the specification's note, two samples late."""
+    """The loop of sources/cooperative §3.26, two samples late."""
     found, truth = find_ultimate(_loops, 50.0, 2000.0, 0.004), _predicted()
     off = 100.0 * abs(found.gain / truth.gain - 1.0)
     rule = ziegler_nichols(Ultimate(500.0, 0.5), "PD")

@@ -22,7 +22,7 @@ Array = np.ndarray
 
 
 NOISE = float(np.sqrt(5e-5 / 0.004))
-"""Of the simulated cell, forces and moments alike: stated in the source (L2308–2312), [N] and
+"""Of the simulated cell, forces and moments alike: thesis Fig. 3.12, [N] and
 [N·m]."""
 
 C3 = {
@@ -30,8 +30,8 @@ C3 = {
     "S-04": (1.8, 4.0, 0.21, 0.39, 0.81),
     "S-05": (1.5, 3.4, 0.58, 1.1, 0.68),
 }
-"""Pre-check of the specification with rotors: position RMS and max [mm], angle RMS and max [°],
-spring force [N]."""
+"""Pre-check C-3 (sources/cooperative §4.3) with rotors: position RMS and max [mm], angle RMS and
+max [°], spring force [N]."""
 
 
 def quiet(force: ForceLoop, loop: PoseLoop | None = None) -> DirectForce:

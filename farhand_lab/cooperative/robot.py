@@ -38,7 +38,7 @@ FK = (
     ((0, 0, 90, 45, 0, 45), (0.885, 0.0, 1.375), (1.0, 0.0, 0.0)),
     ((30, -40, 100, 60, -50, 20), (0.210675, 0.037368, 1.566328), (0.647944, -0.391954, 0.653101)),
 )
-"""Joints [°], flange position [m] and flange axis: spec 004 §2.3, derived."""
+"""Joints [°], flange position [m] and flange axis: sources/cooperative §2.3, derived."""
 
 RNE = (
     ((0, -20, 90, 0, 20, 0), None, None, (0.0, 108.364, -49.972, 0.021, -0.166, 0.0)),
@@ -52,8 +52,8 @@ RNE = (
         (18.1546, 214.6073, -45.7723, -1.5207, 0.0029, 0.0),
     ),
 )
-"""Joints [°], speed, acceleration and torque [N·m] without tool and rotors: spec 004 §2.4,
-derived."""
+"""Joints [°], speed, acceleration and torque [N·m] without tool and rotors:
+sources/cooperative §2.4, derived."""
 
 SPRING = (
     (-100, -571.68),
@@ -64,7 +64,7 @@ SPRING = (
     (60, 418.24),
     (90, 566.86),
 )
-"""Angle [°] and torque [N·m] of unit 2's spring: spec 004 §2.7, derived from (4.1)."""
+"""Angle [°] and torque [N·m] of unit 2's spring: sources/cooperative §2.7, derived from (4.1)."""
 
 
 def bare(variant: str = "rx160") -> Arm:
@@ -104,7 +104,7 @@ def _trips(robot: Robot, joint: int, share: float) -> list[bool]:
 
 
 def craig(q: Array, fore: float = 0.625) -> Array:
-    """Pose of the flange by the modified Denavit–Hartenberg table, spec 004 §2.3, 4 × 4."""
+    """Flange pose by the modified Denavit–Hartenberg table, sources/cooperative §2.3, 4 × 4."""
     half, pose = np.pi / 2, np.eye(4)
     table = [
         (0.0, 0.0, 0.550, q[0]),

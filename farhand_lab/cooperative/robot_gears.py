@@ -35,8 +35,8 @@ TABLE = (
     ("akbas", 1.0, (120.05, 50.0, 20.09, 10.0, 17.71, 7.46)),
     ("reduced", 1e-9, (18.0, 6.0, 12.0, 12.0, 1.2, 0.9)),
 )
-"""Set, speed of all joints [rad/s] and torques [N·m]: spec 004 §2.6, derived; 0⁺ is 1e-9 rad/s
-there."""
+"""Set, speed of all joints [rad/s] and torques [N·m]: sources/cooperative §2.6,
+derived; 0⁺ is 1e-9 rad/s there."""
 
 NOISE = 0.05
 """Noise of the raw joint velocities where friction compensation is judged; assumed, [rad/s]."""

@@ -33,8 +33,8 @@ Array = np.ndarray
 
 CELL = "ati-delta-si-660-60"
 OBJECT = Load(2.002, np.array([0.0286, -0.0052, 0.1087]))
-"""The published estimate of the second object, in sensor axes: stated in the source
-(L3274–3276)."""
+"""The published estimate of the second object, in sensor axes (thesis, before
+Fig. 4.21)."""
 
 DT = 0.004
 

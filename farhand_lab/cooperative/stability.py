@@ -1,4 +1,4 @@
-"""Stability of followers that feel only their own wrists: F-50, against the specification's tables and in time."""
+"""Stability of followers that feel only their own wrists: F-50, against sources/cooperative §4.3 and in time."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def time_dilation() -> Finding:
     ok = peak > 80.0 and min(lag, half) > 0.5 and 2.0 <= decay <= 5.0 and prompt < 5.0
     note = (
         f"{literal.angle:.2f}°, delay {lag:.2f} s by correlation, {half:.2f} s half way, decay {decay:.1f} s after the "
-        f"move, elapsed {prompt:.2f} mm: the seed's symptoms may come from its time base; a hypothesis, {MODEL}"
+        f"move, elapsed {prompt:.2f} mm: the thesis's symptoms may come from its time base; a hypothesis, {MODEL}"
     )
     return Finding(
         peak,

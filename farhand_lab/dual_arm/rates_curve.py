@@ -113,7 +113,7 @@ def _prompt() -> str:
         f"{rate:g} Hz {peak(run):.1f} mm ± {shake(run):.0f} N" for rate, run in runs.items()
     )
     return (
-        "All this reads the prototype's torques as out one period after their inputs were read (spec 002 §4.0) and its "
+        "All this takes the prototype's torques as out one period after their inputs (sources/dual-arm §4.0) and its "
         f"arms as stepped by (4.2); out at once there is no limit cycle: {words}"
     )
 

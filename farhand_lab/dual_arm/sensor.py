@@ -35,7 +35,7 @@ HEX_E, HANDLE = load_sensor("optoforce-hex-e"), load_handle("dual-arm-handle")
 GRIP = HANDLE.grip_position
 SAMPLES = 100  # published: readings of the start-up's bias, 1 s
 FORCES = (26.0, 75.5)  # published: to move freely along x, and where pushing stopped, [N]
-HOURS = 4.0  # after which the seed found a calibration spoilt
+HOURS = 4.0  # after which the thesis found a calibration spoilt
 
 
 @experiment("D-41")

@@ -80,7 +80,7 @@ def _held(pushed: Pressed) -> tuple[float, float]:
 
 @experiment("D-45")
 def point_of_reference() -> Finding:
-    """The sensor's origin is at r; its reading is taken about it, or about the tool point as the seed did."""
+    """The sensor's origin is at r; its reading is taken about it, or about the tool point as the thesis did."""
     directions = generator("D-45").normal(size=(2000, 3))
     directions *= PUSH / np.linalg.norm(directions, axis=1, keepdims=True)
     right, wrong = (plain_conditioner(Mounting(position)) for position in (GRIP, np.zeros(3)))

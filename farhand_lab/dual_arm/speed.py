@@ -111,7 +111,7 @@ def _moving_pair() -> Pair:
 
 
 def _regulator(pair: Pair, motion: list[tuple[Array, Array]], wrenches: Array) -> Array:
-    """The published algorithm, written down as it stands (spec 002 §3.14), on generic NumPy models."""
+    """The published algorithm, written down as it stands (sources/dual-arm §3.14), on generic NumPy models."""
     law, mapping = pair.law, pair.law.mapping
     bases = (0.0, 0.75)  # of the arms along y, [m]
     poses, twists, gammas, accelerations = [], [], [], []

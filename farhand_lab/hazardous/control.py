@@ -20,7 +20,7 @@ SECONDS = 90.0  # of task motion, as in the published sweep
 HASTY = 0.6
 """Shortest move of a task that often asks for more speed than the limits allow, [s]."""
 
-FIXED_SIGMA = 0.047  # σ_e(10; 0) of the cross-check with one fixed reference, spec 003 X-06, [rad]
+FIXED_SIGMA = 0.047  # σ_e(10; 0) with one fixed reference, sources/hazardous X-06, [rad]
 HASTES = (0.4, 0.6, 0.8, 1.2)  # shortest moves of references from all too hasty to slow, [s]
 JUDGED_HASTES = (0.7, 0.75)  # likewise, on either side of the cross-check's σ_e(10; 0)
 TASKS = 400
@@ -43,7 +43,7 @@ PUBLISHED_PAIRS = (
     (10.0, 0.5),
     (10.0, 0.75),
 )
-PUBLISHED_SIGMA = (0.146, 0.093, 0.097, 0.096, 0.116, 0.074, 0.128)  # [rad], Table of L651–664
+PUBLISHED_SIGMA = (0.146, 0.093, 0.097, 0.096, 0.116, 0.074, 0.128)  # [rad], thesis Table 2.5
 HOME = np.array([0.0, 0.2, -1.6, 0.0, -1.3, 0.0])  # [rad], elbow above
 
 

@@ -7,10 +7,10 @@ import numpy as np
 Array = np.ndarray
 
 MASS = np.array([4.0, 4.0, 4.0, 0.05, 0.05, 0.05])
-"""[kg] and [kg·m²]; assumed, spec 003 §3.23."""
+"""[kg] and [kg·m²]; assumed, sources/hazardous §3.23."""
 
 FRICTION = np.array([8.0, 8.0, 8.0, 0.3, 0.3, 0.3])
-"""D_0, [N·s/m] and [N·m·s/rad]; assumed, spec 003 §3.23."""
+"""D_0, [N·s/m] and [N·m·s/rad]; assumed, sources/hazardous §3.23."""
 
 TICK = 1.0 / 4200.0
 """A common divisor of the two published update periods, 1/350 and 1/150 s, [s]."""

@@ -20,7 +20,7 @@ from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-DIRECT_SERVO, SMART_SERVO = 350.0, 150.0  # [Hz], thesis L1331
+DIRECT_SERVO, SMART_SERVO = 350.0, 150.0  # [Hz], thesis §4.2.3
 HAND_SPEED = 0.25  # [m/s]
 START = np.array([16.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 """Wrench from which the published direct mode was seen to drop out, [N]."""

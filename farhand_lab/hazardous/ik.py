@@ -180,7 +180,7 @@ def elbow_above() -> Finding:
 
 
 def _above(q: Array) -> bool:
-    """The exact rule of the specification, with q3 wrapped."""
+    """The exact rule of sources/hazardous §3.10, with q3 wrapped."""
     return bool(np.sign(reach(q)[0]) * -np.sin(q[2]) > 0.0)
 
 

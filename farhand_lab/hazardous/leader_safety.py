@@ -17,7 +17,7 @@ from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
-SPEED = 0.25  # [m/s], largest the hand intends, as in spec 003 §3.23
+SPEED = 0.25  # [m/s], largest the hand intends, as in sources/hazardous §3.23
 FREQUENCIES = (0.5, 1.0, 1.5, 2.0, 3.0)  # [Hz], from a calm to a hurried hand
 PHASES = 4  # moments of half a period at which the handle is let go
 LIMIT = 0.1  # [s], within which motion must stop

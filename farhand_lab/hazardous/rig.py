@@ -27,8 +27,8 @@ EARLY, LATE = (1.8, 2.8), (4.5, 5.5)
 
 
 REST = 1.4
-"""Deviation of a contact force at rest: 95 % of the published sensor's errors are below it (L1203),
-[N]."""
+"""Deviation of a contact force at rest: 95 % of the published sensor's errors are below it
+(thesis §3.6), [N]."""
 
 SHARP = ("follower.smoothing.active", False)
 """Setting that takes the published filter off the force sensor."""
@@ -108,7 +108,7 @@ def pressing(result: Run) -> tuple[float, float, float]:
         for name in ("follower", "leader")
     )
     size = float(abs(contact[0]))
-    # §3.24
+    # sources/hazardous §3.24
     mapped = (
         8.25 * size / 8.0 if size < 8.0 else 8.25 + (min(size, 50.0) - 8.0) / 42.0 * (24.85 - 8.25)
     )

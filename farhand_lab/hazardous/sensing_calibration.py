@@ -48,8 +48,8 @@ from farhand_lab.mutation import Mutation, patched
 Array = np.ndarray
 
 YAW = 0.6
-"""Some turn of the sensor, so that F_x and F_y both see the weight, [rad]; the seed's value is not
-given."""
+"""Some turn of the sensor, so that F_x and F_y both see the weight, [rad]; the published value is
+not given."""
 
 
 @experiment("C-27")

@@ -36,7 +36,7 @@ Array = np.ndarray
 
 ORDERS = ("filter, then subtract", "subtract, then filter")
 LIMITS = {"none": 0.52, "2F-140": 1.65, "PG 070": 1.92}
-"""Mean of abs F that the seed reports, tables 3.4 to 3.6, [N]."""
+"""Mean of abs F that the thesis reports, Tables 3.4 to 3.6, [N]."""
 
 TEMPERATURES = (21.0, 30.0, 40.0)
 HELD = 50
@@ -44,7 +44,7 @@ HELD = 50
 
 
 def _offset(rng: np.random.Generator) -> Array:
-    """A bias of the size the seed saw, 20 to 30 N per axis, either sign."""
+    """A bias of the size the thesis saw, 20 to 30 N per axis, either sign."""
     return rng.choice([-1.0, 1.0], 6) * np.concatenate(
         [rng.uniform(20.0, 30.0, 3), rng.uniform(0.2, 1.0, 3)]
     )
@@ -212,7 +212,7 @@ def _table_plot() -> Plot:
             [i - 0.35, i + 0.35],
             [LIMITS[name]] * 2,
             color="#b3261e",
-            label="seed's mean" if i == 0 else None,
+            label="thesis's mean" if i == 0 else None,
         )
     ax.set_xticks(range(len(TOOLS)), list(TOOLS))
     ax.set_ylabel("abs F, mean and 95th percentile [N]")

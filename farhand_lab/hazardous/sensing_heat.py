@@ -43,7 +43,7 @@ Array = np.ndarray
 RUNS, PAIRS = 9, 100
 HOURS = 4.0
 SERVED = np.array([True, True, True, True, False, False])
-"""Channels whose slope is used in service, seed L1114."""
+"""Channels whose slope is used in service, thesis §3.5."""
 
 
 @experiment("C-36")
@@ -108,10 +108,10 @@ def heating() -> tuple[Array, Array, Array, Array]:
 
 @experiment("C-38")
 def invariance() -> Finding:
-    """The sensor warms up during the arcs too, as in the seed's run."""
+    """The sensor warms up during the arcs too, as in the published run."""
     _, amplitude, _, offset = heating()
     ratio = offset.std(axis=0)[[0, 2]] / amplitude.std(axis=0)[[0, 2]]
-    note = f"F_x {ratio[0]:.0f}, F_z {ratio[1]:.0f}; offset std {offset.std(axis=0)[2]:.2f} N of F_z (seed 8.73 N)"
+    note = f"F_x {ratio[0]:.0f}, F_z {ratio[1]:.0f}; offset std {offset.std(axis=0)[2]:.2f} N of F_z (thesis 8.73 N)"
     figure = Figure("Offset and amplitude of F_z over temperature", _heating_plot)
     return Finding(float(ratio.min()), bool((ratio >= 50.0).all()), note, figures=(figure,))
 
@@ -138,8 +138,8 @@ def drift_runs(rng: np.random.Generator, matched: bool) -> tuple[Array, Array, A
 
     Args:
         rng: source of the runs.
-        matched: take the pooled line off the scatter and scale it to the standard error of seed
-            table 3.3; else each run has an intercept of its own within ± 30 N (± 1 N·m), and a
+        matched: take the pooled line off the scatter and scale it to the standard error of thesis
+            Table 3.3; else each run has an intercept of its own within ± 30 N (± 1 N·m), and a
             small wander.
     """
     temperature = rng.uniform(20.0, 45.0, RUNS * PAIRS)

@@ -1,4 +1,4 @@
-"""What the force-sensor experiments share: the seed's sensor and tools, the arm's wrist, its arc, a task's motion."""
+"""What the force-sensor experiments share: published sensor and tools, the arm's wrist, its arc, a task's motion."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ Array = np.ndarray
 
 GRAVITY = 9.81
 RATE = 500.0
-"""Samples per second of the F/T sensor, [Hz]: assumed, spec 003 §1.3."""
+"""Samples per second of the F/T sensor, [Hz]: assumed, sources/hazardous §1.3."""
 
 STATIC = np.array([0.1374, 0.1283, 0.1344, 0.0065, 0.0074, 0.0015])
 DYNAMIC = np.array([2.4862, 2.4726, 2.5888, 0.191, 0.2184, 0.0342])
-"""Standard deviations at rest and at full speed, seed table 3.1, [N] and [N·m]."""
+"""Standard deviations at rest and at full speed, thesis Table 3.1, [N] and [N·m]."""
 
 NOISE = NoiseModel(STATIC, DYNAMIC, lowest=5.0)
 REST = NoiseModel(STATIC, STATIC, lowest=0.1, white=0.1)
-"""At rest flicker reaches further down and a little is white (seed L745): harder to average than
-vibration."""
+"""At rest flicker reaches further down and a little is white (thesis §3.3.1): harder to
+average than vibration."""
 
 R = DYNAMIC**2
 Q = 2.5e-4 * R
-"""Kalman variances per sample, spec 003 §3.14."""
+"""Kalman variances per sample, sources/hazardous §3.14."""
 
 SLOPE = np.array([0.175, 0.044, 1.26, 0.0052, 0.00043, 0.00075])
-"""Thermal slopes, derived from seed table 3.3 in spec 003 §2.8, [N/°C] and [N·m/°C]."""
+"""Thermal slopes, derived from thesis Table 3.3 in sources/hazardous §2.8, [N/°C] and [N·m/°C]."""
 
 SEE = np.array([0.1823, 0.3249, 1.6269, 0.0173, 0.01242, 0.0038])
 R_SQUARED = np.array([0.9795, 0.4885, 0.9689, 0.8238, 0.05827, 0.667])
-"""Standard error and R² of the bias over temperature, seed table 3.3."""
+"""Standard error and R² of the bias over temperature, thesis Table 3.3."""
 
 TOOLS = {"none": (1.5, 0.02), "2F-140": (11.0, 0.07), "PG 070": (14.0, 0.06)}
-"""Weight [N] and lever arm [m]: weights of the grippers from the seed, the rest assumed, spec 003
-§2.6."""
+"""Weight [N] and lever arm [m]: weights of the grippers from the thesis, the rest
+assumed, sources/hazardous §2.6."""
 
 HYSTERESIS = np.array([0.3, 0.3, 0.3, 0.01, 0.01, 0.01])
-"""Width of the loop, the lower end of what spec 003 §3.12 assumes, [N] and [N·m]."""
+"""Width of the loop, the lower end of what sources/hazardous §3.12 assumes, [N] and [N·m]."""
 
 POSITION_ERROR = np.deg2rad(0.5)
 LIMITS = np.deg2rad(np.tile([-160.0, 160.0], (6, 1)))
@@ -53,7 +53,7 @@ _OFFSET = np.array([0.0, -0.5, -0.5, 0.0, 0.0, 0.0]) * np.pi
 
 
 def wrist(q: Array) -> Array:
-    """Axes of the last joint in the base, from the seed's Denavit–Hartenberg table 2.1; n × 6 gives n × 3 × 3."""
+    """Axes of the last joint in the base, from the thesis's Denavit–Hartenberg Table 2.1; n × 6 gives n × 3 × 3."""
     q = np.atleast_2d(q)
     turn = np.broadcast_to(np.eye(3), (len(q), 3, 3))
     for joint in range(6):
@@ -65,7 +65,7 @@ def wrist(q: Array) -> Array:
 
 
 def arc(roll: float = 0.0) -> Arc:
-    """The seed's calibration arc: forearm horizontal, J5 sweeps ± 140° with a stop at every degree."""
+    """The published calibration arc: forearm horizontal, J5 sweeps ± 140° with a stop at every degree."""
     posture = LEVEL.copy()
     posture[5] = roll
     return calibration_arc(lambda q: wrist(q)[0], posture, 4, LIMITS)
@@ -77,7 +77,7 @@ READINGS = 100
 
 
 def load(tool: str) -> Load:
-    """Mass and centre of mass of one of the seed's tools."""
+    """Mass and centre of mass of one of the published tools."""
     weight, lever = TOOLS[tool]
     return Load(weight / GRAVITY, np.array([0.0, 0.0, lever]))
 
@@ -127,7 +127,7 @@ def tool_of(found: ArcResult, yaw: float = 0.0) -> ToolCalibration:
 def calibrated(
     sensor: GaugeSensor, rng: np.random.Generator, sloppy: float, temperature: float | None = None
 ) -> ToolCalibration:
-    """One arc and what the seed makes of it."""
+    """One arc and what the thesis makes of it."""
     return tool_of(identify_arc(ARC.angle, sweep(sensor, rng, sloppy, temperature)), sensor.yaw)
 
 

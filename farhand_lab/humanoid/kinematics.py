@@ -21,14 +21,14 @@ ARM_PLACES = (
     ((30.0, 40.0, 60.0), (146.9119, 113.1306, -70.8615)),
     ((0.0, 0.0, 120.0), (91.7987, 0.0, -70.0)),
 )
-"""Angles [°] and places [mm] of the arm, derived in spec 001 §3.1."""
+"""Angles [°] and places [mm] of the arm, derived in sources/humanoid §3.1."""
 
 LEG_PLACES = (
     ((0.0, 0.0, 0.0), (0.0, 0.0, 332.0)),
     ((10.0, 15.0, 40.0), (-24.4586, -45.8198, 309.8570)),
     ((0.0, 20.0, 60.0), (-44.3778, 0.0, 290.1616)),
 )
-"""Lean r of the source, dorsiflexion, knee [°] and places [mm] of the leg, spec 001 §3.2; on the
+"""Lean r, dorsiflexion, knee [°] and places [mm] of the leg, sources/humanoid §3.2; on the
 left r is minus ρ."""
 
 LEG_CENTRES = (
@@ -37,7 +37,7 @@ LEG_CENTRES = (
     ((0.0, 20.0, 0.0), (33.376, 5.282, 123.081)),
     ((0.0, -40.0, 0.0), (-51.481, 5.282, 108.118)),
 )
-"""As above with centres of gravity [mm], spec 001 §3.3."""
+"""As above with centres of gravity [mm], sources/humanoid §3.3."""
 
 
 def postures(chain: ArmChain | LegChain, count: int = SAMPLES) -> Array:
@@ -97,7 +97,7 @@ def arm_inverse() -> Finding:
     answers = {place: arm.solve(np.array(place), near) for place in places}
     honest = all(answers[place].status == status for place, status in places.items())
     honest &= all(np.array_equal(answer.q, near) for answer in answers.values())
-    note = f"both branches inside the limits in {100 * both:.0f} % (spec: 45 %); out of reach the posture is held"
+    note = f"both branches inside the limits in {100 * both:.0f} % (expected 45 %); out of reach the posture is held"
     return Finding(worst, worst < 1e-6 and found and honest, note)
 
 
@@ -151,7 +151,7 @@ def arm_jacobian() -> Finding:
     return Finding(
         off,
         ok,
-        f"det {golden:.6g} mm³ (spec 1.522328e6), closed form to {det_off:.0e}; flags {flags}",
+        f"det {golden:.6g} mm³ (expected 1.522328e6), closed form to {det_off:.0e}; flags {flags}",
     )
 
 

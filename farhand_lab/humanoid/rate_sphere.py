@@ -19,7 +19,7 @@ class RateSphere:
     .. math::
         v = v_{max}\,\frac{\min(r, R)}{R}\,\hat r, \qquad f = -\bigl(k\,\min(r, R) + k_2 \max(r - R, 0)\bigr)\,\hat r
 
-    Named as future work in the source (spec 001 §5). It stays in the pen's workspace, and letting
+    Named as future work (sources/humanoid §5). It stays in the pen's workspace, and letting
     go stops the limb.
     """
 

@@ -30,7 +30,7 @@ RATE = 500.0
 
 STEP, SECONDS, OPERATORS = 1e-3, 12.0, 100
 MASS, STIFFNESS, DAMPING = 0.195, 200.0, 4.0
-"""Hand of 0.15 kg with a tip of 45 g, [kg], [N/m], [N·s/m]; spec 001 §4."""
+"""Hand of 0.15 kg with a tip of 45 g, [kg], [N/m], [N·s/m]; sources/humanoid §4."""
 
 GUESS, DRIFT, DRIFTS = 0.006, 0.003, 2.0
 """How far off an operator without depth cue believes the board, how far [m] and fast [s] the hand

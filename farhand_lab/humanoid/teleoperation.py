@@ -147,7 +147,7 @@ def _lag(window: int) -> float:
 
 
 FAST = 0.3
-"""Speed of the judged path, [m/s]: the fast reach of spec 001 §4."""
+"""Speed of the judged path, [m/s]: the fast reach of sources/humanoid §4."""
 
 SPEEDS = (0.03, 0.05, 0.1, 0.2, FAST)
 """All speeds that are run and told of, [m/s]."""

@@ -17,7 +17,7 @@ Array = np.ndarray
 
 STEP, SECONDS = 1e-4, 4.0
 MASS, DAMPING, STIFFNESS = 0.195, 4.0, 200.0
-"""Hand of 0.15 kg with a tip of 45 g, [kg], [N·s/m], [N/m]; spec 001 §4."""
+"""Hand of 0.15 kg with a tip of 45 g, [kg], [N·s/m], [N/m]; sources/humanoid §4."""
 
 PEAK, BEHIND, FRICTION, SLIP = 3.3, 1000.0, 0.26, 2e-3
 START, REACH, SPEED = 0.060, -0.015, 0.3
@@ -117,7 +117,7 @@ def stale_state() -> Finding:
     ratio = coupled / decoupled
     note = (
         f"{coupled:.2f} N against {decoupled:.3f} N peak to peak; {rate:.1f} commands/s without read-back; standard "
-        f"deviation {case(0.005, 0.04, 0.04)[0]:.2f} mm against {case(0.005, 0.001, 0.0)[0]:.3f} mm (spec 7.64, 0.010)"
+        f"deviation {case(0.005, 0.04, 0.04)[0]:.2f} mm against {case(0.005, 0.001, 0.0)[0]:.3f} mm (ref. 7.64, 0.010)"
     )
     figure = Figure(
         "Chatter at a limit over the width of its zone and the age of the state", _figure
@@ -131,7 +131,7 @@ def approach_zone() -> Finding:
     wide = max(case(0.030, 0.001, 0.0)[0], case(0.030, 0.04, 0.04)[0])
     narrow = case(0.001, 0.04, 0.0)[0]
     beyond = case(0.001, 0.04, 0.0)[2]
-    note = f"1 mm zone at 40 ms: {narrow:.2f} mm (spec 4.68); it goes {beyond:.1f} mm beyond the limit (spec 10.1)"
+    note = f"1 mm zone at 40 ms: {narrow:.2f} mm (ref. 4.68); it goes {beyond:.1f} mm beyond the limit (ref. 10.1)"
     return Finding(wide, wide <= 0.05 and narrow >= 1.0, note)
 
 

@@ -28,7 +28,7 @@ MOMENTS = np.linspace(0.05, 9.95, 67)
 """When a climb of ten seconds is looked at, [s]."""
 
 PUBLISHED = (0.0, 0.35, 0.567, 0.783, 1.0)
-"""Ends of the stages, spec 001 §3.6 [S]."""
+"""Ends of the stages, sources/humanoid §3.6 [S]."""
 
 
 @shared

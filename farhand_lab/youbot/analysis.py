@@ -102,7 +102,7 @@ def matrix() -> HybridMatrix:
 
 
 def exact(frequency: Array) -> Array:
-    """The matrix of the continuous model of spec 000 §3.19, n × 2 × 2."""
+    """The matrix of the continuous model of sources/youbot §3.19, n × 2 × 2."""
     s = 2j * np.pi * np.asarray(frequency)
     tool = TOOL_MASS * s * s + TOOL_DAMPING * s
     h = np.zeros((len(s), 2, 2), complex)
@@ -298,7 +298,7 @@ def human_factor_report() -> Finding:
 
 
 def _expected_verdicts(position_step: float) -> dict[str, bool]:
-    """What the closed forms of the bridge say beside the published thresholds (spec 000 §3.20)."""
+    """The closed forms of the bridge beside the published thresholds (sources/youbot §3.20)."""
     fine = np.linspace(0.01, 40.0, 40_000)
     h = HybridMatrix(fine, exact(fine))
     return {

@@ -1,7 +1,7 @@
 """Bench: a pen, a hand, a tool on a spring and the bridge between them, as small as the start-up and analysis allow.
 
 The tool is a point mass with damping that turns as told; the arm's joints follow position commands
-at a bounded speed. Values without a source are assumed (spec 000 §2.9).
+at a bounded speed. Values without a source are assumed (sources/youbot §2.9).
 """
 
 from __future__ import annotations

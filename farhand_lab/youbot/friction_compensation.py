@@ -192,7 +192,7 @@ def base_breakaway() -> Finding:
         if J == WHEEL_INERTIA
     )
     speeds = f"{min(v for _, v in on.values()):.1f}–{max(v for _, v in on.values()):.1f} rad/s"
-    note = f"least travel with; without {1e3 * off:.2f} mrad; {shown}; end speed {speeds}, not slow as the seed saw it"
+    note = f"least travel with; without {1e3 * off:.2f} mrad; {shown}; end speed {speeds}, not slow as in the thesis"
     return Finding(least, bool(off < 2e-3 and least > 7.0), note)
 
 

@@ -31,7 +31,7 @@ class MotorData:
     rotor_inertia: float = parameter(1.35e-5, "kg·m²", "rotor inertia", 1e-9, 1.0)
     # public driver configuration
     gear: float = parameter(9405.0 / 364.0, "-", "gear ratio", 1e-3, 1e4)
-    # assumed, spec 000 §2.9
+    # assumed, sources/youbot §2.9
     wheel_inertia: float = parameter(1.6e-3, "kg·m²", "wheel inertia", 0.0, 10.0)
     # 0.185 A at 6710 rpm
     no_load: float = parameter(8.82e-6, "N·m·s/rad", "no-load resistance of the rotor", 0.0, 1.0)

@@ -170,7 +170,7 @@ def legacy() -> Finding:
         f"{table}; compensated torque control {compensated:.2f} mm. No gain is published, so the best counts: the "
         f"legacy loop is worse up to {worse:g} N·s/m and, at the {DAMPING:g} N·s/m that damp the torque control, "
         f"{tried[DAMPING] / compensated:.0f} times; a stiffer velocity loop is better, since the simulated drive has "
-        "encoder counts but neither the noise nor the lag for which the seed calls its velocity useless"
+        "encoder counts but neither the noise nor the lag for which the thesis calls its velocity useless"
     )
     return Finding(best, best > compensated, note)
 

@@ -30,7 +30,7 @@ PUBLISHED: tuple[tuple[str, object], ...] = (
     ("law.spring.damping", 0.0),
     ("law.spring.rotational_damping", 0.0),
 )
-"""The seed names no damping anywhere."""
+"""The thesis names no damping anywhere."""
 
 LIGHT: tuple[tuple[str, object], ...] = (("rig.arm_viscous", (0.1, 0.1, 0.05, 0.02, 0.01)),)
 """An arm that moves freely; what friction it has is not published, and the rig's own is assumed."""
@@ -100,7 +100,7 @@ def orientation_only() -> Finding:
     note = (
         f"largest energy of the pen while it is turned by 0.6 rad (half: 0.3) → after that [mJ]. {tables}. It grows in "
         f"{grown} of {len(ratios)} turns, in {stopped} until the guard stops the arm: it can swing up, as the "
-        "seed says, "
+        "thesis says, "
         f"but not by every turn. Calmed, {calmed}. Bounded here: less energy in the last second than while it "
         "was turned; "
         f"in every turn: {', '.join(bounded) or 'none'}; all: "

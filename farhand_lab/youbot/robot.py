@@ -165,7 +165,8 @@ def link_map() -> Finding:
     yaw = link.twist(np.ones(4)) - np.array([0.0, 0.0, r / lever])
     misses = [link.B @ link.A - np.eye(3), link.twist(w) - twist, power, yaw]
     worst = max(float(np.abs(miss).max()) for miss in misses)
-    peak = (0.07115 + 0.07643 + 0.10259 + 0.07851) / r  # §2.8, break-away of all wheels
+    # break-away of all wheels, sources/youbot §2.8
+    peak = (0.07115 + 0.07643 + 0.10259 + 0.07851) / r
     asked = float(np.abs(link.torques(np.array([peak, 0.0, 0.0]))).sum())
     note = f"all wheels at 1 rad/s turn the base at {link.twist(np.ones(4))[2]:.5f} rad/s; {peak:.2f} N break it away"
     return Finding(worst, worst < 1e-12 and abs(asked - peak * r) < 1e-9, note)

@@ -1,4 +1,4 @@
-"""Transparency: how well a teleoperator hides itself, from its hybrid matrix (spec 000 §3.19)."""
+"""Transparency from the hybrid matrix: how well a teleoperator hides (sources/youbot §3.19)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,10 @@ def test_the_response_obeys_the_differential_equation(ratio, frequency):
 
 
 def test_the_published_gains_are_worth_what_is_said_of_them():
-    """Spec 002 §2.8: 10.53 rad/s, ζ 0.80, 1.51 % overshoot, 0.357 s, 69.9°, 67.9 ms, 118.7 ms."""
+    """The numbers of sources/dual-arm §2.8.
+
+    10.53 rad/s, ζ 0.80, 1.51 % overshoot, 0.357 s, 69.9°, 67.9 ms, 118.7 ms.
+    """
     assert (PUBLISHED.frequency, PUBLISHED.damping_ratio) == pytest.approx(
         (10.529, 0.8001), abs=1e-3
     )

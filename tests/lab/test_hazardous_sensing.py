@@ -55,7 +55,7 @@ def test_every_id_of_the_force_sensor_has_its_experiment():
 
 
 def test_the_quick_ones_pass():
-    """Their criteria are those of the specification."""
+    """Their criteria are those of docs/sources/hazardous.md."""
     assert {entry.id: entry.verdict for entry in harness.measure(served(QUICK))} == dict.fromkeys(
         QUICK, "pass"
     )

@@ -91,7 +91,7 @@ def test_a_clutched_pen_moves_alone_and_is_followed_again_from_there():
 
 
 def test_recentring_undoes_the_drift():
-    """G9: after an excursion the pen's origin can be given its first target again."""
+    """After an excursion the pen's origin can be given its first target again."""
     hybrid = placed()
     for _ in range(1000):
         hybrid.step(np.array([0.05, 0.0, 0.0]), DT)

@@ -1,4 +1,4 @@
-"""The dual-arm rig: every law and scenario runs, and the physics of the issue holds."""
+"""The dual-arm rig: every law and scenario runs, and the expected physics holds."""
 
 from __future__ import annotations
 

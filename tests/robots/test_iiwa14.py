@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from farhand.robots import load_robot
 
-# spec 003 §2.3, classic convention, a = 0 everywhere
+# sources/hazardous §2.3, classic convention, a = 0 everywhere
 ALPHA = np.array([-1, 1, 1, -1, -1, 1, 0]) * np.pi / 2
 D = [0.360, 0.0, 0.420, 0.0, 0.400, 0.0, 0.126]  # [m]
 

@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from farhand.robots import load_robot
 
-# a [m], alpha [rad], d [m], theta offset [rad]: spec 003 §2.1, Table 2.1
+# a [m], alpha [rad], d [m], theta offset [rad]: sources/hazardous §2.1, Table 2.1
 TABLE = [
     (0.0, -np.pi / 2, 0.205, 0.0),
     (0.350, np.pi, 0.0, -np.pi / 2),

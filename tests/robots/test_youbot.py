@@ -13,7 +13,7 @@ from farhand.plants.simulated.link_map import LinkMap
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 
-# origin [m], fixed turn (axis, degrees), joint axis: spec 000 §2.9
+# origin [m], fixed turn (axis, degrees), joint axis: sources/youbot §2.9
 CHAIN = [
     ((0.024, 0.0, 0.096), ("z", 170.0), (0, 0, -1)),
     ((0.033, 0.0, 0.019), ("y", -65.0), (0, 1, 0)),

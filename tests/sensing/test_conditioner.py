@@ -98,7 +98,7 @@ def test_the_wrench_map_is_the_one_of_the_library(seed):
 
 
 def test_the_adjoint_of_twists_would_not_do():
-    """A pure force off the tool point has a moment there; Ad would give it another force instead (errata E-14)."""
+    """A pure force off the tool point has a moment there; Ad would give it another force instead (dual-arm E-14)."""
     mounting = Mounting(np.array([0.0, -0.03, 0.05]))
     force = np.array([75.5, 0.0, 0.0, 0.0, 0.0, 0.0])
     np.testing.assert_allclose((wrench_map(mounting) @ force)[3:], [0.0, 75.5 * 0.05, 75.5 * 0.03])

@@ -106,7 +106,7 @@ def test_two_loads_hang_like_one():
 
 
 def test_a_force_at_the_grip_is_a_force_and_a_moment_at_the_tool():
-    """75.5 N across the published grip's lever of 58 mm make 4.4 N·m (errata E-25)."""
+    """75.5 N across the published grip's lever of 58 mm make 4.4 N·m (sources/dual-arm E-25)."""
     handle = load_handle("dual-arm-handle")
     wrench = handle.wrench_in_tool(np.array([75.5, 0.0, 0.0, 0.0, 0.0, 0.0]))
     np.testing.assert_allclose(wrench, [75.5, 0.0, 0.0, 0.0, 75.5 * 0.05, 75.5 * 0.03])

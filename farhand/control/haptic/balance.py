@@ -18,9 +18,9 @@ class BalanceForce:
     .. math:: F_i = \pm e^{1 - x_i/\ell}\,\mathrm{N}
 
     x is the distance of the centre of gravity's projection to the nearer edge, ℓ one millimetre
-    (unit and sign: erratum E-17). At the edge each axis pushes with 2.718 N. It is a projection at
-    rest, not a centre of pressure (erratum E-26); ``height`` and the acceleration turn it into the
-    zero-moment point :math:`x - z \ddot x/g`.
+    (unit and sign: sources/humanoid E-17). At the edge each axis pushes with 2.718 N. It is a
+    projection at rest, not a centre of pressure (E-26); ``height`` and the acceleration turn it
+    into the zero-moment point :math:`x - z \ddot x/g`.
     """
 
     length: float = parameter(1e-3, "m", "distance over which the force falls by e", 1e-5, 0.1)

@@ -282,7 +282,7 @@ class VirtualWorkspace:
         force_of: objects and their law, in the limb's metres.
         scale: k, robot metres per hand metre, [-].
         in_hand: whether zones are hand metres; by default they are robot metres and keep their
-            meaning (erratum E-18).
+            meaning (sources/humanoid E-18).
         centre: C, [m].
     """
 

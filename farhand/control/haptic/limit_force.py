@@ -46,8 +46,8 @@ class LimitForce:
     """
 
     zone: float = parameter(0.030, "m", "approach zone", 1e-5, 1.0)  # stated: the plotted example
-    peak: float = parameter(2.5, "N", "push at the limit", 0.0, 100.0)  # erratum E-20
-    # assumed, erratum E-19
+    peak: float = parameter(2.5, "N", "push at the limit", 0.0, 100.0)  # sources/humanoid E-20
+    # sources/humanoid E-19 [A]
     wall: float = parameter(1000.0, "N/m", "stiffness beyond the limit", 0.0, 1e6)
 
     def magnitude(self, s: Array | float) -> Array:
@@ -66,7 +66,7 @@ class ContactForce:
             \alpha \tanh(\beta - s) + \theta & 0 < s < d_l \\ F_{max} - k_2 s & s \le 0 \end{cases}
 
     with s in millimetres inside the tanh. The three constants make it continuous at 0 and d_l with
-    a slope of −1 N/mm halfway between (errata E-02, E-04):
+    a slope of −1 N/mm halfway between (sources/humanoid E-02, E-04):
 
     .. math:: w = \frac{G \cosh d_l - \sinh d_l}{\sinh d_l - G}, \quad \beta = \tfrac12 (d_l + \mathrm{acosh}\,w),
               \quad \alpha = \cosh^2(\beta - d_l/2), \quad \theta = F_{max} - \alpha \tanh \beta

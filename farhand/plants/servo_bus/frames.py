@@ -7,7 +7,7 @@ host   0x80  command  first   second  checksum  0x00     0x00
 servo  –     –        –       –       –         answer   answer
 =====  ====  =======  ======  ======  ========  =======  =======
 
-Layout, settings and checksum are stated in the source (spec 001 §2.3); the command set is the
+Layout, settings and checksum are published (sources/humanoid §2.3); the command set is the
 published driver's.
 """
 

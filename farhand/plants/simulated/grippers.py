@@ -18,7 +18,7 @@ class GripperDrive:
         target: commanded opening, [m].
     """
 
-    # public driver configuration, spec 000 §2.9
+    # public driver config, sources/youbot §2.9
     travel: float = parameter(0.023, "m", "largest opening", 1e-4, 1.0)
     speed: float = parameter(0.02, "m/s", "speed of the jaws", 1e-4, 1.0)  # assumed
 

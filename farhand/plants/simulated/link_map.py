@@ -41,7 +41,7 @@ class LinkMap:
         B: twist per wheel speeds, 3 × 4.
     """
 
-    radius: float = 0.0475  # this and the two below: public driver configuration, spec 000 §2.9 [X]
+    radius: float = 0.0475  # this and the two below: public driver config, sources/youbot §2.9 [X]
     length: float = 0.47
     width: float = 0.30
     A: Array = field(init=False, repr=False, compare=False)

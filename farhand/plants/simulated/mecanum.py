@@ -116,7 +116,7 @@ class MecanumPlant(SimulatedPlant):
         self.resistance = WheelFriction(self.port, self.link, friction) if friction else None
         if self.resistance is not None:
             world.push(name, self.resistance)
-        self.filter = StateVariableFilter()  # 20 Hz, ζ = 1: assumed, spec 000 §2.9
+        self.filter = StateVariableFilter()  # 20 Hz, ζ = 1: assumed, sources/youbot §2.9
         self._speed = np.zeros(4)
         self._base = self.port.q[:3].copy()
         self._seen_ns = world.now_ns

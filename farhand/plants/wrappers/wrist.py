@@ -28,7 +28,7 @@ POSES, SAMPLES = 12, 100
 """Of a tool's calibration: directions of gravity, and readings at each."""
 
 WITH_HEAT = np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
-"""Axes whose zero is corrected for temperature, stated in the source (L1114)."""
+"""Axes whose zero is corrected for temperature (sources/hazardous §2.8)."""
 
 
 @dataclass

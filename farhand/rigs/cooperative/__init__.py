@@ -2,8 +2,8 @@
 
 A leader follows a path; followers sense only the wrench at their own wrists and give way to it.
 What lies between the arms is a spring, a beam that all of them hold, or an object that a person
-guides. Values: spec 004 (the published system) where it gives them; ``assumed`` and ``recommended``
-mark the rest. The parts are in
+guides. Values: sources/cooperative (the published system) where it gives them; ``assumed`` and
+``recommended`` mark the rest. The parts are in
 :mod:`farhand.rigs.cooperative_parts`.
 """
 

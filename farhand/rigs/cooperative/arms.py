@@ -59,9 +59,9 @@ class Cooperative:
     coupling: str = parameter("beam", "-", "what lies between the arms", choices=tuple(COUPLINGS))
     job: str = parameter("carry", "-", "what followers do with an object", choices=JOBS)
     followers: int = parameter(3, "-", "number of followers", 1, 4)
-    # spec 004 §1.2 [R]
+    # sources/cooperative §1.2 [R]
     rate: float = parameter(250.0, "Hz", "rate of the controllers", 50.0, 2000.0)
-    # spec 004 §3.28
+    # sources/cooperative §3.28
     plant_rate: float = parameter(2000.0, "Hz", "rate of the physics", 250.0, 20_000.0)
     # stated in the source
     gravity: float = parameter(9.804, "m/s²", "downward acceleration", 0.0, 30.0)
@@ -111,17 +111,17 @@ class Cooperative:
 
 CELL, GRIPPER = "ati-delta-si-660-60", "rx160-gripper"
 TOOL, JAWS = 0.1773, 0.144
-"""From the flange to the point between the jaws, and from the load cell's interface to it, spec 004
-§2.3 [P2], [m]."""
+"""From the flange to the point between the jaws, and from the load cell's interface to it,
+sources/cooperative §2.3 [P2], [m]."""
 OUTER = 0.804
-"""Mass of the cell on the flange's side, spec 004 §2.9 [P2], [kg]."""
+"""Mass of the cell on the flange's side, sources/cooperative §2.9 [P2], [kg]."""
 
 TOOL_MASS = 2.291
-"""All of cell, adapter and gripper, spec 004 §4.3, [kg]."""
+"""All of cell, adapter and gripper, sources/cooperative §4.3, [kg]."""
 
 
 def mounting() -> Mounting:
-    """Where the cell sits in the tool frame, spec 004 §2.3 [P2]; a new one for every arm."""
+    """Pose of the cell in the tool frame, sources/cooperative §2.3 [P2]; one for every arm."""
     return Mounting(
         np.array([0.0, 0.0, -JAWS]), Rotation.from_euler("z", 45.0, degrees=True).as_matrix()
     )
@@ -164,7 +164,7 @@ def gripping_robot(variant: str = "rx160") -> Robot:
     edits = (
         move_tool((0.0, 0.0, TOOL)),
         add_payload(OUTER, (0.0, 0.0, 0.0136 - TOOL)),
-        add_payload(seen.mass, com, (0.006, 0.006, 0.003)),  # inertia recommended, spec 004 §2.9
+        add_payload(seen.mass, com, (0.006, 0.006, 0.003)),  # sources/cooperative §2.9 [R]
     )
     return load_robot("rx160", variant).edited(*edits)
 

@@ -1,4 +1,4 @@
-"""Scripted tasks of a follower with a person: the published state machines SM-1 to SM-4 (spec 004 §3.22)."""
+"""Scripted tasks of a follower with a person: state machines SM-1 to SM-4 (sources/cooperative §3.22)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray
 
 @dataclass
 class Script:
-    """Numbers of the scripted tasks; recommended, spec 004 §3.22."""
+    """Numbers of the scripted tasks; recommended, sources/cooperative §3.22."""
 
     lift_rate: float = parameter(20.0, "N/s", "rate of the force that lifts", 0.1, 1e4)
     height: float = parameter(0.10, "m", "height at which lifting ends", 0.0, 2.0)

@@ -43,7 +43,7 @@ class Orders:
 
 @dataclass
 class Pace:
-    """Times and thresholds of a job; recommended, spec 004 §3.22, where nothing else is said."""
+    """Times and thresholds of a job: sources/cooperative §3.22 [R] where nothing else is said."""
 
     share: float = parameter(0.0, "kg", "mass that this arm carries", 0.0, 100.0)
     rate: float = parameter(20.0, "N/s", "rate at which load is taken up", 0.1, 1e4)

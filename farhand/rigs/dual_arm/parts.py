@@ -1,7 +1,7 @@
 """The robots of the dual-arm rig: the published pair, or any other two, and what shapes them.
 
-Values: spec 002 (the published system) where it gives them, public Universal Robots data for
-masses, and assumptions marked so. They are the published pair's: of any other robot the masses,
+Values: sources/dual-arm (the published system) where it gives them, public Universal Robots data
+for masses, and assumptions marked so. They are the published pair's: of any other robot the masses,
 rotor inertia and friction of its own file hold unless they are set, vectors are as long as it has
 joints, and its links do not touch each other.
 """

@@ -20,8 +20,8 @@ from farhand.world import ForcePulse
 COULOMB = (7.1, 7.1, 7.1, 1.32, 1.32, 1.32)
 """Dry friction of the leader's joints, [N·m]: the same share (4.7 %) of every joint's torque limit,
 chosen such that a
-slow +x move from q_A takes the published 26 N: Σ τ_i |dq_i/dx| = 26.0 N (spec 002 §2.3 [S~]; the
-split is assumed)."""
+slow +x move from q_A takes the published 26 N: Σ τ_i |dq_i/dx| = 26.0 N
+(sources/dual-arm §2.3 [S~]; the split is assumed)."""
 
 AXES = {"joint 5": (0.0, 1.0, 0.0), "joint 4": (1.0, 0.0, 0.0), "joint 6": (0.0, 0.0, -1.0)}
 """Axes of three joints in posture q_A, in world."""

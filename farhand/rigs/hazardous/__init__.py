@@ -2,8 +2,8 @@
 
 The operator guides the leader by a handle. The pose goes over the link, is mapped into the
 follower's workspace and tracked within the drives' limits; what the follower's wrist sensor
-measures comes back, cleaned, as force. Values: spec 003 (the published system) where it gives them;
-``assumed`` marks the rest. The parts are in
+measures comes back, cleaned, as force. Values: sources/hazardous (the published system) where it
+gives them; ``assumed`` marks the rest. The parts are in
 :mod:`farhand.rigs.hazardous_parts`.
 """
 
@@ -42,7 +42,7 @@ from farhand.world import ImpedanceHand, Placed, Wall, World
 
 DEFAULT_LAW = "position-force"
 MOTION_SCALE = IIWA_POWERBALL.motion_scale
-"""Reach of the follower over reach of the leader, spec 003 §2.4 (Table 2.2), [-]."""
+"""Reach of the follower over reach of the leader, sources/hazardous §2.4 (Table 2.2), [-]."""
 
 VELOCITY_LIMIT, STEP_LIMIT = POWERBALL_VELOCITY, POWERBALL_STEP
 
@@ -111,7 +111,7 @@ def build(options: Options) -> Rig:
 
 def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
     """The operator's hand on the leader, and a wall in front of the follower, where they are in this process."""
-    hand = ImpedanceHand(  # spec 003 §3.23 [A]; rotation assumed
+    hand = ImpedanceHand(  # sources/hazardous §3.23 [A]; rotation assumed
         stiffness=300.0,
         damping=20.0,
         rotational_stiffness=15.0,

@@ -37,7 +37,7 @@ class Hazardous:
 
     rate: float = parameter(1000.0, "Hz", "rate of plants, law and link", 200.0, 10_000.0)
     gravity: float = parameter(9.81, "m/s²", "downward acceleration", 0.0, 30.0)
-    # spec 003 §1.3 [D]
+    # sources/hazardous §1.3 [D]
     pd_rate: float = parameter(120.0, "Hz", "rate of the follower's position loop", 10.0, 1000.0)
     # implied by Table 2.2
     leader_shoulder: float = parameter(0.350, "m", "height of the leader's shoulder", 0.0, 2.0)

@@ -161,7 +161,7 @@ def make_follower(
     """A follower that takes joint velocities, with the published force sensor at its wrist."""
     robot, placement = way.robot, way.placement
     limits = np.array(way.velocity_limit), np.array(way.step_limit)
-    drives = Drives(*limits, rate=shape.pd_rate, delay=0.05)  # spec 003 §3.11 [A]
+    drives = Drives(*limits, rate=shape.pd_rate, delay=0.05)  # sources/hazardous §3.11 [A]
     plant = VelocityPlant(world, "follower", drives, Imperfections(), rng.spawn(1)[0])
     # [rad/s²]
     steepest = float(np.linalg.norm(way.step_limit * robot.limits.velocity * shape.pd_rate))
@@ -171,7 +171,7 @@ def make_follower(
     arm, guard = (Arm.of(robot, placement, shape.gravity), Guard(force=100.0, moment=30.0))
     # the drives are the tighter limit
     guard.watch(replace(robot.limits, velocity=1.05 * robot.limits.velocity))
-    # spec 003 §3.14 [A], as the published filter must have been: 63 % in 126 ms
+    # sources/hazardous §3.14 [A], as the published filter must have been: 63 % in 126 ms
     smoothing = Smoothing()
     retreat = RetreatingController(
         way.controller(arm), arm, guard, CollisionRetreat(), lambda: wrist.contact

@@ -2,8 +2,8 @@
 
 The limb's end goes where the pen goes, scaled, from wherever both are. There is no force sensor and
 no torque input: what the hand feels is synthetic, made from the limits of the limb's workspace and
-the sole it stands on, and is recorded under that name. Values: spec 001 (the published system)
-where it gives them; ``assumed`` marks the rest.
+the sole it stands on, and is recorded under that name. Values: sources/humanoid (the published
+system) where it gives them; ``assumed`` marks the rest.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Humanoid:
         "teach", "-", "where the limb begins", choices=("home", "teach", "stretched")
     )
     exact: bool = parameter(True, "-", "whether the workspace's limits are exact")
-    # spec 001 §4, assumed there
+    # sources/humanoid §4, assumed there
     hand_mass: float = parameter(0.15, "kg", "mass of the hand on the pen", 0.0, 10.0)
     # assumed
     hand_inertia: float = parameter(1e-3, "kg·m²", "inertia of the hand on the pen", 0.0, 1.0)
@@ -178,7 +178,7 @@ def _world(
 def _surroundings(world: World, scenario: Scenario, seed: int) -> dict[str, Any]:
     """The operator's hand on the pen, and the mark of a demonstration."""
     path = HandPath(scenario.moves_for(seed))
-    hand = ImpedanceHand(  # spec 001 §4 [D]: 200 N/m, 4 N·s/m; rotation assumed
+    hand = ImpedanceHand(  # sources/humanoid §4 [D]: 200 N/m, 4 N·s/m; rotation assumed
         stiffness=200.0, damping=4.0, rotational_stiffness=1.0, rotational_damping=0.05, path=path
     )
     if "leader" in world.ports:

@@ -2,9 +2,9 @@
 
 There is no force sensor anywhere. The pen's position is the tool's until it leaves the middle of
 its workspace, where it drives the tool on; its orientation is the tool's. Only its translations can
-push back. Values: spec 000 (the published system) where it gives them; ``assumed`` marks the rest.
-The published haptic experiments were run with the base standing, so the base is off unless asked
-for.
+push back. Values: sources/youbot (the published system) where it gives them; ``assumed`` marks the
+rest. The published haptic experiments were run with the base standing, so the base is off unless
+asked for.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class YouBot:
     arm_viscous: Array = parameter(
         (1.0, 1.0, 0.5, 0.2, 0.1), "N·m·s/rad", "viscous friction of the arm", 0.0, 100.0
     )
-    # assumed, spec 000 §2.9
+    # assumed, sources/youbot §2.9
     hand_mass: float = parameter(1.0, "kg", "mass of the hand on the pen", 0.0, 100.0)
     # assumed
     hand_inertia: float = parameter(2e-3, "kg·m²", "inertia of the hand on the pen", 0.0, 1.0)
@@ -204,7 +204,7 @@ def _true(robots: dict[str, Robot], shape: YouBot) -> dict[str, Robot]:
 
 def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
     """The operator's hand on the pen, and a wall in front of the tool."""
-    hand = ImpedanceHand(  # spec 000 §2.9 [A]; rotation assumed
+    hand = ImpedanceHand(  # sources/youbot §2.9 [A]; rotation assumed
         stiffness=200.0,
         damping=5.0,
         rotational_stiffness=1.0,

@@ -12,8 +12,8 @@ fault    motors stopped, the reason kept until reset
 ========
 =========================================================================================================
 
-Sequence, ports and interlocks are those of the source (spec 000 §2.5, §3.9); silences and timeouts
-are assumed.
+Sequence, ports and interlocks are published (sources/youbot §2.5, §3.9); silences and timeouts are
+assumed.
 """
 
 from __future__ import annotations

@@ -90,7 +90,8 @@ def test_planar_legs_reach_where_they_are_sent():
     up = support_leg(-0.02, 0.262)
     x, z, _ = planar_point(np.pi / 2 - up.ankle, up.knee, 0.0, 0.139, 0.143)
     np.testing.assert_allclose([x, z], [-0.02, 0.262], atol=1e-12)
-    assert np.degrees([up.ankle, up.knee]) == pytest.approx([17.2, 42.6], abs=0.1)  # spec 001 E-14
+    # sources/humanoid E-14
+    assert np.degrees([up.ankle, up.knee]) == pytest.approx([17.2, 42.6], abs=0.1)
     down = free_leg(0.07, -0.2)
     assert down.hip - down.knee + down.ankle == pytest.approx(0.0, abs=1e-12)  # the foot is flat
     with pytest.raises(BadValue, match="out of reach"):
@@ -98,7 +99,7 @@ def test_planar_legs_reach_where_they_are_sent():
 
 
 def test_the_highest_step_needs_the_published_angles():
-    """Knee 126° when lifted, hip 102° when swung, for 125 mm (spec 001 E-14)."""
+    """Knee 126° when lifted, hip 102° when swung, for 125 mm (sources/humanoid E-14)."""
     _, _, lifted, swung, _ = (free for _, free in StepClimb(HEIGHTS[-1]).poses())
     assert np.degrees([lifted.knee, swung.hip]) == pytest.approx([126.0, 102.0], abs=0.5)
 
