@@ -39,6 +39,13 @@ class Mutation:
     watched: tuple[str, ...]
     apply: Callable[[], AbstractContextManager[object]]
 
+    @classmethod
+    def patch(
+        cls, name: str, breaks: str, watched: str, target: object, attribute: str, new: object
+    ) -> Mutation:
+        """A mutation that replaces one attribute; ``watched`` are ids with blanks in between."""
+        return cls(name, breaks, tuple(watched.split()), lambda: patched(target, attribute, new))
+
 
 @dataclass(frozen=True)
 class MutationResult:
