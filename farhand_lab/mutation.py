@@ -7,9 +7,9 @@ module lists its mutations as ``MUTATIONS``; each names the ids that must notice
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from unittest import mock
 
 import numpy as np
@@ -18,6 +18,7 @@ from farhand.errors import FarhandError, UnknownName
 from farhand_lab import harness
 from farhand_lab.harness import Experiment, Progress, Verdict
 
+F = TypeVar("F", bound=Callable[..., Any])
 NUMERICAL_FAILURES = (FarhandError, ArithmeticError, np.linalg.LinAlgError)
 """A broken part may well make the numbers blow up; that counts as noticed. A programming error does
 not."""
@@ -37,14 +38,15 @@ class Mutation:
     name: str
     breaks: str
     watched: tuple[str, ...]
-    apply: Callable[[], AbstractContextManager[object]]
+    apply: Callable[[], AbstractContextManager[object]] = nullcontext
 
-    @classmethod
-    def patch(
-        cls, name: str, breaks: str, watched: str, target: object, attribute: str, new: object
-    ) -> Mutation:
-        """A mutation that replaces one attribute; ``watched`` are ids with blanks in between."""
-        return cls(name, breaks, tuple(watched.split()), lambda: patched(target, attribute, new))
+    def patch(self, target: object, attribute: str, new: object) -> Mutation:
+        """This mutation, which replaces one attribute; see :func:`patched`."""
+        return replace(self, apply=lambda: patched(target, attribute, new))
+
+    def change(self, target: object, attribute: str, wrap: Callable[[Any], Any]) -> Mutation:
+        """This mutation, which replaces one attribute by ``wrap(original)``."""
+        return replace(self, apply=lambda: changed(target, attribute, wrap))
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,33 @@ def changed(target: Any, name: str, change: Callable[[Any], Any]) -> Iterator[No
     """Replace an attribute by ``change(original)``, the original taken when it is applied, so that it may be again."""
     with patched(target, name, change(getattr(target, name))):
         yield
+
+
+class Mutations(list[Mutation]):
+    """The mutations of one file; :meth:`of` adds the function below it.
+
+    Its name and docstring say what is broken. It gets the original, then what the caller passes::
+
+        @MUTATIONS.of(Ramp, "step", "Y-25 Y-27")
+        def no_slew(step, self, dt):
+            '''Tunables jump.'''
+            self.value = self.target
+            return self.value
+    """
+
+    def of(self, target: object, attribute: str, watched: str) -> Callable[[F], F]:
+        """Break a function or method; ``watched`` are ids with blanks in between."""
+
+        def add(broken: F) -> F:
+            def wrap(original: Any) -> Any:
+                return lambda *values, **named: broken(original, *values, **named)
+
+            name = broken.__name__.replace("_", "-")
+            summary = (broken.__doc__ or "").splitlines()[0].rstrip(".")
+            self.append(Mutation.change(name, summary, watched, target, attribute, wrap))
+            return broken
+
+        return add
 
 
 def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> list[MutationResult]:

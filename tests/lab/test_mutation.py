@@ -125,3 +125,25 @@ MUTATIONS = [Mutation("fair", "Nothing.", ("T-1",), lambda: patched(Dice, "sides
         "pass",
         "differs",
     }
+
+
+def test_a_function_below_of_breaks_a_method_and_names_the_mutation():
+    """It gets the original first; name and docstring are the mutation's."""
+
+    class Spring:
+        def force(self, x: float) -> float:
+            return 100.0 * x
+
+    mutations = mutation.Mutations()
+
+    @mutations.of(Spring, "force", "T-1 T-2")
+    def weak_spring(force, self, x):
+        """Half the force."""
+        return 0.5 * force(self, x)
+
+    [made] = mutations
+    assert (made.name, made.breaks) == ("weak-spring", "Half the force")
+    assert made.watched == ("T-1", "T-2")
+    with made.apply():
+        assert Spring().force(1.0) == 50.0
+    assert Spring().force(1.0) == 100.0
