@@ -17,6 +17,7 @@ import numpy as np
 from farhand.errors import FarhandError, UnknownName
 from farhand_lab import harness
 from farhand_lab.harness import Experiment, Progress, Verdict
+from farhand_lab.private_names import require_listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 NUMERICAL_FAILURES = (FarhandError, ArithmeticError, np.linalg.LinAlgError)
@@ -70,46 +71,24 @@ class MutationResult:
     breaks: str = ""
 
 
-def patched(target: object, attribute: str, new: object) -> AbstractContextManager[object]:
+@contextmanager
+def patched(target: Any, name: str, new: Any) -> Iterator[None]:
     """Replace an attribute of a class, module or object while the context lasts.
 
-    A function imported by name is bound in the importing module: patch it there.
+    A function imported by name is bound in the importing module: patch it there. Private names of
+    the library must be listed in :mod:`farhand_lab.private_names`.
     """
-    return mock.patch.object(target, attribute, new)
+    require_listed(target, name)
+    with mock.patch.object(target, name, new):
+        yield
 
 
 @contextmanager
 def changed(target: Any, name: str, change: Callable[[Any], Any]) -> Iterator[None]:
-    """Replace an attribute by ``change(original)``, the original taken when it is applied, so that it may be again."""
+    """Replace an attribute by ``change(original)``; see :func:`patched`."""
+    require_listed(target, name)
     with patched(target, name, change(getattr(target, name))):
         yield
-
-
-class Mutations(list[Mutation]):
-    """The mutations of one file; :meth:`of` adds the function below it.
-
-    Its name and docstring say what is broken. It gets the original, then what the caller passes::
-
-        @MUTATIONS.of(Ramp, "step", "Y-25 Y-27")
-        def no_slew(step, self, dt):
-            '''Tunables jump.'''
-            self.value = self.target
-            return self.value
-    """
-
-    def of(self, target: object, attribute: str, watched: str) -> Callable[[F], F]:
-        """Break a function or method; ``watched`` are ids with blanks in between."""
-
-        def add(broken: F) -> F:
-            def wrap(original: Any) -> Any:
-                return lambda *values, **named: broken(original, *values, **named)
-
-            name = broken.__name__.replace("_", "-")
-            summary = (broken.__doc__ or "").splitlines()[0].rstrip(".")
-            self.append(Mutation.change(name, summary, watched, target, attribute, wrap))
-            return broken
-
-        return add
 
 
 def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> list[MutationResult]:

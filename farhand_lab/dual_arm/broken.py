@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import numpy as np
 
 from farhand.arm import Arm
@@ -18,14 +14,7 @@ from farhand.rigs.dual_arm import parts as dual_arm_robots
 from farhand.robots.edits import set_frictionloss
 from farhand.spatial import orientation_error
 from farhand.world import ImpedanceHand, Wall
-from farhand_lab.mutation import Mutation, patched
-
-
-@contextlib.contextmanager
-def _changed(target: type, name: str, change: Callable[[Any], Any]) -> Iterator[None]:
-    """Replace a method by ``change(original)``."""
-    with patched(target, name, change(getattr(target, name))):
-        yield
+from farhand_lab.mutation import Mutation
 
 
 def _efforts(on_leader: float, on_follower: float):
@@ -112,108 +101,60 @@ def _nothing(*_: object) -> float:
 
 MUTATIONS = [
     Mutation(
-        "sign of u",
-        "both arms are pushed the wrong way",
-        ("D-13", "D-15", "D-30", "D-32", "D-33"),
-        lambda: _changed(VirtualConstraints, "step", _efforts(-1.0, -1.0)),
-    ),
+        "sign of u", "both arms are pushed the wrong way", ("D-13", "D-15", "D-30", "D-32", "D-33")
+    ).change(VirtualConstraints, "step", _efforts(-1.0, -1.0)),
     Mutation(
-        "reaction",
-        "the leader feels 99 % of what the follower gets",
-        ("D-15", "D-34"),
-        lambda: _changed(VirtualConstraints, "step", _efforts(0.99, 1.0)),
+        "reaction", "the leader feels 99 % of what the follower gets", ("D-15", "D-34")
+    ).change(VirtualConstraints, "step", _efforts(0.99, 1.0)),
+    Mutation("no J̇q̇", "the law forgets that the Jacobian changes", ("D-13", "D-14", "D-15")).patch(
+        Arm, "drift", property(lambda arm: np.zeros(6))
     ),
-    Mutation(
-        "no J̇q̇",
-        "the law forgets that the Jacobian changes",
-        ("D-13", "D-14", "D-15"),
-        lambda: patched(Arm, "drift", property(lambda arm: np.zeros(6))),
-    ),
-    Mutation(
-        "no friction term",
-        "the law forgets viscous friction",
-        ("D-13", "D-24"),
-        lambda: _changed(ArmTerms, "update", _terms(viscous=0.0)),
+    Mutation("no friction term", "the law forgets viscous friction", ("D-13", "D-24")).change(
+        ArmTerms, "update", _terms(viscous=0.0)
     ),
     Mutation(
         "wrench sign",
         "the law takes the wrench for that of the arm on the world",
         ("D-13", "D-30", "D-36"),
-        lambda: _changed(ArmTerms, "update", _terms(wrench=-1.0)),
+    ).change(ArmTerms, "update", _terms(wrench=-1.0)),
+    Mutation(
+        "deaf to wrenches", "the law drops the measured wrenches", ("D-25", "D-36", "D-40")
+    ).change(ArmTerms, "update", _terms(wrench=0.0)),
+    Mutation(
+        "Γ of one arm", "the law inverts the leader's part of Γ only", ("D-13", "D-14", "D-15")
+    ).change(PairTerms, "solve", _one_arm),
+    Mutation("wrong K_d", "the derivative gain is 10 % too low", ("D-18", "D-19")).change(
+        VirtualConstraints, "__post_init__", _gains(derivative=0.9)
+    ),
+    Mutation("wrong K_p", "the proportional gain is 10 % too low", ("D-18", "D-37")).change(
+        VirtualConstraints, "__post_init__", _gains(proportional=0.9)
     ),
     Mutation(
-        "deaf to wrenches",
-        "the law drops the measured wrenches",
-        ("D-25", "D-36", "D-40"),
-        lambda: _changed(ArmTerms, "update", _terms(wrench=0.0)),
+        "large ρ", "the inverse of Γ is damped ten times more", ("D-36", "D-39", "D-40")
+    ).change(VirtualConstraints, "__post_init__", _gains(damping=10.0)),
+    Mutation(
+        "wrong e_o", "the orientation error is not the gradient of its potential", ("D-20",)
+    ).patch(
+        virtual_constraints, "orientation_error", lambda v, kind: -0.5 * orientation_error(v, kind)
+    ),
+    Mutation("offsets", "offsets are not captured at engagement", ("D-23", "D-24")).patch(
+        WorkspaceMapping, "capture", _nothing
+    ),
+    Mutation("wall sign", "the wall pulls", ("D-35",)).change(Wall, "push", _pulling),
+    Mutation("clenched hand", "the hand cannot let go", ("D-38",)).change(
+        ImpedanceHand, "push", _clenched
+    ),
+    Mutation("push not told", "the law ignores torques on the links", ("D-59",)).change(
+        ArmTerms, "update", _terms(torque=0.0)
+    ),
+    Mutation("no offset torque", "friction is not helped against", ("D-50",)).patch(
+        FrictionOffset, "torque", _nothing
     ),
     Mutation(
-        "Γ of one arm",
-        "the law inverts the leader's part of Γ only",
-        ("D-13", "D-14", "D-15"),
-        lambda: _changed(PairTerms, "solve", _one_arm),
-    ),
-    Mutation(
-        "wrong K_d",
-        "the derivative gain is 10 % too low",
-        ("D-18", "D-19"),
-        lambda: _changed(VirtualConstraints, "__post_init__", _gains(derivative=0.9)),
-    ),
-    Mutation(
-        "wrong K_p",
-        "the proportional gain is 10 % too low",
-        ("D-18", "D-37"),
-        lambda: _changed(VirtualConstraints, "__post_init__", _gains(proportional=0.9)),
-    ),
-    Mutation(
-        "large ρ",
-        "the inverse of Γ is damped ten times more",
-        ("D-36", "D-39", "D-40"),
-        lambda: _changed(VirtualConstraints, "__post_init__", _gains(damping=10.0)),
-    ),
-    Mutation(
-        "wrong e_o",
-        "the orientation error is not the gradient of its potential",
-        ("D-20",),
-        lambda: patched(
-            virtual_constraints,
-            "orientation_error",
-            lambda v, kind: -0.5 * orientation_error(v, kind),
-        ),
-    ),
-    Mutation(
-        "offsets",
-        "offsets are not captured at engagement",
-        ("D-23", "D-24"),
-        lambda: patched(WorkspaceMapping, "capture", _nothing),
-    ),
-    Mutation("wall sign", "the wall pulls", ("D-35",), lambda: _changed(Wall, "push", _pulling)),
-    Mutation(
-        "clenched hand",
-        "the hand cannot let go",
-        ("D-38",),
-        lambda: _changed(ImpedanceHand, "push", _clenched),
-    ),
-    Mutation(
-        "push not told",
-        "the law ignores torques on the links",
-        ("D-59",),
-        lambda: _changed(ArmTerms, "update", _terms(torque=0.0)),
-    ),
-    Mutation(
-        "no offset torque",
-        "friction is not helped against",
-        ("D-50",),
-        lambda: patched(FrictionOffset, "torque", _nothing),
-    ),
-    Mutation(
-        "friction doubled",
-        "the leader's dry friction is twice the calibrated",
-        ("D-51",),
-        lambda: patched(
-            dual_arm_robots,
-            "set_frictionloss",
-            lambda values: set_frictionloss(2.0 * np.asarray(values)),
-        ),
+        "friction doubled", "the leader's dry friction is twice the calibrated", ("D-51",)
+    ).patch(
+        dual_arm_robots,
+        "set_frictionloss",
+        lambda values: set_frictionloss(2.0 * np.asarray(values)),
     ),
 ]

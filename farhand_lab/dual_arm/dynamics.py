@@ -15,7 +15,7 @@ from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass, set_damping
 from farhand_lab.dual_arm.pair import REST, Pair, largest, rig_pair, states
 from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation, patched
+from farhand_lab.mutation import Mutation
 from farhand_lab.trial import dual_arm, run
 
 Array = np.ndarray
@@ -310,58 +310,29 @@ def _bodies_only(factor: float):
 
 
 MUTATIONS = [
-    Mutation(
-        "armature",
-        "rotor inertia is 0.1 % too small",
-        ("D-07",),
-        lambda: patched(Arm, "of", _light_rotors),
+    Mutation("armature", "rotor inertia is 0.1 % too small", ("D-07",)).patch(
+        Arm, "of", _light_rotors
     ),
-    Mutation(
-        "coriolis",
-        "1 % of the Coriolis torque is missing",
-        ("D-08", "D-26"),
-        lambda: patched(Arm, "compute", _less_bias),
+    Mutation("coriolis", "1 % of the Coriolis torque is missing", ("D-08", "D-26")).patch(
+        Arm, "compute", _less_bias
     ),
-    Mutation(
-        "friction pushes",
-        "friction with the printed sign (E-09)",
-        ("D-09",),
-        lambda: patched(RigidPlant, "acceleration", _pushing_friction),
+    Mutation("friction pushes", "friction with the printed sign (E-09)", ("D-09",)).patch(
+        RigidPlant, "acceleration", _pushing_friction
     ),
-    Mutation(
-        "friction unknown to the law",
-        "the law leaves friction out",
-        ("D-09",),
-        lambda: patched(ArmTerms, "update", _deaf_to_friction),
+    Mutation("friction unknown to the law", "the law leaves friction out", ("D-09",)).patch(
+        ArmTerms, "update", _deaf_to_friction
     ),
-    Mutation(
-        "gravity",
-        "99 % of gravity is compensated",
-        ("D-10",),
-        lambda: patched(Station, "act", _less_gravity),
+    Mutation("gravity", "99 % of gravity is compensated", ("D-10",)).patch(
+        Station, "act", _less_gravity
     ),
-    Mutation(
-        "gamma",
-        "Γ is 0.1 % too small",
-        ("D-12", "D-29"),
-        lambda: patched(PairTerms, "solve", _small_gamma),
+    Mutation("gamma", "Γ is 0.1 % too small", ("D-12", "D-29")).patch(
+        PairTerms, "solve", _small_gamma
     ),
-    Mutation(
-        "damping",
-        "Γ is inverted as it is",
-        ("D-21",),
-        lambda: patched(VirtualConstraints, "_solve", _undamped),
+    Mutation("damping", "Γ is inverted as it is", ("D-21",)).patch(
+        VirtualConstraints, "_solve", _undamped
     ),
-    Mutation(
-        "euler step",
-        "positions forget ½h²a",
-        ("D-27",),
-        lambda: patched(RigidPlant, "_zoh", _euler),
-    ),
-    Mutation(
-        "rotor inertia",
-        "scaling the masses leaves the rotors as they are",
-        ("D-29",),
-        lambda: patched(farhand.rigs.dual_arm.parts, "scale_mass", _bodies_only),
+    Mutation("euler step", "positions forget ½h²a", ("D-27",)).patch(RigidPlant, "_zoh", _euler),
+    Mutation("rotor inertia", "scaling the masses leaves the rotors as they are", ("D-29",)).patch(
+        farhand.rigs.dual_arm.parts, "scale_mass", _bodies_only
     ),
 ]

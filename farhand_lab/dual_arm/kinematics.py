@@ -30,7 +30,7 @@ from farhand.spatial import (
 from farhand_lab.dh import DHArm
 from farhand_lab.dual_arm.pair import Pair, largest, rig_pair, slope, states
 from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -284,59 +284,31 @@ _measure = Coupling.measure
 _HERE = sys.modules[__name__]
 
 MUTATIONS = [
-    Mutation(
-        "kinematic set",
-        "set UR is loaded as set CB",
-        ("D-01",),
-        lambda: patched(_HERE, "load_robot", _wrong_set),
+    Mutation("kinematic set", "set UR is loaded as set CB", ("D-01",)).patch(
+        _HERE, "load_robot", _wrong_set
     ),
+    Mutation("printed wrist", "T56 as printed (E-07)", ("D-02",)).patch(_HERE, "WRIST", 0.051),
     Mutation(
-        "printed wrist", "T56 as printed (E-07)", ("D-02",), lambda: patched(_HERE, "WRIST", 0.051)
+        "jacobian axes", "the Jacobian is in the tool's axes", ("D-03", "D-04", "D-05", "D-11")
+    ).patch(farhand.arm, "_WORLD_ALIGNED", pin.LOCAL),
+    Mutation("no drift", "J̇q̇ is left out", ("D-04",)).patch(
+        Arm, "drift", property(lambda arm: np.zeros(6))
     ),
-    Mutation(
-        "jacobian axes",
-        "the Jacobian is in the tool's axes",
-        ("D-03", "D-04", "D-05", "D-11"),
-        lambda: patched(farhand.arm, "_WORLD_ALIGNED", pin.LOCAL),
+    Mutation("wrench by Ad_T", "wrenches change frame as twists do (E-14)", ("D-06",)).patch(
+        _HERE, "wrench_in_parent", lambda R, p, wrench: adjoint(R, p) @ wrench
     ),
-    Mutation(
-        "no drift",
-        "J̇q̇ is left out",
-        ("D-04",),
-        lambda: patched(Arm, "drift", property(lambda arm: np.zeros(6))),
+    Mutation("no lever arm", "a wrench keeps its moment when its point moves", ("D-05",)).patch(
+        _HERE, "wrench_at", lambda wrench, shift: wrench
     ),
-    Mutation(
-        "wrench by Ad_T",
-        "wrenches change frame as twists do (E-14)",
-        ("D-06",),
-        lambda: patched(_HERE, "wrench_in_parent", lambda R, p, wrench: adjoint(R, p) @ wrench),
+    Mutation("half the spin", "ẏ has half the angular rate", ("D-11",)).patch(
+        Coupling, "measure", _linear_rate_only
     ),
-    Mutation(
-        "no lever arm",
-        "a wrench keeps its moment when its point moves",
-        ("D-05",),
-        lambda: patched(_HERE, "wrench_at", lambda wrench, shift: wrench),
+    Mutation("printed orientation error", "e_o as printed (E-03)", ("D-16",)).patch(
+        _HERE,
+        "orientation_error",
+        lambda vector, kind: spatial.orientation_error(vector, "printed"),
     ),
-    Mutation(
-        "half the spin",
-        "ẏ has half the angular rate",
-        ("D-11",),
-        lambda: patched(Coupling, "measure", _linear_rate_only),
-    ),
-    Mutation(
-        "printed orientation error",
-        "e_o as printed (E-03)",
-        ("D-16",),
-        lambda: patched(
-            _HERE,
-            "orientation_error",
-            lambda vector, kind: spatial.orientation_error(vector, "printed"),
-        ),
-    ),
-    Mutation(
-        "euler order",
-        "angles of the transposed matrix",
-        ("D-17",),
-        lambda: patched(_HERE, "euler_xyz", lambda R: -spatial.euler_xyz(R.T)),
+    Mutation("euler order", "angles of the transposed matrix", ("D-17",)).patch(
+        _HERE, "euler_xyz", lambda R: -spatial.euler_xyz(R.T)
     ),
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from farhand.plants.drivers.worker import Latest, Stamped, Timing
 from farhand.plants.plant import Sample
 from farhand_lab.dual_arm.plant_threads import CommunicationThread, Outgoing, Stepper
-from farhand_lab.mutation import Mutation, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -61,54 +61,31 @@ MUTATIONS = [
         "one step per loop",
         "the simulation makes one step per loop and calls it elapsed time",
         ("D-22", "D-28", "D-31"),
-        lambda: patched(Stepper, "due", _one_step),
+    ).patch(Stepper, "due", _one_step),
+    Mutation("remainder", "the rest of a step is dropped", ("D-28",)).patch(
+        Stepper, "due", _forgets_remainder
     ),
     Mutation(
-        "remainder",
-        "the rest of a step is dropped",
-        ("D-28",),
-        lambda: patched(Stepper, "due", _forgets_remainder),
+        "literal stepping", "one step per loop follows the wall's time all the same", ("D-56",)
+    ).patch(Stepper, "due", _elapses_anyway),
+    Mutation("latency", "torques are out before they are computed", ("D-55",)).patch(
+        Outgoing, "put", _out_at_once
+    ),
+    Mutation("message grid", "reads look at the arm, not at the last message", ("D-49",)).patch(
+        CommunicationThread, "read", _looks_at_the_plant
+    ),
+    Mutation("losses", "no message is ever lost", ("D-48", "D-49")).patch(
+        CommunicationThread, "_lost", _loses_nothing
     ),
     Mutation(
-        "literal stepping",
-        "one step per loop follows the wall's time all the same",
-        ("D-56",),
-        lambda: patched(Stepper, "due", _elapses_anyway),
-    ),
-    Mutation(
-        "latency",
-        "torques are out before they are computed",
-        ("D-55",),
-        lambda: patched(Outgoing, "put", _out_at_once),
-    ),
-    Mutation(
-        "message grid",
-        "reads look at the arm, not at the last message",
-        ("D-49",),
-        lambda: patched(CommunicationThread, "read", _looks_at_the_plant),
-    ),
-    Mutation(
-        "losses",
-        "no message is ever lost",
-        ("D-48", "D-49"),
-        lambda: patched(CommunicationThread, "_lost", _loses_nothing),
-    ),
-    Mutation(
-        "losses' seed",
-        "which messages are lost does not follow from the seed",
-        ("D-48",),
-        lambda: patched(CommunicationThread, "_lost", _loses_at_random),
-    ),
-    Mutation(
-        "shared buffer",
-        "published values are not copied",
-        ("D-46",),
-        lambda: patched(Latest, "_record", _shares_the_buffer),
+        "losses' seed", "which messages are lost does not follow from the seed", ("D-48",)
+    ).patch(CommunicationThread, "_lost", _loses_at_random),
+    Mutation("shared buffer", "published values are not copied", ("D-46",)).patch(
+        Latest, "_record", _shares_the_buffer
     ),
     Mutation(
         "rate monitor",
         "variance of the intervals, and their maximum for the 99th percentile",
         ("D-47",),
-        lambda: patched(Timing, "of", staticmethod(_rate_of_mean)),
-    ),
+    ).patch(Timing, "of", staticmethod(_rate_of_mean)),
 ]

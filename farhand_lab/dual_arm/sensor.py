@@ -301,11 +301,8 @@ def _once(self: Conditioner) -> None:
 
 
 MUTATIONS = [
-    Mutation(
-        "torque counts",
-        "torques are divided by 1000 once more (E-21)",
-        ("D-41",),
-        lambda: patched(SensorProfile, "resolution", property(_thousandth)),
+    Mutation("torque counts", "torques are divided by 1000 once more (E-21)", ("D-41",)).patch(
+        SensorProfile, "resolution", property(_thousandth)
     ),
     Mutation(
         "handle's weight",
@@ -322,23 +319,13 @@ MUTATIONS = [
     Mutation(
         "short bias", "the bias is a single reading", ("D-42",), lambda: _conditioners(samples=1)
     ),
-    Mutation(
-        "no bias anew",
-        "the bias is never taken again",
-        ("D-42",),
-        lambda: patched(Conditioner, "tare", _once),
+    Mutation("no bias anew", "the bias is never taken again", ("D-42",)).patch(
+        Conditioner, "tare", _once
     ),
-    Mutation(
-        "cross product",
-        "the calibration takes m g × r for r × m g",
-        ("D-43",),
-        lambda: patched(identification_module, "skew", lambda a: -skew(a)),
+    Mutation("cross product", "the calibration takes m g × r for r × m g", ("D-43",)).patch(
+        identification_module, "skew", lambda a: -skew(a)
     ),
-    Mutation(
-        "grip as twist",
-        "the grip's wrench changes frame as a twist does",
-        ("D-52",),
-        lambda: patched(profile_module, "wrench_in_parent", twist_in_parent),
+    Mutation("grip as twist", "the grip's wrench changes frame as a twist does", ("D-52",)).patch(
+        profile_module, "wrench_in_parent", twist_in_parent
     ),
 ]
-"""Parts broken on purpose."""

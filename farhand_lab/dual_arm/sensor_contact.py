@@ -308,4 +308,3 @@ MUTATIONS = [
         lambda: _map("reaction"),
     ),
 ]
-"""Parts broken on purpose."""

@@ -28,7 +28,7 @@ from farhand_lab.benchmarks.measure import Benchmark, measure
 from farhand_lab.dh import DHArm
 from farhand_lab.dual_arm.pair import Pair, largest, rig_pair, states
 from farhand_lab.harness import Finding, experiment, generator, shared
-from farhand_lab.mutation import Mutation, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -218,28 +218,16 @@ def _slow(robot: str = "ur5e"):
 
 
 MUTATIONS = [
-    Mutation(
-        "slow law",
-        "each arm's terms take 1 ms",
-        ("D-54",),
-        lambda: patched(ArmTerms, "update", _slow_update),
+    Mutation("slow law", "each arm's terms take 1 ms", ("D-54",)).patch(
+        ArmTerms, "update", _slow_update
     ),
     Mutation(
-        "law without Coriolis",
-        "the law leaves the Coriolis torque out",
-        ("D-54", "D-57"),
-        lambda: patched(ArmTerms, "update", _no_coriolis),
+        "law without Coriolis", "the law leaves the Coriolis torque out", ("D-54", "D-57")
+    ).patch(ArmTerms, "update", _no_coriolis),
+    Mutation("single precision", "the fast path's Jacobian has seven digits", ("D-58",)).patch(
+        farhand_lab.benchmarks.kinematics, "fast", _rounded
     ),
-    Mutation(
-        "single precision",
-        "the fast path's Jacobian has seven digits",
-        ("D-58",),
-        lambda: patched(farhand_lab.benchmarks.kinematics, "fast", _rounded),
-    ),
-    Mutation(
-        "no fast path",
-        "the generic path stands in for the fast one",
-        ("D-58",),
-        lambda: patched(farhand_lab.benchmarks.kinematics, "fast", _slow),
+    Mutation("no fast path", "the generic path stands in for the fast one", ("D-58",)).patch(
+        farhand_lab.benchmarks.kinematics, "fast", _slow
     ),
 ]

@@ -22,7 +22,7 @@ from farhand.loop.session import Session
 from farhand.realtime import real_time
 from farhand.rigs import Options, Rig, build_rig
 from farhand_lab.harness import Figure, Finding, experiment, shared
-from farhand_lab.mutation import Mutation, changed
+from farhand_lab.mutation import Mutation
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -213,16 +213,10 @@ def _slow(whole: Callable[[Page], int]) -> Callable[[Page], int]:
 
 
 MUTATIONS = [
-    Mutation(
-        "blind-view",
-        "the arms are left out of the picture",
-        ("D-53",),
-        lambda: changed(_HERE, "scene_of", _blind),
+    Mutation("blind-view", "the arms are left out of the picture", ("D-53",)).change(
+        _HERE, "scene_of", _blind
     ),
-    Mutation(
-        "page-in-the-way",
-        "the regulator waits for the page",
-        ("D-53",),
-        lambda: changed(Page, "poll", _slow),
+    Mutation("page-in-the-way", "the regulator waits for the page", ("D-53",)).change(
+        Page, "poll", _slow
     ),
 ]

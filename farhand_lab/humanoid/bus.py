@@ -26,7 +26,7 @@ from farhand_lab.humanoid.bus_bench import (
     bench,
     on_pseudo_terminal,
 )
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation, patched
 from farhand_lab.trial import run
 
 Array = np.ndarray
@@ -355,66 +355,6 @@ def _browns_out() -> str:
     return arm.plant.fault or ""
 
 
-MUTATIONS = [
-    Mutation(
-        "unmasked-checksum",
-        "the checksum forgets the start byte",
-        ("H-14",),
-        lambda: changed(
-            frames, "checksum", lambda whole: lambda c, a, b: (whole(c, a, b) + 0x80) & 0xFF
-        ),
-    ),
-    Mutation(
-        "slow-bytes",
-        "a frame takes a tenth longer on the line",
-        ("H-14",),
-        lambda: patched(
-            BusTiming,
-            "answer_ns",
-            property(lambda self: round(1.1 * frames.FRAME_NS + 1.1e9 * self.latency)),
-        ),
-    ),
-    Mutation(
-        "fast-ramp",
-        "servos move two per cent faster than told",
-        ("H-15",),
-        lambda: changed(Servos, "advance", lambda whole: lambda self, dt: whole(self, 1.02 * dt)),
-    ),
-    Mutation(
-        "coarse-counts",
-        "counts are rounded to even numbers",
-        ("H-16",),
-        lambda: changed(
-            BusJoint, "counts", lambda whole: lambda self, angle: whole(self, angle) // 2 * 2
-        ),
-    ),
-    Mutation(
-        "forgets-sent",
-        "a lost reading leaves the reading before it",
-        ("H-19",),
-        lambda: changed(ServoDriver, "_note", _keeps_old),
-    ),
-    Mutation(
-        "deaf-dead-band",
-        "the dead band lets everything through",
-        ("H-20",),
-        lambda: patched(MotionDeadBand, "step", lambda self, place: True),
-    ),
-    Mutation(
-        "no-low-voltage-stop",
-        "an empty battery stops nothing",
-        ("H-46",),
-        lambda: patched(Battery, "fault", property(lambda self: None)),
-    ),
-    Mutation(
-        "dead-servo-answers",
-        "a dead servo still answers",
-        ("H-19",),
-        lambda: patched(SimulatedBus, "_index", lambda self, number: self.numbers.index(number)),
-    ),
-]
-
-
 def _keeps_old(whole):
     def note(self: ServoDriver, index: int, position: int | None) -> None:
         whole(self, index, position)
@@ -422,3 +362,33 @@ def _keeps_old(whole):
             self.sent[index] = self.heard[index]
 
     return note
+
+
+MUTATIONS = [
+    Mutation("unmasked-checksum", "the checksum forgets the start byte", ("H-14",)).change(
+        frames, "checksum", lambda whole: lambda c, a, b: (whole(c, a, b) + 0x80) & 0xFF
+    ),
+    Mutation("slow-bytes", "a frame takes a tenth longer on the line", ("H-14",)).patch(
+        BusTiming,
+        "answer_ns",
+        property(lambda self: round(1.1 * frames.FRAME_NS + 1.1e9 * self.latency)),
+    ),
+    Mutation("fast-ramp", "servos move two per cent faster than told", ("H-15",)).change(
+        Servos, "advance", lambda whole: lambda self, dt: whole(self, 1.02 * dt)
+    ),
+    Mutation("coarse-counts", "counts are rounded to even numbers", ("H-16",)).change(
+        BusJoint, "counts", lambda whole: lambda self, angle: whole(self, angle) // 2 * 2
+    ),
+    Mutation("forgets-sent", "a lost reading leaves the reading before it", ("H-19",)).change(
+        ServoDriver, "_note", _keeps_old
+    ),
+    Mutation("deaf-dead-band", "the dead band lets everything through", ("H-20",)).patch(
+        MotionDeadBand, "step", lambda self, place: True
+    ),
+    Mutation("no-low-voltage-stop", "an empty battery stops nothing", ("H-46",)).patch(
+        Battery, "fault", property(lambda self: None)
+    ),
+    Mutation("dead-servo-answers", "a dead servo still answers", ("H-19",)).patch(
+        SimulatedBus, "_index", lambda self, number: self.numbers.index(number)
+    ),
+]

@@ -15,7 +15,7 @@ from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.world import Placed, World
 from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -150,36 +150,20 @@ def _turned(spec: mujoco.MjSpec) -> None:
 
 
 MUTATIONS = [
-    Mutation(
-        "no-clip",
-        "the device shows any force",
-        ("H-23", "H-45"),
-        lambda: patched(HapticPlant, "_saturate", lambda self, torque, fraction: None),
+    Mutation("no-clip", "the device shows any force", ("H-23", "H-45")).patch(
+        HapticPlant, "_saturate", lambda self, torque, fraction: None
     ),
     Mutation(
-        "away-is-towards",
-        "the device's third axis points away from the operator",
-        ("H-24",),
-        lambda: changed(
-            sys.modules[__name__],
-            "load_robot",
-            lambda whole: lambda name: whole(name).edited(_turned),
-        ),
+        "away-is-towards", "the device's third axis points away from the operator", ("H-24",)
+    ).change(
+        sys.modules[__name__], "load_robot", lambda whole: lambda name: whole(name).edited(_turned)
     ),
-    Mutation(
-        "never-warm",
-        "the device's motors never warm up",
-        ("H-23",),
-        lambda: patched(HapticPlant, "_warm", lambda self, force, now_ns: None),
+    Mutation("never-warm", "the device's motors never warm up", ("H-23",)).patch(
+        HapticPlant, "_warm", lambda self, force, now_ns: None
     ),
-    Mutation(
-        "round-workspace",
-        "every workspace is an ellipsoid",
-        ("H-23",),
-        lambda: changed(
-            Workspace,
-            "contains",
-            lambda whole: lambda self, p: whole(replace(self, shape="ellipsoid"), p),
-        ),
+    Mutation("round-workspace", "every workspace is an ellipsoid", ("H-23",)).change(
+        Workspace,
+        "contains",
+        lambda whole: lambda self, p: whole(replace(self, shape="ellipsoid"), p),
     ),
 ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from farhand.mapping.limbs import ArmChain, LegChain
 from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -220,48 +220,6 @@ def _printed_centre(leg: LegChain, q: Array) -> Array:
     return leg.centre(q) - wrong[..., None] * np.array([0.0, 1.0, 0.0])
 
 
-MUTATIONS = [
-    Mutation(
-        "printed-abduction",
-        "the arm's second angle is found as printed",
-        ("H-02", "H-03"),
-        lambda: changed(ArmChain, "_branch", _printed_branch),
-    ),
-    Mutation(
-        "no-minus-in-leg-jacobian",
-        "the knee's column of the leg's Jacobian has the wrong sign",
-        ("H-06", "H-07"),
-        lambda: changed(LegChain, "_turned", lambda whole: lambda *a: whole(*a) * [1.0, 1.0, -1.0]),
-    ),
-    Mutation(
-        "short-arm",
-        "the arm is a millimetre short",
-        ("H-01",),
-        lambda: changed(
-            ArmChain, "forward", lambda whole: lambda self, q: whole(self, q) * (1.0 - 1e-3 / 0.229)
-        ),
-    ),
-    Mutation(
-        "heel-strike-lean",
-        "both legs lean to the same side of the world",
-        ("H-05",),
-        lambda: changed(
-            LegChain,
-            "forward",
-            lambda whole: lambda self, q: whole(self, q) * [1.0, self.side, 1.0],
-        ),
-    ),
-    Mutation(
-        "blunt-singular-flag",
-        "nothing counts as singular",
-        ("H-04",),
-        lambda: patched(
-            ArmChain, "singular", lambda self, q, share=0.0: np.zeros(q.shape[:-1], dtype=bool)
-        ),
-    ),
-]
-
-
 def _printed_branch(whole: object) -> Callable[..., Array]:
     def branch(self: ArmChain, x: Array, y: Array, z: Array, first: Array, elbow: Array) -> Array:
         s1, c1, s3, c3 = np.sin(first), np.cos(first), np.sin(elbow), np.cos(elbow)
@@ -269,3 +227,24 @@ def _printed_branch(whole: object) -> Callable[..., Array]:
         return np.stack([np.arctan2(s1, c1), second, elbow], axis=-1)
 
     return branch
+
+
+MUTATIONS = [
+    Mutation(
+        "printed-abduction", "the arm's second angle is found as printed", ("H-02", "H-03")
+    ).change(ArmChain, "_branch", _printed_branch),
+    Mutation(
+        "no-minus-in-leg-jacobian",
+        "the knee's column of the leg's Jacobian has the wrong sign",
+        ("H-06", "H-07"),
+    ).change(LegChain, "_turned", lambda whole: lambda *a: whole(*a) * [1.0, 1.0, -1.0]),
+    Mutation("short-arm", "the arm is a millimetre short", ("H-01",)).change(
+        ArmChain, "forward", lambda whole: lambda self, q: whole(self, q) * (1.0 - 1e-3 / 0.229)
+    ),
+    Mutation("heel-strike-lean", "both legs lean to the same side of the world", ("H-05",)).change(
+        LegChain, "forward", lambda whole: lambda self, q: whole(self, q) * [1.0, self.side, 1.0]
+    ),
+    Mutation("blunt-singular-flag", "nothing counts as singular", ("H-04",)).patch(
+        ArmChain, "singular", lambda self, q, share=0.0: np.zeros(q.shape[:-1], dtype=bool)
+    ),
+]

@@ -15,7 +15,7 @@ from farhand.rigs import Options, build_rig
 from farhand.running.performing import PerformanceOutcome, outcome_of, perform_rig
 from farhand.running.rerun import record
 from farhand_lab.harness import Figure, Finding, experiment, shared
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -121,19 +121,11 @@ def _cut_short(whole: Any) -> Any:
     return lambda self, phase: whole(self, 0.7 * phase)
 
 
-# fmt: skip
 MUTATIONS = [
-    Mutation(
-        "cut-short",
-        "a performance ends after seven tenths of its skill",
-        ("H-44",),
-        lambda: changed(Performance, "_at", _cut_short),
+    Mutation("cut-short", "a performance ends after seven tenths of its skill", ("H-44",)).change(
+        Performance, "_at", _cut_short
     ),
-    Mutation(
-        "deaf-performance",
-        "the performance never looks for contact",
-        ("H-44b",),
-        lambda: patched(Performance, "_drift", lambda self, row, velocity, force, dt: np.zeros(3)),
+    Mutation("deaf-performance", "the performance never looks for contact", ("H-44b",)).patch(
+        Performance, "_drift", lambda self, row, velocity, force, dt: np.zeros(3)
     ),
 ]
-"""Parts broken on purpose."""

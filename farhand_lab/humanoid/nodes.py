@@ -26,7 +26,7 @@ from farhand.mapping.limbs import ArmChain
 from farhand_lab.harness import Finding, experiment
 from farhand_lab.humanoid import link_node as node_module
 from farhand_lab.humanoid.link_node import Node
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -226,28 +226,17 @@ def three_processes() -> Finding:
 
 
 MUTATIONS = [
-    Mutation(
-        "network-without-delay",
-        "the nodes' network delivers at once",
-        ("H-42",),
-        lambda: changed(
-            EmulatedNetwork, "send", lambda whole: lambda self, now_ns, data: whole(self, 0, data)
-        ),
+    Mutation("network-without-delay", "the nodes' network delivers at once", ("H-42",)).change(
+        EmulatedNetwork, "send", lambda whole: lambda self, now_ns, data: whole(self, 0, data)
     ),
-    Mutation(
-        "types-not-told-apart",
-        "every type has the same number on the wire",
-        ("H-42",),
-        lambda: patched(node_module, "type_number", lambda kind: 1),
+    Mutation("types-not-told-apart", "every type has the same number on the wire", ("H-42",)).patch(
+        node_module, "type_number", lambda kind: 1
     ),
     Mutation(
         "every-process-its-own-force",
         "the same place makes another force in every process",
         ("H-42",),
-        lambda: changed(
-            SyntheticForce,
-            "raw",
-            lambda whole: lambda self, place: whole(self, place) * os.getpid(),
-        ),
+    ).change(
+        SyntheticForce, "raw", lambda whole: lambda self, place: whole(self, place) * os.getpid()
     ),
 ]

@@ -182,11 +182,8 @@ MUTATIONS = [
         ("H-39",),
         lambda: changed(_arrow_type(), "point", _rooted),
     ),
-    Mutation(
-        "no-back-sphere",
-        "one limit is not drawn",
-        ("H-39",),
-        lambda: changed(bounds, "_surfaces", _without_back),
+    Mutation("no-back-sphere", "one limit is not drawn", ("H-39",)).change(
+        bounds, "_surfaces", _without_back
     ),
     Mutation(
         "centre-at-the-foot",

@@ -24,7 +24,7 @@ from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.rigs import Options, build_rig
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.humanoid.torque_illusion import TorqueIllusion
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 from farhand_lab.trial import run
 
 Array = np.ndarray
@@ -305,74 +305,6 @@ def torque_emulation() -> Finding:
     return Finding(max(errors), ok, note, corrected=True)
 
 
-MUTATIONS = [
-    Mutation(
-        "linear-limit",
-        "the limit force rises linearly over its zone",
-        ("H-25",),
-        lambda: patched(
-            LimitForce,
-            "magnitude",
-            lambda self, s: self.peak * np.clip(1.0 - s / self.zone, 0.0, None),
-        ),
-    ),
-    Mutation(
-        "printed-conditions",
-        "balls push the wrong way, as the printed (5.11) says",
-        ("H-26", "H-27"),
-        lambda: changed(
-            Ball, "locate", lambda whole: lambda self, p: tuple(-part for part in whole(self, p))
-        ),
-    ),
-    Mutation(
-        "no-torus",
-        "the ball serves on both sides of the elbow",
-        ("H-27",),
-        lambda: changed(
-            haptic_objects.ElbowObject,
-            "locate",
-            lambda whole: lambda self, p: self.ball.locate(np.asarray(p)),
-        ),
-    ),
-    Mutation(
-        "no-saturation",
-        "the force is not cut",
-        ("H-28",),
-        lambda: changed(SyntheticForce, "force", lambda whole: _uncut),
-    ),
-    Mutation(
-        "blind-side",
-        "the plane's normal is not turned to the free side",
-        ("H-30",),
-        lambda: patched(haptic_objects.math, "copysign", lambda one, sign: one),
-    ),
-    Mutation(
-        "printed-tanh",
-        "the contact rises with β + s, as printed",
-        ("H-31",),
-        lambda: patched(ContactForce, "magnitude", _printed_contact),
-    ),
-    Mutation(
-        "outward-balance",
-        "the balance force pushes over the edge",
-        ("H-33",),
-        lambda: changed(
-            BalanceForce, "force", lambda whole: lambda self, centre: -whole(self, centre)
-        ),
-    ),
-    Mutation(
-        "flipped-lever",
-        "the lever of the torque leads the other way",
-        ("H-47",),
-        lambda: changed(
-            TorqueIllusion,
-            "shown",
-            lambda whole: lambda self, force, R=None: -whole(self, force, R),
-        ),
-    ),
-]
-
-
 def _uncut(self: SyntheticForce, place: Array | None, gain: float = 1.0) -> Array:
     self.shown[:] = self.lift if place is None else self.lift + gain * self.raw(place)
     return self.shown
@@ -381,3 +313,35 @@ def _uncut(self: SyntheticForce, place: Array | None, gain: float = 1.0) -> Arra
 def _printed_contact(self: ContactForce, s: Array) -> Array:
     rising = self.alpha * np.tanh(self.beta + 1e3 * np.clip(s, 0.0, self.zone)) + self.theta
     return np.where(np.asarray(s) < self.margin * self.zone, rising, self.slope * np.asarray(s))
+
+
+MUTATIONS = [
+    Mutation("linear-limit", "the limit force rises linearly over its zone", ("H-25",)).patch(
+        LimitForce, "magnitude", lambda self, s: self.peak * np.clip(1.0 - s / self.zone, 0.0, None)
+    ),
+    Mutation(
+        "printed-conditions",
+        "balls push the wrong way, as the printed (5.11) says",
+        ("H-26", "H-27"),
+    ).change(Ball, "locate", lambda whole: lambda self, p: tuple(-part for part in whole(self, p))),
+    Mutation("no-torus", "the ball serves on both sides of the elbow", ("H-27",)).change(
+        haptic_objects.ElbowObject,
+        "locate",
+        lambda whole: lambda self, p: self.ball.locate(np.asarray(p)),
+    ),
+    Mutation("no-saturation", "the force is not cut", ("H-28",)).change(
+        SyntheticForce, "force", lambda whole: _uncut
+    ),
+    Mutation("blind-side", "the plane's normal is not turned to the free side", ("H-30",)).patch(
+        haptic_objects.math, "copysign", lambda one, sign: one
+    ),
+    Mutation("printed-tanh", "the contact rises with β + s, as printed", ("H-31",)).patch(
+        ContactForce, "magnitude", _printed_contact
+    ),
+    Mutation("outward-balance", "the balance force pushes over the edge", ("H-33",)).change(
+        BalanceForce, "force", lambda whole: lambda self, centre: -whole(self, centre)
+    ),
+    Mutation("flipped-lever", "the lever of the torque leads the other way", ("H-47",)).change(
+        TorqueIllusion, "shown", lambda whole: lambda self, force, R=None: -whole(self, force, R)
+    ),
+]

@@ -19,7 +19,7 @@ from farhand_lab.humanoid import startup as humanoid_startup
 from farhand_lab.humanoid.bus_bench import all_joints, bench
 from farhand_lab.humanoid.callbacks import MAX, MIN, CallbackLoop, Caller, Ticket, run_virtual
 from farhand_lab.humanoid.startup import DEFAULT_PORT, Hardware, Started, start
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 
 MS = 1_000_000
 
@@ -151,28 +151,15 @@ def _servos(dead: int) -> Iterator[str]:
 
 
 MUTATIONS = [
-    Mutation(
-        "no-priorities",
-        "callbacks run in the order they were added",
-        ("H-34",),
-        lambda: changed(
-            CallbackLoop, "_add", lambda whole: lambda self, n, a, p, t: whole(self, n, a, 50, t)
-        ),
+    Mutation("no-priorities", "callbacks run in the order they were added", ("H-34",)).change(
+        CallbackLoop, "_add", lambda whole: lambda self, n, a, p, t: whole(self, n, a, 50, t)
     ),
-    Mutation(
-        "debug-needs-hardware",
-        "--debug is ignored",
-        ("H-35",),
-        lambda: changed(
-            humanoid_startup.Arguments,
-            "parse",
-            lambda whole: lambda words: whole([w for w in words if w != "--debug"]),
-        ),
+    Mutation("debug-needs-hardware", "--debug is ignored", ("H-35",)).change(
+        humanoid_startup.Arguments,
+        "parse",
+        lambda whole: lambda words: whole([w for w in words if w != "--debug"]),
     ),
-    Mutation(
-        "never-probes",
-        "every bus counts as whole",
-        ("H-35",),
-        lambda: patched(humanoid_startup, "probe", lambda port: ""),
+    Mutation("never-probes", "every bus counts as whole", ("H-35",)).patch(
+        humanoid_startup, "probe", lambda port: ""
     ),
 ]

@@ -21,7 +21,7 @@ from farhand.rigs import Options, Rig, build_rig
 from farhand.running import rerun as rerunning
 from farhand.running.performing import replay_rig
 from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -244,33 +244,17 @@ def _late(self: ContactForce, s: Array) -> Array:
     return np.maximum(0.0, -1000.0 * (np.asarray(s) + 0.01))
 
 
-# fmt: skip
 MUTATIONS = [
     Mutation(
-        "late-surface",
-        "the board pushes only a centimetre behind its surface",
-        ("H-32",),
-        lambda: patched(ContactForce, "magnitude", _late),
+        "late-surface", "the board pushes only a centimetre behind its surface", ("H-32",)
+    ).patch(ContactForce, "magnitude", _late),
+    Mutation("other-seed", "a recording names another seed than its run had", ("H-38",)).change(
+        rerunning, "about", _misremembered
+    ),
+    Mutation("dead-button", "the pen's button marks nothing", ("H-40",)).patch(
+        button.TeachingButton, "advance", lambda self, to_ns: self._commands.post("release")
     ),
     Mutation(
-        "other-seed",
-        "a recording names another seed than its run had",
-        ("H-38",),
-        lambda: changed(rerunning, "about", _misremembered),
-    ),
-    Mutation(
-        "dead-button",
-        "the pen's button marks nothing",
-        ("H-40",),
-        lambda: patched(
-            button.TeachingButton, "advance", lambda self, to_ns: self._commands.post("release")
-        ),
-    ),
-    Mutation(
-        "halved-way-points",
-        "way-points are written at half their distance along x",
-        ("H-41",),
-        lambda: changed(waypoints, "write_points", _halved),
-    ),
+        "halved-way-points", "way-points are written at half their distance along x", ("H-41",)
+    ).change(waypoints, "write_points", _halved),
 ]
-"""Parts broken on purpose."""

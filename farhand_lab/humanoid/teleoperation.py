@@ -21,7 +21,7 @@ from farhand_lab.humanoid.devices import pen
 from farhand_lab.humanoid.pen_buttons import PenButtons
 from farhand_lab.humanoid.rate_sphere import RateSphere
 from farhand_lab.humanoid.velocity_mode import MeanVelocity, VelocityMode
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -288,54 +288,6 @@ def rate_sphere() -> Finding:
     )
 
 
-MUTATIONS = [
-    Mutation(
-        "trusts-the-pots",
-        "taking over starts from what the potentiometers say",
-        ("H-17",),
-        lambda: patched(LimbController, "_follow", _trusting),
-    ),
-    Mutation(
-        "scaled-twice",
-        "the motion scale counts twice",
-        ("H-17",),
-        lambda: changed(
-            PositionOnlyMapping,
-            "forward",
-            lambda whole: lambda self, p, R, v: whole(self, 2.0 * p, R, v),
-        ),
-    ),
-    Mutation(
-        "long-filter",
-        "the mean takes one sample more",
-        ("H-21",),
-        lambda: changed(
-            MeanVelocity, "__init__", lambda whole: lambda self, window=20: whole(self, window + 1)
-        ),
-    ),
-    Mutation(
-        "no-singular-guard",
-        "the guard never acts",
-        ("H-21",),
-        lambda: changed(VelocityMode, "step", _unguarded),
-    ),
-    Mutation(
-        "level-triggered",
-        "a button held down counts again and again",
-        ("H-37",),
-        lambda: changed(PenButtons, "step", _level),
-    ),
-    Mutation(
-        "unclipped-sphere",
-        "beyond the surface the speed goes on rising",
-        ("H-43",),
-        lambda: patched(
-            RateSphere, "velocity", lambda self, p: (p - self.anchor) * self.speed / self.radius
-        ),
-    ),
-]
-
-
 def _trusting(self: LimbController, wanted: Array) -> None:
     found = self.chain.solve(wanted, self.command.value)
     self.status, self.command.value[:] = found.status, found.q
@@ -354,3 +306,27 @@ def _level(whole):
         return whole(self, buttons)
 
     return step
+
+
+MUTATIONS = [
+    Mutation(
+        "trusts-the-pots", "taking over starts from what the potentiometers say", ("H-17",)
+    ).patch(LimbController, "_follow", _trusting),
+    Mutation("scaled-twice", "the motion scale counts twice", ("H-17",)).change(
+        PositionOnlyMapping,
+        "forward",
+        lambda whole: lambda self, p, R, v: whole(self, 2.0 * p, R, v),
+    ),
+    Mutation("long-filter", "the mean takes one sample more", ("H-21",)).change(
+        MeanVelocity, "__init__", lambda whole: lambda self, window=20: whole(self, window + 1)
+    ),
+    Mutation("no-singular-guard", "the guard never acts", ("H-21",)).change(
+        VelocityMode, "step", _unguarded
+    ),
+    Mutation("level-triggered", "a button held down counts again and again", ("H-37",)).change(
+        PenButtons, "step", _level
+    ),
+    Mutation("unclipped-sphere", "beyond the surface the speed goes on rising", ("H-43",)).patch(
+        RateSphere, "velocity", lambda self, p: (p - self.anchor) * self.speed / self.radius
+    ),
+]

@@ -11,7 +11,7 @@ from farhand.control.haptic.limit_force import LimitForce
 from farhand.plants.servo_bus.simulated_bus import BusTiming, VirtualLine
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.humanoid.bus_bench import bench
-from farhand_lab.mutation import Mutation, changed
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -173,30 +173,6 @@ def _figure():
     return plot
 
 
-MUTATIONS = [
-    Mutation(
-        "jumping-limit",
-        "the limit pushes with all its force from the edge of the zone on",
-        ("H-18",),
-        lambda: changed(
-            LimitForce, "magnitude", lambda whole: lambda self, s: np.where(s < self.zone, 3.3, 0.0)
-        ),
-    ),
-    Mutation(
-        "slow-line",
-        "the line takes a tenth longer for every frame",
-        ("H-18",),
-        lambda: changed(VirtualLine, "send", _slower),
-    ),
-    Mutation(
-        "no-approach-zone",
-        "every zone is a millimetre wide",
-        ("H-29",),
-        lambda: changed(LimitForce, "magnitude", _narrow),
-    ),
-]
-
-
 def _slower(whole):
     def send(self: VirtualLine, frame: Any, wants: bool, now_ns: int) -> None:
         whole(self, frame, wants, now_ns)
@@ -210,3 +186,20 @@ def _narrow(whole):
         return whole(LimitForce(1e-3, self.peak, self.wall), s)
 
     return magnitude
+
+
+MUTATIONS = [
+    Mutation(
+        "jumping-limit",
+        "the limit pushes with all its force from the edge of the zone on",
+        ("H-18",),
+    ).change(
+        LimitForce, "magnitude", lambda whole: lambda self, s: np.where(s < self.zone, 3.3, 0.0)
+    ),
+    Mutation("slow-line", "the line takes a tenth longer for every frame", ("H-18",)).change(
+        VirtualLine, "send", _slower
+    ),
+    Mutation("no-approach-zone", "every zone is a millimetre wide", ("H-29",)).change(
+        LimitForce, "magnitude", _narrow
+    ),
+]

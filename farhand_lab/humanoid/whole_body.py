@@ -250,46 +250,26 @@ def _heavier() -> AbstractContextManager[object]:
     return patched(body, "load_robot", lambda name: load_robot(name).edited(scale_mass(1.01)))
 
 
-# fmt: skip
 MUTATIONS = [
     Mutation(
         "planar-orientation",
         "the last planar angle counts the second with the wrong sign",
         ("H-08",),
-        lambda: patched(planar, "planar_angles", _wrong_planar),
-    ),
+    ).patch(planar, "planar_angles", _wrong_planar),
     Mutation("heavier-body", "every mass is 1 % too large", ("H-09",), _heavier),
-    Mutation(
-        "no-ground",
-        "the ground carries nothing",
-        ("H-10",),
-        lambda: patched(
-            WholeBody, "_carried", staticmethod(lambda rest, foot: np.zeros(rest.shape[1]))
-        ),
+    Mutation("no-ground", "the ground carries nothing", ("H-10",)).patch(
+        WholeBody, "_carried", staticmethod(lambda rest, foot: np.zeros(rest.shape[1]))
+    ),
+    Mutation("no-drift", "the base's acceleration leaves out J̇ v", ("H-11",)).patch(
+        WholeBody, "_drift", lambda self: np.zeros(6)
+    ),
+    Mutation("equal-stages", "the four stages last equally long", ("H-12",)).patch(
+        climb, "STAGES", (0.0, 0.25, 0.5, 0.75, 1.0)
     ),
     Mutation(
-        "no-drift",
-        "the base's acceleration leaves out J̇ v",
-        ("H-11",),
-        lambda: patched(WholeBody, "_drift", lambda self: np.zeros(6)),
-    ),
-    Mutation(
-        "equal-stages",
-        "the four stages last equally long",
-        ("H-12",),
-        lambda: patched(climb, "STAGES", (0.0, 0.25, 0.5, 0.75, 1.0)),
-    ),
-    Mutation(
-        "straight-knee-band",
-        "the knee's band runs straight instead of round its pulley",
-        ("H-13",),
-        lambda: patched(WrappedBand, "torque", lambda self, q: StraightBand().torque(q)),
-    ),
-    Mutation(
-        "frozen-plan",
-        "the servos keep the first posture",
-        ("H-12b",),
-        lambda: patched(Postures, "joints", lambda self, t: self.q[0, 7:]),
+        "straight-knee-band", "the knee's band runs straight instead of round its pulley", ("H-13",)
+    ).patch(WrappedBand, "torque", lambda self, q: StraightBand().torque(q)),
+    Mutation("frozen-plan", "the servos keep the first posture", ("H-12b",)).patch(
+        Postures, "joints", lambda self, t: self.q[0, 7:]
     ),
 ]
-"""Parts broken on purpose."""
