@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import numpy as np
 
 from farhand.arm import Arm
@@ -18,16 +14,9 @@ from farhand.plants.simulated.port import SimulatedPlant
 from farhand.safety import Guard, Watchdog
 from farhand.world.ledger import Ledger
 from farhand.world.walls import Wall
-from farhand_lab.mutation import Mutation, patched
+from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
-
-
-@contextlib.contextmanager
-def _attribute(target: type, name: str, change: Callable[[Any], Any]) -> Iterator[None]:
-    """Replace a method by ``change(original)``."""
-    with patched(target, name, change(getattr(target, name))):
-        yield
 
 
 def _felt(factor: float):
@@ -59,7 +48,7 @@ def _end_velocity(after):
     return broken
 
 
-def _deaf(bites):
+def _deaf(has_expired):
     def broken(self: Watchdog, silent_ns: int) -> bool:
         return False
 
@@ -120,37 +109,37 @@ MUTATIONS = [
         "gravity",
         "the controller compensates 99 % of gravity",
         ("P-01",),
-        lambda: _attribute(Station, "act", _no_gravity),
+        lambda: changed(Station, "act", _no_gravity),
     ),
     Mutation(
         "ledger",
         "work is counted with the wrong velocity",
         ("P-02", "P-03"),
-        lambda: _attribute(Ledger, "after", _end_velocity),
+        lambda: changed(Ledger, "after", _end_velocity),
     ),
     Mutation(
         "weak reflection",
         "the hand feels 95 %",
         ("P-04",),
-        lambda: _attribute(PositionForce, "step", _felt(0.95)),
+        lambda: changed(PositionForce, "step", _felt(0.95)),
     ),
     Mutation(
         "reaction",
         "the leader is pulled with 97 %",
         ("P-05", "P-06"),
-        lambda: _attribute(PositionPosition, "step", _felt(0.97)),
+        lambda: changed(PositionPosition, "step", _felt(0.97)),
     ),
     Mutation(
         "watchdog",
         "silence is never noticed",
         ("P-07",),
-        lambda: _attribute(Watchdog, "bites", _deaf),
+        lambda: changed(Watchdog, "has_expired", _deaf),
     ),
     Mutation(
         "offsets",
         "offsets are captured only once",
         ("P-08",),
-        lambda: _attribute(WorkspaceMapping, "capture", _stuck_offsets),
+        lambda: changed(WorkspaceMapping, "capture", _stuck_offsets),
     ),
     Mutation(
         "armature",
@@ -159,24 +148,24 @@ MUTATIONS = [
         lambda: patched(Arm, "of", _no_armature(Arm.of)),
     ),
     Mutation(
-        "nan check", "NaN is read as zero", ("P-10",), lambda: _attribute(Guard, "check", _blind)
+        "nan check", "NaN is read as zero", ("P-10",), lambda: changed(Guard, "check", _blind)
     ),
     Mutation(
         "seed",
         "noise ignores the seed",
         ("P-11",),
-        lambda: _attribute(SimulatedPlant, "_degrade_wrench", _unseeded),
+        lambda: changed(SimulatedPlant, "_degrade_wrench", _unseeded),
     ),
     Mutation(
         "network",
         "packets arrive at once",
         ("P-12",),
-        lambda: _attribute(EmulatedNetwork, "send", _instant),
+        lambda: changed(EmulatedNetwork, "send", _instant),
     ),
     Mutation(
         "wall",
         "the wall keeps a fifth on the way out",
         ("P-13",),
-        lambda: _attribute(Wall, "push", _sticky_wall),
+        lambda: changed(Wall, "push", _sticky_wall),
     ),
 ]

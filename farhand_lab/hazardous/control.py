@@ -9,9 +9,8 @@ import numpy as np
 
 from farhand.control.joint.limited_pd import LimitedPD
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
-from farhand_lab.hazardous.breaking import changed
 from farhand_lab.hazardous.joint_servo import JointServo
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutation, changed
 from farhand_lab.tuning import SweepRow, Ultimate, find_ultimate, sweep, ziegler_nichols
 
 Array = np.ndarray

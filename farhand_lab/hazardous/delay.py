@@ -7,9 +7,8 @@ import numpy as np
 from farhand.link.network import EmulatedNetwork
 from farhand.rigs import Options, build_rig
 from farhand_lab.harness import Figure, Finding, experiment, shared
-from farhand_lab.hazardous.breaking import changed
 from farhand_lab.hazardous.rig import GROUP, SHARP, calms_down, scaled_error, shaking, teleoperated
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutation, changed
 from farhand_lab.trial import Run, run
 
 LOSSY = {"delay": 40.0, "jitter": 20.0, "loss": 0.1}

@@ -14,9 +14,8 @@ from farhand.control.haptic.impedance import (
 from farhand.spatial import rotation_from_vector
 from farhand_lab.gains import Gains
 from farhand_lab.harness import Figure, Finding, experiment
-from farhand_lab.hazardous.breaking import changed
 from farhand_lab.hazardous.handle import FRICTION, MASS, TICK, SimulatedHandle
-from farhand_lab.mutation import Mutation, patched
+from farhand_lab.mutation import Mutation, changed, patched
 
 Array = np.ndarray
 

@@ -11,9 +11,8 @@ from farhand.safety.deadman import DeadMan
 from farhand.safety.joint_wall import JointWall
 from farhand.spatial import rotation_from_vector
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
-from farhand_lab.hazardous.breaking import changed
 from farhand_lab.hazardous.handle import MASS, TICK, SimulatedHandle
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
 

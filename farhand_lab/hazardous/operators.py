@@ -13,9 +13,8 @@ from farhand.analysis.threshold import (
 from farhand.control.haptic.force_map import ForceMap, VibrationCue
 from farhand.sensing.noise import NoiseModel
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
-from farhand_lab.hazardous.breaking import changed
 from farhand_lab.hazardous.sensing_model import DYNAMIC, STATIC
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
 

@@ -13,8 +13,7 @@ from farhand.plants.simulated.velocity import VelocityPlant
 from farhand.rigs import Options, build_rig
 from farhand.rigs.hazardous import MOTION_SCALE
 from farhand_lab.harness import Figure, Finding, experiment, shared
-from farhand_lab.hazardous.breaking import changed
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutation, changed
 from farhand_lab.trial import Run, run
 
 Array = np.ndarray

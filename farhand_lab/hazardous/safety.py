@@ -12,9 +12,8 @@ from farhand.errors import BadValue
 from farhand.safety.collision import CollisionRetreat, Phase
 from farhand.safety.interlock import OverheatStop
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
-from farhand_lab.hazardous.breaking import changed
 from farhand_lab.hazardous.joint_servo import JointServo
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutation, changed
 
 Array = np.ndarray
 
