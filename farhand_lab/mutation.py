@@ -91,6 +91,34 @@ def changed(target: Any, name: str, change: Callable[[Any], Any]) -> Iterator[No
         yield
 
 
+class Mutations(list[Mutation]):
+    """The mutations of one file; :meth:`of` adds the function below it.
+
+    Its name and docstring say what is broken. It gets the original, then what the caller passes::
+
+        @MUTATIONS.of(Ramp, "step", "Y-25 Y-27")
+        def no_slew(step, self, dt):
+            '''Tunables jump.'''
+            self.value = self.target
+            return self.value
+    """
+
+    def of(self, target: object, attribute: str, watched: str) -> Callable[[F], F]:
+        """Break a function or method; ``watched`` are ids with blanks in between."""
+
+        def add(broken: F) -> F:
+            def wrap(original: Any) -> Any:
+                return lambda *values, **named: broken(original, *values, **named)
+
+            name = broken.__name__.replace("_", "-")
+            summary = (broken.__doc__ or "").splitlines()[0].rstrip(".")
+            ids = tuple(watched.split())
+            self.append(Mutation(name, summary, ids, lambda: changed(target, attribute, wrap)))
+            return broken
+
+        return add
+
+
 def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> list[MutationResult]:
     """Apply each mutation of a rig in turn and see whether the ids that watch it notice.
 
