@@ -1,15 +1,15 @@
-"""The reproduction harness: experiments register here, are run by rig or by id, and come back with a verdict.
+"""The reproduction harness: it registers experiments, runs them by rig or id, and judges them.
 
-An experiment is a function without arguments that returns a :class:`Finding`. Title, criterion,
-unit and source of its id stand in the rig's ``features.toml``, the one list of what is reproduced::
+An experiment is a function without arguments that returns a :class:`Finding`. The rig's
+``features.toml`` has title, criterion, unit and source of each id::
 
     @experiment("D-30")
     def free_space_tracking() -> Finding:
         error = 1e3 * lift().position_error.max()  # [mm]
         return Finding(error, ok=error < 1.0)
 
-A function that serves several ids names them all and returns ``{id: Finding}``. Expensive runs that
-several experiments look at are functions decorated with :func:`shared`.
+A function that serves several ids names them all and returns ``{id: Finding}``. Decorate expensive
+runs that several experiments use with :func:`shared`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Verdict = Literal["pass", "corrected", "differs"]
 Progress = Callable[[int, int, str], None]
 """Called with the ids done, the ids in total and the id that comes next (``""`` at the end)."""
 
-SUPPORT_PACKAGES = frozenset({"benchmarks", "soak"})
+SUPPORT_PACKAGES = frozenset({"benchmarks", "commands", "soak"})
 SIGNIFICANT_DIGITS = 6
 
 
@@ -54,8 +54,7 @@ class Figure:
 
     Attributes:
         title: caption of the plot.
-        make: draws it. Build on ``matplotlib.figure.Figure``, not on pyplot, and import it inside
-            the function.
+        make: draws it; see :func:`farhand_lab.plots.canvas`.
     """
 
     title: str
@@ -69,9 +68,8 @@ class Finding:
     Attributes:
         value: the measured value, in ``unit``.
         ok: whether the criterion is met (the corrected one if ``corrected``).
-        note: context; for ``corrected`` it names the section of docs/errata.md, for a failure it
-            says the cause.
-        unit: unit of ``value``, if it is not the one that the experiment declares.
+        note: context; the section of docs/errata.md if ``corrected``, the cause if not ``ok``.
+        unit: unit of ``value``, if it is not that of the feature.
         corrected: the published criterion was wrong and ``ok`` judges the corrected one.
         figures: plots for the report.
     """
@@ -84,8 +82,8 @@ class Finding:
     figures: tuple[Figure, ...] = ()
 
 
-Outcome = Finding | Mapping[str, Finding]
-F = TypeVar("F", bound=Callable[[], Outcome])
+Findings = Finding | Mapping[str, Finding]
+F = TypeVar("F", bound=Callable[[], Findings])
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -101,7 +99,12 @@ class Experiment:
     unit: str
     criterion: str
     source: str
-    function: Callable[[], Outcome]
+    function: Callable[[], Findings]
+
+    @property
+    def path(self) -> str:
+        """``"RIG/ID"``."""
+        return f"{self.group}/{self.id}"
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,9 @@ class Entry:
     """One line of the reproduction: an experiment with its measured value and verdict.
 
     Attributes:
-        value: plain Python and deterministic, floats to six digits; ``None`` if the experiment
-            ended in an error.
-        group: the rig it belongs to.
-        seconds: wall time of the run that produced it, [s]; ids served by one function share it.
+        value: plain Python, floats to six digits; ``None`` if the experiment ended in an error.
+        group: the rig.
+        seconds: wall time of the function that measured it, [s]; several ids may share it.
         figures: plots for the report.
     """
 
@@ -144,22 +146,25 @@ def experiment(*ids: str, name: str = "") -> Callable[[F], F]:
 
     Args:
         ids: such as ``"D-30"``; unique within the rig.
-        name: what ``farhand reproduce RIG/NAME`` calls it; the function's name with ``-`` for ``_``
-            by default.
+        name: for ``farhand reproduce RIG/NAME``; the function's name with ``-`` by default.
+
+    Raises:
+        BadValue: an id is registered twice.
+        UnknownName: ``features.toml`` of the rig does not have the id.
     """
 
     def register(function: F) -> F:
         group = function.__module__.split(".")[1].replace("_", "-")
         known = _registry.setdefault(group, {})
+        own_name = name or function.__name__.replace("_", "-")
         for id in ids:
             if id in known:
-                raise BadValue(
-                    f"experiment {group}/{id} is registered twice: by {known[id].name!r} and {name!r}"
-                )
-            feature = feature_of(group, id)
-            known[id] = Experiment(
-                id=id, group=group, name=name or _name_of(function), function=function, **feature
-            )
+                both = f"by {known[id].name!r} and {own_name!r}"
+                raise BadValue(f"experiment {group}/{id} is registered twice: {both}")
+            if id not in features(group):
+                raise UnknownName(f"feature of {group}", id, features(group))
+            row = features(group)[id]
+            known[id] = Experiment(id=id, group=group, name=own_name, function=function, **row)
         return function
 
     return register
@@ -168,28 +173,13 @@ def experiment(*ids: str, name: str = "") -> Callable[[F], F]:
 @functools.cache
 def features(group: str) -> dict[str, dict[str, str]]:
     """Title, criterion, unit and source of every id of a rig."""
-    folder = Path(farhand_lab.__file__).parent / group.replace("-", "_")
-    rows = tomllib.loads((folder / "features.toml").read_text(encoding="utf-8"))
+    path = Path(farhand_lab.__path__[0]) / group.replace("-", "_") / "features.toml"
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))
     return {id: {"unit": "", **row} for id, row in rows.items()}
 
 
-def feature_of(group: str, id: str) -> dict[str, str]:
-    """The row of one id.
-
-    Raises:
-        UnknownName: ``features.toml`` of the rig does not have it.
-    """
-    if id not in features(group):
-        raise UnknownName(f"feature of {group}", id, features(group))
-    return features(group)[id]
-
-
-def _name_of(function: Callable[[], Outcome]) -> str:
-    return getattr(function, "__name__", "").replace("_", "-")
-
-
 def shared(function: Callable[P, R]) -> Callable[P, R]:
-    """Remember the results of an expensive run, for every experiment that looks at it, until :func:`clear_shared`."""
+    """Remember the results of an expensive run until :func:`clear_shared`."""
     cached = functools.cache(function)
     _caches.append(cached.cache_clear)
     return cached  # type: ignore[return-value]
@@ -202,30 +192,31 @@ def clear_shared() -> None:
 
 
 def generator(stream: str) -> np.random.Generator:
-    """A fresh random generator for one purpose, the same for the same seed of :func:`run` and the same stream name."""
+    """A new random generator; the seed of :func:`run` and the name of the stream determine it."""
     return np.random.default_rng([_seed, zlib.crc32(stream.encode())])
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Every :func:`generator` made meanwhile has this seed; nothing measured with another one is used again."""
+    """Use this seed for every :func:`generator`; shared results do not mix with other seeds."""
     global _seed
     previous = _seed
-    if seed != previous:
-        clear_shared()
+    if seed == previous:
+        yield
+        return
+    clear_shared()
     _seed = seed
     try:
         yield
     finally:
         _seed = previous
-        if seed != previous:
-            clear_shared()
+        clear_shared()
 
 
 def groups() -> list[str]:
     """The rigs that have a module of experiments."""
-    found = (module.name for module in pkgutil.iter_modules(farhand_lab.__path__) if module.ispkg)
-    return sorted(name.replace("_", "-") for name in found if name not in SUPPORT_PACKAGES)
+    names = {item.name for item in pkgutil.iter_modules(farhand_lab.__path__) if item.ispkg}
+    return sorted(name.replace("_", "-") for name in names - SUPPORT_PACKAGES)
 
 
 def module_of(group: str) -> ModuleType:
@@ -255,22 +246,21 @@ def names() -> dict[str, list[str]]:
 
 
 def select(selection: str | None) -> list[Experiment]:
-    """The experiments that a selection names: ``None`` for all, ``"RIG"``, ``"RIG/ID"`` or ``"RIG/NAME"``.
+    """The experiments of ``"RIG"``, ``"RIG/ID"`` or ``"RIG/NAME"``; ``None`` selects all.
 
     Raises:
         UnknownName: no such rig, id or name.
     """
     if selection is None:
         return [e for group in groups() for e in experiments_of(group)]
-    group, slash, wanted = selection.partition("/")
-    candidates = experiments_of(group)
-    chosen = [e for e in candidates if wanted in (e.id, e.name)] if slash else candidates
-    if slash and not chosen:
-        raise UnknownName(
-            f"experiment of {group}",
-            wanted,
-            {e.id for e in candidates} | {e.name for e in candidates},
-        )
+    group, slash, key = selection.partition("/")
+    items = experiments_of(group)
+    if not slash:
+        return items
+    chosen = [e for e in items if key in (e.id, e.name)]
+    if not chosen:
+        available = {e.id for e in items} | {e.name for e in items}
+        raise UnknownName(f"experiment of {group}", key, available)
     return chosen
 
 
@@ -285,31 +275,30 @@ def run(
 
     Args:
         selection: see :func:`select`.
-        progress: told before each experiment and at the end.
+        progress: called before each experiment and at the end.
         seed: seed of :func:`generator`.
-        keep: takes the entries of a rig and returns what is to be kept of them, such as their
-            figures drawn: the runs behind them are forgotten after each rig. Without it all runs of
-            all rigs stay, which takes gigabytes.
+        keep: called with the entries of each rig, while the shared runs still exist; returns the
+            entries to keep, for example with their figures drawn. Without it the shared runs of
+            all rigs stay in memory, which takes gigabytes.
 
     Raises:
         UnknownName: no such rig, id or name.
         BadValue: an experiment returned something that cannot be judged.
     """
     with seeded(seed):
-        wanted = select(selection)
+        items = select(selection)
         if keep is None:
-            return measure(wanted, progress)
+            return measure(items, progress)
         entries: list[Entry] = []
-        for group in dict.fromkeys(item.group for item in wanted):
-            told = _after(progress, len(entries), len(wanted)) if progress else None
-            entries += keep(measure([item for item in wanted if item.group == group], told))
+        for group in dict.fromkeys(item.group for item in items):
+            part = _part_progress(progress, len(entries), len(items)) if progress else None
+            entries += keep(measure([item for item in items if item.group == group], part))
             clear_shared()
         return entries
 
 
-def _after(progress: Progress, done: int, total: int) -> Progress:
-    """Progress of a part, told as that of the whole."""
-    return lambda count, _, what: progress(done + count, total, what)
+def _part_progress(progress: Progress, done: int, total: int) -> Progress:
+    return lambda count, _, label: progress(done + count, total, label)
 
 
 def measure(
@@ -317,52 +306,53 @@ def measure(
     progress: Progress | None = None,
     failures: tuple[type[Exception], ...] = (FarhandError,),
 ) -> list[Entry]:
-    """Run these experiments, each function once, and judge them in the order given.
+    """Run these experiments, each function once, and judge them in the given order.
 
     Args:
         experiments: what to run.
-        progress: told before each function and at the end.
+        progress: called before each function and at the end.
         failures: exceptions that count as the verdict ``differs``; all others propagate.
     """
-    wanted = list(experiments)
-    by_function: dict[Callable[[], Outcome], list[Experiment]] = {}
-    for item in wanted:
+    items = list(experiments)
+    by_function: dict[Callable[[], Findings], list[Experiment]] = {}
+    for item in items:
         by_function.setdefault(item.function, []).append(item)
-    entries: dict[tuple[str, str], Entry] = {}
+    entries: dict[str, Entry] = {}
     for function, served in by_function.items():
         if progress:
-            progress(len(entries), len(wanted), f"{served[0].group}/{served[0].id}")
+            progress(len(entries), len(items), served[0].path)
         start = time.perf_counter()
         try:
-            outcome = function()
+            findings = function()
         except failures as error:
-            judged = [_failed(item, error, time.perf_counter() - start) for item in served]
+            note = " ".join(str(error).split()) or type(error).__name__
+            seconds = time.perf_counter() - start
+            judged = [_entry(item, None, item.unit, "differs", note, seconds) for item in served]
         else:
             seconds = time.perf_counter() - start
-            judged = [judge(item, _finding_for(item, outcome), seconds) for item in served]
-        entries.update({(entry.group, entry.id): entry for entry in judged})
+            judged = [judge(item, _finding_for(item, findings), seconds) for item in served]
+        entries |= {item.path: entry for item, entry in zip(served, judged, strict=True)}
     if progress:
-        progress(len(wanted), len(wanted), "")
-    return [entries[item.group, item.id] for item in wanted]
+        progress(len(items), len(items), "")
+    return [entries[item.path] for item in items]
 
 
-def _finding_for(item: Experiment, outcome: Outcome) -> Finding:
-    if isinstance(outcome, Finding):
-        return outcome
-    if not isinstance(outcome, Mapping) or item.id not in outcome:
-        got = ", ".join(outcome) if isinstance(outcome, Mapping) else type(outcome).__name__
-        raise BadValue(
-            f"experiment {item.group}/{item.id} returned no finding for its id (got: {got or 'nothing'})"
-        )
-    return outcome[item.id]
+def _finding_for(item: Experiment, findings: Findings) -> Finding:
+    if isinstance(findings, Finding):
+        return findings
+    if isinstance(findings, Mapping) and item.id in findings:
+        return findings[item.id]
+    got = ", ".join(findings) if isinstance(findings, Mapping) else type(findings).__name__
+    raise BadValue(
+        f"experiment {item.path} returned no finding for its id (got: {got or 'nothing'})"
+    )
 
 
 def judge(item: Experiment, finding: Finding, seconds: float = 0.0) -> Entry:
     """Turn a finding into an entry with its verdict.
 
     ``pass`` if the criterion is met, ``corrected`` if the corrected criterion is met, ``differs``
-    otherwise, with the measured value appended to the note. A value that is not a number never
-    passes.
+    otherwise, with the measured value appended to the note. NaN never passes.
 
     Args:
         item: the experiment.
@@ -370,52 +360,34 @@ def judge(item: Experiment, finding: Finding, seconds: float = 0.0) -> Entry:
         seconds: how long it took, [s].
 
     Raises:
-        BadValue: a ``corrected`` finding whose note does not point to the errata, or a value that
-            JSON cannot hold.
+        BadValue: the note of a ``corrected`` finding does not name the errata, or JSON cannot hold
+            the value.
     """
-    value, unit, note = _plain(item, finding.value), finding.unit or item.unit, finding.note
+    value = _plain(item, finding.value)
+    unit = finding.unit or item.unit
+    note = finding.note
+    verdict: Verdict = "corrected" if finding.corrected else "pass"
     if not finding.ok or value == "nan":
-        verdict: Verdict = "differs"
-        size = f"measured {value} {unit}".rstrip()
-        note = f"{note}; {size}" if note else f"cause not known; {size}"
-    elif finding.corrected:
-        verdict = "corrected"
-        if "errata" not in note:
-            raise BadValue(
-                f"experiment {item.group}/{item.id} is corrected, but its note {note!r} names no errata"
-            )
-    else:
-        verdict = "pass"
-    figures = tuple(finding.figures)
-    return Entry(
-        item.id,
-        item.title,
-        value,
-        unit,
-        item.criterion,
-        verdict,
-        item.source,
-        note,
-        item.group,
-        seconds,
-        figures,
-    )
+        verdict = "differs"
+        note = f"{note or 'cause not known'}; measured {value} {unit}".rstrip()
+    elif finding.corrected and "errata" not in note:
+        raise BadValue(
+            f"experiment {item.path} is corrected, but its note {note!r} names no errata"
+        )
+    return _entry(item, value, unit, verdict, note, seconds, tuple(finding.figures))
 
 
-def _failed(item: Experiment, error: Exception, seconds: float) -> Entry:
-    note = " ".join(str(error).split()) or type(error).__name__
-    return Entry(
-        item.id,
-        item.title,
-        None,
-        item.unit,
-        item.criterion,
-        "differs",
-        item.source,
-        note,
-        item.group,
-        seconds,
-    )
+def _entry(
+    item: Experiment,
+    value: Value | None,
+    unit: str,
+    verdict: Verdict,
+    note: str,
+    seconds: float,
+    figures: tuple[Figure, ...] = (),
+) -> Entry:
+    judged = (item.id, item.title, value, unit, item.criterion, verdict, item.source, note)
+    return Entry(*judged, group=item.group, seconds=seconds, figures=figures)
 
 
 def _plain(item: Experiment, value: object) -> Value:
@@ -424,9 +396,9 @@ def _plain(item: Experiment, value: object) -> Value:
     if isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        return (
-            float(f"{value:.{SIGNIFICANT_DIGITS}g}") + 0.0 if math.isfinite(value) else str(value)
-        )
-    raise BadValue(
-        f"experiment {item.group}/{item.id} returned {type(value).__name__}, not a number, yes/no or a word"
-    )
+        if not math.isfinite(value):
+            return str(value)
+        # Adding zero turns -0.0 into 0.0
+        return float(f"{value:.{SIGNIFICANT_DIGITS}g}") + 0.0
+    name = type(value).__name__
+    raise BadValue(f"experiment {item.path} returned {name}, not a number, yes/no or a word")

@@ -1,4 +1,4 @@
-"""The mutation check: parts broken on purpose must flip the verdict of the experiments that watch them.
+"""The mutation check: a part broken on purpose must flip the verdicts that watch it.
 
 A reproduction that still passes with a sign flipped or a term missing proves nothing. Each rig's
 module lists its mutations as ``MUTATIONS``; each names the ids that must notice.
@@ -21,8 +21,7 @@ from farhand_lab.private_names import require_listed
 
 F = TypeVar("F", bound=Callable[..., Any])
 NUMERICAL_FAILURES = (FarhandError, ArithmeticError, np.linalg.LinAlgError)
-"""A broken part may well make the numbers blow up; that counts as noticed. A programming error does
-not."""
+"""Numbers that blow up count as noticed; a programming error does not."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,10 @@ class MutationResult:
     """What a mutation did to the verdicts.
 
     Attributes:
-        name: the mutation.
-        ids: the ids that watch it.
+        ids: the ids that watch the mutation.
         flipped: whether each of them went from ``pass`` or ``corrected`` to ``differs``.
         before: verdicts by id with all parts whole.
         after: verdicts by id with the part broken.
-        breaks: what the mutation breaks.
     """
 
     name: str
@@ -125,48 +122,45 @@ def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> lis
     Args:
         group: the rig, such as ``"dual-arm"``.
         progress: called with the mutations done, their number and the name of the next.
-        seed: of every random number, as in :func:`~farhand_lab.harness.run`.
+        seed: see :func:`~farhand_lab.harness.run`.
 
     Raises:
         UnknownName: no such rig, or a mutation watches an id that does not exist.
     """
     mutations: list[Mutation] = getattr(harness.module_of(group), "MUTATIONS", [])
     known = {item.id: item for item in harness.experiments_of(group)}
-    for id in (id for mutation in mutations for id in mutation.watched):
+    watched = {id: None for mutation in mutations for id in mutation.watched}
+    for id in watched:
         if id not in known:
             raise UnknownName(f"experiment of {group}", id, known)
     with harness.seeded(seed):
-        whole = _verdicts(
-            [item for id, item in known.items() if any(id in m.watched for m in mutations)]
-        )
+        whole = _verdicts([item for id, item in known.items() if id in watched])
         results = []
         for done, mutation in enumerate(mutations):
             if progress:
                 progress(done, len(mutations), mutation.name)
-            results.append(_check(mutation, known, whole))
+            with mutation.apply():
+                after = _verdicts([known[id] for id in mutation.watched])
+            results.append(_result(mutation, whole, after))
     if progress:
         progress(len(mutations), len(mutations), "")
     return results
 
 
-def _check(
-    mutation: Mutation, known: Mapping[str, Experiment], whole: Mapping[str, Verdict]
+def _result(
+    mutation: Mutation, whole: Mapping[str, Verdict], after: Mapping[str, Verdict]
 ) -> MutationResult:
-    with mutation.apply():
-        after = _verdicts([known[id] for id in mutation.watched])
     before = {id: whole[id] for id in mutation.watched}
-    flipped = bool(before) and all(
-        before[id] != "differs" and after[id] == "differs" for id in before
-    )
+    flips = [before[id] != "differs" and after[id] == "differs" for id in before]
+    flipped = bool(flips) and all(flips)
     return MutationResult(mutation.name, mutation.watched, flipped, before, after, mutation.breaks)
 
 
 def _verdicts(items: list[Experiment]) -> dict[str, Verdict]:
-    """Run afresh, and leave nothing behind that was measured with a broken part."""
+    """Measure without earlier shared runs, and keep none that a broken part produced."""
     harness.clear_shared()
     try:
-        return {
-            entry.id: entry.verdict for entry in harness.measure(items, failures=NUMERICAL_FAILURES)
-        }
+        entries = harness.measure(items, failures=NUMERICAL_FAILURES)
+        return {entry.id: entry.verdict for entry in entries}
     finally:
         harness.clear_shared()

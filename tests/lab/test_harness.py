@@ -12,10 +12,10 @@ from farhand_lab import harness
 from farhand_lab.harness import Experiment, Finding, judge
 
 TOY = """
-@experiment("T-10", "Ten", **fields)
+@experiment("T-10")
 def tenth(): return Finding(10.0, ok=False, note="ten is more than one")
 
-@experiment("T-2", "Two", **fields)
+@experiment("T-2")
 def free_motion(): return Finding(0.2, ok=True)
 """
 
@@ -104,11 +104,11 @@ def test_ids_are_listed_by_rig_in_counting_order(write_rig):
     assert harness.names() == {"toy-arm": ["T-2", "T-10"], "toy-leg": []}
 
 
-def test_a_folder_of_files_is_a_rig_too(write_rig, tmp_path):
-    """A rig with many experiments is a package whose ``__init__`` imports its files."""
-    (tmp_path / "experiments" / "toy_many").mkdir()
-    write_rig("toy_many/__init__", TOY.replace("**fields", "**fields | {'group': 'toy-many'}"))
-    assert harness.names() == {"toy-many": ["T-2", "T-10"]}
+def test_an_id_without_a_feature_is_refused(write_rig):
+    """The message lists the ids that the rig's features.toml has."""
+    write_rig("toy_arm", "@experiment('T-13')\ndef f(): return Finding(1.0, True)\n")
+    with pytest.raises(UnknownName, match="T-12"):
+        harness.names()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_folder_of_files_is_a_rig_too(write_rig, tmp_path):
     ],
 )
 def test_a_selection_names_a_rig_an_id_or_an_experiment(write_rig, selection, ids):
-    """Only what was asked for is run."""
+    """Only the selected experiments run."""
     write_rig("toy_arm", TOY)
     assert [entry.id for entry in harness.run(selection)] == ids
 
@@ -138,10 +138,7 @@ def test_an_unknown_selection_lists_what_there_is(write_rig, selection):
 
 def test_an_experiment_that_ends_in_an_error_differs(write_rig):
     """The reason is in the note, and the other experiments still run."""
-    write_rig(
-        "toy_arm",
-        TOY + "@experiment('T-1', 'One', **fields)\ndef f(): raise OutOfRange('gain', 9, 0, 1)\n",
-    )
+    write_rig("toy_arm", TOY + "@experiment('T-1')\ndef f(): raise OutOfRange('gain', 9, 0, 1)\n")
     entries = harness.run("toy-arm")
     assert [entry.id for entry in entries] == ["T-1", "T-2", "T-10"]
     assert entries[0].to_json()["value"] is None
@@ -150,7 +147,7 @@ def test_an_experiment_that_ends_in_an_error_differs(write_rig):
 
 def test_a_programming_error_is_not_a_verdict(write_rig):
     """A bug in an experiment must be seen, not reported as physics."""
-    write_rig("toy_arm", "@experiment('T-1', 'One', **fields)\ndef f(): return 1 / 0\n")
+    write_rig("toy_arm", "@experiment('T-1')\ndef f(): return 1 / 0\n")
     with pytest.raises(ZeroDivisionError):
         harness.run("toy-arm")
 
@@ -159,23 +156,22 @@ def test_one_function_serves_several_ids_and_runs_once(write_rig):
     """Each id has its own title and criterion, and takes its own finding."""
     body = """
 calls = []
-@experiment("T-1", "Rise", **fields)
-@experiment("T-2", "Fall", **fields)
+@experiment("T-1", "T-2")
 def both():
     calls.append(1)
     return {"T-1": Finding(1.0, True), "T-2": Finding(2.0, False)}
 """
     write_rig("toy_arm", body)
     rise, fall = harness.run("toy-arm/both")
-    assert (rise.title, rise.value, rise.verdict) == ("Rise", 1.0, "pass")
-    assert (fall.title, fall.value, fall.verdict) == ("Fall", 2.0, "differs")
+    assert (rise.title, rise.value, rise.verdict) == ("Title of T-1", 1.0, "pass")
+    assert (fall.title, fall.value, fall.verdict) == ("Title of T-2", 2.0, "differs")
     assert len(harness.module_of("toy-arm").calls) == 1
 
 
 @pytest.mark.parametrize("result", ["{'T-7': Finding(1.0, True)}", "None", "[]"])
 def test_a_result_without_the_id_is_refused(write_rig, result):
     """An id never vanishes in silence."""
-    write_rig("toy_arm", f"@experiment('T-1', 'One', **fields)\ndef f(): return {result}\n")
+    write_rig("toy_arm", f"@experiment('T-1')\ndef f(): return {result}\n")
     with pytest.raises(BadValue, match="toy-arm/T-1 returned no finding"):
         harness.run("toy-arm")
 
@@ -193,9 +189,9 @@ def test_a_shared_run_is_done_once_until_cleared(write_rig):
 calls = []
 @shared
 def lift(): calls.append(1); return 0.5
-@experiment("T-1", "One", **fields)
+@experiment("T-1")
 def one(): return Finding(lift(), True)
-@experiment("T-2", "Two", **fields)
+@experiment("T-2")
 def two(): return Finding(lift(), True)
 """
     write_rig("toy_arm", body)
@@ -207,11 +203,11 @@ def two(): return Finding(lift(), True)
 
 
 def test_the_seed_decides_the_noise_even_through_shared_runs(write_rig):
-    """The same seed gives the same result; another seed gives another, and leaves nothing behind."""
+    """Equal seeds give equal results; another seed gives another result and leaves no trace."""
     body = """
 @shared
 def noise(): return generator("sensor").normal()
-@experiment("T-1", "One", **fields)
+@experiment("T-1")
 def one(): return Finding(noise(), True)
 """
     write_rig("toy_arm", body)
@@ -228,30 +224,30 @@ def test_progress_counts_ids_and_ends_at_the_total(write_rig):
     assert seen == [(0, 2, "toy-arm/T-2"), (1, 2, "toy-arm/T-10"), (2, 2, "")]
 
 
-def test_what_is_to_be_kept_is_taken_before_the_runs_of_a_rig_are_forgotten(write_rig):
-    """Figures are drawn while their data is there; afterwards the data is gone, and progress is that of the whole."""
+def test_entries_are_kept_before_the_runs_of_their_rig_are_cleared(write_rig):
+    """Figures are drawn while their data exists; progress counts all rigs."""
     body = """
 calls = []
 @shared
 def lift(): calls.append(1); return 0.5
-@experiment("T-1", "One", **fields)
+@experiment("T-1")
 def one(): return Finding(lift(), True)
 """
     write_rig("toy_arm", body)
-    seen, told = [], []
+    runs, reports = [], []
 
     def keep(entries: list[harness.Entry]) -> list[harness.Entry]:
         module = harness.module_of("toy-arm")
         module.lift()
-        seen.append(len(module.calls))
+        runs.append(len(module.calls))
         return entries
 
     entries = harness.run(
-        "toy-arm", lambda done, total, label: told.append((done, total)), keep=keep
+        "toy-arm", lambda done, total, label: reports.append((done, total)), keep=keep
     )
     harness.module_of("toy-arm").lift()
-    assert seen == [1] and len(harness.module_of("toy-arm").calls) == 2
-    assert [entry.id for entry in entries] == ["T-1"] and told == [(0, 1), (1, 1)]
+    assert runs == [1] and len(harness.module_of("toy-arm").calls) == 2
+    assert [entry.id for entry in entries] == ["T-1"] and reports == [(0, 1), (1, 1)]
 
 
 def test_every_registered_rig_is_named_after_its_module():

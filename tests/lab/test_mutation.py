@@ -15,11 +15,11 @@ class Spring:
 @shared
 def deflection(): return 50.0 / Spring.stiffness
 
-@experiment("T-1", "Deflection", **fields)
+@experiment("T-1")
 def one():
     return Finding(deflection(), ok=abs(deflection() - 0.5) < 1e-6)
 
-@experiment("T-2", "Already off", **fields)
+@experiment("T-2")
 def two(): return Finding(1.0, ok=False)
 
 def weak(): return patched(Spring, "stiffness", 10.0)
@@ -32,7 +32,7 @@ def check(write_rig, mutations: str) -> list[mutation.MutationResult]:
 
 
 def test_a_broken_part_flips_the_verdict_that_watches_it(write_rig):
-    """The run that experiments share is done anew with the broken part."""
+    """The run that experiments share is repeated with the broken part."""
     [result] = check(
         write_rig, "Mutation('weak', 'The spring is ten times too soft.', ('T-1',), weak)"
     )
@@ -112,7 +112,7 @@ class Dice:
 
 def even(): return generator("dice").integers(0, Dice.sides) == 0
 
-@experiment("T-1", "Even", **fields)
+@experiment("T-1")
 def one(): return Finding(1.0, ok=bool(even()))
 
 MUTATIONS = [Mutation("fair", "Nothing.", ("T-1",), lambda: patched(Dice, "sides", 2))]
