@@ -31,10 +31,7 @@ def force_scale(rig: Rig, size: float) -> float:
         rig: whose devices bound the force.
         size: of what is drawn, from the middle outward, [m]; at most one counts.
     """
-    peaks = [
-        getattr(getattr(s.plant, "profile", None), "force_peak", math.inf)
-        for s in rig.session.stations
-    ]
+    peaks = [station.plant.force_peak for station in rig.session.stations]
     most = min([USUAL_FORCE, *(PEAK_SHARE * peak for peak in peaks)])
     exact = 0.1 * most / (FULL_ARROW * size)
     decade = 10.0 ** math.floor(math.log10(exact))

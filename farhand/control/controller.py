@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from farhand.control.joint.joint_units import joint_units
-from farhand.plants.plant import Command
+from farhand.plants.plant import Channels, Command
 
 Array = np.ndarray
 
@@ -46,13 +46,6 @@ class ControlRequest:
         self.target: Target | None = None
         self.gain, self.valid, self.tripped = 0.0, False, False
         self.wrench: Array | None = None
-
-
-class Channels(Protocol):
-    """Where signals are recorded: a stream of the telemetry."""
-
-    def channel(self, name: str, size: int, unit: str) -> Array:
-        """A live array for one signal."""
 
 
 class Controller(ABC):

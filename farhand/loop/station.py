@@ -79,6 +79,11 @@ class Station:
     ) -> None:
         if not period_ns >= 1:
             raise BadValue(f"station {name!r} has a period of {period_ns} ns; it must be positive")
+        if not isinstance(plant, Plant):
+            kind = type(plant).__name__
+            raise Mismatch(
+                f"station {name!r} needs a plant, and {kind} is none: inherit from farhand.plants.Plant"
+            )
         self.controller = controller or TorqueController(
             arm, rest, period_ns, Brake in plant.accepts
         )
@@ -102,7 +107,6 @@ class Station:
         self._asked = ControlRequest()
         self.drives = driven_axes(arm, plant.actuated)
         self._torque_limited = commands is JointTorque
-        self._can_fail = hasattr(plant, "fault")
 
     @classmethod
     def of(
@@ -132,13 +136,11 @@ class Station:
     def reset(self) -> None:
         """Forget the trip, and switch a plant on again that has switched itself off."""
         self.guard.reset()
-        if self._can_fail and hasattr(self.plant, "restart"):
-            self.plant.restart()
+        self.plant.restart()
 
     def rearm(self) -> None:
         """Tell the plant that a new engagement begins, so that sensors distrusted in the last one count again."""
-        if hasattr(self.plant, "rearm"):
-            self.plant.rearm()
+        self.plant.rearm()
 
     def record(self, telemetry: Telemetry) -> None:
         """Declare this station's channels."""
@@ -164,9 +166,7 @@ class Station:
         self._age = stream.channel("sample_age", 1, "ns")
         if self.observer is not None:
             self._observed = stream.channel("wrench_observed_in_world", 6, "N, N·m", axes)
-        if hasattr(self.plant, "record"):
-            # what it knows beside its samples, such as the wrench before a filter
-            self.plant.record(stream)
+        self.plant.record(stream)
 
     def sense(self, now_ns: int) -> None:
         """Read the plant; an unfit sample leaves the model at the last good state."""
@@ -185,7 +185,7 @@ class Station:
             self.valid, self._wrench = False, None
             self.guard.stop(now_ns, "invalid", f"reading the plant led to {describe_error(error)}")
         self.side.wrench = self._wrench if self.observer is None else self._observe(self.observer)
-        if self._can_fail and (fault := getattr(self.plant, "fault", None)):
+        if fault := self.plant.fault:
             self.guard.stop(now_ns, "plant", fault)
 
     def _observe(self, observer: MomentumObserver) -> Array | None:

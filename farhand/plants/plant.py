@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from farhand.plants.simulated.port import Imperfections
 
 Array = np.ndarray
 
@@ -90,23 +96,61 @@ class Brake(Command):
     name = "brake"
 
 
-class Plant(Protocol):
-    """Something that moves and can be commanded.
+class Channels(Protocol):
+    """Where a part declares the signals it records: a stream of the telemetry."""
+
+    def channel(self, name: str, size: int, unit: str, labels: Sequence[str] = ()) -> Array:
+        """A live array for one signal, with a label for each number or none."""
+
+
+class Plant(ABC):
+    """Something that moves and can be commanded: the base of every plant, simulated or real.
+
+    A plant must have :meth:`read`, :meth:`write` and the first three attributes. Everything else has
+    a default that suits a machine without that ability. A real machine does its communication in a
+    thread of its own, so that no method blocks the tick.
 
     Attributes:
         name: of this plant in the rig.
-        accepts: the command types :meth:`write` takes.
+        accepts: the command types that :meth:`write` takes.
         actuated: which velocities the plant can push on.
         period_ns: how often the device makes a new sample, [ns].
+        fault: why the machine has switched itself off, or None; an attribute or a property.
+        imperfections: the switchable errors of a simulated plant, or None.
+        wrench_sigma: standard deviation of the wrench sensor, [N] ×3 and [N·m] ×3; NaN where unknown.
+        force_peak: largest force of a haptic device, [N].
     """
 
     name: str
     accepts: frozenset[type[Command]]
     actuated: Array
-    period_ns: int
+    period_ns: int = 1_000_000
+    fault: str | None = None
+    imperfections: Imperfections | None = None
+    wrench_sigma: Array = np.full(6, np.nan)
+    force_peak: float = math.inf
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a user may set of the plant, by name: objects with parameters."""
+        return {}
+
+    @abstractmethod
     def read(self, now_ns: int) -> Sample:
         """The latest sample; never blocks."""
 
+    @abstractmethod
     def write(self, command: Command, now_ns: int) -> None:
         """Take a command; never blocks."""
+
+    def restart(self) -> None:
+        """Switch the machine on again after a fault, because the user has reset the station."""
+
+    def rearm(self) -> None:
+        """Trust sensors again that were distrusted, because a new engagement begins."""
+
+    def record(self, stream: Channels) -> None:
+        """Declare signals to record beside the samples, such as the wrench before a filter."""
+
+    def close(self) -> None:
+        """Release the machine and everything opened for it."""

@@ -85,14 +85,6 @@ def outside_plant(
     return MirroredPlant(UrPlant(name, plant[3:], robot, placement, gravity), world)
 
 
-def parts_of(plant: Any) -> dict[str, Any]:
-    """What a user may set of a plant, by name."""
-    if not isinstance(plant, MirroredPlant):
-        return {"plant": plant.imperfections}
-    pad = getattr(getattr(plant.plant, "device", None), "axes", None)
-    return {"plant": plant.plant.settings} | ({} if pad is None else {"pad": pad})
-
-
 def velocity_controller(
     arm: Arm, robot: Robot, placement: Placement, rate: float
 ) -> TrackingController:

@@ -138,8 +138,7 @@ class Rig:
     def close(self) -> None:
         """Give back what the rig holds, arms and devices outside the simulation among it."""
         for station in self.session.stations:
-            if hasattr(station.plant, "close"):
-                station.plant.close()
+            station.plant.close()
         self.session.close()
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.plants.plant import Command, JointTorque, Plant, Sample
 from farhand.plants.simulated.rigid import RigidPlant
+from farhand.plants.wrappers.wrapped import WrappedPlant
 
 Array = np.ndarray
 
@@ -71,7 +72,7 @@ class Stepper:
         return steps
 
 
-class CommunicationThread:
+class CommunicationThread(WrappedPlant):
     """A plant behind a link that exchanges messages on a grid: state and torque at one rate, the wrench at another.
 
     A read gives the last message that came in, with its device time. A written torque acts from the
@@ -105,11 +106,11 @@ class CommunicationThread:
     ) -> None:
         if not 0.0 <= drop < 1.0:
             raise OutOfRange("drop", drop, 0.0, 1.0)
-        self.name, self.accepts, self.actuated = plant.name, plant.accepts, plant.actuated
+        super().__init__(plant)
         self.period_ns = _positive("period of communication", period_ns)
         wrench_period_ns = period_ns if wrench_period_ns is None else wrench_period_ns
         self._wrench_period_ns = _positive("period of the force sensor", wrench_period_ns)
-        self._plant, self._latency_ns, self._drop = plant, write_latency_ns, drop
+        self._latency_ns, self._drop = write_latency_ns, drop
         self._rng = rng or np.random.default_rng(0)
         self.messages, self.dropped = 0, [0, 0]
         self._sample = plant.read(0).copy()
@@ -157,7 +158,7 @@ class CommunicationThread:
         return lost
 
 
-class SimulationThread:
+class SimulationThread(Plant):
     """A simulated arm in a loop of its own: take the latest torque, step, publish state and contact wrench.
 
     Whatever the loop makes of time, its samples bear the time of the loop that published them.

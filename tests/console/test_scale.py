@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +12,8 @@ from farhand.console.scale import force_scale, scale_in_words
 
 def rig_with(*peaks: float | None) -> SimpleNamespace:
     """As much of a rig as the scale asks for: devices with these peaks, arms where there is none."""
-    profiles = [None if peak is None else SimpleNamespace(force_peak=peak) for peak in peaks]
-    stations = [SimpleNamespace(plant=SimpleNamespace(profile=profile)) for profile in profiles]
+    forces = [math.inf if peak is None else peak for peak in peaks]
+    stations = [SimpleNamespace(plant=SimpleNamespace(force_peak=force)) for force in forces]
     return SimpleNamespace(session=SimpleNamespace(stations=stations))
 
 

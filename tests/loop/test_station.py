@@ -14,6 +14,7 @@ from farhand.loop.station import MODES, Station
 from farhand.loop.telemetry import Reader
 from farhand.plants import JointTorque, SimulatedPlant
 from farhand.plants.plant import Command
+from farhand.plants.wrappers.wrapped import WrappedPlant
 from farhand.rigs import Options, build_rig
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import scale_mass
@@ -134,6 +135,12 @@ def test_a_plant_that_takes_no_torque_is_refused_by_name():
         Station("arm", "leader", plant, Arm.of(UR5E), Guard())
 
 
+def test_an_object_that_does_not_inherit_from_plant_is_refused():
+    """With the base class to inherit from."""
+    with pytest.raises(Mismatch, match=r"object.*farhand\.plants\.Plant"):
+        Station("arm", "leader", object(), Arm.of(UR5E), Guard())
+
+
 def test_a_station_whose_model_is_wrong_sags_by_what_it_does_not_know(station_in_world):
     """The controller's model and the plant's are two objects: half a kilo too much is felt as M ω² δq = Δg."""
     world = World({"arm": Placed(UR5E.edited(scale_mass(1.05)))})
@@ -182,14 +189,12 @@ def test_slides_are_recorded_in_metres_and_newtons(scenario, side, units):
     assert [said[name] for name in ("q", "v", "torque_commanded")] == units
 
 
-class Breaking:
+class Breaking(WrappedPlant):
     """A user's plant whose cable comes loose in the tick 50, for 30 ticks."""
 
     def __init__(self, plant: SimulatedPlant, method: str, answer: object = None) -> None:
-        self.plant, self.method, self.answer, self.calls = plant, method, answer, 0
-
-    def __getattr__(self, name: str):
-        return getattr(self.plant, name)
+        super().__init__(plant)
+        self.method, self.answer, self.calls = method, answer, 0
 
     def _pass(self, method: str, *arguments):
         self.calls += method == self.method
@@ -197,7 +202,7 @@ class Breaking:
             if self.answer is not None:
                 return self.answer
             raise OSError("loose cable")
-        return getattr(self.plant, method)(*arguments)
+        return getattr(self._plant, method)(*arguments)
 
     def read(self, now_ns: int):
         return self._pass("read", now_ns)

@@ -7,7 +7,7 @@ import pytest
 
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.loop.clock import VirtualClock
-from farhand.plants.drivers.handle import DeviceReading
+from farhand.plants.drivers.handle import Device, DeviceReading
 from farhand.rigs import Options, build_rig
 from farhand.rigs import external_plants as outside
 
@@ -18,7 +18,7 @@ class Fast(VirtualClock):
     name = "wall"
 
 
-class Lifting:
+class Lifting(Device):
     """A device that is pushed up for a second, the dead-man's button held for the first 0.7 s of it."""
 
     name, closed = "the device", False

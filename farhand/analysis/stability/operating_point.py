@@ -132,9 +132,8 @@ def operating_point(
     view = _View(_fresh(bridge.laws[0]), stations, placed, axis, period)
     wall = _contact(plane) if wall is None else wall
     ticks = int(np.ceil(0.5 * (_delay(session) if delay is None else delay) / period - 1e-9))
-    cut_off = max(
-        getattr(_imperfections(station), "velocity_from_position", 0.0) for station in stations
-    )
+    faults = [station.plant.imperfections for station in stations]
+    cut_off = max(fault.velocity_from_position if fault else 0.0 for fault in faults)
     simulated = session.parameters.get("hand")
     held, words = _hand(hand, simulated)
     tools, limbs = view.tools(friction), view.limbs(friction)
@@ -240,7 +239,8 @@ class _View:
         """Encoder steps of all joints as one step of the coarser tool along the axis, [m]."""
         found = []
         for station, side, axis in zip(self._stations, self._sides, self._axes, strict=True):
-            step = getattr(_imperfections(station), "encoder_step", 0.0) if given is None else given
+            faults = station.plant.imperfections
+            step = (faults.encoder_step if faults else 0.0) if given is None else given
             assert side.arm is not None
             found.append(float(step * np.linalg.norm(axis @ side.arm.J[:3])))
         return max(found)
@@ -332,10 +332,6 @@ def _tool(stance: Stance, axis: Array, friction: float | None) -> LoopTool:
     moved *= mass
     held = float(stance.dry @ np.abs(moved)) if friction is None else friction
     return LoopTool(mass, float(moved @ (stance.viscous * moved)), held)
-
-
-def _imperfections(station: Station) -> object:
-    return getattr(station.plant, "imperfections", None)
 
 
 def _hand(word: str, simulated: object) -> tuple[Contact, str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from farhand.errors import FileError
 from farhand.parameters import parameter
-from farhand.plants.drivers.handle import DeviceReading
+from farhand.plants.drivers.handle import Device, DeviceReading
 from farhand.plants.drivers.rumble import rumble_of
 
 Array = np.ndarray
@@ -44,7 +44,7 @@ class PadAxes:
     )
 
 
-class Gamepad:
+class Gamepad(Device):
     """A pad.
 
     A stick that is held still says nothing, so silence means nothing; a pad that is unplugged or
@@ -62,6 +62,7 @@ class Gamepad:
 
     def __init__(self, path: str | None = None, axes: PadAxes | None = None) -> None:
         self.axes = axes or PadAxes()
+        self.parameters = {"pad": self.axes}
         self._values = np.zeros(64)
         self._pressed: set[int] = set()
         path = path or _first()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from farhand.arm import Arm
 from farhand.mapping.rate import RateMode
 from farhand.parameters import parameter
-from farhand.plants.plant import Command, JointTorque, Sample
+from farhand.plants.plant import Command, JointTorque, Plant, Sample
 from farhand.robots import Placement, load_robot
 from farhand.spatial import damped_inverse
 
@@ -35,15 +36,18 @@ class DeviceReading(NamedTuple):
     buttons: frozenset[int]
 
 
-class Device(Protocol):
-    """An input device.
+class Device(ABC):
+    """An input device: the base of every one.
 
     Attributes:
         name: in words.
+        parameters: what a user may set of it, by name.
     """
 
     name: str
+    parameters: dict[str, Any] = {}
 
+    @abstractmethod
     def poll(self, now_ns: int) -> DeviceReading:
         """What it shows now; never waits.
 
@@ -51,8 +55,11 @@ class Device(Protocol):
             OSError: it is gone.
         """
 
+    def feel(self, strength: float, now_ns: int) -> None:
+        """Show a force, as a share of the strongest, 0 to 1; most devices cannot."""
+
     def close(self) -> None:
-        """Let go of it."""
+        """Release the device."""
 
 
 def six_axes() -> RateMode:
@@ -84,7 +91,7 @@ class HandleSettings:
     full_rumble: float = parameter(30.0, "N", "force at which a gamepad rumbles most", 0.1, 1000.0)
 
 
-class HandlePlant:
+class HandlePlant(Plant):
     r"""A handle that moves as fast as a device is pushed: :math:`\dot q = J^{-1}\,v(\text{stick})`.
 
     Letting go of the stick or of the dead-man's button stops it within the rate mode's ``rise``. It
@@ -116,12 +123,16 @@ class HandlePlant:
         self.name, self.device, self.settings = name, device, settings or HandleSettings()
         self.actuated = robot.actuated
         self.buttons: frozenset[int] = frozenset()
-        self.fault: str | None = None
         self._arm = Arm.of(robot)  # in its own axes: the device's forward is the handle's x
         self._low, self._high = robot.limits.lower, robot.limits.upper
         self._q, self._sample = robot.home.copy(), Sample(6, 6)
         self._weight = 9.81 * float(robot.compile().body_mass.sum())  # [N]
         self._last_ns: int | None = None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a user may set: how the device moves the handle, and what the device itself has."""
+        return {"plant": self.settings, **self.device.parameters}
 
     def read(self, now_ns: int) -> Sample:
         """Move on to now, as the device says."""
@@ -141,11 +152,10 @@ class HandlePlant:
 
     def write(self, command: Command, now_ns: int) -> None:
         """Nothing can push on a handle that is not there; a device that can rumble tells how hard it would be."""
-        feel = getattr(self.device, "feel", None)
-        if feel is not None and self.fault is None:
+        if self.fault is None:
             force = command.value[:3]  # its first joints are slides
             beyond = float(np.sqrt(force @ force)) - self._weight  # which a controller may hold up
-            feel(max(0.0, beyond) / self.settings.full_rumble, now_ns)
+            self.device.feel(max(0.0, beyond) / self.settings.full_rumble, now_ns)
 
     def close(self) -> None:
         """Let go of the device."""

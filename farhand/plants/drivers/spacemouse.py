@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.errors import FileError
-from farhand.plants.drivers.handle import DeviceReading
+from farhand.plants.drivers.handle import Device, DeviceReading
 
 Array = np.ndarray
 
@@ -44,7 +44,7 @@ class Hid(Protocol):
         """Let go of it."""
 
 
-class SpaceMouse:
+class SpaceMouse(Device):
     """The puck.
 
     Reports: 1 translation (with rotation behind it in newer devices), 2 rotation, 3 buttons, one

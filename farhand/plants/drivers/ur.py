@@ -20,7 +20,15 @@ from farhand.arm import Arm
 from farhand.errors import FileError, Mismatch
 from farhand.parameters import parameter
 from farhand.plants.drivers.worker import Latest, Stamped, Worker, urgent
-from farhand.plants.plant import Brake, Command, JointPosition, JointTorque, JointVelocity, Sample
+from farhand.plants.plant import (
+    Brake,
+    Command,
+    JointPosition,
+    JointTorque,
+    JointVelocity,
+    Plant,
+    Sample,
+)
 from farhand.robots import Placement, Robot
 from farhand.spatial import rotation_from_quaternion
 
@@ -58,7 +66,7 @@ class UrSettings:
     mismatch: float = parameter(0.02, "m", "between the arm's tool and the model's", 0.0, 1.0)
 
 
-class UrPlant:
+class UrPlant(Plant):
     """A UR arm, real or simulated, behind the plant interface.
 
     Payload and tool are set first, the model is compared with the arm, and the controller's
@@ -107,7 +115,6 @@ class UrPlant:
         self._most, self._fastest = robot.limits.torque, robot.limits.velocity
         self._sample = Sample(6, 6)
         self.device_time = 0.0
-        self.fault: str | None = None
         self._asked: tuple[type[Command], list[float], int] | None = None
         self._mode: type[Command] | None = None
         self._restart = self._watched = False
@@ -123,6 +130,11 @@ class UrPlant:
         self._worker = Worker(f"ur {name}", self._exchange, RATE)
         with urgent():
             self._worker.start()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a user may set of it."""
+        return {"plant": self.settings}
 
     def read(self, now_ns: int) -> Sample:
         """The latest sample; its time is now less its age."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.plants.plant import Command, JointTorque, Sample
+from farhand.plants.plant import Command, JointTorque, Plant, Sample
 
 Array = np.ndarray
 
@@ -150,7 +150,7 @@ class Worker:
                 time.sleep(-behind_ns * 1e-9)
 
 
-class PublishedPlant:
+class PublishedPlant(Plant):
     """A plant that workers serve: a read is what they published last, a write is published for them.
 
     Args:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from farhand.control.controller import Channels
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.plants.plant import Command, JointPosition, JointTorque, Sample
+from farhand.plants.plant import Channels, Command, JointPosition, JointTorque, Sample
 from farhand.plants.servo_bus.battery import Battery
 from farhand.plants.servo_bus.driver import Exchange, ServoDriver
 from farhand.plants.servo_bus.frames import FRAME_NS, HIGHEST, LOWEST, Frame
@@ -129,7 +128,7 @@ class ServoBusPlant(SimulatedPlant):
         self._recorded: tuple[Array, ...] | None = None
 
     @property
-    def fault(self) -> str | None:
+    def fault(self) -> str | None:  # type: ignore[override]
         """Why the limb is commanded no more: a silent servo, an empty battery; None while all is well."""
         return self._empty or self.driver.fault
 

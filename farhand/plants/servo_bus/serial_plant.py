@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from farhand.control.controller import Channels
 from farhand.errors import FileError
 from farhand.plants.drivers.worker import Latest, Worker, urgent
-from farhand.plants.plant import Command, JointPosition, Sample
+from farhand.plants.plant import Channels, Command, JointPosition, Plant, Sample
 from farhand.plants.servo_bus.driver import Exchange, SerialLine, ServoDriver
 from farhand.plants.servo_bus.joints import BusJoint
 from farhand.plants.servo_bus.plant import ServoOrders
@@ -36,7 +35,7 @@ class SerialParts:
     orders: ServoOrders = field(default_factory=ServoOrders)
 
 
-class SerialServoPlant:
+class SerialServoPlant(Plant):
     """A limb on a serial port, served by a thread of its own; reading and writing never wait.
 
     It begins where the limb is: every servo is read before anything is commanded.
@@ -86,7 +85,7 @@ class SerialServoPlant:
             self.worker.start()
 
     @property
-    def fault(self) -> str | None:
+    def fault(self) -> str | None:  # type: ignore[override]
         """Why the limb is commanded no more, or None."""
         if self.worker.error is not None:
             return str(self.worker.error)

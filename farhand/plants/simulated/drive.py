@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from farhand.parameters import parameter
-from farhand.plants.plant import Brake, Command, Plant, Sample
+from farhand.plants.plant import Brake, Command, Plant
 from farhand.plants.wrappers.wrapped import WrappedPlant
 
 Array = np.ndarray
@@ -29,20 +28,17 @@ class DrivePlant(WrappedPlant):
         plant: the plant; it accepts :class:`Brake`.
         nv: size of its velocity.
         lifeline: what it expects.
-        recorder: what publishes more than samples hold, such as the cell's raw reading.
     """
 
-    def __init__(
-        self, plant: Plant, nv: int, lifeline: Lifeline | None = None, recorder: Any = None
-    ) -> None:
+    def __init__(self, plant: Plant, nv: int, lifeline: Lifeline | None = None) -> None:
         super().__init__(plant)
         self.lifeline = lifeline or Lifeline()
-        self._brake, self._recorder = Brake(nv), recorder
+        self._brake = Brake(nv)
         self._heard_ns = 0
         self._reason: str | None = None
 
     @property
-    def fault(self) -> str | None:
+    def fault(self) -> str | None:  # type: ignore[override]
         """Why the brakes are closed, or None."""
         return self._reason or super().fault
 
@@ -50,15 +46,6 @@ class DrivePlant(WrappedPlant):
         """Open the brakes again at the next command."""
         self._reason = None
         super().restart()
-
-    def record(self, stream: Any) -> None:
-        """Declare what the recorder has to say."""
-        if self._recorder is not None:
-            self._recorder.record(stream)
-
-    def read(self, now_ns: int) -> Sample:
-        """The plant's sample."""
-        return self._plant.read(now_ns)
 
     def write(self, command: Command, now_ns: int) -> None:
         """Pass the command on, or close the brakes when there has been none for too long."""

@@ -14,7 +14,7 @@ import pinocchio as pin
 from farhand.errors import BadValue, FileError, UnknownName
 from farhand.friction import Friction, make
 from farhand.parameters import parameter, validate
-from farhand.plants.plant import Command, JointTorque, Sample
+from farhand.plants.plant import Channels, Command, JointTorque, Sample
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
 from farhand.robots import Robot
 from farhand.robots.description import load_toml
@@ -275,6 +275,11 @@ class HapticPlant(SimulatedPlant):
                 DeviceFriction(self.port, friction, np.flatnonzero(self.actuated & self._slides)),
             )
 
+    @property
+    def force_peak(self) -> float:  # type: ignore[override]
+        """Largest force, [N]."""
+        return self.profile.force_peak
+
     def read(self, now_ns: int) -> Sample:
         """The latest sample, counted from where the counters began."""
         well = self.profile.inkwell
@@ -287,7 +292,7 @@ class HapticPlant(SimulatedPlant):
             self.zero = well.offset * self._slides if well.offset else None
         return super().read(now_ns)
 
-    def record(self, stream: Any) -> None:
+    def record(self, stream: Channels) -> None:
         """Publish the buttons, of which a recording tells as events, and what the last check of the counters found."""
         self._verdict = stream.channel("calibration", 1, f"index of {', '.join(VERDICTS)}")
         for button, down in self.buttons.items():

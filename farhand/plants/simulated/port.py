@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from farhand.friction import FRICTIONS, make
 from farhand.friction.models.model import read_parameters
 from farhand.parameters import parameter
-from farhand.plants.plant import Brake, Command, JointTorque, Sample
+from farhand.plants.plant import Brake, Command, JointTorque, Plant, Sample
 from farhand.plants.simulated.grippers import GripperDrive
 from farhand.plants.wrappers.faulty import FAULTS, inject_fault
 from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
@@ -65,7 +66,7 @@ class Imperfections:
             )
 
 
-class SimulatedPlant:
+class SimulatedPlant(Plant):
     """A robot of the World behind the plant interface. It alone converts between MuJoCo's and Pinocchio's conventions.
 
     Args:
@@ -91,7 +92,7 @@ class SimulatedPlant:
     ) -> None:
         robot: Robot = world.placed[name].robot
         self.name, self.world, self.port = name, world, world.ports[name]
-        self.imperfections = imperfections or Imperfections()
+        self.imperfections: Imperfections = imperfections or Imperfections()
         self.actuated = robot.actuated
         self.encoder_scale: Array | float = 1.0
         self.gripper: GripperDrive | None = None
@@ -114,6 +115,21 @@ class SimulatedPlant:
         self._rub: tuple[str, dict[str, Array]] | None = None
         self._read_ns = -1
         self._written_ns = 0
+
+    @property
+    def wrench_sigma(self) -> Array:  # type: ignore[override]
+        """Standard deviation of the wrench sensor, [N] ×3 and [N·m] ×3."""
+        return self.imperfections.wrench_sigma
+
+    @property
+    def unstable(self) -> str:
+        """Why the simulation has diverged; empty while it has not."""
+        return self.world.unstable
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a user may set of it."""
+        return {"plant": self.imperfections}
 
     def read(self, now_ns: int) -> Sample:
         """The latest sample, with the imperfections that are switched on."""

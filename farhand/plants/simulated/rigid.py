@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from farhand.arm import Arm
 from farhand.errors import UnknownName
-from farhand.plants.plant import Command, JointTorque, Sample
+from farhand.plants.plant import Command, JointTorque, Plant, Sample
 from farhand.world.touch import Tool, Touch
 
 Array = np.ndarray
@@ -17,7 +17,7 @@ Array = np.ndarray
 INTEGRATORS = ("zoh", "semi-implicit", "rk4")
 
 
-class RigidPlant:
+class RigidPlant(Plant):
     r"""An arm that obeys :math:`M\dot v = \tau - c - g - D v + J^\top w`, advanced in fixed steps h.
 
     ``zoh`` holds the acceleration over a step, :math:`q' = q + h v + \tfrac12 h^2 a,\ v' = v + h
@@ -33,6 +33,7 @@ class RigidPlant:
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
+    unstable = ""
 
     def __init__(
         self, name: str, arm: Arm, q: Array, step_ns: int = 1_000_000, integrator: str = "zoh"

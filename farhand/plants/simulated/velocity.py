@@ -129,7 +129,6 @@ class VelocityPlant(SimulatedPlant):
             raise BadValue(
                 f"a velocity plant needs an arm of driven hinges and slides; {placed.robot.name} is not one"
             )
-        self.fault: str | None = None
         self._true = Arm.of(placed.robot, placed.placement, -float(world.model.opt.gravity[2]))
         self._true.update(self.port.q, self.port.v)
         self._speed = placed.robot.limits.velocity

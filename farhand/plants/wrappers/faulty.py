@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from farhand.errors import UnknownName
-from farhand.plants.plant import Command, Plant, Sample
+from farhand.plants.plant import Plant, Sample
+from farhand.plants.wrappers.wrapped import WrappedPlant
 
 FAULTS = ("nan-position", "nan-velocity", "nan-wrench", "frozen", "no-wrench")
 
@@ -22,7 +23,7 @@ def inject_fault(sample: Sample, fault: str) -> None:
         sample.wrench[0] = math.nan
 
 
-class FaultyPlant:
+class FaultyPlant(WrappedPlant):
     """A plant whose samples go wrong from ``from_ns`` until ``to_ns``; commands still reach it.
 
     Args:
@@ -35,13 +36,8 @@ class FaultyPlant:
     def __init__(self, plant: Plant, fault: str, from_ns: int, to_ns: int = 1 << 62) -> None:
         if fault not in FAULTS:
             raise UnknownName("fault", fault, FAULTS)
-        self._plant, self._fault, self._from_ns, self._to_ns = plant, fault, from_ns, to_ns
-        self.name, self.accepts, self.actuated, self.period_ns = (
-            plant.name,
-            plant.accepts,
-            plant.actuated,
-            plant.period_ns,
-        )
+        super().__init__(plant)
+        self._fault, self._from_ns, self._to_ns = fault, from_ns, to_ns
         self._last = Sample(0, 0)
 
     def read(self, now_ns: int) -> Sample:
@@ -57,7 +53,3 @@ class FaultyPlant:
             return self._last
         inject_fault(sample, self._fault)
         return sample
-
-    def write(self, command: Command, now_ns: int) -> None:
-        """Pass the command on."""
-        self._plant.write(command, now_ns)

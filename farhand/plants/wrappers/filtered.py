@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from farhand.parameters import parameter
-from farhand.plants.plant import Plant, Sample
+from farhand.plants.plant import Channels, Plant, Sample
 from farhand.plants.wrappers.wrapped import WrappedPlant
 from farhand.sensing.kalman import ScalarKalman
 
@@ -114,7 +113,7 @@ class SmoothedPlant(WrappedPlant):
         self._due_ns = 0
         self._raw, self._variance = np.zeros(6), np.zeros(6)
 
-    def record(self, stream: Any) -> None:
+    def record(self, stream: Channels) -> None:
         """Publish the wrench before the filter, and the variance that is left after it, beside the filtered one."""
         axes = ("fx", "fy", "fz", "tx", "ty", "tz")
         self._raw = stream.channel("wrench_raw_in_world", 6, "N, N·m", axes)
@@ -132,9 +131,7 @@ class SmoothedPlant(WrappedPlant):
             return raw
         if self._kalman is None:
             ones = np.ones(6)
-            sigma = getattr(
-                getattr(self._plant, "imperfections", None), "wrench_sigma", np.full(6, np.nan)
-            )
+            sigma = self._plant.wrench_sigma
             self._reading = sigma * sigma  # variance of one reading, where it is known
             self._kalman, self._due_ns = (
                 ScalarKalman(self.smoothing.trust * ones, ones, np.zeros(6)),

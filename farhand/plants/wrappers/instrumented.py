@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.plants.plant import Plant, Sample
+from farhand.plants.plant import Channels, Plant, Sample
 from farhand.plants.wrappers.wrapped import WrappedPlant
 from farhand.sensing import Conditioner, SensorProfile
 
@@ -57,7 +57,7 @@ class InstrumentedPlant(WrappedPlant):
         self._due_ns = self._measured_ns = -1
         self._raw, self._covariance, self._known = np.zeros(6), np.zeros(36), ""
 
-    def record(self, stream: Any) -> None:
+    def record(self, stream: Channels) -> None:
         """Publish the raw reading in sensor axes, and the covariance of the conditioned one in tool axes."""
         self._raw = stream.channel(
             "wrench_raw_in_sensor", 6, "N, N·m", ("fx", "fy", "fz", "tx", "ty", "tz")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from farhand.plants.plant import Plant, Sample
 from farhand.plants.wrappers.wrapped import WrappedPlant
 from farhand.world.world import World
@@ -21,21 +19,12 @@ class MirroredPlant(WrappedPlant):
 
     def __init__(self, plant: Plant, world: World) -> None:
         super().__init__(plant)
-        self.plant: Any = plant
+        self.plant = plant
         self._port = world.ports[plant.name]
         world.open_books = True
-
-    def record(self, stream: Any) -> None:
-        """Declare what the plant knows beside its samples."""
-        if hasattr(self.plant, "record"):
-            self.plant.record(stream)
 
     def read(self, now_ns: int) -> Sample:
         """The plant's sample."""
         sample = self._plant.read(now_ns)
         self._port.q[:], self._port.v[:] = sample.q, sample.v
         return sample
-
-    def close(self) -> None:
-        """Let go of the plant."""
-        self.plant.close()

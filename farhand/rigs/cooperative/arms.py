@@ -197,7 +197,7 @@ def make_arm(
     conditioner.set_bias(np.zeros(6))  # zeroed before the run, the gripper's weight known
     cell = InstrumentedPlant(plant, sensor, conditioner, Arm.of(robot, placement, shape.gravity))
     filtered, lifeline = FilteredPlant(cell, 6, 6, filters), Lifeline()
-    drive = DrivePlant(filtered, 6, lifeline, cell)
+    drive = DrivePlant(filtered, 6, lifeline)
     gears = None
     if shape.friction != "none":
         world.add_friction(name, GearFriction(Gears(set=shape.friction)))

@@ -96,7 +96,7 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     parameters |= {"law": tuple(bridge.laws), "fixture": Fixture()}
     for name, station in stations.items():
         parameters[name] = {
-            **outside.parts_of(plants[name]),
+            **plants[name].parameters,
             "guard": station.guard,
             **station.controller.parts,
         }

@@ -188,7 +188,7 @@ def _parts(station: Station, plant: Any) -> dict[str, Any]:
         for part, called in PARTS[station.name].items()
         if part in vars(plant)
     }
-    return {**outside.parts_of(plant), "guard": station.guard, **station.controller.parts, **named}
+    return {**plant.parameters, "guard": station.guard, **station.controller.parts, **named}
 
 
 def _true(robots: dict[str, Robot], shape: YouBot) -> dict[str, Robot]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.plants.drivers.handle import DeviceReading, HandlePlant, HandleSettings
+from farhand.plants.drivers.handle import Device, DeviceReading, HandlePlant, HandleSettings
 from farhand.safety import Guard
 
 MS = 1_000_000
 
 
-class Stick:
+class Stick(Device):
     """A device that shows what a test says."""
 
     name = "the stick"

@@ -9,7 +9,7 @@ import pytest
 
 from farhand.plants.drivers import rumble
 from farhand.plants.drivers.gamepad import Gamepad
-from farhand.plants.drivers.handle import DeviceReading, HandlePlant
+from farhand.plants.drivers.handle import Device, DeviceReading, HandlePlant
 from farhand.plants.drivers.rumble import Rumble
 from farhand.plants.plant import JointTorque
 
@@ -59,7 +59,7 @@ def test_a_handle_that_is_pushed_back_shakes_its_device():
     """With the share of the force beyond its own weight that is set as the most; its weight alone is not felt."""
     felt: list[float] = []
 
-    class Stick:
+    class Stick(Device):
         name = "a stick"
 
         def poll(self, now_ns):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.plants.plant import JointTorque, Sample
+from farhand.plants.plant import JointTorque, Plant, Sample
 from farhand.plants.wrappers.filtered import FilteredPlant, Filters
 
 
-class Steady:
+class Steady(Plant):
     """A plant that always reads the same, at a new time each read."""
 
     name, accepts, actuated, period_ns = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from farhand.plants import JointTorque, Sample
+from farhand.plants import JointTorque, Plant, Sample
 from farhand.plants.wrappers.mirrored import MirroredPlant
 from farhand.robots import load_robot
 from farhand.world import Placed, World
 
 
-class Outside:
+class Outside(Plant):
     """A plant that is where it says."""
 
     name, accepts, period_ns = "arm", frozenset({JointTorque}), 1_000_000

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from farhand.plants import Imperfections, SimulatedPlant
+from farhand.plants import Imperfections, Plant, Sample, SimulatedPlant
 from farhand.plants.wrappers.filtered import SmoothedPlant, Smoothing
 from farhand.robots import load_robot
 from farhand.world import ForceHand, ForcePulse, Placed, World
@@ -35,16 +35,17 @@ def test_a_step_of_force_is_seen_to_63_percent_after_the_time_the_published_rati
     assert late == pytest.approx(126, abs=4)
 
 
-class _Stepping:
+class _Stepping(Plant):
     """A plant at rest whose force jumps from 0 to 1 N at 2 s, when the filter has settled."""
 
     def read(self, now_ns: int):
-        from farhand.plants import Sample
-
         sample = Sample(6, 6)
         sample.time_ns = now_ns
         sample.set_wrench(np.full(6, float(now_ns >= 2000 * MS)))
         return sample
+
+    def write(self, command, now_ns: int) -> None:
+        pass
 
 
 def test_noise_is_reduced_as_the_gain_says():

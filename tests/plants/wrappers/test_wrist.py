@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.plants import Sample
+from farhand.plants import Plant, Sample
 from farhand.plants.wrappers.wrist import WristPlant
 from farhand.robots import load_robot
 from farhand.sensing import load_sensor
@@ -16,7 +16,7 @@ MS = 1_000_000
 CONTACT = np.array([3.0, -4.0, 10.0, 0.2, -0.1, 0.05])
 
 
-class Still:
+class Still(Plant):
     """An arm at rest in some posture, touched by a known wrench."""
 
     name, accepts, actuated, period_ns = "still", frozenset(), np.ones(6, bool), MS
