@@ -26,7 +26,7 @@ bench: $(VENV)/.installed-bench ## the benchmarks, beside their floors and peers
 	@$(BIN)/farhand bench
 
 soak: $(VENV)/.installed ## hours of every rig with random operators and faults; results in docs/results
-	@$(BIN)/python -m farhand_lab.soak
+	@$(BIN)/farhand soak
 	@$(BIN)/python -c "from farhand_lab.dual_arm.rates_wall import soak; raise SystemExit(soak(60))"
 
 clean: ## back to a fresh checkout: removes .venv, out and caches

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1] / "farhand"
+LAB = "farhand_lab"
 
 # Lowest first. A part may import its own layer and those before it.
 LAYERS = (
@@ -23,6 +24,7 @@ LAYERS = (
     ("console", "gym"),
     ("report", "running"),
     ("cli", "__main__"),
+    (LAB,),
 )
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 
@@ -55,7 +57,9 @@ def imported_parts(path: Path, root: Path) -> Iterator[tuple[int, str]]:
         for module in modules:
             top, _, rest = module.partition(".")
             part = rest.partition(".")[0]
-            if top == "farhand" and part and not part.startswith("__version"):
+            if top == LAB:
+                yield node.lineno, LAB
+            elif top == "farhand" and part and not part.startswith("__version"):
                 yield node.lineno, part
 
 
@@ -91,6 +95,7 @@ def test_nothing_imports_upward():
         "from ..link import packet",
         "from .. import safety",
         "def late():\n    from farhand.analysis import energy",
+        "from farhand_lab.harness import Entry",
     ],
 )
 def test_an_upward_import_would_be_caught(tmp_path, line):

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.errors import BadValue
-from farhand.report.output import Bar, JsonPath, check_core, check_files, stdout, within, write_json
+from farhand.cli.options import JsonPath
+from farhand.report.output import (
+    Bar,
+    check_core,
+    check_files,
+    check_picture,
+    show_values,
+    stdout,
+    within,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = (".png", ".svg", ".pdf")
-BARS = 8  # of the picture per factor of ten
+BARS_PER_DECADE = 8  # of the picture
 STYLES = {"ok": "green", "marginal": "yellow", "no": "red"}
 
 Seconds = Annotated[
@@ -40,8 +48,7 @@ def doctor(
     Example: [bold]farhand doctor --picture jitter.png --json doctor.json[/bold]
     """
     within("--seconds", seconds, 0.1, 3600.0, "s")
-    if picture is not None and picture.suffix.lower() not in KINDS:
-        raise BadValue(f"--picture {picture} ends in none of {', '.join(KINDS)}")
+    check_picture("--picture", picture)
     check_files(picture, json, read=[])
     from farhand.realtime.advice import advice
     from farhand.realtime.jitter import measure
@@ -68,8 +75,6 @@ def doctor(
 def _show(result: dict[str, Any]) -> None:
     from rich.text import Text
 
-    from farhand.report.output import show_values
-
     show_values("this machine", _facts(result))
     console = stdout()
     verdicts = Text("  ")
@@ -81,41 +86,28 @@ def _show(result: dict[str, Any]) -> None:
 
 
 def _facts(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was found, as (topic, words)."""
     machine, late = result["machine"], result["lateness"]
-    clock, kernel, cores, limits = (
-        machine[name] for name in ("clock", "kernel", "cores", "limits")
-    )
+    clock, kernel, cores, limits = (machine[n] for n in ("clock", "kernel", "cores", "limits"))
     step = "unknown" if clock["step"] is None else f"{1e9 * clock['step']:.0f} ns"
-    usable, isolated = len(cores["usable"]), f"isolated: {cores['isolated'] or 'none'}"
+    usable = f"{len(cores['usable'])} of {cores['count']} usable"
+    isolated = f"isolated: {cores['isolated'] or 'none'}"
     guest = ", a virtual machine" if kernel["virtual_machine"] else ""
-    had = [f"{g['name']} {g['what']}" for g in result["privileges"] if g["had"]]
-    memory = (
-        limits["memory_lock"]
-        if isinstance(limits["memory_lock"], str)
-        else f"{limits['memory_lock'] / 1e6:g} MB"
-    )
-    micro = {name: f"{1e6 * value:.1f}" for name, value in late.items()}
-    words = f"median {micro['p50']} µs, p99 {micro['p99']} µs, p99.9 {micro['p999']} µs, at most {micro['max']} µs"
+    granted = [f"{g['name']} {g['what']}" for g in result["privileges"] if g["had"]]
+    memory = limits["memory_lock"]
+    if not isinstance(memory, str):
+        memory = f"{memory / 1e6:g} MB"
+    resolution = f"resolution {1e9 * clock['resolution']:g} ns, steps of {step}"
+    preemption = kernel["preemption"] or "no PREEMPT"
+    names = {"p50": "median", "p99": "p99", "p999": "p99.9", "max": "at most"}
+    times = ", ".join(f"{name} {1e6 * late[key]:.1f} µs" for key, name in names.items())
+    ticks = f"{result['ticks']:,} ticks at {result['rate']:g} Hz, {result['overruns']} overruns"
     return [
-        (
-            "clock",
-            f"{clock['source'] or 'unknown'}, resolution {1e9 * clock['resolution']:g} ns, steps of {step}",
-        ),
-        (
-            "kernel",
-            f"{kernel['release']}, {kernel['hz'] or '?'} Hz, {kernel['preemption'] or 'no PREEMPT'}{guest}",
-        ),
-        (
-            "cores",
-            f"{usable} of {cores['count']} usable, {isolated}, governor {cores['governor'] or '–'}",
-        ),
+        ("clock", f"{clock['source'] or 'unknown'}, {resolution}"),
+        ("kernel", f"{kernel['release']}, {kernel['hz'] or '?'} Hz, {preemption}{guest}"),
+        ("cores", f"{usable}, {isolated}, governor {cores['governor'] or '–'}"),
         ("limits", f"memory lock {memory}, real-time priority {limits['priority']}"),
-        ("granted", ", ".join(had) or "nothing"),
-        (
-            "lateness",
-            f"{words} over {result['ticks']:,} ticks at {result['rate']:g} Hz, {result['overruns']} overruns",
-        ),
+        ("granted", ", ".join(granted) or "nothing"),
+        ("lateness", f"{times} over {ticks}"),
     ]
 
 
@@ -127,39 +119,27 @@ def draw(result: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
     starts, _, counts = (np.array(column) for column in zip(*result["histogram"], strict=True))
-    edges = np.logspace(-2, 5, 7 * BARS + 1)  # [µs]; what is below the first counts as the first
-    axes.hist(
-        np.maximum(1e6 * starts, edges[0]),
-        edges.tolist(),
-        weights=counts,
-        color="#1f6fb4",
-        edgecolor="white",
-        lw=0.4,
-    )
+    edges = np.logspace(-2, 5, 7 * BARS_PER_DECADE + 1)  # [µs]
+    # What is below the first edge counts as the first
+    values = np.maximum(1e6 * starts, edges[0])
+    style: dict[str, Any] = {"color": "#1f6fb4", "edgecolor": "white", "lw": 0.4}
+    axes.hist(values, edges.tolist(), weights=counts, **style)
     for rate, word in result["verdicts"].items():
         allowed = 1e5 / float(rate)  # [µs], a tenth of the period
         axes.axvline(allowed, color="#39424e", linewidth=0.8, linestyle=":")
-        axes.annotate(
+        axes.text(
+            0.97 * allowed,
+            0.99,
             f"{rate} Hz {word}",
-            (allowed, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(-3, -4),
-            textcoords="offset points",
+            transform=axes.get_xaxis_transform(),
             rotation=90,
             ha="right",
             va="top",
             fontsize=8,
         )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="ticks began so late [µs]",
-        ylabel="ticks",
-        ylim=(0.8, None),
-    )
+    axes.set(xscale="log", yscale="log", xlabel="lateness [µs]", ylabel="ticks", ylim=(0.8, None))
     axes.set_xlim(edges[0], max(1e3, 2e6 * result["lateness"]["max"]))
     p999 = 1e6 * result["lateness"]["p999"]
-    axes.set_title(
-        f"{result['ticks']:,} ticks at {result['rate']:g} Hz, {result['scheduler']}: p99.9 {p999:.1f} µs"
-    )
+    ticks = f"{result['ticks']:,} ticks at {result['rate']:g} Hz, {result['scheduler']}"
+    axes.set_title(f"{ticks}: p99.9 {p999:.1f} µs")
     return figure

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from farhand.cli.info import RecordingPath, note_if_broken
+from farhand.cli.info import note_if_broken
+from farhand.cli.options import RecordingPath
 from farhand.report.output import check_folder, stdout, within
 
 Format = Annotated[
@@ -30,7 +31,7 @@ def export(
     task: Task = "",
     episodes: Episodes = "engaged",
 ) -> None:
-    """Write a recording as a LeRobot dataset, as one Parquet or CSV table per stream, or for the Rerun viewer.
+    """Write a recording as a LeRobot dataset, Parquet or CSV tables, or for the Rerun viewer.
 
     Example: [bold]farhand export demo.mcap --format lerobot demo-dataset --fps 50[/bold]
     """
@@ -40,10 +41,10 @@ def export(
     from farhand.recording.lerobot import export_lerobot
     from farhand.recording.loader import load
 
-    found = load(recording)
-    note_if_broken(found)
+    loaded = load(recording)
+    note_if_broken(loaded)
     if format == "lerobot":
-        written = export_lerobot(found, folder, fps, task, episodes)
+        written = export_lerobot(loaded, folder, fps, task, episodes)
         stdout().print(f"{written.frames} frames at {fps} Hz in {folder}", soft_wrap=True)
         for note in written.notes:
             stdout().print(f"note: {note}", style="yellow", soft_wrap=True)
@@ -51,7 +52,7 @@ def export(
     if format == "rerun":
         from farhand.recording.rerun_file import export_rerun
 
-        stdout().print(f"{export_rerun(found, folder)}", soft_wrap=True)
+        stdout().print(f"{export_rerun(loaded, folder)}", soft_wrap=True)
         return
-    files = (export_csv if format == "csv" else export_parquet)(found, folder)
+    files = (export_csv if format == "csv" else export_parquet)(loaded, folder)
     stdout().print(f"{', '.join(file.name for file in files)} in {folder}", soft_wrap=True)

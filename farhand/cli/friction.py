@@ -1,20 +1,18 @@
-"""``farhand friction``: a user's own joint: what motion to log, the fit, and pictures of both."""
+"""``farhand friction``: identify the friction of your own joint."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from farhand.cli.options import JsonPath, ReportFolder, Seed
 from farhand.errors import BadValue, UnknownName
-from farhand.report.friction import fit_rows
 from farhand.report.output import (
-    JsonPath,
-    ReportFolder,
-    Seed,
     check_files,
     check_folder,
+    check_picture,
     note,
     show_values,
     stdout,
@@ -22,12 +20,10 @@ from farhand.report.output import (
     write_json,
 )
 
-if TYPE_CHECKING:
-    pass
-
 friction = typer.Typer(
     help="Your own joint's friction: what motion to log, fit a model to the log, look at both.\n\n"
-    "Logs are CSV with a header, SI units and the columns t,position,velocity,torque in any order, one joint per file.",
+    "Logs are CSV with a header, SI units and the columns t,position,velocity,torque in any order, "
+    "one joint per file.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -40,25 +36,18 @@ Data = Annotated[
 @friction.command("fit")
 def fit(
     data: Data,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="F.json", help="Where the fitted model goes.")
-    ],
-    model: Annotated[
-        str, typer.Option("--model", metavar="NAME", help="See farhand list, or auto.")
-    ] = "kfm",
+    out: Annotated[Path, typer.Option(metavar="F.json", help="The fitted model to write.")],
+    model: Annotated[str, typer.Option(metavar="NAME", help="See farhand list, or auto.")] = "kfm",
     inertia: Annotated[
-        float | None,
-        typer.Option(
-            "--inertia", metavar="J", help="Inertia at the joint, kg·m²; default: find it."
-        ),
+        float | None, typer.Option(metavar="J", help="Inertia, kg·m²; default: estimate it.")
     ] = None,
     gravity: Annotated[
-        bool, typer.Option("--gravity", help="Also find a torque that goes with the position.")
+        bool, typer.Option("--gravity", help="Also fit a torque that varies with the position.")
     ] = False,
     json: JsonPath = None,
     report: ReportFolder = None,
 ) -> None:
-    """Fit a friction model to a log of any motion, with 95 % intervals and the error on a stretch kept aside.
+    """Fit a friction model to a log of any motion, with 95 % intervals and a hold-out error.
 
     Example: [bold]farhand friction fit log.csv --model lugre --out friction.json --report
     report[/bold]
@@ -74,33 +63,30 @@ def fit(
 
     if model != "auto" and model not in TERMS:
         raise UnknownName("friction model", model, [*TERMS, "auto"])
-    found = identify(read_recording(data), model, inertia, gravity)
-    content = to_json(found)
+    from farhand.report.friction import fit_page, fit_rows
+
+    estimate = identify(read_recording(data), model, inertia, gravity)
+    content = to_json(estimate)
     write_json(out, content)
     write_json(json, content)
-    show_values(f"{found.model} fitted to {data.name}", fit_rows(found))
-    for line in found.warnings:
+    show_values(f"{estimate.model} fitted to {data.name}", fit_rows(estimate))
+    for line in estimate.warnings:
         note(line)
     if report is not None:
-        from farhand.report.friction import fit_page
-
-        stdout().print(f"report: {fit_page(found, data.name).save(report)}", soft_wrap=True)
+        stdout().print(f"report: {fit_page(estimate, data.name).save(report)}", soft_wrap=True)
 
 
 @friction.command("plot")
 def plot(
-    source: Annotated[
-        Path, typer.Argument(metavar="F.json|DATA.csv", help="A fitted model or a log.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="PNG", help="Where the picture goes.")],
+    source: Annotated[Path, typer.Argument(metavar="F.json|DATA.csv", help="A model or a log.")],
+    out: Annotated[Path, typer.Option(metavar="PNG", help="The picture to write.")],
 ) -> None:
     """Draw a fitted model's curve, or a log over time and torque over velocity.
 
     Example: [bold]farhand friction plot friction.json --out curve.png[/bold]
     """
     check_files(out, read=[source])
-    if out.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise BadValue(f"--out {out.name} must end in .png, .svg or .pdf")
+    check_picture("--out", out)
     from farhand.report.friction import curve_figure, log_figure, save_figure
 
     if source.suffix.lower() == ".json":
@@ -118,39 +104,23 @@ def plot(
 
 @friction.command("protocol")
 def protocol(
-    out: Annotated[
-        Path, typer.Option("--out", metavar="PROTOCOL.csv", help="Where the set points go.")
-    ],
-    speed: Annotated[
-        float | None, typer.Option("--speed", metavar="V", help="Highest speed, rad/s.")
-    ] = None,
+    out: Annotated[Path, typer.Option(metavar="PROTOCOL.csv", help="The set points to write.")],
+    speed: Annotated[float | None, typer.Option(metavar="V", help="Highest speed, rad/s.")] = None,
     torque: Annotated[
-        float | None, typer.Option("--torque", metavar="T", help="Highest torque of ramps, N·m.")
+        float | None, typer.Option(metavar="T", help="Highest torque of ramps, N·m.")
     ] = None,
     travel: Annotated[
-        float | None,
-        typer.Option(
-            "--travel", metavar="A", help="How far the joint may turn, rad; default: for ever."
-        ),
+        float | None, typer.Option(metavar="A", help="Range of motion, rad; default: unlimited.")
     ] = None,
-    robot: Annotated[
-        str, typer.Option("--robot", metavar="NAME", help="Take the limits of this robot's joint.")
-    ] = "",
-    joint: Annotated[
-        int, typer.Option("--joint", metavar="N", help="Which joint of it, from 1.")
-    ] = 1,
-    minutes: Annotated[
-        float, typer.Option("--minutes", metavar="M", help="How long it may take.")
-    ] = 30.0,
+    robot: Annotated[str, typer.Option(metavar="NAME", help="Use this robot's limits.")] = "",
+    joint: Annotated[int, typer.Option(metavar="N", help="Which joint of it, from 1.")] = 1,
+    minutes: Annotated[float, typer.Option(metavar="M", help="How long it may take.")] = 30.0,
     simulate: Annotated[
-        Path | None,
-        typer.Option(
-            "--simulate", metavar="DATA.csv", help="Also write the log of a simulated joint."
-        ),
+        Path | None, typer.Option(metavar="DATA.csv", help="Also log a simulated joint here.")
     ] = None,
     seed: Seed = 0,
 ) -> None:
-    """Write what motion to run on a joint: steady speeds, sweep, break-away ramps and loops, with instructions.
+    """Write the motion to run on a joint: steady speeds, sweep, break-away ramps and loops.
 
     Columns are t (s), mode, setpoint (rad/s or N·m), phase and instruction; set points change
     linearly between rows.
@@ -183,7 +153,7 @@ def protocol(
 def _limits(
     robot: str, joint: int, speed: float | None, torque: float | None, travel: float | None
 ) -> tuple[float, float, float]:
-    """Speed [rad/s], torque [N·m] and travel [rad] to stay within: half of what a robot's joint can, unless given."""
+    """Limits of speed [rad/s], torque [N·m] and travel [rad]; a share of the robot's by default."""
     import numpy as np
 
     if robot:
@@ -207,7 +177,7 @@ def _limits(
 
 
 def _simulated(phases: list[Any], speed: float, torque: float, seed: int) -> Any:
-    """A joint whose friction fits the limits, with a 4000-tick encoder and 2 % noise of the torque."""
+    """The log of a joint whose friction fits the limits, with encoder steps and torque noise."""
     import numpy as np
 
     from farhand.friction import make

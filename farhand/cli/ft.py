@@ -1,4 +1,4 @@
-"""``farhand ft``: a user's own force/torque sensor: calibrate it with its tool, and take both off a recording."""
+"""``farhand ft``: calibrate your own force/torque sensor, and compensate its recordings."""
 
 from __future__ import annotations
 
@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farhand.report.ft import (
-    calibration_json,
-    calibration_rows,
-    compensation_json,
-    compensation_rows,
-    opposite_sign,
-    remarks,
-)
+from farhand.cli.options import JsonPath, ReportFolder
 from farhand.report.output import (
     Bar,
-    JsonPath,
-    ReportFolder,
     check_files,
     check_folder,
     note,
@@ -35,8 +26,9 @@ if TYPE_CHECKING:
 
 ft = typer.Typer(
     help="Your own force/torque sensor: calibrate it, compensate a recording, report on it.\n\n"
-    "Files are CSV with a header, SI units and the columns t,qx,qy,qz,qw,fx,fy,fz,tx,ty,tz in any order, and "
-    "temp [°C] if there is one. The quaternion turns sensor axes into the base frame, z up.",
+    "Files are CSV with a header, SI units and the columns t,qx,qy,qz,qw,fx,fy,fz,tx,ty,tz in any "
+    "order, and temp [°C] if there is one. The quaternion turns sensor axes into the base frame, "
+    "z up.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -54,44 +46,30 @@ SensorId = Annotated[
 ]
 Drift = Annotated[
     str,
-    typer.Option(
-        "--drift",
-        metavar="track|none",
-        help="Follow a wandering zero while nothing touches the tool.",
-    ),
+    typer.Option("--drift", metavar="track|none", help="Follow a drifting zero between contacts."),
 ]
 
 
 @ft.command("calibrate")
 def calibrate(
     raw: Raw,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="TOOL.json", help="Where the calibration goes.")
-    ],
-    tool_id: Annotated[
-        str, typer.Option("--tool-id", metavar="NAME", help="Kept with the result.")
-    ] = "",
-    sensor_id: Annotated[
-        str, typer.Option("--sensor-id", metavar="NAME", help="Kept with the result.")
-    ] = "",
-    gravity: Annotated[float, typer.Option("--gravity", metavar="G", help="Gravity, m/s².")] = 9.81,
-    yaw: Annotated[
-        bool, typer.Option("--yaw", help="Also find the turn of the sensor about its z axis.")
-    ] = False,
+    out: Annotated[Path, typer.Option(metavar="TOOL.json", help="The calibration to write.")],
+    tool_id: Annotated[str, typer.Option(metavar="NAME", help="Kept with the result.")] = "",
+    sensor_id: Annotated[str, typer.Option(metavar="NAME", help="Kept with the result.")] = "",
+    gravity: Annotated[float, typer.Option(metavar="G", help="Gravity, m/s².")] = 9.81,
+    yaw: Annotated[bool, typer.Option("--yaw", help="Also find the turn about z.")] = False,
     thermal: Annotated[
-        bool | None,
-        typer.Option(
-            "--thermal/--no-thermal", help="Fit the bias over temp; default: if it varies."
-        ),
+        bool | None, typer.Option(help="Fit the bias over temp; default: if it varies.")
     ] = None,
     weighting: Annotated[
-        str,
-        typer.Option("--weighting", metavar="auto|pose|sample", help="How much each pose counts."),
+        str, typer.Option(metavar="auto|pose|sample", help="How much each pose counts.")
     ] = "auto",
     json: JsonPath = None,
     report: ReportFolder = None,
 ) -> None:
-    """Find bias, mass and centre of mass from readings at rest in different orientations, nothing touching the tool.
+    """Find bias, mass and centre of mass from readings at rest in different orientations.
+
+    Nothing may touch the tool meanwhile.
 
     Example: [bold]farhand ft calibrate raw.csv --out tool.json --tool-id gripper --report
     report[/bold]
@@ -99,11 +77,12 @@ def calibrate(
     check_files(out, json, read=[raw])
     check_folder(report)
     within("--gravity", gravity, 0.1, 100.0, "m/s²")
+    from farhand.report import ft as page
     from farhand.sensing.identification import identify
     from farhand.sensing.readings import read_readings
 
     readings = read_readings(raw)
-    found = identify(
+    fit = identify(
         readings,
         gravity=gravity,
         yaw=yaw,
@@ -112,35 +91,30 @@ def calibrate(
         tool_id=tool_id,
         sensor_id=sensor_id,
     )
-    found.tool.save(out)
-    write_json(json, calibration_json(found, readings))
-    show_values(f"calibration of {tool_id or raw.name}", calibration_rows(found))
-    if found.tool.sign < 0.0:
-        note(opposite_sign(found.tool))
-    for line in found.advice:
+    fit.tool.save(out)
+    write_json(json, page.calibration_json(fit, readings))
+    show_values(f"calibration of {tool_id or raw.name}", page.calibration_rows(fit))
+    if fit.tool.sign < 0.0:
+        note(page.opposite_sign(fit.tool))
+    for line in fit.advice:
         note(line)
     if report is not None:
-        from farhand.report.ft import calibration_page
-
-        stdout().print(
-            f"report: {calibration_page(found, readings, raw.name).save(report)}", soft_wrap=True
-        )
+        path = page.calibration_page(fit, readings, raw.name).save(report)
+        stdout().print(f"report: {path}", soft_wrap=True)
 
 
 @ft.command("compensate")
 def compensate(
     raw: Raw,
     tool: ToolFile,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="OUT.csv", help="Where the compensated recording goes.")
-    ],
+    out: Annotated[Path, typer.Option(metavar="OUT.csv", help="The compensated recording.")],
     drift: Drift = "track",
     tool_id: ToolId = "",
     sensor_id: SensorId = "",
     json: JsonPath = None,
     report: ReportFolder = None,
 ) -> None:
-    """Take bias, weight, heat and drift off a recording; the columns stay, standard deviations sfx … stz are added.
+    """Remove bias, weight, heat and drift; adds standard deviations as sfx … stz.
 
     Example: [bold]farhand ft compensate raw.csv --tool tool.json --out clean.csv[/bold]
     """
@@ -163,7 +137,7 @@ def report_on(
     sensor_id: SensorId = "",
     json: JsonPath = None,
 ) -> None:
-    """Show a recording before and after compensation: residuals, orientations visited, drift, contact.
+    """Show a recording before and after: residuals, orientations, drift and contact.
 
     Example: [bold]farhand ft report raw.csv --tool tool.json --report report[/bold]
     """
@@ -176,7 +150,7 @@ def report_on(
 def _compensated(
     raw: Path, tool: Path, drift: str, tool_id: str, sensor_id: str
 ) -> tuple[Readings, ToolCalibration, Compensated]:
-    from farhand.sensing.compensation import compensate as take_off
+    from farhand.sensing.compensation import compensate as remove
     from farhand.sensing.readings import read_readings
     from farhand.sensing.tool import load_tool
 
@@ -184,7 +158,7 @@ def _compensated(
     readings = read_readings(raw)
     bar = Bar("compensating")
     try:
-        clean = take_off(readings, known, drift, bar.update)
+        clean = remove(readings, known, drift, bar.update)
     finally:
         bar.close()
     return readings, known, clean
@@ -198,14 +172,14 @@ def _finish(
     json: Path | None,
     report: Path | None,
 ) -> None:
-    """What compensate and report have in common once the work is done."""
-    result = compensation_json(readings, tool, clean)
+    """Write and print the results of a compensation."""
+    from farhand.report import ft as page
+
+    result = page.compensation_json(readings, tool, clean)
     write_json(json, result)
-    show_values(raw.name, compensation_rows(result))
-    for line in remarks(readings, tool, clean):
+    show_values(raw.name, page.compensation_rows(result))
+    for line in page.remarks(readings, tool, clean):
         note(line)
     if report is not None:
-        from farhand.report.ft import compensation_page
-
-        page = compensation_page(readings, tool, clean, result, raw.name)
-        stdout().print(f"report: {page.save(report)}", soft_wrap=True)
+        path = page.compensation_page(readings, tool, clean, result, raw.name).save(report)
+        stdout().print(f"report: {path}", soft_wrap=True)

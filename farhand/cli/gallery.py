@@ -1,4 +1,4 @@
-"""``farhand gallery``: the pictures and animations that README and docs show, taken of the console page."""
+"""``farhand gallery``: the pictures and animations of README and docs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from farhand.report.output import Bar, JsonPath, check_file, check_folder, stdout, write_json
+from farhand.cli.options import JsonPath
+from farhand.report.output import Bar, check_file, check_folder, stdout, write_json
 
 Rigs = Annotated[
-    list[str] | None, typer.Argument(metavar="[RIG…]", help="Which rigs; all by default.")
+    list[str] | None, typer.Argument(metavar="[RIG…]", help="Which rigs; default: all.")
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the pictures go.")]
 
@@ -19,8 +20,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the pictu
 def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = None) -> int:
     """Take pictures of every rig: RIG.png, RIG-phone.png, RIG.gif; and of the console.
 
-    Needs Chromium and playwright. A rig runs in virtual time; the page shows its recording at fixed
-    times.
+    Needs Chromium and playwright. The page shows recordings of runs in virtual time.
 
     Example: [bold]farhand gallery dual-arm --out docs/images[/bold]
     """

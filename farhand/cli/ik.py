@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from farhand.cli.options import JsonPath
 from farhand.errors import BadValue, UnknownName
-from farhand.report.output import Bar, JsonPath, check_files, note, stdout, write_json
+from farhand.report.output import Bar, check_files, note, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.mapping.ik import Pose, Solution
@@ -25,17 +26,13 @@ SOLVERS = ("combined", "levenberg", "newton")
 QUATERNION_TOLERANCE = 0.01
 """How far the length of a quaternion may be from 1: files are often rounded to a few digits."""
 
-WHOLE = 6
-"""Joints that it takes to choose a whole pose."""
+POSE_JOINTS = 6
+"""Joints that an arm needs to reach any pose."""
 
-FARTHEST = 1e6
-"""Largest coordinate of a pose, [m]."""
+MAX_COORDINATE_M = 1e6
 
 RobotName = Annotated[
-    str,
-    typer.Argument(
-        metavar="ROBOT", help="One of farhand list, or the path of an MJCF or URDF file."
-    ),
+    str, typer.Argument(metavar="ROBOT", help="See farhand list; or the path of an MJCF or URDF.")
 ]
 Poses = Annotated[
     Path,
@@ -43,33 +40,17 @@ Poses = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="Q.csv", help="Where the joints go.")]
 SolverName = Annotated[
-    str,
-    typer.Option(
-        "--solver",
-        metavar="NAME",
-        help="combined (recommended), or a published one: levenberg, newton.",
-    ),
+    str, typer.Option("--solver", metavar="NAME", help="combined (best), or levenberg, newton.")
 ]
 Variant = Annotated[
-    str | None,
-    typer.Option(
-        "--variant",
-        metavar="NAME",
-        help="Parameter set of the robot, such as ur of ur5e; see farhand list.",
-    ),
+    str | None, typer.Option("--variant", metavar="NAME", help="Parameter set, such as ur of ur5e.")
 ]
 AsPath = Annotated[
     bool,
     typer.Option("--path", help="The poses are one path: start each where the last one ended."),
 ]
-
-
 PositionOnly = Annotated[
-    bool,
-    typer.Option(
-        "--position-only",
-        help="Only x,y,z count, as for an arm that cannot choose how its tool turns.",
-    ),
+    bool, typer.Option("--position-only", help="Ignore the orientation; x,y,z are enough.")
 ]
 
 
@@ -105,34 +86,30 @@ def ik(
     if solver not in SOLVERS:
         raise UnknownName("solver", solver, SOLVERS)
     if position_only and solver != "combined":
-        raise BadValue(
-            f"--position-only needs --solver combined: the published {solver} solves whole poses"
-        )
+        raise BadValue(f"--position-only needs --solver combined: {solver} solves whole poses")
     targets = read_positions(poses) if position_only else read_poses(poses)
     from farhand.robots import load_robot
 
     arm = load_robot(robot, variant)
     for line in arm.notes:
         note(line)
-    answers = _solve(
-        _solver(arm, "position" if position_only else solver), arm, targets, follow=path
-    )
+    chosen = _solver(arm, "position" if position_only else solver)
+    answers = _solve(chosen, arm, targets, follow=path)
     from farhand.files import write_text
 
-    write_text(out, _table(answers, len(arm.home)))
-    found = summary(robot, solver, answers)
-    write_json(json, found)
-    _show(found, out)
-    if far_out(targets, [one for one, _ in answers]):
+    joints = len(arm.home)
+    write_text(out, _table(answers, joints))
+    result = summary(robot, solver, answers)
+    write_json(json, result)
+    _show(result, out)
+    if far_out(targets, [solution for solution, _ in answers]):
         note("every pose is more than ten times farther away than the arm reaches: are x,y,z in m?")
-    elif not (position_only or found["solved"]) and len(arm.home) < WHOLE:
-        note(
-            f"{len(arm.home)} joints cannot choose how the tool is turned as well; --position-only leaves that open"
-        )
+    elif not (position_only or result["solved"]) and joints < POSE_JOINTS:
+        note(f"{joints} joints cannot also orient the tool; try --position-only")
 
 
 def read_poses(path: Path) -> list[Pose]:
-    """The poses of a CSV file with a header, in metres, quaternions (x, y, z, w); columns in any order.
+    """The poses of a CSV file with a header, in metres and quaternions (x, y, z, w).
 
     Raises:
         FileError: the file cannot be read.
@@ -145,21 +122,20 @@ def read_poses(path: Path) -> list[Pose]:
     from farhand.spatial import rotation_from_quaternion
 
     table = read_csv(path, COLUMNS, "poses")
-    found = []
+    poses = []
     for line, row in zip(table.lines, table.numbers(*COLUMNS), strict=True):
         _check_near(table.name, line, row[:3])
         length = float(np.linalg.norm(row[3:]))
         if abs(length - 1.0) > QUATERNION_TOLERANCE:
-            raise BadValue(
-                f"{table.name} line {line}: the quaternion qx,qy,qz,qw has length {length:.4g}, not 1 "
-                f"(tolerance {QUATERNION_TOLERANCE:g})"
-            )
-        found.append(Pose(row[:3], rotation_from_quaternion(row[3:])))
-    return found
+            expected = f"not 1 (tolerance {QUATERNION_TOLERANCE:g})"
+            text = f"the quaternion qx,qy,qz,qw has length {length:.4g}, {expected}"
+            raise BadValue(f"{table.name} line {line}: {text}")
+        poses.append(Pose(row[:3], rotation_from_quaternion(row[3:])))
+    return poses
 
 
 def read_positions(path: Path) -> list[Pose]:
-    """The positions of a CSV file with a header, in metres; as poses that are not turned.
+    """The positions of a CSV file with a header, in metres, as poses without rotation.
 
     Raises:
         FileError: the file cannot be read.
@@ -178,14 +154,13 @@ def read_positions(path: Path) -> list[Pose]:
 
 
 def _check_near(name: str, line: int, position: Any) -> None:
-    if abs(position).max() > FARTHEST:
-        raise BadValue(
-            f"{name} line {line}: x,y,z must be within {FARTHEST:g} m, not {position.tolist()}"
-        )
+    if abs(position).max() > MAX_COORDINATE_M:
+        limit = f"x,y,z must be within {MAX_COORDINATE_M:g} m"
+        raise BadValue(f"{name} line {line}: {limit}, not {position.tolist()}")
 
 
 def far_out(poses: list[Pose], answers: list[Solution]) -> bool:
-    """Whether the arm comes no more than a tenth of the way to any pose: another unit of length."""
+    """Whether every pose is ten times out of reach, as with another unit of length."""
     import numpy as np
 
     ways = [float(np.linalg.norm(pose.position)) for pose in poses]
@@ -207,24 +182,25 @@ def _solver(robot: Robot, name: str) -> BatchSolver:
 def _solve(
     solver: BatchSolver, robot: Robot, poses: list[Pose], follow: bool
 ) -> list[tuple[Solution, float]]:
-    """Solutions and their times, [µs]. Published solvers start every pose at zero joints, as published."""
+    """Solutions and their times, [µs]."""
     import numpy as np
 
     from farhand.mapping.ik import Pose, PositionSolver, Solver
 
+    # The published solvers start every pose at zero joints
     published = not isinstance(solver, (Solver, PositionSolver))
     start = np.clip(0.0 * robot.home, robot.limits.lower, robot.limits.upper) if published else None
-    # load the compiled code, for poses in and out of reach
+    # Load the compiled code before the clock runs, for poses in and out of reach
     for pose in (poses[0], Pose(np.full(3, 100.0), np.eye(3))):
         solver.solve(pose, start)
     bar, answers = Bar("solving"), []
     try:
         for index, pose in enumerate(poses):
             began = time.perf_counter()
-            found = solver.solve(pose, start)
-            answers.append((found, 1e6 * (time.perf_counter() - began)))
-            if follow and found.status == "solved":
-                start = found.q
+            solution = solver.solve(pose, start)
+            answers.append((solution, 1e6 * (time.perf_counter() - began)))
+            if follow and solution.status == "solved":
+                start = solution.q
             bar.update((index + 1) / len(poses))
     finally:
         bar.close()
@@ -235,40 +211,42 @@ def _table(answers: list[tuple[Solution, float]], joints: int) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*(f"q{i + 1}" for i in range(joints)), *RESULTS])
-    for found, took in answers:
-        turned = "" if math.isnan(found.rotation_error) else f"{found.rotation_error:.6g}"
-        errors = f"{found.position_error:.6g}", turned
-        writer.writerow([*found.q.tolist(), found.status, *errors, found.iterations, f"{took:.1f}"])
+    for solution, took in answers:
+        rotation = solution.rotation_error
+        errors = (
+            f"{solution.position_error:.6g}",
+            "" if math.isnan(rotation) else f"{rotation:.6g}",
+        )
+        rest = (solution.iterations, f"{took:.1f}")
+        writer.writerow([*solution.q.tolist(), solution.status, *errors, *rest])
     return text.getvalue()
 
 
 def summary(robot: str, solver: str, answers: list[tuple[Solution, float]]) -> dict[str, Any]:
-    """Counts of each status, the largest errors of what is solved, and the times, [µs]."""
+    """Counts of each status, the largest errors of solved poses, and the times, [µs]."""
     import numpy as np
 
-    counts = Counter(found.status for found, _ in answers)
-    solved = [found for found, _ in answers if found.status == "solved"]
+    solutions = [solution for solution, _ in answers]
+    solved = [solution for solution in solutions if solution.status == "solved"]
     times = np.array([took for _, took in answers])
-    turned_freely = any(math.isnan(found.rotation_error) for found, _ in answers)
+    rotation: float | None = max((solution.rotation_error for solution in solved), default=0.0)
+    if any(math.isnan(solution.rotation_error) for solution in solutions):
+        rotation = None
     return {
         "robot": robot,
         "solver": solver,
         "poses": len(answers),
-        "statuses": dict(sorted(counts.items())),
+        "statuses": dict(sorted(Counter(one.status for one in solutions).items())),
         "solved": len(solved) / len(answers),
-        "max_position_error": max((found.position_error for found in solved), default=0.0),
-        "max_rotation_error": None
-        if turned_freely
-        else max((found.rotation_error for found in solved), default=0.0),
+        "max_position_error": max((one.position_error for one in solved), default=0.0),
+        "max_rotation_error": rotation,
         "median_us": round(float(np.median(times)), 1),
         "p99_us": round(float(np.percentile(times, 99)), 1),
     }
 
 
-def _show(found: dict[str, Any], out: Path) -> None:
-    counts = ", ".join(f"{count} {status}" for status, count in found["statuses"].items())
-    stdout().print(
-        f"{found['poses']} poses of {found['robot']}: {counts}; median {found['median_us']:g} µs, "
-        f"99th percentile {found['p99_us']:g} µs; joints in {out}",
-        soft_wrap=True,
-    )
+def _show(result: dict[str, Any], out: Path) -> None:
+    counts = ", ".join(f"{count} {status}" for status, count in result["statuses"].items())
+    times = f"median {result['median_us']:g} µs, 99th percentile {result['p99_us']:g} µs"
+    line = f"{result['poses']} poses of {result['robot']}: {counts}; {times}; joints in {out}"
+    stdout().print(line, soft_wrap=True)

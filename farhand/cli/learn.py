@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from farhand.cli.options import JsonPath
 from farhand.errors import BadValue, UnknownName
-from farhand.report.output import JsonPath, check_files, counting, stdout, write_json
+from farhand.report.output import check_files, counting, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.learning.demonstration import Demonstration
     from farhand.learning.skill import Skill
 
 Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="SKILL", help="What to call it; dmp, promp or way-points also choose the method."
-    ),
+    str, typer.Argument(metavar="SKILL", help="Its name; dmp, promp or way-points set the method.")
 ]
 Demonstrations = Annotated[
     list[Path],
@@ -27,7 +25,7 @@ Demonstrations = Annotated[
 Out = Annotated[Path, typer.Option("--out", metavar="SKILL.npz", help="Where the skill goes.")]
 Method = Annotated[
     str | None,
-    typer.Option("--method", metavar="dmp|promp|way-points", help="How to learn; dmp by default."),
+    typer.Option("--method", metavar="dmp|promp|way-points", help="How to learn; default: dmp."),
 ]
 WAY_POINTS = "way-points"
 Station = Annotated[str, typer.Option("--station", metavar="NAME", help="Whose tool was taught.")]
@@ -58,22 +56,22 @@ def learn(
     if chosen not in known:
         raise UnknownName("method", chosen, known)
     _check_once(demonstrations)
-    found = []
+    taught: list[Demonstration] = []
     with counting("reading") as progress:
         for done, path in enumerate(demonstrations):
             progress(done, len(demonstrations), path.name)
-            found += demonstrations_in(load(path), station)
+            taught += demonstrations_in(load(path), station)
     if chosen == WAY_POINTS:
-        _write_points(found, out, json)
+        _write_points(taught, out, json)
         return
-    learnt = learn_from(skill, found, chosen)
+    learnt = learn_from(skill, taught, chosen)
     learnt.save(out)
     write_json(json, summary(learnt))
     _show(learnt, out)
 
 
 def _check_once(paths: list[Path]) -> None:
-    """Refuse a recording that is given twice: it would count as more demonstrations than there were."""
+    """Refuse a recording that is given twice: its demonstrations would count twice."""
     seen: set[Path] = set()
     for path in (path.resolve() for path in paths):
         if path in seen:
@@ -81,37 +79,34 @@ def _check_once(paths: list[Path]) -> None:
         seen.add(path)
 
 
-def _write_points(found: list[Demonstration], out: Path, json: Path | None) -> None:
+def _write_points(taught: list[Demonstration], out: Path, json: Path | None) -> None:
     from farhand.learning.waypoints import points_of, write_points
 
-    points = points_of(found)
+    points = points_of(taught)
     write_points(out, points)
     write_json(json, [{"chain": point.chain, "position": list(point.position)} for point in points])
-    stdout().print(f"{len(points)} way-points of {found[0].robot}: {out}", soft_wrap=True)
+    stdout().print(f"{len(points)} way-points of {taught[0].robot}: {out}", soft_wrap=True)
 
 
 def summary(skill: Skill) -> dict[str, object]:
-    """What a skill says of itself, for JSON."""
+    """A skill in facts, for JSON."""
     facts = skill.facts
     robot = {**vars(facts.robot), "joints": list(facts.robot.joints)}
-    said = {key: value for key, value in vars(facts).items() if key != "settings"}
-    return {**said, "robot": robot, "sources": list(facts.sources), "threshold": skill.threshold}
+    known = {key: value for key, value in vars(facts).items() if key != "settings"}
+    return {**known, "robot": robot, "sources": list(facts.sources), "threshold": skill.threshold}
 
 
 def _show(skill: Skill, out: Path) -> None:
     facts, console = skill.facts, stdout()
-    console.print(
-        f"{facts.name} ({facts.method}) from {facts.demonstrations} demonstrations of {facts.robot}"
-    )
-    console.print(
-        f"takes {facts.duration:.2f} s; demonstrations stray {1e3 * facts.deviation:.1f} mm from their mean"
-    )
+    source = f"{facts.demonstrations} demonstrations of {facts.robot}"
+    console.print(f"{facts.name} ({facts.method}) from {source}")
+    spread = f"demonstrations differ by {1e3 * facts.deviation:.1f} mm from their mean"
+    console.print(f"takes {facts.duration:.2f} s; {spread}")
     if facts.force_kind == "none":
-        console.print("without a force: the skill is a movement alone")
+        console.print("no force: the skill is a movement alone")
     elif facts.contact_share:
-        console.print(
-            f"in contact {facts.contact_share:.0%} of the time with {facts.force_mean:.1f} N ({facts.force_kind})"
-        )
+        force = f"{facts.force_mean:.1f} N ({facts.force_kind})"
+        console.print(f"in contact {facts.contact_share:.0%} of the time with {force}")
     for note in facts.notes:
         console.print(f"note: {note}", style="yellow", soft_wrap=True)
     console.print(f"skill: {out}", soft_wrap=True)

@@ -2,56 +2,75 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
+from importlib.metadata import entry_points
 from typing import Any
 
-from farhand.report.output import JsonPath, check_file, stdout, write_json
+from farhand.cli.options import JsonPath
+from farhand.report.output import check_file, note, stdout, write_json
+
+LISTINGS = "farhand.listings"
+"""Entry-point group of further sections: functions that return rows."""
+
+Rows = list[dict[str, Any]]
 
 
 def list_names(json: JsonPath = None) -> None:
-    """List rigs with their scenarios, robots, coupling laws, layers, friction models and experiments.
+    """List rigs and scenarios, robots, coupling laws, layers, friction models and experiments.
 
     Example: [bold]farhand list[/bold]
     """
     check_file(json)
-    found = {
+    names = {
         "rigs": _rigs(),
         "robots": _robots(),
         "laws": _laws(),
         "layers": _layers(),
         "friction": _friction(),
-        "experiments": _experiments(),
+        "experiments": [],
+        **_listings(),
     }
-    write_json(json, found)
-    _show(found)
+    write_json(json, names)
+    _show(names)
 
 
-def _rigs() -> list[dict[str, Any]]:
-    from farhand.rigs import rig_names, rig_title
+def _listings() -> dict[str, Rows]:
+    """The sections that other packages bring."""
+    sections: dict[str, Rows] = {}
+    for point in entry_points(group=LISTINGS):
+        try:
+            sections[point.name] = point.load()()
+        except ImportError as error:
+            note(f"{point.name} cannot be listed: {error}")
+    return sections
+
+
+def _rigs() -> Rows:
+    from farhand.rigs.rig import rig_names, rig_title, scenarios_of
 
     return [
-        {"name": name, "title": rig_title(name), "scenarios": _scenarios(name)}
+        {
+            "name": name,
+            "title": rig_title(name),
+            "scenarios": [
+                {"name": s.name, "title": s.title, "seconds": s.seconds}
+                for s in scenarios_of(name).values()
+            ],
+        }
         for name in rig_names()
     ]
 
 
-def _scenarios(rig: str) -> list[dict[str, Any]]:
-    scenarios = importlib.import_module(f"farhand.rigs.{rig.replace('-', '_')}").SCENARIOS.values()
-    return [{"name": s.name, "title": s.title, "seconds": s.seconds} for s in scenarios]
-
-
-def _robots() -> list[dict[str, Any]]:
+def _robots() -> Rows:
     from farhand.robots import load_robot, robot_names
 
-    robots = map(load_robot, robot_names())
     return [
         {"name": r.name, "title": r.description, "variants": [v for v in r.variants if v]}
-        for r in robots
+        for r in map(load_robot, robot_names())
     ]
 
 
-def _laws() -> list[dict[str, Any]]:
+def _laws() -> Rows:
     from farhand.coupling import LAWS
 
     return [
@@ -65,7 +84,7 @@ def _laws() -> list[dict[str, Any]]:
     ]
 
 
-def _layers() -> list[dict[str, Any]]:
+def _layers() -> Rows:
     from farhand.link.layers import LAYERS
 
     return [
@@ -74,54 +93,48 @@ def _layers() -> list[dict[str, Any]]:
     ]
 
 
-def _friction() -> list[dict[str, Any]]:
+def _friction() -> Rows:
     from farhand.friction import FRICTIONS
 
-    titles = {
-        name: (model.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    return [
+        {"name": name, "title": (model.__doc__ or "").strip().partition("\n")[0].rstrip(".")}
         for name, model in FRICTIONS.items()
-    }
-    return [{"name": name, "title": title} for name, title in titles.items()]
+    ]
 
 
-def _headline(law: type) -> str:
+def _headline(part: type) -> str:
     """What follows the name of a law or a layer in the first line of its file."""
-    first = (sys.modules[law.__module__].__doc__ or "").strip().partition("\n")[0]
+    first = (sys.modules[part.__module__].__doc__ or "").strip().partition("\n")[0]
     return first.partition(": ")[2] or first
 
 
-def _experiments() -> list[dict[str, Any]]:
-    from farhand_lab import harness
-
-    return [
-        {"rig": group, "id": e.id, "name": e.name, "title": e.title}
-        for group in harness.groups()
-        for e in harness.experiments_of(group)
-    ]
-
-
-def _show(found: dict[str, list[dict[str, Any]]]) -> None:
+def _show(names: dict[str, Rows]) -> None:
     console = stdout()
     scenarios = [
-        {"name": s["name"], "title": f"{s['title']} ({s['seconds']:g} s)", "of": rig["name"]}
-        for rig in found["rigs"]
+        (f"{rig['name']} --scenario {s['name']}", f"{s['title']} ({s['seconds']:g} s)")
+        for rig in names["rigs"]
         for s in rig["scenarios"]
     ]
+    experiments = [(f"{e['rig']}/{e['id']}", e["title"]) for e in names["experiments"]]
     for heading, rows in (
-        ("Rigs", [(r["name"], r["title"]) for r in found["rigs"]]),
-        ("Scenarios", [(f"{s['of']} --scenario {s['name']}", s["title"]) for s in scenarios]),
-        ("Laws", [(law["name"], law["title"]) for law in found["laws"]]),
-        ("Layers", [(layer["name"], layer["title"]) for layer in found["layers"]]),
-        ("Friction models", [(model["name"], model["title"]) for model in found["friction"]]),
-        ("Robots", [(r["name"], r["title"]) for r in found["robots"]]),
-        ("Experiments", [(f"{e['rig']}/{e['id']}", e["title"]) for e in found["experiments"]]),
+        ("Rigs", _titles(names["rigs"])),
+        ("Scenarios", scenarios),
+        ("Laws", _titles(names["laws"])),
+        ("Layers", _titles(names["layers"])),
+        ("Friction models", _titles(names["friction"])),
+        ("Robots", _titles(names["robots"])),
+        ("Experiments", experiments),
     ):
         if rows:
             console.print(f"\n[bold]{heading}[/bold]")
-            console.print(_rows(rows))
+            console.print(_table(rows))
 
 
-def _rows(rows: list[tuple[str, str]]) -> object:
+def _titles(rows: Rows) -> list[tuple[str, str]]:
+    return [(row["name"], row["title"]) for row in rows]
+
+
+def _table(rows: list[tuple[str, str]]) -> object:
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""The ``farhand`` command: its subcommands, and what a user sees when something goes wrong."""
+"""The ``farhand`` command: it finds its subcommands and turns errors into one line."""
 
 from __future__ import annotations
 
@@ -7,103 +7,122 @@ import itertools
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
+from typer.main import get_command
 
 import farhand
-from farhand.cli.bench import bench
-from farhand.cli.compare import compare
-from farhand.cli.doctor import doctor
-from farhand.cli.export import export
-from farhand.cli.follower import follower
-from farhand.cli.friction import friction
-from farhand.cli.ft import ft
-from farhand.cli.gallery import gallery
-from farhand.cli.ik import ik
-from farhand.cli.info import info
-from farhand.cli.key import key
-from farhand.cli.leader import leader
-from farhand.cli.learn import learn
-from farhand.cli.list import list_names
-from farhand.cli.perform import perform
-from farhand.cli.plot import plot
-from farhand.cli.recover import recover
-from farhand.cli.replay import replay
-from farhand.cli.reproduce import reproduce
-from farhand.cli.run import run
-from farhand.cli.servo_sim import servo_sim
-from farhand.cli.stability import stability
-from farhand.cli.ur_sim import ur_sim
 from farhand.errors import FarhandError, UnknownName
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C in a command that does not end in order then."""
+"""Exit code after Ctrl-C in a command that has no orderly end of its own."""
+
+COMMANDS = "farhand.commands"
+"""Entry-point group of the subcommands: each a function for Typer or a ``typer.Typer``."""
+
+HELP_ORDER = (
+    *("run", "leader", "follower", "key", "list", "reproduce", "compare", "bench", "soak"),
+    *("doctor", "gallery", "stability", "ft", "friction", "ik", "learn", "perform"),
+    *("info", "plot", "replay", "recover", "export", "ur-sim", "servo-sim"),
+)
+"""The built-in commands as ``farhand --help`` lists them; those of other packages come after."""
+
+LAB_COMMANDS = ("reproduce", "bench", "soak")
+LAB_PACKAGES = ("farhand_lab", "farhand_lab.commands")
+
+
+class BrokenCommand(FarhandError):
+    """A subcommand whose code cannot be imported."""
 
 
 class CommandGroup(TyperGroup):
-    """The subcommands; an unknown one is answered with those there are."""
+    """The subcommands that installed packages bring, each imported when it is first needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all subcommands, the built-in ones first."""
+        names = _found()
+        order = {name: place for place, name in enumerate(HELP_ORDER)}
+        return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The subcommand of that name."""
-        command = super().get_command(ctx, cmd_name)
-        if command is None:
-            raise UnknownName("command", cmd_name, self.commands)
-        return command
+        """The subcommand of that name; None, and a line on stderr, if it is broken."""
+        try:
+            return load_command(cmd_name)
+        except BrokenCommand as error:
+            refuse(error)
+            return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:
+        """The subcommand to run, and its arguments."""
+        return args[0], load_command(args[0]), args[1:]
+
+
+def _found() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=COMMANDS)}
+
+
+def load_command(name: str) -> Any:
+    """Import a subcommand.
+
+    Raises:
+        UnknownName: no installed package brings it.
+        BrokenCommand: its code cannot be imported.
+    """
+    found = _found()
+    if name not in found:
+        if name in LAB_COMMANDS:
+            raise BrokenCommand(_without_lab(name))
+        raise UnknownName("command", name, found)
+    try:
+        command = found[name].load()
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in LAB_PACKAGES:
+            raise BrokenCommand(_without_lab(name)) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise BrokenCommand(f"command {name!r} ({found[name].value}) fails: {reason}") from error
+    if not isinstance(command, typer.Typer):
+        function, command = command, typer.Typer(add_completion=False, rich_markup_mode="rich")
+        command.command(name)(function)
+    made = get_command(command)
+    made.name = name
+    return made
+
+
+def _without_lab(name: str) -> str:
+    install = "install it with: pip install -e . in a checkout of Farhand"
+    return f"{name} needs the laboratory, and the package farhand_lab is missing; {install}"
 
 
 app = typer.Typer(
     name="farhand",
     cls=CommandGroup,
-    help="Bilateral teleoperation: a leader moves, a follower does the same, and touch comes back.\n\n"
-    "Start with [bold]farhand run dual-arm[/bold] and open the address it prints.",
+    help="Bilateral teleoperation: a leader moves, a follower does the same, and touch comes back."
+    "\n\nStart with [bold]farhand run dual-arm[/bold] and open the address it prints.",
     rich_markup_mode="rich",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("run")(run)
-app.command("leader")(leader)
-app.command("follower")(follower)
-app.command("key")(key)
-app.command("list")(list_names)
-app.command("reproduce")(reproduce)
-app.command("compare")(compare)
-app.command("bench")(bench)
-app.command("doctor")(doctor)
-app.command("gallery")(gallery)
-app.command("stability")(stability)
-app.add_typer(ft, name="ft")
-app.add_typer(friction, name="friction")
-app.command("ik")(ik)
-app.command("learn")(learn)
-app.command("perform")(perform)
-app.command("info")(info)
-app.command("plot")(plot)
-app.command("replay")(replay)
-app.command("recover")(recover)
-app.command("export")(export)
-app.command("ur-sim")(ur_sim)
-app.command("servo-sim")(servo_sim)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(farhand.__version__)
         raise typer.Exit
 
 
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_print_version, is_eager=True, help="Print it and exit."),
+]
+
+
 @app.callback()
-def _common(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None: ...
+def _common(version: Version = False) -> None: ...
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -119,13 +138,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # a terminal without µ gets a question mark, not a traceback
             stream.reconfigure(errors="replace")
-    if arguments is None:  # a process of its own: guards judge numbers that are none, in words
+    if arguments is None:
+        # In a process of its own: the guards report NaN themselves, in words
         warnings.simplefilter("ignore", RuntimeWarning)
     try:
         words = with_json_file(sys.argv[1:] if arguments is None else arguments)
         code = app(args=words, prog_name="farhand", standalone_mode=False)
     except (FarhandError, TyperException) as error:
-        return _refuse(error)
+        return refuse(error)
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     if code == INTERRUPTED:
@@ -134,16 +154,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def with_json_file(words: Sequence[str]) -> list[str]:
-    """The words of a command line, where ``--json`` without a file goes to standard output."""
-    found: list[str] = []
+    """The words of a command line, with ``-`` after a ``--json`` that names no file."""
+    result: list[str] = []
     for word, following in itertools.zip_longest(words, words[1:], fillvalue="--"):
-        found.append(word)
+        result.append(word)
         if word == "--json" and following.startswith("--"):
-            found.append("-")
-    return found
+            result.append("-")
+    return result
 
 
-def _refuse(error: FarhandError | TyperException) -> int:
+def refuse(error: FarhandError | TyperException) -> int:
+    """Print an error as one line on stderr; the exit code for bad input."""
     message = error.format_message() if isinstance(error, TyperException) else str(error)
     line = " ".join(message.split())
     if line:

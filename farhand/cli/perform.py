@@ -1,22 +1,24 @@
-"""``farhand perform``: a learnt skill moves the robot it was learnt on, where things may have moved."""
+"""``farhand perform``: a learnt skill moves the robot it was learnt on."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from farhand.cli.run import Headless, Host, Port, RecordPath, Settings
+from farhand.cli.options import Host, JsonPath, Port, RecordPath, Seed, Settings
+from farhand.cli.run import Headless
 from farhand.errors import BadValue
-from farhand.report.output import JsonPath, Seed, stdout, within, write_json
-from farhand.running.run import LONGEST, SHORTEST, check_run_files, setting_of
+from farhand.report.output import stdout, within, write_json
+from farhand.running.arguments import check_run_files, check_seconds, parse_settings
 
 if TYPE_CHECKING:
     from farhand.learning.skill import Skill
-    from farhand.rigs import Rig
+    from farhand.rigs import Options, Rig
     from farhand.running.performing import PerformanceOutcome
     from farhand.running.run import RunOutcome
 
@@ -25,11 +27,10 @@ SkillPath = Annotated[
     typer.Argument(metavar="SKILL.npz", help="A skill, or way-points (.txt), from farhand learn."),
 ]
 Shift = Annotated[
-    float, typer.Option("--shift", metavar="M", help="The wall stands so much further away, in m.")
+    float, typer.Option("--shift", metavar="M", help="Move the wall this much further away, in m.")
 ]
 Tilt = Annotated[
-    float,
-    typer.Option("--tilt", metavar="DEG", help="It is turned so much about the vertical, in °."),
+    float, typer.Option("--tilt", metavar="DEG", help="Turn the wall about the vertical, in °.")
 ]
 Goal = Annotated[
     str | None, typer.Option("--goal", metavar="X,Y,Z", help="Another goal of the tool, in m.")
@@ -38,14 +39,12 @@ Via = Annotated[
     list[str] | None,
     typer.Option("--via", metavar="PHASE,X,Y,Z", help="Pass here at this phase, 0 to 1."),
 ]
-PositionOnly = Annotated[
-    bool, typer.Option("--position-only", help="Leave the learnt force aside.")
-]
+PositionOnly = Annotated[bool, typer.Option("--position-only", help="Ignore the learnt force.")]
 Compare = Annotated[
     bool, typer.Option("--compare", help="Perform twice, with the force and without it.")
 ]
 Seconds = Annotated[
-    float | None, typer.Option(metavar="S", help="How long; by default what the skill takes.")
+    float | None, typer.Option(metavar="S", help="How long; default: what the skill takes.")
 ]
 
 
@@ -74,48 +73,50 @@ def perform(
         raise BadValue("--compare needs --headless: the page shows one performance")
     within("--shift", shift, -0.5, 0.5, "m")
     within("--tilt", tilt, -45.0, 45.0, "°")
-    within("--seconds", SHORTEST if seconds is None else seconds, SHORTEST, LONGEST, "s")
+    check_seconds(seconds)
     check_run_files(json, None, record, read=[skill])
     from farhand.learning import load_skill
+    from farhand.running.performing import outcome_of, perform_rig
 
+    page_at = None if headless else (host, port)
     if skill.suffix == ".txt":
-        _check_points(
-            skill,
-            shift=shift,
-            tilt=tilt,
-            goal=goal,
-            via=via,
-            position_only=position_only,
-            compare=compare,
-        )
-        return _replay(skill, settings or [], seed, headless, (host, port), record, json)
+        bends: dict[str, object] = {"shift": shift, "tilt": tilt, "goal": goal, "via": via}
+        _check_points(skill, bends | {"position-only": position_only, "compare": compare})
+        return _replay(skill, _options(settings, seed, headless), page_at, record, json)
     learnt = bent(load_skill(skill), goal, via or [])
-    chosen = [setting_of(text) for text in settings or ()]
     outcomes: dict[str, PerformanceOutcome] = {}
     faults: list[str] = []
     for number, aware in enumerate(_ways(learnt, skill, compare, position_only)):
-        rig = _rig(
-            learnt, [*chosen, ("law.force_aware", aware)], seed, headless, shift, math.radians(tilt)
-        )
-        _check_places(rig, goal, via or [])
-        outcome, found = _run(
-            rig, seconds, record if number == 0 else None, None if headless else (host, port)
-        )
-        outcomes["force-aware" if aware else "position-only"] = outcome
-        faults += found
+        options = _options(settings, seed, headless)
+        options.settings.append(("law.force_aware", aware))
+        rig = perform_rig(learnt, options, shift, math.radians(tilt))
+        try:
+            _check_places(rig, goal, via or [])
+            length = seconds or rig.scenario.seconds
+            outcome = _run(rig, length, None if number else record, page_at, "performing")
+            outcomes["force-aware" if aware else "position-only"] = outcome_of(rig)
+            faults += _faults(rig, outcome)
+        finally:
+            rig.close()
     write_json(json, _result(learnt, shift, tilt, outcomes))
     _show(outcomes)
     return _conclude(faults)
 
 
+def _options(settings: list[str] | None, seed: int, headless: bool) -> Options:
+    from farhand.loop.clock import VirtualClock, WallClock
+    from farhand.rigs import Options
+
+    clock = VirtualClock() if headless else WallClock()
+    return Options(seed=seed, settings=parse_settings(settings), clock=clock)
+
+
 def _ways(skill: Skill, path: Path, compare: bool, position_only: bool) -> list[bool]:
     """Whether the force counts, for each performance."""
-    feels = skill.facts.force_kind == "measured"
-    if compare and not feels:
-        raise BadValue(
-            f"--compare needs a measured force; that of {path} is {skill.facts.force_kind}"
-        )
-    return [True, False] if compare else [feels and not position_only]
+    kind = skill.facts.force_kind
+    if compare and kind != "measured":
+        raise BadValue(f"--compare needs a measured force; that of {path} is {kind}")
+    return [True, False] if compare else [kind == "measured" and not position_only]
 
 
 def _check_places(rig: Rig, goal: str | None, vias: list[str]) -> None:
@@ -124,30 +125,16 @@ def _check_places(rig: Rig, goal: str | None, vias: list[str]) -> None:
 
     from farhand.running.performing import check_reach
 
-    given = [] if goal is None else [(f"--goal {goal}", _numbers("--goal", goal, 3))]
-    given += [(f"--via {text}", _numbers("--via", text, 4)[1:]) for text in vias]
-    try:
-        for what, place in given:
-            check_reach(rig, np.array(place), what)
-    except BadValue:
-        rig.close()
-        raise
+    places = [] if goal is None else [(f"--goal {goal}", _numbers("--goal", goal, 3))]
+    places += [(f"--via {text}", _numbers("--via", text, 4)[1:]) for text in vias]
+    for name, place in places:
+        check_reach(rig, np.array(place), name)
 
 
-def _faults(rig: Rig, driven: RunOutcome) -> list[str]:
-    """What makes a run worth nothing, as for ``farhand run``: a stop for something that is no number, or no recording.
+def _faults(rig: Rig, outcome: RunOutcome) -> list[str]:
+    from farhand.running.run import faults_of
 
-    Any other stop is an outcome like reaching the goal; it is shown, and the code stays 0.
-    """
-    invalid = next((found for found in rig.session.trips if found.trip.kind == "invalid"), None)
-    found = []
-    if invalid is not None:
-        found.append(
-            f"{invalid.where} stopped at {1e-9 * invalid.trip.time_ns:g} s: {invalid.trip.reason}"
-        )
-    if driven.unrecorded is not None:
-        found.append(f"the recording stopped before the run: {driven.unrecorded}")
-    return found
+    return faults_of(rig, outcome)
 
 
 def _conclude(faults: list[str]) -> int:
@@ -156,37 +143,28 @@ def _conclude(faults: list[str]) -> int:
     return 2 if faults else 0
 
 
-def _check_points(path: Path, **given: object) -> None:
-    """Refuse what bends or judges a skill: way-points are gone to as they are."""
-    for name in (name.replace("_", "-") for name, value in given.items() if value):
-        raise BadValue(
-            f"--{name} needs a skill; {path} holds way-points, which are gone to as they are"
-        )
+def _check_points(path: Path, options: Mapping[str, object]) -> None:
+    """Refuse options that change or judge a skill: way-points are used as they are."""
+    for name in (name for name, value in options.items() if value):
+        raise BadValue(f"--{name} needs a skill; {path} holds way-points, which cannot be changed")
 
 
 def _replay(
     path: Path,
-    settings: list[str],
-    seed: int,
-    headless: bool,
-    at: tuple[str, int],
+    options: Options,
+    page_at: tuple[str, int] | None,
     record: Path | None,
     json: Path | None,
 ) -> int:
     """Go to the way-points of a file."""
     from farhand.learning.waypoints import read_points
-    from farhand.loop.clock import VirtualClock, WallClock
-    from farhand.rigs import Options
     from farhand.running.performing import replay_rig, stopped
 
     points = read_points(path)
-    clock = VirtualClock() if headless else WallClock()
-    rig = replay_rig(
-        points, Options(seed=seed, settings=[setting_of(text) for text in settings], clock=clock)
-    )
+    rig = replay_rig(points, options)
     try:
-        driven = _drive(rig, rig.scenario.seconds, record, None if headless else at, "replaying")
-        faults, stop = _faults(rig, driven), stopped(rig)
+        outcome = _run(rig, rig.scenario.seconds, record, page_at, "replaying")
+        faults, stop = _faults(rig, outcome), stopped(rig)
         reached = int(rig.metrics.history.signal("coupling", "waypoints_reached")[-1, 0])
     finally:
         rig.close()
@@ -219,45 +197,13 @@ def _numbers(flag: str, text: str, count: int) -> list[float]:
     return numbers
 
 
-def _rig(
-    skill: Skill, settings: list[Any], seed: int, headless: bool, shift: float, tilt: float
-) -> Rig:
-    from farhand.loop.clock import VirtualClock, WallClock
-    from farhand.rigs import Options
-    from farhand.running.performing import perform_rig
-
-    options = Options(
-        seed=seed, settings=settings, clock=VirtualClock() if headless else WallClock()
-    )
-    return perform_rig(skill, options, shift, tilt)
-
-
 def _run(
-    rig: Rig, seconds: float | None, record: Path | None, page_at: tuple[str, int] | None
-) -> tuple[PerformanceOutcome, list[str]]:
-    """How it went, and what makes it worth nothing."""
-    from farhand.running.performing import outcome_of
-
-    try:
-        driven = _drive(rig, seconds or rig.scenario.seconds, record, page_at, "performing")
-        return outcome_of(rig), _faults(rig, driven)
-    finally:
-        rig.close()
-
-
-def _drive(
     rig: Rig, seconds: float, record: Path | None, page_at: tuple[str, int] | None, doing: str
 ) -> RunOutcome:
-    """Run to the end, headless or on a page that can stop and record it, but not put another session in its place."""
-    if page_at is None:
-        from farhand.running.run import drive
+    from farhand.running.page import run_rig
 
-        return drive(rig, seconds, record)
-    from farhand.running.page import page_for, steer
-
-    with page_for(rig, *page_at, fixed=True) as page:
-        stdout().print(f"{doing} at [bold]{page.address}[/bold] (Ctrl-C ends it)", soft_wrap=True)
-        return steer(rig, seconds, record, page, fixed=True)[1]
+    title = f"{doing} at {{address}} (Ctrl-C ends it)"
+    return run_rig(rig, seconds, record, page_at, title, fixed=True)[1]
 
 
 def _result(
@@ -265,8 +211,8 @@ def _result(
 ) -> dict[str, Any]:
     from farhand.cli.learn import summary
 
-    said = {name: vars(outcome) for name, outcome in outcomes.items()}
-    return {"skill": summary(skill), "shift": shift, "tilt": tilt, "performances": said}
+    performances = {name: vars(outcome) for name, outcome in outcomes.items()}
+    return {"skill": summary(skill), "shift": shift, "tilt": tilt, "performances": performances}
 
 
 def _show(outcomes: dict[str, PerformanceOutcome]) -> None:
@@ -276,17 +222,17 @@ def _show(outcomes: dict[str, PerformanceOutcome]) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     for header in ("", "done", "contact", "force", "of shown", "rms error", "goal off"):
         table.add_column(header, no_wrap=True)
-    for name, found in outcomes.items():
+    for name, outcome in outcomes.items():
         force = ["-"] * 4
-        if found.contact_kept is not None and found.force_ratio is not None:
+        if outcome.contact_kept is not None and outcome.force_ratio is not None:
             force = [
-                f"{found.contact_kept:.1%}",
-                f"{found.force_mean:.1f} N",
-                f"{found.force_ratio:.2f}",
+                f"{outcome.contact_kept:.1%}",
+                f"{outcome.force_mean:.1f} N",
+                f"{outcome.force_ratio:.2f}",
+                f"{outcome.force_rms_error:.1f} N",
             ]
-            force.append(f"{found.force_rms_error:.1f} N")
-        table.add_row(name, f"{found.phase:.0%}", *force, f"{1e3 * found.goal_error:.1f} mm")
+        table.add_row(name, f"{outcome.phase:.0%}", *force, f"{1e3 * outcome.goal_error:.1f} mm")
     stdout().print(table)
-    for name, found in outcomes.items():
-        if found.stopped is not None:
-            stdout().print(f"{name}: {found.stopped}", style="bold red", soft_wrap=True)
+    for name, outcome in outcomes.items():
+        if outcome.stopped is not None:
+            stdout().print(f"{name}: {outcome.stopped}", style="bold red", soft_wrap=True)

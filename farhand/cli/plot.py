@@ -7,25 +7,19 @@ from typing import Annotated
 
 import typer
 
-from farhand.cli.info import RecordingPath
-from farhand.errors import BadValue
-from farhand.report.output import check_files, stdout
+from farhand.cli.options import RecordingPath
+from farhand.report.output import check_files, check_picture, stdout
 
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", metavar="F.png", help="PNG, SVG or PDF; by default F.png beside the recording."
-    ),
+    typer.Option(metavar="F.png", help="PNG, SVG or PDF; default: F.png beside the recording."),
 ]
 Signals = Annotated[
     list[str] | None,
-    typer.Option(
-        "--signal", metavar="NAME", help="Such as leader/q; see farhand info. Repeatable."
-    ),
+    typer.Option("--signal", metavar="NAME", help="Such as leader/q, repeatable; see info."),
 ]
-From = Annotated[float, typer.Option("--from", metavar="S", help="Begin there.")]
-To = Annotated[float | None, typer.Option("--to", metavar="S", help="End there.")]
-KINDS = (".png", ".svg", ".pdf")
+From = Annotated[float, typer.Option("--from", metavar="S", help="Start at this time.")]
+To = Annotated[float | None, typer.Option("--to", metavar="S", help="End at this time.")]
 
 
 def plot(
@@ -41,12 +35,11 @@ def plot(
     force.png[/bold]
     """
     out = out or recording.with_suffix(".png")
-    if out.suffix.lower() not in KINDS:
-        raise BadValue(f"--out {out} ends in none of {', '.join(KINDS)}")
+    check_picture("--out", out)
     check_files(out, read=[recording])
     from farhand.recording.loader import load
     from farhand.recording.plots import draw
 
-    for silent in draw(load(recording), out, signal or [], since, until):
-        stdout().print(f"not measured, so not drawn: {silent}", soft_wrap=True)
+    for missing in draw(load(recording), out, signal or [], since, until):
+        stdout().print(f"not measured, so not drawn: {missing}", soft_wrap=True)
     stdout().print(f"plot: {out}", soft_wrap=True)

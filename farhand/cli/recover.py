@@ -1,4 +1,4 @@
-"""``farhand recover``: a whole recording from what a crash, a full disk or a broken copy left."""
+"""``farhand recover``: save what a crash, a full disk or a broken copy left of a recording."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Annotated
 
 import typer
 
-from farhand.cli.info import RecordingPath
-from farhand.report.output import JsonPath, check_files, stdout, write_json
+from farhand.cli.options import JsonPath, RecordingPath
+from farhand.report.output import check_files, stdout, write_json
 
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", metavar="G.mcap", help="The new file; by default F.recovered.mcap beside it."
-    ),
+    typer.Option("--out", metavar="G.mcap", help="The new file; default: F.recovered.mcap."),
 ]
 
 
@@ -23,25 +21,22 @@ def recover(recording: RecordingPath, out: Out = None, json: JsonPath = None) ->
 
     Example: [bold]farhand recover crashed.mcap --out saved.mcap[/bold]
     """
-    out = out or recording.with_name(
-        f"{recording.name.removesuffix('.part').removesuffix('.mcap')}.recovered.mcap"
-    )
+    stem = recording.name.removesuffix(".part").removesuffix(".mcap")
+    out = out or recording.with_name(f"{stem}.recovered.mcap")
     check_files(out, json, read=[recording])
     from farhand.recording.recorder import IN_ORDER
     from farhand.recording.recover import recover as save
 
     saved = save(recording, out)
-    told = {"messages": saved.messages, "damaged": saved.damaged, "unread_bytes": saved.unread}
-    write_json(json, told | {"out": str(out), "altered": saved.altered, "ended": saved.ended})
+    counts = {"messages": saved.messages, "damaged": saved.damaged, "unread_bytes": saved.unread}
+    write_json(json, counts | {"out": str(out), "altered": saved.altered, "ended": saved.ended})
     console = stdout()
     if saved.damaged:
         console.print(f"{saved.damaged} damaged chunks were left out")
     if saved.unread:
         console.print(f"{saved.unread} bytes belong to no whole record")
     if saved.altered:
-        console.print(
-            "something beside the signals is not as it was written: look at parameters and command line"
-        )
+        console.print("its description was altered: check the parameters and the command line")
     if saved.ended != IN_ORDER:
-        console.print(f"the new file says of itself: {saved.ended}", soft_wrap=True)
+        console.print(f"the run was {saved.ended}", soft_wrap=True)
     console.print(f"{saved.messages} messages saved to {out}", soft_wrap=True)

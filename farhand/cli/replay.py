@@ -1,4 +1,4 @@
-"""``farhand replay``: play a recording on the console page, or run it again and prove the outcome equal to the bit."""
+"""``farhand replay``: play a recording on the console page, or run it again and compare."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farhand.cli.info import RecordingPath, note_if_broken
-from farhand.cli.run import Host, Port
-from farhand.report.output import JsonPath, check_files, stdout, write_json
+from farhand.cli.info import note_if_broken
+from farhand.cli.options import Host, JsonPath, Port, RecordingPath
+from farhand.report.output import check_files, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand.recording.loader import Recording
 
-LOOK = 0.2  # [s], between two looks at whether the page is still there
+PAGE_CHECK_PERIOD_S = 0.2
 
 Speed = Annotated[
     float, typer.Option("--speed", metavar="X", help="How many times faster than recorded.")
@@ -43,36 +43,36 @@ def replay(
 ) -> int:
     """Play a recording on the console page at any speed, or re-run it.
 
-    A re-run builds the same rig, gives it the recorded seed, parameters and commands, and proves
-    every number equal to the bit; it ends with code 1 if one is not.
+    A re-run builds the same rig with the recorded seed, parameters and commands, and compares every
+    number to the bit; the exit code is 1 if one differs.
 
     Example: [bold]farhand replay demo.mcap --rerun[/bold]
     """
     check_files(json, read=[recording])
     from farhand.recording.loader import load
 
-    found = load(recording)
-    note_if_broken(found)
+    loaded = load(recording)
+    note_if_broken(loaded)
     if rerun:
-        return _again(found, json)
-    return _play(found, speed, json) if headless else _show(found, speed, host, port, json)
+        return _rerun(loaded, json)
+    return _play(loaded, speed, json) if headless else _show(loaded, speed, host, port, json)
 
 
-def _again(recording: Recording, json: Path | None) -> int:
+def _rerun(recording: Recording, json: Path | None) -> int:
     from dataclasses import asdict
 
     from farhand.running.rerun import rerun
 
     result = rerun(recording)
     write_json(json, asdict(result) | {"exact": result.exact})
-    what = f"{result.records} records, {result.values} numbers and {result.commands} commands"
+    counts = f"{result.records} records, {result.values} numbers and {result.commands} commands"
     console = stdout()
     if result.missing:
         console.print(f"{result.missing} records are not in the recording and were not compared")
     if result.late:
         console.print(f"{result.late} commands came after the last record and were left out")
     if result.exact:
-        console.print(f"equal to the bit: {what} over {result.seconds:.3f} s", soft_wrap=True)
+        console.print(f"equal to the bit: {counts} over {result.seconds:.3f} s", soft_wrap=True)
         return 0
     if result.versions:
         console.print(f"other versions (then, now): {'; '.join(result.versions)}", soft_wrap=True)
@@ -80,18 +80,14 @@ def _again(recording: Recording, json: Path | None) -> int:
         print(f"farhand: {recording.path} has no records to compare", file=sys.stderr)
         return 2
     if result.robots:
-        files = "; ".join(result.robots)
-        print(
-            f"farhand: the re-run is not equal: robot files have changed: {files}", file=sys.stderr
-        )
-        return 1
-    for different in result.differences:
-        console.print(f"{different.signal} differs from {different.time:.6g} s on", soft_wrap=True)
-    first = min(result.differences, key=lambda found: found.time)
-    print(
-        f"farhand: the re-run is not equal: {first.signal} differs from {first.time:.6g} s on",
-        file=sys.stderr,
-    )
+        reason = f"robot files have changed: {'; '.join(result.robots)}"
+    else:
+        lines = [f"{d.signal} differs from {d.time:.6g} s on" for d in result.differences]
+        for line in lines:
+            console.print(line, soft_wrap=True)
+        times = [difference.time for difference in result.differences]
+        reason = lines[times.index(min(times))]
+    print(f"farhand: the re-run is not equal: {reason}", file=sys.stderr)
     return 1
 
 
@@ -101,10 +97,8 @@ def _play(recording: Recording, speed: float, json: Path | None) -> int:
 
     playback = Playback(recording, speed)
     try:
-        where = playback.telemetry.path
-        stdout().print(
-            f"playing {recording.path} at {speed:g} × at [bold]{where}[/bold]", soft_wrap=True
-        )
+        where = f"[bold]{playback.telemetry.path}[/bold]"
+        stdout().print(f"playing {recording.path} at {speed:g} × at {where}", soft_wrap=True)
         with suppress(KeyboardInterrupt):
             playback.run()
         write_json(json, {"speed": speed, "played_ns": min(playback.now_ns, playback.end_ns)})
@@ -127,17 +121,15 @@ def _show(recording: Recording, speed: float, host: str, port: int, json: Path |
     try:
         scene = scene_of(rig)
         if recording.metadata.get("law", rig.law) != rig.law:
-            # the skill is not in the file
-            scene["law"], scene["scenario"] = (recording.metadata["law"], TITLE)
+            # A performance: the skill itself is not in the file
+            scene["law"], scene["scenario"] = recording.metadata["law"], TITLE
     finally:
         rig.close()
     with serve_recording(recording.path, scene, host, port, speed) as page:
-        stdout().print(
-            f"{recording.path} is shown at [bold]{page.address}[/bold] (Ctrl-C ends it)",
-            soft_wrap=True,
-        )
+        line = f"{recording.path} is shown at [bold]{page.address}[/bold] (Ctrl-C ends it)"
+        stdout().print(line, soft_wrap=True)
         with suppress(KeyboardInterrupt):
             while page.alive:
-                time.sleep(LOOK)
+                time.sleep(PAGE_CHECK_PERIOD_S)
     write_json(json, {"speed": speed, "seconds": recording.duration})
     return 0

@@ -1,4 +1,4 @@
-"""``farhand run``: the main job. A rig runs, on the console page or headless, and leaves its numbers behind."""
+"""``farhand run``: run a rig, on the console page or headless, and report how well it did."""
 
 from __future__ import annotations
 
@@ -8,85 +8,53 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from farhand.errors import BadValue, UnknownName
-from farhand.report.output import (
+from farhand.cli.options import (
+    Delay,
+    Host,
     JsonPath,
+    Law,
+    Layer,
+    Port,
+    RecordPath,
     ReportFolder,
+    RigName,
+    ScenarioName,
+    Seconds,
     Seed,
-    check_core,
-    note,
-    stdout,
-    within,
-    write_json,
+    Settings,
+    TimedCommands,
 )
-from farhand.running.run import LONGEST, SHORTEST, check_run_files, post_commands, setting_of
+from farhand.errors import BadValue, UnknownName
+from farhand.report.output import check_core, note, plain_value, stdout, within, write_json
+from farhand.running.arguments import check_run_files, check_seconds, parse_settings, post_commands
 
 if TYPE_CHECKING:
     from farhand.rigs import Options, Rig
     from farhand.running.run import RunOutcome
 
-BROAD = 110  # characters that a table of parameters takes to be read with ease
+MIN_TABLE_WIDTH = 110
+"""Characters that a table of parameters needs; a narrower terminal gets two lines for each."""
 
-RigName = Annotated[
-    str, typer.Argument(metavar="RIG", help="Which system, such as dual-arm; see farhand list.")
-]
-Law = Annotated[
-    str | None, typer.Option(metavar="L", help="Coupling law; the rig's own by default.")
-]
-Layer = Annotated[str, typer.Option(metavar="NAME", help="Passivity layer around the law.")]
-ScenarioName = Annotated[
-    str | None, typer.Option("--scenario", metavar="NAME", help="What the hand does.")
-]
-Seconds = Annotated[
-    float | None,
-    typer.Option(
-        metavar="S", help="How long; by default the scenario headless, else until Ctrl-C."
-    ),
-]
 Headless = Annotated[bool, typer.Option("--headless", help="No page, as fast as the computer can.")]
-Host = Annotated[
-    str,
-    typer.Option(
-        metavar="ADDRESS", help="Where the page listens; elsewhere than here with a token."
-    ),
-]
-Port = Annotated[
-    int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 takes a free one.")
-]
 ClockName = Annotated[
     Literal["virtual", "wall"] | None,
-    typer.Option("--clock", help="virtual when headless, else wall."),
+    typer.Option("--clock", help="Default: virtual when headless, else wall."),
 ]
 Core = Annotated[
     int | None,
     typer.Option("--core", metavar="N", min=0, help="Keep a loop on the wall clock on this core."),
 ]
-RecordPath = Annotated[
-    Path | None,
-    typer.Option("--record", metavar="F.mcap", help="Record every signal at its own rate."),
-]
-Delay = Annotated[float, typer.Option(metavar="MS", help="Round-trip delay of the link, in ms.")]
 Jitter = Annotated[
     float, typer.Option(metavar="MS", help="Deviation of one packet's delay, in ms.")
 ]
 Loss = Annotated[float, typer.Option(metavar="P", help="Share of packets lost, 0 to 1.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Set a parameter; see --parameters."),
-]
-Posts = Annotated[
-    list[str] | None,
-    typer.Option("--at", metavar="SECONDS:COMMAND", help="Give a command then, such as 7:stop."),
-]
 LeaderPlant = Annotated[
     str | None,
     typer.Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad."),
 ]
 FollowerPlant = Annotated[
     str | None,
-    typer.Option(
-        "--follower", metavar="PLANT", help="What follows: ur:HOST, or serial:PATH (humanoid)."
-    ),
+    typer.Option("--follower", metavar="PLANT", help="What follows: ur:HOST or serial:PATH."),
 ]
 ListParameters = Annotated[
     bool, typer.Option("--parameters", help="List every parameter with its value and exit.")
@@ -111,7 +79,7 @@ def run(
     leader: LeaderPlant = None,
     follower: FollowerPlant = None,
     settings: Settings = None,
-    at: Posts = None,
+    at: TimedCommands = None,
     seed: Seed = 0,
     json: JsonPath = None,
     report: ReportFolder = None,
@@ -127,156 +95,117 @@ def run(
     """
     if clock == "virtual" and not headless:
         raise BadValue("--clock virtual needs --headless: the page shows a run in real time")
-    within("--seconds", SHORTEST if seconds is None else seconds, SHORTEST, LONGEST, "s")
+    check_seconds(seconds)
     within("--delay", delay, 0.0, 10_000.0, "ms")
     within("--jitter", jitter, 0.0, 5_000.0, "ms")
     within("--loss", loss, 0.0, 1.0)
     check_core(core)
     check_run_files(json, report, record)
+    virtual = headless and clock != "wall"
+    if core is not None and virtual:
+        raise BadValue("--core needs --clock wall: in virtual time no loop stays on a core")
     from farhand.loop.clock import VirtualClock, WallClock
     from farhand.rigs import Options
 
-    virtual = headless and clock != "wall"
-    if core is not None and virtual:
-        raise BadValue("--core needs --clock wall: virtual time has no loop to keep anywhere")
     options = Options(
-        law,
-        layer,
-        scenario,
-        seed,
-        delay,
-        jitter,
-        loss,
-        [setting_of(text) for text in settings or ()],
+        law, layer, scenario, seed, delay, jitter, loss, settings=parse_settings(settings)
     )
     options.clock = VirtualClock() if virtual else WallClock()
     built = _build(rig, options, {"leader": leader, "follower": follower})
     try:
         _check_coupling(built)
         if parameters:
-            return _list_parameters(built, json)
+            _list_parameters(built, json)
+            return 0
         length = seconds if seconds is not None else built.scenario.seconds if headless else None
         post_commands(built, at or [], length)
         _print_margin(built)
-        built, outcome = _run(built, length, record, None if headless else (host, port), core)
+        from farhand.running.page import run_rig
+
+        until = "" if length is None else f"after {length:g} s or "
+        title = f"{rig} runs at {{address}} (it ends {until}with Ctrl-C)"
+        page_at = None if headless else (host, port)
+        built, outcome = run_rig(built, length, record, page_at, title, core=core)
         return _conclude(built, outcome, json, report, record)
     finally:
         built.close()
 
 
 def _build(name: str, options: Options, plants: dict[str, str | None]) -> Rig:
-    """The rig, with what was named in place of its simulated plants."""
+    """The rig, with the named plants in place of its simulated ones."""
     from farhand.rigs import build_rig
 
     named = {f"rig.{side}_plant": side for side, plant in plants.items() if plant is not None}
     options.settings += [(path, plants[side]) for path, side in named.items()]
     try:
         built = build_rig(name, options)
-        for line in built.notes:
-            note(line)
-        return built
     except UnknownName as error:
         for path, side in named.items():
             if f"parameter {path!r}" in str(error):
-                raise BadValue(
-                    f"--{side} {plants[side]}: the {side} of {name} is always simulated"
-                ) from None
+                reason = f"the {side} of {name} is always simulated"
+                raise BadValue(f"--{side} {plants[side]}: {reason}") from None
         raise
+    for line in built.notes:
+        note(line)
+    return built
 
 
 def _check_coupling(rig: Rig) -> None:
-    """Refuse what only a coupling has, where there is none."""
-    asked = rig.options
-    flags = {
-        "--law": asked.law not in (None, rig.law),
-        "--layer": asked.layer != "none",
-        "--delay": asked.delay,
+    """Refuse options of the coupling if the rig has none."""
+    if rig.session.bridges:
+        return
+    options = rig.options
+    used = {
+        "--law": options.law not in (None, rig.law),
+        "--layer": options.layer != "none",
+        "--delay": options.delay,
+        "--jitter": options.jitter,
+        "--loss": options.loss,
     }
-    flags |= {"--jitter": asked.jitter, "--loss": asked.loss}
-    for flag in (flag for flag, given in flags.items() if given and not rig.session.bridges):
-        raise BadValue(
-            f"{flag} has no meaning for {rig.name}: nothing couples its arms, they tell each other nothing"
-        )
+    for flag in (flag for flag, value in used.items() if value):
+        raise BadValue(f"{flag} has no effect on {rig.name}: nothing couples its arms")
 
 
 def _print_margin(rig: Rig) -> None:
-    """Say how far the rig is from shaking, where that can be predicted; of what is outside nothing is known."""
+    """Print how far the rig is from shaking, where that can be predicted."""
     from farhand.running.margin import margin
 
-    if rig.world.open_books:
-        return
-    words = margin(rig)
-    if words is not None:
-        stdout().print(words, style="dim", soft_wrap=True)
+    # Nothing is known about arms and devices outside the simulation
+    text = None if rig.world.open_books else margin(rig)
+    if text is not None:
+        stdout().print(text, style="dim", soft_wrap=True)
 
 
-def _list_parameters(rig: Rig, json: Path | None) -> int:
+def _list_parameters(rig: Rig, json: Path | None) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    rows = rig.parameters()
-    write_json(
-        json,
-        [
-            {"path": path, "value": _plain(value), "unit": unit, "meaning": doc}
-            for path, value, unit, doc in rows
-        ],
-    )
+    rows = [(path, plain_value(value), *about) for path, value, *about in rig.parameters()]
+    keys = ("path", "value", "unit", "meaning")
+    write_json(json, [dict(zip(keys, row, strict=True)) for row in rows])
     console = stdout()
-    if console.width < BROAD:
-        for path, value, unit, doc in rows:
+    if console.width < MIN_TABLE_WIDTH:
+        for path, value, unit, meaning in rows:
             line = f" = {_text(value)} {unit.strip('-')}".rstrip()
-            console.print(Text(path, "cyan").append(line, "default"), Text(f"    {doc}"), sep="\n")
-        return 0
+            name = Text(path, "cyan").append(line, "default")
+            console.print(name, Text(f"    {meaning}"), sep="\n")
+        return
     table = Table(box=box.SIMPLE_HEAD)
     for header in ("parameter", "value", "unit", "meaning"):
         table.add_column(header, no_wrap=header == "parameter", overflow="fold")
-    for path, value, unit, doc in rows:
-        table.add_row(Text(path, "cyan"), Text(_text(value)), unit, doc)
+    for path, value, unit, meaning in rows:
+        table.add_row(Text(path, "cyan"), Text(_text(value)), unit, meaning)
     console.print(table)
-    return 0
-
-
-def _plain(value: object) -> object:
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _text(value: object) -> str:
     """The value as ``--set`` takes it."""
-    plain = _plain(value)
-    if isinstance(plain, list):
-        return ",".join(f"{number:g}" for number in plain)
-    return (
-        f"{plain:g}"
-        if isinstance(plain, float)
-        else str(plain).lower()
-        if isinstance(plain, bool)
-        else str(plain)
-    )
-
-
-def _run(
-    rig: Rig,
-    length: float | None,
-    record: Path | None,
-    page_at: tuple[str, int] | None,
-    core: int | None,
-) -> tuple[Rig, RunOutcome]:
-    """Run a rig, headless or on its page, where a visitor may put another session of it in its place."""
-    from farhand.running.run import drive
-
-    if page_at is None:
-        return rig, drive(rig, length, record, core=core)
-    from farhand.running.page import page_for, steer
-
-    page = page_for(rig, *page_at)
-    try:
-        until = "Ctrl-C ends it" if length is None else f"it ends after {length:g} s or with Ctrl-C"
-        stdout().print(f"{rig.name} runs at [bold]{page.address}[/bold] ({until})", soft_wrap=True)
-        return steer(rig, length, record, page, core)
-    finally:
-        page.close()
+    if isinstance(value, list):
+        return ",".join(f"{number:g}" for number in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _conclude(
@@ -285,6 +214,7 @@ def _conclude(
     """Write the files, print the summary, and give the exit code."""
     from farhand.report.summary import result_of, show
     from farhand.running.margin import shaking
+    from farhand.running.run import faults_of
 
     result = result_of(rig, outcome)
     write_json(json, result)
@@ -298,12 +228,7 @@ def _conclude(
         from farhand.report.run import write_report
 
         console.print(f"report: {write_report(rig, result, report)}", soft_wrap=True)
-    invalid = next((trip for trip in result["trips"] if trip["kind"] == "invalid"), None)
-    if invalid is not None:
-        line = f"{invalid['where']} stopped at {invalid['time']:g} s: {invalid['reason']}"
+    faults = faults_of(rig, outcome)
+    for line in faults:
         print(f"farhand: {line}", file=sys.stderr)
-    if outcome.unrecorded is not None:
-        print(
-            f"farhand: the recording stopped before the run: {outcome.unrecorded}", file=sys.stderr
-        )
-    return 2 if invalid is not None or outcome.unrecorded is not None else 0
+    return 2 if faults else 0

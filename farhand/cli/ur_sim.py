@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Annotated
 
 import typer
 
-from farhand.report.output import Seed, stdout, within
+from farhand.cli.options import Seed
+from farhand.report.output import stdout, within
+from farhand.running.arguments import check_seconds
 
 Host = Annotated[
-    str,
-    typer.Option(
-        metavar="ADDRESS", help="Where to listen; 127.0.0.2 and on for further controllers."
-    ),
+    str, typer.Option(metavar="ADDRESS", help="Where to listen; 127.0.0.2 for a second one.")
 ]
 PortOffset = Annotated[
     int,
@@ -21,18 +19,14 @@ PortOffset = Annotated[
 ]
 RobotName = Annotated[str, typer.Option("--robot", metavar="NAME", help="Which arm; six hinges.")]
 Variant = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Its parameter set; the manufacturer's by default."),
+    str | None, typer.Option(metavar="NAME", help="Its parameter set; default: the manufacturer's.")
 ]
 Seconds = Annotated[
-    float | None, typer.Option(metavar="S", help="How long; until Ctrl-C by default.")
+    float | None, typer.Option(metavar="S", help="How long; default: until Ctrl-C.")
 ]
 Payload = Annotated[float, typer.Option(metavar="KG", help="What it really carries at its flange.")]
 Hand = Annotated[
-    float,
-    typer.Option(
-        metavar="M", help="A hand holds the tool and moves it up and down by so much; 0 for none."
-    ),
+    float, typer.Option(metavar="M", help="A hand moves the tool up and down by this; 0 for none.")
 ]
 
 
@@ -46,34 +40,30 @@ def ur_sim(
     hand: Hand = 0.0,
     seed: Seed = 0,
 ) -> None:
-    """Play the controller of a UR arm: RTDE (30004), dashboard (29999) and script ports (30001 to 30003).
+    """Simulate the controller of a UR arm, for real clients.
 
-    The arm is simulated in MuJoCo in real time, at 500 cycles a second. Unmodified clients such as
-    ur_rtde connect to it, upload their script and move it by servo, speed, moves and direct torque.
+    It has RTDE (30004), dashboard (29999) and script ports (30001 to 30003). The arm is simulated
+    in MuJoCo in real time, at 500 cycles a second. Unmodified clients such as ur_rtde connect to
+    it, upload their script and move it by servo, speed, moves and direct torque.
 
     Example: [bold]farhand ur-sim --host 127.0.0.1 --seconds 60[/bold]
     """
-    within("--seconds", 1.0 if seconds is None else seconds, 1e-3, 1e6, "s")
+    check_seconds(seconds)
     within("--payload", payload, 0.0, 5.0, "kg")
     within("--hand", hand, 0.0, 0.5, "m")
+    from farhand.loop.interrupts import stop_event
     from farhand.plants.ur_sim.build import simulated_controller
     from farhand.plants.ur_sim.server import Server
     from farhand.realtime import real_time
 
-    going = [True]
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     controller = simulated_controller(robot, variant, payload, hand, seed)
     controller.log = lambda line: print(f"{controller.now:9.3f} s  {line}", flush=True)
     server = Server(controller, host, port_offset)
     try:
-        for number in before:
-            signal.signal(number, lambda *_: going.clear())
-        ports = ", ".join(f"{name} {port}" for name, port in server.ports.items())
-        stdout().print(f"{robot} at {host}: {ports}", soft_wrap=True)
-        with real_time():
-            server.run(float("inf") if seconds is None else seconds, lambda: bool(going))
+        with stop_event() as stopped, real_time():
+            ports = ", ".join(f"{name} {port}" for name, port in server.ports.items())
+            stdout().print(f"{robot} at {host}: {ports}", soft_wrap=True)
+            server.run(float("inf") if seconds is None else seconds, lambda: not stopped.is_set())
     finally:
         server.close()
-        for number, handler in before.items():
-            signal.signal(number, handler)
     stdout().print(f"{controller.cycles} cycles, {server.late} of them late", soft_wrap=True)

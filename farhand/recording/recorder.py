@@ -317,6 +317,42 @@ def record_from(reader: Reader, recorder: Recorder) -> int:
     return written
 
 
+@dataclass(frozen=True)
+class RecordOrder:
+    """What :func:`record_orders` is to record next; see :func:`record_process`."""
+
+    ring_path: Path
+    mcap_path: Path
+    earlier: tuple[RingEvent, ...] = ()
+    hurry: bool = False
+
+
+def record_orders(
+    orders: Connection, reports: Connection, stop: Latch, taken: MutableSequence[int] | None = None
+) -> None:
+    """Record what is ordered, one file after the other, until nobody can order any more.
+
+    The target of a :class:`multiprocessing.Process`.
+
+    Args:
+        orders: an :class:`About` for the files that follow, or a :class:`RecordOrder`.
+        reports: receives why a recording stopped before its end.
+        stop: set to end the present recording.
+        taken: receives the number of records taken, by stream.
+    """
+    about: About | None = None
+    with suppress(EOFError, OSError):
+        while True:
+            order = orders.recv()
+            if isinstance(order, About):
+                about = order
+                continue
+            where = (order.ring_path, order.mcap_path, stop, about, taken, reports)
+            # It has reported why
+            with suppress(SystemExit):
+                record_process(*where, hurry=order.hurry, earlier=order.earlier)
+
+
 def record_process(
     ring_path: Path,
     mcap_path: Path,

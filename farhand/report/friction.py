@@ -14,7 +14,8 @@ from farhand.errors import FileError
 from farhand.report.page import ReportPage
 
 if TYPE_CHECKING:
-    from farhand.friction.fit.fit import Estimate, Fit
+    from farhand.friction.fit.fit import Fit
+    from farhand.friction.fit.sliding import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

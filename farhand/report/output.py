@@ -1,4 +1,4 @@
-"""What commands share: files checked before the work and written whole after it, tables, and progress on stderr."""
+"""What commands print and write: results, checked files, tables, progress on stderr."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from farhand.errors import BadValue, FileError, OutOfRange
 
@@ -26,34 +24,21 @@ DASH = Path("-")
 _tables_on_stderr = False
 
 
-def _heard(path: Path | None) -> Path | None:
-    """Make room on standard output where the results are to go there."""
+MIN_SHOWN_S = 2.0
+"""Shorter work shows no progress bar, [s]."""
+
+FILE_WIDTH = 120
+"""Characters per line where output goes to a file or a pipe."""
+
+PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def claim_stdout(json: Path | None) -> Path | None:
+    """Send tables to stderr if the JSON goes to standard output; the path with ``-`` for that."""
     global _tables_on_stderr
-    path = DASH if path == Path("/dev/stdout") else path
-    _tables_on_stderr = path == DASH
-    return path
-
-
-JsonPath = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        metavar="PATH",
-        callback=_heard,
-        help="Write the results to this file; - or nothing for stdout.",
-    ),
-]
-ReportFolder = Annotated[
-    Path | None,
-    typer.Option("--report", metavar="DIR", help="Write a page with plots, DIR/index.html."),
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of every random number.")]
-
-SHORTEST = 2.0
-"""Work that takes less shows no progress bar, [s]."""
-
-WIDTH = 120
-"""Of the lines in a file or a pipe, in characters."""
+    json = DASH if json == Path("/dev/stdout") else json
+    _tables_on_stderr = json == DASH
+    return json
 
 
 def stdout() -> Console:
@@ -62,34 +47,35 @@ def stdout() -> Console:
 
     console = Console(highlight=False, soft_wrap=False, stderr=_tables_on_stderr)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDTH
+        console.width = FILE_WIDTH
     return console
 
 
 def within(what: str, value: float, low: float, high: float, unit: str = "") -> float:
-    """``value``, if it is a number in the range; used where a flag is no parameter of a part."""
+    """The value, if it is within the range; for options that are not parameters of a part."""
     if not low <= value <= high:
         raise OutOfRange(what, f"{value:g}", low, high, unit)
     return value
 
 
 def check_core(core: int | None) -> None:
-    """Refuse a core that this process may not run on; where the system does not tell, any is tried."""
+    """Refuse a core that this process may not use; where the system does not say, allow any."""
     if core is None or not hasattr(os, "sched_getaffinity"):
         return
     usable = sorted(os.sched_getaffinity(0))
     if core not in usable:
-        raise BadValue(
-            f"--core {core} is not to be had; choose one of {', '.join(map(str, usable))}"
-        )
+        choices = ", ".join(map(str, usable))
+        raise BadValue(f"--core {core} is not available; choose one of {choices}")
+
+
+def check_picture(flag: str, path: Path | None) -> None:
+    """Refuse a picture of an unknown kind; its suffix says which."""
+    if path is not None and path.suffix.lower() not in PICTURE_SUFFIXES:
+        raise BadValue(f"{flag} {path} must end in one of {', '.join(PICTURE_SUFFIXES)}")
 
 
 def check_file(path: Path | None) -> None:
-    """Refuse, before the work, a file that could not be written after it; changes nothing.
-
-    A device or a pipe is written through, as :mod:`farhand.files` does; of a link, what it leads to
-    is looked at.
-    """
+    """Refuse, before the work, a file that could not be written after it; changes nothing."""
     from farhand.files import is_stream, real_file
 
     if path is None or path == DASH:
@@ -103,7 +89,7 @@ def check_file(path: Path | None) -> None:
 
 
 def check_files(*written: Path | None, read: Iterable[Path]) -> None:
-    """:func:`check_file` for each, and refuse one that is also read, or written twice; devices may be."""
+    """:func:`check_file` for each; refuse one that is also read or written twice."""
     from farhand.files import is_stream
 
     taken = {os.path.realpath(path) for path in read}
@@ -113,20 +99,19 @@ def check_files(*written: Path | None, read: Iterable[Path]) -> None:
             continue
         real = os.path.realpath(path)
         if real in taken:
-            raise FileError(
-                f"cannot write {path}: the same command also reads it or writes something else there"
-            )
+            also = "the same command also reads it or writes something else there"
+            raise FileError(f"cannot write {path}: {also}")
         taken.add(real)
 
 
 def check_folder(folder: Path | None) -> None:
-    """Refuse, before the work, a folder that could not be made or written after it; changes nothing."""
+    """Refuse, before the work, a folder that could not be written after it; changes nothing."""
     if folder is not None:
         _check_below(folder, folder)
 
 
 def _check_below(path: Path, folder: Path) -> None:
-    """Try the nearest folder that exists; permission bits alone say too little (root, read-only file systems)."""
+    # Try to write: permission bits say too little about root and read-only file systems
     existing = next(parent for parent in (folder, *folder.parents, Path.cwd()) if parent.exists())
     if not existing.is_dir():
         raise FileError(f"cannot write {path}: {existing} is not a folder")
@@ -138,7 +123,7 @@ def _check_below(path: Path, folder: Path) -> None:
 
 
 def write_json(path: Path | None, content: object) -> None:
-    """Write a whole JSON file, or to standard output for ``-``, or nothing: the same content gives the same bytes."""
+    """Write a whole JSON file, or to standard output for ``-``; equal content, equal bytes."""
     if path is None:
         return
     from farhand.files import write_text
@@ -148,6 +133,11 @@ def write_json(path: Path | None, content: object) -> None:
         sys.stdout.write(text)
     else:
         write_text(path, text)
+
+
+def plain_value(value: Any) -> Any:
+    """A NumPy value as plain Python, for JSON."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def show_values(title: str, rows: Iterable[tuple[str, str]]) -> None:
@@ -166,12 +156,12 @@ def show_values(title: str, rows: Iterable[tuple[str, str]]) -> None:
 
 
 def note(line: str) -> None:
-    """What a user should know about a result that is there all the same, on stderr."""
+    """Print on stderr what the user should know about a result."""
     print(f"farhand: note: {line}", file=sys.stderr)
 
 
 class Bar:
-    """A progress bar on stderr that shows only on a terminal, and only when the work looks longer than two seconds."""
+    """A progress bar on stderr, for work on a terminal that looks longer than two seconds."""
 
     def __init__(self, title: str) -> None:
         from rich.console import Console
@@ -185,39 +175,27 @@ class Bar:
         if not self._console.is_terminal:
             return
         spent = time.monotonic() - self._began
-        if self._progress is None and spent > 0.2 and spent > SHORTEST * share:
+        if self._progress is None and spent > 0.2 and spent > MIN_SHOWN_S * share:
             self._begin()
         if self._progress is not None:
             self._progress.update(self._task, completed=share, description=title or self._title)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._progress is not None:
             self._progress.stop()
 
     def _begin(self) -> None:
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TaskProgressColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import Progress
 
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-        )
-        self._progress = Progress(*columns, console=self._console, transient=True)
+        self._progress = Progress(console=self._console, transient=True)
         self._task = self._progress.add_task(self._title, total=1.0)
         self._progress.start()
 
 
 @contextmanager
 def counting(title: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar for work in countable pieces: gives a function to call with (done, in total, the next one's name)."""
+    """A bar for work in pieces; call what it gives with (done, total, name of the next)."""
     bar = Bar(title)
     try:
         yield lambda done, total, name: bar.update(done / max(total, 1), f"{title} {name}")

@@ -1,31 +1,22 @@
-"""A self-contained HTML page for reports: text, tables and plots in one file that needs nothing else."""
+"""A self-contained HTML page for reports: text, tables and plots in one file."""
 
 from __future__ import annotations
 
 import base64
-import functools
 import io
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from farhand.files import write_text
-from farhand_lab.harness import Entry, Figure, Verdict
 
 if TYPE_CHECKING:
     import matplotlib.figure
 
 LARGEST_SVG = 400_000
 """Above this size, in bytes, a plot is embedded as PNG."""
-
-MEANINGS: dict[Verdict, str] = {
-    "pass": "the criterion is met",
-    "corrected": "the published criterion was wrong; the corrected one is met, and the note names the derivation",
-    "differs": "not met; the note says by how much and why",
-}
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2129; --soft: #5b6472; --line: #dfe3e8; --back: #fcfcfb; --head: #f1f3f5;
@@ -70,22 +61,14 @@ img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem; box
 
 @dataclass(frozen=True)
 class Badge:
-    """A verdict as a coloured table cell.
-
-    Attributes:
-        verdict: ``"pass"``, ``"corrected"`` or ``"differs"``.
-    """
+    """A verdict (``"pass"``, ``"corrected"`` or ``"differs"``) as a coloured table cell."""
 
     verdict: str
 
 
 @dataclass(frozen=True)
 class Animation:
-    """A moving picture.
-
-    Attributes:
-        gif: the file's bytes.
-    """
+    """A moving picture: the bytes of a GIF file."""
 
     gif: bytes
 
@@ -107,7 +90,7 @@ class ReportPage:
         self._parts.append(f'<a id="{escape(title, quote=True)}"></a><h2>{escape(title)}</h2>')
 
     def contents(self, entries: Iterable[tuple[str, str, Sequence[tuple[str, str]]]]) -> None:
-        """Add a table of contents: for each entry where it leads, its text, and further (where, text) beside it."""
+        """Add a table of contents: where each entry leads, its text, and further links."""
         items = []
         for where, text, more in entries:
             beside = ", ".join(_link(*link) for link in more)
@@ -127,14 +110,13 @@ class ReportPage:
         caption: str = "",
         cards: str = "",
     ) -> None:
-        """Add a table; numbers are set to four digits and to the right, a :class:`Badge` is coloured.
+        """Add a table; numbers have four digits, a :class:`Badge` is coloured.
 
         Args:
             headers: one per column.
             rows: of cells.
             caption: above it.
-            cards: of a table of results, one below the other on a phone, what stands before the
-                first cell of a row in the address that leads to it.
+            cards: makes each row a card on a phone, and an address ``CARDS/first cell`` lead to it.
         """
         head = "".join(f"<th>{escape(header)}</th>" for header in headers)
         body = "\n".join(f"<tr{_named(cards, row)}>{''.join(map(_cell, row))}</tr>" for row in rows)
@@ -147,7 +129,8 @@ class ReportPage:
         """Add a plot with its caption, embedded as SVG, or as PNG where the SVG would be large."""
         text = escape(caption, quote=True)
         self._parts.append(
-            f'<figure><img src="{_embedded(figure)}" alt="{text}"><figcaption>{text}</figcaption></figure>'
+            f'<figure><img src="{data_address(figure)}" alt="{text}">'
+            f"<figcaption>{text}</figcaption></figure>"
         )
 
     def html(self) -> str:
@@ -156,11 +139,12 @@ class ReportPage:
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{escape(self.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+            f"<title>{escape(self.title)}</title>\n<style>{STYLE}</style>\n</head>\n"
+            f"<body>\n{body}\n</body>\n</html>\n"
         )
 
     def save(self, folder: str | Path) -> Path:
-        """Write the page as ``index.html`` into a folder, which is made if needed, and return its path.
+        """Write the page as ``index.html`` into a folder, made if needed; its path.
 
         Raises:
             FileError: the folder cannot be made or written; a page that was there stays as it was.
@@ -185,11 +169,11 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int | float):
-        return f'<td class="number">{_number(value)}</td>'
+        return f'<td class="number">{page_number(value)}</td>'
     return f"<td>{'–' if value is None else escape(str(value))}</td>"
 
 
-def _number(value: float) -> str:
+def page_number(value: float) -> str:
     """Four digits, without an exponent where a person would not write one."""
     if isinstance(value, int) or (1e4 <= abs(value) < 1e9):
         return f"{value:,.0f}"
@@ -198,33 +182,13 @@ def _number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A plot that needs nothing more of the run behind it.
-
-    Attributes:
-        address: the picture itself, as a data address.
-    """
+    """A plot that is drawn already: the picture as a data address."""
 
     address: str
 
 
-def drawn(entries: Sequence[Entry]) -> list[Entry]:
-    """The same entries with their figures drawn, so that the runs behind them may be forgotten."""
-
-    @functools.cache  # a figure that several entries share stays one
-    def ready(figure: Figure) -> Figure:
-        picture = Drawn(_embedded(figure.make()))
-        return Figure(figure.title, lambda: picture)
-
-    return [replace(entry, figures=tuple(map(ready, entry.figures))) for entry in entries]
-
-
-def undrawn(entries: Sequence[Entry]) -> list[Entry]:
-    """The same entries without their figures, for which nobody asks."""
-    return [replace(entry, figures=()) for entry in entries]
-
-
-def _embedded(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
-    """The plot as a data address. The same plot gives the same bytes: no date, and ids from a fixed salt."""
+def data_address(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
+    """The picture as a data address; the same plot gives the same bytes."""
     if isinstance(figure, Drawn):
         return figure.address
     if isinstance(figure, Animation):
@@ -232,6 +196,7 @@ def _embedded(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
     import matplotlib
 
     buffer = io.BytesIO()
+    # No date, and ids from a fixed salt, so that committed pages change only with their content
     with matplotlib.rc_context({"svg.hashsalt": "farhand"}):
         figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
     kind = "svg+xml"
@@ -241,66 +206,3 @@ def _embedded(figure: matplotlib.figure.Figure | Animation | Drawn) -> str:
             buffer, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None}
         )
     return f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"
-
-
-def report(entries: Sequence[Entry], folder: str | Path) -> Path:
-    """Write the reproduction page: counts per verdict, contents, then a table and the plots of each rig.
-
-    Args:
-        entries: what :func:`farhand_lab.harness.run` returned.
-        folder: where ``index.html`` goes.
-
-    Raises:
-        FileError: the folder cannot be written.
-    """
-    page = ReportPage(
-        "Reproduction",
-        "Published results, measured again with Farhand: what was claimed and what came out.",
-    )
-    counts = Counter(entry.verdict for entry in entries)
-    page.table(
-        ("verdict", "results", "meaning"),
-        [(Badge(verdict), counts[verdict], meaning) for verdict, meaning in MEANINGS.items()],
-    )
-    groups = dict.fromkeys(entry.group for entry in entries)
-    page.contents(
-        _listed(group, [entry for entry in entries if entry.group == group]) for group in groups
-    )
-    for group in groups:
-        _add_group(page, group, [entry for entry in entries if entry.group == group])
-    return page.save(folder)
-
-
-def _listed(group: str, entries: list[Entry]) -> tuple[str, str, list[tuple[str, str]]]:
-    """A rig in the contents: how many of its results hold, and which do not."""
-    counts = Counter(entry.verdict for entry in entries)
-    words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MEANINGS if counts[verdict])
-    return group, words, [(f"{group}/{e.id}", e.id) for e in entries if e.verdict == "differs"]
-
-
-def _add_group(page: ReportPage, group: str, entries: list[Entry]) -> None:
-    page.section(group)
-    page.table(
-        ("id", "title", "ours", "criterion", "verdict", "source", "note"),
-        [
-            (e.id, e.title, _ours(e), e.criterion, Badge(e.verdict), e.source, e.note)
-            for e in entries
-        ],
-        cards=group,
-    )
-    captions: dict[Figure, list[str]] = {}
-    for entry in entries:
-        for figure in entry.figures:
-            captions.setdefault(figure, []).append(entry.id)
-    for figure, ids in captions.items():
-        page.figure(figure.make(), f"{', '.join(ids)}: {figure.title}")
-
-
-def _ours(entry: Entry) -> object:
-    if (
-        isinstance(entry.value, bool)
-        or not isinstance(entry.value, int | float)
-        or entry.unit in ("", "-")
-    ):
-        return entry.value
-    return f"{_number(entry.value)} {entry.unit}"

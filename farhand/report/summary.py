@@ -279,7 +279,7 @@ def result_of(rig: Rig, outcome: RunOutcome) -> Result:
                 "time": c.time_ns / 1e9,
                 "tick": c.tick,
                 "command": str(c.request),
-                "outcome": c.outcome,
+                "outcome": str(c.outcome),
             }
             for c in session.commands.log
         ],

@@ -1,1 +1,1 @@
-"""Running a rig as a program: headless or on the wall clock, with its page, its recording, or as one side of two."""
+"""Running a rig as a program: headless, on its page, or as one side of two."""

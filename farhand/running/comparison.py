@@ -222,7 +222,7 @@ def contact(case: Case, wall: list[tuple[str, object]]) -> dict[str, float]:
     name = "press" if "press" in scenarios_of(case.rig) else "wall"
     rig = case.build(name, *wall)
     probe = Probe(rig.world, *directions(rig).items())
-    rig.session.worlds.append(probe)
+    rig.session.add(probe.step, after="physics")
     moves = scenarios_of(case.rig)[name].moves
     # the last of several comes back
     _run(rig, moves[-1].start if len(moves) > 1 else moves[-1].end + HOLD)

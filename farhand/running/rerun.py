@@ -396,7 +396,7 @@ def _compare_commands(given: list[RecordedEvent], rig: Rig, result: Rerun) -> No
     """The same commands at the same ticks with the same outcome."""
     then = [(e.time_ns, e.data["name"], e.data["outcome"], e.data["tick"]) for e in given]
     again = [
-        (logged.time_ns, logged.request.name, logged.outcome, logged.tick)
+        (logged.time_ns, logged.request.name, str(logged.outcome), logged.tick)
         for logged in rig.session.commands.log
     ]
     for old, new in zip(then, again, strict=False):

@@ -1,4 +1,4 @@
-"""Acts: what a random operator does and what random faults befall a rig, each with the trips it may cause."""
+"""Acts of a random operator and random faults, each with the trips it may cause."""
 
 from __future__ import annotations
 
@@ -84,12 +84,10 @@ class Repertoire:
     def __init__(
         self, rig: Rig, reach: float, speed: float, calm: bool, rng: np.random.Generator
     ) -> None:
-        self._commands, self._reach, self._speed, self._rng = (
-            rig.session.commands,
-            reach,
-            speed,
-            rng,
-        )
+        self._commands = rig.session.commands
+        self._reach = reach
+        self._speed = speed
+        self._rng = rng
         self._built = {path: value for path, value, _, _ in describe(rig.session.parameters)}
         self._stations = [station.name for station in rig.session.stations]
         self._coupled = bool(rig.session.bridges)

@@ -1,4 +1,4 @@
-"""The command behind ``make soak``: soak the rigs and the friction models; results to ``docs/results``.
+"""Soak the rigs and the friction models, for ``farhand soak``.
 
 Each rig runs in a process of its own, so that its memory is its own, and several run at a time.
 With ``--go-on`` an interrupted soak goes on where it was.
@@ -6,7 +6,6 @@ With ``--go-on`` an interrupted soak goes on where it was.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import hashlib
@@ -14,7 +13,6 @@ import json
 import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -28,6 +26,7 @@ from farhand_lab.soak.hour import LONG, soak
 from farhand_lab.soak.table import as_markdown
 
 FRICTION = "friction"
+NAMES = (*LONG, FRICTION)
 M_MMAP_THRESHOLD, LARGE = -3, 1 << 17
 HOUR = 3600.0  # [s]
 SHORTEST, LONGEST = 10.0, 1e6  # [s]
@@ -37,59 +36,26 @@ FRICTION_SHARE = 1000.0 / HOUR
 Results = dict[str, dict[str, Any]]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Soak what is asked for; 0 if all is well."""
-    given = parser().parse_args(arguments)
-    if not SHORTEST <= given.seconds <= LONGEST:
-        print(
-            f"soak: --seconds = {given.seconds:g} is outside [{SHORTEST:g}, {LONGEST:g}] s",
-            file=sys.stderr,
-        )
-        return 2
-    if given.jobs < 1:
-        print(f"soak: --jobs = {given.jobs} is outside [1, ...]", file=sys.stderr)
-        return 2
-    path, same = (
-        given.out / "soak.json",
-        {"asked": given.seconds, "seed": given.seed, "code": fingerprint()},
-    )
+def run(
+    rigs: list[str] | None, seconds: float, seed: int, jobs: int, out: Path, go_on: bool
+) -> int:
+    """Soak rigs, all by default, and write the results; 0 if none fails."""
+    path = out / "soak.json"
+    same = {"asked": seconds, "seed": seed, "code": fingerprint()}
     results: Results = json.loads(path.read_text()) if path.exists() else {}
-    names = list(given.rig or [*LONG, FRICTION])
-    if given.go_on:
+    names = list(rigs or NAMES)
+    if go_on:
         for name in [name for name in names if is_done(results.get(name), same)]:
             print(f"{name}: done before", flush=True)
             names.remove(name)
-    for name, found in side_by_side(names, given.seconds, given.seed, given.jobs):
-        results[name] = {**same, **found}
+    for name, result in side_by_side(names, seconds, seed, jobs):
+        results[name] = {**same, **result}
         write_text(path, json.dumps(results, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-        write_text(given.out / "soak.md", as_markdown(results))
-        failures = found["failures"]
-        print(
-            "\n".join([f"{name}: {len(failures)} failures, {found['wall']:g} s", *failures]),
-            flush=True,
-        )
-    return int(any(not results[name]["ok"] for name in given.rig or results))
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = argparse.ArgumentParser(
-        "soak", description="Hours of virtual time with random operators and faults."
-    )
-    names, cores = [*LONG, FRICTION], os.cpu_count() or 1
-    made.add_argument(
-        "--rig", action="append", choices=names, help="which one, or friction; all by default"
-    )
-    made.add_argument(
-        "--seconds", type=float, default=HOUR, help="virtual time per rig, 3600 by default"
-    )
-    made.add_argument("--seed", type=int, default=1, help="of every random number")
-    made.add_argument("--jobs", type=int, default=cores, help=f"rigs at a time, {cores} by default")
-    made.add_argument("--out", type=Path, default=Path("docs/results"), help="where the results go")
-    made.add_argument(
-        "--go-on", action="store_true", help="leave out what has been done so with this very code"
-    )
-    return made
+        write_text(out / "soak.md", as_markdown(results))
+        failures = result["failures"]
+        lines = [f"{name}: {len(failures)} failures, {result['wall']:g} s", *failures]
+        print("\n".join(lines), flush=True)
+    return int(any(not results[name]["ok"] for name in rigs or results))
 
 
 def fingerprint() -> str:
@@ -112,7 +78,7 @@ def is_done(result: dict[str, Any] | None, same: dict[str, Any]) -> bool:
 def side_by_side(
     names: list[str], seconds: float, seed: int, jobs: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Soak rigs, so many at a time, each in a process of its own; name and result of each as it ends."""
+    """Soak rigs in parallel processes; name and result of each as it ends."""
     waiting, running = deque(names), dict[Any, tuple[str, Any]]()
     context = multiprocessing.get_context("spawn")
     try:
@@ -151,7 +117,7 @@ def _worker(tell: Any, name: str, seconds: float, seed: int) -> None:
 
 
 def give_back() -> None:
-    """Let the allocator return large blocks to the system at once, so that resident memory is memory in use.
+    """Let the allocator return large blocks at once, so that resident memory is in use.
 
     By itself the C library raises the size from which it does so with every large block that is
     freed, and keeps more and more in its heap: building and closing the dual-arm rig 24 times took
@@ -164,10 +130,12 @@ def give_back() -> None:
 def _friction(seconds: float, seed: int) -> dict[str, Any]:
     """All friction models, each for its share of the time."""
     from farhand.friction import FRICTIONS
-    from farhand_lab.youbot import friction_soak
+    from farhand_lab.youbot import friction_properties
 
     began = time.perf_counter()
-    failed = [name for name in FRICTIONS if friction_soak.soak(FRICTION_SHARE * seconds, [name])]
+    failed = [
+        name for name in FRICTIONS if friction_properties.soak(FRICTION_SHARE * seconds, [name])
+    ]
     failures = [f"{name} is not a number or makes energy" for name in failed]
     found = {"seed": seed, "seconds": FRICTION_SHARE * seconds, "models": len(FRICTIONS)}
     return {

@@ -66,7 +66,7 @@ JOBS = ("carry", "pair", "switch", "weigh", "centre", "lift")
 
 
 def plans(rig: str, seconds: float) -> Generator[Plan, float, None]:
-    """The sessions that make up ``seconds`` [s] of a rig; send the length of each that has run, [s]."""
+    """Sessions that make up ``seconds`` [s] of a rig; send the length of each, [s]."""
     long = replace(LONG[rig], seconds=0.5 * seconds)
     left = seconds - (yield long)
     if rig in SHORT:
@@ -139,13 +139,13 @@ def _sessions(log: ShiftLog) -> Iterator[tuple[str, list[float]]]:
 
 
 def growth_within(log: ShiftLog) -> float | None:
-    """Growth of memory in the long session once its history is full, as a share; None if it hardly ever was."""
+    """Growth in the long session once its history is full, a share; None if too short."""
     sizes, full = log.memory[0], int(FULL * MOST_ROWS * log.period / EVERY)
     return None if len(sizes) - full < 10 else round(sizes[-1] / sizes[full] - 1.0, 4)
 
 
 def growth_across(log: ShiftLog) -> float | None:
-    """Growth of memory from the first to the last of the short sessions that are built alike; None without such.
+    """Growth from the first to the last short session of one kind; None without such.
 
     They are compared for as long as both ran: a session that ends early has less of a history.
     """

@@ -163,7 +163,10 @@ class ShiftWatch:
             if cause is not None:
                 self._log.causes[cause] += 1
             elif len(self._log.unexplained) < MOST:
-                words = f"{record.trip.time_ns * 1e-9:.3f} s: {record.where} {record.trip.kind}: {record.trip.reason}"
+                words = (
+                    f"{record.trip.time_ns * 1e-9:.3f} s: {record.where} {record.trip.kind}: "
+                    f"{record.trip.reason}"
+                )
                 self._log.unexplained.append(f"{self._rig.scenario.name}, {self._rig.law}: {words}")
         self._known = len(trips)
 
@@ -195,7 +198,7 @@ class ShiftWatch:
 
 
 def cause_of(record: TripRecord, acts: list[Act]) -> str | None:
-    """Why a trip came: what was done just before, or the limit that it names; None if there is no telling."""
+    """The act or the limit that caused a trip; None if it is not known."""
     trip, time = record.trip, record.trip.time_ns * 1e-9
     for act in reversed(acts):
         if act.explains(record.where, trip.kind, time):
@@ -218,9 +221,7 @@ def work(plan: Plan, seed: int, log: ShiftLog) -> float:
         log.seconds += done
         log.ticks += rig.session.ticks
         log.commands += len(rig.session.commands.log) + rig.session.commands.forgotten
-        log.refused += sum(
-            entry.outcome.startswith("refused") for entry in rig.session.commands.log
-        )
+        log.refused += sum(not entry.outcome.done for entry in rig.session.commands.log)
         return done
     finally:
         rig.close()

@@ -7,7 +7,7 @@ from typing import Any
 HEAD = """# Soak
 
 Random operators and random faults in virtual time, from a seed. Made by `make soak`
-(`python -m farhand_lab.soak`); everything in numbers is in `soak.json`. A trip is *explained* by an injected
+(`farhand soak`); everything in numbers is in `soak.json`. A trip is *explained* by an injected
 fault of its kind, place and time, or by the limit it names. Memory is the resident size of the process: its growth
 within the long session, once the history of signals is full, and from the first short session to the last built alike.
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from farhand.cli import compare as command
+from farhand.report import comparison as command
 from farhand.running import comparison
 from farhand.running.comparison import UNITS
 
@@ -18,11 +18,8 @@ BAD = {
     "unknown law": (("dual-arm", "--laws", "telepathy"), "unknown law 'telepathy'"),
     "no law": (("dual-arm", "--laws", ","), "names none"),
     "no number": (("dual-arm", "--delay", "soon"), "not a list of milliseconds"),
-    "negative": (("dual-arm", "--delay=-5"), "not within 0 to 2000 ms"),
-    "no wall": (
-        ("cooperative",),
-        "has no wall, and laws are compared by pressing on one; those that have: dual-arm, ",
-    ),
+    "negative": (("dual-arm", "--delay=-5"), "outside [0, 2000] ms"),
+    "no wall": (("cooperative",), "has no wall"),
     "unknown layer": (("dual-arm", "--layer", "magic"), "unknown layer 'magic'"),
     "unknown parameter": (
         ("dual-arm", "--laws", "unilateral", "--set", "wal.stiffness=9"),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
+from importlib.metadata import EntryPoint, entry_points
 
 import pytest
 
 import farhand
-from farhand.cli.main import with_json_file
+from farhand.cli import main as cli
+from farhand.cli.main import HELP_ORDER, with_json_file
 
-COMMANDS = ("run", "list", "reproduce", "bench")
+COMMANDS = ("run", "list", "reproduce", "bench", "soak")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -26,7 +27,51 @@ def test_the_help_names_every_command(farhand_command):
     """``farhand --help`` is the map."""
     said = farhand_command("--help")
     assert said.code == 0
-    assert all(command in said.out for command in COMMANDS)
+    assert all(command in said.out for command in HELP_ORDER)
+
+
+def bring(monkeypatch, name: str, value: str) -> None:
+    """Let a package bring a command."""
+    points = list(entry_points(group=cli.COMMANDS))
+    points = [point for point in points if point.name != name]
+    points.append(EntryPoint(name, value, cli.COMMANDS))
+    monkeypatch.setattr(cli, "entry_points", lambda group: points)
+
+
+def test_another_package_brings_a_command(farhand_command, monkeypatch, tmp_path):
+    """One function in one file; it is listed after the built-in ones, and runs."""
+    (tmp_path / "hand_wave.py").write_text(
+        "def wave(times: int) -> int:\n    'Wave.'\n    return times\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    bring(monkeypatch, "wave", "hand_wave:wave")
+    assert farhand_command("wave", "3").code == 3
+    assert "Wave." in farhand_command("--help").out.splitlines()[-3]
+
+
+@pytest.mark.parametrize("value", ["nowhere_at_all:wave", "farhand.cli.run:wave"])
+def test_a_command_that_is_broken_is_one_line(farhand_command, monkeypatch, value):
+    """Nobody else's commands suffer from it."""
+    bring(monkeypatch, "wave", value)
+    said = farhand_command("--help")
+    assert said.code == 0 and "ur-sim" in said.out and said.err.count("\n") == 1
+    said = farhand_command("wave")
+    assert said.code == 2 and "wave" in said.err and said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_without_the_laboratory_its_commands_say_what_to_install(
+    farhand_command, monkeypatch, installed
+):
+    """Whether the package's files are missing or the entry points as well."""
+    if installed:
+        monkeypatch.setitem(sys.modules, "farhand_lab", None)
+        monkeypatch.delitem(sys.modules, "farhand_lab.commands.reproduce", raising=False)
+        monkeypatch.delitem(sys.modules, "farhand_lab.commands", raising=False)
+    else:
+        monkeypatch.setattr(cli, "entry_points", lambda group: [])
+    said = farhand_command("reproduce")
+    assert said.code == 2 and "pip install" in said.err and said.err.count("\n") == 1
 
 
 def test_the_version_is_the_package_s(farhand_command):
@@ -101,5 +146,5 @@ def test_ctrl_c_is_one_line_and_code_130(farhand_command, monkeypatch):
     monkeypatch.setattr("farhand.rigs.build_rig", interrupted)
     said = farhand_command("run", "dual-arm", "--headless")
     assert (said.code, said.out, said.err) == (130, "", "farhand: interrupted\n")
-    monkeypatch.setattr(importlib.import_module("farhand.cli.main"), "app", interrupted)
+    monkeypatch.setattr(cli, "app", interrupted)
     assert farhand_command("list").code == 130

@@ -186,15 +186,14 @@ def test_a_recording_that_somebody_removed_is_not_reported_as_there(
     """Exit code 2, with its name."""
     from farhand.running import side
 
-    record, real = tmp_path / "gone.mcap", side.recording_of
+    record = tmp_path / "gone.mcap"
 
-    def removed(*words):
-        recording = real(*words)
-        close = recording.close
-        recording.close = lambda: (close(), record.unlink())
-        return recording
+    class Removed(side.RunRecording):
+        def close(self):
+            super().close()
+            record.unlink()
 
-    monkeypatch.setattr(side, "recording_of", removed)
+    monkeypatch.setattr(side, "RunRecording", Removed)
     words = (
         "follower",
         "dual-arm",

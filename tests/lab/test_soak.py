@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from farhand.cli.main import main
 from farhand.loop.session import TripRecord
 from farhand.rigs import Options, build_rig, rig_names
 from farhand.safety import Trip
@@ -151,21 +152,25 @@ def test_results_are_kept_and_an_interrupted_soak_goes_on_where_it_was(
             )
 
     monkeypatch.setattr(command, "side_by_side", soaked)
-    words = ["--out", str(tmp_path), "--seconds", "20", "--rig", "youbot", "--rig", "dual-arm"]
-    assert command.main(words) == command.main([*words, "--go-on"]) == 0
+
+    def soak(*words: object) -> int:
+        chosen = ("--out", tmp_path, "--seconds", 20, "--rig", "youbot", "--rig", "dual-arm")
+        return main([str(word) for word in ("soak", *chosen, *words)])
+
+    assert soak() == soak("--go-on") == 0
     assert calls == ["youbot", "dual-arm"]
-    assert command.main(words) == command.main([*words, "--go-on", "--seed", "2"]) == 0
+    assert soak() == soak("--go-on", "--seed", 2) == 0
     assert len(calls) == 6
     monkeypatch.setattr(command, "fingerprint", lambda: "another")
-    assert command.main([*words, "--go-on", "--seed", "2"]) == 0
+    assert soak("--go-on", "--seed", 2) == 0
     assert len(calls) == 8
     kept = json.loads((tmp_path / "soak.json").read_text())
     assert set(kept) == {"youbot", "dual-arm"}
     assert "| youbot | 20 s |" in (tmp_path / "soak.md").read_text()
     assert "Code: another" in (tmp_path / "soak.md").read_text()
-    assert command.main(["--seconds", "1", "--out", str(tmp_path)]) == 2
+    assert soak("--seconds", "1") == 2
     assert "outside [10, 1e+06] s" in capsys.readouterr().err
-    assert command.main(["--jobs", "0", "--out", str(tmp_path)]) == 2
+    assert soak("--jobs", "0") == soak("--rig", "moon") == 2
 
 
 def test_each_rig_has_a_process_and_one_that_dies_is_a_failure(tmp_path, capfd):

@@ -10,8 +10,9 @@ import pytest
 
 from farhand.errors import FileError
 from farhand.files import write_text
-from farhand.report.page import Badge, ReportPage, drawn, report, undrawn
+from farhand.report.page import Badge, ReportPage
 from farhand_lab.harness import Entry, Figure
+from farhand_lab.report import drawn, report, undrawn
 
 
 def line_plot():

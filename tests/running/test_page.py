@@ -12,7 +12,7 @@ from farhand.loop.clock import VirtualClock, WallClock
 from farhand.loop.telemetry import EVENT_CAPACITY
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
-from farhand.running.page import _options, steer
+from farhand.running.page import changed_options, steer
 from farhand.running.rerun import rerun
 
 
@@ -157,9 +157,9 @@ def test_a_run_that_is_fixed_is_recorded_and_ended_but_not_replaced(folder):
 def test_a_part_that_is_chosen_is_built_in_and_a_scenario_has_its_own_say():
     """A limb chosen on the page holds until a scenario that brings its own limb."""
     before = Options(settings=[("rig.limb", "right-arm"), ("hand.stiffness", 100.0)])
-    same = _options(
+    same = changed_options(
         before, {"law": "unilateral", "scenario": "limit", "rig.device": "virtuose"}, "limit"
     )
     assert same.settings == [*before.settings, ("rig.device", "virtuose")]
-    other = _options(before, {"scenario": "balance"}, "limit")
+    other = changed_options(before, {"scenario": "balance"}, "limit")
     assert other.settings == [("hand.stiffness", 100.0)]

@@ -8,7 +8,8 @@ from farhand.errors import FileError
 from farhand.loop.clock import WallClock
 from farhand.recording.loader import load
 from farhand.rigs import Options, build_rig
-from farhand.running.run import RecordingProcess, drive
+from farhand.running.recorder import RunRecording
+from farhand.running.run import drive
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def test_a_recorder_that_cannot_start_is_an_error_before_the_first_tick(rig, tmp
     """Nobody teleoperates for an hour in the belief that it was recorded."""
     rig.session.clock = WallClock()
     with pytest.raises(FileError, match="is not a folder"):
-        RecordingProcess(rig.session, tmp_path / "missing" / "r.mcap")
+        RunRecording(rig, tmp_path / "missing" / "r.mcap")
 
 
 def test_a_recorder_that_ends_in_virtual_time_is_noticed_and_the_run_goes_on(rig, tmp_path):

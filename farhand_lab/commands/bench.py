@@ -1,4 +1,4 @@
-"""``farhand bench``: the benchmarks, each as a ratio to its floor and to its peers in the same run."""
+"""``farhand bench``: the benchmarks, beside their floors and peers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from farhand.report.output import JsonPath, check_file, counting, stdout, write_json
+from farhand.cli.options import JsonPath
+from farhand.report.output import check_file, counting, stdout, write_json
 
 Name = Annotated[
     str | None,

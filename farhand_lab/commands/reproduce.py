@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from farhand.cli.options import JsonPath, ReportFolder, Seed
 from farhand.errors import BadValue
-from farhand.report.output import (
-    JsonPath,
-    ReportFolder,
-    Seed,
-    check_file,
-    check_folder,
-    counting,
-    stdout,
-    write_json,
-)
+from farhand.report.output import check_file, check_folder, counting, stdout, write_json
 
 if TYPE_CHECKING:
     from farhand_lab.harness import Entry, Verdict
@@ -27,15 +19,10 @@ COLOURS: dict[Verdict, str] = {"pass": "green", "corrected": "yellow", "differs"
 
 Selection = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[RIG[/EXPERIMENT]]", help="What to reproduce, such as dual-arm or dual-arm/D-30."
-    ),
+    typer.Argument(metavar="[RIG[/EXPERIMENT]]", help="Such as dual-arm or dual-arm/D-30."),
 ]
 Mutations = Annotated[
-    bool,
-    typer.Option(
-        "--mutations", help="Break parts on purpose and see whether the experiments notice."
-    ),
+    bool, typer.Option("--mutations", help="Break parts on purpose: do the experiments notice?")
 ]
 
 
@@ -46,10 +33,9 @@ def reproduce(
     mutations: Mutations = False,
     seed: Seed = 0,
 ) -> int:
-    """Reproduce published results and say which hold: pass, corrected (with the erratum) or differs (with the cause).
+    """Reproduce published results: pass, corrected (with the erratum) or differs (with the cause).
 
-    The exit code is 0 whatever the verdicts are. With --mutations it is 1 if a broken part went
-    unnoticed.
+    The exit code is 0 for any verdict. With --mutations it is 1 if a broken part goes unnoticed.
 
     Example: [bold]farhand reproduce dual-arm --report report --json results.json[/bold]
     """
@@ -59,10 +45,10 @@ def reproduce(
         if report is not None:
             raise BadValue("--mutations writes no report; leave out --report")
         return _check_mutations(selection, json, seed)
-    from farhand.report import page
     from farhand_lab import harness
+    from farhand_lab import report as page
 
-    keep = page.drawn if report is not None else page.undrawn
+    keep = page.undrawn if report is None else page.drawn
     with counting("reproducing") as progress:
         entries = harness.run(selection, progress, seed=seed, keep=keep)
     write_json(json, [entry.to_json() for entry in entries])
@@ -70,6 +56,17 @@ def reproduce(
     if report is not None:
         stdout().print(f"report: {page.report(entries, report)}", soft_wrap=True)
     return 0
+
+
+def list_experiments() -> list[dict[str, str]]:
+    """Every experiment, for ``farhand list``."""
+    from farhand_lab import harness
+
+    return [
+        {"rig": group, "id": e.id, "name": e.name, "title": e.title}
+        for group in harness.groups()
+        for e in harness.experiments_of(group)
+    ]
 
 
 def _show(entries: list[Entry]) -> None:

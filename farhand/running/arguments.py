@@ -1,0 +1,75 @@
+"""What the command line asks of a run, checked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from farhand.errors import BadValue, UnknownName
+from farhand.report.output import check_files, check_folder, within
+
+if TYPE_CHECKING:
+    from farhand.rigs import Rig
+
+MIN_RUN_S, MAX_RUN_S = 1e-3, 1e6
+
+
+def check_seconds(seconds: float | None) -> None:
+    """Refuse a length of a run that is not allowed; None is."""
+    if seconds is not None:
+        within("--seconds", seconds, MIN_RUN_S, MAX_RUN_S, "s")
+
+
+def check_run_files(
+    json: Path | None, report: Path | None, record: Path | None, read: Iterable[Path] = ()
+) -> None:
+    """Refuse files that could not be written after the run, or that the command also uses."""
+    check_folder(report)
+    taken = [*read] if report is None else [*read, report, report / "index.html"]
+    if record is not None:
+        from farhand.recording.destination import check_destination, part_of
+
+        check_destination(record)
+        taken.append(part_of(record))
+    check_files(record, json, read=taken)
+
+
+def parse_setting(text: str, flag: str = "--set") -> tuple[str, object]:
+    """Path and value of ``PATH=VALUE``."""
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        form = "PATH=VALUE, such as wall.stiffness=3000"
+        raise BadValue(f"{flag} {text!r} is not of the form {form}")
+    return path.strip(), value.strip()
+
+
+def parse_settings(texts: Iterable[str] | None) -> list[tuple[str, object]]:
+    """Path and value of every ``--set``."""
+    return [parse_setting(text) for text in texts or ()]
+
+
+def post_commands(rig: Rig, texts: Iterable[str], length: float | None) -> None:
+    """Post the commands of ``--at``, after checking what can be checked before the run.
+
+    Args:
+        rig: ready to run.
+        texts: each ``SECONDS:COMMAND``.
+        length: of the run, [s]; None if it has no end.
+    """
+    from farhand.parameters import describe
+
+    end = length or MAX_RUN_S
+    for text in texts:
+        when, colon, command = text.partition(":")
+        if not colon:
+            raise BadValue(f"--at {text!r} is not of the form SECONDS:COMMAND, such as 7:stop")
+        rig.session.commands.post_text(text)
+        if not 0.0 <= float(when) < end:
+            raise BadValue(f"--at {text!r} is outside the run, which takes from 0 to {end:g} s")
+        name, _, rest = command.strip().partition(" ")
+        if name == "set":
+            path, _ = parse_setting(rest, f"--at {when}:set")
+            known = [known for known, *_ in describe(rig.session.parameters)]
+            if path not in known:
+                raise UnknownName("parameter", path, known)

@@ -1,0 +1,1 @@
+"""The laboratory's commands, which ``farhand`` finds by entry point; light to import."""
