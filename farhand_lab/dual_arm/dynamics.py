@@ -1,4 +1,4 @@
-"""Dynamics of the published arm: mass matrix, Coriolis, friction, gravity, integrators, Γ. The judge is mechanics."""
+"""Dynamics of the published arm: mass matrix, Coriolis, friction, gravity, integrators, Γ."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from farhand.loop.station import Station
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass, set_damping
-from farhand_lab.dual_arm.pair import REST, Pair, largest, rig_pair, states
+from farhand_lab.dual_arm.pair import REST, VISCOUS, Pair, largest, rig_pair, states
 from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutations
 from farhand_lab.trial import dual_arm, run
 
 Array = np.ndarray
 
 
-VISCOUS = (2.0, 2.0, 2.0, 0.5, 0.5, 0.5)  # of the leader, as the rig assumes, [N·m·s/rad]
 SPEED = np.array([1.0, -0.8, 0.6, 1.0, -1.2, 1.5])  # a lively motion of all joints, [rad/s]
 EIGENVALUES = (0.45, 0.84, 1.04, 42.0, 48.0, 55.0)  # of Γ at q_A, prototype, [1/kg] and [1/(kg·m²)]
 MS = 1_000_000  # [ns]
@@ -36,14 +35,13 @@ def mass_matrix() -> Finding:
         arm.update(q, v)
         worst = max(worst, largest(arm.M - table.mass_matrix(q), arm.M - arm.M.T))
         smallest = min(smallest, float(np.linalg.eigvalsh(arm.M)[0]))
-    return Finding(
-        worst, worst < 1e-10 and smallest > 0.0, f"smallest eigenvalue {smallest:.3f} kg·m²"
-    )
+    note = f"smallest eigenvalue {smallest:.3f} kg·m²"
+    return Finding(worst, worst < 1e-10 and smallest > 0.0, note)
 
 
 @experiment("D-08")
 def coriolis() -> Finding:
-    """The torque C q̇ from the Christoffel symbols of the tabulated B(q), whose derivatives are exact (complex step)."""
+    """The torque C q̇ by Christoffel symbols of the tabulated B(q), derived by complex steps."""
     pair, worst, power = rig_pair(), 0.0, 0.0
     arm, table = pair.arms[0], pair.tables[0]
     for q, v in states("coriolis", 200):
@@ -58,68 +56,62 @@ def coriolis() -> Finding:
 
 @experiment("D-09")
 def friction() -> Finding:
-    """The follower coasts for 0.3 s with the right and with the printed sign; the law knows the same friction."""
+    """The follower coasts with the right and the printed sign; the law knows the same friction."""
     right, printed = _coast(1.0), _coast(-1.0)
     decreases = bool((np.diff(right) < 0.0).all())
     law = _friction_in_law()
-    note = f"kinetic energy left after 0.3 s; with the printed sign ×{printed[-1]:.1f}; the law's share to {law:.0e}"
+    note = (
+        f"kinetic energy left after 0.3 s; with the printed sign ×{printed[-1]:.1f}; "
+        f"the law's share to {law:.0e}"
+    )
     return Finding(right[-1], decreases and printed[-1] > 2.0 and law < 1e-9, note)
 
 
 @experiment("D-10")
 def gravity() -> Finding:
-    """Both arms coupled, nobody touches them; then a follower that is 5 % heavier than its controller believes."""
+    """Both arms coupled and left alone; then a follower that is 5 % heavier than its model."""
     still, heavy = _drift_at_rest(10.0), _drift_at_rest(1.0, ("rig.model_mass", 1.05))
     return Finding(still, still <= 1e-6 and heavy > 1e-3, f"5 % too heavy: {heavy:.3f} rad in 1 s")
 
 
 @experiment("D-12")
 def gamma() -> Finding:
-    """The law's Γ against the stacked form from the tables, at random states and at the start posture."""
+    """The law's Γ against the stacked form from the tables, at random states and at the start."""
     pair, worst = rig_pair(damping=0.01), 0.0
-    for (q_a, v_a), (q_b, v_b) in zip(
-        states("gamma of the leader", 200), states("of the follower", 200), strict=True
-    ):
-        pair.put(q_a, v_a, q_b, v_b)
+    of_leader, of_follower = states("gamma of the leader", 200), states("of the follower", 200)
+    for a, b in zip(of_leader, of_follower, strict=True):
+        pair.set_state(*a, *b)
         worst = max(worst, largest(_law_gamma(pair) - _stacked_gamma(pair)))
     home = load_robot("ur5e").postures["q_A"]
-    pair.put(home, REST, home, REST)
+    pair.set_state(home, REST, home, REST)
     eigenvalues = np.linalg.eigvalsh(_law_gamma(pair))
     off = largest(eigenvalues / EIGENVALUES - 1.0)
-    note = (
-        f"at q_A {', '.join(f'{value:.3g}' for value in eigenvalues)}: {100.0 * off:.1f} % at most"
-    )
-    return Finding(worst, worst < 1e-10 and eigenvalues[0] > 0.0 and off < 0.01, note)
+    listed = ", ".join(f"{value:.3g}" for value in eigenvalues)
+    ok = worst < 1e-10 and eigenvalues[0] > 0.0 and off < 0.01
+    return Finding(worst, ok, f"at q_A {listed}: {100.0 * off:.1f} % at most")
 
 
 @experiment("D-21")
 def damped_inverse() -> Finding:
     """Both arms stretched out along y and 10 mm apart in that direction."""
     sizes = {rho: _stretched(rho) for rho in (0.0, 1e-3, 1e-2)}
-    bounded = all(
-        np.isfinite(sizes[rho]) and sizes[rho] <= 110.87 * 0.01 / (2.0 * rho)
-        for rho in (1e-3, 1e-2)
-    )
-    blown = not np.isfinite(sizes[0.0]) or sizes[0.0] > 1e6
-    return Finding(
-        sizes[1e-2], bounded and blown, f"ρ = 1e-3: {sizes[1e-3]:.4g} N; ρ = 0: {sizes[0.0]:.0e} N"
-    )
+    bounded = all(sizes[rho] <= 110.87 * 0.01 / (2.0 * rho) for rho in (1e-3, 1e-2))
+    unbounded = not np.isfinite(sizes[0.0]) or sizes[0.0] > 1e6
+    note = f"ρ = 1e-3: {sizes[1e-3]:.4g} N; ρ = 0: {sizes[0.0]:.0e} N"
+    return Finding(sizes[1e-2], bounded and unbounded, note)
 
 
 @experiment("D-26")
 def energy() -> Finding:
     """Kinetic energy without gravity; kinetic plus potential energy while the arm falls."""
     changes = [_energy_change(acceleration) for acceleration in (0.0, 9.81)]
-    return Finding(
-        max(changes),
-        max(changes) < 1e-3,
-        f"without gravity {changes[0]:.0e}, falling {changes[1]:.0e}",
-    )
+    note = f"without gravity {changes[0]:.0e}, falling {changes[1]:.0e}"
+    return Finding(max(changes), max(changes) < 1e-3, note)
 
 
 @experiment("D-27")
 def integrator() -> Finding:
-    """A slide under constant force; then the follower under constant torque against RK4 at a tenth of the step."""
+    """A slide under constant force; the follower under constant torque against a finer RK4."""
     slide = RigidPlant("slide", Arm.of(load_robot("point3"), gravity=0.0), np.zeros(3), MS)
     slide.torque[:] = force = np.array([0.3, -0.2, 0.1])
     slide.advance(1000 * MS)
@@ -129,11 +121,8 @@ def integrator() -> Finding:
     errors = [largest(_pushed("zoh", h) - reference) for h in (2 * MS, MS, MS // 2)]
     ratios = [errors[0] / errors[1], errors[1] / errors[2]]
     ok = exact < 1e-12 and all(abs(ratio - 2.0) < 0.05 for ratio in ratios)
-    return Finding(
-        ratios[1],
-        ok,
-        f"constant acceleration to {exact:.0e}; error {errors[1]:.1e} rad at 1 ms after 0.2 s",
-    )
+    note = f"constant acceleration to {exact:.0e}; error {errors[1]:.1e} rad at 1 ms after 0.2 s"
+    return Finding(ratios[1], ok, note)
 
 
 @experiment("D-29")
@@ -142,15 +131,14 @@ def mass_scale() -> Finding:
     pair, ratio, share = rig_pair(), 0.0, 0.0
     rng = generator("pushes")
     for q, _ in states("mass scale", 100):
-        pair.put(q, REST, q, REST)
+        pair.set_state(q, REST, q, REST)
         ratio = max(ratio, largest(pair.arms[1].M - 0.25 * pair.arms[0].M))
         if np.linalg.cond(pair.arms[0].J) < 100.0:
             pair.a.wrench = rng.normal(size=6)
             pair.law.engage(pair.a, pair.b)
             share = max(share, largest(pair.multiplier() - 0.2 * pair.a.wrench))
-    return Finding(
-        share, share < 1e-10 and ratio < 1e-12, f"undamped; B₂ − 0.25 B₁ ≤ {ratio:.0e} kg·m²"
-    )
+    note = f"undamped; B₂ − 0.25 B₁ ≤ {ratio:.0e} kg·m²"
+    return Finding(share, share < 1e-10 and ratio < 1e-12, note)
 
 
 def _follower(gravity: float = 0.0, viscous: bool = True) -> Arm:
@@ -160,7 +148,7 @@ def _follower(gravity: float = 0.0, viscous: bool = True) -> Arm:
 
 
 def _coast(sign: float) -> Array:
-    """Kinetic energy over 0.3 s without any force but ``sign`` times friction, as a share of its start."""
+    """Kinetic energy over 0.3 s with only ``sign`` times friction, as a share of its start."""
     arm = _follower()
     arm.viscous *= sign
     plant = RigidPlant("follower", arm, load_robot("ur5e").home)
@@ -174,12 +162,12 @@ def _coast(sign: float) -> Array:
 
 
 def _friction_in_law() -> float:
-    """Largest difference between the law's u with and without friction and Γ⁻¹ (J₂B₂⁻¹μ₂q̇₂ − J₁B₁⁻¹μ₁q̇₁)."""
+    """Error of what friction changes in the law's u, against Γ⁻¹ (J₂B₂⁻¹μ₂q̇₂ − J₁B₁⁻¹μ₁q̇₁)."""
     pair, worst = rig_pair(), 0.0
     home = load_robot("ur5e").home
     known = [arm.viscous.copy() for arm in pair.arms]
     for _, v in states("friction", 20):
-        pair.put(home + 0.3 * v, v, home - 0.2 * v, v[::-1].copy())
+        pair.set_state(home + 0.3 * v, v, home - 0.2 * v, v[::-1].copy())
         pair.law.engage(pair.a, pair.b)
         shares = []
         for factor in (1.0, 0.0):
@@ -197,9 +185,8 @@ def _friction_in_law() -> float:
 
 def _drift_at_rest(seconds: float, *settings: tuple[str, object]) -> float:
     result = run(dual_arm("virtual-constraints", "rest", *settings), seconds)
-    return max(
-        largest(q - q[0]) for q in (result.signal(name, "q") for name in ("leader", "follower"))
-    )
+    joints = [result.signal(name, "q") for name in ("leader", "follower")]
+    return max(largest(q - q[0]) for q in joints)
 
 
 def _law_gamma(pair: Pair) -> Array:
@@ -211,17 +198,17 @@ def _law_gamma(pair: Pair) -> Array:
 def _stacked_gamma(pair: Pair) -> Array:
     """G M⁻¹ Gᵀ of the tables, with G = [−J₁ J₂] and M = blkdiag(B₁, B₂)."""
     G, M = np.zeros((6, 12)), np.zeros((12, 12))
-    for arm, table, sign, block in zip(
-        pair.arms, pair.tables, (-1.0, 1.0), (slice(0, 6), slice(6, 12)), strict=True
-    ):
-        G[:, block], M[block, block] = sign * table.jacobian(arm.q), table.mass_matrix(arm.q)
+    blocks = slice(0, 6), slice(6, 12)
+    for arm, table, sign, block in zip(pair.arms, pair.tables, (-1.0, 1.0), blocks, strict=True):
+        G[:, block] = sign * table.jacobian(arm.q)
+        M[block, block] = table.mass_matrix(arm.q)
     return G @ np.linalg.solve(M, G.T)
 
 
 def _stretched(damping: float) -> float:
     """‖u‖ with both arms at q_L and the follower 10 mm from where it should be along y."""
     pair, q = rig_pair(damping=damping), load_robot("ur5e").postures["q_L"]
-    pair.put(q, REST, q, REST)
+    pair.set_state(q, REST, q, REST)
     pair.law.engage(pair.a, pair.b)
     pair.law.mapping.offset_position += [0.0, 0.01, 0.0]
     return float(np.linalg.norm(pair.multiplier()))
@@ -236,9 +223,8 @@ def _energy_change(gravity: float) -> float:
     for step in range(0, 1001, 10):
         plant.advance(step * MS)
         arm.update(plant.q, plant.v)
-        energies.append(
-            arm.kinetic_energy() + pin.computePotentialEnergy(arm.model, arm.data, plant.q)
-        )
+        potential = pin.computePotentialEnergy(arm.model, arm.data, plant.q)
+        energies.append(arm.kinetic_energy() + potential)
     arm.update(load_robot("ur5e").home, SPEED)
     return float(np.ptp(energies)) / arm.kinetic_energy()
 
@@ -246,93 +232,82 @@ def _energy_change(gravity: float) -> float:
 def _pushed(integrator: str, step_ns: int) -> Array:
     """Configuration of the follower after 0.2 s of constant torque from a lively start."""
     plant = RigidPlant("follower", _follower(), load_robot("ur5e").home, step_ns, integrator)
-    plant.v, plant.torque[:] = SPEED.copy(), 0.5 * SPEED
+    plant.v = SPEED.copy()
+    plant.torque[:] = 0.5 * SPEED
     plant.advance(200 * MS)
     return plant.q
 
 
-_of, _compute, _accelerate, _update = Arm.of, Arm.compute, RigidPlant.acceleration, ArmTerms.update
-_act, _scale, _solve = Station.act, scale_mass, PairTerms.solve
+MUTATIONS = Mutations()
 
 
-def _light_rotors(*parts, **named) -> Arm:
-    arm = _of(*parts, **named)
+@MUTATIONS.of(Arm, "of", "D-07")
+def light_rotors(of, *parts, **named):
+    """Rotor inertia is 0.1 % too small."""
+    arm = of(*parts, **named)
     arm.model.armature = 0.999 * arm.model.armature
     return arm
 
 
-def _less_bias(self: Arm) -> None:
-    _compute(self)
+@MUTATIONS.of(Arm, "compute", "D-08 D-26")
+def less_coriolis(compute, self):
+    """1 % of the Coriolis torque is missing."""
+    compute(self)
     self.bias[:] -= 0.01 * (self.bias - self.gravity)
 
 
-def _pushing_friction(self: RigidPlant, q: Array, v: Array, t: float) -> Array:
-    """Friction with the printed sign."""
-    a = _accelerate(self, q, v, t)
+@MUTATIONS.of(RigidPlant, "acceleration", "D-09")
+def pushing_friction(acceleration, self, q, v, t):
+    """Friction has the printed sign (E-09)."""
+    a = acceleration(self, q, v, t)
     return a + np.linalg.solve(self.arm.M, 2.0 * self.arm.viscous * v)
 
 
-def _deaf_to_friction(self: ArmTerms, arm: Arm, *known_pushes: Array | None) -> None:
+@MUTATIONS.of(ArmTerms, "update", "D-09")
+def friction_unknown_to_the_law(update, self, arm, *known_pushes):
+    """The law leaves friction out."""
     known = arm.viscous.copy()
     arm.viscous[:] = 0.0
-    _update(self, arm, *known_pushes)
+    update(self, arm, *known_pushes)
     arm.viscous[:] = known
 
 
-def _small_gamma(self: PairTerms) -> None:
-    _solve(self)
+@MUTATIONS.of(PairTerms, "solve", "D-12 D-29")
+def small_gamma(solve, self):
+    """Γ is 0.1 % too small."""
+    solve(self)
     self.gamma[:] *= 0.999
 
 
-def _less_gravity(self: Station, now_ns: int) -> None:
-    _act(self, now_ns)
+@MUTATIONS.of(Station, "act", "D-10")
+def less_gravity(act, self, now_ns):
+    """99 % of gravity is compensated."""
+    act(self, now_ns)
     self._commanded -= 0.01 * self.arm.gravity
     self.plant.write(self.controller.command, now_ns)
 
 
-def _euler(self: RigidPlant, h: float) -> None:
+@MUTATIONS.of(RigidPlant, "_zoh", "D-27")
+def euler_step(zoh, self, h):
+    """Positions leave ½h²a out."""
     a = self.acceleration(self.q, self.v, self.now_ns * 1e-9)
     self.q, self.v = self.q + h * self.v, self.v + h * a
 
 
-def _undamped(self: VirtualConstraints, gamma: Array, rhs: Array) -> None:
+@MUTATIONS.of(VirtualConstraints, "_solve", "D-21")
+def undamped(solve, self, gamma, rhs):
+    """Γ is inverted without damping."""
     self.multiplier[:] = np.linalg.solve(gamma, rhs)
 
 
-def _bodies_only(factor: float):
+@MUTATIONS.of(farhand.rigs.dual_arm.parts, "scale_mass", "D-29")
+def bodies_only(scale, factor):
+    """Scaling the masses leaves the rotors as they are."""
+
     def edit(spec) -> None:
         armatures = [joint.armature for joint in spec.joints]
-        _scale(factor)(spec)
+        scale(factor)(spec)
         for joint, armature in zip(spec.joints, armatures, strict=True):
             joint.armature = armature
 
     return edit
-
-
-MUTATIONS = [
-    Mutation("armature", "rotor inertia is 0.1 % too small", ("D-07",)).patch(
-        Arm, "of", _light_rotors
-    ),
-    Mutation("coriolis", "1 % of the Coriolis torque is missing", ("D-08", "D-26")).patch(
-        Arm, "compute", _less_bias
-    ),
-    Mutation("friction pushes", "friction with the printed sign (E-09)", ("D-09",)).patch(
-        RigidPlant, "acceleration", _pushing_friction
-    ),
-    Mutation("friction unknown to the law", "the law leaves friction out", ("D-09",)).patch(
-        ArmTerms, "update", _deaf_to_friction
-    ),
-    Mutation("gravity", "99 % of gravity is compensated", ("D-10",)).patch(
-        Station, "act", _less_gravity
-    ),
-    Mutation("gamma", "Γ is 0.1 % too small", ("D-12", "D-29")).patch(
-        PairTerms, "solve", _small_gamma
-    ),
-    Mutation("damping", "Γ is inverted as it is", ("D-21",)).patch(
-        VirtualConstraints, "_solve", _undamped
-    ),
-    Mutation("euler step", "positions forget ½h²a", ("D-27",)).patch(RigidPlant, "_zoh", _euler),
-    Mutation("rotor inertia", "scaling the masses leaves the rotors as they are", ("D-29",)).patch(
-        farhand.rigs.dual_arm.parts, "scale_mass", _bodies_only
-    ),
-]

@@ -17,19 +17,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = np.ndarray
+Setting = tuple[str, object]
 
 LAW = "virtual-constraints"
-NO_WRENCH: tuple[tuple[str, object], ...] = (
-    ("law.leader_wrench", False),
-    ("law.follower_wrench", False),
-)
-"""Settings of a law that does not use the force sensors."""
-ELSEWHERE: tuple[str, object] = ("rig.follower_offset", (0.5, 0.25, -0.35, 0.3, -0.4, 0.6))
-"""Setting that starts the follower in another posture than the leader: equal ones cancel most model
-errors."""
+# a law that does not use the force sensors
+NO_WRENCH: tuple[Setting, ...] = ("law.leader_wrench", False), ("law.follower_wrench", False)
+# the follower starts in another posture than the leader: equal ones cancel most model errors
+OTHER_POSTURE: Setting = ("rig.follower_offset", (0.5, 0.25, -0.35, 0.3, -0.4, 0.6))
 
 
-def coupled(scenario: str, *settings: tuple[str, object], **options: float) -> Rig:
+def coupled_rig(scenario: str, *settings: Setting, **options: float) -> Rig:
     """The rig under virtual constraints with silent sensors."""
     return dual_arm(LAW, scenario, *settings, **options)
 
@@ -41,7 +38,7 @@ def law_of(rig: Rig) -> VirtualConstraints:
     return law
 
 
-def moved_by(rig: Rig, *moves: Move) -> Rig:
+def with_moves(rig: Rig, *moves: Move) -> Rig:
     """The rig with a hand that makes these moves instead of the scenario's."""
     rig.session.parameters["hand"].path = HandPath(moves)
     return rig
@@ -57,7 +54,7 @@ def rotation_error(run: Run) -> Array:
     return np.degrees(np.linalg.norm(run.signal("coupling", "error")[:, 3:], axis=1))
 
 
-def after(run: Run, values: Array, start: float, end: float = np.inf) -> Array:
+def between(run: Run, values: Array, start: float, end: float = np.inf) -> Array:
     """The part of a signal of the coupling between two times, [s]."""
     t = run.times("coupling")
     return values[(t >= start - 1e-9) & (t < end - 1e-9)]
@@ -73,8 +70,17 @@ def final_force(run: Run, station: str) -> float:
     return float(force(run, station)[-500:, 0].mean())
 
 
+def least_singular_values(arm: Arm, configurations: Array) -> Array:
+    """Smallest singular value of the arm's Jacobian at each configuration [rad]."""
+    values = []
+    for q in configurations:
+        arm.update(q, np.zeros(arm.nv))
+        values.append(float(np.linalg.svd(arm.J, compute_uv=False)[-1]))
+    return np.array(values)
+
+
 def gamma(run: Run, index: int = -1) -> Array:
-    """Γ = J₁B₁⁻¹J₁ᵀ + J₂B₂⁻¹J₂ᵀ at a record of a run, from fresh evaluations of the controllers' models."""
+    """Γ = J₁B₁⁻¹J₁ᵀ + J₂B₂⁻¹J₂ᵀ at a record of a run, by the controllers' models."""
     total = np.zeros((6, 6))
     for station in run.rig.session.stations:
         arm: Arm = station.arm
@@ -83,8 +89,8 @@ def gamma(run: Run, index: int = -1) -> Array:
     return total
 
 
-def canvas(title: str, rows: int = 1, height: float = 3.2) -> tuple[matplotlib.figure.Figure, Any]:
-    """An empty plot over time whose title states the finding."""
+def time_axes(title: str, rows: int, height: float) -> tuple[matplotlib.figure.Figure, Any]:
+    """Empty axes above each other with one time axis; the title states the finding."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, height), layout="constrained")
@@ -94,7 +100,7 @@ def canvas(title: str, rows: int = 1, height: float = 3.2) -> tuple[matplotlib.f
 
 
 def shade(axes: Axes, rig: Rig) -> None:
-    """The scenario's moves as bands with their labels."""
+    """Draw the scenario's moves as bands with their labels."""
     top = axes.get_ylim()[1]
     for move in rig.scenario.moves:
         axes.axvspan(move.start, move.end, color="0.93", zorder=0)

@@ -1,8 +1,8 @@
-"""Free-space tracking: how far the follower is from the leader, in like and unlike postures: D-23 to D-25, D-30, D-32.
+"""Free-space tracking, how far the follower is from the leader: D-23 to D-25, D-30, D-32, D-60.
 
 "Ideal" means exact models and sensors at 1 kHz. Identical arms in identical postures cancel nearly
-every error, so each ideal case stands beside others with unlike postures, unlike arms, or a plant
-that differs from its model.
+every error, so each ideal case is compared with different postures, different arms, or a plant that
+differs from its model.
 """
 
 from __future__ import annotations
@@ -14,23 +14,21 @@ from farhand.coupling import Side
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.rigs import Options, build_rig
 from farhand.rigs.dual_arm.scenarios import COULOMB, NINE_MOVES
-from farhand_lab.dual_arm.error_dynamics import PLACES, robots
+from farhand_lab.dual_arm.pair import PLACES, published_robots
 from farhand_lab.dual_arm.signals import (
-    ELSEWHERE,
-    after,
-    canvas,
-    coupled,
+    LAW,
+    OTHER_POSTURE,
+    Setting,
+    between,
+    coupled_rig,
     position_error,
     rotation_error,
     shade,
+    time_axes,
 )
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
+from farhand_lab.plots import canvas
 from farhand_lab.trial import Run, run
-
-Array = np.ndarray
-
-Setting = tuple[str, object]
-Q_B: Setting = ("rig.follower_posture", "q_B")
 
 
 def _delayed(ticks: int) -> tuple[Setting, ...]:
@@ -38,32 +36,32 @@ def _delayed(ticks: int) -> tuple[Setting, ...]:
 
 
 CASES: dict[str, tuple[Setting, ...]] = {
-    "like postures": (),
-    "follower elsewhere": (ELSEWHERE,),
-    "follower at q_B": (Q_B,),
-    "unlike arms (elbow6)": (("rig.follower_robot", "elbow6"),),
-    "follower mass +10 %": (ELSEWHERE, ("rig.model_mass", 1.1)),
-    "follower mass −10 %": (ELSEWHERE, ("rig.model_mass", 0.9)),
-    "unknown friction 0.5 N·m·s": (ELSEWHERE, ("rig.model_viscous", 0.5)),
-    "unknown friction 5 N·m·s": (ELSEWHERE, ("rig.model_viscous", 5.0)),
-    "leader's dry friction": (ELSEWHERE, ("rig.coulomb", COULOMB)),
-    "samples 1 tick old": (ELSEWHERE, *_delayed(1)),
-    "samples 5 ticks old": (ELSEWHERE, *_delayed(5)),
-    "hand not measured": (ELSEWHERE, ("law.leader_wrench", False)),
+    "equal postures": (),
+    "other posture": (OTHER_POSTURE,),
+    "follower at q_B": (("rig.follower_posture", "q_B"),),
+    "different arms (elbow6)": (("rig.follower_robot", "elbow6"),),
+    "follower mass +10 %": (OTHER_POSTURE, ("rig.model_mass", 1.1)),
+    "follower mass −10 %": (OTHER_POSTURE, ("rig.model_mass", 0.9)),
+    "unknown friction 0.5 N·m·s": (OTHER_POSTURE, ("rig.model_viscous", 0.5)),
+    "unknown friction 5 N·m·s": (OTHER_POSTURE, ("rig.model_viscous", 5.0)),
+    "leader's dry friction": (OTHER_POSTURE, ("rig.coulomb", COULOMB)),
+    "samples 1 tick old": (OTHER_POSTURE, *_delayed(1)),
+    "samples 5 ticks old": (OTHER_POSTURE, *_delayed(5)),
+    "hand not measured": (OTHER_POSTURE, ("law.leader_wrench", False)),
 }
-"""Settings of the lift, by what is not ideal in them."""
+"""Settings of the lift, by what is not ideal in them; the first four are exact."""
 
 
 @shared
 def lift(case: str) -> Run:
     """+0.2 m in z within 1.5 s, then 1.5 s of rest."""
-    return run(coupled("free", *CASES[case]), 3.5)
+    return run(coupled_rig("free", *CASES[case]), 3.5)
 
 
 @shared
 def nine_moves(*settings: Setting) -> Run:
     """The nine published moves."""
-    return run(coupled("nine-moves", *settings))
+    return run(coupled_rig("nine-moves", *settings))
 
 
 def _worst(result: Run) -> tuple[float, float]:
@@ -73,21 +71,24 @@ def _worst(result: Run) -> tuple[float, float]:
 
 @experiment("D-30")
 def free_space() -> Finding:
-    """Four exact cases are judged; what happens when the plant is not the model is in the note and the figure."""
+    """Four exact cases are judged; note and figure show a plant that differs from its model."""
     worst = {case: _worst(lift(case)) for case in CASES}
     exact = [worst[case] for case in list(CASES)[:4]]
     position, angle = max(p for p, _ in exact), max(a for _, a in exact)
     table = ", ".join(f"{case} {p:.2g} mm" for case, (p, _) in worst.items())
-    note = f"{table}. An earlier trial with another hand: mass +10 % 11 mm, friction 1.7/8 mm, hand unmeasured 26 mm"
-    plot = Figure("What the error is when the plant is not the model", lambda: _cases_plot(worst))
+    note = (
+        f"{table}. An earlier trial with another hand: mass +10 % 11 mm, friction 1.7/8 mm, "
+        "hand unmeasured 26 mm"
+    )
+    plot = Figure("Error when the plant is not the model", lambda: _cases_plot(worst))
     return Finding(position, position < 1.0 and angle < 0.1, note, figures=(plot,))
 
 
 @experiment("D-23")
 def offsets() -> Finding:
-    """Engaged at random postures the error is zero; after a move the tools are as far apart as before."""
+    """Engaged at random postures the error is zero; a move keeps the distance of the tools."""
     rng, captured = generator("offsets"), 0.0
-    a, b = (Side(name, Arm.of(robot, PLACES[name])) for name, robot in robots().items())
+    a, b = (Side(name, Arm.of(robot, PLACES[name])) for name, robot in published_robots().items())
     law = VirtualConstraints()
     for _ in range(100):
         for side in (a, b):
@@ -97,10 +98,9 @@ def offsets() -> Finding:
         law.measure(a, b)
         captured = max(captured, float(np.abs(law.error).max()))
     result = lift("follower at q_B")
-    leader, follower = (
-        result.signal(name, "position_tool_in_world") for name in ("leader", "follower")
-    )
-    kept = 1e3 * float(np.linalg.norm((follower - leader)[-1] - (follower - leader)[0]))
+    follower = result.signal("follower", "position_tool_in_world")
+    offset = follower - result.signal("leader", "position_tool_in_world")
+    kept = 1e3 * float(np.linalg.norm(offset[-1] - offset[0]))
     moved = 1e3 * float(np.linalg.norm(follower[-1] - follower[0]))
     note = f"e(0) {captured:.1e}; the follower moved {moved:.0f} mm with the leader"
     return Finding(kept, captured < 1e-12 and kept < 1.0 and moved > 150.0, note)
@@ -110,49 +110,53 @@ def offsets() -> Finding:
 def unlike_postures() -> Finding:
     """The lift with the follower nearly stretched, and with an arm of another make."""
     position, angle = _worst(lift("follower at q_B"))
-    other, _ = _worst(lift("unlike arms (elbow6)"))
-    return Finding(
-        position, position < 1.0, f"{angle:.4f}°; with another arm as follower {other:.3f} mm"
-    )
+    other, _ = _worst(lift("different arms (elbow6)"))
+    note = f"{angle:.4f}°; with another arm as follower {other:.3f} mm"
+    return Finding(position, position < 1.0, note)
 
 
 @experiment("D-25")
 def either_arm() -> Finding:
-    """One push of 10 N along z on either tool, and the hand that lifts either, arms in unlike postures."""
-    found, travelled = [], []
+    """A push of 10 N along z on either tool, and a hand that lifts either, in other postures."""
+    errors, travelled = [], []
     for hand in ("force", "impedance"):
         for driven in ("leader", "follower"):
-            result = run(
-                coupled("free", ELSEWHERE, ("rig.hand", hand), ("rig.driven", driven)), 3.0
-            )
-            found.append(_worst(result))
+            settings = OTHER_POSTURE, ("rig.hand", hand), ("rig.driven", driven)
+            result = run(coupled_rig("free", *settings), 3.0)
+            errors.append(_worst(result))
             travelled.append(np.ptp(result.signal("leader", "position_tool_in_world")[:, 2]))
-    worst, angle = max(p for p, _ in found), max(a for _, a in found)
-    note = f"force on leader {found[0][0]:.3f} mm, on follower {found[1][0]:.3f} mm, travel {travelled[1]:.2f} m"
+    worst, angle = max(p for p, _ in errors), max(a for _, a in errors)
+    note = (
+        f"force on leader {errors[0][0]:.3f} mm, on follower {errors[1][0]:.3f} mm, "
+        f"travel {travelled[1]:.2f} m"
+    )
     return Finding(worst, worst < 1.0 and angle < 0.1 and min(travelled) > 0.05, note)
 
 
 @experiment("D-32")
 def nine() -> Finding:
-    """Time after each move until ‖e_p‖ stays below 1 mm, in like and unlike postures; half a second is all there is."""
+    """Time after each move until ‖e_p‖ stays below 1 mm; each pause lasts half a second."""
     worst, peaks = 0.0, []
-    for settings in ((), (ELSEWHERE,)):
+    for settings in ((), (OTHER_POSTURE,)):
         result = nine_moves(*settings)
         ended = not result.rig.session.trips and result.times("coupling")[-1] > NINE_MOVES[-1].end
         worst = max(worst, _settling(result)) if ended else np.inf
         peaks.append(_worst(result))
-    (peak, angle), (elsewhere, _) = peaks
-    note = f"peak {peak:.2f} mm and {angle:.3f}°, in the stretched pose; in unlike postures {elsewhere:.2f} mm"
+    (peak, angle), (other, _) = peaks
+    note = (
+        f"peak {peak:.2f} mm and {angle:.3f}°, in the stretched pose; "
+        f"with another follower posture {other:.2f} mm"
+    )
     plot = Figure("Nine moves", lambda: _nine_plot(nine_moves()))
     return Finding(worst, worst <= 5.0, note, figures=(plot,))
 
 
 def _settling(result: Run) -> float:
-    """Longest time that ‖e_p‖ ≥ 1 mm lasts after the end of a move, [s]; infinite if it lasts until the next one."""
+    """Longest time of ‖e_p‖ ≥ 1 mm after a move, [s]; infinite if it lasts until the next one."""
     error, longest = position_error(result), 0.0
     starts = [move.start for move in NINE_MOVES[1:]] + [result.times("coupling")[-1]]
     for move, until in zip(NINE_MOVES, starts, strict=True):
-        large = np.flatnonzero(after(result, error, move.end, until) >= 1.0)
+        large = np.flatnonzero(between(result, error, move.end, until) >= 1.0)
         window = round(1e3 * (until - move.end))
         lasted = 0.0 if not len(large) else 1e-3 * float(large[-1] + 1)
         longest = max(longest, np.inf if large.size and large[-1] >= window - 1 else lasted)
@@ -160,24 +164,23 @@ def _settling(result: Run) -> float:
 
 
 REPEATED: dict[str, tuple[Setting, ...]] = {
-    "nine-moves": (ELSEWHERE,),
-    "virtual-forces": (ELSEWHERE,),
+    "nine-moves": (OTHER_POSTURE,),
+    "virtual-forces": (OTHER_POSTURE,),
     "press": (),
     "reach-limit": (),
     "ft-influence": (("law.leader_wrench", False),),
 }
 """The five published procedures with their settings; the hand lets go of the wall at 5 s."""
-RATE = 250.0  # [Hz]
 
 
 @experiment("D-60")
 def repetitions() -> Finding:
-    """Sensor noise on, one seed per repetition, at 250 Hz; nothing trips and the tools come together again."""
+    """Sensor noise, one seed per repetition, 250 Hz: nothing trips and the tools meet again."""
     ends, trips, last = [], 0, {}
     for scenario, settings in REPEATED.items():
         for seed in range(5):
-            options = Options("virtual-constraints", scenario=scenario, seed=seed)
-            options.settings = [("rig.rate", RATE), *settings]
+            options = Options(LAW, scenario=scenario, seed=seed)
+            options.settings = [("rig.rate", 250.0), *settings]
             released = ("5:set hand.open=true",) if scenario == "press" else ()
             result = run(build_rig("dual-arm", options), None, *released)
             trips += len(result.rig.session.trips)
@@ -190,23 +193,16 @@ def repetitions() -> Finding:
 
 
 def _nine_plot(result: Run):
-    figure, axes = canvas(
-        "Nine moves: the follower stays within a millimetre, also stretched out", 3, 6.5
-    )
+    title = "Nine moves: the follower stays within a millimetre, also stretched out"
+    figure, axes = time_axes(title, 3, 6.5)
     for row, (axis, letter) in zip(axes, ((1, "y"), (2, "z")), strict=False):
-        for name in ("leader", "follower"):
+        for name, style in (("leader", "-"), ("follower", "--")):
             track = result.signal(name, "position_tool_in_world")[:, axis]
-            row.plot(
-                result.times(name),
-                1e3 * (track - track[0]),
-                "-" if name == "leader" else "--",
-                label=name,
-            )
+            row.plot(result.times(name), 1e3 * (track - track[0]), style, label=name)
         row.set_ylabel(f"{letter} [mm]")
         row.legend(loc="lower left")
-    axes[2].semilogy(
-        result.times("coupling"), np.maximum(position_error(result), 1e-6), label="‖e_p‖"
-    )
+    error = np.maximum(position_error(result), 1e-6)
+    axes[2].semilogy(result.times("coupling"), error, label="‖e_p‖")
     axes[2].axhline(1.0, color="k", linestyle=":", label="criterion")
     axes[2].set(ylabel="error [mm]", xlabel="time [s]", ylim=(1e-6, 10.0))
     axes[2].legend(loc="lower left")
@@ -215,16 +211,10 @@ def _nine_plot(result: Run):
 
 
 def _cases_plot(worst: dict[str, tuple[float, float]]):
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(7.5, 3.8), layout="constrained")
-    axes = figure.subplots()
+    title = "Errors of the model cost a hundred times more than sampling does"
+    figure, axes = canvas("largest position error [mm]", "", title, height=3.8, xscale="log")
     names = list(worst)[::-1]
-    axes.barh(
-        names, [worst[name][0] for name in names], color="tab:blue", label="lift of 0.2 m in 1.5 s"
-    )
+    axes.barh(names, [worst[name][0] for name in names], label="lift of 0.2 m in 1.5 s")
     axes.axvline(1.0, color="k", linestyle=":", label="criterion of the ideal case")
-    axes.set(xscale="log", xlabel="largest position error [mm]")
-    axes.set_title("Errors of the model cost a hundred times more than sampling does")
     axes.legend(fontsize=8)
     return figure

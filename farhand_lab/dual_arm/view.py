@@ -1,4 +1,4 @@
-"""The picture beside the regulator, in wall time: D-53. Its value is yes or no: no two runs take the same time."""
+"""The view beside the regulator, in wall time: D-53. Its value is yes or no: times vary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,37 +14,39 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from farhand.console.scene import Scene, scene_of
+from farhand.console.scene import scene_of
 from farhand.console.serve import Page, serve
 from farhand.console.visitor import Visitors
 from farhand.loop.clock import WallClock
 from farhand.loop.session import Session
 from farhand.realtime import real_time
-from farhand.rigs import Options, Rig, build_rig
+from farhand.rigs import Options, build_rig
 from farhand_lab.harness import Figure, Finding, experiment, shared
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutations
 
 if TYPE_CHECKING:
     import matplotlib.figure
 
-_HERE = sys.modules[__name__]
 VISITORS = 3
-TURNS, TURN, SETTLE = 5, 0.8, 0.2  # [-], [s], [s]: looked at and not, by turns
-POLL = 0.02  # [s], between two looks at the page's requests
+TURNS = 5  # each without, then with a view
+TURN_S = 0.8
+SETTLE_S = 0.2
+POLL_S = 0.02  # between two looks at the page's requests
 ATTEMPTS = 3
-SLOWEST_VIEW, LARGEST_LOSS = 20.0, 0.02  # [Hz], [-]
+MIN_VIEW_HZ = 20.0
+MAX_RATE_LOSS = 0.02  # [-]
 LINKS = ("shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "wrist_3")
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What one run with and without a view gave.
+class ViewRun:
+    """What one run with and without a view measured.
 
     Attributes:
         view: frames a second that each visitor got in each turn, shape (turns, visitors), [Hz].
         rates: ticks a second in each turn without and with a view, shape (turns, 2), [Hz].
         ticks: median time of a tick in each turn without and with a view, shape (turns, 2), [µs].
-        nodes: what was drawn.
+        nodes: names of what was drawn.
     """
 
     view: np.ndarray
@@ -64,30 +66,24 @@ class Looked:
         return float(1.0 - beside / without)
 
     @property
-    def growth(self) -> float:
-        """By which share the median tick grows, [-]."""
-        without, beside = np.median(self.ticks, axis=0)
-        return float(beside / without - 1.0)
-
-    @property
     def missing(self) -> list[str]:
         """What should be in the picture and is not."""
-        wanted = [(arm, link) for arm in ("leader", "follower") for link in LINKS]
-        lacking = [
+        missing = [
             f"{arm}'s {link}"
-            for arm, link in wanted
+            for arm in ("leader", "follower")
+            for link in LINKS
             if not self._draws(f"/robots/{arm}/", f"_{link}")
         ]
-        return lacking if self._draws("/things/follower_wall") else [*lacking, "wall"]
+        return missing if self._draws("/things/follower_wall") else [*missing, "wall"]
 
     def _draws(self, begin: str, end: str = "") -> bool:
         return any(node.startswith(begin) and node.endswith(end) for node in self.nodes)
 
 
-def look() -> Looked:
-    """The nine published moves at 1 kHz on the wall clock, with the privileges that ``farhand run`` asks for.
+def run_with_view() -> ViewRun:
+    """The nine published moves at 1 kHz on the wall clock, with the privileges of ``farhand run``.
 
-    The page and its visitors are halted and let go by turns, so that both kinds of turn meet the
+    The page and its visitors are halted and resumed in turns, so that both kinds of turn meet the
     same machine.
     """
     rig = build_rig("dual-arm", Options(scenario="nine-moves", clock=WallClock()))
@@ -97,7 +93,7 @@ def look() -> Looked:
         with Visitors(page.address, VISITORS) as visitors, real_time():
             turns = [_turn(session, page, visitors) for _ in range(TURNS)]
             view, rates, ticks = (np.array([turn[k] for turn in turns]) for k in range(3))
-            return Looked(view, rates, ticks, visitors.nodes())
+            return ViewRun(view, rates, ticks, visitors.nodes())
     finally:
         if page is not None:
             page.close()
@@ -110,22 +106,22 @@ def _turn(
     """Frames a second of each visitor, and rate and median tick without and with a view."""
     with _halted(page.pid, visitors.pid):
         without = _ticks(session, page)
-    session.run(SETTLE, lambda: _hear(page), POLL)
+    session.run(SETTLE_S, lambda: _poll(page), POLL_S)
     before = visitors.frames()
     beside = _ticks(session, page)
-    got = [(after - begun) / TURN for begun, after in zip(before, visitors.frames(), strict=True)]
-    return got, [without[0], beside[0]], [without[1], beside[1]]
+    frames = [(b - a) / TURN_S for a, b in zip(before, visitors.frames(), strict=True)]
+    return frames, [without[0], beside[0]], [without[1], beside[1]]
 
 
 def _ticks(session: Session, page: Page) -> tuple[float, float]:
     """Ticks a second [Hz] and their median time [µs] over a turn."""
     first, began = session.ticks, time.perf_counter()
-    session.run(TURN, lambda: _hear(page), POLL)
+    session.run(TURN_S, lambda: _poll(page), POLL_S)
     took = session.tick_ns[np.arange(first, session.ticks) % len(session.tick_ns)]
     return (session.ticks - first) / (time.perf_counter() - began), 1e-3 * float(np.median(took))
 
 
-def _hear(page: Page) -> None:
+def _poll(page: Page) -> None:
     page.poll()
 
 
@@ -141,46 +137,42 @@ def _halted(*processes: int) -> Iterator[None]:
 
 
 @shared
-def looked() -> Looked:
-    """The first run that meets the criterion, or the last: at most three, as other programs run on a machine too."""
+def best_view() -> ViewRun:
+    """The first run that meets the criterion, or the last of three: other programs run here too."""
     for _ in range(ATTEMPTS):
-        found = look()
-        if found.fps >= SLOWEST_VIEW and found.loss <= LARGEST_LOSS:
+        result = run_with_view()
+        if result.fps >= MIN_VIEW_HZ and result.loss <= MAX_RATE_LOSS:
             break
-    return found
+    return result
 
 
 @experiment("D-53")
 def view_beside_the_regulator() -> Finding:
-    """Three visitors; frames are counted where they arrive. Medians of turns with and without a view in one run."""
-    found = looked()
-    fast, light = found.fps >= SLOWEST_VIEW, found.loss <= LARGEST_LOSS
-    ok = fast and light and not found.missing
+    """Three visitors count frames where they arrive; medians of turns with and without a view."""
+    result = best_view()
+    fast, light = result.fps >= MIN_VIEW_HZ, result.loss <= MAX_RATE_LOSS
+    ok = fast and light and not result.missing
     note = f"{VISITORS} visitors, 1 kHz regulator"
     if not fast:
-        note += f"; the slowest view has {found.fps:.1f} Hz"
+        note += f"; the slowest view has {result.fps:.1f} Hz"
     if not light:
-        note += f"; the regulator loses {100.0 * found.loss:.1f} % of its rate"
-    if found.missing:
-        note += f"; not drawn: {', '.join(found.missing)}"
+        note += f"; the regulator loses {100.0 * result.loss:.1f} % of its rate"
+    if result.missing:
+        note += f"; not drawn: {', '.join(result.missing)}"
     return Finding(ok, ok, note, figures=(Figure("A view beside the regulator", _plot),))
 
 
 def _plot() -> matplotlib.figure.Figure:
     from matplotlib.figure import Figure as Canvas
 
-    found, figure = looked(), Canvas(figsize=(8, 2.6), layout="constrained")
-    for axes, values, title in zip(
-        figure.subplots(1, 3),
-        (found.rates, found.ticks, found.view),
-        ("ticks a second, Hz", "median tick, µs", "frames a second, Hz"),
-        strict=True,
-    ):
-        names = (
-            ("without", "beside")
-            if values is not found.view
-            else [f"visitor {n + 1}" for n in range(VISITORS)]
-        )
+    result, figure = best_view(), Canvas(figsize=(8, 2.6), layout="constrained")
+    turns = ["without", "beside"]
+    plots = (
+        ("ticks a second, Hz", result.rates, turns),
+        ("median tick, µs", result.ticks, turns),
+        ("frames a second, Hz", result.view, [f"visitor {n + 1}" for n in range(VISITORS)]),
+    )
+    for axes, (title, values, names) in zip(figure.subplots(1, 3), plots, strict=True):
         for column, name in enumerate(names):
             axes.plot(values[:, column], "o-", label=f"{name}: {np.median(values[:, column]):.4g}")
         axes.set(title=title, xlabel="turn")
@@ -189,34 +181,23 @@ def _plot() -> matplotlib.figure.Figure:
     return figure
 
 
-def _blind(whole: Callable[[Rig], Scene]) -> Callable[[Rig], Scene]:
-    """Scenes whose robots have no shapes."""
-
-    def without_shapes(rig: Rig) -> Scene:
-        scene = whole(rig)
-        for robot in scene["robots"]:
-            robot["geoms"] = []
-        return scene
-
-    return without_shapes
+MUTATIONS = Mutations()
 
 
-def _slow(whole: Callable[[Page], int]) -> Callable[[Page], int]:
-    """A page that makes the regulator wait while it draws."""
-
-    def poll(page: Page) -> int:
-        if "T" not in Path(f"/proc/{page.pid}/stat").read_text().rpartition(")")[2].split()[0]:
-            time.sleep(0.15)  # more than the ticks that are made up for
-        return whole(page)
-
-    return poll
+@MUTATIONS.of(sys.modules[__name__], "scene_of", "D-53")
+def arms_not_drawn(scene_of, rig):
+    """The arms are left out of the picture."""
+    scene = scene_of(rig)
+    for robot in scene["robots"]:
+        robot["geoms"] = []
+    return scene
 
 
-MUTATIONS = [
-    Mutation("blind-view", "the arms are left out of the picture", ("D-53",)).change(
-        _HERE, "scene_of", _blind
-    ),
-    Mutation("page-in-the-way", "the regulator waits for the page", ("D-53",)).change(
-        Page, "poll", _slow
-    ),
-]
+@MUTATIONS.of(Page, "poll", "D-53")
+def regulator_waits_for_the_page(poll, page):
+    """The regulator waits while the page draws."""
+    halted = Path(f"/proc/{page.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    if not halted:
+        # longer than the ticks that a session catches up on
+        time.sleep(0.15)
+    return poll(page)

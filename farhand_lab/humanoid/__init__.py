@@ -1,16 +1,5 @@
-"""Reproduction of the published humanoid with tele-kinesthetic teaching: ids H-01 to H-47, one file per theme."""
+"""Reproduction of the published humanoid that is taught by hand: ids H-01 to H-47, by theme."""
 
-import importlib
-import pkgutil
+from farhand_lab.mutation import collect
 
-from farhand_lab.mutation import Mutation
-
-_MODULES = [
-    importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
-]
-
-MUTATIONS: list[Mutation] = [
-    mutation for module in _MODULES for mutation in getattr(module, "MUTATIONS", ())
-]
-"""Reproduction of the published humanoid with tele-kinesthetic teaching: ids H-01 to H-47, one file
-per theme."""
+MUTATIONS = collect(__name__)

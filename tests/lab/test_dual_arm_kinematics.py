@@ -1,4 +1,4 @@
-"""The reproduction of the model-level ids: they pass, their values do not depend on the clock, and they can fail."""
+"""The model-level ids pass, do not depend on the clock, and can fail."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def test_the_laws_error_decays_as_designed_if_the_arms_obey_their_tables(pair: P
     """ÿ + K_d ẏ + K_p e = 0 near the start posture, with pushes on both tools."""
     home, rng, law = load_robot("ur5e").home, np.random.default_rng(0), pair.law
     for _, v in states("test", 20):
-        pair.put(home, v, home + 0.3 * v, v[::-1].copy())
+        pair.set_state(home, v, home + 0.3 * v, v[::-1].copy())
         law.engage(pair.a, pair.b)
-        pair.put(home + 0.01, v, home + 0.3 * v, v[::-1].copy())
+        pair.set_state(home + 0.01, v, home + 0.3 * v, v[::-1].copy())
         pair.a.wrench, pair.b.wrench = rng.normal(scale=10.0, size=(2, 6))
         pair.multiplier()
         restoring = law.derivative * law.rate + law.proportional * law.error

@@ -5,14 +5,20 @@ from __future__ import annotations
 import pytest
 
 from farhand_lab import harness
-from farhand_lab.dual_arm import sensor, sensor_contact
+from farhand_lab.dual_arm import sensor
 from farhand_lab.mutation import NUMERICAL_FAILURES, Mutation
 
-OFF_LINE, CONTACT = ("D-41", "D-42", "D-43", "D-52"), ("D-44", "D-45")
+OFF_LINE = ("D-41", "D-42", "D-43", "D-52")
+CONTACT = ("D-44", "D-45")
+
+
+def mutations_of(*ids: str) -> list[Mutation]:
+    """The mutations that these ids watch."""
+    return [mutation for mutation in sensor.MUTATIONS if set(mutation.watched) <= set(ids)]
 
 
 def verdicts(*ids: str) -> dict[str, str]:
-    """Measured afresh."""
+    """Verdicts of new measurements."""
     harness.clear_shared()
     items = [item for item in harness.experiments_of("dual-arm") if item.id in ids]
     entries = harness.measure(items, failures=NUMERICAL_FAILURES)
@@ -26,18 +32,16 @@ def test_the_off_line_experiments_pass():
 
 
 def test_the_contact_experiments_come_out_as_they_should():
-    """The point of reference passes; a contact at the sensor's limit does not come to rest, and is said not to."""
+    """The point of reference and the saturated sensor."""
     assert verdicts(*CONTACT) == {"D-44": "pass", "D-45": "pass"}
 
 
-def test_saturation_is_told_in_the_very_sample():
-    """On every axis and in both directions; that part of D-44 holds."""
-    assert {
-        sensor_contact._samples_late(axis, sign) for axis in range(6) for sign in (1.0, -1.0)
-    } == {0}
+def test_saturation_is_flagged_in_the_very_sample():
+    """On every axis and in both directions."""
+    assert {sensor._samples_late(axis, sign) for axis in range(6) for sign in (1.0, -1.0)} == {0}
 
 
-@pytest.mark.parametrize("mutation", sensor.MUTATIONS, ids=lambda m: m.name)
+@pytest.mark.parametrize("mutation", mutations_of(*OFF_LINE), ids=lambda m: m.name)
 def test_an_off_line_experiment_notices_a_broken_part(mutation: Mutation):
     """The ids that watch it no longer pass."""
     with mutation.apply():
@@ -45,7 +49,7 @@ def test_an_off_line_experiment_notices_a_broken_part(mutation: Mutation):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutation", sensor_contact.MUTATIONS, ids=lambda m: m.name)
+@pytest.mark.parametrize("mutation", mutations_of(*CONTACT), ids=lambda m: m.name)
 def test_a_contact_experiment_notices_a_broken_part(mutation: Mutation):
     """The ids that watch it no longer pass."""
     with mutation.apply():
@@ -53,8 +57,7 @@ def test_a_contact_experiment_notices_a_broken_part(mutation: Mutation):
 
 
 @pytest.mark.parametrize(
-    "make",
-    [lambda: sensor_contact.overload(3000.0), lambda: sensor_contact.pressed((0.0, 0.0, 0.0))],
+    "make", [lambda: sensor.overload(3000.0), lambda: sensor.pressed((0.0, 0.0, 0.0))]
 )
 def test_a_push_leaves_the_arms_with_finite_states(make):
     """Whatever the sensor says, nothing trips and nothing blows up."""

@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_log():
 
 
 def test_five_real_threads_run_and_stop():
-    """No deadlock, no error, every value from its one producer, and the arms follow the hand together."""
+    """No deadlock, no error, every value from its one producer, and the arms follow the hand."""
     threads = RealThreads(
         ThreadSetup(Rates(200.0, 200.0, 100.0, 200.0, 20.0), (Move(0.1, 0.3, (0.0, 0.0, 0.03)),))
     )

@@ -13,19 +13,14 @@ from farhand.plants import JointTorque
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
 from farhand.world import GroundSpring, Wall
-from farhand_lab.dual_arm.plant_threads import (
-    CommunicationThread,
-    Outgoing,
-    SimulationThread,
-    Stepper,
-)
+from farhand_lab.dual_arm.threads import CommunicationThread, Outgoing, SimulationThread, Stepper
 
 MS = 1_000_000
 HERTZ_119, HERTZ_86, HERTZ_157 = round(1e9 / 119), round(1e9 / 86), round(1e9 / 157)
 
 
 def point(step_ns: int = MS) -> RigidPlant:
-    """A point mass on three slides, pulled by a spring so that its state and wrench differ at every instant."""
+    """A point mass on three slides and a spring: its state and wrench always change."""
     robot = load_robot("point3")
     plant = RigidPlant("point", Arm.of(robot, gravity=0.0), robot.home, step_ns)
     plant.touch(GroundSpring(anchor=np.array([1.0, 0.5, 0.2]), stiffness=50.0, damping=1.0))
@@ -53,7 +48,7 @@ def moments(thread, plant: RigidPlant, end_ns: int, step_ns: int = MS) -> list[i
 
 @given(rate=st.floats(20.0, 1000.0), data=st.data())
 def test_whole_steps_and_the_carried_remainder_make_up_the_time_that_passed(rate, data):
-    """Simulated time is never more than one step behind real time and never ahead, however uneven the loops."""
+    """Simulated time is at most one step behind real time and never ahead, for uneven loops too."""
     lengths = data.draw(st.lists(st.integers(0, round(3e9 / rate)), min_size=1, max_size=50))
     stepper, steps = Stepper(MS), 0
     for k, length in enumerate(lengths):
@@ -107,7 +102,7 @@ def test_a_simulation_publishes_only_at_its_loops():
 
 
 def test_states_and_wrenches_are_those_of_their_own_grids():
-    """Motion comes from the last message and the wrench from the sensor's last sample, both with true device times."""
+    """Motion is of the last message, the wrench of the last sample, both with device times."""
     plant, truth = point(), {}
     for k in range(200):
         sample = plant.read(k * MS)
@@ -132,7 +127,7 @@ def test_torques_reach_the_arm_with_messages_only(period_ms):
 
 @pytest.mark.parametrize("latency_ms", [0, 1, 5, 21])
 def test_a_torque_acts_from_the_first_message_after_the_latency(latency_ms):
-    """Computed for ``latency``, it waits for the next message; out at the instant of one, it catches the next."""
+    """It waits for the next message; out at the very instant of one, it waits for the next."""
     plant = point()
     thread = CommunicationThread(plant, 8 * MS, write_latency_ns=latency_ms * MS)
     thread.read(3 * MS)
@@ -145,7 +140,7 @@ def test_a_torque_acts_from_the_first_message_after_the_latency(latency_ms):
 
 
 def test_a_skipped_reading_changes_nothing():
-    """A reader that looks rarely finds the same arm as one that looks often: the grid sets the times."""
+    """A reader that looks rarely finds the same arm as one that looks often."""
     often, rarely = point(), point()
     threads = CommunicationThread(often, HERTZ_119), CommunicationThread(rarely, HERTZ_119)
     for thread in threads:

@@ -1,4 +1,4 @@
-"""Parts of law, world and rig broken on purpose; the ids that watch them must notice."""
+"""Parts of law, world and rig broken on purpose, for the ids of several themes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from farhand.coupling import virtual_constraints
 from farhand.coupling.constraint_terms import ArmTerms, PairTerms
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.mapping import WorkspaceMapping
-from farhand.rigs.dual_arm import parts as dual_arm_robots
-from farhand.robots.edits import set_frictionloss
-from farhand.spatial import orientation_error
+from farhand.rigs.dual_arm import parts
 from farhand.world import ImpedanceHand, Wall
 from farhand_lab.mutation import Mutation
 
@@ -33,19 +31,15 @@ def _efforts(on_leader: float, on_follower: float):
 
 
 def _terms(viscous: float = 1.0, wrench: float = 1.0, torque: float = 1.0):
-    """Terms of an arm built from multiples of its friction, its wrench and the torque on its links."""
+    """Terms of an arm with multiples of its friction, its wrench and the torque on its links."""
 
     def change(update):
         def broken(self, arm, known, external, scale=None):
             before = arm.viscous.copy()
             arm.viscous *= viscous
-            update(
-                self,
-                arm,
-                known if known is None else wrench * known,
-                external if external is None else torque * external,
-                scale,
-            )
+            known = known if known is None else wrench * known
+            external = external if external is None else torque * external
+            update(self, arm, known, external, scale)
             arm.viscous[:] = before
 
         return broken
@@ -87,7 +81,7 @@ def _pulling(push):
     return broken
 
 
-def _clenched(push):
+def _always_closed(push):
     def broken(self, tool, t, wrench):
         self.open = False
         push(self, tool, t, wrench)
@@ -118,7 +112,7 @@ MUTATIONS = [
         ("D-13", "D-30", "D-36"),
     ).change(ArmTerms, "update", _terms(wrench=-1.0)),
     Mutation(
-        "deaf to wrenches", "the law drops the measured wrenches", ("D-25", "D-36", "D-40")
+        "no wrenches", "the law ignores the measured wrenches", ("D-25", "D-36", "D-40")
     ).change(ArmTerms, "update", _terms(wrench=0.0)),
     Mutation(
         "Γ of one arm", "the law inverts the leader's part of Γ only", ("D-13", "D-14", "D-15")
@@ -134,27 +128,27 @@ MUTATIONS = [
     ).change(VirtualConstraints, "__post_init__", _gains(damping=10.0)),
     Mutation(
         "wrong e_o", "the orientation error is not the gradient of its potential", ("D-20",)
-    ).patch(
-        virtual_constraints, "orientation_error", lambda v, kind: -0.5 * orientation_error(v, kind)
+    ).change(
+        virtual_constraints,
+        "orientation_error",
+        lambda whole: lambda v, kind: -0.5 * whole(v, kind),
     ),
     Mutation("offsets", "offsets are not captured at engagement", ("D-23", "D-24")).patch(
         WorkspaceMapping, "capture", _nothing
     ),
     Mutation("wall sign", "the wall pulls", ("D-35",)).change(Wall, "push", _pulling),
-    Mutation("clenched hand", "the hand cannot let go", ("D-38",)).change(
-        ImpedanceHand, "push", _clenched
+    Mutation("closed hand", "the hand cannot let go", ("D-38",)).change(
+        ImpedanceHand, "push", _always_closed
     ),
-    Mutation("push not told", "the law ignores torques on the links", ("D-59",)).change(
+    Mutation("unknown push", "the law ignores torques on the links", ("D-59",)).change(
         ArmTerms, "update", _terms(torque=0.0)
     ),
-    Mutation("no offset torque", "friction is not helped against", ("D-50",)).patch(
+    Mutation("no offset torque", "the friction offset is missing", ("D-50",)).patch(
         FrictionOffset, "torque", _nothing
     ),
     Mutation(
         "friction doubled", "the leader's dry friction is twice the calibrated", ("D-51",)
-    ).patch(
-        dual_arm_robots,
-        "set_frictionloss",
-        lambda values: set_frictionloss(2.0 * np.asarray(values)),
+    ).change(
+        parts, "set_frictionloss", lambda whole: lambda values: whole(2.0 * np.asarray(values))
     ),
 ]
