@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.tool.pose_loop import PoseLoop
+from farhand.control.tool.task import PoseLoop
 from farhand.control.trajectory.paths import Reference
 from farhand.coupling import Side
 from farhand.coupling.virtual_constraints import VirtualConstraints

@@ -32,14 +32,11 @@ ARC = 13
 
 def bounds_of(rig: Rig) -> Iterator[Thing]:
     """What a hand that feels the limits of a limb's workspace feels, about the limb's base; then its balance."""
-    synthetic = [
-        force
-        for s in rig.session.stations
-        if (force := getattr(s.controller, "synthetic", None)) is not None
-    ]
+    controllers = [station.controller for station in rig.session.stations]
+    synthetic = [each.synthetic for each in controllers if each.synthetic is not None]
     for station in rig.session.stations:
-        base = getattr(station.controller, "base", None)
-        if not isinstance(base, np.ndarray):
+        base = station.controller.workspace_origin
+        if base is None:
             continue
         for force in synthetic:
             for item in force.objects:

@@ -10,7 +10,7 @@ import viser
 
 from farhand.console.bounds import chain_of
 from farhand.console.scene import Scene
-from farhand.mapping.ik.solution import STATUSES
+from farhand.mapping.ik.chain import STATUSES
 
 
 def limb_of(scene: Scene) -> str | None:

@@ -16,7 +16,7 @@ from farhand.console.scale import scale_in_words
 from farhand.console.scene import Scene
 from farhand.console.source import Event, Source
 from farhand.loop.station import MODES
-from farhand.mapping.ik.solution import STATUSES
+from farhand.mapping.ik.chain import STATUSES
 from farhand.plants.simulated.haptic import VERDICTS
 
 Array = np.ndarray

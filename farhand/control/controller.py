@@ -1,20 +1,25 @@
-"""Controller: turns what couplings ask of an arm into what its plant accepts."""
+"""The contract of a controller: it turns requests of couplings into a plant's command."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+import pinocchio as pin
 
 from farhand.control.joint.joint_units import joint_units
 from farhand.plants.plant import Channels, Command
+
+if TYPE_CHECKING:
+    from farhand.control.haptic.synthetic import SyntheticForce
+    from farhand.control.joint.limb import LimbKinematics
 
 Array = np.ndarray
 
 
 class Target(Protocol):
-    """Where a tool should be; a mapping from leader to follower is one.
+    """Where a tool should be; the mappings of :mod:`farhand.mapping` implement it.
 
     Attributes:
         position: of the tool in world, [m].
@@ -27,16 +32,30 @@ class Target(Protocol):
     twist: Array
 
 
+class JointModel(Protocol):
+    """The joints that a controller drives: an :class:`~farhand.arm.Arm`, or part of a robot.
+
+    Attributes:
+        nv: number of joints.
+        q: their positions, live, [rad].
+        model: the Pinocchio model of exactly these joints; None if there is none.
+    """
+
+    nv: int
+    q: Array
+    model: pin.Model | None
+
+
 class ControlRequest:
-    """What is asked of a controller in one tick, and what it may rely on.
+    """What a station requests of its controller in one tick.
 
     Attributes:
         effort: sum of what couplings pull with at the tool, world axes, [N] and [N·m].
-        target: where a coupling wants the tool; None when no coupling says so or none is engaged.
+        target: where a coupling wants the tool; None if no engaged coupling has a target.
         gain: how far the arm is coupled, 0 to 1, [-].
-        valid: whether the arm's state is that of a good sample.
-        tripped: whether the guard has tripped, which means: stop, and stay.
-        wrench: measured on the tool, [N] and [N·m]; None when there is no measurement.
+        valid: whether the arm's state comes from a good sample.
+        tripped: whether the guard has tripped; the controller must then stop the arm and hold it.
+        wrench: measured on the tool, [N] and [N·m]; None without a measurement.
     """
 
     __slots__ = ("effort", "gain", "target", "tripped", "valid", "wrench")
@@ -44,21 +63,31 @@ class ControlRequest:
     def __init__(self) -> None:
         self.effort = np.zeros(6)
         self.target: Target | None = None
-        self.gain, self.valid, self.tripped = 0.0, False, False
+        self.gain = 0.0
+        self.valid = False
+        self.tripped = False
         self.wrench: Array | None = None
 
 
 class Controller(ABC):
-    """What stands between the couplings' wishes and one plant.
+    """Everything that stations, bridges, metrics and the page may ask of a controller.
+
+    A subclass sets ``commands``, ``channel`` and ``command`` and implements :meth:`step`. The rest
+    has defaults.
 
     Attributes:
         commands: the command type it makes.
         channel: name under which the command is recorded, and its unit for a hinge.
-        pulls: whether it exerts the efforts asked for; one that goes for targets alone does not.
-        turns: whether it controls the tool's orientation; with fewer than six joints it may have to
-            leave it.
-        command: the last command of that type.
+        exerts_effort: whether it exerts ``request.effort``; False if it only follows targets.
+        controls_orientation: whether it controls the tool's orientation; an arm with fewer than six
+            joints may be unable to.
+        command: the last command.
         holding: whether the arm is being held still.
+        status: of the last inverse kinematics, one of :data:`farhand.mapping.ik.STATUSES`.
+        arm: the joints it drives, if it knows them.
+        synthetic: the force it renders without a sensor, if any.
+        chain: closed form of the limb it drives, if any.
+        workspace_origin: where that limb's base is in world, [m].
     """
 
     commands: ClassVar[type[Command]]
@@ -68,27 +97,35 @@ class Controller(ABC):
 
     command: Command
     holding: bool = False
+    status: str = "solved"
+    arm: JointModel | None = None
+    synthetic: SyntheticForce | None = None
+    chain: LimbKinematics | None = None
+    workspace_origin: Array | None = None
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What a user may set of it, by name."""
+        """Its parts with parameters that a user may set, by name."""
         return {}
-
-    def record(self, stream: Channels) -> Array:
-        """Declare what is recorded; from now on the command is computed in the array handed back."""
-        self.command.value = stream.channel(self.channel[0], len(self.command.value), self.unit)
-        return self.command.value
 
     @property
     def unit(self) -> str:
-        """Of the command's numbers: that of :attr:`channel` for hinges, the linear one for the slides of its arm."""
-        model = getattr(getattr(self, "arm", None), "model", None)
+        """Unit of the command's numbers; slides have the linear unit that matches ``channel``."""
+        model = None if self.arm is None else self.arm.model
         return self.channel[1] if model is None else joint_units(model, self.channel[1])
 
-    @abstractmethod
-    def step(self, asked: ControlRequest, now_ns: int) -> Command:
-        """The command for this tick."""
+    def record(self, stream: Channels) -> Array:
+        """Declare the recorded signals; later commands are computed in the returned array."""
+        self.command.value = stream.channel(self.channel[0], len(self.command.value), self.unit)
+        return self.command.value
 
     @abstractmethod
+    def step(self, request: ControlRequest, now_ns: int) -> Command:
+        """The command for this tick."""
+
+    def forget(self) -> None:  # noqa: B027, optional
+        """Drop what was learnt from earlier targets; the next one starts from where the arm is."""
+
     def give_up(self) -> None:
-        """Make the command the stillest thing that can be said, because what was computed is no number."""
+        """Make ``command`` the safest one there is, after a result that is not a number."""
+        self.command.value[:] = 0.0

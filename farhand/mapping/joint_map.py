@@ -1,4 +1,4 @@
-"""Joint map: the follower's joints copy the leader's, one by one, and their torques come back the same way."""
+"""Joint map: the follower's joints copy the leader's one by one, and torques come back."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from farhand.arm import Arm
 from farhand.errors import BadValue
+from farhand.mapping.ik import Pose, Solution
+from farhand.mapping.workspace import WorkspaceMapping, missing
 
 Array = np.ndarray
+
+TORQUE_DAMPING = 0.02
+"""Damping of the inverse from joint torques to a wrench, against singular postures, [-]."""
 
 
 @dataclass
@@ -17,23 +23,28 @@ class JointMapping:
     r"""Which joint of the leader drives which joint of the follower.
 
     .. math::
-        q_{b,i} = \sigma_i\, q_{a,s(i)} + o_i, \qquad \dot q_{b,i} = \sigma_i\, \dot q_{a,s(i)}, \qquad
+        q_{b,i} = \sigma_i\, q_{a,s(i)} + o_i, \qquad
+        \dot q_{b,i} = \sigma_i\, \dot q_{a,s(i)}, \qquad
         \tau_{a,s(i)} = s_f\, \sigma_i\, \tau_{b,i}
 
-    No inverse kinematics is needed, so none of its troubles occur; but the tools only do alike, not
-    the same, unless the arms are alike. A leader's joint that drives nothing has to be locked, at
-    the angle that makes the arms alike. A joint that would leave the follower's limits stays at the
-    limit and sends no torque back.
+    It needs no inverse kinematics, but the tools move alike only if the arms are alike. A leader's
+    joint that drives nothing has to be locked, at the angle that makes the arms alike. A joint that
+    would leave the follower's limits stays at the limit and sends no torque back.
 
     Args:
         source: s(i), for each joint of the follower the joint of the leader, from 0.
         signs: σ_i, 1 or −1.
         offsets: o_i, [rad].
-        locked: angle at which each locked joint of the leader stands, by its number, [rad].
+        locked: angle of each locked joint of the leader, by its number, [rad].
         leader_joints: how many joints the leader has.
         lower: limits of the follower, [rad].
         upper: limits of the follower, [rad].
         force_scale: s_f, how strongly the hand feels, [-].
+
+    Attributes:
+        q: the follower's joints at the last :meth:`forward`, [rad].
+        v: their velocities, [rad/s].
+        free: which of them are not at a limit.
 
     Raises:
         BadValue: lists of unlike lengths, a joint that neither drives nor is locked, or one that
@@ -50,46 +61,36 @@ class JointMapping:
     force_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the table and prepare the results."""
         n = len(self.source)
-        given = [
-            self.signs,
-            self.offsets or (0.0,) * n,
-            *(x for x in (self.lower, self.upper) if x is not None),
-        ]
-        if any(len(column) != n for column in given):
+        lower = np.full(n, -np.inf) if self.lower is None else np.array(self.lower, dtype=float)
+        upper = np.full(n, np.inf) if self.upper is None else np.array(self.upper, dtype=float)
+        offsets = self.offsets or (0.0,) * n
+        if any(len(column) != n for column in (self.signs, offsets, lower, upper)):
             raise BadValue(
-                f"signs, offsets and limits must have {n} values each, one per joint of the follower"
+                f"signs, offsets and limits must have {n} values, one per follower joint"
             )
-        both = sorted([*self.source, *self.locked])
-        if both != list(range(self.leader_joints)):
-            last = self.leader_joints - 1
-            raise BadValue(
-                f"each of the leader's joints 0 … {last} must drive one joint or be locked, not {both}"
-            )
+        used = sorted([*self.source, *self.locked])
+        if used != list(range(self.leader_joints)):
+            joints = f"the leader's joints 0 … {self.leader_joints - 1}"
+            raise BadValue(f"each of {joints} must drive one joint or be locked, not {used}")
         self._source, self._signs = np.array(self.source), np.array(self.signs, dtype=float)
-        self._offsets = np.array(given[1], dtype=float)
-        self._lower = (
-            np.full(n, -np.inf) if self.lower is None else np.array(self.lower, dtype=float)
-        )
-        self._upper = (
-            np.full(n, np.inf) if self.upper is None else np.array(self.upper, dtype=float)
-        )
+        self._offsets = np.array(offsets, dtype=float)
+        self._lower, self._upper = lower, upper
         self.q, self.v, self.free = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
 
     def capture(self, q_a: Array, q_b: Array) -> None:
-        """Choose the offsets so that the leader's joints ``q_a`` map onto the follower's ``q_b``, [rad]."""
+        """Choose the offsets so that the leader's joints map onto the follower's, [rad]."""
         self._offsets = q_b - self._signs * q_a[self._source]
 
     def forward(self, q_a: Array, v_a: Array) -> None:
-        """Map the leader's joints to the follower's, into ``q`` [rad], ``v`` [rad/s] and ``free`` (not at a limit)."""
-        wanted = self._signs * q_a[self._source] + self._offsets
-        np.clip(wanted, self._lower, self._upper, out=self.q)
-        np.equal(wanted, self.q, out=self.free)
+        """Map the leader's joints [rad] and velocities [rad/s], into the attributes."""
+        image = self._signs * q_a[self._source] + self._offsets
+        np.clip(image, self._lower, self._upper, out=self.q)
+        np.equal(image, self.q, out=self.free)
         np.multiply(self._signs * self.free, v_a[self._source], out=self.v)
 
     def back(self, torque_b: Array, out: Array) -> None:
-        """Map the follower's joint torques to the leader's, [N·m]: the power dual of :meth:`forward` times s_f."""
+        """Map the follower's joint torques to the leader's, [N·m]: the power dual times s_f."""
         out[:] = 0.0
         out[self._source] = self.force_scale * self._signs * self.free * torque_b
 
@@ -109,3 +110,62 @@ IIWA_TO_POWERBALL: dict[str, Any] = {
 }
 """The published pair, joint 3 of the leader locked: tool orientations are then equal
 (sources/hazardous §3.4, derived)."""
+
+
+@dataclass
+class JointTarget(WorkspaceMapping):
+    r"""A joint map for laws of tools: the follower's tool where its joints copy the leader's.
+
+    .. math:: q_t = \sigma\,q_{a,s} + o, \quad x_t = \mathrm{fk}_b(q_t), \qquad
+              w_a = s_f\,(J_{a,s}^\top)^{-1} \sigma\,J_b^\top w_b
+
+    The offsets o are captured at engagement, so that the follower does not jump. The way back is
+    the power dual of the way forward with the leader's other joints locked. The poses that a law
+    passes are ignored: the leader's joints count.
+
+    Attributes:
+        joints: which joint drives which.
+        leader: the leader's arm, kept up to date by whoever knows its joints.
+        follower: the follower's arm, likewise.
+        image: a second model of the follower, put where the target is.
+    """
+
+    joints: JointMapping = field(default_factory=missing("a joint target", "joints"))
+    leader: Arm = field(default_factory=missing("a joint target", "leader"))
+    follower: Arm = field(default_factory=missing("a joint target", "follower"))
+    image: Arm = field(default_factory=missing("a joint target", "image"))
+
+    def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
+        """Choose the offsets so that the leader's joints map onto the follower's."""
+        self.joints.capture(self.leader.q, self.follower.q)
+
+    def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
+        """Map the leader's joints, into the attributes."""
+        image = self.image
+        self.joints.forward(self.leader.q, self.leader.v)
+        image.update(self.joints.q, self.joints.v)
+        self.position[:], self.rotation[:], self.twist = image.position, image.rotation, image.twist
+
+    def back(self, wrench_b: Array, out: Array) -> None:
+        """Map a wrench on the follower to one on the leader, [N] and [N·m]."""
+        torque = np.zeros(self.leader.nv)
+        self.joints.back(self.follower.J.T @ wrench_b, torque)
+        J = self.leader.J[:, list(self.joints.source)]
+        inverse = np.linalg.inv(J @ J.T + TORQUE_DAMPING**2 * np.eye(6))
+        out[:] = self.force_scale * (inverse @ (J @ torque[list(self.joints.source)]))
+
+
+class JointCopy:
+    """A solver that answers with the joints of a joint map, whatever the pose.
+
+    Args:
+        joints: the map, moved on by a :class:`JointTarget`.
+    """
+
+    def __init__(self, joints: JointMapping) -> None:
+        self.joints = joints
+
+    def solve(self, pose: Array | Pose, q_start: Array | None = None) -> Solution:
+        """The mapped joints; ``limited`` where one of them is at a limit."""
+        status = "solved" if self.joints.free.all() else "limited"
+        return Solution(self.joints.q.copy(), status, 0.0, 0.0, 0)

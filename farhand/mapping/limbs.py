@@ -1,4 +1,4 @@
-"""Limbs of the humanoid PHUA: closed-form kinematics of its 3-DOF arm and leg, and the leg's centre of gravity.
+"""Limbs of the humanoid PHUA: closed-form kinematics of its 3-DOF arm and leg.
 
 Angles are anatomical and the same on both sides; base axes are x forward, y to the robot's left, z
 up. Everything takes one configuration or many: the last axis holds the three angles or coordinates.
@@ -9,26 +9,61 @@ E-29) and the corrected second angle of the arm.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.mapping.ik.solution import Solution
+from farhand.mapping.ik.chain import Solution
 
 Array = np.ndarray
 
 SLACK = 1e-7
-"""How far beyond a limit an angle may lie before it counts as outside, [rad]: at a straight limb,
-angles are known
-only to the square root of the rounding error."""
+"""How far beyond a limit an angle may lie, [rad]: at a straight limb angles are known only to the
+square root of the rounding error."""
 
 SINGULAR = 0.01
 """Share of L₁L₂(L₁+L₂) below which the arm's determinant counts as singular, [-]; sources/humanoid
 E-19 [A]."""
 
 
+def _radians(*degrees: float) -> tuple[float, float, float]:
+    first, second, third = map(math.radians, degrees)
+    return first, second, third
+
+
+class _Chain(ABC):
+    """What arm and leg share: the choice between the two ways to reach a place."""
+
+    @abstractmethod
+    def forward(self, q: Array) -> Array:
+        """Place of the limb's end, [m]."""
+
+    @abstractmethod
+    def candidates(self, p: Array) -> tuple[Array, Array]:
+        """Both ways to reach places, and which exist inside the limits."""
+
+    def solve(self, p: Array, near: Array) -> Solution:
+        """Angles for one place, nearest to ``near`` [rad]; ``near`` itself if out of reach."""
+        p = np.asarray(p, dtype=float)
+        q, valid = self.candidates(p)
+        # false for NaN too
+        finite = float(np.abs(p).max()) < math.inf
+        if finite and valid.any():
+            distance = np.where(valid, np.abs(q - near).max(-1), math.inf)
+            best = q[int(np.argmin(distance))]
+            return Solution(best, "solved", float(np.linalg.norm(self.forward(best) - p)), 0.0, 0)
+        start = np.array(near, dtype=float)
+        if not finite:
+            return Solution(start, "invalid", math.inf, 0.0, 0)
+        # is an angle beyond its limit all that is wrong?
+        met = (np.linalg.norm(self.forward(q) - p, axis=-1) < 1e-9).any()
+        away = float(np.linalg.norm(self.forward(near) - p))
+        return Solution(start, "limited" if met else "unreachable", away, 0.0, 0)
+
+
 @dataclass(frozen=True)
-class ArmChain:
+class ArmChain(_Chain):
     r"""Shoulder flexion θ₁, shoulder abduction θ₂ and elbow flexion θ₃; the origin is the shoulder.
 
     .. math::
@@ -49,8 +84,8 @@ class ArmChain:
     upper: float = 0.123
     fore: float = 0.106
     side: int = 1
-    lowest: tuple[float, float, float] = (math.radians(-45.0), 0.0, 0.0)
-    highest: tuple[float, float, float] = (math.radians(135.0), math.pi, math.radians(120.0))
+    lowest: tuple[float, float, float] = _radians(-45.0, 0.0, 0.0)
+    highest: tuple[float, float, float] = _radians(135.0, 180.0, 120.0)
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -78,7 +113,7 @@ class ArmChain:
         return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
     def angles(self, q: Array) -> Array:
-        """Angles φ about z, θ about y, ψ about x of that rotation, [rad]; the source calls φ roll and ψ yaw."""
+        """Angles φ about z, θ about y, ψ about x of that rotation, [rad]; φ is called roll."""
         R = self.rotation(q)
         phi = np.arctan2(R[..., 1, 0], R[..., 0, 0])
         theta = np.arctan2(-R[..., 2, 0], R[..., 0, 0] * np.cos(phi) + R[..., 1, 0] * np.sin(phi))
@@ -103,12 +138,11 @@ class ArmChain:
 
     def singular(self, q: Array, share: float = SINGULAR) -> Array:
         """Whether det J is below a share of L₁L₂(L₁+L₂)."""
-        return np.abs(self.determinant(q)) < share * self.upper * self.fore * (
-            self.upper + self.fore
-        )
+        full = self.upper + self.fore
+        return np.abs(self.determinant(q)) < share * self.upper * self.fore * full
 
     def candidates(self, p: Array) -> tuple[Array, Array]:
-        """Both ways to reach places, shape (…, 2, 3), [rad], and which of them exist within the limits, (…, 2)."""
+        """Both ways to reach places, (…, 2, 3), [rad], and which exist in the limits, (…, 2)."""
         p = np.asarray(p, dtype=float)
         a, b = self.upper, self.fore
         x, y, z = p[..., 0], self.side * p[..., 1], p[..., 2]
@@ -118,10 +152,8 @@ class ArmChain:
         square = x * x + z * z - across * across
         opening = np.arctan2(np.sqrt(np.maximum(square, 0.0)), across)
         exists = (np.abs(cosine) <= 1.0 + 1e-12) & (square >= -1e-15)
-        found = [
-            self._branch(x, y, z, np.arctan2(z, x) + sign * opening, elbow) for sign in (1.0, -1.0)
-        ]
-        q = np.stack(found, axis=-2)
+        firsts = (np.arctan2(z, x) + sign * opening for sign in (1.0, -1.0))
+        q = np.stack([self._branch(x, y, z, first, elbow) for first in firsts], axis=-2)
         return q, exists[..., None] & within(q, self.lowest, self.highest)
 
     def _branch(self, x: Array, y: Array, z: Array, first: Array, elbow: Array) -> Array:
@@ -131,14 +163,10 @@ class ArmChain:
         ahead = (x - b * c1 * s3) * s1 - (z - b * s1 * s3) * c1
         return np.stack([np.arctan2(s1, c1), np.arctan2(y, ahead), elbow], axis=-1)
 
-    def solve(self, p: Array, near: Array) -> Solution:
-        """Angles for one place, the branch nearest ``near`` [rad]; ``near`` itself where there is none."""
-        return _nearest(self, np.asarray(p, dtype=float), near)
-
 
 @dataclass(frozen=True)
-class LegChain:
-    r"""Outward lean ρ of the ankle, dorsiflexion d and knee flexion k, from the sole to the hip end of the thigh.
+class LegChain(_Chain):
+    r"""Outward lean ρ of the ankle, dorsiflexion d and knee flexion k, from the sole to the hip.
 
     .. math::
         x = L_1 \sin d + L_2 \sin(d - k), \quad M = L_1 \cos d + L_2 \cos(d - k), \quad
@@ -164,12 +192,8 @@ class LegChain:
     shank: float = 0.139
     thigh: float = 0.143
     side: int = 1
-    lowest: tuple[float, float, float] = (math.radians(-30.0), math.radians(-40.0), 0.0)
-    highest: tuple[float, float, float] = (
-        math.radians(45.0),
-        math.radians(20.0),
-        math.radians(130.0),
-    )
+    lowest: tuple[float, float, float] = _radians(-30.0, -40.0, 0.0)
+    highest: tuple[float, float, float] = _radians(45.0, 20.0, 130.0)
     masses: tuple[float, float, float] = (0.444, 0.343, 0.243)
     along: tuple[float, float] = (0.088519, 0.101284)
     shank_out: float = 0.015861
@@ -189,7 +213,7 @@ class LegChain:
         return np.stack([x, -height * np.sin(r), self.sole + height * np.cos(r)], axis=-1)
 
     def candidates(self, p: Array) -> tuple[Array, Array]:
-        """Both ways to reach places, the hip above and below the ankle, (…, 2, 3), [rad], and which exist, (…, 2)."""
+        """Both ways to reach places, (…, 2, 3), [rad], and which exist in the limits, (…, 2)."""
         p = np.asarray(p, dtype=float)
         a, b = self.shank, self.thigh
         x, y, up = p[..., 0], p[..., 1], p[..., 2] - self.sole
@@ -197,40 +221,27 @@ class LegChain:
         cosine = (x * x + distance * distance - a * a - b * b) / (2.0 * a * b)
         knee = np.arccos(np.clip(cosine, -1.0, 1.0))
         bend = np.arctan2(b * np.sin(knee), a + b * np.cos(knee))
-        ways = [
-            np.stack(
-                [
-                    -self.side * np.arctan2(-sign * y, sign * up),
-                    np.arctan2(x, sign * distance) + bend,
-                    knee,
-                ],
-                -1,
-            )
-            for sign in (1.0, -1.0)
-        ]
+        ways = []
+        # the hip above and below the ankle
+        for sign in (1.0, -1.0):
+            lean = -self.side * np.arctan2(-sign * y, sign * up)
+            ways.append(np.stack([lean, np.arctan2(x, sign * distance) + bend, knee], -1))
         q = np.stack(ways, axis=-2)
         return q, (np.abs(cosine) <= 1.0 + 1e-12)[..., None] & within(q, self.lowest, self.highest)
-
-    def solve(self, p: Array, near: Array) -> Solution:
-        """Angles for one place; ``near`` [rad] itself where there are none."""
-        return _nearest(self, np.asarray(p, dtype=float), near)
 
     def jacobian(self, q: Array) -> Array:
         """Velocity of the hip end per joint velocity, 3 × 3, [m/rad]."""
         return self._turned(q, self.shank, self.thigh, 0.0)
 
     def centre(self, q: Array) -> Array:
-        """Centre of gravity of the leg, foot included, [m]; offsets below 3 mm are left out, as published."""
+        """Centre of gravity of leg and foot, [m]; offsets below 3 mm are left out, as published."""
         m0, m1, m2 = self.masses
         r, d, k = -self.side * q[..., 0], q[..., 1], q[..., 2]
         r1, r2 = self.along
         out = self.side * self.shank_out
         up = m1 * r1 * np.cos(d) + m2 * (self.shank * np.cos(d) + r2 * np.cos(d - k))  # [kg·m]
-        x = (
-            m0 * self.foot_com[0]
-            + m1 * r1 * np.sin(d)
-            + m2 * (self.shank * np.sin(d) + r2 * np.sin(d - k))
-        )
+        thigh = m2 * (self.shank * np.sin(d) + r2 * np.sin(d - k))
+        x = m0 * self.foot_com[0] + m1 * r1 * np.sin(d) + thigh
         # the sign of the last term as in (4.25), erratum E-06
         y = -np.sin(r) * up + m1 * out * np.cos(r)
         z = m0 * self.foot_com[1] + (m1 + m2) * self.sole + np.cos(r) * up + m1 * out * np.sin(r)
@@ -244,7 +255,7 @@ class LegChain:
         return self._turned(q, lower, m2 * r2, sideways) / sum(self.masses)
 
     def _turned(self, q: Array, lower: float, upper: float, out: float) -> Array:
-        """Derivative of a sum of ``lower`` along the shank, ``upper`` along the thigh and ``out`` sideways."""
+        """Derivative of ``lower`` along the shank, ``upper`` along the thigh, ``out`` sideways."""
         r, d, k = -self.side * q[..., 0], q[..., 1], q[..., 2]
         x = lower * np.sin(d) + upper * np.sin(d - k)
         height = lower * np.cos(d) + upper * np.cos(d - k)
@@ -252,10 +263,8 @@ class LegChain:
         by_r = [zero, -height * cr - out * sr, -height * sr + out * cr]
         by_d = [height, x * sr, -x * cr]
         by_k = [-upper * np.cos(d - k), -upper * np.sin(d - k) * sr, upper * np.sin(d - k) * cr]
-        columns = [
-            np.stack(column, axis=-1) for column in ([-self.side * v for v in by_r], by_d, by_k)
-        ]
-        return np.stack(columns, axis=-1)
+        rows = ([-self.side * v for v in by_r], by_d, by_k)
+        return np.stack([np.stack(row, axis=-1) for row in rows], axis=-1)
 
 
 def within(q: Array, lowest: tuple[float, ...], highest: tuple[float, ...]) -> Array:
@@ -266,22 +275,3 @@ def within(q: Array, lowest: tuple[float, ...], highest: tuple[float, ...]) -> A
 def _sines(q: Array) -> tuple[list[Array], list[Array]]:
     s, c = np.sin(q), np.cos(q)
     return [s[..., i] for i in range(3)], [c[..., i] for i in range(3)]
-
-
-def _nearest(chain: ArmChain | LegChain, p: Array, near: Array) -> Solution:
-    q, valid = chain.candidates(p)
-    inside = float(np.abs(p).max()) < math.inf  # false for NaN too
-    if not (inside and valid.any()):
-        status = (
-            "limited" if inside and _meets(chain, q, p) else "unreachable" if inside else "invalid"
-        )
-        away = float(np.linalg.norm(chain.forward(near) - p)) if inside else math.inf
-        return Solution(np.array(near, dtype=float), status, away, 0.0, 0)
-    distance = np.where(valid, np.abs(q - near).max(-1), math.inf)
-    best = q[int(np.argmin(distance))]
-    return Solution(best, "solved", float(np.linalg.norm(chain.forward(best) - p)), 0.0, 0)
-
-
-def _meets(chain: ArmChain | LegChain, q: Array, p: Array) -> bool:
-    """Whether an angle beyond its limit is all that is wrong."""
-    return bool((np.linalg.norm(chain.forward(q) - p, axis=-1) < 1e-9).any())

@@ -1,11 +1,14 @@
-"""Workspace mapping: turn, scale and shift the leader's motion into the follower's workspace, and forces back."""
+"""Workspace mappings: turn, scale and shift the leader's motion, and bring forces back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.spatial import rotation_from_vector
 
@@ -14,7 +17,7 @@ Array = np.ndarray
 
 @dataclass
 class WorkspaceMapping:
-    r"""Where the follower's tool should be for a pose of the leader's, and what a follower's wrench is for the hand.
+    r"""The follower's target for a pose of the leader, and the hand's wrench for the follower's.
 
     .. math::
         p_t = s\,A\,p_a + \Delta p, \qquad R_t = A\,R_a\,\Delta R
@@ -24,11 +27,10 @@ class WorkspaceMapping:
         f_a = s_f\,s\,A^\top f_b, \qquad \tau_a = s_f\,A^\top \tau_b
 
     The way back is the power dual of the way forward times the declared force scale, so with
-    :math:`s_f = 1` no power is made or
-    lost: :math:`f_b\cdot\dot p_t + \tau_b\cdot\omega_t = f_a\cdot\dot p_a + \tau_a\cdot\omega_a`.
-    The offsets
-    :math:`\Delta p, \Delta R` are captured at engagement, so that the target starts where the
-    follower is.
+    :math:`s_f = 1` no power is made or lost:
+    :math:`f_b\cdot\dot p_t + \tau_b\cdot\omega_t = f_a\cdot\dot p_a + \tau_a\cdot\omega_a`. The
+    offsets :math:`\Delta p, \Delta R` are captured at engagement, so that the target starts where
+    the follower is.
 
     Attributes:
         offset_position: Δp, [m].
@@ -46,7 +48,6 @@ class WorkspaceMapping:
     )
 
     def __post_init__(self) -> None:
-        """Start with zero offsets."""
         self.offset_position, self.offset_rotation = np.zeros(3), np.eye(3)
         self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
         self._A, self._scale = np.eye(3), 1.0
@@ -54,30 +55,29 @@ class WorkspaceMapping:
         self.refresh()
 
     def refresh(self) -> None:
-        """Recompute what depends on the parameters; the target stays, so a live change of scale makes no jump."""
+        """Recompute what depends on the parameters; a change during a run moves no target."""
+        # where the target is under the old axes and scale
         if self._leader is not None:
-            self._map_pose(*self._leader)  # where the target is under the old axes and scale
+            self._map_pose(*self._leader)
         self._A, self._scale = rotation_from_vector(self.axes), self.motion_scale
         self.plain = self._scale == 1.0 and not self.axes.any()
         if self._leader is not None:
-            p_a, R_a = self._leader
-            self.offset_position = self.position - self._scale * (self._A @ p_a)
-            self.offset_rotation = (self._A @ R_a).T @ self.rotation
+            self._set_offsets(*self._leader, self.position, self.rotation)
 
     def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
         """Choose the offsets so that the leader's pose a maps onto the follower's pose b.
 
-        The leader's arrays are kept, not copied: they are live, and tell where it is when a
-        parameter changes.
+        The leader's arrays are kept, not copied: they are live, and give its pose when a parameter
+        changes.
         """
         self._leader = (p_a, R_a)
-        self.offset_position = p_b - self._scale * (self._A @ p_a)
-        self.offset_rotation = (self._A @ R_a).T @ R_b
+        self._set_offsets(p_a, R_a, p_b, R_b)
 
     def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
-        """Map the leader's pose and twist to the follower's target pose and twist, into the attributes."""
+        """Map the leader's pose and twist to the follower's target, into the attributes."""
         self._leader = (p_a, R_a)
-        if self.plain:  # neither turned nor scaled: a third of the work
+        # neither turned nor scaled: a third of the work
+        if self.plain:
             np.add(p_a, self.offset_position, self.position)
             R_a.dot(self.offset_rotation, self.rotation)
             self.twist = twist_a
@@ -85,19 +85,6 @@ class WorkspaceMapping:
         self._map_pose(p_a, R_a)
         linear = self._scale * self._A.dot(twist_a[:3])
         self.twist = np.concatenate([linear, self._A.dot(twist_a[3:])])
-
-    def _map_pose(self, p_a: Array, R_a: Array) -> None:
-        self._A.dot(p_a, self.position)
-        self.position *= self._scale
-        self.position += self.offset_position
-        self._A.dot(R_a).dot(self.offset_rotation, self.rotation)
-
-    @property
-    def matrix(self) -> Array:
-        """S with ẋ_t = S ẋ_a: s A for translation, A for rotation, 6 × 6."""
-        matrix = np.zeros((6, 6))
-        matrix[:3, :3], matrix[3:, 3:] = self._scale * self._A, self._A
-        return matrix
 
     def back(self, wrench_b: Array, out: Array) -> None:
         """Map a wrench in the follower's workspace to the leader's, [N] and [N·m]."""
@@ -108,3 +95,103 @@ class WorkspaceMapping:
         wrench_b[3:].dot(self._A, out=out[3:])
         out[:3] *= self._scale
         out *= self.force_scale
+
+    @property
+    def matrix(self) -> Array:
+        """S with ẋ_t = S ẋ_a: s A for translation, A for rotation, 6 × 6."""
+        matrix = np.zeros((6, 6))
+        matrix[:3, :3], matrix[3:, 3:] = self._scale * self._A, self._A
+        return matrix
+
+    def _set_offsets(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
+        self.offset_position = p_b - self._scale * (self._A @ p_a)
+        self.offset_rotation = (self._A @ R_a).T @ R_b
+
+    def _map_pose(self, p_a: Array, R_a: Array) -> None:
+        self._A.dot(p_a, self.position)
+        self.position *= self._scale
+        self.position += self.offset_position
+        self._A.dot(R_a).dot(self.offset_rotation, self.rotation)
+
+
+@dataclass
+class PositionOnlyMapping(WorkspaceMapping):
+    r"""The follower's tool goes where the leader's goes and keeps its orientation.
+
+    .. math:: p_t = s\,A\,p_a + \Delta p, \quad R_t = \Delta R, \quad \omega_t = 0, \quad \tau_a = 0
+
+    :math:`\Delta R` is the follower's orientation at engagement. No torque comes back: it is the
+    power dual of a rotation that is not followed.
+    """
+
+    def refresh(self) -> None:
+        """Recompute what depends on the parameters; the target stays."""
+        kept = self.offset_rotation
+        super().refresh()
+        self.offset_rotation = kept
+
+    def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:
+        """Choose the offset so that a maps onto b, and keep b's orientation."""
+        super().capture(p_a, R_a, p_b, R_b)
+        self.offset_rotation = np.array(R_b)
+
+    def forward(self, p_a: Array, R_a: Array, twist_a: Array) -> None:
+        """Map the leader's position and velocity, into the attributes."""
+        super().forward(p_a, R_a, twist_a)
+        self.rotation[:] = self.offset_rotation
+        self.twist = np.concatenate([self.twist[:3], np.zeros(3)])
+
+    def back(self, wrench_b: Array, out: Array) -> None:
+        """Map a force back; torques are left out."""
+        super().back(wrench_b, out)
+        out[3:] = 0.0
+
+    @property
+    def matrix(self) -> Array:
+        """S with ẋ_t = S ẋ_a, 6 × 6; nothing of the rotation passes."""
+        matrix = super().matrix
+        matrix[3:] = 0.0
+        return matrix
+
+
+@dataclass(frozen=True)
+class RobotPair:
+    r"""How one arm's workspace lies over another's: a scale about centres, and fixed turns.
+
+    .. math:: p_b = c_b + s\,A\,(p_a - c_a), \qquad R_b = A\,R_a\,R_\mathrm{tool}
+
+    Attributes:
+        motion_scale: s, [-].
+        centre_leader: c_a in the leader's base, such as its shoulder, [m].
+        centre_follower: c_b in the follower's base, [m].
+        axes: rotation vector of A, from the leader's base to the follower's, [rad].
+        tool: rotation vector of R_tool, from the follower's tool axes to the leader's, [rad].
+    """
+
+    motion_scale: float
+    centre_leader: tuple[float, float, float]
+    centre_follower: tuple[float, float, float]
+    axes: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def mapping(self, force_scale: float = 1.0) -> WorkspaceMapping:
+        """A mapping with these constants as offsets, until an engagement captures others."""
+        mapping = WorkspaceMapping(self.motion_scale, force_scale, np.array(self.axes))
+        turned = rotation_from_vector(np.array(self.axes)) @ np.array(self.centre_leader)
+        mapping.offset_position = np.array(self.centre_follower) - self.motion_scale * turned
+        mapping.offset_rotation = rotation_from_vector(np.array(self.tool))
+        return mapping
+
+
+IIWA_POWERBALL = RobotPair(705.0 / 955.0, (0.0, 0.0, 0.350), (0.0, 0.0, 0.205))
+"""The published pair: ratio of the reaches of Table 2.2, about the shoulders that it implies
+(sources/hazardous §2.4, E-06)."""
+
+
+def missing(owner: str, part: str) -> Callable[[], Any]:
+    """A default factory of a dataclass field that must be given: it raises :class:`BadValue`."""
+
+    def refuse() -> Any:
+        raise BadValue(f"{owner} needs its {part}")
+
+    return refuse

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.joint.limited_pd import LimitedPD
+from farhand.control.joint.loops import LimitedPD
 from farhand.control.tool.tracking import TrackingController
 from farhand.errors import BadValue, Mismatch
 from farhand.mapping.ik import Pose, Solver

@@ -23,6 +23,7 @@ from farhand.robots.meshes import settle_meshes
 from farhand.robots.pinocchio_model import pinocchio_from_mujoco
 from farhand.robots.springs import JointSpring, read_springs
 from farhand.robots.urdf import is_urdf
+from farhand.spatial import rotation_from_quaternion
 
 FOLDER = Path(__file__).parent
 TIMESTEP = 1e-3  # [s], of the models that compile() returns
@@ -49,6 +50,10 @@ class Placement:
             raise BadValue(f"placement quaternion {self.quaternion} has no direction")
         object.__setattr__(self, "position", tuple(position.tolist()))
         object.__setattr__(self, "quaternion", tuple((quaternion / norm).tolist()))
+
+    def pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Position [m] and rotation matrix of the robot's origin in world."""
+        return np.array(self.position), rotation_from_quaternion(np.array(self.quaternion))
 
 
 ORIGIN = Placement()

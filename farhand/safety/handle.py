@@ -10,7 +10,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
 from farhand.control.haptic.impedance import CartesianImpedance, Rendering
-from farhand.control.joint.lock import JointLock
+from farhand.control.joint.loops import JointLock
 from farhand.control.tool.torque import TorqueController
 from farhand.parameters import parameter
 from farhand.plants.plant import Command
@@ -81,7 +81,7 @@ class HandleController(TorqueController):
         if asked.valid:
             arm, made_of = self.arm, self.made_of
             self._walled[:] = made_of.wall.torque(arm.q, arm.v)
-            made_of.lock.add(arm.q, arm.v, self._walled)
+            made_of.lock.add_torque(arm.q, arm.v, self._walled)
             command.value += self._walled
         return command
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from farhand.errors import BadValue
 from farhand.safety.deadman import DeadMan
@@ -17,8 +17,8 @@ Report = Callable[[int, str], None]
 class Engageable(Protocol):
     """What couples two stations and parts them: a bridge."""
 
-    def engage(self) -> str:
-        """Couple; says ``done`` or why not."""
+    def engage(self) -> Any:
+        """Couple; the outcome has ``done`` and, as text, the reason of a refusal."""
 
     def release(self) -> None:
         """Part."""
@@ -66,11 +66,11 @@ class GripWatch:
                 self._report(now_ns, "handle let go: the follower stands and the leader is held")
             self._bridge.release()
         elif before is False:
-            outcome = self._bridge.engage() if self._resume else "not coupled before"
-            self._report(
-                now_ns,
-                f"handle gripped again: {'coupled' if outcome.startswith('done') else outcome}",
-            )
+            result = "not coupled before"
+            if self._resume:
+                outcome = self._bridge.engage()
+                result = "coupled" if outcome.done else str(outcome)
+            self._report(now_ns, f"handle gripped again: {result}")
 
 
 class OverheatWatch:

@@ -1,4 +1,4 @@
-"""Bench: one RX160 with its gears, spring and load cell under one controller, and what is left of a run."""
+"""The arm bench: one RX160 with gears, spring and load cell under one controller, and its log."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
 from farhand.control.tool.computed_torque import ComputedTorque
-from farhand.control.tool.pose_loop import PoseLoop
-from farhand.control.tool.task import TaskController
+from farhand.control.tool.task import PoseLoop, TaskController
 from farhand.control.trajectory.paths import Reference, Trajectory, Waypoint
 from farhand.friction import Gears
 from farhand.mapping.ik import Solver
@@ -36,6 +35,8 @@ GRAVITY = 9.804
 PERIOD_NS = 4_000_000
 PLANT_NS = 500_000
 DEGREE = np.pi / 180.0
+TORQUE_LIMIT = np.array([692.0, 574.0, 242.0, 58.0, 29.0, 29.0])
+"""Of the RX160, [N·m]."""
 
 GAINS: dict[str, dict[str, Any]] = {
     "G1": {"kp": 9.0, "kd": 6.0, "kpo": 9.0, "kdo": 6.0},
@@ -50,17 +51,11 @@ POSTURES = {
     "T3.1": ([(0, -20, 110, 0, 90, 0), (45,) * 6, (45,) * 6], [0.0, 5.0, 6.0]),
     "TA.1": ([(0, -20, 90, 0, 20, 0), (45,) * 6], [0.0, 5.0]),
     "T4.1": (
-        [
-            (0, -20, 90, 0, 20, 0),
-            (0, -20, 90, 0, 20, 0),
-            (45,) * 6,
-            (0, 0, 90, 45, 0, 45),
-            (0, -20, 90, 0, 20, 0),
-        ],
+        [*[(0, -20, 90, 0, 20, 0)] * 2, (45,) * 6, (0, 0, 90, 45, 0, 45), (0, -20, 90, 0, 20, 0)],
         [0.0, 2.0, 7.0, 15.0, 20.0],
     ),
 }
-"""Published way-points in joints [°] and their times [s], followed in task space
+"""Published way-points, joints [°] and times [s], followed in task space
 (sources/cooperative §2.13)."""
 
 POSES = {
@@ -80,14 +75,12 @@ POSES = {
         (15.0, (1.0, 0.0, 0.55), (0, 90, 0)),
     ],
 }
-"""Published way-points as time [s], position [m] and roll, pitch, yaw [°], and a feasible variant
-of the last."""
+"""Published way-points: time [s], position [m] and roll, pitch, yaw [°]; the last is ours."""
 
 MEASURED = (1.0, 1.0, 1.0, 12.0 / 168.4421, 1.0, 1.0, 1.0)
-"""Share of Zengin's dry friction that the published arm is taken to have: his own measurement, but
-for joint 4, whose
-168 N·m no motor of 58 N·m could overcome; the thesis found that 12 N·m are right there
-(Fig. 4.8)."""
+"""Assumed share of Zengin's measured dry friction, per gear term, [-].
+
+His 168 N·m at joint 4 is more than its motor's 58 N·m; the thesis found 12 N·m there (Fig. 4.8)."""
 
 TABLE = np.array([0.0, 43.314, 120.516, 0.0, -73.83, 0.0]) * DEGREE
 """Joints at the first way-point of T3.2 and T3.3, [rad]."""
@@ -96,68 +89,62 @@ TABLE = np.array([0.0, 43.314, 120.516, 0.0, -73.83, 0.0]) * DEGREE
 def path(name: str, robot: Robot | None = None) -> Trajectory:
     """A published trajectory of the flange or of a robot's own tool."""
     if name in POSES:
-        points = [
-            (t, np.array(p), rotation_from_zyx(np.array(a) * DEGREE)) for t, p, a in POSES[name]
-        ]
-        return Trajectory([Waypoint(*point) for point in points])
+        return Trajectory(
+            [
+                Waypoint(t, np.array(p), rotation_from_zyx(np.array(angles) * DEGREE))
+                for t, p, angles in POSES[name]
+            ]
+        )
     rows, times = POSTURES[name]
     arm = Arm.of(robot or load_robot("rx160"), gravity=GRAVITY)
     return Trajectory.through_joints(arm, [np.array(row) * DEGREE for row in rows], times)
 
 
 def gripping(variant: str = "rx160", tool: float = 0.1773) -> Robot:
-    """An RX160 with outer cell, inner cell, adapter and gripper, the tool point ``tool`` [m] beyond the flange."""
-    cell = 0.0333
-    edits = [
+    """An RX160 with both cells, adapter and gripper; the tool is ``tool`` [m] beyond the flange."""
+    cell_height = 0.0333
+    return load_robot("rx160", variant).edited(
         add_payload(0.804, (0.0, 0.0, 0.0136)),
-        # turned by the mounting's 45°
-        add_payload(1.487, (0.0011, 0.0151, cell + 0.0622), (0.006, 0.006, 0.003)),
+        # The centre of mass is turned by the mounting's 45°
+        add_payload(1.487, (0.0011, 0.0151, cell_height + 0.0622), (0.006, 0.006, 0.003)),
         move_tool((0.0, 0.0, tool)),
-    ]
-    return load_robot("rx160", variant).edited(*edits)
+    )
 
 
 class NoisyVelocity(WrappedPlant):
-    """A plant whose velocities are noisy.
+    """A plant with velocity noise of standard deviation ``sigma``, [rad/s]."""
 
-    Args:
-        plant: the plant.
-        sigma: standard deviation, one number or one per joint, [rad/s].
-    """
-
-    def __init__(self, plant: SimulatedPlant, sigma: Array | float) -> None:
+    def __init__(self, plant: SimulatedPlant, sigma: float) -> None:
         super().__init__(plant)
-        self._rng, self._sigma = generator("velocity noise"), np.broadcast_to(sigma, (6,))
+        self._rng = generator("velocity noise")
+        self._sigma = sigma
         self._sample = Sample(6, 6)
 
     def read(self, now_ns: int) -> Sample:
-        """The plant's sample with noise on top."""
-        raw, sample = self._plant.read(now_ns), self._sample
-        sample.time_ns, sample.values[:], sample.has_wrench = (
-            raw.time_ns,
-            raw.values,
-            raw.has_wrench,
-        )
+        """The plant's sample plus noise."""
+        raw = self._plant.read(now_ns)
+        sample = self._sample
+        sample.time_ns = raw.time_ns
+        sample.values[:] = raw.values
+        sample.has_wrench = raw.has_wrench
         sample.v[:] += self._sigma * self._rng.standard_normal(6)
         return sample
 
 
 @dataclass
 class BenchSetup:
-    """What stands on the bench; the defaults are the arm as the source's experiments have it.
+    """What stands on the bench; the defaults are the arm of the published experiments.
 
     Attributes:
-        robot: the plant's.
-        model: the controller's; the plant's by default.
+        model: robot of the controller's model; the plant's by default.
         gears: the plant's friction set; "" for none.
+        gears_model: the controller's friction set; "" for none.
         share: factor on the dry part of the plant's seven gear terms, [-].
-        gears_model: the controller's; "" for none.
-        filters: of velocity and wrench.
         noise: standard deviation of the velocities, [rad/s].
-        q: where the arm starts, [rad]; at the start of the trajectory, or home.
+        q: start posture, [rad]; the start of the trajectory or home by default.
         touches: what touches the tool, by name.
         rotors: whether the controller knows the rotors' inertia.
-        gravity: the plant's, [m/s²].
+        gravity: of the plant, [m/s²].
     """
 
     robot: Robot = field(default_factory=lambda: load_robot("rx160"))
@@ -181,35 +168,33 @@ class BenchSetup:
         """The controller's friction curves."""
         return Gears(set=self.gears_model) if self.gears_model else None
 
+    def computed_torque(self, loop: PoseLoop, solver: Solver | None = None) -> ComputedTorque:
+        """A computed-torque controller with this model and these friction curves."""
+        model = self.controllers_model()
+        return ComputedTorque(model, loop, self.controllers_gears(), solver=solver)
+
 
 class BenchLog:
-    """What is left of a run, one row per tick of 4 ms.
+    """The log of a run, one row per tick of 4 ms.
 
     Attributes:
         time: [s].
         q: joints, [rad].
-        v: true joint velocities, [rad/s].
+        v: joint velocities as measured, [rad/s].
+        torque: commanded, [N·m].
         position: of the tool, [m].
         rotation: of the tool.
         error: reference minus tool, [m].
         turn: axis-angle error |O_e| = sin α, [-].
-        angle: α, [rad].
-        torque: commanded, [N·m].
-        wrench: as the controller sees it, [N] and [N·m]; zero where there is none.
+        wrench: as the controller sees it, [N] and [N·m]; zero without a sensor.
         trip: why the run ended early, or None.
     """
 
     def __init__(self, ticks: int) -> None:
-        self.time, self.q, self.v, self.torque = (
-            np.zeros(ticks),
-            *(np.zeros((ticks, 6)) for _ in range(3)),
-        )
-        self.position, self.error = np.zeros((ticks, 3)), np.zeros((ticks, 3))
-        self.rotation, self.turn, self.wrench = (
-            np.zeros((ticks, 3, 3)),
-            np.zeros((ticks, 3)),
-            np.zeros((ticks, 6)),
-        )
+        self.time = np.zeros(ticks)
+        self.q, self.v, self.torque, self.wrench = np.zeros((4, ticks, 6))
+        self.position, self.error, self.turn = np.zeros((3, ticks, 3))
+        self.rotation = np.zeros((ticks, 3, 3))
         self.trip: Trip | None = None
         self.rows = 0
 
@@ -218,8 +203,11 @@ class BenchLog:
     ) -> None:
         """Write one row."""
         row, arm = self.rows, controller.arm
-        self.time[row], self.q[row], self.v[row] = now_ns * 1e-9, sample.q, sample.v
-        self.position[row], self.rotation[row] = arm.position, arm.rotation
+        self.time[row] = now_ns * 1e-9
+        self.q[row] = sample.q
+        self.v[row] = sample.v
+        self.position[row] = arm.position
+        self.rotation[row] = arm.rotation
         self.error[row] = reference.position - arm.position
         self.turn[row] = attitude_error(arm.rotation, reference.rotation, "axis-angle")
         self.torque[row] = controller.command.value
@@ -227,14 +215,15 @@ class BenchLog:
         self.rows += 1
 
     def close(self) -> None:
-        """Cut what was not filled."""
-        for name in ("time", "q", "v", "torque", "position", "error", "rotation", "turn", "wrench"):
-            setattr(self, name, getattr(self, name)[: self.rows])
+        """Cut off the rows that were not written."""
+        arrays = {name: value for name, value in vars(self).items() if isinstance(value, Array)}
+        vars(self).update({name: value[: self.rows] for name, value in arrays.items()})
 
     @property
     def metrics(self) -> tuple[float, float, float, float]:
         """The published four: Σ|x_e| [m], |x_e| at the end [m], Σ|O_e| and |O_e| at the end [-]."""
-        away, turned = np.linalg.norm(self.error, axis=1), np.linalg.norm(self.turn, axis=1)
+        away = np.linalg.norm(self.error, axis=1)
+        turned = np.linalg.norm(self.turn, axis=1)
         return float(away.sum()), float(away[-1]), float(turned.sum()), float(turned[-1])
 
     @property
@@ -252,7 +241,7 @@ class ArmBench:
     """One arm, ready to run.
 
     Args:
-        setup: what stands on it.
+        setup: what stands on the bench.
         controller: made for :meth:`BenchSetup.controllers_model`.
         guard: limits; those of the robot, with torques that trip, by default.
     """
@@ -260,20 +249,19 @@ class ArmBench:
     def __init__(
         self, setup: BenchSetup, controller: TaskController, guard: Guard | None = None
     ) -> None:
-        self.setup, self.controller = setup, controller
+        self.setup = setup
+        self.controller = controller
         start = setup.robot.home if setup.q is None else setup.q
         self.world = World({"arm": Placed(setup.robot, q=np.array(start))}, PLANT_NS, setup.gravity)
         if setup.gears:
-            self.world.add_friction(
-                "arm", GearFriction(Gears(set=setup.gears, share=np.array(setup.share)))
-            )
+            gears = Gears(set=setup.gears, share=np.array(setup.share))
+            self.world.add_friction("arm", GearFriction(gears))
         for name, touch in setup.touches.items():
             self.world.touch("arm", name, touch)
         raw = SimulatedPlant(self.world, "arm")
         raw.imperfections.actuator_limit = 0.0
-        self.plant = FilteredPlant(
-            NoisyVelocity(raw, setup.noise) if setup.noise else raw, 6, 6, setup.filters
-        )
+        source = NoisyVelocity(raw, setup.noise) if setup.noise else raw
+        self.plant = FilteredPlant(source, 6, 6, setup.filters)
         self.guard = guard or Guard(force=660.0, torque_trips=True)
         self.guard.watch(setup.robot.limits)
         self.port = self.world.ports["arm"]
@@ -281,29 +269,21 @@ class ArmBench:
         self.measure: Callable[[Array | None, Arm], Array | None] = lambda wrench, arm: wrench
 
     def run(self, seconds: float, at: Callable[[float], None] | None = None) -> BenchLog:
-        """Run on for that long, or until something trips.
-
-        Args:
-            seconds: how long, [s].
-            at: called with the time before every tick; may change settings.
-        """
+        """Run for ``seconds`` or until something trips; ``at`` gets the time before every tick."""
         ticks = round(seconds * 1e9) // PERIOD_NS + 1
-        log, asked, controller, arm = (
-            BenchLog(ticks),
-            ControlRequest(),
-            self.controller,
-            self.controller.arm,
-        )
-        asked.gain = 1.0
+        log = BenchLog(ticks)
+        controller = self.controller
+        request = ControlRequest()
+        request.gain = 1.0
         for _ in range(ticks):
             now_ns = self._now_ns
             if at is not None:
                 at(now_ns * 1e-9)
             sample = self.plant.read(now_ns)
-            asked.valid = self.guard.check(sample, now_ns)
-            arm.update(sample.q, sample.v)
-            asked.wrench = self.measure(sample.wrench, arm)
-            command = controller.step(asked, now_ns)
+            request.valid = self.guard.check(sample, now_ns)
+            controller.arm.update(sample.q, sample.v)
+            request.wrench = self.measure(sample.wrench, controller.arm)
+            command = controller.step(request, now_ns)
             self.guard.limit(command.value, now_ns)
             self.plant.write(command, now_ns)
             log.note(now_ns, sample, controller, controller.reference)
@@ -323,24 +303,16 @@ def tracked(
     guard: Guard | None = None,
     **options: object,
 ) -> BenchLog:
-    """Follow a published trajectory by computed torque and keep the log.
+    """Follow a published trajectory by computed torque, for its own time by default.
 
-    Args:
-        name: of the trajectory.
-        loop: the gains.
-        setup: the bench.
-        seconds: how long; the trajectory's own time by default.
-        guard: limits; those of the robot, with torques that trip, by default.
-        options: of the controller, by name.
+    ``options`` are settings of the controller; for ``guard`` see :class:`ArmBench`.
     """
     setup = setup or BenchSetup()
     guide = path(name, setup.robot)
     if setup.q is None:
         setup.q = TABLE if name in POSES else np.array(POSTURES[name][0][0]) * DEGREE
     solver = Solver(setup.robot) if options.get("model", "measured") != "measured" else None
-    controller = ComputedTorque(
-        setup.controllers_model(), loop, setup.controllers_gears(), solver=solver
-    )
+    controller = setup.computed_torque(loop, solver)
     for key, value in options.items():
         setattr(controller.options, key, value)
     bench = ArmBench(setup, controller, guard)
@@ -350,10 +322,9 @@ def tracked(
 
 @shared
 def published(name: str, gains: tuple[tuple[str, Any], ...], model: str = "measured") -> BenchLog:
-    """A trajectory on the arm as the source's experiments must have had it, with gains of :func:`gains`.
+    """A trajectory on the arm that the published experiments must have had, with :func:`gains`.
 
-    The plant's friction is the one measured on it, the controller's the reduced one; the controller
-    knows no rotors.
+    The plant has the measured friction, the controller the reduced one and no rotor inertia.
     """
     setup = BenchSetup(robot=gripping(), gears="zengin", share=MEASURED, rotors=False)
     return tracked(name, PoseLoop(**dict(gains)), setup, model=model)

@@ -1,18 +1,24 @@
-"""The RX160 itself: kinematics, dynamics, spring and limits: F-01 to F-06, F-08 and F-11."""
+"""The RX160 arm: kinematics, dynamics, spring, limits and gears, F-01 to F-12, X-01 and X-04."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pinocchio as pin
 
-from farhand import spatial
 from farhand.arm import Arm
+from farhand.control.tool.task import PoseLoop
+from farhand.friction import GEAR_SETS, Gears, Waiboer
+from farhand.friction.models.implicit import advance
+from farhand.friction.models.waiboer import gear_table
 from farhand.mapping.ik import Model, Solver
 from farhand.plants.plant import Sample
-from farhand.robots import Robot, load_robot, springs
+from farhand.plants.simulated.rigid import RigidPlant
+from farhand.robots import Robot, load_robot
 from farhand.robots.edits import set_armature
+from farhand.robots.springs import CubicSpring
 from farhand.safety.guard import Guard
 from farhand.spatial import (
     attitude_error,
@@ -23,12 +29,20 @@ from farhand.spatial import (
     rotation_vector,
     zyx_from_rotation,
 )
-from farhand_lab.cooperative.bench import DEGREE, GRAVITY
-from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand.world.gear_friction import GearFriction
+from farhand_lab.cooperative.bench import (
+    DEGREE,
+    GAINS,
+    GRAVITY,
+    ArmBench,
+    BenchLog,
+    BenchSetup,
+    tracked,
+)
+from farhand_lab.harness import Finding, experiment, generator, shared
+from farhand_lab.mutation import Mutations
 
 Array = np.ndarray
-
 
 FK = (
     ((0, 0, 0, 0, 0, 0), (0.150, 0.0, 2.110), (0.0, 0.0, 1.0)),
@@ -55,16 +69,8 @@ RNE = (
 """Joints [°], speed, acceleration and torque [N·m] without tool and rotors:
 sources/cooperative §2.4, derived."""
 
-SPRING = (
-    (-100, -571.68),
-    (-60, -412.11),
-    (-20, -151.60),
-    (0, -3.34),
-    (20, 146.35),
-    (60, 418.24),
-    (90, 566.86),
-)
-"""Angle [°] and torque [N·m] of unit 2's spring: sources/cooperative §2.7, derived from (4.1)."""
+SPRING = {-100: -571.68, -60: -412.11, -20: -151.60, 0: -3.34, 20: 146.35, 60: 418.24, 90: 566.86}
+"""Torque [N·m] of unit 2's spring by angle [°]: sources/cooperative §2.7, derived from (4.1)."""
 
 
 def bare(variant: str = "rx160") -> Arm:
@@ -81,13 +87,13 @@ def limits() -> Finding:
         names.append(f"{variant} {robot.payload:g} kg")
         for joint in range(6):
             for share, trips in ((0.99, False), (1.01, True)):
-                right += sum(found is trips for found in _trips(robot, joint, share))
+                right += sum(tripped is trips for tripped in _trips(robot, joint, share))
     return Finding(right, right == 72, ", ".join(names))
 
 
 def _trips(robot: Robot, joint: int, share: float) -> list[bool]:
     """Whether a joint at this share of its largest position, speed and torque trips."""
-    found = []
+    results = []
     for kind in ("position", "speed", "torque"):
         guard, sample, torque = Guard(torque_trips=True), Sample(6, 6), np.zeros(6)
         guard.watch(robot.limits)
@@ -99,8 +105,8 @@ def _trips(robot: Robot, joint: int, share: float) -> list[bool]:
             torque[joint] = share * robot.limits.torque[joint]
         guard.check(sample, 0)
         guard.limit(torque, 0)
-        found.append(guard.trip is not None and guard.trip.kind == kind)
-    return found
+        results.append(guard.trip is not None and guard.trip.kind == kind)
+    return results
 
 
 def craig(q: Array, fore: float = 0.625) -> Array:
@@ -116,36 +122,27 @@ def craig(q: Array, fore: float = 0.625) -> Array:
     ]
     for a, alpha, d, theta in table:
         c, s, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
-        rows = [
-            [c, -s, 0, a],
-            [s * ca, c * ca, -sa, -sa * d],
-            [s * sa, c * sa, ca, ca * d],
-            [0, 0, 0, 1],
-        ]
-        pose = pose @ np.array(rows)
+        middle = [[s * ca, c * ca, -sa, -sa * d], [s * sa, c * sa, ca, ca * d]]
+        pose = pose @ np.array([[c, -s, 0, a], *middle, [0, 0, 0, 1]])
     return pose
 
 
 @experiment("F-02")
 def forward_kinematics() -> Finding:
-    """Largest error of position and axis; the DH table is written out here independently, for both arms."""
+    """Largest error of position and axis; the DH table is an independent copy, for both arms."""
     arm, worst, apart = bare(), 0.0, 0.0
-    for q, position, axis in FK:
-        arm.update(np.array(q) * DEGREE, np.zeros(6))
-        worst = max(
-            worst, np.abs(arm.position - position).max(), np.abs(arm.rotation[:, 2] - axis).max()
-        )
+    for degrees, position, axis in FK:
+        arm.update(np.array(degrees) * DEGREE, np.zeros(6))
+        off = np.abs(arm.position - position).max(), np.abs(arm.rotation[:, 2] - axis).max()
+        worst = max(worst, *off)
     rng = generator("kinematics")
     for variant, fore in (("rx160", 0.625), ("rx160l", 0.925)):
         arm = bare(variant)
         for q in rng.uniform(-np.pi, np.pi, (50, 6)):
             arm.update(q, np.zeros(6))
             pose = craig(q, fore)
-            apart = max(
-                apart,
-                np.abs(pose[:3, 3] - arm.position).max(),
-                np.abs(pose[:3, :3] - arm.rotation).max(),
-            )
+            moved = np.abs(pose[:3, 3] - arm.position).max()
+            apart = max(apart, moved, np.abs(pose[:3, :3] - arm.rotation).max())
     return Finding(worst, worst < 1e-6 and apart < 1e-12, f"against the DH form {apart:.1e}")
 
 
@@ -157,14 +154,17 @@ def inverse_kinematics() -> Finding:
     rng, worst, missed = generator("inverse kinematics"), 0.0, 0
     for q in rng.uniform(robot.limits.lower, robot.limits.upper, (10_000, 6)):
         pose = model.pose(q)
-        found = solver.solve(pose)
-        missed += found.status != "solved"
-        worst = max(worst, float(np.abs(model.error(pose, found.q)).max()))
+        solution = solver.solve(pose)
+        missed += solution.status != "solved"
+        worst = max(worst, float(np.abs(model.error(pose, solution.q)).max()))
     q, branches = np.array([0.3, -0.2, 1.5, 0.4, 0.7, 0.2]), set()
     for step in range(500):
-        wanted = q + 0.3 * np.sin(0.01 * step + np.arange(6))
-        branches.add(solver.branch(solver.solve(model.pose(wanted), wanted + 1e-3).q))
-    note = f"{missed} of 10 000 not solved; {len(branches)} branch along the path; family {solver.family}"
+        goal = q + 0.3 * np.sin(0.01 * step + np.arange(6))
+        branches.add(solver.branch(solver.solve(model.pose(goal), goal + 1e-3).q))
+    note = (
+        f"{missed} of 10 000 not solved; {len(branches)} branch along the path; "
+        f"family {solver.family}"
+    )
     return Finding(worst, worst < 1e-9 and missed == 0 and len(branches) == 1, note)
 
 
@@ -182,19 +182,13 @@ def orientations() -> Finding:
                 rotation_from_zyx(zyx_from_rotation(turn)),
             )
             trip = max(trip, *(np.abs(R - turn).max() for R in again))
-            sine, half = (
-                attitude_error(R0, turn @ R0, kind) for kind in ("axis-angle", "quaternion")
-            )
-            size = max(
-                size,
-                abs(np.linalg.norm(sine) - np.sin(angle)),
-                abs(np.linalg.norm(half) - np.sin(angle / 2)),
-            )
-    small = rotation_from_vector(np.array([1e-5, -2e-5, 3e-5]))
-    alike = max(
-        np.abs(attitude_error(np.eye(3), small, k) - [1e-5, -2e-5, 3e-5]).max()
-        for k in ("axis-angle", "rpy")
-    )
+            for kind, length in (("axis-angle", angle), ("quaternion", angle / 2)):
+                error = attitude_error(R0, turn @ R0, kind)
+                size = max(size, abs(np.linalg.norm(error) - np.sin(length)))
+    small = np.array([1e-5, -2e-5, 3e-5])
+    turn = rotation_from_vector(small)
+    errors = [attitude_error(np.eye(3), turn, kind) for kind in ("axis-angle", "rpy")]
+    alike = max(np.abs(error - small).max() for error in errors)
     note = f"sizes to {size:.1e}; rpy and axis-angle agree near zero to {alike:.1e}"
     return Finding(trip, trip < 1e-9 and size < 1e-12 + 1e-15 and alike < 1e-9, note)
 
@@ -211,33 +205,30 @@ def jacobian() -> dict[str, Finding]:
         for sign in (1.0, -1.0):
             arm.update(q + sign * h * v, v)
             poses.append((arm.position.copy(), arm.rotation.copy(), arm.J.copy()))
-        moved = np.concatenate(
-            [poses[0][0] - poses[1][0], rotation_vector(poses[0][1] @ poses[1][1].T)]
-        ) / (2 * h)
+        (p_after, R_after, J_after), (p_before, R_before, J_before) = poses
+        turned = rotation_vector(R_after @ R_before.T)
+        moved = np.concatenate([p_after - p_before, turned]) / (2 * h)
         jacobi = max(jacobi, np.abs(moved - J @ v).max())
-        drift = max(drift, np.abs((poses[0][2] - poses[1][2]) @ v / (2 * h) - slope).max())
+        drift = max(drift, np.abs((J_after - J_before) @ v / (2 * h) - slope).max())
     return {"F-05": Finding(jacobi, jacobi < 1e-6), "F-06": Finding(drift, drift < 1e-6)}
 
 
 @experiment("F-08")
 def newton_euler() -> Finding:
-    """The oracle builds A from kinetic energy and C from its derivatives; the drift is of a 1 ms Runge–Kutta run."""
+    """Against A and C from the kinetic energy; the energy drift of a 1 ms Runge–Kutta run."""
     arm, worst, apart, least = bare(), 0.0, 0.0, np.inf
+    rest = (0.0,) * 6
     for degrees, speed, rate, torque in RNE:
-        q = np.array(degrees) * DEGREE
-        found = pin.rnea(
-            arm.model, arm.data, q, np.array(speed or (0.0,) * 6), np.array(rate or (0.0,) * 6)
-        )
-        worst = max(worst, np.abs(found - torque).max())
+        state = (np.array(degrees) * DEGREE, np.array(speed or rest), np.array(rate or rest))
+        worst = max(worst, np.abs(pin.rnea(arm.model, arm.data, *state) - torque).max())
     rng = generator("newton-euler")
     for _ in range(3):
         q, v = rng.uniform(-2, 2, 6), rng.uniform(-1, 1, 6)
         arm.update(q, v)
         least = min(least, float(np.linalg.eigvalsh(arm.M)[0]))
         euler = pin.rnea(arm.model, arm.data, q, v, np.ones(6))
-        apart = max(
-            apart, np.abs(arm.M - arm.M.T).max(), np.abs(_lagrange(arm, q, v) - euler).max()
-        )
+        lagrange = np.abs(_lagrange(arm, q, v) - euler).max()
+        apart = max(apart, np.abs(arm.M - arm.M.T).max(), lagrange)
     drift = _energy_drift()
     note = (
         f"Lagrange oracle {apart:.1e}, least eigenvalue {least:.1e} kg·m², energy drift {drift:.1e}"
@@ -250,9 +241,8 @@ def _lagrange(arm: Arm, q: Array, v: Array) -> Array:
     model, data, h = arm.model, arm.data, 2e-3
     weights = ((1, 0.75), (2, -0.15), (3, 1.0 / 60.0))
 
-    def derivative(function: object, k: int) -> Array:
+    def derivative(function: Callable[[Array], Array], k: int) -> Array:
         step = np.eye(6)[k] * h
-        assert callable(function)
         return sum(w * (function(q + n * step) - function(q - n * step)) for n, w in weights) / h
 
     def inertia(at: Array) -> Array:
@@ -262,28 +252,18 @@ def _lagrange(arm: Arm, q: Array, v: Array) -> Array:
     def potential(at: Array) -> Array:
         return np.array([pin.computePotentialEnergy(model, data, at)])
 
-    slopes = np.array([derivative(inertia, k) for k in range(6)])  # ∂A/∂q_k
-    coriolis = 0.5 * (
-        np.einsum("kij->ijk", slopes)
-        + np.einsum("jik->ijk", slopes)
-        - np.einsum("ijk->ijk", slopes)
-    )
+    # ∂A/∂q_k, and from it the Christoffel symbols
+    slopes = np.array([derivative(inertia, k) for k in range(6)])
+    coriolis = 0.5 * (np.einsum("kij->ijk", slopes) + np.einsum("jik->ijk", slopes) - slopes)
     gravity = np.array([float(derivative(potential, k)[0]) for k in range(6)])
     return inertia(q) @ np.ones(6) + np.einsum("ijk,j,k->i", coriolis, v, v) + gravity
 
 
 def _energy_drift() -> float:
-    """Relative change of kinetic plus potential energy in 5 s of falling, 1 ms Runge–Kutta, spring and rotors in."""
-    from farhand.plants.simulated.rigid import RigidPlant
-
+    """Relative change of the energy in 5 s of falling, 1 ms Runge–Kutta, with spring and rotors."""
     robot = load_robot("rx160")
-    plant = RigidPlant(
-        "arm",
-        Arm.of(robot, gravity=GRAVITY),
-        np.array([0.0, 0.3, 0.5, 0.1, 0.4, 0.0]),
-        1_000_000,
-        "rk4",
-    )
+    start = np.array([0.0, 0.3, 0.5, 0.1, 0.4, 0.0])
+    plant = RigidPlant("arm", Arm.of(robot, gravity=GRAVITY), start, 1_000_000, "rk4")
     spring = robot.springs[1]
 
     def energy() -> float:
@@ -291,63 +271,211 @@ def _energy_drift() -> float:
         weight = pin.computePotentialEnergy(plant.arm.model, plant.arm.data, plant.q)
         return plant.arm.kinetic_energy() + float(weight) + spring.energy(float(plant.q[1]))
 
-    start, scale = energy(), 0.0
+    initial, scale = energy(), 0.0
     for ms in range(0, 5000, 50):
         plant.advance(ms * 1_000_000)
         scale = max(scale, plant.arm.kinetic_energy())
     plant.advance(5_000_000_000)
-    return abs(energy() - start) / scale
+    return abs(energy() - initial) / scale
 
 
 @experiment("F-11")
 def spring() -> Finding:
     """Unit 2's curve; the other units at 20, 45 and 90°; arm and world use the same object."""
     arm, worst = Arm.of(load_robot("rx160"), gravity=GRAVITY), 0.0
-    for degrees, torque in SPRING:
+    for degrees, torque in SPRING.items():
         arm.update(np.array([0.0, degrees, 0.0, 0.0, 0.0, 0.0]) * DEGREE, np.zeros(6))
         worst = max(worst, abs(arm.spring[1] - torque))
-    curve, others = load_robot("rx160").springs[1], 0.0
+    others = 0.0
     for variant, row in (("unit-1", (157.2, 353.2, 581.7)), ("rx160l", (142.0, 319.8, 519.8))):
-        found = [load_robot("rx160", variant).springs[1].torque(a * DEGREE) for a in (20, 45, 90)]
-        others = max(others, float(np.abs(np.array(found) - row).max()))
-    held = (
-        curve.torque(2.3) == curve.torque(100 * DEGREE)
-        and not curve.known(2.3)
-        and curve.known(1.7)
-    )
-    return Finding(
-        worst, worst < 0.01 and others < 0.06 and held, f"unit 1 and RX160L within {others:.3f} N·m"
-    )
+        other = load_robot("rx160", variant).springs[1]
+        torques = np.array([other.torque(degrees * DEGREE) for degrees in (20, 45, 90)])
+        others = max(others, float(np.abs(torques - row).max()))
+    curve = load_robot("rx160").springs[1]
+    held = curve.torque(2.3) == curve.torque(100 * DEGREE)
+    ok = worst < 0.01 and others < 0.06 and held and not curve.known(2.3) and curve.known(1.7)
+    return Finding(worst, ok, f"unit 1 and RX160L within {others:.3f} N·m")
 
 
-MUTATIONS = [
-    Mutation(
-        "spring-without-cube",
-        "the cubic term of the balance spring is missing",
-        ("F-11",),
-        lambda: changed(
-            springs.CubicSpring,
-            "torque",
-            lambda old: lambda self, q: old(self, q) - self.coefficients[3] * q**3,
-        ),
-    ),
-    Mutation(
-        "torque-never-trips",
-        "a torque beyond the limit is cut and forgotten",
-        ("F-01",),
-        lambda: changed(Guard, "limit", lambda old: lambda self, torque, now_ns: True),
-    ),
-    Mutation(
-        "sine-is-half",
-        "the axis-angle error lacks the half before its cross products",
-        ("F-04",),
-        lambda: patched(
-            sys.modules[__name__],
-            "attitude_error",
-            lambda a, w, kind: (
-                spatial.attitude_error(a, w, kind) * (2.0 if kind == "axis-angle" else 1.0)
-            ),
-        ),
-    ),
-]
-"""Parts broken on purpose."""
+GEAR_TORQUES = (
+    ("zengin", 1e-9, (55.32, 30.85, 40.48, 168.43, 3.77, 0.36)),
+    ("zengin", 0.5, (126.29, 47.52, 39.69, 15.92, 21.67, 8.03)),
+    ("akbas", 1e-9, (30.0, 10.0, 20.0, 20.0, 2.0, 1.5)),
+    ("akbas", 0.1, (37.45, 4.61, 9.94, 4.04, 4.91, 2.34)),
+    ("akbas", 1.0, (120.05, 50.0, 20.09, 10.0, 17.71, 7.46)),
+    ("reduced", 1e-9, (18.0, 6.0, 12.0, 12.0, 1.2, 0.9)),
+)
+"""Set, speed of all joints [rad/s] and torques [N·m]: sources/cooperative §2.6, derived.
+
+0⁺ is 1e-9 rad/s: Zengin's joint 4 falls from 168.44 N·m at zero to 168.43 N·m there."""
+
+
+@experiment("F-09")
+def gears() -> Finding:
+    """Against the table; friction takes power at every pair of wrist speeds and is odd."""
+    curves = ((Gears(set=name).steady(np.full(6, v)), row) for name, v, row in GEAR_TORQUES)
+    worst = max(float(np.abs(curve - row).max()) for curve, row in curves)
+    grid = np.linspace(-3.0, 3.0, 61)
+    v = np.zeros((61, 61, 6))
+    v[..., 4], v[..., 5] = np.meshgrid(grid, grid)
+    v[..., :4] = v[..., 4:5]
+    power, odd = np.inf, 0.0
+    for name in GEAR_SETS:
+        model = Gears(set=name)
+        power = min(power, float((model.curve(v) * v).sum(axis=-1).min()))
+        odd = max(odd, float(np.abs(model.curve(v) + model.curve(-v)).max()))
+    ok = worst <= 0.01 and power >= 0.0 and odd == 0.0
+    return Finding(worst, ok, f"least power {power:.3g} W; odd to {odd:g}")
+
+
+def _creep(gears_model: str) -> float:
+    """How far joint 4 moves in 5 s without a command when the controller has these gears, [°]."""
+    # The noise of the raw joint velocities is assumed
+    setup = BenchSetup(gears_model=gears_model, noise=0.05)
+    idle = PoseLoop(kp=0.0, kd=0.0, kpo=0.0, kdo=0.0)
+    log = ArmBench(setup, setup.computed_torque(idle)).run(5.0)
+    return float(np.abs(log.q[:, 3] - log.q[0, 3]).max()) / DEGREE
+
+
+@shared
+def moved(compensated: bool, oriented: bool) -> BenchLog:
+    """TA.1 with or without friction compensation and orientation loop.
+
+    The published model has no rotors, so without the loop it hardly commands the wrist. With the
+    loop the rotors are known, or it could not turn the wrist either way.
+    """
+    loop = PoseLoop(**GAINS["G7"] if oriented else {**GAINS["G7"], "kpo": 0.0, "kdo": 0.0})
+    setup = BenchSetup(gears_model="reduced" if compensated else "", rotors=oriented)
+    return tracked("TA.1", loop, setup)
+
+
+@experiment("F-10", "X-04")
+def friction_compensation() -> Finding:
+    """Noisy velocities; the creep of joint 4 under too much compensation."""
+    over, right = _creep("akbas"), _creep("reduced")
+    still = moved(False, False)
+    stuck = float(np.abs(still.q[:, 4:] - still.q[0, 4:]).max()) / DEGREE
+    gain = moved(False, True).metrics[2] / moved(True, True).metrics[2]
+    ok = over > 1.0 and right < 0.1 and stuck < 1.0 and gain >= 2.0
+    note = (
+        f"creep {over:.2f}° with 20 N·m, {right:.3f}° with 12; joints 5, 6 move {stuck:.3f}°; "
+        f"error falls {gain:.1f} ×"
+    )
+    return Finding(over, ok, note)
+
+
+def _joint_2(n: int) -> Waiboer:
+    """Joint 2's gear, n times."""
+    columns = {key: row for key, row in gear_table().items() if isinstance(row, list)}
+    columns |= gear_table()["reduced"]
+    return Waiboer(joints=n, **{key: np.full(n, row[1]) for key, row in columns.items()})
+
+
+def _weight(q2: Array) -> Array:
+    """Q₂ with the other joints at (0, ·, 90, 0, 20, 0)°, [N·m]."""
+    arm, torques = Arm.of(load_robot("rx160"), gravity=GRAVITY), []
+    for angle in q2:
+        arm.update(np.array([0.0, angle, 90 * DEGREE, 0.0, 20 * DEGREE, 0.0]), np.zeros(6))
+        torques.append(arm.gravity[1] - arm.spring[1])
+    return np.array(torques)
+
+
+def settled(stops: Array, side: float) -> tuple[Array, Array]:
+    """Angle and holding torque of joint 2 at stops [rad] reached from below (−1) or above (+1).
+
+    All stops at once, each its own joint: 47 kg·m² under PD, friction solved with the inertia.
+    """
+    spring = load_robot("rx160").springs[1]
+    n, dt, inertia = len(stops), 1e-3, np.full(len(stops), 47.0)
+    gear, q, v = _joint_2(n), stops + side * 5 * DEGREE, np.zeros(n)
+    grid = np.linspace(-2.4, 2.4, 400)
+    weight = _weight(grid)
+    load = weight + np.array([spring.torque(a) for a in grid])
+    means = np.zeros(n)
+    for step in range(3000):
+        goal = stops + side * 5 * DEGREE * max(0.0, 1.0 - step * dt)
+        torque = np.interp(q, grid, weight) + 4e4 * (goal - q) - 2e3 * v
+        v, _ = advance(gear, v, dt, torque - np.interp(q, grid, load), inertia)
+        q = q + dt * v
+        if step >= 2000:
+            means += torque / 1000.0
+    return q, means
+
+
+@experiment("F-12", "X-01")
+def spring_identification() -> Finding:
+    """41 stops from below and above; the mean of both holding torques minus the weight."""
+    stops = np.arange(-100, 101, 5) * DEGREE
+    (q_low, low), (q_high, high) = settled(stops, -1.0), settled(stops, 1.0)
+    q = 0.5 * (q_low + q_high)
+    fitted = CubicSpring.fit(q, 0.5 * (low + high) - _weight(q))
+    truth = load_robot("rx160").springs[1]
+    assert isinstance(truth, CubicSpring)
+    c, t = np.array(fitted.coefficients), np.array(truth.coefficients)
+    grid = np.linspace(-100, 100, 201) * DEGREE
+    worst = max(abs(fitted.torque(a) - truth.torque(a)) for a in grid)
+    odd = (abs(c[[1, 3]] / t[[1, 3]] - 1.0) < 0.03).all()
+    even = (abs(c[[0, 2]] - t[[0, 2]]) < 3.0).all()
+    skewed, own = _skew("unit-1"), _skew("rx160")
+    note = (
+        f"({c[3]:.2f}, {c[2]:.2f}, {c[1]:.2f}, {c[0]:.2f}) for "
+        f"({t[3]:g}, {t[2]:g}, {t[1]:g}, {t[0]:g}); mean error of joint 2 on a symmetric motion "
+        f"{skewed:.2f}° with unit 1's curve, {own:.3f}° with its own"
+    )
+    ok = odd and even and worst < 10.0 and abs(skewed) > 5.0 * abs(own) and abs(skewed) > 0.02
+    return Finding(worst, bool(ok), note)
+
+
+def _skew(model: str) -> float:
+    """Mean error of joint 2 that swings ±20° with another unit's spring compensated, [°]."""
+    plant, known = load_robot("rx160").springs[1], load_robot("rx160", model).springs[1]
+    gear, q, v, dt, errors = _joint_2(1), np.zeros(1), np.zeros(1), 2e-3, []
+    for step in range(4000):
+        t = step * dt
+        goal, rate = 20 * DEGREE * np.sin(1.57 * t), 20 * DEGREE * 1.57 * np.cos(1.57 * t)
+        torque = 47.0 * (100.0 * (goal - q) + 20.0 * (rate - v))
+        torque = torque + known.torque(float(q[0])) - plant.torque(float(q[0]))
+        v, _ = advance(gear, v, dt, torque, np.full(1, 47.0))
+        q = q + dt * v
+        # One whole period
+        if step >= 2000:
+            errors.append(float(goal - q[0]))
+    return float(np.mean(errors)) / DEGREE
+
+
+MUTATIONS = Mutations()
+
+
+@MUTATIONS.of(CubicSpring, "torque", "F-11")
+def spring_without_cube(torque, self: CubicSpring, q: float) -> float:
+    """The cubic term of the balance spring is missing."""
+    return torque(self, q) - self.coefficients[3] * q**3
+
+
+@MUTATIONS.of(Guard, "limit", "F-01")
+def torque_never_trips(limit, self: Guard, torque: Array, now_ns: int) -> bool:
+    """A torque beyond the limit is cut and forgotten."""
+    return True
+
+
+@MUTATIONS.of(sys.modules[__name__], "attitude_error", "F-04")
+def sine_is_half(error, a: Array, b: Array, kind: str) -> Array:
+    """The axis-angle error lacks the factor one half of its cross products."""
+    return error(a, b, kind) * (2.0 if kind == "axis-angle" else 1.0)
+
+
+@MUTATIONS.of(Gears, "curve", "F-09")
+def gears_not_coupled(curve, self: Gears, v: Array) -> Array:
+    """Joints 5 and 6 share no gear."""
+    return self.terms.curve(v @ self.directions.T)[..., :6]
+
+
+@MUTATIONS.of(GearFriction, "at", "X-04")
+def no_stiction(at, self: GearFriction, v: Array, dry: Array, torque: Array) -> None:
+    """The plant's gears resist motion but do not hold a joint at rest."""
+
+
+@MUTATIONS.of(CubicSpring, "fit", "X-01")
+def weight_left_in(fit, q: Array, torque: Array) -> CubicSpring:
+    """The arm's weight is not subtracted from the holding torque."""
+    return fit(q, torque + _weight(q))

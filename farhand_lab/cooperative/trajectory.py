@@ -5,34 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.control.tool import task
-from farhand.control.tool.pose_loop import PoseLoop
+from farhand.control.tool.task import PoseLoop
 from farhand.control.trajectory.feasibility import Feasibility
 from farhand.control.trajectory.paths import Quintic, Reference, Trajectory, Waypoint
 from farhand.errors import FarhandError
 from farhand.robots import load_robot
 from farhand.spatial import rotation_vector
-from farhand_lab.cooperative.bench import (
-    GAINS,
-    POSES,
-    POSTURES,
-    BenchLog,
-    BenchSetup,
-    path,
-    tracked,
-)
+from farhand_lab.cooperative.bench import GAINS, POSES, POSTURES, BenchLog, path, tracked
 from farhand_lab.harness import Finding, experiment, generator, shared
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutations, patched
 
 Array = np.ndarray
 
-
 NEAR_FROM = 11.0
-"""Before this time T4.1 is away from its singular way-point, [s]."""
+"""From this time on T4.1 is near its singular way-point, [s]."""
 
 
 @experiment("F-13")
 def quintics() -> Finding:
-    """Random boundary conditions; every published trajectory; and what is refused before the arm moves."""
+    """Random boundary conditions; every published trajectory; refusals before the arm moves."""
     rng, worst = generator("quintics"), 0.0
     for _ in range(200):
         start, end, T = rng.normal(size=(3, 4)), rng.normal(size=(3, 4)), rng.uniform(0.3, 5.0)
@@ -46,28 +37,25 @@ def quintics() -> Finding:
 
 
 def _slope(trajectory: Trajectory) -> float:
-    """Largest difference of twist and acceleration from central differences, [m/s, rad/s and their rates]."""
-    here_, after, before, h, worst = Reference(), Reference(), Reference(), 1e-5, 0.0
+    """Largest difference of twist and acceleration from central differences, [SI]."""
+    here, after, before, h, worst = Reference(), Reference(), Reference(), 1e-5, 0.0
     times = np.linspace(trajectory.points[0].time + 0.01, trajectory.duration - 0.01, 60)
     for t in times:
         if min(abs(t - point.time) for point in trajectory.points) < 2 * h:
             continue
-        for place, at in ((here_, t), (after, t + h), (before, t - h)):
+        for place, at in ((here, t), (after, t + h), (before, t - h)):
             trajectory.at(float(at), place)
         turn = rotation_vector(after.rotation @ before.rotation.T) / (2 * h)
-        worst = max(
-            worst, np.abs((after.position - before.position) / (2 * h) - here_.twist[:3]).max()
-        )
-        worst = max(worst, np.abs(turn - here_.twist[3:]).max())
-        worst = max(
-            worst, np.abs((after.twist - before.twist) / (2 * h) - here_.acceleration).max() * 1e-2
-        )
+        move = (after.position - before.position) / (2 * h)
+        rate = (after.twist - before.twist) / (2 * h)
+        worst = max(worst, np.abs(move - here.twist[:3]).max(), np.abs(turn - here.twist[3:]).max())
+        worst = max(worst, np.abs(rate - here.acceleration).max() * 1e-2)
     return worst
 
 
 def _refusals() -> list[str]:
-    """What an unreachable point, a singular path and too much load are refused with."""
-    check, said = Feasibility(load_robot("rx160")), []
+    """Messages about an unreachable point, a singular path and too much load."""
+    check, messages = Feasibility(load_robot("rx160")), []
     good = path("TA.1").points[0]
     far = Waypoint(5.0, np.array([2.5, 0.0, 0.5]), good.rotation)
     for attempt in (
@@ -78,13 +66,13 @@ def _refusals() -> list[str]:
         try:
             attempt()
         except FarhandError as error:
-            said.append(str(error))
-    return said
+            messages.append(str(error))
+    return messages
 
 
 @shared
 def past(damped: bool) -> BenchLog:
-    """T4.1 with G7 and a good model, by the robust inverse or by the plain one (which stops before the singularity)."""
+    """T4.1 with G7 and a good model; the plain inverse stops before the singularity."""
     if damped:
         return tracked("T4.1", PoseLoop(**GAINS["G7"]))
     with patched(task, "robust_inverse", lambda matrix, near, most: (np.linalg.inv(matrix), 1.0)):
@@ -93,41 +81,31 @@ def past(damped: bool) -> BenchLog:
 
 @experiment("F-07")
 def singularity() -> Finding:
-    """The value is the largest joint speed; joint 5 is zero at the fourth point."""
+    """The largest joint speed; joint 5 is zero at the fourth point."""
     log, plain = past(True), past(False)
-    setup = BenchSetup()
-    speed = 100.0 * float((np.abs(log.v) / setup.robot.limits.velocity).max())
+    speed = 100.0 * float((np.abs(log.v) / load_robot("rx160").limits.velocity).max())
     rows = len(plain.time)
     off = [float(np.sqrt(np.mean(np.sum(x.error[:rows] ** 2, axis=1)))) for x in (log, plain)]
     apart = abs(off[0] / off[1] - 1.0)
     near = 1e3 * float(np.linalg.norm(log.error[rows:], axis=1).max())
     trip = log.trip.reason if log.trip else "none"
-    note = f"before {NEAR_FROM:g} s the error differs by {100 * apart:.2f} %; near it at most {near:.1f} mm; trip: {trip}"
+    note = (
+        f"before {NEAR_FROM:g} s the error differs by {100 * apart:.2f} %; near it at most "
+        f"{near:.1f} mm; trip: {trip}"
+    )
     return Finding(speed, log.trip is None and speed < 100.0 and apart < 0.01, note)
 
 
-MUTATIONS = [
-    Mutation(
-        "quintic-without-end-acceleration",
-        "the acceleration at the end of a segment is not met",
-        ("F-13",),
-        lambda: changed(
-            Quintic,
-            "__init__",
-            lambda old: (
-                lambda self, start, end, T: old(
-                    self, start, [*end[:2], 0.0 * np.asarray(end[2])], T
-                )
-            ),
-        ),
-    ),
-    Mutation(
-        "plain-inverse",
-        "the Jacobian is inverted as it is",
-        ("F-07",),
-        lambda: patched(
-            task, "robust_inverse", lambda matrix, near, most: (np.linalg.pinv(matrix, 1e-12), 1.0)
-        ),
-    ),
-]
-"""Parts broken on purpose."""
+MUTATIONS = Mutations()
+
+
+@MUTATIONS.of(Quintic, "__init__", "F-13")
+def quintic_without_end_acceleration(init, self: Quintic, start, end, T: float) -> None:
+    """The acceleration at the end of a segment is not met."""
+    init(self, start, [*end[:2], 0.0 * np.asarray(end[2])], T)
+
+
+@MUTATIONS.of(task, "robust_inverse", "F-07")
+def plain_inverse(inverse, matrix: Array, near: float, most: float) -> tuple[Array, float]:
+    """The Jacobian is inverted without damping."""
+    return np.linalg.pinv(matrix, 1e-12), 1.0

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from farhand.control.joint.limited_pd import LimitedPD
+from farhand.control.joint.loops import LimitedPD
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.hazardous.joint_servo import JointServo
-from farhand_lab.mutation import Mutation, changed
+from farhand_lab.mutation import Mutations
 from farhand_lab.tuning import SweepRow, Ultimate, find_ultimate, sweep, ziegler_nichols
 
 Array = np.ndarray
@@ -48,15 +48,13 @@ HOME = np.array([0.0, 0.2, -1.6, 0.0, -1.3, 0.0])  # [rad], elbow above
 
 @shared
 def task_motion(shortest: float, number: int = 0) -> Array:
-    """Joint references of a pick-and-place task, n × 6, [rad]: minimum-jerk moves of up to 0.5 rad from home, pauses.
+    """Joint references of a pick-and-place task, n × 6, [rad]: moves from home, and pauses.
 
     A move lasts from ``shortest`` to 3.3 times as long, [s]. It ends with 3 s at rest. Each number
     is another task.
     """
-    rng, dt = (
-        generator(f"hazardous-task {number}" if number else "hazardous-task"),
-        JointServo().period,
-    )
+    rng = generator(f"hazardous-task {number}" if number else "hazardous-task")
+    dt = JointServo().period
     parts: list[Array] = []
     q = HOME
     while sum(map(len, parts)) * dt < SECONDS - 3.0:
@@ -87,11 +85,9 @@ class Tracked:
             commands.append(controller.step(wanted, servo.q, servo.period))
             limited.append(controller.limited)
             servo.step(commands[-1])
-        self.error, self.command, self.limited = (
-            np.array(errors),
-            np.array(commands),
-            np.array(limited),
-        )
+        self.error = np.array(errors)
+        self.command = np.array(commands)
+        self.limited = np.array(limited)
         self.q, self.tripped = servo.q, bool(servo.tripped.any())
 
 
@@ -106,7 +102,7 @@ def _tracked(reference: Array, p: Any, d: Any, drift: float = 0.0) -> Tracked:
 
 @experiment("C-16")
 def limited_pd() -> Finding:
-    """Limits are counted in the log, not by the controller; the drives drift, so that there is a static error."""
+    """Counts limits in the log, with drives that drift, so that there is a static error."""
     from farhand.arm import Arm
     from farhand.robots import load_robot
 
@@ -123,32 +119,27 @@ def limited_pd() -> Finding:
         tools.append(arm.position.copy())
     left = 1e3 * float(np.linalg.norm(tools[1] - tools[0]))
     note = (
-        f"{broken} violations in {6 * len(reference)} commands; the step limit held {result.limited.mean():.1%} of "
-        f"them back; the error is what drives that drift by {DRIFT:.0%} of full speed leave (assumed)"
+        f"{broken} violations in {6 * len(reference)} commands; the step limit held "
+        f"{result.limited.mean():.1%} of them back; the error is what drives that drift by "
+        f"{DRIFT:.0%} of full speed leave (assumed)"
     )
-    return Finding(
-        left,
-        broken == 0 and not result.tripped and left <= 5.0 and bool(result.limited.any()),
-        note,
-    )
+    ok = broken == 0 and not result.tripped and left <= 5.0 and bool(result.limited.any())
+    return Finding(left, ok, note)
 
 
 @experiment("C-17")
 def trip_and_latch() -> Finding:
-    """Every joint, by a step and by a velocity; commands at the limit pass, and nothing moves until the restart."""
+    """Every joint, by a step and by a velocity; nothing moves until the restart."""
     good = 0
     for joint in range(6):
         for kind in ("step", "velocity"):
             good += _trips(joint, kind)
-    return Finding(
-        good,
-        good == 12,
-        "at exactly the limit no joint trips; a tripped arm ignores 2 s of commands",
-    )
+    note = "at exactly the limit no joint trips; a tripped arm ignores 2 s of commands"
+    return Finding(good, good == 12, note)
 
 
 def _trips(joint: int, kind: str) -> bool:
-    """Whether one joint behaves as described when its step or velocity limit is broken by a tenth."""
+    """Whether a joint trips and latches when a limit is exceeded by a tenth."""
     servo, one = JointServo(), np.eye(6)[joint]
     ramp = np.arange(0.0, servo.velocity_limit[joint] + 1e-12, servo.step_limit[joint])
     for u in (*ramp, servo.velocity_limit[joint]):
@@ -189,7 +180,7 @@ def sampled_ultimate(servo: JointServo) -> Ultimate:
 
 @shared
 def tuned() -> Ultimate:
-    """What the auto-tuner finds on one joint after a kick of 0.1 mrad, small enough that no limit acts."""
+    """The auto-tuner's result on one joint after a kick too small for any limit."""
     dt = JointServo().period
 
     def respond(gains: Array) -> Array:
@@ -204,7 +195,7 @@ def tuned() -> Ultimate:
 
 @experiment("C-18")
 def auto_tune() -> Finding:
-    """Found by raising P; compared with the approximation and with the exact closed form of the sampled loop."""
+    """By raising P; compared with the approximation and the exact closed form."""
     servo, found = JointServo(), tuned()
     expected = math.pi / (2.0 * (servo.delay + 0.5 * servo.period) * servo.speed)
     exact = sampled_ultimate(servo)
@@ -212,25 +203,23 @@ def auto_tune() -> Finding:
     table = abs(gains.proportional - 0.8 * found.gain) + abs(
         gains.derivative - gains.proportional * found.period / 8.0
     )
-    ok = (
-        abs(found.gain / expected - 1.0) <= 0.05
-        and abs(found.gain / exact.gain - 1.0) <= 0.01
-        and table < 1e-12
-    )
+    ok = abs(found.gain / expected - 1.0) <= 0.05 and abs(found.gain / exact.gain - 1.0) <= 0.01
+    ok = ok and table < 1e-12
     ok = ok and abs(found.period / exact.period - 1.0) <= 0.02
     shares = [
         _tracked(task_motion(HASTY), p, d).limited.mean() for p, d in ((20.0, 3.0), (10.0, 0.5))
     ]
     note = (
-        f"closed form {exact.gain:.2f} and {exact.period:.3f} s, T_u found {found.period:.3f} s; PD gives "
-        f"P {gains.proportional:.1f}, D {gains.derivative:.2f}; the published (20; 3) is held back by the step limit "
-        f"in {shares[0]:.0%} of all commands, (10; 0.5) in {shares[1]:.1%}"
+        f"closed form {exact.gain:.2f} and {exact.period:.3f} s, T_u found {found.period:.3f} s; "
+        f"PD gives P {gains.proportional:.1f}, D {gains.derivative:.2f}; the published (20; 3) is "
+        f"held back by the step limit in {shares[0]:.0%} of all commands, (10; 0.5) in "
+        f"{shares[1]:.1%}"
     )
     return Finding(found.gain, ok and shares[0] > 2.0 * shares[1], note)
 
 
 def _side_by_side(shortest: float, tasks: int) -> Array:
-    """References of so many tasks, cut to the shortest, n × tasks × 1 × 6, [rad]; the axis of ones is for the gains."""
+    """References of several tasks, cut to the shortest, n × tasks × 1 × 6, [rad]."""
     motions = [task_motion(shortest, number) for number in range(tasks)]
     return np.stack([motion[: min(map(len, motions))] for motion in motions], axis=1)[:, :, None]
 
@@ -254,7 +243,7 @@ JUDGED = ((5.0, 0.0), (10.0, 0.0), (10.0, 0.5))
 
 @shared
 def spread(shortest: float, tasks: int) -> Array:
-    """Variance of the joint errors of every task under the :data:`JUDGED` gains, tasks × gains, [rad²]."""
+    """Variance of the joint errors of every task under the JUDGED gains, [rad²]."""
     reference, gains = _side_by_side(shortest, tasks), np.array(JUDGED)
     controller, servo = LimitedPD(gains[:, :1], gains[:, 1:]), JointServo()
     servo.place(np.broadcast_to(reference[0], (tasks, len(gains), 6)))
@@ -268,7 +257,7 @@ def spread(shortest: float, tasks: int) -> Array:
 
 
 def _as_hasty(spreads: Array, values: Array | None = None) -> Array:
-    """Where σ_e(10; 0) is that of the cross-check: the ratios σ_e(5; 0) and σ_e(10; 0.5) over it, or these values.
+    """The two ratios, or ``values``, where σ_e(10; 0) is that of the cross-check.
 
     Args:
         spreads: hastes × tasks × gains, [rad²]; the tasks are pooled.
@@ -282,7 +271,7 @@ def _as_hasty(spreads: Array, values: Array | None = None) -> Array:
 
 @experiment("C-19")
 def gain_sweep() -> Finding:
-    """Fixed references as hasty as the cross-check's; in the published runs a person moved differently each time.
+    """Fixed references as fast as the cross-check's; a person moved in the published runs.
 
     Where no limit acts, e = q̇_r / (P v_max) and the ratio is 2; where limits always act it is 1
     whatever the gains. The tasks are random: the ratio passes when it lies above 1.3 by two
@@ -301,10 +290,11 @@ def gain_sweep() -> Finding:
     sigma = np.sqrt([spread(haste, LISTED).mean(axis=0) for haste in HASTES])
     others = ", ".join(f"{slow / fast:.2f} at {fast:.3f} rad" for slow, fast, _ in sigma)
     note = (
-        f"± {doubt:.3f} (two standard errors over {TASKS} random tasks). The reference is not given; moves of at least "
-        f"{shortest:.2f} s make σ_e(10; 0) the {FIXED_SIGMA:g} rad of the cross-check. σ_e in rad: {listed}; D = 0.5 "
-        f"improves it by {gain:.1%} (cross-check 1–3 %, published 20 % with unlike references). The ratio goes from 1 "
-        f"(limits decide) to 2 (gains decide): by σ_e(10; 0) it is {others}; the verdict is a close one"
+        f"± {doubt:.3f} (two standard errors over {TASKS} random tasks). The reference is not "
+        f"given; moves of at least {shortest:.2f} s make σ_e(10; 0) the {FIXED_SIGMA:g} rad of the "
+        f"cross-check. σ_e in rad: {listed}; D = 0.5 improves it by {gain:.1%} (cross-check 1–3 %, "
+        "published 20 % with unlike references). The ratio goes from 1 (limits decide) to 2 (gains "
+        f"decide): by σ_e(10; 0) it is {others}; the verdict is a close one"
     )
     plot = Figure("The published sweep on one reference", lambda: _sweep_plot(rows))
     return Finding(float(ratio), bool(ratio - doubt >= 1.3 and gain >= 0.0), note, figures=(plot,))
@@ -323,7 +313,10 @@ def overshoot() -> Finding:
     """The value of D: overshoot of the joints is vibration at the force sensor."""
     with_d, without = 100.0 * _overshoots(10.0, 0.5), 100.0 * _overshoots(10.0, 0.0)
     words = [", ".join(f"{value:.1f}" for value in values) for values in (with_d, without)]
-    note = f"joints 1–6 in %: (10; 0.5) {words[0]}; (10; 0) {words[1]}; (20; 3) up to {100 * _overshoots(20, 3).max():.1f}"
+    note = (
+        f"joints 1–6 in %: (10; 0.5) {words[0]}; (10; 0) {words[1]}; (20; 3) up to "
+        f"{100 * _overshoots(20, 3).max():.1f}"
+    )
     return Finding(float(with_d.max()), bool(with_d.max() <= 1.0 and without.min() >= 3.0), note)
 
 
@@ -344,93 +337,50 @@ def _sweep_plot(rows: list[SweepRow]):
     return figure
 
 
-def _no_step_limit(step):
-    def broken(self: LimitedPD, wanted, measured, dt):
-        before = self.step_limit
-        self.step_limit = 2.0 * before
-        try:
-            return step(self, wanted, measured, dt)
-        finally:
-            self.step_limit = before
-
-    return broken
+MUTATIONS = Mutations()
 
 
-def _weak(step):
-    def broken(self: LimitedPD, wanted, measured, dt):
-        return step(self, measured + 0.1 * (wanted - measured), measured, dt)
-
-    return broken
-
-
-def _no_derivative(step):
-    def broken(self: LimitedPD, wanted, measured, dt):
-        self._error = None
+@MUTATIONS.of(LimitedPD, "step", "C-16")
+def step_limit(step, self, wanted, measured, dt):
+    """Commands may jump twice as far."""
+    before = self.step_limit
+    self.step_limit = 2.0 * before
+    try:
         return step(self, wanted, measured, dt)
-
-    return broken
-
-
-def _self_healing(step):
-    def broken(self: JointServo, command):
-        if self.off and not np.any(command):
-            self.restart()
-        return step(self, command)
-
-    return broken
+    finally:
+        self.step_limit = before
 
 
-def _undelayed(restart):
-    def broken(self: JointServo):
-        restart(self)
-        self._sent = self._sent[:3]
-
-    return broken
+@MUTATIONS.of(LimitedPD, "step", "C-16 C-18")
+def weak_p(step, self, wanted, measured, dt):
+    """A tenth of the proportional gain."""
+    return step(self, measured + 0.1 * (wanted - measured), measured, dt)
 
 
-MUTATIONS = [
-    Mutation(
-        "step limit",
-        "commands may jump twice as far",
-        ("C-16",),
-        lambda: changed(LimitedPD, "step", _no_step_limit),
-    ),
-    Mutation(
-        "weak P",
-        "a tenth of the proportional gain",
-        ("C-16", "C-18"),
-        lambda: changed(LimitedPD, "step", _weak),
-    ),
-    Mutation(
-        "no latch",
-        "a tripped joint recovers by itself",
-        ("C-17",),
-        lambda: changed(JointServo, "step", _self_healing),
-    ),
-    Mutation(
-        "no D",
-        "the error rate is never seen",
-        ("C-20",),
-        lambda: changed(LimitedPD, "step", _no_derivative),
-    ),
-    Mutation(
-        "short delay",
-        "half the delay",
-        ("C-18", "C-20"),
-        lambda: changed(JointServo, "restart", _undelayed),
-    ),
-    Mutation(
-        "stuck gain",
-        "every pair of gains is tracked with P = 10",
-        ("C-19",),
-        lambda: changed(LimitedPD, "__post_init__", _fixed_gain),
-    ),
-]
+@MUTATIONS.of(JointServo, "step", "C-17")
+def no_latch(step, self, command):
+    """A tripped joint recovers by itself."""
+    if self.off and not np.any(command):
+        self.restart()
+    return step(self, command)
 
 
-def _fixed_gain(post_init):
-    def broken(self: LimitedPD):
-        post_init(self)
-        self.proportional = 0.0 * np.asarray(self.proportional) + 10.0
+@MUTATIONS.of(LimitedPD, "step", "C-20")
+def no_d(step, self, wanted, measured, dt):
+    """The error rate is never seen."""
+    self._error = None
+    return step(self, wanted, measured, dt)
 
-    return broken
+
+@MUTATIONS.of(JointServo, "restart", "C-18 C-20")
+def short_delay(restart, self):
+    """Half the delay."""
+    restart(self)
+    self._sent = self._sent[:3]
+
+
+@MUTATIONS.of(LimitedPD, "__post_init__", "C-19")
+def stuck_gain(post_init, self):
+    """Every pair of gains is tracked with P = 10."""
+    post_init(self)
+    self.proportional = 0.0 * np.asarray(self.proportional) + 10.0

@@ -1,4 +1,4 @@
-"""Kinematics of the published pair: table, Jacobian, arms as data, joint-to-joint and scaled Cartesian mapping."""
+"""Kinematics of the published pair of arms, and both mappings: C-01 to C-05."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from farhand.mapping import joint_map
 from farhand.mapping.ik import Levenberg, Model
 from farhand.mapping.joint_map import JointMapping
-from farhand.mapping.robot_pair import IIWA_POWERBALL, RobotPair
+from farhand.mapping.workspace import IIWA_POWERBALL, RobotPair
 from farhand.robots import load_robot
 from farhand.spatial import rotation_vector
 from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation, patched
+from farhand_lab.mutation import Mutation, Mutations
 
 Array = np.ndarray
 
@@ -30,7 +30,7 @@ def joints(
 
 
 def reach(q: Array) -> tuple[float, float]:
-    """Distance of the wrist centre from the base axis, with sign, and its height above the shoulder, [m]."""
+    """Signed distance of the wrist centre from the base axis, and height, [m]."""
     r = UPPER * np.sin(q[1]) + FORE * np.sin(q[1] - q[2])
     return float(r), float(UPPER * np.cos(q[1]) + FORE * np.cos(q[1] - q[2]))
 
@@ -55,7 +55,7 @@ def forward_kinematics() -> Finding:
 
 @experiment("C-02")
 def jacobian() -> Finding:
-    """J against differences of the pose, its determinant against the closed form, its rank at the vertical pose."""
+    """J against differences, its determinant against the closed form, its rank at zero."""
     model, worst, determinant = Model(load_robot("lwa4p")), 0.0, 0.0
     for q in joints("jacobian", 300):
         J = model.jacobian(q).copy()
@@ -80,7 +80,7 @@ def _differences(model: Model, q: Array, step: float = 1e-6) -> Array:
 
 @experiment("C-03")
 def arms_as_data() -> Finding:
-    """The published solver on the Powerball and on an unlike arm, 300 targets 0.05 rad from the start."""
+    """The published solver on two unlike arms, 300 targets 0.05 rad from the start."""
     shares = {}
     for name in ("lwa4p", "elbow6"):
         solver = Levenberg(load_robot(name))
@@ -99,12 +99,10 @@ def arms_as_data() -> Finding:
 
 @experiment("C-04")
 def joint_to_joint() -> Finding:
-    """Orientation of both tools, their position beside that of the Cartesian map, and a copy between equal arms."""
+    """Orientation of both tools, position beside the Cartesian map, and a plain copy."""
     leader, follower = Model(load_robot("iiwa14")), Model(load_robot("lwa4p"))
-    mapping, copy = (
-        JointMapping(**joint_map.IIWA_TO_POWERBALL),
-        JointMapping(tuple(range(6)), (1.0,) * 6, 6),
-    )
+    mapping = JointMapping(**joint_map.IIWA_TO_POWERBALL)
+    copy = JointMapping(tuple(range(6)), (1.0,) * 6, 6)
     cartesian = RobotPair(
         REACH_FOLLOWER / REACH_LEADER, (0.0, 0.0, 0.360), (0.0, 0.0, SHOULDER)
     ).mapping()
@@ -119,13 +117,16 @@ def joint_to_joint() -> Finding:
         apart.append(1e3 * np.linalg.norm(cartesian.position - two.position))
         copy.forward(mapping.q, np.zeros(6))
         same = max(same, float(np.abs(follower.pose(copy.q).position - two.position).max()))
-    note = f"positions {np.mean(apart):.0f} mm from the scaled Cartesian map on average, at most {max(apart):.0f} mm"
+    note = (
+        f"positions {np.mean(apart):.0f} mm from the scaled Cartesian map on average, at most "
+        f"{max(apart):.0f} mm"
+    )
     return Finding(worst, worst < 1e-9 and same == 0.0 and abs(np.mean(apart) - 43.0) < 3.0, note)
 
 
 @experiment("C-05")
 def cartesian() -> Finding:
-    """Moves of 100 mm in random directions, the sphere of the leader's reach, and lines that stay straight."""
+    """Moves of 100 mm, the sphere of the leader's reach, and lines that stay straight."""
     mapping, rng = IIWA_POWERBALL.mapping(), generator("cartesian")
 
     def mapped(p: Array) -> Array:
@@ -147,47 +148,34 @@ def cartesian() -> Finding:
     return Finding(max(moves), off < 0.1 and edge < REACH_FOLLOWER + 1e-9 and bent < 1e-12, note)
 
 
-def _one_rotated(self: Model, q: Array) -> Array:
-    J = _jacobian(self, q).copy()
+_HERE = sys.modules[__name__]
+_UNSIGNED = {**joint_map.IIWA_TO_POWERBALL, "signs": (1, 1, 1, 1, 1, 1)}
+
+
+MUTATIONS = Mutations(
+    [
+        Mutation("the other forearm", "the forearm is 10 mm longer", ("C-01", "C-02")).patch(
+            _HERE, "FORE", 0.315
+        ),
+        Mutation(
+            "no sign on joint 6", "leader joint 6 is copied without its sign", ("C-04",)
+        ).patch(joint_map, "IIWA_TO_POWERBALL", _UNSIGNED),
+        Mutation("scale of the heights", "the ratio of the full heights is used", ("C-05",)).patch(
+            _HERE, "IIWA_POWERBALL", RobotPair(910.0 / 1305.0, (0.0, 0.0, 0.350), (0.0, 0.0, 0.205))
+        ),
+    ]
+)
+
+
+@MUTATIONS.of(Model, "jacobian", "C-02")
+def wrist_axis_turned(jacobian, self, q):
+    """Joint 5 turns the other way in J."""
+    J = jacobian(self, q).copy()
     J[3:, 4] *= -1.0
     return J
 
 
-_jacobian = Model.jacobian
-_HERE = sys.modules[__name__]
-_UNSIGNED = {**joint_map.IIWA_TO_POWERBALL, "signs": (1, 1, 1, 1, 1, 1)}
-
-MUTATIONS = [
-    Mutation(
-        "the other forearm",
-        "the forearm is 10 mm longer",
-        ("C-01", "C-02"),
-        lambda: patched(_HERE, "FORE", 0.315),
-    ),
-    Mutation(
-        "wrist axis turned",
-        "joint 5 turns the other way in J",
-        ("C-02",),
-        lambda: patched(Model, "jacobian", _one_rotated),
-    ),
-    Mutation(
-        "no sign on joint 6",
-        "leader joint 6 is copied without its sign",
-        ("C-04",),
-        lambda: patched(joint_map, "IIWA_TO_POWERBALL", _UNSIGNED),
-    ),
-    Mutation(
-        "joint 3 free",
-        "leader joint 3 is not locked",
-        ("C-04",),
-        lambda: patched(JointMapping, "lock", lambda self, q: np.array(q)),
-    ),
-    Mutation(
-        "scale of the heights",
-        "the ratio of the full heights is used",
-        ("C-05",),
-        lambda: patched(
-            _HERE, "IIWA_POWERBALL", RobotPair(910.0 / 1305.0, (0.0, 0.0, 0.350), (0.0, 0.0, 0.205))
-        ),
-    ),
-]
+@MUTATIONS.of(JointMapping, "lock", "C-04")
+def joint_3_free(_, self, q):
+    """Leader joint 3 is not locked."""
+    return np.array(q)

@@ -1,19 +1,19 @@
-"""The whole rig: what happens when the link dies in motion, and the bilateral loop from end to end: C-06, C-56."""
+"""The whole rig: a dead link, the loop end to end, bad networks: C-06, C-56 to C-58."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
-from farhand.control.joint.limited_pd import LimitedPD
+from farhand.control.joint.loops import LimitedPD
 from farhand.control.tool.tracking import TrackingController
+from farhand.link.network import EmulatedNetwork
 from farhand.plants.simulated.velocity import VelocityPlant
 from farhand.rigs import Options, build_rig
 from farhand.rigs.hazardous import MOTION_SCALE
 from farhand_lab.harness import Figure, Finding, experiment, shared
-from farhand_lab.mutation import Mutation, changed
+from farhand_lab.mutation import Mutations
 from farhand_lab.trial import Run, run
 
 Array = np.ndarray
@@ -46,7 +46,7 @@ def _between(result: Run, stream: str, channel: str, window: tuple[float, float]
 
 @experiment("C-06")
 def link_loss() -> Finding:
-    """The link dies while the hand moves the leader; the last target is what the follower last heard."""
+    """The link dies in motion; the last target is the last one that the follower received."""
     result = teleoperated("link-loss")
     t, track = result.times("follower"), result.signal("follower", "position_tool_in_world")
     target = result.rig.session.bridges[0].laws[-1].mapping.position
@@ -60,16 +60,14 @@ def link_loss() -> Finding:
     speed, went_on = float(np.linalg.norm(leader)), _travel(result, "leader", CUT)
     ok = beyond <= 5.0 and missed <= 5.0 and moved < 0.1 and speed >= 0.3 and t[-1] - STOPPED > 10.0
     note = (
-        f"leader at {speed:.2f} m/s when cut, {1e3 * went_on:.0f} mm further after it; follower stops {missed:.1f} mm "
-        f"from the last target and moves {moved:.1e} mm in the {t[-1] - STOPPED:.0f} s after; only the link tripped"
+        f"leader at {speed:.2f} m/s when cut, {1e3 * went_on:.0f} mm further after it; follower "
+        f"stops {missed:.1f} mm from the last target and moves {moved:.1e} mm in the "
+        f"{t[-1] - STOPPED:.0f} s after; only the link tripped"
     )
     ok = ok and went_on > 0.05 and {record.where for record in result.rig.session.trips} == {"link"}
-    return Finding(
-        beyond,
-        bool(ok),
-        note,
-        figures=(Figure("The link dies", lambda: _loss_plot(result, target)),),
-    )
+    ok = bool(ok)
+    figures = (Figure("The link dies", lambda: _loss_plot(result, target)),)
+    return Finding(beyond, ok, note, figures=figures)
 
 
 def _travel(result: Run, station: str, since: float) -> float:
@@ -79,7 +77,7 @@ def _travel(result: Run, station: str, since: float) -> float:
 
 
 def scaled_error(result: Run) -> Array:
-    """Follower's displacement less the leader's times the published scale, from the recorded tracks, n × 3, [mm]."""
+    """Displacement of the follower less the leader's times the scale, n × 3, [mm]."""
     leader, follower = (
         result.signal(name, "position_tool_in_world") for name in ("leader", "follower")
     )
@@ -87,7 +85,7 @@ def scaled_error(result: Run) -> Array:
 
 
 def shaking(result: Run) -> tuple[float, float]:
-    """Standard deviation of the contact force after the first touch and at the end of pressing, [N]."""
+    """Deviation of the contact force after the first touch and at the end, [N]."""
     early, late = (
         _between(result, "follower", "wrench_measured_in_world", window)[:, 0]
         for window in (EARLY, LATE)
@@ -96,12 +94,12 @@ def shaking(result: Run) -> tuple[float, float]:
 
 
 def calms_down(result: Run) -> bool:
-    """Whether contact is kept without a trip and the force comes to rest to within the sensor's own error."""
+    """Whether contact is kept without a trip and the force comes to rest."""
     return not result.rig.session.trips and shaking(result)[1] < REST and pressing(result)[0] > 3.0
 
 
 def pressing(result: Run) -> tuple[float, float, float]:
-    """Mean forces over the end of pressing: at the contact, at the hand, and what the map makes of the first, [N]."""
+    """Mean forces at the end of pressing [N]: contact, hand, and the map of the first."""
     contact, hand = (
         _between(result, name, "wrench_measured_in_world", LATE)[:, :3].mean(axis=0)
         for name in ("follower", "leader")
@@ -116,7 +114,7 @@ def pressing(result: Run) -> tuple[float, float, float]:
 
 @experiment("C-56")
 def end_to_end() -> Finding:
-    """The hand leads in free motion and into two materials; delays are round trip, the hand 300 N/m and 20 N·s/m."""
+    """The hand leads in free motion and into two materials, at three round-trip delays."""
     free = teleoperated("free")
     error = np.linalg.norm(scaled_error(free), axis=1)
     rms, left = float(np.sqrt((error**2).mean())), float(error[-200:].mean())
@@ -140,7 +138,10 @@ def end_to_end() -> Finding:
         said.append(
             f"{scenario} {contact:.1f} N, at the hand {hand:.1f} N (ratio {hand / contact:.2f})"
         )
-    note = f"RMS {rms:.1f} mm at no delay, {late:.1f} mm at 50 ms, {left:.1f} mm left at rest; {'; '.join(said)}; "
+    note = (
+        f"RMS {rms:.1f} mm at no delay, {late:.1f} mm at 50 ms, {left:.1f} mm left at rest; "
+        f"{'; '.join(said)}; "
+    )
     note += (
         f"{_stability(runs, shaky)}; without that filter {_not_at(sharp)} (delays are round trip)"
     )
@@ -157,10 +158,14 @@ def _stability(runs: dict[tuple[str, float], Run], shaky: list[tuple[str, float]
     cases = ", ".join(
         "{} at {:.0f} ms ({:.1f} to {:.1f} N)".format(*key, *shaking(runs[key])) for key in shaky
     )
-    lags = "126 ms of the published force filter, 50 ms of the drives and 80 ms of the position loop add to the link's"
+    lags = (
+        "126 ms of the published force filter, 50 ms of the drives and 80 ms of the position loop "
+        "add to the link's"
+    )
     return (
-        f"by the end of pressing the force is not at rest (deviation below {REST:g} N) at the {cases}; in brackets the "
-        f"deviation after the first touch and 2.7 s later: {lags}, against a wall of 5 kN/m"
+        f"by the end of pressing the force is not at rest (deviation below {REST:g} N) at the "
+        f"{cases}; in brackets the deviation after the first touch and 2.7 s later: {lags}, "
+        "against a wall of 5 kN/m"
     )
 
 
@@ -204,62 +209,132 @@ def _wall_plot():
     return figure
 
 
-def _running_on(stop):
-    def broken(self: TrackingController) -> None:
-        self.reference = None  # the last velocity stays
+LOSSY = {"delay": 40.0, "jitter": 20.0, "loss": 0.1}
+"""±20 ms of jitter needs a delay of at least as much one way; round trip and jitter [ms], loss
+[-]."""
 
-    return broken
+STIFFNESSES = (1000.0, 2500.0, 5000.0)
+"""Walls of the map, [N/m]; the last is the rig's own."""
 
-
-def _extrapolating(solve):
-    def broken(self: TrackingController, target: Any) -> Array:
-        ahead = SimpleNamespace(
-            position=target.position + 0.1 * target.twist[:3], rotation=target.rotation
-        )
-        return solve(self, ahead)
-
-    return broken
+FINEST, LONGEST = 10.0, 320.0
+"""How closely the boundary is located, and the longest round trip that is tried, [ms]."""
 
 
-def _unlimited(step):
-    def broken(self: LimitedPD, wanted: Array, measured: Array, dt: float) -> Array:
-        self.command = np.clip(2.0 * self.proportional * (wanted - measured), -1.0, 1.0)
-        return self.command
-
-    return broken
+@shared
+def lossy(scenario: str, layer: str = "tdpa") -> Run:
+    """The rig over the lossy network with a layer, without the published force filter."""
+    return run(build_rig(GROUP, Options(layer=layer, scenario=scenario, settings=[SHARP], **LOSSY)))  # type: ignore[arg-type]
 
 
-def _slow_drives(take):
-    def broken(self: VelocityPlant, now_ns: int) -> None:
-        self.drives.delay = 0.25
-        take(self, now_ns)
-
-    return broken
+def _rms(result: Run) -> float:
+    return float(np.sqrt((np.linalg.norm(scaled_error(result), axis=1) ** 2).mean()))
 
 
-MUTATIONS = [
-    Mutation(
-        "velocity mapping",
-        "without a target the follower keeps its last velocity",
-        ("C-06",),
-        lambda: changed(TrackingController, "_stop", _running_on),
-    ),
-    Mutation(
-        "extrapolation",
-        "the follower is sent 0.1 s ahead along the leader's velocity",
-        ("C-06",),
-        lambda: changed(TrackingController, "_solve", _extrapolating),
-    ),
-    Mutation(
-        "limits",
-        "the loop ignores the drives' limits, so they switch off",
-        ("C-06",),
-        lambda: changed(LimitedPD, "step", _unlimited),
-    ),
-    Mutation(
-        "late drives",
-        "the drives act after 0.25 s",
-        ("C-06",),
-        lambda: changed(VelocityPlant, "_take", _slow_drives),
-    ),
-]
+@experiment("C-57")
+def lossy_network() -> Finding:
+    """Tracking error with time-domain passivity over that of a perfect network."""
+    free, wall = lossy("free"), lossy("wall")
+    ideal, rms = _rms(teleoperated("free", 0.0, SHARP)), _rms(free)
+    trips = [record.trip.reason for result in (free, wall) for record in result.rig.session.trips]
+    calm, bare = calms_down(wall), shaking(lossy("wall", "none"))[1]
+    note = (
+        f"RMS {rms:.1f} mm against {ideal:.1f} mm; the force on the wall deviates by "
+        f"{shaking(wall)[1]:.2f} N at the end of pressing, without the layer by {bare:.2f} N; "
+        f"trips: {', '.join(trips) or 'none'}"
+    )
+    return Finding(rms / ideal, rms <= 2.0 * ideal and calm and not trips, note)
+
+
+@shared
+def boundary(stiffness: float) -> tuple[float, float]:
+    """Longest round trip that was stable and shortest that was not, [ms], by halving."""
+    low, high = 0.0, LONGEST
+    while high - low > FINEST:
+        middle = 0.5 * (low + high)
+        if calms_down(teleoperated("wall", middle, SHARP, ("wall.stiffness", stiffness))):
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+@experiment("C-58")
+def stability_map() -> Finding:
+    """The boundary at the rig's own wall; a stiffer wall must not allow a longer delay."""
+    found = {stiffness: boundary(stiffness) for stiffness in STIFFNESSES}
+    middles = [0.5 * (low + high) for low, high in found.values()]
+    located = all(high - low <= 2.0 * FINEST for low, high in found.values())
+    inside = all(low > 0.0 and high < LONGEST for low, high in found.values())
+    falling = all(soft >= hard for soft, hard in zip(middles, middles[1:], strict=False))
+    told = ", ".join(
+        f"{stiffness:.0f} N/m: {low:.0f}–{high:.0f} ms" for stiffness, (low, high) in found.items()
+    )
+    note = (
+        f"{told}, between the longest stable and the shortest unstable round trip; hand 300 N/m "
+        "and 20 N·s/m"
+    )
+    return Finding(
+        middles[-1], located and inside and falling, note, figures=(Figure("Stability map", _plot),)
+    )
+
+
+def _plot():
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=(6.0, 3.4), layout="constrained")
+    axes = figure.subplots()
+    lows, highs = zip(*(boundary(stiffness) for stiffness in STIFFNESSES), strict=True)
+    axes.fill_between(STIFFNESSES, lows, highs, alpha=0.4, label="boundary")
+    axes.fill_between(STIFFNESSES, 0.0, lows, alpha=0.15, label="stable")
+    axes.set(
+        xlabel="wall stiffness [N/m]",
+        ylabel="round trip [ms]",
+        title="Where pressing on a wall is stable",
+    )
+    axes.legend(fontsize=8)
+    return figure
+
+
+MUTATIONS = Mutations()
+
+
+@MUTATIONS.of(TrackingController, "_stop", "C-06")
+def velocity_mapping(stop, self):
+    """Without a target the follower keeps its last velocity."""
+    self.reference = None  # the last velocity stays
+
+
+@MUTATIONS.of(TrackingController, "_solve", "C-06")
+def extrapolation(solve, self, target):
+    """The follower is sent 0.1 s ahead along the leader's velocity."""
+    ahead = SimpleNamespace(
+        position=target.position + 0.1 * target.twist[:3], rotation=target.rotation
+    )
+    return solve(self, ahead)
+
+
+@MUTATIONS.of(LimitedPD, "step", "C-06")
+def limits(step, self, wanted, measured, dt):
+    """The loop ignores the drives' limits, so they switch off."""
+    self.command = np.clip(2.0 * self.proportional * (wanted - measured), -1.0, 1.0)
+    return self.command
+
+
+@MUTATIONS.of(VelocityPlant, "_take", "C-06")
+def late_drives(take, self, now_ns):
+    """The drives act after 0.25 s."""
+    self.drives.delay = 0.25
+    take(self, now_ns)
+
+
+@MUTATIONS.of(EmulatedNetwork, "send", "C-57")
+def deaf_network(send, self, now_ns, data):
+    """Only bursts get through."""
+    if now_ns % 300_000_000 < 10_000_000:  # ten milliseconds out of three hundred get through
+        send(self, now_ns, data)
+
+
+@MUTATIONS.of(EmulatedNetwork, "send", "C-58")
+def no_delay(send, self, now_ns, data):
+    """Packets arrive at once."""
+    send(self, now_ns - self.delay_ns, data)

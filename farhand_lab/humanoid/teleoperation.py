@@ -10,7 +10,7 @@ from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
 from farhand.control.joint.limb import LimbController, MotionDeadBand
 from farhand.mapping.limbs import ArmChain
-from farhand.mapping.position_only import PositionOnlyMapping
+from farhand.mapping.workspace import PositionOnlyMapping
 from farhand.plants.servo_bus.driver import ServoDriver
 from farhand.plants.simulated.servo import Servos
 from farhand.rigs import Options, build_rig

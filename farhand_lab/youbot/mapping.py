@@ -1,4 +1,4 @@
-"""From the pen to the setpoint: axes, position and rate, hand-over, limiter and spring, Y-04 to Y-14."""
+"""From the pen to the setpoint: axes, position and rate, limiter, spring: Y-04 to Y-14."""
 
 from __future__ import annotations
 
@@ -6,26 +6,33 @@ import math
 
 import numpy as np
 
-from farhand.mapping import axis_map
-from farhand.mapping.axis_map import PEN, pen_rotation, tool_quaternion
-from farhand.mapping.hybrid import HybridPosition, Region
-from farhand.mapping.limiter import PoseLimiter
-from farhand.mapping.pen import PenMapping
+from farhand.mapping import pen as pen_module
+from farhand.mapping.pen import (
+    PEN,
+    AxisMap,
+    HybridPosition,
+    PenMapping,
+    PoseLimiter,
+    Region,
+    pen_rotation,
+    tool_quaternion,
+)
 from farhand.spatial import quaternion_from_rotation, rotation_from_vector, rotation_vector
 from farhand_lab.harness import Finding, experiment, generator, shared
+from farhand_lab.mutation import Mutations
 from farhand_lab.youbot.geometric_spring import GeometricSpring
 
 Array = np.ndarray
 
 TICK = 1e-3  # [s]
-LENGTHS = (1.0, 2.0, 4.0)  # of an excursion [s]; the list names none
+EXCURSIONS_S = (1.0, 2.0, 4.0)  # the list names no length
 FIRST = np.array([0.35, 0.0, 0.35])  # first setpoint, stated in the source [m]
 SQUARE = 0.382683, 0.923880  # cos and sin of 67.5°
 
 
 @experiment("Y-04")
 def axes_and_dual() -> Finding:
-    """1000 random velocities and forces through the bare map and through the whole mapping, orientation included."""
+    """Power of 1000 random motions and forces, through the axis map and the whole mapping."""
     rng, worst = generator("axes"), 0.0
     mapping, felt = PenMapping(force_scale=1.0), np.zeros(6)
     for _ in range(1000):
@@ -36,34 +43,29 @@ def axes_and_dual() -> Finding:
         worst = max(worst, abs(wrench @ (mapping.matrix @ twist) - felt @ twist))
     signs = PEN.forward(np.array([1.0, 2.0, 3.0])).tolist() == [-1.0, -2.0, 3.0]
     same = np.array_equal(PEN.matrix, mapping.matrix[:3, :3])
-    return Finding(
-        worst,
-        worst <= 1e-12 and signs and same,
-        "largest of 1000 draws; signs (−x, −y, +z) are exact",
-    )
+    note = "largest of 1000 draws; signs (−x, −y, +z) are exact"
+    return Finding(worst, worst <= 1e-12 and signs and same, note)
 
 
 @experiment("Y-05")
 def pen_angles() -> Finding:
-    """Also that the mapping, which sees the pen as a rotation, makes the same tool of it as the published formula."""
+    """The published formula, and that the mapping makes the same tool from a rotation."""
     x, y, z, w = tool_quaternion(np.zeros(3))
     zero = float(np.abs(np.array([w, x, y, z]) - (SQUARE[0], 0.0, SQUARE[1], 0.0)).max())
     rng, norm, orthonormal, apart = generator("pen angles"), 0.0, 0.0, 0.0
     for angles in rng.uniform(-2.0, 2.0, (1000, 3)):
-        R = axis_map.tool_rotation(angles)
+        R = pen_module.tool_rotation(angles)
         norm = max(norm, abs(float(np.linalg.norm(tool_quaternion(angles))) - 1.0))
-        orthonormal = max(
-            orthonormal, float(np.abs(R @ R.T - np.eye(3)).max()), abs(np.linalg.det(R) - 1.0)
-        )
-        apart = max(
-            apart, float(np.abs(R - _mapped(pen_rotation(angles))).max()), _by_hand(angles, R)
-        )
-    note = f"norm within {norm:.1e}, R Rᵀ = 1 within {orthonormal:.1e}, the mapping's tool within {apart:.1e}"
-    return Finding(
-        zero,
-        zero <= 1e-6 and max(norm, orthonormal, apart) < 1e-12,
-        f"{note}; value: at zero angles",
+        skewed = float(np.abs(R @ R.T - np.eye(3)).max())
+        orthonormal = max(orthonormal, skewed, abs(np.linalg.det(R) - 1.0))
+        from_mapping = float(np.abs(R - _mapped(pen_rotation(angles))).max())
+        apart = max(apart, from_mapping, _by_hand(angles, R))
+    note = (
+        f"norm within {norm:.1e}, R Rᵀ = 1 within {orthonormal:.1e}, the mapping's tool within "
+        f"{apart:.1e}"
     )
+    note = f"{note}; value: at zero angles"
+    return Finding(zero, zero <= 1e-6 and max(norm, orthonormal, apart) < 1e-12, note)
 
 
 def _mapped(R_pen: Array) -> Array:
@@ -103,27 +105,30 @@ def switching_surface() -> Finding:
     shape = (
         abs(volume - 1.71) < 0.05 and abs(nearest - 0.042) < 5e-4 and abs(farthest - 0.112) < 1e-3
     )
-    note = f"volume {volume:.2f} dm³, surface {1e3 * nearest:.1f} to {1e3 * farthest:.1f} mm from the origin"
+    note = (
+        f"volume {volume:.2f} dm³, surface {1e3 * nearest:.1f} to {1e3 * farthest:.1f} mm from the "
+        "origin"
+    )
     return Finding(level, abs(level - 0.5770) <= 1e-4 and right and shape, note)
 
 
 def _distances(region: Region) -> tuple[float, float]:
-    """Least and largest distance from the origin to the surface, by bisection along 3000 directions, [m]."""
+    """Least and largest distance of the surface from the origin, by bisection, [m]."""
     directions = generator("directions").normal(size=(3000, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
-    found = []
+    distances = []
     for direction in [*directions, *np.eye(3), *-np.eye(3)]:
         low, high = 0.0, 0.3
         for _ in range(24):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if region.inside(middle * direction) else (low, middle)
-        found.append(low)
-    return min(found), max(found)
+        distances.append(low)
+    return min(distances), max(distances)
 
 
 @shared
 def excursions(seconds: float) -> tuple[Array, Array, Array]:
-    """Ten ways out to the front and back, of so long each, at 1 kHz: pen (robot axes), target and mode, row by tick."""
+    """Pen (robot axes), target and mode at 1 kHz over ten excursions of this length [s]."""
     hybrid, pens, targets, modes = HybridPosition(), [], [], []
     hybrid.place(np.zeros(3), FIRST)
     last = round(seconds / TICK)
@@ -141,8 +146,8 @@ def excursions(seconds: float) -> tuple[Array, Array, Array]:
 
 @experiment("Y-07", "Y-08", "Y-09", "Y-10")
 def position_and_rate() -> dict[str, Finding]:
-    """One run of ten excursions, judged tick by tick; for the reach, excursions of several lengths."""
-    pens, targets, modes = excursions(LENGTHS[1])
+    """Ten excursions, judged tick by tick; for the reach, several lengths."""
+    pens, targets, modes = excursions(EXCURSIONS_S[1])
     drift, steps = targets - pens, np.diff(targets, axis=0)
     both = ~modes[1:] & ~modes[:-1]
     kept = float(np.abs(np.diff(drift, axis=0))[both].max())
@@ -153,30 +158,23 @@ def position_and_rate() -> dict[str, Finding]:
     jump = float(np.linalg.norm(steps[back], axis=1).max())
     pen = float(np.linalg.norm(np.diff(pens, axis=0)[back], axis=1).max())
     reach = float(np.linalg.norm(pens, axis=1).max())
-    moved = {length: _moved(length) for length in LENGTHS}
-    uneven = _uneven_ticks()
+    moved = {length: _moved(length) for length in EXCURSIONS_S}
+    farthest = max(moved.values())
+    constant = off <= 1e-9 and along < 1e-9 and _uneven_ticks() < 1e-9
+    inside = f"{int(both.sum())} ticks inside, over ten drifts"
+    outside = f"{len(speeds)} ticks outside; uneven ticks too"
+    returns = f"ten returns; the published form would jump by {pen:.1e} m"
+    far = farthest > 3.0 and reach <= 0.112
     return {
-        "Y-07": Finding(kept, kept <= 1e-12, f"{int(both.sum())} ticks inside, over ten drifts"),
-        "Y-08": Finding(
-            0.1 + off,
-            off <= 1e-9 and along < 1e-9 and uneven < 1e-9,
-            f"{len(speeds)} ticks outside; uneven ticks too",
-        ),
-        "Y-09": Finding(
-            jump,
-            jump <= 1e-12 and len(back) == 10,
-            f"ten returns; the published form would jump by {pen:.1e} m",
-        ),
-        "Y-10": Finding(
-            max(moved.values()),
-            max(moved.values()) > 3.0 and reach <= 0.112,
-            _reach_note(moved, reach),
-        ),
+        "Y-07": Finding(kept, kept <= 1e-12, inside),
+        "Y-08": Finding(0.1 + off, constant, outside),
+        "Y-09": Finding(jump, jump <= 1e-12 and len(back) == 10, returns),
+        "Y-10": Finding(farthest, far, _reach_note(moved, reach)),
     }
 
 
 def _moved(length: float) -> float:
-    """How far ten excursions of so long each [s] carry the setpoint, [m]."""
+    """How far ten excursions of this length [s] carry the setpoint, [m]."""
     _, targets, _ = excursions(length)
     return float(np.linalg.norm(targets[-1] - targets[0]))
 
@@ -186,27 +184,22 @@ def _reach_note(moved: dict[float, float], reach: float) -> str:
     (a, first), *_, (b, last) = moved.items()
     speed = (last - first) / (10.0 * (b - a))
     return (
-        f"the list does not say how long an excursion is; ten of each length: {table}; every second outside adds "
-        f"{speed:.3f} m, without end, so any reach takes v × time: 3 m takes ten of "
-        f"{a + (3.0 - first) / 10 / speed:.1f} "
-        f"s at 0.1 m/s (ER-05); value: the longest; pen never farther out than {1e3 * reach:.0f} mm"
+        f"the list does not say how long an excursion is; ten of each length: {table}; every "
+        f"second outside adds {speed:.3f} m, without end, so any reach takes v × time: 3 m takes "
+        f"ten of {a + (3.0 - first) / 10 / speed:.1f} s at 0.1 m/s (ER-05); value: the longest; "
+        f"pen never farther out than {1e3 * reach:.0f} mm"
     )
 
 
 def _off_direction(steps: Array, pens: Array) -> float:
     """Largest sine between a step and the pen's direction from the device's origin."""
-    cross = np.cross(steps, pens)
-    return float(
-        (
-            np.linalg.norm(cross, axis=1)
-            / np.linalg.norm(steps, axis=1)
-            / np.linalg.norm(pens, axis=1)
-        ).max()
-    )
+    cross = np.linalg.norm(np.cross(steps, pens), axis=1)
+    sines = cross / np.linalg.norm(steps, axis=1) / np.linalg.norm(pens, axis=1)
+    return float(sines.max())
 
 
 def _uneven_ticks() -> float:
-    """Largest deviation of the speed when samples come unevenly and the pen circles outside, [m/s]."""
+    """Largest error of the speed with uneven samples while the pen circles outside, [m/s]."""
     hybrid, rng, worst = HybridPosition(speed=0.2), generator("uneven"), 0.0
     hybrid.place(np.zeros(3), FIRST)
     for k in range(500):
@@ -219,7 +212,7 @@ def _uneven_ticks() -> float:
 def _follow(
     limiter: PoseLimiter, p: Array, q: Array, most: int = 20_000
 ) -> tuple[int, int, Array, Array]:
-    """Ticks until the position and the orientation are those of the target, and the whole path of both."""
+    """Ticks until position and orientation reach the target, and both paths."""
     positions, quaternions = [limiter.position.copy()], [limiter.quaternion.copy()]
     done = [0, 0]
     for tick in range(1, most + 1):
@@ -228,7 +221,8 @@ def _follow(
         quaternions.append(limiter.quaternion.copy())
         done[0] = done[0] or tick * bool((limiter.position == p).all())
         done[1] = done[1] or tick * bool(abs(limiter.quaternion @ q) > 1.0 - 1e-15)
-        if all(done) or not limiter.limited:  # there, or never
+        # Both have arrived, or the limiter has stopped and they never will
+        if all(done) or not limiter.limited:
             break
     return done[0], done[1], np.array(positions), np.array(quaternions)
 
@@ -252,19 +246,15 @@ def translation_smoothing() -> Finding:
         passed = max(passed, float(np.linalg.norm(rest)))
         worst = max(worst, float(np.abs(moved).max()))
         longest = max(longest, float(np.linalg.norm(moved, axis=1).max()))
-        bent = max(
-            bent,
-            float(np.linalg.norm(np.cross(steps, target), axis=1).max() / np.linalg.norm(target)),
-        )
+        aside = np.linalg.norm(np.cross(steps, target), axis=1).max()
+        bent = max(bent, float(aside / np.linalg.norm(target)))
     euclidean = _euclidean_speed()
-    ok = (
-        ticks == 1400
-        and max(fastest, worst) <= 0.25 * (1.0 + 1e-9)
-        and passed <= 0.5 * (1.0 + 1e-9)
-    )
+    ok = ticks == 1400 and max(fastest, worst) <= 0.25 * (1.0 + 1e-9)
+    ok = ok and passed <= 0.5 * (1.0 + 1e-9)
     note = (
-        f"dominant axis {max(fastest, worst):.4f} m/s, up to {longest:.3f} m/s along a diagonal (ER-09); straight; the "
-        f"last tick passes up to 0.5 mm on at once, as Y-13 asks: up to {passed:.3f} m/s. docs/errata.md, Y-11"
+        f"dominant axis {max(fastest, worst):.4f} m/s, up to {longest:.3f} m/s along a diagonal "
+        "(ER-09); straight; the last tick passes up to 0.5 mm on at once, as Y-13 asks: up to "
+        f"{passed:.3f} m/s. docs/errata.md, Y-11"
     )
     return Finding(ticks, ok and bent < 1e-12 and euclidean, note, corrected=True)
 
@@ -288,24 +278,17 @@ def slerp_smoothing() -> Finding:
             _follow(PoseLimiter(turn_speed=math.radians(100.0)), np.zeros(3), s * q)[3]
             for s in (1.0, -1.0)
         )
-        apart = max(
-            apart, float(np.abs(one - other).max()) if one.shape == other.shape else math.inf
-        )
+        same = one.shape == other.shape
+        apart = max(apart, float(np.abs(one - other).max()) if same else math.inf)
         norm = max(norm, float(np.abs(np.linalg.norm(one, axis=1) - 1.0).max()))
         angles = 2.0 * np.arccos(np.minimum(np.abs(np.einsum("ij,ij->i", one[1:], one[:-1])), 1.0))
         shortest = float(np.linalg.norm(rotation_vector(rotation_from_vector(vector))))
         turned = max(turned, abs(float(angles.sum()) - shortest))
         longest = max(longest, float(angles.sum()))
-    ok = (
-        abs(ticks - 13_500) <= 10
-        and norm <= 1e-12
-        and apart == 0.0
-        and turned < 1e-4
-        and longest <= math.pi + 1e-4
-    )
-    return Finding(
-        ticks, ok, f"norm within {norm:.1e}; no path longer than {math.degrees(longest):.1f}°"
-    )
+    ok = abs(ticks - 13_500) <= 10 and norm <= 1e-12 and apart == 0.0 and turned < 1e-4
+    ok = ok and longest <= math.pi + 1e-4
+    note = f"norm within {norm:.1e}; no path longer than {math.degrees(longest):.1f}°"
+    return Finding(ticks, ok, note)
 
 
 @experiment("Y-13")
@@ -316,18 +299,13 @@ def pass_through() -> Finding:
     passed = limiter.position[0] == 0.4e-3
     left = []
     for degrees in (0.04, 3.0):
-        q = quaternion_from_rotation(
-            rotation_from_vector(np.array([0.0, math.radians(degrees), 0.0]))
-        )
+        turn = rotation_from_vector(np.array([0.0, math.radians(degrees), 0.0]))
+        q = quaternion_from_rotation(turn)
         _follow(limiter := PoseLimiter(), np.zeros(3), q, 500)
-        left.append(
-            math.degrees(2.0 * math.asin(min(float(np.linalg.norm(limiter.quaternion - q)), 1.0)))
-        )
-    return Finding(
-        max(left),
-        passed and max(left) == 0.0,
-        "0.04° in one tick, 3° in 300 ticks: nothing is left",
-    )
+        distance = float(np.linalg.norm(limiter.quaternion - q))
+        left.append(math.degrees(2.0 * math.asin(min(distance, 1.0))))
+    note = "0.04° in one tick, 3° in 300 ticks: nothing is left"
+    return Finding(max(left), passed and max(left) == 0.0, note)
 
 
 @experiment("Y-14")
@@ -344,11 +322,8 @@ def spring_wrench() -> Finding:
     p, R = rng.normal(size=3), rotation_from_vector(rng.normal(size=3))
     rest = float(np.abs(spring.wrench(p, R, p, R)).max())
     work = max(abs(_loop_work(spring, rng)) for _ in range(3))
-    return Finding(
-        work,
-        wrong <= 1e-9 and rest < 1e-12 and work < 1e-6,
-        f"wrench within {wrong:.1e} of the formula",
-    )
+    note = f"wrench within {wrong:.1e} of the formula"
+    return Finding(work, wrong <= 1e-9 and rest < 1e-12 and work < 1e-6, note)
 
 
 def _loop_work(spring: GeometricSpring, rng: np.random.Generator, n: int = 1024) -> float:
@@ -366,3 +341,118 @@ def _loop_work(spring: GeometricSpring, rng: np.random.Generator, n: int = 1024)
         moved = np.concatenate([p1 - p0, rotation_vector(R1 @ R0.T)])
         work += float(spring.wrench(np.zeros(3), R_set, p, R) @ moved)
     return work
+
+
+MUTATIONS = Mutations()
+
+
+@MUTATIONS.of(AxisMap, "back", "Y-04")
+def dual_force_sign(_, self, force_robot):
+    """Force along z is reversed."""
+    return self.matrix.T @ force_robot * np.array([1.0, 1.0, -1.0])
+
+
+@MUTATIONS.of(pen_module, "tool_rotation", "Y-05")
+def wrist_order(_, angles, turn=pen_module.TOOL_TURN):
+    """The wrist turns in the opposite order."""
+    ox, oy, oz = np.asarray(angles, dtype=float)
+    about = pen_module._about
+    tool = rotation_from_vector(np.asarray(turn))
+    return tool @ about(2, -ox) @ about(1, -oy) @ about(0, oz)
+
+
+@MUTATIONS.of(Region, "inside", "Y-06")
+def no_floor(_, self, h, shrunk=0.0):
+    """The lower plane is missing."""
+    return self.level(h) < 1.0 - shrunk and float(h[0]) < self.front
+
+
+@MUTATIONS.of(HybridPosition, "step", "Y-09")
+def published_hand_over(_, self, h, dt):
+    """As printed, the place before the switch goes with the pen after it."""
+    was = self.rate
+    self.rate = not self.region.inside(h)
+    if not self.rate and not was:
+        self.position[:] = h + self.drift
+    elif self.rate:
+        if not was:
+            self.latched = self.position.copy(), self.drift.copy(), h.copy()
+        self.position += self.speed * dt * h / np.linalg.norm(h)
+    else:
+        p, d, pen = self.latched
+        self.drift[:] = (self.position - p) + d - (h - pen)
+        self.position[:] = h + self.drift
+    return self.position
+
+
+@MUTATIONS.of(HybridPosition, "step", "Y-08")
+def speed_by_distance(_, self, h, dt):
+    """The pen's distance sets the speed."""
+    self.rate = not self.region.inside(h)
+    if self.rate:
+        self.position += dt * 2.0 * h
+        self.drift[:] = self.position - h
+    else:
+        self.position[:] = h + self.drift
+    return self.position
+
+
+@MUTATIONS.of(HybridPosition, "step", "Y-09 Y-10")
+def no_drift(_, self, h, dt):
+    """The drift is forgotten at every return."""
+    self.rate = not self.region.inside(h)
+    self.position[:] = h + 0.35
+    if self.rate:
+        self.position += dt * self.speed * h / np.linalg.norm(h)
+    return self.position
+
+
+@MUTATIONS.of(HybridPosition, "step", "Y-07")
+def stretched_pen(step, self, h, dt):
+    """The target moves by a thousandth more than the pen."""
+    return step(self, 1.001 * h, dt)
+
+
+@MUTATIONS.of(PoseLimiter, "_translate", "Y-11")
+def fast_limiter(translate, self, target, step):
+    """The limiter is a tenth too fast."""
+    return translate(self, target, 1.1 * step)
+
+
+@MUTATIONS.of(PoseLimiter, "_translate", "Y-13")
+def no_band(translate, self, target, step):
+    """Small steps are cut like large ones."""
+    kept, self.band = self.band, 0.0
+    try:
+        return translate(self, target, step)
+    finally:
+        self.band = kept
+
+
+@MUTATIONS.of(PoseLimiter, "_turn", "Y-12")
+def long_way_round(_, self, target, step):
+    """The limiter takes the long way if q has the other sign."""
+    q = self.quaternion
+    cosine = float(np.clip(q.dot(target), -1.0, 1.0))
+    half = math.acos(cosine)
+    if 2.0 * half <= self.turn_band:
+        q[:] = target
+        return False
+    share = min(step / (2.0 * half), 1.0)
+    mixed = q * math.sin((1.0 - share) * half) + target * math.sin(share * half)
+    q[:] = mixed / max(math.sin(half), 1e-12)
+    return True
+
+
+@MUTATIONS.of(PoseLimiter, "_turn", "Y-12 Y-13")
+def published_clamp(turn, self, target, step):
+    """The last 0.05° are held back, as printed."""
+    return abs(float(self.quaternion.dot(target))) < 0.9999999 and turn(self, target, step)
+
+
+@MUTATIONS.of(GeometricSpring, "wrench", "Y-14")
+def leaky_spring(wrench, self, p_set, R_set, p, R):
+    """The force depends on the path."""
+    pull = wrench(self, p_set, R_set, p, R)
+    pull[0] += 1e-3 * p[1]
+    return pull

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.errors import BadValue
-from farhand.mapping.axis_map import (
+from farhand.mapping.pen import (
     PEN,
     TOOL_TURN,
     AxisMap,

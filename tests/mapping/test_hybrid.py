@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.errors import OutOfRange
-from farhand.mapping.hybrid import HybridPosition, Region
+from farhand.mapping.pen import HybridPosition, Region
 from farhand.parameters import assign
 
 DT = 1e-3

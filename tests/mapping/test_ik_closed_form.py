@@ -8,11 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farhand.mapping.ik import Chain, Model
-from farhand.mapping.ik.closed_form import BRANCHES, FAMILIES, ClosedForm, family_of
-from farhand.mapping.ik.subproblems import (
+from farhand.mapping.ik.closed_form import (
+    BRANCHES,
+    FAMILIES,
+    ClosedForm,
     angle_onto,
     angles_at_distance,
     angles_at_height,
+    family_of,
     three_rotations,
 )
 from farhand.robots import load_robot

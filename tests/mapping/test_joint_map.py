@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from farhand.errors import BadValue
 from farhand.mapping.ik import Model
 from farhand.mapping.joint_map import IIWA_TO_POWERBALL, JointMapping
-from farhand.mapping.robot_pair import IIWA_POWERBALL, RobotPair
+from farhand.mapping.workspace import IIWA_POWERBALL, RobotPair
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 

@@ -7,8 +7,7 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.errors import BadValue
-from farhand.mapping.joint_map import IIWA_TO_POWERBALL, JointMapping
-from farhand.mapping.joint_target import JointCopy, JointTarget
+from farhand.mapping.joint_map import IIWA_TO_POWERBALL, JointCopy, JointMapping, JointTarget
 from farhand.robots import load_robot
 
 IIWA, POWERBALL = load_robot("iiwa14"), load_robot("lwa4p")

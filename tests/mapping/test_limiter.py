@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from farhand.mapping.limiter import PoseLimiter
+from farhand.mapping.pen import PoseLimiter
 from farhand.spatial import (
     quaternion_from_rotation,
     rotation_from_quaternion,

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from farhand.mapping.axis_map import pen_rotation, tool_rotation
-from farhand.mapping.pen import PenMapping
+from farhand.mapping.pen import PenMapping, pen_rotation, tool_rotation
 from farhand.parameters import assign, describe
 from farhand.spatial import rotation_from_vector
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.mapping.position_only import PositionOnlyMapping
+from farhand.mapping.workspace import PositionOnlyMapping
 from farhand.parameters import assign
 from farhand.spatial import rotation_from_vector
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farhand.errors import BadValue
-from farhand.mapping.rate import RateMode
+from farhand.mapping.vehicle import RateMode
 
 angles = st.floats(-np.pi, np.pi)
 

@@ -91,8 +91,8 @@ def test_the_arms_base_stands_where_the_model_has_it():
     mapping, arm = riding((0.7, -0.4, 1.1, 0.2))
     alone = Arm.of(load_robot("lwa4p"))
     alone.update(ROBOT.home[4:], np.zeros(6))
-    mapping.vehicle.compute()
-    position, rotation = mapping.vehicle.stand()
+    mapping.vehicle.update()
+    position, rotation = mapping.vehicle.arm_base()
     np.testing.assert_allclose(position + rotation @ alone.position, arm.position, atol=1e-12)
     np.testing.assert_allclose(rotation @ alone.rotation, arm.rotation, atol=1e-12)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.mapping.axis_map import pen_rotation
+from farhand.mapping.pen import pen_rotation
 from farhand.robots import load_robot
 
 

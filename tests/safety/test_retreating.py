@@ -9,7 +9,7 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
-from farhand.control.joint.limited_pd import LimitedPD
+from farhand.control.joint.loops import LimitedPD
 from farhand.control.tool.tracking import TrackingController
 from farhand.mapping.ik import Solver
 from farhand.robots import Placement, load_robot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.control.haptic.impedance import CartesianImpedance
+from farhand.loop.commands import DONE, Outcome
 from farhand.safety import Guard
 from farhand.safety.deadman import DeadMan
 from farhand.safety.interlock import OverheatStop
@@ -16,12 +17,12 @@ MS = 1_000_000
 class Bridge:
     """Notes what it is told."""
 
-    def __init__(self, outcome: str = "done") -> None:
+    def __init__(self, outcome: Outcome = DONE) -> None:
         self.coupled, self.outcome = True, outcome
 
-    def engage(self) -> str:
+    def engage(self) -> Outcome:
         """Couple."""
-        self.coupled = self.outcome == "done"
+        self.coupled = self.outcome.done
         return self.outcome
 
     def release(self) -> None:
@@ -82,7 +83,7 @@ def test_an_engagement_without_a_grip_does_not_last():
 
 def test_a_refused_engagement_is_told_with_its_reason():
     """A station that tripped meanwhile."""
-    bridge, said = Bridge("refused: follower is tripped"), []
+    bridge, said = Bridge(Outcome.refused("follower is tripped")), []
     deadman, watch = watched(bridge, said)
     for force in (0.0, 10.0):
         grip(deadman, force)

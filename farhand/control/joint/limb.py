@@ -1,4 +1,4 @@
-"""Limb controller: a place for the end of a limb becomes joint positions, for limbs on a bus of position servos."""
+"""Limb controller: a place for a limb's end becomes positions of servos on a slow bus."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import Channels, Controller, ControlRequest
-from farhand.mapping.ik.solution import STATUSES, Solution
+from farhand.mapping.ik.chain import STATUS_INDEX, Solution
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointPosition
 
 Array = np.ndarray
 
-_STATUS = {name: float(index) for index, name in enumerate(STATUSES)}
-
 
 class LimbKinematics(Protocol):
-    """A limb with a closed form."""
+    """Closed form of a limb; :mod:`farhand.mapping.limbs` has an arm and a leg."""
 
     @property
     def lowest(self) -> tuple[float, ...]:
@@ -33,31 +31,30 @@ class LimbKinematics(Protocol):
         """Place of its end in its base, [m]."""
 
     def solve(self, p: Array, near: Array) -> Solution:
-        """Angles for a place."""
+        """Angles for a place, the ones nearest ``near`` [rad]."""
 
 
 @dataclass
 class MotionDeadBand:
-    """Passes a place on only where it differs from the last one passed on: tremor must not keep a slow bus busy.
+    """Ignores places close to the last accepted one, so that tremor does not load a slow bus.
 
     Attributes:
-        passed: how many were passed on.
+        passed: how many places were accepted.
     """
 
     # published code; choices 1 mm to 1 µm
     width: float = parameter(1e-3, "m", "smallest change that counts", 0.0, 0.1)
 
     def __post_init__(self) -> None:
-        """Nothing passed on yet."""
         self.last: Array | None = None
         self.passed = 0
 
     def reset(self) -> None:
-        """Let the next place through whatever it is."""
+        """Accept the next place in any case."""
         self.last = None
 
     def step(self, place: Array) -> bool:
-        """Whether to pass this place [m] on."""
+        """Whether to accept this place [m]."""
         if self.last is not None and float(np.abs(place - self.last).max()) < self.width:
             return False
         self.last = np.array(place)
@@ -74,12 +71,12 @@ class SingleJoint:
 
 
 class LimbController(Controller):
-    """Joint positions for the place that a coupling names; its orientation is left to fall out as it may.
+    """Joint positions for the place of a coupling's target; the orientation is not controlled.
 
-    The first place of an engagement is taken to be where the limb was sent last, whatever its
-    potentiometers say, so that taking over moves nothing. A place out of reach leaves the last
-    positions and a status that says so. Without a target, tripped or without a good sample, the
-    last positions are kept.
+    The first place of an engagement counts as the place where the limb was sent last, whatever its
+    potentiometers say, so that engaging moves nothing. A place out of reach leaves the last
+    positions and sets ``status``. Without a target, tripped or without a good sample, the last
+    positions stay.
 
     Args:
         arm: the controller's model, kept up to date by the station.
@@ -88,51 +85,55 @@ class LimbController(Controller):
         dead_band: what counts as motion.
 
     Attributes:
-        single: a joint to be moved by itself.
-        status: of the last inverse kinematics.
-        place: that the limb was sent to last, in its base, [m].
+        single: a joint that the user moves by itself.
+        place: where the limb was sent last, in its base, [m].
     """
 
     commands = JointPosition
     channel = ("q_commanded", "rad")
     exerts_effort = False
     controls_orientation = False
+    arm: Arm
+    chain: LimbKinematics
+    workspace_origin: Array
 
     def __init__(
         self, arm: Arm, chain: LimbKinematics, base: Array, dead_band: MotionDeadBand | None = None
     ) -> None:
         self.arm, self.chain, self.dead_band = arm, chain, dead_band or MotionDeadBand()
-        self.base, self._shift = np.array(base, dtype=float), np.zeros(3)
+        self.workspace_origin = np.array(base, dtype=float)
         self.command: Command = JointPosition(arm.nv)
         self.single = SingleJoint()
-        self._begun = self._engaged = False
-        self.status, self.place = "solved", np.zeros(3)
+        self.place = np.zeros(3)
+        self._shift = np.zeros(3)
+        self._started = False
+        self._engaged = False
         self._recorded = np.zeros(1)
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What counts as motion, and a joint to be moved by itself."""
+        """Its dead band, and the joint that the user moves by itself."""
         return {"dead_band": self.dead_band, "single": self.single}
 
     def record(self, stream: Channels) -> Array:
-        """Declare the positions and how they were found."""
+        """Declare the positions and the status of the inverse kinematics."""
         self._recorded = stream.channel("ik_status", 1, "index")
         return super().record(stream)
 
-    def step(self, asked: ControlRequest, now_ns: int) -> Command:
-        """Positions for the target asked for."""
-        if not self._begun:
-            if not asked.valid:
+    def step(self, request: ControlRequest, now_ns: int) -> Command:
+        """Positions for the target."""
+        if not self._started:
+            if not request.valid:
                 return self.command
-            self._begun = True
+            self._started = True
             self._keep(self.arm.q)
-        if asked.target is None or asked.tripped or not asked.valid:
+        if request.target is None or request.tripped or not request.valid:
             self._engaged, self.holding = False, True
-            if asked.valid and not asked.tripped and 0 < self.single.joint <= self.arm.nv:
+            if request.valid and not request.tripped and 0 < self.single.joint <= self.arm.nv:
                 self._move_one(self.single.joint - 1, self.single.angle)
         else:
-            self._follow(asked.target.position - self.base)
-        self._recorded[0] = _STATUS[self.status]
+            self._follow(request.target.position - self.workspace_origin)
+        self._recorded[0] = STATUS_INDEX[self.status]
         return self.command
 
     def give_up(self) -> None:
@@ -149,16 +150,16 @@ class LimbController(Controller):
             self.command.value[index] = angle
             self.place[:] = self.chain.forward(self.command.value)
 
-    def _follow(self, wanted: Array) -> None:
+    def _follow(self, target: Array) -> None:
         if not self._engaged:
             self._engaged, self.holding = True, False
-            self._shift = self.place - wanted
+            self._shift = self.place - target
             self.dead_band.reset()
-        place = wanted + self._shift
+        place = target + self._shift
         if not self.dead_band.step(place):
             return
-        found = self.chain.solve(place, self.command.value)
-        self.status = found.status
-        if found.status == "solved":
-            self.command.value[:] = found.q
+        solution = self.chain.solve(place, self.command.value)
+        self.status = solution.status
+        if solution.status == "solved":
+            self.command.value[:] = solution.q
             self.place[:] = place

@@ -1,4 +1,4 @@
-"""Computed torque: the tool follows a trajectory, with what touches it cancelled by what the wrist cell says."""
+"""Computed torque: the tool follows a trajectory; the measured load is cancelled."""
 
 from __future__ import annotations
 
@@ -9,41 +9,31 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
-from farhand.control.tool.pose_loop import PoseLoop
-from farhand.control.tool.task import TaskController
+from farhand.control.tool.task import FadedSettings, PoseLoop, TaskController
 from farhand.control.trajectory.paths import Reference
 from farhand.friction import Gears
 from farhand.mapping.ik import Pose, Solver
 from farhand.parameters import parameter
 from farhand.robots import Placement
-from farhand.spatial import rotation_from_quaternion
 
 Array = np.ndarray
 
 
 class Guide(Protocol):
-    """A path of the tool over time, such as :class:`farhand.control.trajectory.paths.Trajectory`."""
+    """A path of the tool over time; :class:`farhand.control.trajectory.paths.Trajectory` is one."""
 
     def at(self, t: float, reference: Reference) -> None:
         """Write pose, twist and acceleration at time ``t`` [s]."""
 
 
 @dataclass
-class ComputedTorqueOptions:
+class ComputedTorqueOptions(FadedSettings):
     """What the controller does beside following."""
 
     cancel_load: bool = parameter(True, "-", "whether the measured load is cancelled")
     model: str = parameter(
         "measured", "-", "configuration of the model", choices=("measured", "ik", "reference")
     )
-
-    def __post_init__(self) -> None:
-        """No change pending."""
-        self.changed = False
-
-    def refresh(self) -> None:
-        """Note that the settings changed."""
-        self.changed = True
 
 
 class ComputedTorque(TaskController):
@@ -58,7 +48,7 @@ class ComputedTorque(TaskController):
     Args:
         arm: the controller's model, kept up to date by the station.
         loop: gains.
-        gears: the controller's friction curves; none is compensated without.
+        gears: the controller's friction curves; without them no friction is compensated.
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes.
         solver: inverse kinematics of the arm in its base, for an ``options.model`` other than
@@ -80,11 +70,8 @@ class ComputedTorque(TaskController):
         self.options = ComputedTorqueOptions()
         self._guide: Guide | None = None
         self._from_ns = 0
-        self._solver, place = solver, placement or Placement()
-        self._base, self._R_base = (
-            np.array(place.position),
-            rotation_from_quaternion(np.array(place.quaternion)),
-        )
+        self._solver = solver
+        self._base, self._R_base = (placement or Placement()).pose()
         self._q = arm.q.copy()
 
     @property
@@ -98,45 +85,44 @@ class ComputedTorque(TaskController):
         self.change()
 
     def begin(self) -> None:
-        """Start where the arm is; a path that was under way before a stop is given up."""
+        """Start where the arm is; after a stop, drop the path that was under way."""
         super().begin()
         self._q[:] = self.arm.q
         if self._last.any():
             self._guide = None
 
-    def acceleration(self, asked: ControlRequest, now_ns: int) -> Array:
+    def acceleration(self, request: ControlRequest, now_ns: int) -> Array:
         """q̈*, [rad/s²]."""
-        reference, arm = self.reference, self.arm
+        reference, arm, target = self.reference, self.arm, request.target
         if self._guide is not None:
             self._guide.at((now_ns - self._from_ns) * 1e-9, reference)
-        elif asked.target is not None:
-            target = asked.target
+        elif target is not None:
             reference.stand(target.position, target.rotation)
             reference.twist[:] = target.twist
-        wanted = np.empty(6)
-        wanted[:3] = self.loop.position(arm, reference, self._dt)
-        wanted[3:] = self.loop.orientation(arm, reference, self._dt)
-        wanted -= arm.drift
-        return self.inverse(arm.J).dot(wanted)
+        tool = np.empty(6)
+        tool[:3] = self.loop.position(arm, reference, self._dt)
+        tool[3:] = self.loop.orientation(arm, reference, self._dt)
+        tool -= arm.drift
+        return self.inverse(arm.J).dot(tool)
 
-    def effort(self, asked: ControlRequest) -> Array:
-        """What cancels the load, [N·m]; nothing where there is no measurement."""
-        wrench = self.measured(asked) if self.options.cancel_load else None
+    def effort(self, request: ControlRequest) -> Array:
+        """What cancels the load, [N·m]; zero without a measurement."""
+        wrench = self.measured(request) if self.options.cancel_load else None
         return np.zeros(self.arm.nv) if wrench is None else -wrench.dot(self.arm.J)
 
-    def _torque(self, asked: ControlRequest, now_ns: int) -> Array:
+    def _torque(self, request: ControlRequest, now_ns: int) -> Array:
         if self.options.model == "measured" or self._solver is None:
-            return super()._torque(asked, now_ns)
+            return super()._torque(request, now_ns)
         arm, q = self.arm, self.arm.q.copy()
-        wanted = self.acceleration(asked, now_ns)
-        load = self.effort(asked)
+        acceleration = self.acceleration(request, now_ns)
+        load = self.effort(request)
         back, source = self._R_base.T, arm if self.options.model == "ik" else self.reference
         pose = Pose(back.dot(source.position - self._base), back.dot(source.rotation))
-        found = self._solver.solve(pose, self._q)
-        self._q[:] = found.q if found.status == "solved" else q
+        solution = self._solver.solve(pose, self._q)
+        self._q[:] = solution.q if solution.status == "solved" else q
+        # evaluate the model at the other configuration, then restore the measured one
         arm.update(self._q, arm.v.copy())
-        torque = arm.M.dot(wanted) + arm.bias + load
+        torque = arm.M.dot(acceleration) + arm.bias + load
         arm.update(q, arm.v.copy())
-        if self.gears is not None and self.compensation.friction:
-            torque += self.gears.smooth(arm.v, self.compensation.friction_speed)
-        return torque + asked.effort.dot(arm.J)
+        self._add_friction(torque)
+        return torque + request.effort.dot(arm.J)

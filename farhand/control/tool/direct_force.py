@@ -1,4 +1,4 @@
-"""Direct force control: an arm that moves so that the force at its own wrist goes to what is wanted of it."""
+"""Direct force control: an arm moves until the force at its own wrist is the desired one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
-from farhand.control.tool.pose_loop import PoseLoop
-from farhand.control.tool.task import TaskController
+from farhand.control.tool.task import FadedSettings, PoseLoop, TaskController
 from farhand.friction import Gears
 from farhand.parameters import parameter
 from farhand.spatial import damped_inverse
@@ -25,23 +24,23 @@ MODES = {
 """What the arm does about the wrench at its wrist."""
 
 SELECTIONS = {
-    "joint": "force on joints 1 to 3, orientation on joints 4 to 6, after the Jacobian (published)",
-    "wrist": "as joint, with the wrist's own 3 × 3 inverse, which takes joints 1 to 3 as standing still",
+    "joint": "force on joints 1 to 3, orientation on 4 to 6, after the Jacobian (published)",
+    "wrist": "as joint, with the wrist's own 3 × 3 inverse, which assumes joints 1 to 3 at rest",
     "task": "orientation rows and force rows before the Jacobian (textbook)",
-    "least-norm": "as task, the orientation by the least motion of all joints that gives it (equation 4.3)",
-    "least-energy": "as least-norm, but by the motion of least kinetic energy, which a force on the tool does not feel",
+    "least-norm": "as task, the orientation by the least motion of all joints (equation 4.3)",
+    "least-energy": "as least-norm, by the motion of least kinetic energy, free of forces",
 }
 """How force and orientation share the joints."""
 
 WRIST = 3
-"""Joints from this on turn the tool, those before it move it."""
+"""Number of the first joint that turns the tool; those before it move it."""
 
 
 @dataclass
-class ForceLoop:
+class ForceLoop(FadedSettings):
     r"""The force law, :math:`f = f_d + k_p (f_d - f_f) - k_d \dot x + k_i \int (f_d - f_f)`.
 
-    The rate of a noisy force is no use; the tool's own velocity is fed back in its place.
+    The rate of a noisy force is of no use, so the tool's own velocity is fed back instead.
     """
 
     kp: float = parameter(10.0, "-", "force gain", 0.0, 1e4)
@@ -55,38 +54,37 @@ class ForceLoop:
     )
 
     def __post_init__(self) -> None:
-        """No change pending."""
         self.refresh()
-        self.changed = False
+        super().__post_init__()
 
     def refresh(self) -> None:
-        """Stack the dampings; note that the settings changed."""
+        """Stack the dampings; note that a setting changed."""
         self.damping = np.repeat([self.kd, self.kd_moment], 3)
-        self.changed = True
+        super().refresh()
 
 
 class DirectForce(TaskController):
-    r"""Force control from the wrist cell alone; no word from anyone else.
+    r"""Force control from the wrist cell alone, without data from any other arm.
 
     With :math:`f_d = 0` the tool feels :math:`(1 + k_p)` times what pushes on it and moves on at
-    :math:`v \approx (1 + k_p) f / k_d`. Without a measurement only the damping is left, and the arm
+    :math:`v \approx (1 + k_p) f / k_d`. Without a measurement only the damping acts, and the arm
     comes to rest.
 
     Args:
         arm: the controller's model, kept up to date by the station.
         force: the force law.
         loop: gains that hold the orientation; its position gains are not used.
-        gears: the controller's friction curves; none is compensated without.
+        gears: the controller's friction curves; without them no friction is compensated.
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes.
 
     Attributes:
-        wanted: f_d, wrench of the robot on what it holds, world axes, [N] and [N·m]; write it.
+        desired: f_d, wrench of the robot on what it holds, world axes, [N] and [N·m]; write it.
         offset: part of the measured wrench that does not count, such as an object's weight, [N] and
             [N·m]; write it.
         support: wrench that is exerted beside the law, such as to carry an object, [N] and [N·m];
             write it.
-        listens: whether the measured force counts at all; off while an object is weighed.
+        uses_cell: whether the measured force counts; off while an object is weighed.
         error: f_d − f_f at the last tick, [N] and [N·m].
     """
 
@@ -99,17 +97,12 @@ class DirectForce(TaskController):
         period_ns: int = 4_000_000,
         can_brake: bool = False,
     ) -> None:
-        super().__init__(
-            arm,
-            loop or PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0),
-            gears,
-            period_ns,
-            can_brake,
-        )
+        loop = loop or PoseLoop(kpo=600.0, kdo=50.0, kio=100.0, limit_o=3.0)
+        super().__init__(arm, loop, gears, period_ns, can_brake)
         self.force = force or ForceLoop()
-        self.wanted, self.offset, self.support = np.zeros(6), np.zeros(6), np.zeros(6)
+        self.desired, self.offset, self.support = np.zeros(6), np.zeros(6), np.zeros(6)
         self.error, self.integral = np.zeros(6), np.zeros(6)
-        self.listens = True
+        self.uses_cell = True
         self._mode = self.force.mode
 
     @property
@@ -122,10 +115,11 @@ class DirectForce(TaskController):
         super().begin()
         self.integral[:] = 0.0
 
-    def acceleration(self, asked: ControlRequest, now_ns: int) -> Array:
+    def acceleration(self, request: ControlRequest, now_ns: int) -> Array:
         """q̈ that holds the orientation, [rad/s²]; zero in compliance."""
         arm, mode = self.arm, self.force.mode
-        if mode != self._mode:  # the orientation to hold is that of the moment the mode is entered
+        if mode != self._mode:
+            # hold the orientation of the moment the mode is entered
             if self._mode == "compliance":
                 self.begin()
             self._mode = mode
@@ -135,19 +129,16 @@ class DirectForce(TaskController):
         turn = self.loop.orientation(arm, self.reference, self._dt) - arm.drift[3:]
         return self._SELECT[self.force.selection](self, turn)
 
-    def effort(self, asked: ControlRequest) -> Array:
+    def effort(self, request: ControlRequest) -> Array:
         """Joint torque of the force law, [N·m]."""
         arm, law = self.arm, self.force
-        command = self.wanted - law.damping * arm.twist
-        wrench = (
-            None
-            if asked.wrench is None or not self.listens
-            else self.zone.apply(asked.wrench - self.offset)
-        )
-        if wrench is None:
+        command = self.desired - law.damping * arm.twist
+        if request.wrench is None or not self.uses_cell:
             self.error[:] = 0.0
         else:
-            np.add(self.wanted, wrench, out=self.error)  # f_f = −h: the robot on the world
+            # f_f = −h: the cell measures what acts on the robot
+            wrench = self.zone.apply(request.wrench - self.offset)
+            np.add(self.desired, wrench, out=self.error)
             self.integral = np.clip(self.integral + self._dt * self.error, -law.limit, law.limit)
             command += law.kp * self.error + law.ki * self.integral
         if law.mode == "hold" and law.selection in ("task", "least-norm", "least-energy"):
@@ -158,24 +149,22 @@ class DirectForce(TaskController):
         return torque + self.support.dot(arm.J)
 
     def _by_joint(self, turn: Array) -> Array:
-        wanted = np.concatenate([-self.arm.drift[:3], turn])
-        found = self.inverse(self.arm.J).dot(wanted)
-        found[:WRIST] = 0.0
-        return found
+        acceleration = self._by_task(turn)
+        acceleration[:WRIST] = 0.0
+        return acceleration
 
     def _by_wrist(self, turn: Array) -> Array:
-        found = np.zeros(self.arm.nv)
-        found[WRIST:] = self.inverse(self.arm.J[3:, WRIST:]).dot(turn)
-        return found
+        acceleration = np.zeros(self.arm.nv)
+        acceleration[WRIST:] = self.inverse(self.arm.J[3:, WRIST:]).dot(turn)
+        return acceleration
 
     def _by_task(self, turn: Array) -> Array:
         return self.inverse(self.arm.J).dot(np.concatenate([-self.arm.drift[:3], turn]))
 
     def _by_least_norm(self, turn: Array) -> Array:
-        self.margin = float(np.linalg.svd(self.arm.J[3:], compute_uv=False)[-1])
-        return damped_inverse(self.arm.J[3:], 0.0 if self.margin > self.NEAR else self.NEAR).dot(
-            turn
-        )
+        J = self.arm.J[3:]
+        self.margin = float(np.linalg.svd(J, compute_uv=False)[-1])
+        return damped_inverse(J, 0.0 if self.margin > self.NEAR else self.NEAR).dot(turn)
 
     def _by_least_energy(self, turn: Array) -> Array:
         r"""The inverse weighted by inertia, :math:`A^{-1} J_o^\top (J_o A^{-1} J_o^\top)^{-1}`."""

@@ -1,4 +1,4 @@
-"""Payload: what an arm carries, merged into the controller's model while it is held, and taken out exactly after."""
+"""Payload: the load an arm carries, merged into the controller's model and removed exactly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Payload:
 
     Args:
         arm: the model that is changed; the controller's, not the plant's.
-        limit: largest mass, tool not counted, [kg].
+        limit: largest mass without the tool, [kg].
 
     Attributes:
         load: what is carried, in the tool frame.
@@ -39,11 +39,8 @@ class Payload:
         """
         if not 0.0 <= load.mass <= self._limit:
             raise OutOfRange("mass of the load", f"{load.mass:g}", 0.0, self._limit, "kg")
-        body = pin.Inertia(
-            load.mass,
-            np.asarray(load.com, dtype=float),
-            np.zeros((3, 3)) if inertia is None else inertia,
-        )
+        tensor = np.zeros((3, 3)) if inertia is None else inertia
+        body = pin.Inertia(load.mass, np.asarray(load.com, dtype=float), tensor)
         self._arm.model.inertias[self._joint] = self._bare + self._tool.act(body)
         self.load = load
 

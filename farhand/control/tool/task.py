@@ -1,4 +1,4 @@
-"""Task controller: what all model-based controllers of the tool share, on an arm that takes joint torques."""
+"""What model-based controllers of the tool share: pose loop, dead zone, torque that fades in."""
 
 from __future__ import annotations
 
@@ -10,21 +10,35 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import Channels, ControlRequest
-from farhand.control.tool.dead_zone import DeadZone
-from farhand.control.tool.pose_loop import PoseLoop
 from farhand.control.tool.torque import TorqueController
 from farhand.control.trajectory.paths import Reference
 from farhand.friction import Gears
 from farhand.parameters import parameter
 from farhand.plants.plant import Command
-from farhand.spatial import robust_inverse
+from farhand.spatial import ATTITUDE_ERRORS, attitude_error, robust_inverse
 
 Array = np.ndarray
 
 
 @dataclass
-class WrenchCompensation:
-    """What is added to the rigid-body model, and how softly changes come in."""
+class FadedSettings:
+    """Settings whose changes fade in, so that the torque does not jump.
+
+    Attributes:
+        changed: whether a setting changed since the controller looked last.
+    """
+
+    def __post_init__(self) -> None:
+        self.changed = False
+
+    def refresh(self) -> None:
+        """Note that a setting changed."""
+        self.changed = True
+
+
+@dataclass
+class WrenchCompensation(FadedSettings):
+    """What is added to the rigid-body model, and how slowly changes come in."""
 
     friction: bool = parameter(True, "-", "whether gear friction is compensated")
     friction_speed: float = parameter(
@@ -32,13 +46,98 @@ class WrenchCompensation:
     )
     fade: float = parameter(0.5, "s", "time over which a change takes effect", 0.0, 10.0)
 
+
+@dataclass
+class DeadZone:
+    r"""Weaken readings below c, :math:`\mathrm{sgn}(p)\,c^{1-b} |p|^b` for :math:`|p| < c`.
+
+    What a force cell's compensation leaves over then moves nothing. The curve is odd, and
+    continuous at c for any b ≥ 1. The published zone is a·p^b with a, b and c free; continuity
+    fixes a. The zone also weakens a gentle hand.
+    """
+
+    force: float = parameter(1.0, "N", "force below which a reading counts less", 0.0, 1e3)
+    moment: float = parameter(0.1, "N·m", "moment below which a reading counts less", 0.0, 1e2)
+    exponent: float = parameter(3.0, "-", "how much less: power of the reading", 1.0, 20.0)
+
     def __post_init__(self) -> None:
-        """No change pending."""
-        self.changed = False
+        self.refresh()
 
     def refresh(self) -> None:
-        """Note that the settings changed."""
-        self.changed = True
+        """Stack the widths of the six axes, [N] and [N·m]."""
+        self.width = np.repeat([self.force, self.moment], 3)
+
+    def apply(self, wrench: Array) -> Array:
+        """The wrench that counts, [N] and [N·m]."""
+        share = np.abs(wrench) / np.maximum(self.width, 1e-300)
+        return wrench * np.minimum(share, 1.0) ** (self.exponent - 1.0)
+
+
+@dataclass
+class PoseLoop(FadedSettings):
+    r"""Accelerations for position and orientation, linear part first.
+
+    .. math::
+        w_p = \ddot x_d + K_d (\dot x_d - \dot x) + K_p x_e + K_i \int x_e, \qquad
+        w_o = \dot\omega_d + K_{do}\,\omega_e + K_{po} O_e + K_{io} \int O_e
+
+    or, in sliding mode, with :math:`s = \omega_e + \Lambda O_e` and a boundary layer Φ in place of
+    the sign's jump,
+
+    .. math:: w_o = \dot\omega_d + \Lambda \omega_e + K_1 s + K_2\,\mathrm{sat}(s/\Phi)
+
+    which is a PD law of gains :math:`K_1 \Lambda` and :math:`\Lambda + K_1` and a small relay.
+    Integrals are clamped per component. O_e is one of :data:`farhand.spatial.ATTITUDE_ERRORS`; at
+    equal gains the quaternion's is half as stiff as the others.
+    """
+
+    kp: float = parameter(500.0, "1/s²", "position gain", 0.0, 1e5)
+    kd: float = parameter(35.0, "1/s", "velocity gain", 0.0, 1e4)
+    ki: float = parameter(0.0, "1/s³", "integral gain of position", 0.0, 1e6)
+    limit: float = parameter(1.0, "m·s", "clamp of the integrated position error", 0.0, 1e3)
+    kpo: float = parameter(200.0, "1/s²", "orientation gain", 0.0, 1e5)
+    kdo: float = parameter(70.0, "1/s", "angular velocity gain", 0.0, 1e4)
+    kio: float = parameter(0.0, "1/s³", "integral gain of orientation", 0.0, 1e6)
+    limit_o: float = parameter(1.0, "rad·s", "clamp of the integrated orientation error", 0.0, 1e3)
+    error: str = parameter(
+        "axis-angle", "-", "kind of orientation error", choices=tuple(ATTITUDE_ERRORS)
+    )
+    law: str = parameter("pid", "-", "orientation law", choices=("pid", "sliding"))
+    slope: float = parameter(100.0, "1/s", "slope Λ of the sliding surface", 0.0, 1e4)
+    reach: float = parameter(10.0, "1/s", "gain K1 towards the surface", 0.0, 1e4)
+    relay: float = parameter(1.0, "rad/s²", "relay K2", 0.0, 1e4)
+    layer: float = parameter(0.0, "rad/s", "boundary layer of the relay", 0.0, 1e3)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.position_error, self.orientation_error = np.zeros(3), np.zeros(3)
+        self.reset()
+
+    def reset(self) -> None:
+        """Clear the integrals."""
+        self.integral, self.integral_o = np.zeros(3), np.zeros(3)
+
+    def position(self, arm: Arm, reference: Reference, dt: float) -> Array:
+        """w_p, [m/s²], and the integral moved on by ``dt`` [s]."""
+        error = self.position_error = reference.position - arm.position
+        rate = reference.twist[:3] - arm.twist[:3]
+        self.integral = np.clip(self.integral + dt * error, -self.limit, self.limit)
+        ahead = reference.acceleration[:3]
+        return ahead + self.kd * rate + self.kp * error + self.ki * self.integral
+
+    def orientation(self, arm: Arm, reference: Reference, dt: float) -> Array:
+        """w_o, [rad/s²], and the integral moved on by ``dt`` [s]."""
+        error = attitude_error(arm.rotation, reference.rotation, self.error)
+        self.orientation_error = error
+        rate, ahead = reference.twist[3:] - arm.twist[3:], reference.acceleration[3:]
+        self.integral_o = np.clip(self.integral_o + dt * error, -self.limit_o, self.limit_o)
+        if self.law == "sliding":
+            s = rate + self.slope * error
+            return ahead + self.slope * rate + self.reach * s + self.relay * self._sign(s)
+        return ahead + self.kdo * rate + self.kpo * error + self.kio * self.integral_o
+
+    def _sign(self, s: Array) -> Array:
+        return np.clip(s / self.layer, -1.0, 1.0) if self.layer > 0.0 else np.sign(s)
 
 
 class TaskController(TorqueController):
@@ -48,18 +147,17 @@ class TaskController(TorqueController):
 
     A, C, Q and the springs S are the controller's own model, :math:`\mathcal T` its own gear
     friction. A change of any setting starts from the torque of the tick before and fades to the new
-    law, so that no switch is felt as a jump. A tripped arm, or one without a good sample, is
-    stopped and held as by :class:`TorqueController`.
+    law, so that nothing jumps. A tripped arm, or one without a good sample, is stopped and held as
+    by :class:`TorqueController`.
 
     Args:
         arm: the controller's model, kept up to date by the station.
         loop: gains of position and orientation.
-        gears: the controller's friction curves; none is compensated without.
+        gears: the controller's friction curves; without them no friction is compensated.
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes.
 
     Attributes:
-        loop: gains of position and orientation.
         reference: where the tool is sent or kept.
         zone: dead zone of the measured wrench.
         compensation: what is added to the model.
@@ -89,12 +187,8 @@ class TaskController(TorqueController):
     @property
     def parts(self) -> dict[str, Any]:
         """Gains, dead zone, compensation, and how it holds still."""
-        return {
-            **super().parts,
-            "loop": self.loop,
-            "zone": self.zone,
-            "compensation": self.compensation,
-        }
+        own = {"loop": self.loop, "zone": self.zone, "compensation": self.compensation}
+        return super().parts | own
 
     @property
     def near_singular(self) -> bool:
@@ -106,20 +200,20 @@ class TaskController(TorqueController):
         self._margin = stream.channel("singular_margin", 1, "-")
         return super().record(stream)
 
-    def step(self, asked: ControlRequest, now_ns: int) -> Command:
-        """Torque of the law; of standing still while tripped or blind."""
+    def step(self, request: ControlRequest, now_ns: int) -> Command:
+        """Torque of the law; of standing still while tripped or without a sample."""
         torque = self.command.value
-        if asked.tripped or not asked.valid:
+        if request.tripped or not request.valid:
             self._running = False
-            command = super().step(asked, now_ns)
+            command = super().step(request, now_ns)
             self._last[:] = torque
             return command
-        changed = self._changed()
+        changed = self._settings_changed()
         if not self._running:
             self.begin()
             self._running, self.holding = True, False
             self._fading, changed = 0.0, bool(self._last.any())
-        np.copyto(torque, self._torque(asked, now_ns))
+        np.copyto(torque, self._torque(request, now_ns))
         if changed:
             self._begin_fade(torque)
         if self._fading > 0.0:
@@ -130,47 +224,49 @@ class TaskController(TorqueController):
         return self.command
 
     def begin(self) -> None:
-        """Start or start again where the arm is: nothing integrated, the reference at the tool."""
+        """Start or restart where the arm is: nothing integrated, the reference at the tool."""
         self.loop.reset()
         self.reference.stand(self.arm.position, self.arm.rotation)
 
     @abstractmethod
-    def acceleration(self, asked: ControlRequest, now_ns: int) -> Array:
-        """Joint acceleration q̈* that the law wants, [rad/s²]."""
+    def acceleration(self, request: ControlRequest, now_ns: int) -> Array:
+        """Joint acceleration q̈* of the law, [rad/s²]."""
 
     @abstractmethod
-    def effort(self, asked: ControlRequest) -> Array:
-        """Joint torque τ_f of what the law does about forces, [N·m]."""
+    def effort(self, request: ControlRequest) -> Array:
+        """Joint torque τ_f of the law's answer to forces, [N·m]."""
 
     def inverse(self, matrix: Array) -> Array:
-        """The robust inverse; its margin is remembered."""
+        """The robust inverse; :attr:`margin` keeps its smallest singular value."""
         inverse, self.margin = robust_inverse(matrix, self.NEAR, self.NEAR)
         return inverse
 
-    def measured(self, asked: ControlRequest) -> Array | None:
-        """The measured wrench behind the dead zone, [N] and [N·m]; None when there is no measurement."""
-        return None if asked.wrench is None else self.zone.apply(asked.wrench)
+    def measured(self, request: ControlRequest) -> Array | None:
+        """The measured wrench after the dead zone, [N] and [N·m]; None without a measurement."""
+        return None if request.wrench is None else self.zone.apply(request.wrench)
 
     def change(self) -> None:
         """Let the next tick's torque fade in from this tick's."""
         self.compensation.changed = True
 
-    def _torque(self, asked: ControlRequest, now_ns: int) -> Array:
+    def _torque(self, request: ControlRequest, now_ns: int) -> Array:
         arm = self.arm
-        torque = arm.M.dot(self.acceleration(asked, now_ns))
+        torque = arm.M.dot(self.acceleration(request, now_ns))
         torque += arm.bias
-        torque += self.effort(asked)
-        asked_too = asked.effort
-        if asked_too.any():
-            torque += asked_too.dot(arm.J)
-        if self.gears is not None and self.compensation.friction:
-            torque += self.gears.smooth(arm.v, self.compensation.friction_speed)
+        torque += self.effort(request)
+        if request.effort.any():
+            torque += request.effort.dot(arm.J)
+        self._add_friction(torque)
         return torque
 
-    def _changed(self) -> bool:
+    def _add_friction(self, torque: Array) -> None:
+        if self.gears is not None and self.compensation.friction:
+            torque += self.gears.smooth(self.arm.v, self.compensation.friction_speed)
+
+    def _settings_changed(self) -> bool:
         changed = False
         for part in self.parts.values():
-            if getattr(part, "changed", False):
+            if isinstance(part, FadedSettings) and part.changed:
                 part.changed, changed = False, True
         return changed
 

@@ -1,41 +1,38 @@
-"""Torque controller: what couplings pull with becomes joint torque, on top of the arm's weight."""
+"""Torque control: the couplings' effort at the tool becomes joint torque, on top of the weight."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import Channels, Controller, ControlRequest
-from farhand.control.joint.still import Still
+from farhand.control.joint.assists import Assist, settings_of
+from farhand.control.joint.loops import Still
+from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Command, JointTorque
 
 Array = np.ndarray
 
-LET_GO = 0.2
-"""Time over which an arm that may move again stops being held still, [s]."""
-
-
-class Assist(Protocol):
-    """What adds to the joints' torque what nobody asked for, such as help against friction."""
-
-    def torque(self, arm: Arm, commanded: Array, wrench: Array | None) -> Array:
-        """Torque to add, [N·m]: see :meth:`farhand.control.joint.assists.FrictionOffset.torque`."""
+RELEASE_TIME_S = 0.2
+"""Time over which the holding torque fades when an arm may move again, [s]."""
 
 
 class TorqueController(Controller):
-    r"""Joint torque :math:`\tau = J^\top w + g(q)`, the gravity of the controller's own model.
+    r"""Joint torque :math:`\tau = J^\top w + g(q)`, with the gravity of the controller's own model.
 
-    Where no coupling is engaged, an arm at rest is either held still or free to be moved; a tripped
-    one is always held.
+    While no coupling is engaged, the arm is either held still or free to be moved; a tripped one is
+    always held.
 
     Args:
         arm: the controller's model, kept up to date by the station.
         rest: ``"hold"`` or ``"free"`` when not coupled.
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes, for an arm whose state is not known.
-        assist: what helps the joints against their friction, or None.
+        assist: torque against friction, or None.
 
     Attributes:
         still: how the arm is stopped and held.
@@ -43,6 +40,7 @@ class TorqueController(Controller):
 
     commands = JointTorque
     channel = ("torque_commanded", "N·m")
+    arm: Arm
 
     def __init__(
         self,
@@ -54,57 +52,52 @@ class TorqueController(Controller):
     ) -> None:
         self.arm, self.rest, self.assist = arm, rest, assist
         self.still = Still()
-        self.holding = False
         self.command: Command = JointTorque(arm.nv)
         self._brake, self._can_brake = Brake(arm.nv), can_brake
         self._brake.value = self.command.value
         self._dt = period_ns * 1e-9
-        self._letting = 0.0
+        self._fade = 0.0
         self._held, self._last_held = np.zeros(arm.nv), np.zeros(arm.nv)
 
     @property
     def parts(self) -> dict[str, Any]:
-        """How it holds still, and what helps against friction."""
-        return (
-            {"still": self.still}
-            if self.assist is None
-            else {"still": self.still, "assist": self.assist}
-        )
+        """How it holds still, and its assist."""
+        return {"still": self.still} | ({} if self.assist is None else {"assist": self.assist})
 
     def record(self, stream: Channels) -> Array:
         """Declare the torque."""
         self._brake.value = super().record(stream)
         return self._brake.value
 
-    def step(self, asked: ControlRequest, now_ns: int) -> Command:
-        """Torque for the effort asked for; brakes, where there are any, for an arm whose state is not known."""
-        arm, torque, gain = self.arm, self.command.value, asked.gain
-        asked.effort.dot(arm.J, torque)
-        if self.assist is not None and asked.valid:
-            torque += self.assist.torque(arm, torque, asked.wrench)
+    def step(self, request: ControlRequest, now_ns: int) -> Command:
+        """Torque for the effort; without a known state, brakes if the plant has them."""
+        arm, torque, gain = self.arm, self.command.value, request.gain
+        request.effort.dot(arm.J, torque)
+        if self.assist is not None and request.valid:
+            torque += self.assist.torque(arm, torque, request.wrench)
         torque += arm.gravity
-        if gain < 1.0 and (asked.tripped or self.rest == "hold"):
-            self._held[:] = (1.0 - gain) * self._hold(asked.valid)
+        if gain < 1.0 and (request.tripped or self.rest == "hold"):
+            self._held[:] = (1.0 - gain) * self._hold(request.valid)
             torque += self._held
-        elif self.holding or self._letting > 0.0:
-            torque += self._let_go()
-        return self.command if asked.valid or not self._can_brake else self._brake
+        elif self.holding or self._fade > 0.0:
+            torque += self._release()
+        return self.command if request.valid or not self._can_brake else self._brake
 
     def give_up(self) -> None:
-        """Carry the weight, as last known."""
+        """Carry the last known weight."""
         self.command.value[:] = self.arm.gravity
 
-    def _let_go(self) -> Array:
-        """What is left of holding still: its last torque, faded out, so that letting go is soft."""
+    def _release(self) -> Array:
+        """The last holding torque, fading out."""
         if self.holding:
-            self.holding, self._letting = False, 1.0
+            self.holding, self._fade = False, 1.0
             self._last_held[:] = self._held
-        self._letting = max(0.0, self._letting - self._dt / LET_GO)
-        np.multiply(self._last_held, self._letting, self._held)
+        self._fade = max(0.0, self._fade - self._dt / RELEASE_TIME_S)
+        np.multiply(self._last_held, self._fade, self._held)
         return self._held
 
     def _hold(self, valid: bool) -> Array:
-        """Torque without gravity that stops the arm and keeps it; without a valid sample, as predicted by the model."""
+        """Torque without gravity that stops and holds; the model predicts it without a sample."""
         if not self.holding:
             self.still.begin(self.arm)
             self.holding = True
@@ -115,3 +108,65 @@ class TorqueController(Controller):
                 return np.zeros(self.arm.nv)
             self.arm.update(self.still.q, self.still.v)
         return self.still.step(self.arm, self._dt)
+
+
+@dataclass
+class Base:
+    """The base that carries an arm.
+
+    Attributes:
+        joints: how many of the robot's first joints belong to it.
+    """
+
+    enabled: bool = parameter(True, "-", "whether the base takes part")
+    joints: int = 3
+
+
+class WholeBodyController(TorqueController):
+    r"""Spread a wrench over base and arm at once, by the transposed Jacobian.
+
+    .. math:: \tau = S\,\bigl(J^\top w + g + \textstyle\sum_i \tau_i\bigr)
+
+    S takes out the base's joints while the base is off. The transpose keeps power,
+    :math:`\tau\cdot\dot q = w\cdot\nu`, so the hand feels exactly the work that is done. Inertia
+    and friction decide which joints move most.
+
+    Args:
+        arm: the controller's model of base and arm.
+        rest: ``"hold"`` or ``"free"`` when not coupled.
+        period_ns: time between ticks, [ns].
+        can_brake: whether the plant has brakes.
+        base: whether the base takes part.
+        helpers: assists by name, such as friction compensation or joint walls.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        rest: str = "hold",
+        period_ns: int = 1_000_000,
+        can_brake: bool = False,
+        base: Base | None = None,
+        helpers: Mapping[str, Assist] | None = None,
+    ) -> None:
+        super().__init__(arm, rest, period_ns, can_brake)
+        self.base, self.helpers = base or Base(), dict(helpers or {})
+        self._transposed = np.zeros(arm.nv)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """How it holds still, the base's switch and the helpers."""
+        helpers = {name: settings_of(helper) for name, helper in self.helpers.items()}
+        return {**super().parts, "base": self.base, **helpers}
+
+    def step(self, request: ControlRequest, now_ns: int) -> Command:
+        """Torque for the effort."""
+        command = super().step(request, now_ns)
+        torque = command.value
+        if request.valid:
+            request.effort.dot(self.arm.J, self._transposed)
+            for helper in self.helpers.values():
+                torque += helper.torque(self.arm, self._transposed, request.wrench)
+        if not self.base.enabled:
+            torque[: self.base.joints] = 0.0
+        return command

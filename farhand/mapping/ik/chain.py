@@ -1,8 +1,9 @@
-"""A serial chain as plain arrays, exported from Pinocchio: what inverse kinematics needs to know of a robot."""
+"""What inverse kinematics knows of a robot, exported from Pinocchio, and what a solver answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +15,43 @@ from farhand.spatial import rotation_vector
 
 Array = np.ndarray
 
+STATUSES = {
+    "solved": "the pose is met inside the joint limits",
+    "limited": "the pose can be met only outside the joint limits",
+    "unreachable": "no configuration was found that meets the pose, with or without limits",
+    "jump": "the pose needs a larger step from the start than allowed, so the start is held",
+    "invalid": "the pose or the start is not a number or not a rotation, so the start is held",
+    "failed": "a published solver did not converge: its joints must not be used",
+}
+"""Meaning of each :attr:`Solution.status`. Only ``solved`` is a solution."""
+
+STATUS_INDEX = {name: float(index) for index, name in enumerate(STATUSES)}
+"""The number under which each status is recorded."""
+
 
 class Pose(NamedTuple):
     """Position [m] and rotation matrix of the tool in the base."""
 
     position: Array
     rotation: Array
+
+
+class Solution(NamedTuple):
+    """A solver's answer to one pose.
+
+    Attributes:
+        q: joint positions, always finite; those of the closest pose if it is not met, [rad or m].
+        status: one of :data:`STATUSES`.
+        position_error: distance of the tool at ``q`` from the pose, [m].
+        rotation_error: angle of the tool at ``q`` from the pose, [rad].
+        iterations: steps of the longest numerical descent; 0 for a closed form.
+    """
+
+    q: Array
+    status: str
+    position_error: float
+    rotation_error: float
+    iterations: int
 
 
 @dataclass(frozen=True)
@@ -40,7 +72,7 @@ class Chain:
         steps: (n + 1) × 3 × 4, rotation and translation [m].
         lower: joint limits, [rad or m].
         upper: joint limits, [rad or m].
-        home: a configuration in the middle of things, [rad or m].
+        home: a configuration well inside the limits, [rad or m].
     """
 
     axes: Array
@@ -62,14 +94,12 @@ class Chain:
         """
         model = robot.pinocchio()
         frame = model.getFrameId(robot.tool, pin.FrameType.OP_FRAME)
-        carried = set(model.supports[model.frames[frame].parentJoint]) - {0}
-        if (
-            model.nq != model.nv
-            or len(carried) != model.njoints - 1
-            or model.nv != model.njoints - 1
-        ):
+        carrying = set(model.supports[model.frames[frame].parentJoint]) - {0}
+        joints = model.njoints - 1
+        if not model.nq == model.nv == len(carrying) == joints:
             raise ModelError(
-                f"{robot.name} is not a single chain of hinges and slides: inverse kinematics needs one"
+                f"{robot.name} is not a single chain of hinges and slides, "
+                "which inverse kinematics needs"
             )
         data = model.createData()
         pin.computeJointJacobians(model, data, pin.neutral(model))
@@ -80,10 +110,9 @@ class Chain:
         points = np.array([data.oMi[i + 1].translation for i in range(model.nv)])
         position, rotation = data.oMf[frame].translation.copy(), data.oMf[frame].rotation.copy()
         steps = _steps(axes, points, position, rotation)
-        home = np.clip(robot.home, robot.limits.lower, robot.limits.upper)
-        lower, upper = (
-            np.array(limit, dtype=float) for limit in (robot.limits.lower, robot.limits.upper)
-        )
+        lower = np.array(robot.limits.lower, dtype=float)
+        upper = np.array(robot.limits.upper, dtype=float)
+        home = np.clip(robot.home, lower, upper)
         return cls(axes, points, hinge, position, rotation, steps, lower, upper, home)
 
     @property
@@ -93,7 +122,7 @@ class Chain:
 
 
 class Model:
-    """The same robot in Pinocchio: the plain path of the published solvers, and the judge of the compiled ones."""
+    """The same robot in Pinocchio, for the published solvers and to check the compiled ones."""
 
     def __init__(self, robot: Robot) -> None:
         self.model = robot.pinocchio()
@@ -115,17 +144,24 @@ class Model:
     def error(self, target: Pose, q: Array) -> Array:
         r"""Pose error :math:`e = [p_d - p;\ \log(R_d R^\top)^\vee]`, [m] and [rad]."""
         here = self.pose(q)
-        return np.concatenate(
-            [target.position - here.position, rotation_vector(target.rotation @ here.rotation.T)]
-        )
+        turn = rotation_vector(target.rotation @ here.rotation.T)
+        return np.concatenate([target.position - here.position, turn])
 
     def within(self, q: Array) -> bool:
         """Whether every joint is inside its limits."""
         return bool(((self.lower <= q) & (q <= self.upper)).all())
 
+    def solution(
+        self, q: Array, error: Array, steps: int, met: bool = True, otherwise: str = "failed"
+    ) -> Solution:
+        """The answer of a published solver, which checks the limits only at the end."""
+        status = otherwise if not met else "solved" if self.within(q) else "limited"
+        linear, angular = float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
+        return Solution(q, status, linear, angular, steps)
+
 
 def split(pose: Array | Pose) -> Pose:
-    """Position and rotation of a 4 × 4 matrix; a :class:`Pose` stays what it is.
+    """Position and rotation of a 4 × 4 matrix; a :class:`Pose` is returned as it is.
 
     Raises:
         BadValue: neither.
@@ -134,25 +170,21 @@ def split(pose: Array | Pose) -> Pose:
         return pose
     try:
         matrix = np.asarray(pose, dtype=float)
+        kind = f"an array of shape {matrix.shape}"
     except (TypeError, ValueError):
-        raise BadValue(
-            f"a pose must be a 4 × 4 matrix or a Pose, not {type(pose).__name__}"
-        ) from None
+        matrix, kind = np.empty(0), type(pose).__name__
     if matrix.shape != (4, 4):
-        raise BadValue(
-            f"a pose must be a 4 × 4 matrix or a Pose, not an array of shape {matrix.shape}"
-        )
+        raise BadValue(f"a pose must be a 4 × 4 matrix or a Pose, not {kind}")
     return Pose(np.ascontiguousarray(matrix[:3, 3]), np.ascontiguousarray(matrix[:3, :3]))
 
 
 def _steps(axes: Array, points: Array, position: Array, rotation: Array) -> Array:
     frames = [np.eye(3), *(_frame(axis) for axis in axes), rotation]
     origins = [np.zeros(3), *points, position]
-    steps = []
-    for (R, p), (R_next, p_next) in zip(
-        zip(frames, origins, strict=True), zip(frames[1:], origins[1:], strict=False), strict=False
-    ):
-        steps.append(np.column_stack([R.T @ R_next, R.T @ (p_next - p)]))
+    steps = [
+        np.column_stack([R.T @ R_next, R.T @ (p_next - p)])
+        for (R, p), (R_next, p_next) in pairwise(zip(frames, origins, strict=True))
+    ]
     return np.ascontiguousarray(steps)
 
 

@@ -1,22 +1,48 @@
-"""Pose, Jacobian and a Levenberg–Marquardt descent inside joint limits, compiled. The plain solvers are its oracle.
+"""Compiled kernels: pose, Jacobian and a Levenberg–Marquardt descent inside joint limits.
 
-Importing this module imports numba (about a second, and a few more the first time, when it compiles
-and caches).
+Importing this module imports numba. That takes about a second, and a few more the first time, when
+the kernels are compiled and cached on disk.
 """
 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-
-from farhand.mapping.ik.compiled import compiled
+from numba import njit, typeof
+from numba.core import event
 
 Array = np.ndarray
 
-CAUTION = 1.0
-"""How strongly a joint near its limit is spared, [-]; found by counting jumps along random
-paths."""
+LIMIT_AVOIDANCE = 1.0
+"""How strongly joints near their limit are spared, [-]; found by counting jumps on random paths."""
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+"""Decorator of every kernel. A division by zero gives infinity, which counts as "not met"."""
+
+
+class _CompileNotice(event.Listener):
+    """Explains the wait once, on a terminal."""
+
+    shown = False
+
+    def on_start(self, event: Any) -> None:
+        if not _CompileNotice.shown and sys.stderr.isatty():
+            notice = "compiling the inverse kinematics: half a minute, once per installation"
+            print(notice, file=sys.stderr)
+        _CompileNotice.shown = True
+
+    def on_end(self, event: Any) -> None: ...
+
+
+def prepare(calls: Mapping[Any, tuple[Any, ...]]) -> None:
+    """Compile kernels for arguments like these, or load them from the cache, without a call."""
+    with event.install_listener("numba:compile", _CompileNotice()):
+        for kernel, arguments in calls.items():
+            kernel.compile(tuple(map(typeof, arguments)))
 
 
 @compiled
@@ -76,7 +102,8 @@ def rotation_log(D, out):
         scale = angle / sine if sine > 1e-12 else 1.0
         out[0], out[1], out[2] = scale * x, scale * y, scale * z
         return
-    best = 0  # near a half turn the axis is the largest column of (D + Dᵀ)/2 + 1
+    # near a half turn the axis is the largest column of (D + Dᵀ)/2 + 1
+    best = 0
     for i in range(1, 3):
         if D[i, i] > D[best, best]:
             best = i
@@ -91,7 +118,7 @@ def rotation_log(D, out):
 
 @compiled
 def pose_error(steps, hinge, q, target_p, target_R, axes, origins, e):
-    """Pose error [p_d − p; log(R_d Rᵀ)] in base axes into ``e``; returns its two sizes, [m] and [rad].
+    """Pose error [p_d − p; log(R_d Rᵀ)] in base axes into ``e``; returns its sizes, [m] and [rad].
 
     ``origins`` come back as lever arms p − p_i.
     """
@@ -111,7 +138,7 @@ def pose_error(steps, hinge, q, target_p, target_R, axes, origins, e):
 
 @compiled
 def jacobian(hinge, axes, levers, weight, J):
-    """Rows of J are the twists of the tool per joint velocity, the angular part times ``weight`` [m/rad]."""
+    """Rows of J are tool twists per joint velocity, the angular part times ``weight`` [m/rad]."""
     for i in range(len(hinge)):
         a, r = axes[i], levers[i]
         if hinge[i]:
@@ -126,26 +153,28 @@ def jacobian(hinge, axes, levers, weight, J):
 
 
 @compiled
-def _caution(q, lower, upper):
-    """How much dearer it is to move a joint near a limit: a redundant arm then moves the others instead, [-]."""
-    room = 2.0 * min(q - lower, upper - q) / (upper - lower)  # 1 in the middle, 0 at a limit
-    return 1.0 + CAUTION / max(room * room, 1e-6) if upper - lower < 1e6 else 1.0
+def _limit_cost(q, lower, upper):
+    """Cost of moving a joint, high near a limit: a redundant arm moves its other joints, [-]."""
+    # 1 in the middle, 0 at a limit
+    room = 2.0 * min(q - lower, upper - q) / (upper - lower)
+    return 1.0 + LIMIT_AVOIDANCE / max(room * room, 1e-6) if upper - lower < 1e6 else 1.0
 
 
 @compiled
 def _step(J, e, weight, damping, q, lower, upper, A, g, dq):
-    """Dq = (J Jᵀ + λ I)⁻¹ J e over the joints that are free to move; ``g`` is J e. J has one row per joint."""
+    """Step (J Jᵀ + λ I)⁻¹ J e of the joints that are free to move; ``g`` is J e."""
     n = len(q)
     for i in range(n):
         g[i] = J[i, 0] * e[0] + J[i, 1] * e[1] + J[i, 2] * e[2]
         g[i] += weight * (J[i, 3] * e[3] + J[i, 4] * e[4] + J[i, 5] * e[5])
         if (q[i] <= lower[i] and g[i] < 0.0) or (q[i] >= upper[i] and g[i] > 0.0):
             g[i] = 0.0
+            # held at its limit
             for j in range(6):
-                J[i, j] = 0.0  # held at its limit
+                J[i, j] = 0.0
     for i in range(n):
         for j in range(i + 1):
-            total = damping * _caution(q[i], lower[i], upper[i]) if i == j else 0.0
+            total = damping * _limit_cost(q[i], lower[i], upper[i]) if i == j else 0.0
             for k in range(6):
                 total += J[i, k] * J[j, k]
             for k in range(j):
@@ -164,12 +193,12 @@ def _step(J, e, weight, damping, q, lower, upper, A, g, dq):
 
 @compiled
 def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, tolerance, within):
-    """Reduce the pose error from ``q`` on, in place and inside the limits, until it is met, stalls or time is up.
+    """Reduce the pose error of ``q`` in place, inside the limits, until it is met or stalls.
 
     Args:
         chain: (steps, hinge, lower, upper).
-        target_p: wanted position, [m].
-        target_R: wanted rotation.
+        target_p: position of the target, [m].
+        target_R: rotation of the target.
         q: start, inside the limits; result, [rad or m].
         weight: of a radian against a metre, [m/rad].
         most: most steps, taken or not.
@@ -191,11 +220,9 @@ def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, to
     cost = linear * linear + weight * weight * angular * angular
     share, growth, stalled, done = 1e-2, 2.0, 0, 0
     fresh = True
-    while (
-        done < most
-        and stalled < stalled_steps
-        and (linear > tolerance[0] or angular > tolerance[1])
-    ):
+    while done < most and stalled < stalled_steps:
+        if not (linear > tolerance[0] or angular > tolerance[1]):
+            break
         done += 1
         if not fresh:
             pose_error(steps, hinge, q, target_p, target_R, axes, levers, e)
@@ -210,7 +237,8 @@ def descend(chain, target_p, target_R, q, weight, most, stall, stalled_steps, to
             steps, hinge, trial, target_p, target_R, axes, levers, e_new
         )
         left = new_linear * new_linear + weight * weight * new_angular * new_angular
-        if not left < cost:  # also if it is not a number
+        # "not <" also rejects NaN
+        if not left < cost:
             share, growth, fresh = share * growth, 2.0 * growth, False
             if share > 1e12:
                 break

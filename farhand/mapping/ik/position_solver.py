@@ -7,17 +7,15 @@ import math
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange
-from farhand.mapping.ik.chain import Array, Chain, Pose, split
-from farhand.mapping.ik.solution import Solution
+from farhand.mapping.ik.chain import Array, Chain, Pose, Solution, split
 from farhand.robots import Robot
 
 
 class PositionSolver:
-    """Joints for a position of the tool, inside the joint limits; how the tool is turned there does not count.
+    """Joints for a position of the tool, inside the joint limits; its orientation does not count.
 
-    Levenberg–Marquardt steps as those of :class:`~farhand.mapping.ik.Solver`, with no weight on the
-    rotation: from the start first, then from evenly spread places. An arm with more joints than it
-    needs moves as little as it can from where it starts.
+    The steps are those of :class:`~farhand.mapping.ik.Solver` with no weight on the rotation: from
+    the start first, then from evenly spread places. A redundant arm moves as little as it can.
 
     Args:
         robot: a single chain of hinges and slides.
@@ -39,7 +37,7 @@ class PositionSolver:
         self._tolerance = (float(tolerance), math.inf)
 
     def solve(self, pose: Array | Pose, q_start: Array | None = None) -> Solution:
-        """Joints for the position of one pose; its rotation is not looked at, and ``rotation_error`` is NaN.
+        """Joints for the position of one pose; its rotation is ignored, ``rotation_error`` is NaN.
 
         Args:
             pose: of the tool in the base, 4 × 4 or a :class:`~farhand.mapping.ik.chain.Pose`, [m].
@@ -66,24 +64,14 @@ class PositionSolver:
     def _try(
         self, chain: tuple[Array, ...], target: Array, begin: Array, places: int
     ) -> tuple[Array, float, int]:
-        """Descend from ``begin`` and other places: the closest joints, their distance [m], and the most steps."""
+        """The closest joints from ``begin`` and other places, their distance [m], most steps."""
         search, best, least, most = self._search, begin, math.inf, 0
+        stop = (search.RESTART_STEPS, 1e-3, 5, self._tolerance, search.ANY_ERROR)
         for index in range(places):
             q = begin.copy()
             if index:
-                search._random_posture(index, self.chain.lower, self.chain.upper, begin, q)
-            error, _, steps = search.descend(
-                chain,
-                target,
-                np.eye(3),
-                q,
-                0.0,
-                search.STEPS,
-                1e-3,
-                5,
-                self._tolerance,
-                search.EVERYWHERE,
-            )
+                search.halton_posture(index, self.chain.lower, self.chain.upper, begin, q)
+            error, _, steps = search.descend(chain, target, np.eye(3), q, 0.0, *stop)
             most = max(most, steps)
             if error < least:
                 best, least = q, error

@@ -1,4 +1,4 @@
-"""The stages of the search for one pose: near the start, by branches, by restarts, the closest. Compiled."""
+"""Compiled stages of the search for one pose: near the start, branches, restarts, the closest."""
 
 from __future__ import annotations
 
@@ -6,27 +6,47 @@ import math
 
 import numpy as np
 
-from farhand.mapping.ik.closed_form import BRANCHES, ELBOW, NONE, branches
-from farhand.mapping.ik.compiled import compiled
-from farhand.mapping.ik.kernel import descend, pose_error
-from farhand.mapping.ik.subproblems import angle_onto, dot, turn
+from farhand.mapping.ik.closed_form import BRANCHES, ELBOW, NONE, angle_onto, branches, dot, turn
+from farhand.mapping.ik.kernel import compiled, descend, pose_error
 
-SOLVED, LIMITED, UNREACHABLE, JUMP, INVALID, OPEN = 0, 1, 2, 3, 4, -1
+SOLVED, LIMITED, UNREACHABLE, JUMP, INVALID, UNDECIDED = 0, 1, 2, 3, 4, -1
 CODES = ("solved", "limited", "unreachable", "jump", "invalid")
 
-NEAR = 0.5  # a warm start that ends within this of where it began is taken at once, [rad]
-QUICK = 15  # steps of a warm start
+# a warm start that ends within this of where it began is taken at once, [rad]
+NEAR_RAD = 0.5
+WARM_STEPS = 15
 # a pose farther from the start than this goes to the closed form at once, [m] and [rad]
-WITHIN = (0.3, 1.0)
-RESTARTS, STEPS = 60, 60
-EVERYWHERE = (np.inf, np.inf)
-ELSEWHERE = 8  # further starts of the search for the closest pose
-SWEEP = 48  # elbow angles that are tried
-ENOUGH = 6  # of them, once one fits, before the nearest to a warm start is taken
-LENGTH = 0.3  # of a radian against a metre while a solution is looked for, [m/rad]
-CLOSEST = 0.01  # the same for the closest pose: position first, as published, [m/rad]
-OTHER_SIDE = 1e6  # more than any squared distance, [rad²]
+WARM_ERROR = (0.3, 1.0)
+ANY_ERROR = (np.inf, np.inf)
+RESTARTS, RESTART_STEPS = 60, 60
+# further starts of the search for the closest pose
+EXTRA_STARTS = 8
+ELBOW_ANGLES = 48
+# elbow angles tried for a warm start after one fits, to find the nearest
+MIN_ELBOW_ANGLES = 6
+# weight of a radian against a metre, [m/rad], in the search for a solution
+SEARCH_WEIGHT = 0.3
+# the same for the closest pose: position first, as published
+CLOSEST_WEIGHT = 0.01
+# more than any squared distance, [rad²]
+WRONG_SIDE = 1e6
 GOLDEN = 0.6180339887498949
+
+
+@compiled
+def solve_from(chain, position, rotation, q, tolerance):
+    """Descend from ``q`` to a solution: position error [m], rotation error [rad], steps."""
+    return descend(
+        chain, position, rotation, q, SEARCH_WEIGHT, RESTART_STEPS, 1e-3, 5, tolerance, ANY_ERROR
+    )
+
+
+@compiled
+def approach(chain, position, rotation, q, steps, stall, tolerance):
+    """Descend from ``q`` to the closest pose: position error [m], rotation error [rad], steps."""
+    return descend(
+        chain, position, rotation, q, CLOSEST_WEIGHT, steps, stall, 5, tolerance, ANY_ERROR
+    )
 
 
 @compiled
@@ -37,16 +57,15 @@ def follow(arm, settings, position, rotation, start, warm, q):
         arm: ((steps, hinge, lower, upper), family, axes, points, tool position, tool rotation).
         settings: (position tolerance [m], rotation tolerance [rad], largest step [rad], elbow: 1
             above, −1 below, 0).
-        position: wanted, [m].
-        rotation: wanted.
+        position: of the target, [m].
+        rotation: of the target.
         start: where the joints are; home for a cold start, [rad or m].
         warm: whether the answer should be near ``start``.
         q: result, [rad or m].
 
     Returns:
         Code of the status, position error [m], rotation error [rad], steps. The code is
-            :data:`OPEN`, and ``q`` the
-        start inside the limits, if the search has to go on elsewhere.
+            :data:`UNDECIDED`, and ``q`` the start inside the limits, if other stages must go on.
     """
     chain, family = arm[0], arm[1]
     lower, upper = chain[2], chain[3]
@@ -58,20 +77,20 @@ def follow(arm, settings, position, rotation, start, warm, q):
     if not (valid and start_valid):
         return INVALID, np.inf, np.inf, 0
     if family != NONE and not warm:
-        return OPEN, np.inf, np.inf, 0
+        return UNDECIDED, np.inf, np.inf, 0
     begin = q.copy()
     tolerance = (settings[0], settings[1])
-    within = EVERYWHERE if family == NONE else WITHIN
+    within = ANY_ERROR if family == NONE else WARM_ERROR
     linear, angular, done = descend(
-        chain, position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance, within
+        chain, position, rotation, q, SEARCH_WEIGHT, WARM_STEPS, 1e-3, 5, tolerance, within
     )
     away = _distance(q, begin)
-    near = family == NONE or away < NEAR
+    near = family == NONE or away < NEAR_RAD
     if _met(linear, angular, tolerance) and near and _preferred(arm, settings[3], q):
         if not warm or away <= settings[2]:
             return SOLVED, linear, angular, done
     q[:] = begin
-    return OPEN, linear, angular, done
+    return UNDECIDED, linear, angular, done
 
 
 @compiled
@@ -105,7 +124,7 @@ def _distance(a, b):
 
 @compiled
 def hold(arm, position, rotation, begin, step_max, q):
-    """Put the start back where ``q`` is too far from it; returns whether, and its errors, [m] and [rad]."""
+    """Restore the start if ``q`` is too far away; returns if so, and its errors, [m] and [rad]."""
     if _distance(q, begin) <= step_max:
         return False, 0.0, 0.0
     n = len(q)
@@ -136,7 +155,7 @@ def elbow_height(arm, q):
 
 @compiled
 def elbow_angle(arm, q):
-    """ψ of a seven-joint arm: the elbow about the line from shoulder to wrist, from its highest place, [rad]."""
+    """ψ of a seven-joint arm, about the line from shoulder to wrist; 0 at the highest, [rad]."""
     _, _, h, points, _, _ = arm
     upper, fore, up = points[3] - points[0], points[4] - points[3], np.zeros(3)
     turn(h[3], q[3], fore, fore)
@@ -156,7 +175,7 @@ def _preferred(arm, side, q):
 
 @compiled
 def _fit(row, begin, lower, upper, hinge):
-    """Shift hinges by whole turns to the place nearest ``begin`` inside the limits; returns the largest violation."""
+    """Shift hinges by whole turns inside the limits, near ``begin``; the largest violation."""
     worst = 0.0
     for i in range(len(row)):
         if hinge[i]:
@@ -175,18 +194,17 @@ def by_branches(arm, settings, position, rotation, begin, warm, q):
 
     Returns:
         :data:`SOLVED`, with a ``q`` good to about 1e-9; or :data:`LIMITED` or :data:`UNREACHABLE`,
-            if no branch fits,
-        with the elbow angle that came closest to the limits, [rad].
+            if no branch fits, with the elbow angle that came closest to the limits, [rad].
     """
     chain, family = arm[0], arm[1]
     steps, hinge, lower, upper = chain
     n = len(q)
     rows, best = np.empty((BRANCHES, n)), np.empty(n)
-    count = SWEEP if family == ELBOW else 1
+    count = ELBOW_ANGLES if family == ELBOW else 1
     score, violation, reachable, angle = np.inf, np.inf, False, 0.0
     centre = elbow_angle(arm, begin) if warm and family == ELBOW else 0.0
     for k in range(count):
-        psi = centre + (k + 1) // 2 * (2.0 * math.pi / SWEEP) * (1.0 if k % 2 == 0 else -1.0)
+        psi = centre + (k + 1) // 2 * (2.0 * math.pi / ELBOW_ANGLES) * (1.0 if k % 2 == 0 else -1.0)
         exact = branches(family, arm[2], arm[3], arm[4], arm[5], position, rotation, psi, rows)
         reachable = reachable or exact != 0
         for row in range(BRANCHES):
@@ -201,9 +219,8 @@ def by_branches(arm, settings, position, rotation, begin, warm, q):
             if far < score:
                 score = far
                 best[:] = rows[row]
-        if (score < OTHER_SIDE or (score < np.inf and k > SWEEP // 2)) and (
-            not warm or k >= ENOUGH
-        ):
+        good = score < WRONG_SIDE or (score < np.inf and k > ELBOW_ANGLES // 2)
+        if good and (not warm or k >= MIN_ELBOW_ANGLES):
             break
     if score < np.inf:
         _inside(best, lower, upper, q)
@@ -213,8 +230,8 @@ def by_branches(arm, settings, position, rotation, begin, warm, q):
 
 @compiled
 def _score(arm, side, row, begin):
-    """Squared distance from the start, and a large number on top where the elbow is on the other side."""
-    total = 0.0 if _preferred(arm, side, row) else OTHER_SIDE
+    """Squared distance from the start, plus a large number if the elbow is on the wrong side."""
+    total = 0.0 if _preferred(arm, side, row) else WRONG_SIDE
     for i in range(len(row)):
         total += (row[i] - begin[i]) ** 2
     return total
@@ -228,14 +245,16 @@ def _inside(best, lower, upper, q):
 
 @compiled
 def polish(arm, settings, position, rotation, q):
-    """A short descent from a closed form; returns position error [m], rotation error [rad] and steps."""
-    tolerance = (settings[0], settings[1])
-    return descend(arm[0], position, rotation, q, LENGTH, QUICK, 1e-3, 5, tolerance, EVERYWHERE)
+    """A short descent from a closed form: position error [m], rotation error [rad] and steps."""
+    chain, tolerance = arm[0], (settings[0], settings[1])
+    return descend(
+        chain, position, rotation, q, SEARCH_WEIGHT, WARM_STEPS, 1e-3, 5, tolerance, ANY_ERROR
+    )
 
 
 @compiled
 def _least_violation(arm, position, rotation, begin, psi, rows, best):
-    """How far outside its limits the best branch at one elbow angle is; that branch goes into ``best``."""
+    """Violation of the limits by the best branch at one elbow angle, which goes into ``best``."""
     least = np.inf
     exact = branches(arm[1], arm[2], arm[3], arm[4], arm[5], position, rotation, psi, rows)
     for row in range(BRANCHES):
@@ -249,9 +268,9 @@ def _least_violation(arm, position, rotation, begin, psi, rows, best):
 
 @compiled
 def between(arm, position, rotation, begin, psi, q):
-    """Look between the elbow angles of the sweep, around the one that came closest; True if a branch fits."""
+    """Golden-section search around the elbow angle that came closest; True if a branch fits."""
     rows, best = np.empty((BRANCHES, len(q))), np.empty(len(q))
-    low, high = psi - 2.0 * math.pi / SWEEP, psi + 2.0 * math.pi / SWEEP
+    low, high = psi - 2.0 * math.pi / ELBOW_ANGLES, psi + 2.0 * math.pi / ELBOW_ANGLES
     at_low, at_high, angle, left = np.inf, np.inf, high - GOLDEN * (high - low), True
     a, b = angle, low + GOLDEN * (high - low)
     for k in range(27):
@@ -287,8 +306,8 @@ def _spread(index, base):
 
 
 @compiled
-def _random_posture(index, lower, upper, begin, q):
-    """The restart of that number: Halton's sequence over the joint ranges, within a turn of the start."""
+def halton_posture(index, lower, upper, begin, q):
+    """Start of a restart: Halton's sequence over the joint ranges, within a turn of ``begin``."""
     primes = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     for i in range(len(q)):
         low, high = max(lower[i], begin[i] - math.pi), min(upper[i], begin[i] + math.pi)
@@ -297,80 +316,68 @@ def _random_posture(index, lower, upper, begin, q):
 
 @compiled
 def restart(arm, settings, position, rotation, begin, q):
-    """Descend from many places; without success the closest pose, and whether it would be met without limits."""
+    """Descend from many places; or the closest pose, and whether it can be met without limits."""
     chain, tolerance = arm[0], (settings[0], settings[1])
     steps, hinge, lower, upper = chain
     best, least, done = q.copy(), np.inf, 0
     for index in range(RESTARTS):
         if index > 0:
-            _random_posture(index, lower, upper, begin, q)
-        linear, angular, more = descend(
-            chain, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE
-        )
+            halton_posture(index, lower, upper, begin, q)
+        linear, angular, more = solve_from(chain, position, rotation, q, tolerance)
         done = max(done, more)
         if _met(linear, angular, tolerance):
             return SOLVED, linear, angular, done
-        if linear + CLOSEST * angular < least:
-            least = linear + CLOSEST * angular
+        if linear + CLOSEST_WEIGHT * angular < least:
+            least = linear + CLOSEST_WEIGHT * angular
             best[:] = q
     free = (steps, hinge, np.full(len(q), -np.inf), np.full(len(q), np.inf))
     code = UNREACHABLE
     for index in range(RESTARTS // 4):
-        _random_posture(index, lower, upper, begin, q)
-        linear, angular, more = descend(
-            free, position, rotation, q, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE
-        )
+        halton_posture(index, lower, upper, begin, q)
+        linear, angular, more = solve_from(free, position, rotation, q, tolerance)
         if _met(linear, angular, tolerance):
             code = LIMITED
             break
     q[:] = best
-    linear, angular, more = descend(
-        chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE
-    )
+    linear, angular, more = approach(chain, position, rotation, q, 250, 1e-5, tolerance)
     code = SOLVED if _met(linear, angular, tolerance) else code
     return code, linear, angular, max(done, more)
 
 
 @compiled
 def closest(arm, settings, position, rotation, begin, reachable, q):
-    """Descend from every branch of least squares, brought inside the limits; the closest pose wins."""
+    """Descend from every branch of least squares, inside the limits; the closest pose wins."""
     chain, family, tolerance = arm[0], arm[1], (settings[0], settings[1])
     lower, upper, hinge = chain[2], chain[3], chain[1]
     n = len(q)
     rows, trial, best = np.empty((BRANCHES, n)), np.empty(n), begin.copy()
     least, linear, angular, done = np.inf, np.inf, np.inf, 0
     branches(family, arm[2], arm[3], arm[4], arm[5], position, rotation, 0.0, rows)
-    for k in range(BRANCHES + 1 + ELSEWHERE):
+    for k in range(BRANCHES + 1 + EXTRA_STARTS):
         if k < BRANCHES:
             _fit(rows[k], begin, lower, upper, hinge)
             trial[:] = rows[k]
         elif k == BRANCHES:
             trial[:] = begin
         else:
-            _random_posture(k, lower, upper, begin, trial)
+            halton_posture(k, lower, upper, begin, trial)
         for i in range(n):
             trial[i] = min(max(trial[i], lower[i]), upper[i])
-        # A continuum at a singularity, or a gap between two elbow angles, may still hold a solution
+        # a continuum at a singularity, or a gap between two elbow angles, may hold a solution
         if reachable:
-            far, turned, more = descend(
-                chain, position, rotation, trial, LENGTH, STEPS, 1e-3, 5, tolerance, EVERYWHERE
-            )
+            far, turned, more = solve_from(chain, position, rotation, trial, tolerance)
             done = max(done, more)
             if _met(far, turned, tolerance):
                 q[:] = trial
                 return SOLVED, far, turned, done
-        far, turned, more = descend(
-            chain, position, rotation, trial, CLOSEST, 100, 1e-4, 5, tolerance, EVERYWHERE
-        )
+        far, turned, more = approach(chain, position, rotation, trial, 100, 1e-4, tolerance)
         done = max(done, more)
-        cost = far * far + (CLOSEST * turned) ** 2
+        cost = far * far + (CLOSEST_WEIGHT * turned) ** 2
         if cost < least:
             least, linear, angular = cost, far, turned
             best[:] = trial
     q[:] = best
-    linear, angular, more = descend(
-        chain, position, rotation, q, CLOSEST, 250, 1e-5, 5, tolerance, EVERYWHERE
-    )
+    linear, angular, more = approach(chain, position, rotation, q, 250, 1e-5, tolerance)
     code = LIMITED if reachable else UNREACHABLE
     # a stretched arm: rounding puts the pose beyond reach of every branch
     if _met(linear, angular, tolerance):
@@ -380,7 +387,7 @@ def closest(arm, settings, position, rotation, begin, reachable, q):
 
 @compiled
 def branch_of(arm, q):
-    """Which branch the joints are on, as three signs in bits: shoulder, elbow, wrist; −1 without a closed form."""
+    """Branch of the joints as three bits: shoulder, elbow, wrist; −1 without a closed form."""
     _, family, h, points, _, _ = arm
     if family == NONE:
         return -1

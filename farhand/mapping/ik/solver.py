@@ -1,31 +1,31 @@
-"""The recommended inverse kinematics: a warm start, a closed form where the arm has one, and an honest status."""
+"""The recommended inverse kinematics: a warm start, a closed form if there is one, and a status."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-from farhand.mapping.ik.chain import Array, Chain, Pose, split
-from farhand.mapping.ik.solution import Solution
+from farhand.mapping.ik.chain import Array, Chain, Pose, Solution, split
 from farhand.robots import Robot
 
-_VECTOR, _MATRIX = (3,), (3, 3)
-
 ELBOWS = {"above": 1.0, "below": -1.0, "any": 0.0}
+
+# code of the status, position error [m], rotation error [rad], steps
+_Result = tuple[int, float, float, int]
 
 
 class Solver:
     r"""Joints for a pose of the tool, inside the joint limits.
 
     From a start, a few Levenberg–Marquardt steps inside the limits come first: they follow the tool
-    with the smallest joint motion and pass through singularities. If they do not get there, or only
-    by a large motion, every branch of the closed form is looked at and the one nearest the start is
-    taken (without a closed form: restarts from evenly spread places). If no branch fits, the
-    closest pose inside the limits comes back with a status that says so; closest in :math:`|p_d -
-    p|^2 + (0.01\,\mathrm{m}\cdot\theta)^2`, so position counts first.
+    with the smallest joint motion and pass through singularities. If they fail, or need a large
+    motion, the solver takes the branch of the closed form that is nearest the start (without a
+    closed form: it restarts from evenly spread places). If no branch fits, you get the closest pose
+    inside the limits and a status that says so; closest in
+    :math:`|p_d - p|^2 + (0.01\,\mathrm{m}\cdot\theta)^2`, so position counts first.
 
-    The first solve of a process takes half a second to load the compiled code; the first ever about
-    twenty to compile.
+    The first solve of a process takes half a second to load the compiled code. The first ever takes
+    about twenty to compile it.
 
     Args:
         robot: a single chain of hinges and slides.
@@ -51,15 +51,14 @@ class Solver:
         from farhand.mapping.ik import search
         from farhand.mapping.ik.closed_form import FAMILIES, family_of
 
-        for what, value in (
-            ("position", tolerance_position),
-            ("rotation", tolerance_rotation),
-            ("step", step_max),
-        ):
+        bounds = {
+            "position tolerance": float(tolerance_position),
+            "rotation tolerance": float(tolerance_rotation),
+            "step_max": float(step_max),
+        }
+        for name, value in bounds.items():
             if not value > 0.0:
-                raise OutOfRange(
-                    f"{what} tolerance" if what != "step" else "step_max", value, 0.0, np.inf
-                )
+                raise OutOfRange(name, value, 0.0, np.inf)
         if elbow not in ELBOWS:
             raise UnknownName("elbow", elbow, ELBOWS)
         self.chain = Chain.of(robot)
@@ -67,23 +66,16 @@ class Solver:
         family, points = family_of(chain)
         self.family = FAMILIES[family]
         if elbow != "any" and self.family == "none":
-            raise BadValue(
-                f"{robot.name} has no closed form, so its elbow is not known; use elbow 'any'"
-            )
+            raise BadValue(f"{robot.name} has no closed form and so no elbow; use elbow 'any'")
         limited = (chain.steps, chain.hinge, chain.lower, chain.upper)
         self._arm = (limited, family, chain.axes, points, chain.tool_position, chain.tool_rotation)
-        self._settings = (
-            float(tolerance_position),
-            float(tolerance_rotation),
-            float(step_max),
-            ELBOWS[elbow],
-        )
+        self._settings = (*bounds.values(), ELBOWS[elbow])
         self._stages, self._codes = search, search.CODES
         self._compile()
 
     def _compile(self) -> None:
-        """Compile every stage now, or load it: in the midst of a run the first use of one would stall a tick."""
-        from farhand.mapping.ik.compiled import prepare
+        """Compile or load every stage now: the first use of one during a run would stall a tick."""
+        from farhand.mapping.ik.kernel import prepare
 
         stages, arm, settings, q = self._stages, self._arm, self._settings, self.chain.home
         p, R = np.zeros(3), np.eye(3)
@@ -105,88 +97,80 @@ class Solver:
 
         Args:
             pose: of the tool in the base, 4 × 4 or a :class:`~farhand.mapping.ik.chain.Pose`, [m].
-            q_start: where the joints are now, [rad or m]; without it the answer is near home but
-                need not be.
+            q_start: where the joints are now, [rad or m]; without it the answer is near home if
+                possible.
 
         Returns:
-            Always finite joints inside the limits; they meet the pose only if the status is
-                ``solved``.
+            Finite joints inside the limits; they meet the pose only if the status is ``solved``.
 
         Raises:
             BadValue: a pose or a start of the wrong shape.
         """
-        given, warm = split(pose), q_start is not None
-        # Copies are of one kind, writable and in C order, whatever was given: another kind would be
-        # compiled for anew.
+        target, warm = split(pose), q_start is not None
+        # Always writable copies in C order: numba would compile again for another kind of array.
         try:
-            p, R = (
-                np.array(given.position, dtype=float),
-                np.array(given.rotation, dtype=float, order="C"),
-            )
+            p = np.array(target.position, dtype=float)
+            R = np.array(target.rotation, dtype=float, order="C")
             start = np.array(q_start, dtype=float) if warm else self.chain.home
         except (TypeError, ValueError):
-            raise BadValue("a pose and q_start are made of numbers; one of them is not") from None
-        # compiled code would read beyond the end of a shorter one
-        if p.shape != _VECTOR or R.shape != _MATRIX:
-            raise BadValue(
-                f"a Pose has a position of shape (3,) and a rotation of (3, 3), not {p.shape} and {R.shape}"
-            )
-        if start.shape != self._shape:
-            raise BadValue(
-                f"q_start must have {self.chain.n} values, not an array of shape {start.shape}"
-            )
-        q = np.empty(self._shape)
-        code, position, rotation, steps = self._stages.follow(
-            self._arm, self._settings, p, R, start, warm, q
-        )
+            raise BadValue("the pose and q_start must be numbers") from None
+        if p.shape != (3,) or R.shape != (3, 3):
+            shapes = f"not {p.shape} and {R.shape}"
+            raise BadValue(f"a Pose has shapes (3,) and (3, 3), {shapes}")
+        self._check_shape("q_start", start)
+        q, follow = np.empty(self._shape), self._stages.follow
+        code, position, rotation, steps = follow(self._arm, self._settings, p, R, start, warm, q)
         if code < 0:
-            code, position, rotation, more = self._elsewhere(Pose(p, R), q, warm)
+            code, position, rotation, more = self._search(p, R, q, warm)
             steps = max(steps, more)
         return Solution(q, self._codes[code], position, rotation, steps)
 
-    def _elsewhere(self, target: Pose, q: Array, warm: bool) -> tuple[int, float, float, int]:
-        """Go on where the neighbourhood of the start, in ``q``, holds no answer; the answer goes into ``q``."""
-        stages, arm, settings, (p, R) = self._stages, self._arm, self._settings, target
+    def _search(self, p: Array, R: Array, q: Array, warm: bool) -> _Result:
+        """Search beyond the neighbourhood of the start, which is in ``q``, as is the answer."""
+        stages, arm, settings = self._stages, self._arm, self._settings
         begin = q.copy()
+        result: _Result
         if self.family == "none":
-            found = stages.restart(arm, settings, p, R, begin, q)
+            result = stages.restart(arm, settings, p, R, begin, q)
         else:
-            found = self._by_branches(p, R, begin, warm, q)
+            result = self._by_branches(p, R, begin, warm, q)
         if warm:
             held, position, rotation = stages.hold(arm, p, R, begin, settings[2], q)
             if held:
-                return stages.JUMP, position, rotation, found[3]
-        return found
+                return stages.JUMP, position, rotation, result[3]
+        return result
 
-    def _by_branches(
-        self, p: Array, R: Array, begin: Array, warm: bool, q: Array
-    ) -> tuple[int, float, float, int]:
+    def _by_branches(self, p: Array, R: Array, begin: Array, warm: bool, q: Array) -> _Result:
         stages, arm, settings = self._stages, self._arm, self._settings
         code, elbow_angle = stages.by_branches(arm, settings, p, R, begin, warm, q)
         if code == stages.LIMITED and self.family == "elbow":
             code = stages.SOLVED if stages.between(arm, p, R, begin, elbow_angle, q) else code
-        if code == stages.SOLVED:  # to about 1e-9; near a singularity a step or two may be missing
+        # solved to about 1e-9; near a singularity a step or two may be missing
+        if code == stages.SOLVED:
             position, rotation, steps = stages.polish(arm, settings, p, R, q)
             if position <= settings[0] and rotation <= settings[1]:
                 return code, position, rotation, steps
         return stages.closest(arm, settings, p, R, begin, code != stages.UNREACHABLE, q)
 
     def branch(self, q: Array) -> int:
-        """Which branch of the closed form the joints are on: bit 0 shoulder, bit 1 elbow, bit 2 wrist; −1 without one.
+        """Branch of the closed form: bit 0 shoulder, bit 1 elbow, bit 2 wrist; −1 without one.
 
         A change from one pose to the next is a flip: the arm went through a singularity.
         """
         return int(self._stages.branch_of(self._arm, self._joints(q)))
 
     def elbow_height(self, q: Array) -> float:
-        """How far the elbow is above the line from shoulder to wrist, [m]; 0 for an arm without a closed form."""
+        """Height of the elbow over the line from shoulder to wrist, [m]; 0 without closed form."""
         return float(self._stages.elbow_height(self._arm, self._joints(q)))
 
     def _joints(self, q: Array) -> Array:
-        """A copy of the joints for compiled code, which would read beyond the end of a shorter one."""
         joints = np.array(q, dtype=float)
-        if joints.shape != self._shape:
-            raise BadValue(
-                f"q must have {self.chain.n} values, not an array of shape {joints.shape}"
-            )
+        self._check_shape("q", joints)
         return joints
+
+    def _check_shape(self, name: str, q: Array) -> None:
+        # compiled code would read beyond the end of a shorter array
+        if q.shape != self._shape:
+            raise BadValue(
+                f"{name} must have {self.chain.n} values, not an array of shape {q.shape}"
+            )

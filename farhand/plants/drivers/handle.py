@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.mapping.rate import RateMode
+from farhand.mapping.vehicle import RateMode
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointTorque, Plant, Sample
 from farhand.robots import Placement, load_robot

@@ -15,7 +15,7 @@ from farhand.rigs.cooperative.arms import TeamArm
 from farhand.rigs.cooperative.jobs import UP, Job, Report
 from farhand.safety.machine import Action, Machine, State, Transition
 from farhand.sensing import Load
-from farhand.sensing.grasped import estimate, mass_of
+from farhand.sensing.loads import estimate, mass_of
 from farhand.world import Grip
 
 Array = np.ndarray
@@ -104,7 +104,7 @@ class Guided(Job):
 
     def bear(self) -> None:
         """Hold against what is measured, and do not listen to it."""
-        self.controller.listens = False
+        self.controller.uses_cell = False
         self.controller.support[:] = -self.wrench
 
     def weigh(self) -> None:
@@ -121,7 +121,7 @@ class Guided(Job):
         """Give way to what is beside the object's weight."""
         controller = self.controller
         controller.change()
-        controller.listens = True
+        controller.uses_cell = True
         controller.offset[:] = self.weighed
         controller.support[:] = -self.weighed
 
@@ -129,7 +129,7 @@ class Guided(Job):
         """Open; nothing is expected or supported any more."""
         self.open()
         self.controller.change()
-        self.controller.offset[:] = self.controller.support[:] = self.controller.wanted[:] = 0.0
+        self.controller.offset[:] = self.controller.support[:] = self.controller.desired[:] = 0.0
 
     def settled(self) -> bool | str:
         """Whether the arm has been at rest for a while."""
@@ -197,8 +197,8 @@ class Centred(Guided):
         controller = self.controller
         controller.arm.compute()  # this very tick carries it
         controller.change()
-        controller.listens = True
-        controller.offset[:] = controller.support[:] = controller.wanted[:] = 0.0
+        controller.uses_cell = True
+        controller.offset[:] = controller.support[:] = controller.desired[:] = 0.0
 
     def let_go(self) -> None:
         """Open, and take the object out of the model again."""
@@ -215,10 +215,10 @@ class Centred(Guided):
         self.bear()
         half = 0.5 * self.script.turn_time
         share = max(0.0, 1.0 - abs(self.machine.elapsed - half) / half)
-        self.controller.wanted[3:] = self.script.turn * share * self.controller.arm.rotation[:, 2]
+        self.controller.desired[3:] = self.script.turn * share * self.controller.arm.rotation[:, 2]
 
     def _still(self) -> None:
-        self.controller.wanted[:] = 0.0
+        self.controller.desired[:] = 0.0
 
     def _merge(self) -> None:
         load = estimate(
@@ -281,7 +281,7 @@ class Lifted(Guided):
     def _raise(self) -> None:
         self.bear()
         self._pull += self.script.lift_rate * self._dt
-        self.controller.wanted[:] = self._pull * UP
+        self.controller.desired[:] = self._pull * UP
 
     def _high(self) -> bool | str:
         risen = float(self.controller.arm.position[2]) - self._from
@@ -294,7 +294,7 @@ class Lifted(Guided):
         """The way down of the triangle."""
         self.bear()
         self._pull = max(0.0, self._pull - 4.0 * self.script.lift_rate * self._dt)
-        self.controller.wanted[:] = self._pull * UP
+        self.controller.desired[:] = self._pull * UP
 
     def _listen(self) -> None:
         """Hold with the mean from now on; the person is what is beside it."""

@@ -343,7 +343,7 @@ class Follow(Job):
         step = self.press.rate * self._dt
         self._pressed += float(np.clip(self.press.force - self._pressed, -step, step))
         controller = self.arm.controller
-        controller.wanted[:3] = self._pressed * controller.arm.rotation[:, 2]  # type: ignore[attr-defined]
+        controller.desired[:3] = self._pressed * controller.arm.rotation[:, 2]  # type: ignore[attr-defined]
 
 
 class Lead(LeaderCarry):

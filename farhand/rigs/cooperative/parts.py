@@ -11,8 +11,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.tool.computed_torque import ComputedTorque
 from farhand.control.tool.direct_force import DirectForce, ForceLoop
-from farhand.control.tool.pose_loop import PoseLoop
-from farhand.control.tool.task import TaskController
+from farhand.control.tool.task import PoseLoop, TaskController
 from farhand.control.trajectory.feasibility import Feasibility
 from farhand.control.trajectory.paths import HandPath, Trajectory, Waypoint
 from farhand.errors import BadValue, FarhandError

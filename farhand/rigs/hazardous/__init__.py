@@ -9,32 +9,19 @@ gives them; ``assumed`` marks the rest. The parts are in
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from farhand.control.trajectory.paths import HandPath
 from farhand.coupling import law_named
-from farhand.link.layers import make_layer
-from farhand.loop.session import Session
+from farhand.link.packet import model_hash
 from farhand.loop.telemetry import Telemetry
-from farhand.mapping.robot_pair import IIWA_POWERBALL
+from farhand.mapping.workspace import IIWA_POWERBALL
+from farhand.parameters import describe
 from farhand.plants.simulated.velocity import POWERBALL_STEP, POWERBALL_VELOCITY
-from farhand.rigs.coupled import emulated_link, metrics_of, remote_bridge
+from farhand.rigs.coupled import CoupledBuild, hand_and_wall
 from farhand.rigs.hazardous.following import PLACES, Hazardous, following
-from farhand.rigs.hazardous.parts import law_maker, make_bridge, make_ends, make_sides
+from farhand.rigs.hazardous.parts import law_maker, make_sides
 from farhand.rigs.hazardous.scenarios import DEFAULT_SCENARIO, SCENARIOS
 from farhand.rigs.hazardous.watching import watch
-from farhand.rigs.rig import (
-    Options,
-    Rig,
-    Scenario,
-    choose,
-    configure,
-    configure_parts,
-    post_scenario,
-    split_settings,
-)
+from farhand.rigs.rig import Options, Rig, RigParts, Scenario, configure
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import set_damping
 from farhand.safety import Watchdog
@@ -49,13 +36,11 @@ VELOCITY_LIMIT, STEP_LIMIT = POWERBALL_VELOCITY, POWERBALL_STEP
 
 def build(options: Options) -> Rig:
     """Assemble the rig."""
-    scenario = choose(SCENARIOS, options, DEFAULT_SCENARIO)
+    work = CoupledBuild("hazardous", options, SCENARIOS, DEFAULT_SCENARIO)
     shape = Hazardous()
-    shaping, settings = split_settings(options, scenario)
-    configure(shape, shaping)
-    rng = np.random.default_rng(options.seed)
+    configure(shape, work.shaping)
     law = law_named(options.law or DEFAULT_LAW)
-    # the follower's drives hide its dynamics: no models
+    # The follower's drives hide its dynamics: no models.
     law().require({"leader-wrench", "follower-wrench"})
 
     robot = load_robot("iiwa14").edited(set_damping(shape.leader_viscous))
@@ -65,64 +50,49 @@ def build(options: Options) -> Rig:
     robots = {"leader": robot, "follower": way.robot}
     placed = {name: Placed(robots[name], places[name], postures[name]) for name in options.roles}
     world = World(placed, shape.period_ns, shape.gravity)
-    parameters = _surroundings(world, scenario)
-    sides = make_sides(world, way, places["leader"], shape, rng)
-    layer = make_layer(options.layer, law)
-    parameters |= {} if layer is None else {"layer": layer}
-    make, stations = law_maker(law, shape), sides.stations
-    ends = make_ends(make, way, stations, parameters["watchdog"], law.name, layer)
-    if options.side is None:
-        bridge = make_bridge(
-            make, way, stations, ends, emulated_link(options, parameters, settings, rng)
-        )
-    else:
-        bridge = remote_bridge(ends(options.side), shape.period_ns, options, parameters)
-    parameters |= {"law": tuple(bridge.laws), **sides.parameters}
+    parts = _surroundings(world, work.scenario)
+    sides = make_sides(world, way, places["leader"], shape, work.rng)
+    make = law_maker(law, shape)
+    shaped = [
+        f"{path}={value}" for path, value, *_ in describe({"rig": shape}) if path != "rig.rate"
+    ]
+    bridge = work.couple(
+        law,
+        lambda role, arms: make(way.mapping(arms["leader"], arms["follower"], role != "leader")),
+        sides.stations,
+        parts,
+        models=way.models,
+        identity=model_hash("hazardous", law.name, *shaped),
+        needs_models=way.needs_models,
+    )
+    parameters = {**parts.settable(), "law": tuple(bridge.laws), **sides.parameters}
 
     telemetry = Telemetry()
     watches = watch(telemetry, sides, bridge)
-    described = {
-        "rig": "hazardous",
-        "law": law.name,
-        "seed": options.seed,
-        "scenario": scenario.name,
-    }
-    # its servo runs in every step of the world
-    carried = [world if sides.follower is None else sides.follower.drives]
-    session = Session(
-        stations.values(), [bridge], carried, telemetry, options.clock, None, parameters, described
+    # The follower's servo runs in every step of the world, and carries the world along.
+    physics = world if sides.follower is None else sides.follower.drives
+    session = work.session(
+        law.name, sides.stations.values(), bridge, [physics], parameters, telemetry=telemetry
     )
-    session.parts += watches
-    configure_parts(session, shape, settings)
+    for step in watches:
+        session.add(step, bridge.period_ns)
+    work.configure(session, shape)
     if sides.follower is not None:
-        sides.follower.wrist.calibrate()  # with the faults that were set
-    post_scenario(session, scenario, options)
-    return Rig(
-        "hazardous",
-        law.name,
-        options,
-        scenario,
-        session,
-        world,
-        metrics_of(session, world, options),
-        shape,
-    )
+        # With the faults that were set.
+        sides.follower.wrist.calibrate()
+    return work.rig(law.name, session, world, shape, parts)
 
 
-def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
-    """The operator's hand on the leader, and a wall in front of the follower, where they are in this process."""
-    hand = ImpedanceHand(  # sources/hazardous §3.23 [A]; rotation assumed
+def _surroundings(world: World, scenario: Scenario) -> RigParts:
+    """The operator's hand on the leader, and a wall in front of the follower."""
+    # sources/hazardous §3.23 [A]; rotation assumed
+    hand = ImpedanceHand(
         stiffness=300.0,
         damping=20.0,
         rotational_stiffness=15.0,
         rotational_damping=1.5,
         path=HandPath(scenario.moves),
     )
-    wall = Wall(stiffness=5000.0, damping=50.0)  # assumed: tool against metal
-    if "leader" in world.ports:
-        world.touch("leader", "hand", hand)
-    if "follower" in world.ports:
-        wall.point = np.array([float(world.ports["follower"].tool.position[0]) + 0.05, 0.0, 0.0])
-        wall.refresh()
-        world.touch("follower", "wall", wall)
-    return {"hand": hand, "wall": wall, "watchdog": Watchdog(silence=0.1)}  # assumed
+    # Assumed: a tool against metal, and a short watchdog.
+    wall = Wall(stiffness=5000.0, damping=50.0)
+    return hand_and_wall(world, hand, wall, Watchdog(silence=0.1), ahead=0.05)

@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.joint.limited_pd import LimitedPD
-from farhand.control.tool.mobile import Carried, MobileController
-from farhand.control.tool.tracking import IkSolver, JointModel, TrackingController
+from farhand.control.joint.loops import LimitedPD
+from farhand.control.tool.tracking import (
+    ArmOnBase,
+    IkSolver,
+    JointModel,
+    MobileController,
+    TrackingController,
+)
 from farhand.errors import BadValue, Mismatch
 from farhand.mapping import WorkspaceMapping
 from farhand.mapping.ik import Pose, Solver
-from farhand.mapping.joint_map import IIWA_TO_POWERBALL, JointMapping
-from farhand.mapping.joint_target import JointCopy, JointTarget
-from farhand.mapping.position_only import PositionOnlyMapping
-from farhand.mapping.rate import RateMode
-from farhand.mapping.robot_pair import IIWA_POWERBALL, RobotPair
-from farhand.mapping.vehicle import Vehicle, VehicleMapping
+from farhand.mapping.joint_map import IIWA_TO_POWERBALL, JointCopy, JointMapping, JointTarget
+from farhand.mapping.vehicle import RateMode, Vehicle, VehicleMapping
+from farhand.mapping.workspace import IIWA_POWERBALL, PositionOnlyMapping, RobotPair
 from farhand.parameters import parameter
 from farhand.plants.simulated.velocity import POWERBALL_STEP, POWERBALL_VELOCITY
 from farhand.robots import Placement, Robot, load_robot
@@ -205,7 +207,7 @@ class Mobile(Following):
         """The arm's loop, and the base's rate mode."""
         vehicle = Vehicle(arm, self.placement, self._mount)
         return MobileController(
-            self.tracking(Carried(arm)), vehicle, RateMode(), 1.0 / self.shape.pd_rate
+            self.tracking(ArmOnBase(arm)), vehicle, RateMode(), 1.0 / self.shape.pd_rate
         )
 
     def mapping(self, leader: Arm, follower: Arm, drives: bool) -> WorkspaceMapping:

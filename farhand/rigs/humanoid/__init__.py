@@ -22,40 +22,23 @@ from farhand.control.trajectory.paths import HandPath
 from farhand.coupling import Coupling, law_named
 from farhand.learning.button import TeachingButton
 from farhand.learning.demonstration import Teaching
-from farhand.link.emulation import EmulatedLink
-from farhand.link.layers import Layer, make_layer
-from farhand.link.packet import Packet, model_hash
-from farhand.loop.bridges.direct import Bridge, DirectBridge
+from farhand.link.packet import model_hash
 from farhand.loop.bridges.linked import LinkEnd
-from farhand.loop.session import Part, Session
+from farhand.loop.bridges.remote import RemoteBridge
+from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.mapping import WorkspaceMapping
 from farhand.mapping.ik import STATUSES
 from farhand.mapping.limbs import LegChain
-from farhand.mapping.position_only import PositionOnlyMapping
+from farhand.mapping.workspace import PositionOnlyMapping
 from farhand.parameters import describe, parameter
 from farhand.plants import Imperfections
 from farhand.plants.servo_bus.joints import LIMBS
 from farhand.plants.simulated.haptic import HapticPlant, HapticProfile
-from farhand.rigs.coupled import (
-    emulated_link,
-    endpoint_of,
-    linked_bridge,
-    metrics_of,
-    remote_bridge,
-)
+from farhand.rigs.coupled import CoupledBuild
 from farhand.rigs.humanoid.parts import FollowingLimb, Limb, check, following
 from farhand.rigs.humanoid.scenarios import DEFAULT_SCENARIO, SCENARIOS
-from farhand.rigs.rig import (
-    Options,
-    Rig,
-    Scenario,
-    choose,
-    configure,
-    configure_parts,
-    post_scenario,
-    split_settings,
-)
+from farhand.rigs.rig import Options, Rig, RigParts, Scenario, configure
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import set_armature
 from farhand.safety import Guard, Watchdog
@@ -99,60 +82,47 @@ class Humanoid:
 
 def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     """Assemble the rig, with a law that has no name on the command line if one is given."""
-    scenario = choose(SCENARIOS, options, DEFAULT_SCENARIO)
+    work = CoupledBuild("humanoid", options, SCENARIOS, DEFAULT_SCENARIO)
     shape = Humanoid()
-    shaping, settings = split_settings(options, scenario)
-    configure(shape, shaping)
+    configure(shape, work.shaping)
     check(shape.follower_plant, options)
-    rng = np.random.default_rng(options.seed)
     law = law or law_named(options.law or DEFAULT_LAW)
-    law().require(set())  # neither side measures a force, and the limb's bus hides its dynamics
+    # Neither side measures a force, and the limb's bus hides its dynamics.
+    law().require(set())
 
-    limb, device = Limb.named(shape.limb), load_robot(shape.device)
+    limb = Limb.named(shape.limb)
+    device = load_robot(shape.device)
     placements = {name: Placement(place) for name, place in PLACES.items()}
     period_ns = round(1e9 / shape.rate)
     world = _world(limb, device, placements, shape, period_ns, options.roles)
-    parameters = _surroundings(world, scenario, options.seed)
-    sides = _sides(world, limb, device, shape, rng, settings)
-    layer = make_layer(options.layer, law)
-    parameters |= {} if layer is None else {"layer": layer}
+    parts = _surroundings(world, work.scenario, options.seed)
+    sides = _sides(world, limb, device, shape, work.rng, work.settings)
     robots = {"leader": device, "follower": limb.robot}
-    ends = _ends(law, sides.stations, robots, parameters["watchdog"], shape, layer)
-    if options.side is None:
-        bridge = _bridge(
-            law, sides.stations, ends, emulated_link(options, parameters, settings, rng)
-        )
-        sides.seen.look_at(sides.stations["follower"].controller)
+    shaped = [
+        f"{path}={value}" for path, value, *_ in describe({"rig": shape}) if path not in OF_ONE_SIDE
+    ]
+    bridge = work.couple(
+        law,
+        lambda role, arms: _law(law),
+        sides.stations,
+        parts,
+        models=lambda: {name: Arm.of(robot) for name, robot in robots.items()},
+        identity=model_hash("humanoid", law.name, *shaped),
+    )
+    if isinstance(bridge, RemoteBridge):
+        sides.seen.listen_to(bridge.end, limb.chain)
     else:
-        bridge = remote_bridge(end := ends(options.side), period_ns, options, parameters)
-        sides.seen.listen_to(end, limb.chain)
+        sides.seen.look_at(sides.stations["follower"].controller)
     sides.seen.mapping = bridge.laws[0].mapping
-    parameters |= {"law": tuple(bridge.laws), **sides.parameters}
-
-    described = {
-        "rig": "humanoid",
-        "law": law.name,
-        "seed": options.seed,
-        "scenario": scenario.name,
-    }
-    described["forces"] = "synthetic: made from kinematics, nothing is measured"
-    carried = [world if sides.led is None else sides.led.carried]
-    session = Session(
-        sides.stations.values(), [bridge], carried, None, options.clock, None, parameters, described
+    parameters = {**parts.settable(), "law": tuple(bridge.laws), **sides.parameters}
+    physics = world if sides.led is None else sides.led.carried
+    forces = "synthetic: made from kinematics, nothing is measured"
+    session = work.session(
+        law.name, sides.stations.values(), bridge, [physics], parameters, forces=forces
     )
     sides.attach(session)
-    configure_parts(session, shape, settings)
-    post_scenario(session, scenario, options)
-    return Rig(
-        "humanoid",
-        law.name,
-        options,
-        scenario,
-        session,
-        world,
-        metrics_of(session, world, options),
-        shape,
-    )
+    work.configure(session, shape)
+    return work.rig(law.name, session, world, shape, parts)
 
 
 def _world(
@@ -175,15 +145,20 @@ def _world(
     )
 
 
-def _surroundings(world: World, scenario: Scenario, seed: int) -> dict[str, Any]:
+def _surroundings(world: World, scenario: Scenario, seed: int) -> RigParts:
     """The operator's hand on the pen, and the mark of a demonstration."""
-    path = HandPath(scenario.moves_for(seed))
-    hand = ImpedanceHand(  # sources/humanoid §4 [D]: 200 N/m, 4 N·s/m; rotation assumed
-        stiffness=200.0, damping=4.0, rotational_stiffness=1.0, rotational_damping=0.05, path=path
+    # sources/humanoid §4 [D]: 200 N/m, 4 N·s/m; rotation assumed
+    hand = ImpedanceHand(
+        stiffness=200.0,
+        damping=4.0,
+        rotational_stiffness=1.0,
+        rotational_damping=0.05,
+        path=HandPath(scenario.moves_for(seed)),
     )
     if "leader" in world.ports:
         world.touch("leader", "hand", hand)
-    return {"hand": hand, "demonstration": Teaching(), "watchdog": Watchdog(silence=0.1)}  # assumed
+    # The watchdog is assumed.
+    return RigParts(hand=hand, demonstration=Teaching(), watchdog=Watchdog(silence=0.1))
 
 
 def _pen(world: World, shape: Humanoid, rng: np.random.Generator) -> HapticPlant:
@@ -215,7 +190,16 @@ def _follower(
         )
     )
     controller = LimbController(arm, limb.chain, np.array(placement.position) + limb.base)
-    return Station("follower", "follower", plant, arm, guard, "hold", period_ns, controller)
+    return Station(
+        "follower",
+        "follower",
+        plant,
+        arm,
+        guard,
+        rest="hold",
+        period_ns=period_ns,
+        controller=controller,
+    )
 
 
 @dataclass
@@ -248,10 +232,10 @@ class HumanoidSides:
     def attach(self, session: Session) -> None:
         """Have the pen's button looked at, and said aloud what the limb has to say."""
         if self.pen is not None:
-            session.worlds.append(TeachingButton(self.pen, session.commands))
+            session.add(TeachingButton(self.pen, session.commands).step, after="physics")
         if self.led is not None:
             follower = self.stations["follower"]
-            session.parts.append(_announcer(session, self.led, follower, follower.period_ns))
+            session.add(_announcer(session, self.led, follower), follower.period_ns)
 
 
 def _sides(
@@ -276,7 +260,7 @@ def _sides(
     return sides
 
 
-def _announcer(session: Session, led: FollowingLimb, follower: Station, period_ns: int) -> Part:
+def _announcer(session: Session, led: FollowingLimb, follower: Station) -> Callable[[int], None]:
     """Says aloud that the battery runs low, and that the limb cannot follow."""
     controller = follower.controller
     assert isinstance(controller, LimbController)
@@ -288,7 +272,7 @@ def _announcer(session: Session, led: FollowingLimb, follower: Station, period_n
             else f"limb: {controller.status}, {STATUSES[controller.status]}"
         )
 
-    return Part(Announcer(session.telemetry.event, led.warning, lost).step, period_ns)
+    return Announcer(session.telemetry.event, led.warning, lost).step
 
 
 class PlaceOf:
@@ -356,45 +340,16 @@ def _leader(
         replace(device.limits, lower=device.limits.lower - 0.02, upper=device.limits.upper + 0.02)
     )
     pen = SyntheticController(weightless, period_ns, synthetic, places.sent, places.reported)
-    return Station("leader", "leader", plant, weightless, guard, "free", period_ns, pen)
-
-
-def _ends(
-    law: type[Coupling],
-    stations: dict[str, Station],
-    robots: dict[str, Robot],
-    watchdog: Watchdog,
-    shape: Humanoid,
-    layer: Layer | None,
-) -> Callable[[str], LinkEnd]:
-    """What makes the end of a link at one side."""
-    shaped = [
-        f"{path}={value}" for path, value, *_ in describe({"rig": shape}) if path not in OF_ONE_SIDE
-    ]
-    same = model_hash("humanoid", law.name, *shaped)
-    ports = dict(zip(PLACES, (None, None) if layer is None else layer.ports(), strict=True))
-
-    def end(role: str) -> LinkEnd:
-        models = {name: Arm.of(robot) for name, robot in robots.items()}
-        packets = {name: Packet(model.nq, model.nv, same) for name, model in models.items()}
-        return LinkEnd(
-            stations[role], _law(law), endpoint_of(role, packets), None, watchdog, ports[role]
-        )
-
-    return end
-
-
-def _bridge(
-    law: type[Coupling],
-    stations: dict[str, Station],
-    ends: Callable[[str], LinkEnd],
-    link: EmulatedLink,
-) -> Bridge:
-    """The law between the stations of one process: directly, or two ends with the emulated link between them."""
-    if link.connected:
-        return linked_bridge(ends, link)
-    leader, follower = (stations[name] for name in PLACES)
-    return DirectBridge(_law(law), leader, follower, leader.period_ns)
+    return Station(
+        "leader",
+        "leader",
+        plant,
+        weightless,
+        guard,
+        rest="free",
+        period_ns=period_ns,
+        controller=pen,
+    )
 
 
 def _law(law: type[Coupling]) -> Coupling:

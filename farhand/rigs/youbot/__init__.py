@@ -9,27 +9,20 @@ asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.joint.assists import JointDamping, WheelCompensation
-from farhand.control.joint.move import JointMove
-from farhand.control.tool.torque import TorqueController
-from farhand.control.tool.whole_body import Base, Walled, WholeBodyController
+from farhand.control.joint.assists import JointDamping, WallAssist, WheelCompensation
+from farhand.control.joint.loops import JointMove
+from farhand.control.tool.torque import Base, TorqueController, WholeBodyController
 from farhand.control.trajectory.paths import HandPath
-from farhand.coupling import Coupling, Spring, law_named
+from farhand.coupling import Coupling, Spring, SpringCoupling, law_named
 from farhand.errors import Mismatch
 from farhand.friction import FRICTIONS, make
-from farhand.link.emulation import EmulatedLink
-from farhand.link.layers import Layer, make_layer
-from farhand.link.packet import Packet, model_hash
-from farhand.loop.bridges.direct import Bridge, DirectBridge
-from farhand.loop.bridges.linked import LinkEnd
-from farhand.loop.session import Session
+from farhand.link.packet import model_hash
 from farhand.loop.station import Station
 from farhand.mapping.pen import PenMapping
 from farhand.parameters import parameter
@@ -37,24 +30,9 @@ from farhand.plants import Imperfections, SimulatedPlant
 from farhand.plants.simulated.grippers import GripperDrive
 from farhand.plants.simulated.haptic import HapticPlant, HapticProfile
 from farhand.plants.simulated.mecanum import MecanumPlant
-from farhand.rigs import external_plants as outside
-from farhand.rigs.coupled import (
-    emulated_link,
-    endpoint_of,
-    linked_bridge,
-    metrics_of,
-    remote_bridge,
-)
-from farhand.rigs.rig import (
-    Options,
-    Rig,
-    Scenario,
-    choose,
-    configure,
-    configure_parts,
-    post_scenario,
-    split_settings,
-)
+from farhand.rigs import external_plants
+from farhand.rigs.coupled import Arms, CoupledBuild, hand_and_wall
+from farhand.rigs.rig import Options, Rig, RigParts, Scenario, configure
 from farhand.rigs.youbot.scenarios import SCENARIOS
 from farhand.rigs.youbot.startup import StartupBridge
 from farhand.robots import Placement, Robot, load_robot
@@ -109,68 +87,60 @@ class YouBot:
 
 def build(options: Options) -> Rig:
     """Assemble the rig."""
-    scenario = choose(SCENARIOS, options, DEFAULT_SCENARIO)
+    work = CoupledBuild("youbot", options, SCENARIOS, DEFAULT_SCENARIO)
     shape = YouBot()
-    shaping, settings = split_settings(options, scenario)
-    configure(shape, shaping)
-    rng = np.random.default_rng(options.seed)
-    outside.check(shape.leader_plant, options, arms=False)
-    device = outside.is_device(shape.leader_plant)
-    law = law_named(options.law or (outside.DEVICE_LAW if device else DEFAULT_LAW))
+    configure(shape, work.shaping)
+    external_plants.check(shape.leader_plant, options, arms=False)
+    device = external_plants.is_device(shape.leader_plant)
+    law = law_named(options.law or (external_plants.DEVICE_LAW if device else DEFAULT_LAW))
     if device and shape.startup:
         raise Mismatch(
-            f"the start-up sequence is the pen's: set rig.startup=false to lead with a {shape.leader_plant}"
+            "the start-up sequence is the pen's: set rig.startup=false to lead with a "
+            + shape.leader_plant
         )
-    law().require(set())  # neither side measures a force, and the pen's mapping is no model
+    # Neither side measures a force, and the pen's mapping is no model.
+    law().require(set())
 
-    pen = outside.leader_robot(shape.leader_plant, "omega6")
     robots = {
-        "leader": load_robot(pen),
+        "leader": load_robot(external_plants.leader_robot(shape.leader_plant, "omega6")),
         "follower": load_robot("youbot", "mobile" if shape.base else "fixed"),
     }
     placements = {name: Placement(place) for name, place in PLACES.items()}
     true = _true(robots, shape)
-    period_ns = round(1e9 / shape.rate)
     postures = {"leader": None, "follower": robots["follower"].postures.get(shape.posture)}
-    world = World(
-        {n: Placed(true[n], placements[n], postures[n]) for n in options.roles},
-        period_ns,
-        shape.gravity,
-    )
-    parameters = _surroundings(world, scenario)
-    parameters["hand"].open = device  # the operator's own hand holds the device
-    plants = _plants(world, shape, rng)
+    period_ns = round(1e9 / shape.rate)
+    placed = {n: Placed(true[n], placements[n], postures[n]) for n in options.roles}
+    world = World(placed, period_ns, shape.gravity)
+    parts = _surroundings(world, work.scenario, device)
+    plants = _plants(world, shape, work.rng)
     stations = _stations(plants, robots, placements, shape, period_ns)
-    layer = make_layer(options.layer, law)
-    ends = _ends(law, stations, robots, parameters["watchdog"], shape, layer)
-    parameters |= {} if layer is None else {"layer": layer}
-    if options.side is None:
-        bridge = _bridge(
-            law, stations, ends, emulated_link(options, parameters, settings, rng), shape
-        )
-    else:
-        _refuse_startup(shape)
-        bridge = remote_bridge(ends(options.side), period_ns, options, parameters)
-    parameters["law"] = tuple(bridge.laws)
-    parameters |= {"startup": bridge.startup} if isinstance(bridge, StartupBridge) else {}
-    parameters |= {name: _parts(station, plants[name]) for name, station in stations.items()}
+    if shape.startup and options.side is not None:
+        raise Mismatch(ONE_PROCESS)
 
-    described = {"rig": "youbot", "law": law.name, "seed": options.seed, "scenario": scenario.name}
-    session = Session(
-        stations.values(), [bridge], [world], None, options.clock, None, parameters, described
+    def make_law(role: str | None, arms: Arms) -> Coupling:
+        made = _law(law, shape)
+        if role == "follower":
+            # Only the leader's map drives the tool on.
+            made.mapping.drives = False  # type: ignore[attr-defined]
+        return made
+
+    bridge = work.couple(
+        law,
+        make_law,
+        stations,
+        parts,
+        models=lambda: {name: Arm.of(robot) for name, robot in robots.items()},
+        identity=model_hash("youbot", law.name, shape.base, shape.leader_plant),
+        direct=_startup_bridge if shape.startup else None,
     )
-    configure_parts(session, shape, settings)
-    post_scenario(session, scenario, options)
-    return Rig(
-        "youbot",
-        law.name,
-        options,
-        scenario,
-        session,
-        world,
-        metrics_of(session, world, options),
-        shape,
-    )
+    if shape.startup and not isinstance(bridge, StartupBridge):
+        raise Mismatch(ONE_PROCESS)
+    parts.startup = bridge.startup if isinstance(bridge, StartupBridge) else None
+    parameters = {**parts.settable(), "law": tuple(bridge.laws)}
+    parameters |= {name: _parts(station, plants[name]) for name, station in stations.items()}
+    session = work.session(law.name, stations.values(), bridge, [world], parameters)
+    work.configure(session, shape)
+    return work.rig(law.name, session, world, shape, parts)
 
 
 PARTS = {
@@ -202,23 +172,21 @@ def _true(robots: dict[str, Robot], shape: YouBot) -> dict[str, Robot]:
     }
 
 
-def _surroundings(world: World, scenario: Scenario) -> dict[str, Any]:
+def _surroundings(world: World, scenario: Scenario, device: bool) -> RigParts:
     """The operator's hand on the pen, and a wall in front of the tool."""
-    hand = ImpedanceHand(  # sources/youbot §2.9 [A]; rotation assumed
+    # sources/youbot §2.9 [A]; rotation assumed
+    hand = ImpedanceHand(
         stiffness=200.0,
         damping=5.0,
         rotational_stiffness=1.0,
         rotational_damping=0.05,
         path=HandPath(scenario.moves),
     )
-    wall = Wall(stiffness=24_200.0, damping=100.0)  # "rigid" to a finger [S]
-    if "leader" in world.ports:
-        world.touch("leader", "hand", hand)
-    if "follower" in world.ports:
-        wall.point = np.array([float(world.ports["follower"].tool.position[0]) + 0.02, 0.0, 0.0])
-        wall.refresh()
-        world.touch("follower", "wall", wall)
-    return {"hand": hand, "wall": wall, "watchdog": Watchdog(silence=0.1)}  # assumed
+    # The operator's own hand holds an input device.
+    hand.open = device
+    # "Rigid" to a finger [S]; the watchdog is assumed.
+    wall = Wall(stiffness=24_200.0, damping=100.0)
+    return hand_and_wall(world, hand, wall, Watchdog(silence=0.1), ahead=0.02)
 
 
 def _plants(world: World, shape: YouBot, rng: np.random.Generator) -> dict[str, Any]:
@@ -234,7 +202,7 @@ def _plants(world: World, shape: YouBot, rng: np.random.Generator) -> dict[str, 
 def _leader(world: World, shape: YouBot, rng: np.random.Generator) -> Any:
     """What leads: an input device, or the pen."""
     placed = world.placed["leader"]
-    device = outside.outside_plant(
+    device = external_plants.outside_plant(
         shape.leader_plant, "leader", world, placed.robot, placed.placement, shape.gravity
     )
     return device or _pen(world, shape, rng)
@@ -282,14 +250,23 @@ def _stations(
     # assumed
     wall = JointWall(zone=np.radians(3.0), stiffness=40.0, damping=1.0, entry=np.radians(1.0))
     wall.watch(limits.lower[first:], limits.upper[first:])
-    helpers: dict[str, Any] = {"joint_wall": Walled(wall, first)}
+    helpers: dict[str, Any] = {"joint_wall": WallAssist(wall, first)}
     if shape.base and shape.compensation:
         helpers["compensation"] = WheelCompensation(period=1e-9 * period_ns)
     body = WholeBodyController(arm, "hold", period_ns, True, Base(joints=first), helpers)
     body.still = JointMove()
     made = {"leader": (weightless, "free", pen), "follower": (arm, "hold", body)}
     return {
-        name: Station(name, name, plants[name], model, guards[name], rest, period_ns, controller)
+        name: Station(
+            name,
+            name,
+            plants[name],
+            model,
+            guards[name],
+            rest=rest,
+            period_ns=period_ns,
+            controller=controller,
+        )
         for name, (model, rest, controller) in made.items()
         if name in plants
     }
@@ -301,68 +278,24 @@ def _with_slack(robot: Robot) -> Any:
     return replace(robot.limits, lower=robot.limits.lower - 0.02, upper=robot.limits.upper + 0.02)
 
 
-def _ends(
-    law: type[Coupling],
-    stations: dict[str, Station],
-    robots: dict[str, Robot],
-    watchdog: Watchdog,
-    shape: YouBot,
-    layer: Layer | None,
-) -> Callable[[str], LinkEnd]:
-    """What makes the end of a link at one side; only the leader's map drives the tool on."""
-    same = model_hash("youbot", law.name, shape.base, shape.leader_plant)
-    ports = dict(zip(PLACES, (None, None) if layer is None else layer.ports(), strict=True))
-
-    def end(role: str) -> LinkEnd:
-        models = {name: Arm.of(robot) for name, robot in robots.items()}
-        packets = {name: Packet(model.nq, model.nv, same) for name, model in models.items()}
-        made = LinkEnd(
-            stations[role],
-            _law(law, shape),
-            endpoint_of(role, packets),
-            None,
-            watchdog,
-            ports[role],
-        )
-        if role == "follower":
-            made.law.mapping.drives = False  # type: ignore[attr-defined]
-        return made
-
-    return end
+ONE_PROCESS = (
+    "the start-up sequence runs in one process: set rig.startup=false, or use a perfect link and"
+    " no layer"
+)
 
 
-def _refuse_startup(shape: YouBot) -> None:
-    if shape.startup:
-        raise Mismatch(
-            "the start-up sequence runs in one process: set rig.startup=false, or use a perfect link and no layer"
-        )
-
-
-def _bridge(
-    law: type[Coupling],
-    stations: dict[str, Station],
-    ends: Callable[[str], LinkEnd],
-    link: EmulatedLink,
-    shape: YouBot,
-) -> Bridge:
-    """The law between the stations: in one process, or two ends with the emulated link between them."""
-    leader, follower = (stations[name] for name in PLACES)
-    if link.connected:
-        _refuse_startup(shape)
-        return linked_bridge(ends, link)
-    if shape.startup:
-        still = follower.controller.parts["still"]
-        return StartupBridge(_law(law, shape), leader, follower, still, leader.period_ns)
-    return DirectBridge(_law(law, shape), leader, follower, leader.period_ns)
+def _startup_bridge(law: Coupling, leader: Station, follower: Station) -> StartupBridge:
+    still = follower.controller.parts["still"]
+    return StartupBridge(law, leader, follower, still, period_ns=leader.period_ns)
 
 
 def _law(law: type[Coupling], shape: YouBot) -> Coupling:
     """The law with the pen's map and the published spring."""
-    if outside.is_device(shape.leader_plant):
+    if external_plants.is_device(shape.leader_plant):
         made = law()  # a handle in the air moves the tool from where it is, axis by axis
     else:
         made = law(mapping=PenMapping(start=np.array(START), period=1.0 / shape.rate))
-    if hasattr(made, "spring"):
+    if isinstance(made, SpringCoupling):
         # published; damping assumed: critical at home
         made.spring = Spring(700.0, 110.0, 30.0, 3.0)
     return made

@@ -27,8 +27,8 @@ import numpy as np
 from farhand.control.haptic.engage import EngageGate, HomingSpring
 from farhand.control.haptic.gripper import GripperToggle
 from farhand.control.haptic.tunables import Tunables
-from farhand.control.joint.move import JointMove
-from farhand.coupling import Coupling, Spring
+from farhand.control.joint.loops import JointMove
+from farhand.coupling import Coupling, SpringCoupling
 from farhand.coupling.trial import describe_error
 from farhand.link.haptic_messages import (
     ArmJoints,
@@ -38,11 +38,10 @@ from farhand.link.haptic_messages import (
     SpringWrench,
 )
 from farhand.link.port import Flow, InPort, OutPort
-from farhand.loop.bridges.direct import NO_NUMBER, DirectBridge
+from farhand.loop.bridges.direct import DirectBridge
+from farhand.loop.bridges.end import NOT_A_NUMBER
 from farhand.loop.station import Station
-from farhand.loop.telemetry import Telemetry
-from farhand.mapping.axis_map import PEN
-from farhand.mapping.pen import PenMapping
+from farhand.mapping.pen import PEN, PenMapping
 from farhand.parameters import parameter
 from farhand.plants.simulated.grippers import GripperDrive
 from farhand.plants.simulated.haptic import HapticPlant
@@ -328,7 +327,7 @@ class StartupBridge(DirectBridge):
         law: the coupling.
         a: the pen's station.
         b: the robot's, whose controller holds still by a
-            :class:`~farhand.control.joint.move.JointMove`.
+            :class:`~farhand.control.joint.loops.JointMove`.
         still: that one.
         period_ns: time between evaluations, [ns].
 
@@ -338,9 +337,9 @@ class StartupBridge(DirectBridge):
     """
 
     def __init__(
-        self, law: Coupling, a: Station, b: Station, still: JointMove, period_ns: int = 1_000_000
+        self, law: Coupling, a: Station, b: Station, still: JointMove, *, period_ns: int = 1_000_000
     ) -> None:
-        super().__init__(law, a, b, period_ns)
+        super().__init__(law, a, b, period_ns=period_ns)
         self.drives = YoubotDrives(still)
         self.startup = YoubotStartup(self.drives)
         self.gripper: GripperDrive = b.plant.gripper or GripperDrive()  # type: ignore[attr-defined]
@@ -353,13 +352,9 @@ class StartupBridge(DirectBridge):
             self.startup.ports[name].connect(out)
         self.startup.wire()
         self._wanted, self._streaming = False, False
-
-    def record(self, telemetry: Telemetry, name: str) -> None:
-        """Declare the bridge's channels, the start-up's among them."""
-        super().record(telemetry, name)
-        self.startup.machine.record(self._stream)
-        self._opening = self._stream.channel("gripper", 1, "m")
-        self._stiffness = self._stream.channel("stiffness", 2, "N/m, N·m/rad", ("kt", "kr"))
+        self.startup.machine.record(self.stream)
+        self._opening = self.stream.channel("gripper", 1, "m")
+        self._stiffness = self.stream.channel("stiffness", 2, "N/m, N·m/rad", ("kt", "kr"))
 
     def release(self) -> None:
         """Stop the sequence: the arm is held, the pen is free."""
@@ -378,7 +373,7 @@ class StartupBridge(DirectBridge):
         a.asked[:3] = startup.pen_force
         try:
             if not self._spring(dt):
-                b.stop(now_ns, self.law, NO_NUMBER)
+                b.stop(now_ns, self.law, NOT_A_NUMBER)
         except Exception as error:  # a user's law may raise anything
             b.stop(now_ns, self.law, f"raised {describe_error(error)}")
         a.apply(1.0 if startup.machine.state in ALIVE else 0.0, dt)
@@ -430,10 +425,10 @@ class StartupBridge(DirectBridge):
                 tunables.v.value,
                 1.0 / tunables.kf.value,
             )
-        spring = getattr(law, "spring", None)
-        if isinstance(spring, Spring):
-            spring.stiffness, spring.rotational_stiffness = tunables.kt.value, tunables.kr.value
-            spring.refresh()
+        if isinstance(law, SpringCoupling):
+            law.spring.stiffness = tunables.kt.value
+            law.spring.rotational_stiffness = tunables.kr.value
+            law.spring.refresh()
         on_a, on_b = law.step(self.a.station.side, self.b.station.side, dt)
         valid = self.b.take(on_b) and (not startup.feedback or self.a.take(on_a))
         self._outs["C2.youbot_force"].write(SpringWrench(self.b.asked))

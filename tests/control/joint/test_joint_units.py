@@ -5,7 +5,7 @@ from __future__ import annotations
 import pinocchio as pin
 import pytest
 
-from farhand.control.joint.joint_units import joined, joint_units
+from farhand.control.joint.joint_units import join_units, joint_units
 from farhand.recording.columns import component_units
 
 
@@ -49,7 +49,7 @@ def test_what_turns_freely_has_a_position_without_a_unit(joint, position, veloci
 
 def test_nothing_to_join_has_the_unit_of_hinges():
     """A robot without joints."""
-    assert joint_units(chain(), "rad") == "rad" and joined([]) == "-"
+    assert joint_units(chain(), "rad") == "rad" and join_units([]) == "-"
 
 
 @pytest.mark.parametrize(

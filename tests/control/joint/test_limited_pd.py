@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from farhand.control.joint.limited_pd import LimitedPD
+from farhand.control.joint.loops import LimitedPD
 from farhand_lab.hazardous.joint_servo import JointServo
 
 DT = 1.0 / 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.joint.move import JointMove
+from farhand.control.joint.loops import JointMove
 from farhand.plants.plant import JointTorque
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.arm import Arm
-from farhand.control.joint.still import Still
+from farhand.control.joint.loops import Still
 from farhand.plants import JointTorque
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot

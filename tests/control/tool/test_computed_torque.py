@@ -8,7 +8,7 @@ import pytest
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
 from farhand.control.tool.computed_torque import ComputedTorque
-from farhand.control.tool.pose_loop import PoseLoop
+from farhand.control.tool.task import PoseLoop
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Telemetry
 from farhand.mapping.ik import Solver

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.control.tool.dead_zone import DeadZone
+from farhand.control.tool.task import DeadZone
 
 readings = st.lists(st.floats(-50.0, 50.0), min_size=6, max_size=6)
 

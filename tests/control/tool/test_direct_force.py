@@ -37,7 +37,7 @@ def test_in_compliance_it_adds_the_push_to_itself():
 def test_a_wanted_force_is_exerted_and_its_error_fed_back():
     """f_d + k_p (f_d − f_f) with f_f = −h: at f_f = f_d only f_d is left."""
     controller, asked = standing(kp=10.0)
-    controller.wanted[:] = WRENCH
+    controller.desired[:] = WRENCH
     asked.wrench = -WRENCH
     expected = controller.arm.gravity + WRENCH @ controller.arm.J
     np.testing.assert_allclose(controller.step(asked, 0).value, expected, atol=1e-9)
@@ -51,7 +51,7 @@ def test_without_a_measurement_only_the_damping_is_left():
     torque = controller.step(asked, 0).value.copy()
     drag = -np.repeat([50.0, 5.0], 3) * controller.arm.twist
     np.testing.assert_allclose(torque - controller.arm.bias, drag @ controller.arm.J, atol=1e-9)
-    controller.listens, asked.wrench = False, WRENCH
+    controller.uses_cell, asked.wrench = False, WRENCH
     controller.support[:] = -WRENCH
     held = controller.step(asked, 4_000_000).value
     np.testing.assert_allclose(held - torque, -WRENCH @ controller.arm.J, atol=1e-9)

@@ -6,12 +6,10 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
-from farhand.control.joint.limited_pd import LimitedPD
-from farhand.control.tool.mobile import Carried, MobileController
-from farhand.control.tool.tracking import TrackingController
+from farhand.control.joint.loops import LimitedPD
+from farhand.control.tool.tracking import ArmOnBase, MobileController, TrackingController
 from farhand.mapping.ik import Solver
-from farhand.mapping.rate import RateMode
-from farhand.mapping.vehicle import Vehicle, VehicleMapping
+from farhand.mapping.vehicle import RateMode, Vehicle, VehicleMapping
 from farhand.robots import Placement, load_robot
 from farhand.spatial import rotation_from_vector
 
@@ -30,7 +28,7 @@ class Drive:
         q[2] = yaw
         self.arm.update(q, np.zeros(10))
         tracking = TrackingController(
-            Carried(self.arm), SOLVER, PLACE, LWA4P.limits.velocity, LimitedPD()
+            ArmOnBase(self.arm), SOLVER, PLACE, LWA4P.limits.velocity, LimitedPD()
         )
         vehicle = Vehicle(self.arm, PLACE, MOUNT)
         self.controller = MobileController(tracking, vehicle, RateMode(), 1.0 / 120.0)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from farhand.control.tool.pose_loop import PoseLoop
+from farhand.control.tool.task import PoseLoop
 from farhand.control.trajectory.paths import Reference
 from farhand.spatial import rotation_from_vector, rotation_vector
 from farhand_lab.cooperative.control import TurningError

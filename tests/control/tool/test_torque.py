@@ -7,7 +7,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
 from farhand.control.joint.assists import FrictionOffset
-from farhand.control.tool.torque import LET_GO, TorqueController
+from farhand.control.tool.torque import RELEASE_TIME_S, TorqueController
 from farhand.plants import Brake, JointTorque
 from farhand.robots import load_robot
 
@@ -58,7 +58,7 @@ def test_a_tripped_arm_is_held_and_let_go_of_softly_after_a_reset():
         for n in range(2, 2 + 300)
     ]
     assert not controller.holding
-    assert np.abs(np.diff(left)).max() < 1.01 * np.abs(held).max() * 1e-3 / LET_GO
+    assert np.abs(np.diff(left)).max() < 1.01 * np.abs(held).max() * 1e-3 / RELEASE_TIME_S
     assert left[-1] < 1e-9
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
-from farhand.control.joint.assists import JointDamping, WheelCompensation
-from farhand.control.tool.whole_body import Base, Walled, WholeBodyController
+from farhand.control.joint.assists import JointDamping, WallAssist, WheelCompensation
+from farhand.control.tool.torque import Base, WholeBodyController
 from farhand.friction import make
 from farhand.friction.compensation import FrictionCompensation
 from farhand.plants.simulated.link_map import LinkMap
@@ -55,7 +55,7 @@ def test_every_helper_adds_its_torque_and_shows_its_settings(arm) -> None:
     """The sum of what they say alone; a wall is set as the wall itself."""
     wall = JointWall(zone=np.radians(3.0))
     wall.watch(ROBOT.limits.lower[3:], ROBOT.limits.upper[3:])
-    helpers = {"drag": JointDamping(2.0), "wall": Walled(wall, 3)}
+    helpers = {"drag": JointDamping(2.0), "wall": WallAssist(wall, 3)}
     plain = WholeBodyController(arm, "free").step(asked([1.0] * 6), 0).value.copy()
     controller = WholeBodyController(arm, "free", helpers=helpers)
     helped = controller.step(asked([1.0] * 6), 0).value
