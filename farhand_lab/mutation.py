@@ -6,6 +6,9 @@ module lists its mutations as ``MUTATIONS``; each names the ids that must notice
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -114,6 +117,13 @@ class Mutations(list[Mutation]):
             return broken
 
         return add
+
+
+def collect(package: str) -> list[Mutation]:
+    """Import every file of a rig's package and join their ``MUTATIONS``."""
+    files = pkgutil.iter_modules(sys.modules[package].__path__)
+    modules = [importlib.import_module(f"{package}.{file.name}") for file in files]
+    return [mutation for module in modules for mutation in getattr(module, "MUTATIONS", ())]
 
 
 def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> list[MutationResult]:

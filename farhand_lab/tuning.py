@@ -12,10 +12,8 @@ from farhand.errors import BadValue, OutOfRange, UnknownName
 
 Array = np.ndarray
 
-PER_ROUND = 9
-"""Gains tried together in one round of the search."""
-
-SUSTAINED = -1e-3
+GAINS_PER_ROUND = 9
+MIN_GROWTH = -1e-3
 """Growth per window, as a logarithm, above which an oscillation counts as not dying out."""
 
 RULES = {
@@ -26,15 +24,13 @@ RULES = {
 }
 """Ziegler and Nichols: K_p as a share of K_u, T_i and T_d as shares of T_u."""
 
-
-STANDS_OUT = 5.0
-"""How many times the median of its neighbours a line of a spectrum is to count as an oscillation;
-assumed, [-]."""
+MIN_LINE_RATIO = 5.0
+"""A line of a spectrum this many times the median around it is an oscillation; assumed, [-]."""
 
 
 @dataclass(frozen=True)
 class Ultimate:
-    """Where a proportional loop starts to oscillate without end.
+    """The edge of stability of a proportional loop.
 
     Attributes:
         gain: K_u, in the unit of the proportional gain.
@@ -72,12 +68,11 @@ def ziegler_nichols(ultimate: Ultimate, kind: str = "PD") -> PIDGains:
 def find_ultimate(
     respond: Callable[[Array], Array], low: float, high: float, dt: float, tolerance: float = 1e-3
 ) -> Ultimate:
-    """Raise the proportional gain until the loop's oscillation no longer dies out, and read gain and period.
+    """Find the smallest proportional gain at which the loop's oscillation does not die out.
 
-    A loop that saturates oscillates with a bounded amplitude at every gain beyond K_u, a linear one
-    grows; the search looks for the smallest gain at which the oscillation is kept, which serves
-    both. A disturbance that saturates nothing is best: a saturated loop takes its time to show that
-    it will not die out.
+    Beyond K_u a saturated loop oscillates with bounded amplitude and a linear one grows; both
+    count. Use a disturbance that saturates nothing: a saturated loop needs longer to show that it
+    will not settle.
 
     Args:
         respond: takes m gains, returns the error of m loops after a disturbance, n × m, one row per
@@ -91,18 +86,15 @@ def find_ultimate(
         OutOfRange: the loop does not settle at ``low`` or does settle at ``high``.
     """
     if not 0.0 < low < high:
-        raise BadValue(
-            f"the search for the ultimate gain needs 0 < low < high, got {low:g} and {high:g}"
-        )
+        raise BadValue(f"the ultimate gain needs 0 < low < high, got {low:g} and {high:g}")
     first, last = low, high
     while True:
-        gains = np.geomspace(low, high, PER_ROUND)
+        gains = np.geomspace(low, high, GAINS_PER_ROUND)
         errors = respond(gains)
-        kept = np.array([growth(errors[:, i]) > SUSTAINED for i in range(PER_ROUND)])
+        kept = np.array([growth(errors[:, i]) > MIN_GROWTH for i in range(GAINS_PER_ROUND)])
         if kept[0] or not kept.any():
-            raise OutOfRange(
-                "the ultimate gain", f"{'below' if kept[0] else 'above'} the search", first, last
-            )
+            side = "below" if kept[0] else "above"
+            raise OutOfRange("the ultimate gain", f"{side} the search", first, last)
         edge = int(np.argmax(kept))
         low, high = float(gains[edge - 1]), float(gains[edge])
         if high / low - 1.0 < tolerance:
@@ -110,21 +102,20 @@ def find_ultimate(
 
 
 def growth(error: Array) -> float:
-    """Logarithm of how much larger the oscillation is in the last third of a record than in the middle third."""
+    """Logarithm of the last third's range over the middle third's."""
     third = len(error) // 3
-    middle, end = error[third : 2 * third], error[2 * third : 3 * third]
-    before, after = float(np.ptp(middle)), float(np.ptp(end))  # a mean would depend on the phase
+    # Ranges, as a mean would depend on the phase
+    before = float(np.ptp(error[third : 2 * third]))
+    after = float(np.ptp(error[2 * third : 3 * third]))
     if not math.isfinite(after):
         return math.inf
-    return (
-        math.log(max(after, 1e-300) / max(before, 1e-300))
-        if before > 1e-12 * np.abs(error[0])
-        else -math.inf
-    )
+    if not before > 1e-12 * np.abs(error[0]):
+        return -math.inf
+    return math.log(max(after, 1e-300) / max(before, 1e-300))
 
 
 def period_of(error: Array, dt: float) -> float:
-    """Mean period of the oscillation in the last two thirds of a record, [s]; NaN if it does not cross its mean."""
+    """Mean period in the last two thirds of a record, [s]; NaN if it does not cross its mean."""
     tail = error[len(error) // 3 :]
     tail = tail - tail.mean()
     before = np.flatnonzero(np.signbit(tail[:-1]) != np.signbit(tail[1:]))
@@ -139,8 +130,6 @@ class SweepRow:
     """How one pair of gains tracked.
 
     Attributes:
-        proportional: P.
-        derivative: D.
         sigma: standard deviation of each joint's error, [rad].
         sigma_all: root mean square of these, [rad].
         mean_absolute: mean absolute error over all joints, [rad].
@@ -158,36 +147,26 @@ def sweep(
 ) -> list[SweepRow]:
     """Track the same reference with every pair of gains.
 
-    Args:
-        track: takes m proportional and m derivative gains, returns the errors, n × m × joints,
-            [rad].
-        pairs: proportional and derivative gains to try.
+    ``track`` takes m proportional and m derivative gains and returns the errors,
+    n × m × joints, [rad].
     """
     gains = np.array(pairs, dtype=float)
     errors = track(gains[:, 0], gains[:, 1])
     rows = []
     for index, (p, d) in enumerate(pairs):
         sigma = errors[:, index].std(axis=0)
-        rows.append(
-            SweepRow(
-                p,
-                d,
-                sigma,
-                float(np.sqrt(np.mean(sigma**2))),
-                float(np.abs(errors[:, index]).mean()),
-            )
-        )
+        sigma_all = float(np.sqrt(np.mean(sigma**2)))
+        rows.append(SweepRow(p, d, sigma, sigma_all, float(np.abs(errors[:, index]).mean())))
     return rows
 
 
 @dataclass(frozen=True)
-class Tried:
+class TuningRun:
     """One run of a search over gains.
 
     Attributes:
-        gains: what was tried.
-        metrics: what it is judged by, all the better the smaller: for an arm, summed and final
-            error of position and of orientation.
+        metrics: all the better the smaller: for an arm, summed and final error of position and of
+            orientation.
         fault: why the run does not count, such as ``"oscillation"``; empty if it does.
     """
 
@@ -197,47 +176,38 @@ class Tried:
 
     @property
     def counts(self) -> bool:
-        """Whether it was smooth and has all its numbers."""
+        """Whether it has no fault and finite metrics."""
         return not self.fault and bool(np.isfinite(self.metrics).all())
 
 
 def grid_search(
-    run: Callable[[tuple[float, ...]], Tried], grid: Sequence[tuple[float, ...]]
-) -> tuple[Tried, list[Tried]]:
-    """Try every set of gains; the best, and all of them.
-
-    Args:
-        run: makes one run; see :func:`rough` for what is wrong with some.
-        grid: the sets of gains.
-    """
-    tried = [run(gains) for gains in grid]
-    return best_of(tried), tried
+    run: Callable[[tuple[float, ...]], TuningRun], grid: Sequence[tuple[float, ...]]
+) -> tuple[TuningRun, list[TuningRun]]:
+    """Run every set of gains; the best, and all of them. See :func:`find_fault` for faults."""
+    runs = [run(gains) for gains in grid]
+    return best_of(runs), runs
 
 
-def best_of(tried: Sequence[Tried]) -> Tried:
-    """The run whose metrics, each over the least that any run reached, have the least sum; rough runs do not count.
+def best_of(runs: Sequence[TuningRun]) -> TuningRun:
+    """The run with the least sum of metrics, each over its least; runs with a fault do not count.
 
     Raises:
-        BadValue: no run counts; the faults are named.
+        BadValue: no run counts; the message names the faults.
     """
-    kept = [one for one in tried if one.counts]
+    kept = [one for one in runs if one.counts]
     if not kept:
-        faults = (
-            ", ".join(dict.fromkeys(one.fault or "not finite" for one in tried))
-            or "nothing was tried"
-        )
-        raise BadValue(f"none of {len(tried)} runs counts: {faults}")
+        faults = ", ".join(dict.fromkeys(one.fault or "not finite" for one in runs))
+        raise BadValue(f"none of {len(runs)} runs counts: {faults or 'no gains'}")
     table = np.array([one.metrics for one in kept], dtype=float)
     least = np.maximum(table.min(axis=0), 1e-12)
     return kept[int(np.argmin((table / least).sum(axis=1)))]
 
 
-def rough(effort: Array, dt: float, chatter: float = 0.005, oscillation: float = 0.02) -> str:
-    """What is wrong with a tuning run: ``"chatter"``, ``"oscillation"`` or nothing (``""``).
+def find_fault(effort: Array, dt: float, chatter: float = 0.005, oscillation: float = 0.02) -> str:
+    """``"chatter"``, ``"oscillation"`` or ``""`` if a tuning run has no fault.
 
-    Chatter is judged by the second difference of the effort, oscillation by a line between 2.5 and
-    20 Hz that stands out from its octaves on both sides; motion, and steps of friction at its
-    turns, have no such line.
+    The second difference of the effort shows chatter. A line between 2.5 and 20 Hz that stands out
+    from its octaves on both sides shows an oscillation; motion and friction have no such line.
 
     Args:
         effort: n × channels, as shares of their limits, [-].
@@ -249,12 +219,11 @@ def rough(effort: Array, dt: float, chatter: float = 0.005, oscillation: float =
     if not steps < chatter:
         return "chatter"
     window = np.hanning(len(effort))[:, None]
-    lines = (
-        2.0 * np.abs(np.fft.rfft((effort - effort.mean(axis=0)) * window, axis=0)) / window.sum()
-    )
+    spectrum = np.fft.rfft((effort - effort.mean(axis=0)) * window, axis=0)
+    lines = 2.0 * np.abs(spectrum) / window.sum()
     frequency = np.fft.rfftfreq(len(effort), dt)
     for k in np.flatnonzero((frequency >= 2.5) & (frequency <= 20.0)):
         around = lines[(frequency >= 0.5 * frequency[k]) & (frequency <= 2.0 * frequency[k])]
-        if (lines[k] > np.maximum(oscillation, STANDS_OUT * np.median(around, axis=0))).any():
+        if (lines[k] > np.maximum(oscillation, MIN_LINE_RATIO * np.median(around, axis=0))).any():
             return "oscillation"
     return ""

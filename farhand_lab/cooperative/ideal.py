@@ -1,4 +1,4 @@
-"""The published ideal plant, and what touches its tool: a push, or a spring to a leader that is where it should be."""
+"""The published ideal plant, and touches on its tool: a push, or a spring to an ideal leader."""
 
 from __future__ import annotations
 
@@ -18,28 +18,23 @@ Array = np.ndarray
 
 
 class ScriptedPush:
-    """A force on the tool that is on for a while.
-
-    Args:
-        wrench: in world axes, [N] and [N·m].
-        start: when it begins, [s].
-        end: when it ends, [s].
-    """
+    """A wrench on the tool, in world axes [N] and [N·m], from ``start`` to ``end`` [s]."""
 
     stored = 0.0
 
     def __init__(self, wrench: Array, start: float = 0.0, end: float = np.inf) -> None:
-        self.wrench, self.start, self.end = np.asarray(wrench, dtype=float), start, end
+        self.wrench = np.asarray(wrench, dtype=float)
+        self.start, self.end = start, end
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
-        """The wrench while it lasts."""
+        """The wrench at time ``t`` [s]."""
         wrench[:] = self.wrench if self.start <= t < self.end else 0.0
 
 
 class Leash:
-    r"""A spring from a moving reference to the tool, :math:`f = k_e (x_m - x),\ \tau = k_t O_e(R, R_m)`.
+    r"""A spring from an ideal leader, who is always on its path, to the tool.
 
-    The reference is an ideal leader: it is where its trajectory says, whatever pulls on it.
+    .. math:: f = k_e (x_m - x), \qquad \tau = k_t O_e(R, R_m)
 
     Args:
         guide: the leader's trajectory.
@@ -54,12 +49,11 @@ class Leash:
         self.reference = Reference()
 
     def push(self, tool: Tool, t: float, wrench: Array) -> None:
-        """Pull the tool towards where the leader is at time ``t`` [s]."""
-        self.guide.at(t, self.reference)
-        wrench[:3] = self.stiffness * (self.reference.position - tool.position)
-        wrench[3:] = self.torsion * attitude_error(
-            tool.rotation, self.reference.rotation, "axis-angle"
-        )
+        """Pull the tool towards the leader's pose at time ``t`` [s]."""
+        leader = self.reference
+        self.guide.at(t, leader)
+        wrench[:3] = self.stiffness * (leader.position - tool.position)
+        wrench[3:] = self.torsion * attitude_error(tool.rotation, leader.rotation, "axis-angle")
 
 
 def ideal(
@@ -70,19 +64,20 @@ def ideal(
     noise: Array | None = None,
     step: float = 0.004,
 ) -> BenchLog:
-    """The published ideal plant: the law in continuous time, every dynamic term cancelled, by fourth-order steps.
+    """Run the law in continuous time with every dynamic term cancelled, by fourth-order steps.
 
     Args:
-        controller: without integral action, whose memory would count every stage.
-        q: where the arm starts, at rest, [rad].
+        controller: without integral action, which would integrate every stage.
+        q: start posture, at rest, [rad].
         seconds: how long, [s].
         touch: what touches the tool.
         noise: of the measured wrench, one row per step, [N] and [N·m].
         step: of the integration, [s].
     """
-    arm, asked, felt = controller.arm, ControlRequest(), np.zeros(6)
-    asked.valid, asked.gain = True, 1.0
-    tool, error = Tool(arm.position, arm.rotation, arm.twist), np.zeros(6)
+    arm, felt, error = controller.arm, np.zeros(6), np.zeros(6)
+    request = ControlRequest()
+    request.valid, request.gain = True, 1.0
+    tool = Tool(arm.position, arm.rotation, arm.twist)
     sample, ticks = Sample(6, 6), round(seconds / step) + 1
     log, state = BenchLog(ticks), np.concatenate([q, np.zeros(6)])
     reference = touch.reference if isinstance(touch, Leash) else controller.reference
@@ -91,8 +86,8 @@ def ideal(
         arm.update(y[:6], y[6:])
         if touch is not None:
             touch.push(tool, t, felt)
-            asked.wrench = felt + error
-        torque = controller.step(asked, round(t * 1e9)).value
+            request.wrench = felt + error
+        torque = controller.step(request, round(t * 1e9)).value
         return np.concatenate([y[6:], np.linalg.solve(arm.M, torque - arm.bias + felt.dot(arm.J))])
 
     for tick in range(ticks):
@@ -103,14 +98,14 @@ def ideal(
         sample.motion[:] = state
         sample.set_wrench(felt)
         log.note(round(t * 1e9), sample, controller, reference)
-        state = _advanced(rate, t, state, k1, step)
+        state = advanced(rate, t, state, k1, step)
     return log
 
 
-def _advanced(
+def advanced(
     rate: Callable[[float, Array], Array], t: float, state: Array, k1: Array, h: float
 ) -> Array:
-    """The state after a classical step of fourth order, the first slope being known."""
+    """The state after a classical fourth-order step whose first slope is ``k1``."""
     k2 = rate(t + 0.5 * h, state + 0.5 * h * k1)
     k3 = rate(t + 0.5 * h, state + 0.5 * h * k2)
     k4 = rate(t + h, state + h * k3)

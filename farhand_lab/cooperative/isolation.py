@@ -1,7 +1,8 @@
-"""Isolation: what the arms of a rig could tell each other, found by walking all they can reach."""
+"""Isolation: mutable objects that two arms of a rig share, found by walking all references."""
 
 from __future__ import annotations
 
+import itertools
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -16,64 +17,41 @@ from farhand.rigs.cooperative.jobs import Job
 from farhand.world.world import Port, World
 
 IMMUTABLE = (
-    str,
-    bytes,
-    int,
-    float,
-    bool,
-    complex,
-    type(None),
-    type,
-    types.ModuleType,
-    types.BuiltinFunctionType,
-    frozenset,
-    memoryview,
+    *(str, bytes, int, float, bool, complex, frozenset, memoryview, type(None), type),
+    *(types.ModuleType, types.BuiltinFunctionType),
 )
-"""Values, not places where one could leave a message; a generator of a class's code is one of
-them."""
+"""Values that cannot carry a message."""
 
 BORDERS = (World, Port, Telemetry, Stream, mujoco.MjModel, mujoco.MjData, mujoco.MjSpec)
-"""Where the walk ends: the physics, and what is only written to."""
+"""Where the walk ends: the physics, and outputs that arms only write."""
 
 
 def shared_between(rig: Rig) -> tuple[set[str], int]:
-    """Mutable objects that two arms both reach, by type and name, and how many objects were looked at.
+    """Names of mutable objects that two arms both reach, and the number of objects checked.
 
-    A station's plant may know its own port of the world and nobody else's; that is looked at apart.
+    The walk ends at the world, so the port of another arm counts too.
     """
-    reached: list[dict[int, Any]] = []
-    for station in rig.session.stations:
-        bound = [getattr(part.run, "__self__", None) for part in rig.session.parts]
-        reached.append(
-            _walk([station, *(x for x in bound if isinstance(x, Job) and x.arm.station is station)])
-        )
-    common: set[str] = set()
-    for number, first in enumerate(reached):
-        for second in reached[number + 1 :]:
-            common |= {
-                f"{type(first[key]).__name__} {first[key]!r:.60}"
-                for key in first.keys() & second.keys()
-            }
-    common |= set(_overlaps(reached))
-    common |= {
-        f"{s.name} has the port of another arm"
-        for s, seen in zip(rig.session.stations, reached, strict=True)
-        if _foreign(rig, s.name, seen)
-    }
-    return common, sum(len(seen) for seen in reached)
-
-
-def _foreign(rig: Rig, name: str, seen: dict[int, Any]) -> bool:
-    ports = rig.world.ports
-    return any(value.__dict__.get("port") is ports[other] for value in seen.values() if hasattr(value, "__dict__")
-               for other in ports if other != name)  # fmt: skip
+    stations = rig.session.stations
+    owners = [getattr(part.step, "__self__", None) for part in rig.session.parts]
+    jobs = [owner for owner in owners if isinstance(owner, Job)]
+    reached = [_walk([s, *(job for job in jobs if job.arm.station is s)]) for s in stations]
+    common = set(_overlaps(reached))
+    for first, second in itertools.combinations(reached, 2):
+        both = [first[key] for key in first.keys() & second.keys()]
+        common |= {f"{type(item).__name__} {item!r:.60}" for item in both}
+    for station, items in zip(stations, reached, strict=True):
+        foreign = [port for name, port in rig.world.ports.items() if name != station.name]
+        ports = [getattr(item, "__dict__", {}).get("port") for item in items.values()]
+        if any(port is other for port in ports for other in foreign):
+            common.add(f"{station.name} has the port of another arm")
+    return common, sum(len(items) for items in reached)
 
 
 def _overlaps(reached: list[dict[int, Any]]) -> Iterator[str]:
     """Arrays of two arms that lie on the same bytes."""
     spans = []
-    for number, seen in enumerate(reached):
-        arrays = [value for value in seen.values() if isinstance(value, np.ndarray)]
+    for number, items in enumerate(reached):
+        arrays = [item for item in items.values() if isinstance(item, np.ndarray)]
         spans += [(*byte_bounds(array), number) for array in arrays]
     end, owner = 0, -1
     for low, high, number in sorted(spans):
@@ -85,20 +63,20 @@ def _overlaps(reached: list[dict[int, Any]]) -> Iterator[str]:
 
 def _walk(roots: list[Any]) -> dict[int, Any]:
     """Every mutable object that can be reached, by identity."""
-    found: dict[int, Any] = {}
+    reached: dict[int, Any] = {}
     todo = list(roots)
     while todo:
         item = todo.pop()
-        if isinstance(item, IMMUTABLE) or isinstance(item, BORDERS) or id(item) in found:
+        if isinstance(item, IMMUTABLE) or isinstance(item, BORDERS) or id(item) in reached:
             continue
         if not _constant(item):
-            found[id(item)] = item
+            reached[id(item)] = item
         todo.extend(_parts(item))
-    return found
+    return reached
 
 
 def _constant(item: Any) -> bool:
-    """Whether nothing can be written into it: code, read-only arrays, empty or immutable tuples, dtypes."""
+    """Whether nothing can be written into it: code, tuples, dtypes, read-only arrays."""
     if isinstance(item, np.ndarray):
         return not item.flags.writeable or item.size == 0
     plain = (types.FunctionType, types.MethodType, types.CodeType, tuple, np.dtype, np.generic)

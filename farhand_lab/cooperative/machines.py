@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from farhand.rigs import Options, build_rig
-from farhand.rigs.cooperative import guiding
-from farhand.rigs.cooperative.guiding import Centred, Guided, SharedLoad
+from farhand.rigs.cooperative.guiding import Centred, Guided, Lifted, SharedLoad
 from farhand.rigs.cooperative.scenarios import GIVEN
 from farhand.safety.machine import Machine
 from farhand.spatial import rotation_from_quaternion, zyx_from_rotation
 from farhand_lab.cooperative.bench import DEGREE
 from farhand_lab.harness import Finding, experiment, shared
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutations
 from farhand_lab.trial import Run, run
 
 Array = np.ndarray
@@ -23,9 +20,8 @@ Array = np.ndarray
 @shared
 def trial(scenario: str, *settings: tuple[str, object], seconds: float | None = None) -> Run:
     """One scenario of the rig."""
-    return run(
-        build_rig("cooperative", Options(scenario=scenario, settings=list(settings))), seconds
-    )
+    options = Options(scenario=scenario, settings=list(settings))
+    return run(build_rig("cooperative", options), seconds)
 
 
 @shared
@@ -36,9 +32,9 @@ def left_alone(seconds: float) -> Run:
     return run(rig, seconds, *GIVEN)
 
 
-def job(found: Run, number: int = 0) -> Guided:
-    """What a follower did."""
-    jobs = [getattr(part.run, "__self__", None) for part in found.rig.session.parts]
+def job(result: Run, number: int = 0) -> Guided:
+    """The job of a follower, as the run left it."""
+    jobs = [getattr(part.step, "__self__", None) for part in result.rig.session.parts]
     return [item for item in jobs if isinstance(item, Guided)][number]
 
 
@@ -47,61 +43,73 @@ def states(machine: Machine) -> list[str]:
     return [h.target for h in machine.happenings if h.target != h.source or h.cause == "started"]
 
 
-def tools(found: Run, arm: str = "follower_1") -> tuple[Array, Array, Array]:
+def guide_start(result: Run) -> float:
+    """When the first follower began to be guided, [s]; 0 if it never did."""
+    happenings = job(result).machine.happenings
+    return next((h.time_ns * 1e-9 for h in happenings if h.target == "guide"), 0.0)
+
+
+def tools(result: Run, arm: str = "follower_1") -> tuple[Array, Array, Array]:
     """Times [s], positions [m] and rotations of a tool."""
-    rows = np.swapaxes(found.signal(arm, "rotation_tool_in_world").reshape(-1, 3, 3), 1, 2)
-    return found.times(arm), found.signal(arm, "position_tool_in_world"), rows
+    rows = np.swapaxes(result.signal(arm, "rotation_tool_in_world").reshape(-1, 3, 3), 1, 2)
+    return result.times(arm), result.signal(arm, "position_tool_in_world"), rows
 
 
-def turned(found: Run, arm: str = "follower_1") -> float:
-    """Largest roll, pitch or yaw of a tool from where it began, [°]."""
-    R = tools(found, arm)[2][::10]
+def grips(result: Run, channel: str = "wrench_of_arms_on_object_in_world") -> Array:
+    """A wrench of the team at every grip, times × arms × 6, [N] and [N·m]."""
+    rows = result.signal("team", channel)
+    return rows.reshape(len(rows), -1, 6)
+
+
+def turned(result: Run, arm: str = "follower_1") -> float:
+    """Largest roll, pitch or yaw of a tool from its start, [°]."""
+    R = tools(result, arm)[2][::10]
     return float(max(np.abs(zyx_from_rotation(R[0].T @ row)).max() for row in R)) / DEGREE
 
 
-def moved(found: Run, start: float, end: float, arm: str = "follower_1") -> float:
-    """How far a tool went at most between two times, [mm]."""
-    times, position, _ = tools(found, arm)
+def moved(result: Run, start: float, end: float) -> float:
+    """How far the first follower's tool went at most between two times, [mm]."""
+    times, position, _ = tools(result)
     part = position[(times >= start) & (times <= end)]
     return 1e3 * float(np.linalg.norm(part - part[0], axis=1).max())
 
 
-def trips(found: Run) -> list[str]:
+def trips(result: Run) -> list[str]:
     """Why the arms tripped."""
-    return [f"{record.where}: {record.trip.reason}" for record in found.rig.session.trips]
+    return [f"{record.where}: {record.trip.reason}" for record in result.rig.session.trips]
 
 
 @experiment("X-16")
 def unknown_object() -> Finding:
-    """A person holds the object between the jaws and lets go; weighed for 2 s, guided up and aside, and given back.
+    """A person gives the object to the arm; it is weighed for 2 s, guided and given back.
 
-    The published script stops supporting the weight when guiding begins: friction holds it. Ours
-    goes on at the mean.
+    The published script stops supporting the weight when guiding begins, as friction holds it.
+    Ours keeps the mean.
     """
-    found, alone = trial("weigh"), left_alone(9.5)
-    began = next(h.time_ns * 1e-9 for h in job(alone).machine.happenings if h.target == "guide")
-    mass, drift, angle = job(found).mass, moved(alone, began, began + 5.0), turned(found)
-    late = moved(found, 12.6, 12.95)
+    result, alone = trial("weigh"), left_alone(9.5)
+    began = guide_start(alone)
+    mass, drift, angle = job(result).mass, moved(alone, began, began + 5.0), turned(result)
+    late = moved(result, 12.6, 12.95)
     off = 100.0 * abs(mass / 2.122 - 1.0)
-    ok = (
-        off < 1.0
-        and max(drift, late) < 10.0
-        and angle < 20.0
-        and not trips(found)
-        and not trips(alone)
+    ok = off < 1.0 and max(drift, late) < 10.0 and angle < 20.0
+    note = (
+        f"{mass:.4f} kg of 2.122 kg; drift {drift:.2f} mm in the 5 s after hand-over; "
+        f"turned {angle:.2f}°"
     )
-    note = f"{mass:.4f} kg of 2.122 kg; drift {drift:.2f} mm in the 5 s after hand-over; turned {angle:.2f}°"
-    return Finding(off, ok, note)
+    return Finding(off, ok and not trips(result) and not trips(alone), note)
 
 
-def residual(found: Run, work: Centred) -> tuple[float, float]:
-    """What the cell would read at 20 random poses with the object in the jaws after merging, largest, [N] and [N·m]."""
-    rng, conditioner, load = np.random.default_rng(1), work.arm.cell.conditioner, work.found
-    # of the centre from the tool point in world, as the rig places it
-    true = np.array([0.0286, 0.0, -0.0087])
-    R0 = tools(found)[2][0]
-    com, mass, worst = R0.T @ true, found.rig.construction.mass, np.zeros(2)  # type: ignore[attr-defined]
-    assert load is not None and conditioner is not None
+COM = np.array([0.0286, 0.0, -0.0087])
+"""Centre of the object from the tool point, in world axes, as the rig places it, [m]."""
+
+
+def residual(result: Run, work: Centred) -> tuple[float, float]:
+    """What the cell would read of the object after merging, largest of 20 poses, [N] and [N·m]."""
+    rng, load = np.random.default_rng(1), work.found
+    com = tools(result)[2][0].T @ COM
+    mass = result.rig.construction.mass  # type: ignore[attr-defined]
+    worst = np.zeros(2)
+    assert load is not None
     for _ in range(20):
         R = rotation_from_quaternion((q := rng.normal(size=4)) / np.linalg.norm(q))
         down = R.T @ np.array([0.0, 0.0, -9.804])
@@ -113,212 +121,166 @@ def residual(found: Run, work: Centred) -> tuple[float, float]:
 
 @experiment("X-17")
 def mass_and_centre() -> Finding:
-    """SM-2 in full compliance; a triangular moment of 20 N·m about the tool's axis turns the object by 30°."""
-    found = trial("centre", seconds=11.0)
-    work = job(found)
+    """SM-2 in full compliance; a moment of up to 20 N·m turns the object by 30°."""
+    result = trial("centre", seconds=11.0)
+    work = job(result)
     if not isinstance(work, Centred) or work.found is None:
-        return Finding("no result", False, f"{states(work.machine)}; {trips(found)}")
-    R = tools(found)[2]
-    truth = R[0].T @ np.array([0.0286, 0.0, -0.0087])
-    off = 1e3 * float(np.linalg.norm(work.found.com - truth))
+        return Finding("no result", False, f"{states(work.machine)}; {trips(result)}")
+    R = tools(result)[2]
+    off = 1e3 * float(np.linalg.norm(work.found.com - R[0].T @ COM))
     angle = float(np.degrees(np.arccos(np.clip((np.trace(R[0].T @ R[-1]) - 1.0) / 2.0, -1.0, 1.0))))
-    force, moment = residual(found, work)
-    held = moved(found, 9.5, 11.0)
-    ok = (
-        abs(work.mass - 2.002) < 0.03
-        and off < 5.0
-        and angle >= 29.9
-        and force < 0.5
-        and moment < 0.1
-        and held < 10.0
-    )
+    force, moment = residual(result, work)
+    held = moved(result, 9.5, 11.0)
+    ok = abs(work.mass - 2.002) < 0.03 and off < 5.0 and angle >= 29.9 and held < 10.0
+    ok = ok and force < 0.5 and moment < 0.1 and not trips(result)
     note = (
-        f"{work.mass:.4f} kg of 2.002 kg; turned {angle:.1f}°; residual {force:.3f} N, {moment:.4f} N·m; moved "
-        f"{held:.1f} mm in 1.5 s after merging; {trips(found) or 'no trip'}"
+        f"{work.mass:.4f} kg of 2.002 kg; turned {angle:.1f}°; residual {force:.3f} N, "
+        f"{moment:.4f} N·m; moved {held:.1f} mm in 1.5 s after merging; "
+        f"{trips(result) or 'no trip'}"
     )
-    return Finding(off, ok and not trips(found), note)
+    return Finding(off, ok, note)
 
 
 @experiment("X-18")
 def lift_and_transport() -> Finding:
-    """Lifted by a force ramp of 20 N/s to 0.10 m; a push of 20 N and 3 N·m at 14 s is the trigger; guided for 5 s."""
-    found = trial("lift")
-    work = job(found)
-    order = states(work.machine)
-    still = moved(found, 7.5, 13.9)
-    times, hand = found.times("object"), _hand(found)
+    """Lifted by a force ramp to 0.10 m; a push at 14 s triggers guiding, which lasts 5 s."""
+    result = trial("lift")
+    order = states(job(result).machine)
+    still = moved(result, 7.5, 13.9)
+    times, hand = result.times("object"), _hand(result)
     resting = hand[(times > 20.0) & (times < 20.4)] if len(hand) else np.zeros((1, 3))
     load = 100.0 * abs(float(resting[:, 2].mean())) / (2.122 * 9.804)
-    expected = ["ready", "close", "lift", "settle", "record", "wait", "guide"]
-    began = next((h.time_ns * 1e-9 for h in work.machine.happenings if h.target == "guide"), 0.0)
-    ok = (
-        order == expected
-        and 14.0 < began < 14.9
-        and still < 1.0
-        and load < 5.0
-        and not trips(found)
-    )
-    guide = moved(found, 15.5, 20.4)
-    note = f"{' → '.join(order)} at {began:.2f} s; moved {still:.2f} mm while waiting, guided over {guide:.0f} mm"
-    return Finding(load, ok, note)
-
-
-def _hand(found: Run) -> Array:
-    """Force of everyone but the arms on the object, by its momentum: what its weight and the grips leave over, [N]."""
-    mass = found.rig.construction.mass  # type: ignore[attr-defined]
-    twist, times = found.signal("object", "twist_tool_in_world")[:, :3], found.times("object")
-    grips = (
-        found.signal("team", "wrench_of_arms_on_object_in_world")
-        .reshape(len(times), -1, 6)[:, :, :3]
-        .sum(axis=1)
-    )
-    return mass * np.gradient(twist, times, axis=0) + [0.0, 0.0, mass * 9.804] - grips
-
-
-@experiment("X-19", "F-43", "F-30")
-def two_followers() -> dict[str, Finding]:
-    """5.2 kg, pads of 10⁵ N/m, no friction in the gears; k_df = 1000 N·s/m stands for the tools' damping of C-5."""
-    calm = trial("guide", *DAMPED, seconds=14.0)
-    wild = trial(
-        "guide", *DAMPED, *((f"follower_{n}.filters.r_wrench", 20.0) for n in (1, 2)), seconds=6.0
-    )
-    mass = sum(job(calm, number).mass for number in (0, 1))
-    times = calm.times("team")
-    inner = np.linalg.norm(
-        calm.signal("team", "internal_wrench_in_world").reshape(len(times), 2, 6), axis=2
-    ).max(axis=1)
-    early, late = (
-        float(inner[(times > a) & (times < b)].mean()) for a, b in ((4.4, 5.0), (7.0, 8.0))
-    )
-    restless, quiet = (swing(found, 4.5, 6.0) for found in (wild, calm))
-    off = 100.0 * abs(mass / 5.2 - 1.0)
-    diverges = bool(trips(wild)) or restless > 20.0 * max(quiet, 0.1)
-    guided = moved(calm, 8.0, 13.9)
-    ok = diverges and not trips(calm) and late < 0.6 * early and off < 2.0 and guided > 50.0
+    began = guide_start(result)
+    ok = order == STATES["lift"] and 14.0 < began < 14.9 and still < 1.0 and load < 5.0
     note = (
-        f"sum {mass:.3f} kg; squeeze {early:.2f} falls to {late:.2f} (N and N·m); guided over {guided:.0f} mm; r = 20: "
-        f"{trips(wild)[0] if trips(wild) else f'force swings by {restless:.1f} N against {quiet:.1f} N'}"
+        f"{' → '.join(order)} at {began:.2f} s; moved {still:.2f} mm while waiting, "
+        f"guided over {moved(result, 15.5, 20.4):.0f} mm"
     )
-    mode = calm.rig.session.stations[0].controller.force.mode  # type: ignore[attr-defined]
-    return {
-        "X-19": Finding(late / early, ok, note),
-        "F-43": Finding(off, ok, note),
-        "F-30": Finding(
-            guided, ok and mode == "hold-moment", f"mode {mode}; {trips(calm) or 'no trip'}"
-        ),
-    }
+    return Finding(load, ok and not trips(result), note)
+
+
+def _hand(result: Run) -> Array:
+    """Force of the person on the object, from its momentum, its weight and the grips, [N]."""
+    mass = result.rig.construction.mass  # type: ignore[attr-defined]
+    twist = result.signal("object", "twist_tool_in_world")[:, :3]
+    change = mass * np.gradient(twist, result.times("object"), axis=0)
+    return change + [0.0, 0.0, mass * 9.804] - grips(result)[:, :, :3].sum(axis=1)
 
 
 DAMPED: tuple[tuple[str, object], ...] = (
     ("rig.friction", "none"),
     *((f"follower_{number}.force.kd", 1000.0) for number in (1, 2)),
 )
-"""The set-up of the pre-check: damping in place of friction."""
+"""Damping in place of friction, as in the published pre-check."""
 
 
-def swing(found: Run, start: float, end: float) -> float:
-    """By how much the true force at a wrist swings between two times, [N]."""
-    times = found.times("team")
-    force = found.signal("team", "wrench_of_arms_on_object_in_world")[:, :3]
-    part = force[(times >= start) & (times <= end)]
+@experiment("X-19", "F-43", "F-30")
+def two_followers() -> dict[str, Finding]:
+    """5.2 kg, pads of 10⁵ N/m, no gear friction; k_df = 1000 N·s/m is the tools' damping of C-5."""
+    quick = [(f"follower_{n}.filters.r_wrench", 20.0) for n in (1, 2)]
+    calm = trial("guide", *DAMPED, seconds=14.0)
+    wild = trial("guide", *DAMPED, *quick, seconds=6.0)
+    mass = sum(job(calm, number).mass for number in (0, 1))
+    times = calm.times("team")
+    inner = np.linalg.norm(grips(calm, "internal_wrench_in_world"), axis=2).max(axis=1)
+    early, late = (
+        float(inner[(times > a) & (times < b)].mean()) for a, b in ((4.4, 5.0), (7.0, 8.0))
+    )
+    restless, quiet = swing(wild, 4.5, 6.0), swing(calm, 4.5, 6.0)
+    off = 100.0 * abs(mass / 5.2 - 1.0)
+    diverges = bool(trips(wild)) or restless > 20.0 * max(quiet, 0.1)
+    guided = moved(calm, 8.0, 13.9)
+    ok = diverges and not trips(calm) and late < 0.6 * early and off < 2.0 and guided > 50.0
+    shaking = f"force swings by {restless:.1f} N against {quiet:.1f} N"
+    note = (
+        f"sum {mass:.3f} kg; squeeze {early:.2f} falls to {late:.2f} (N and N·m); "
+        f"guided over {guided:.0f} mm; r = 20: {(trips(wild) or [shaking])[0]}"
+    )
+    mode = calm.rig.session.stations[0].controller.force.mode  # type: ignore[attr-defined]
+    held = ok and mode == "hold-moment"
+    return {
+        "X-19": Finding(late / early, ok, note),
+        "F-43": Finding(off, ok, note),
+        "F-30": Finding(guided, held, f"mode {mode}; {trips(calm) or 'no trip'}"),
+    }
+
+
+def swing(result: Run, start: float, end: float) -> float:
+    """Range of the true force at the first wrist between two times, [N]."""
+    times = result.times("team")
+    part = grips(result)[(times >= start) & (times <= end), 0, :3]
     return float(np.ptp(part, axis=0).max()) if len(part) else 0.0
+
+
+STATES = {
+    "weigh": "ready close measure guide empty".split(),
+    "centre": "ready close measure-1 reorient settle measure-2 merge guide".split(),
+    "lift": "ready close lift settle record wait guide".split(),
+    "guide": "ready close measure guide".split(),
+}
+"""States in order, by scenario."""
 
 
 @experiment("F-41", "F-42")
 def all_machines() -> dict[str, Finding]:
-    """The four machines by their scenarios; an order that fits no state is given to each on the way."""
-    wanted = {
-        "weigh": ["ready", "close", "measure", "guide", "empty"],
-        "centre": [
-            "ready",
-            "close",
-            "measure-1",
-            "reorient",
-            "settle",
-            "measure-2",
-            "merge",
-            "guide",
-        ],
-        "lift": ["ready", "close", "lift", "settle", "record", "wait", "guide"],
-        "guide": ["ready", "close", "measure", "guide"],
-    }
-    runs = {name: trial(name) for name in ("weigh", "lift")}
-    runs |= {
+    """The four machines by their scenarios; an order that fits no state is ignored."""
+    runs = {
+        "weigh": trial("weigh"),
+        "lift": trial("lift"),
         "centre": trial("centre", seconds=11.0),
         "guide": trial("guide", *DAMPED, seconds=14.0),
     }
-    wrong = [name for name, order in wanted.items() if states(job(runs[name]).machine) != order]
+    wrong = [name for name, order in STATES.items() if states(job(runs[name]).machine) != order]
     ignored = _illegal()
-    way = moved(runs["weigh"], 5.6, 12.4)
-    stopped = {name: trips(found) for name, found in runs.items() if trips(found)}
+    distance = moved(runs["weigh"], 5.6, 12.4)
+    stopped = {name: trips(result) for name, result in runs.items() if trips(result)}
     note = f"wrong: {wrong or 'none'}; {ignored}; trips: {stopped or 'none'}"
+    guided = not wrong and not stopped and distance > 100.0
+    hand = "hand as a spring of 200 N/m, and as a force; X-14 and X-15 apart"
     return {
-        "F-41": Finding(len(wanted) - len(wrong), not wrong and "ignored" in ignored, note),
-        "F-42": Finding(
-            way,
-            not wrong and not stopped and way > 100.0,
-            "hand as a spring of 200 N/m, and as a force; X-14 and X-15 apart",
-        ),
+        "F-41": Finding(len(STATES) - len(wrong), not wrong and "ignored" in ignored, note),
+        "F-42": Finding(distance, guided, hand),
     }
 
 
 def _illegal() -> str:
-    """What a machine says to an order out of place."""
+    """How a machine answers an order that does not fit its state."""
     rig = build_rig("cooperative", Options(scenario="weigh"))
     rig.session.commands.post_text("0.1:set follower_1.job.orders.order=release")
     rig.session.run(0.3, rig.metrics.pull)
     state = job(Run(rig, {})).machine.state
-    said = [text for _, text in rig.metrics.history.events if "ignored" in text]
+    events = [text for _, text in rig.metrics.history.events if "ignored" in text]
     rig.close()
-    return (
-        f"{said[0]}, still {state}"
-        if said and state == "ready"
-        else "an illegal order was followed"
-    )
+    followed = not events or state != "ready"
+    return "an illegal order was followed" if followed else f"{events[0]}, still {state}"
 
 
-MUTATIONS = [
-    Mutation(
-        "weight-not-offset",
-        "the weighed wrench is not taken off when guiding begins",
-        ("X-16", "X-18"),
-        lambda: changed(
-            Guided,
-            "guide",
-            lambda old: lambda self: (old(self), self.controller.offset.fill(0.0))[0],
-        ),
-    ),
-    Mutation(
-        "centre-in-world-axes",
-        "moments of the two poses are not turned into the tool's axes",
-        ("X-17",),
-        lambda: patched(Centred, "_note_pose", _unturned),
-    ),
-    Mutation(
-        "quick-filter-kept",
-        "guiding on a rigid object goes on with the quick filter",
-        ("X-19", "F-43"),
-        lambda: changed(SharedLoad, "guide", _quick),
-    ),
-    Mutation(
-        "any-push-triggers",
-        "the wait for the person's trigger ends at once",
-        ("X-18",),
-        lambda: patched(guiding.Lifted, "_triggered", lambda self: True),
-    ),
-]
-"""Parts broken on purpose."""
+MUTATIONS = Mutations()
 
 
-def _unturned(self: Centred) -> None:
+@MUTATIONS.of(Guided, "guide", "X-16 X-18")
+def weight_not_offset(guide, self: Guided) -> None:
+    """The weighed wrench is not subtracted when guiding begins."""
+    guide(self)
+    self.controller.offset.fill(0.0)
+
+
+@MUTATIONS.of(Centred, "_note_pose", "X-17")
+def centre_in_world_axes(note_pose, self: Centred) -> None:
+    """Moments of the two poses are not turned into the tool's axes."""
     mean = self.mean()
     self._forces.append(self.controller.arm.rotation.T @ mean[:3])
     self._moments.append(mean[3:])
 
 
-def _quick(old: Callable[[SharedLoad], None]) -> Callable[[SharedLoad], None]:
-    def guide(self: SharedLoad) -> None:
-        old(self)
-        self.arm.filters.r_wrench = self.quick
+@MUTATIONS.of(SharedLoad, "guide", "X-19 F-43")
+def quick_filter_kept(guide, self: SharedLoad) -> None:
+    """Guiding on a rigid object goes on with the quick filter."""
+    guide(self)
+    self.arm.filters.r_wrench = self.quick
 
-    return guide
+
+@MUTATIONS.of(Lifted, "_triggered", "X-18")
+def any_push_triggers(triggered, self: Lifted) -> bool:
+    """The wait for the person's trigger ends at once."""
+    return True

@@ -14,7 +14,7 @@ from farhand.plants.simulated.port import SimulatedPlant
 from farhand.safety import Guard, Watchdog
 from farhand.world.ledger import Ledger
 from farhand.world.walls import Wall
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation
 
 Array = np.ndarray
 
@@ -105,67 +105,35 @@ def _unseeded(degrade):
 
 
 MUTATIONS = [
-    Mutation(
-        "gravity",
-        "the controller compensates 99 % of gravity",
-        ("P-01",),
-        lambda: changed(Station, "act", _no_gravity),
+    Mutation("gravity", "the controller compensates 99 % of gravity", ("P-01",)).change(
+        Station, "act", _no_gravity
     ),
-    Mutation(
-        "ledger",
-        "work is counted with the wrong velocity",
-        ("P-02", "P-03"),
-        lambda: changed(Ledger, "after", _end_velocity),
+    Mutation("ledger", "work is counted with the wrong velocity", ("P-02", "P-03")).change(
+        Ledger, "after", _end_velocity
     ),
-    Mutation(
-        "weak reflection",
-        "the hand feels 95 %",
-        ("P-04",),
-        lambda: changed(PositionForce, "step", _felt(0.95)),
+    Mutation("weak reflection", "the hand feels 95 %", ("P-04",)).change(
+        PositionForce, "step", _felt(0.95)
     ),
-    Mutation(
-        "reaction",
-        "the leader is pulled with 97 %",
-        ("P-05", "P-06"),
-        lambda: changed(PositionPosition, "step", _felt(0.97)),
+    Mutation("reaction", "the leader is pulled with 97 %", ("P-05", "P-06")).change(
+        PositionPosition, "step", _felt(0.97)
     ),
-    Mutation(
-        "watchdog",
-        "silence is never noticed",
-        ("P-07",),
-        lambda: changed(Watchdog, "has_expired", _deaf),
+    Mutation("watchdog", "silence is never noticed", ("P-07",)).change(
+        Watchdog, "has_expired", _deaf
     ),
-    Mutation(
-        "offsets",
-        "offsets are captured only once",
-        ("P-08",),
-        lambda: changed(WorkspaceMapping, "capture", _stuck_offsets),
+    Mutation("offsets", "offsets are captured only once", ("P-08",)).change(
+        WorkspaceMapping, "capture", _stuck_offsets
     ),
-    Mutation(
-        "armature",
-        "Pinocchio has half the rotor inertia",
-        ("P-09",),
-        lambda: patched(Arm, "of", _no_armature(Arm.of)),
+    Mutation("armature", "Pinocchio has half the rotor inertia", ("P-09",)).patch(
+        Arm, "of", _no_armature(Arm.of)
     ),
-    Mutation(
-        "nan check", "NaN is read as zero", ("P-10",), lambda: changed(Guard, "check", _blind)
+    Mutation("nan check", "NaN is read as zero", ("P-10",)).change(Guard, "check", _blind),
+    Mutation("seed", "noise ignores the seed", ("P-11",)).change(
+        SimulatedPlant, "_degrade_wrench", _unseeded
     ),
-    Mutation(
-        "seed",
-        "noise ignores the seed",
-        ("P-11",),
-        lambda: changed(SimulatedPlant, "_degrade_wrench", _unseeded),
+    Mutation("network", "packets arrive at once", ("P-12",)).change(
+        EmulatedNetwork, "send", _instant
     ),
-    Mutation(
-        "network",
-        "packets arrive at once",
-        ("P-12",),
-        lambda: changed(EmulatedNetwork, "send", _instant),
-    ),
-    Mutation(
-        "wall",
-        "the wall keeps a fifth on the way out",
-        ("P-13",),
-        lambda: changed(Wall, "push", _sticky_wall),
+    Mutation("wall", "the wall keeps a fifth on the way out", ("P-13",)).change(
+        Wall, "push", _sticky_wall
     ),
 ]

@@ -295,20 +295,12 @@ MUTATIONS = [
     ),
     Mutation("no-recovery", "what was held back stays held back", ("L-04",), _no_recovery),
     Mutation("empty-account", "the follower's account is always empty", ("L-06",), _empty),
-    Mutation(
-        "no-reserve",
-        "nobody pays beforehand",
-        ("L-06",),
-        lambda: patched(EnergyPort, "wanted", 0.01),
-    ),
+    Mutation("no-reserve", "nobody pays beforehand", ("L-06",)).patch(EnergyPort, "wanted", 0.01),
     Mutation(
         "own-idea", "the follower guesses what the leader was asked for", ("L-14",), _guessing
     ),
-    Mutation(
-        "waves-doubled",
-        "waves arrive twice as high",
-        ("L-15",),
-        lambda: patched(WavePort, "wave", _doubled),
+    Mutation("waves-doubled", "waves arrive twice as high", ("L-15",)).patch(
+        WavePort, "wave", _doubled
     ),
     Mutation("waves-reflected", "there is no damper at the reference", ("L-16",), _reflecting),
     Mutation("soft-link", "b is the law's damper at any delay", ("L-16",), _soft_link),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand_lab import harness
-from farhand_lab.cooperative import force, force_modes, robot, robot_gears, sensing, trajectory
+from farhand_lab.cooperative import force, robot, sensing, trajectory
 from farhand_lab.harness import Entry
 from farhand_lab.mutation import NUMERICAL_FAILURES, Mutation
 
@@ -15,10 +15,7 @@ DIFFERS = {"F-27", "X-14"}
 """Honestly not met; the note says why."""
 CORRECTED = {"F-26"}
 
-MODULES = {
-    module.__name__: module
-    for module in (force, force_modes, robot, robot_gears, sensing, trajectory)
-}
+MODULES = {module.__name__: module for module in (force, robot, sensing, trajectory)}
 ITEMS = [
     item for item in harness.experiments_of("cooperative") if item.function.__module__ in MODULES
 ]

@@ -7,7 +7,7 @@ import pytest
 
 from farhand.errors import BadValue
 from farhand.friction import Gears
-from farhand_lab.cooperative.fit_gears import fit_gears, there_and_back
+from farhand_lab.cooperative.identification import fit_gears, there_and_back
 
 SPEEDS = np.array(
     [[v, v, v, v, v, ratio * v] for v in np.geomspace(0.01, 1.0, 10) for ratio in (1.0, 0.4, -0.6)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from farhand_lab.cooperative.follower_loop import FollowerLoop, least_damping, simulated, stiffest
+from farhand_lab.cooperative.stability import FollowerLoop, least_damping, simulated, stiffest
 
 G13S = FollowerLoop(1.0, 35.0, 1250.0, 20.0, 500.0)
 

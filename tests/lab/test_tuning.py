@@ -9,14 +9,14 @@ import pytest
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand_lab.tuning import (
-    Tried,
+    TuningRun,
     Ultimate,
     best_of,
+    find_fault,
     find_ultimate,
     grid_search,
     growth,
     period_of,
-    rough,
     sweep,
     ziegler_nichols,
 )
@@ -102,19 +102,19 @@ def test_rough_runs_are_told_from_smooth_ones():
     t = np.arange(1000)[:, None] * 0.004
     smooth = 0.5 * np.sin(0.8 * t) + 0.05 * (t > 2.0)
     rng = np.random.default_rng(0)
-    assert rough(smooth, 0.004) == ""
-    assert rough(smooth + 0.02 * rng.normal(size=t.shape), 0.004) == "chatter"
-    assert rough(smooth + 0.05 * np.sin(2 * np.pi * 5.0 * t), 0.004) == "oscillation"
+    assert find_fault(smooth, 0.004) == ""
+    assert find_fault(smooth + 0.02 * rng.normal(size=t.shape), 0.004) == "chatter"
+    assert find_fault(smooth + 0.05 * np.sin(2 * np.pi * 5.0 * t), 0.004) == "oscillation"
 
 
 def test_a_search_over_gains_takes_the_best_smooth_run():
     """Smallest sum of metrics, each over its best; a run that chatters or has no number is thrown out."""
     runs = {
-        (1.0,): Tried((1.0,), (4.0, 0.2)),
-        (2.0,): Tried((2.0,), (2.0, 0.1)),
-        (3.0,): Tried((3.0,), (1.0, 0.05), "chatter"),
-        (4.0,): Tried((4.0,), (float("nan"), 0.01)),
-        (5.0,): Tried((5.0,), (1.8, 0.2)),
+        (1.0,): TuningRun((1.0,), (4.0, 0.2)),
+        (2.0,): TuningRun((2.0,), (2.0, 0.1)),
+        (3.0,): TuningRun((3.0,), (1.0, 0.05), "chatter"),
+        (4.0,): TuningRun((4.0,), (float("nan"), 0.01)),
+        (5.0,): TuningRun((5.0,), (1.8, 0.2)),
     }
     best, tried = grid_search(runs.__getitem__, list(runs))
     assert best.gains == (2.0,)
@@ -124,4 +124,4 @@ def test_a_search_over_gains_takes_the_best_smooth_run():
 def test_a_search_in_which_no_run_counts_says_why():
     """With the faults named."""
     with pytest.raises(BadValue, match="none of 2 runs counts: oscillation, not finite"):
-        best_of([Tried((1.0,), (1.0,), "oscillation"), Tried((2.0,), (float("inf"),))])
+        best_of([TuningRun((1.0,), (1.0,), "oscillation"), TuningRun((2.0,), (float("inf"),))])

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from farhand.errors import BadValue, UnknownName
 from farhand.friction import GEAR_SETS, Gears, Waiboer, make
 from farhand.parameters import assign
-from farhand_lab.cooperative.robot_gears import TABLE
+from farhand_lab.cooperative.robot import GEAR_TORQUES
 
 speeds = st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6)
 
 
-@pytest.mark.parametrize(("name", "speed", "torque"), TABLE)
+@pytest.mark.parametrize(("name", "speed", "torque"), GEAR_TORQUES)
 def test_published_torques_are_met(name: str, speed: float, torque) -> None:
     """All joints at the same speed."""
     np.testing.assert_allclose(Gears(set=name).steady(np.full(6, speed)), torque, atol=0.01)
