@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,15 @@ from farhand.loop.clock import Clock
 from farhand.loop.session import Session
 from farhand.parameters import assign, describe
 from farhand.world import ForcePulse, World
+
+if TYPE_CHECKING:
+    from farhand.control.haptic.fixtures import Fixture
+    from farhand.learning.demonstration import Teaching
+    from farhand.link.emulation import EmulatedLink
+    from farhand.link.layers import Layer
+    from farhand.safety import Watchdog
+    from farhand.safety.watches import Lateness, Switch
+    from farhand.world import ForceHand, ImpedanceHand, Wall
 
 RIGS = {
     "dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall",
@@ -99,6 +108,39 @@ class Options:
 
 
 @dataclass
+class RigParts:
+    """What a rig is made of beside its stations; None where it has no such part.
+
+    Attributes:
+        hand: that moves the leader.
+        wall: that the follower may meet.
+        watchdog: of the link.
+        link: emulated between the sides.
+        layer: passivity layer around the law.
+        lateness: how late one side's ticks may come.
+        deadman: switch that the operator holds, at the leader's side of two.
+        fixture: virtual fixture that guides a tool.
+        demonstration: mark of a demonstration.
+        startup: sequence that brings the rig to life.
+    """
+
+    hand: ImpedanceHand | ForceHand | None = None
+    wall: Wall | None = None
+    watchdog: Watchdog | None = None
+    link: EmulatedLink | None = None
+    layer: Layer | None = None
+    lateness: Lateness | None = None
+    deadman: Switch | None = None
+    fixture: Fixture | None = None
+    demonstration: Teaching | None = None
+    startup: Any = None
+
+    def settable(self) -> dict[str, Any]:
+        """The parts there are, by the name under which a user sets their parameters."""
+        return {name: part for name, part in vars(self).items() if part is not None}
+
+
+@dataclass
 class Rig:
     """A system ready to run.
 
@@ -111,6 +153,7 @@ class Rig:
         world: the simulated physics.
         metrics: what is measured on the way.
         construction: parameters that shape the parts; fixed once built.
+        parts: what it is made of beside its stations.
         notes: what its user should know of how it was built, one line each.
         standing: how its robots stood when it was built, before any tick; predictions are made for
             this.
@@ -124,6 +167,7 @@ class Rig:
     world: World
     metrics: Metrics | SideMetrics
     construction: object
+    parts: RigParts = field(default_factory=RigParts)
     notes: tuple[str, ...] = ()
     standing: dict[str, Stance] = field(init=False, repr=False)
 
@@ -243,7 +287,7 @@ def configure_parts(
         try:
             assign(session.parameters, path, value)
         except UnknownName as error:
-            if "unknown parameter" not in str(error):
+            if error.kind != "parameter":
                 raise
             session.close()
             known = [

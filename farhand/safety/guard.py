@@ -1,4 +1,4 @@
-"""Guard: the limits of one station. A broken limit or a bad number trips it, and it stays tripped until reset."""
+"""Guard: the limits of one station. A broken limit or a bad number trips it until it is reset."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from farhand.robots import Limits
 
 Array = np.ndarray
 
-
 UNBOUNDED = 1e6
 """Stands for the missing limit of a joint that has one on the other side only, [rad or m]."""
 
@@ -26,7 +25,7 @@ class Trip:
         time_ns: when, [ns].
         kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``,
             ``stale``, ``link``, ``overrun`` or ``stop``.
-        reason: in plain words, with the value and the limit.
+        reason: in words, with the value and the limit.
     """
 
     time_ns: int
@@ -36,11 +35,10 @@ class Trip:
 
 @dataclass
 class Guard:
-    """Limits on what a plant measures and on what it is told. The first breach latches.
+    """Limits on what a plant measures and on its commands. The first breach latches.
 
-    Torques beyond the limit are cut, and not tripped on unless asked for: a saturated arm still
-    holds. The cheap test comes first: a vector whose norm is below the smallest limit cannot break
-    any.
+    Torques beyond the limit are cut and trip only with ``torque_trips``: a saturated arm still
+    holds.
 
     Attributes:
         trip: why it tripped, or None.
@@ -58,7 +56,6 @@ class Guard:
     torque_trips: bool = parameter(False, "-", "whether a torque beyond the limit trips")
 
     def __post_init__(self) -> None:
-        """No limits of a robot yet, not tripped."""
         self.trip: Trip | None = None
         self.wrench_valid = True
         self.clipped = 0
@@ -91,19 +88,15 @@ class Guard:
         self._off = np.zeros(len(self._scale))
 
     def check(self, sample: Sample, now_ns: int) -> bool:
-        """Whether the motion in the sample is fit for use: not if it is stale or holds NaN. Any broken limit trips.
+        """Whether the motion can be used: not if stale or NaN. Any broken limit trips.
 
-        All values are scaled by their limits first: if the sum of squares is at most 1, no limit is
-        broken and nothing is NaN, and one product has told so. Only then is it worth looking
-        closer.
+        The cheap test comes first. All values are scaled by their limits: if the sum of squares is
+        at most 1, no limit is broken and nothing is NaN. Otherwise each value is checked.
         """
         if now_ns - sample.time_ns > self._stale_ns:
             age = (now_ns - sample.time_ns) * 1e-9
-            self._trip(
-                now_ns,
-                "stale",
-                f"the plant's last sample is {age:.3f} s old (limit {self.stale:g} s)",
-            )
+            reason = f"the plant's last sample is {age:.3f} s old (limit {self.stale:g} s)"
+            self._trip(now_ns, "stale", reason)
             return False
         if self._limits is not None and len(sample.values) == len(self._off):
             off = self._off
@@ -112,7 +105,7 @@ class Guard:
             if off.dot(off) <= 1.0:
                 self.wrench_valid = True
                 return True
-        return self._look_closer(sample, now_ns)
+        return self._check_each(sample, now_ns)
 
     def check_tool(self, position: Array, now_ns: int) -> None:
         """Trip when the tool leaves the workspace; position in world, [m]."""
@@ -120,15 +113,15 @@ class Guard:
         low, high = self._low, self._high
         if not (low[0] <= x <= high[0] and low[1] <= y <= high[1] and low[2] <= z <= high[2]):
             where = f"({x:.3f}, {y:.3f}, {z:.3f}) m"
-            self._trip(
-                now_ns, "workspace", f"tool at {where}, outside the box from {low} to {high}"
-            )
+            reason = f"tool at {where}, outside the box from {low} to {high}"
+            self._trip(now_ns, "workspace", reason)
 
     def limit(self, torque: Array, now_ns: int) -> bool:
-        """Cut the torques to the robot's limits in place; False, and a trip, if they are not numbers."""
+        """Cut torques to their limits in place; False, and a trip, if they are not numbers."""
         if self._limits is not None:
             share = np.multiply(torque, self._inverse_torque, self._share)
-            if share.dot(share) <= 1.0:  # false for NaN too
+            # false for NaN too
+            if share.dot(share) <= 1.0:
                 return True
         if not float(torque.dot(torque)) < math.inf:
             self._trip(now_ns, "invalid", "a commanded torque is not a number")
@@ -137,76 +130,64 @@ class Guard:
             self.clipped += 1
             if self.torque_trips:
                 joint = int(np.argmax(np.abs(torque) - self._torque))
-                asked, most, unit = torque[joint], self._torque[joint], self._limits.units(joint)[2]
-                self._trip(
-                    now_ns,
-                    "torque",
-                    f"joint {joint + 1} asked for {asked:.1f} {unit} (limit {most:g} {unit})",
-                )
+                most, unit = self._torque[joint], self._limits.units(joint)[2]
+                needed = f"joint {joint + 1} needs {torque[joint]:.1f} {unit}"
+                self._trip(now_ns, "torque", f"{needed} (limit {most:g} {unit})")
             np.minimum(torque, self._torque, out=torque)
             np.maximum(torque, -self._torque, out=torque)
         return True
 
     def stop(self, now_ns: int, kind: str, reason: str) -> None:
-        """Trip for a reason found elsewhere: the operator's stop, a law that failed."""
+        """Trip for an outside reason: the operator's stop, a law that failed."""
         self._trip(now_ns, kind, reason)
 
     def reset(self) -> None:
-        """Forget the trip."""
+        """Clear the trip."""
         self.trip = None
 
     def _trip(self, now_ns: int, kind: str, reason: str) -> None:
         if self.trip is None:
             self.trip = Trip(now_ns, kind, reason)
 
-    def _look_closer(self, sample: Sample, now_ns: int) -> bool:
+    def _check_each(self, sample: Sample, now_ns: int) -> bool:
         self.wrench_valid = bool(np.isfinite(sample.values[-6:]).all())
         if not np.isfinite(sample.values).all():
-            self._trip(now_ns, "invalid", f"{_bad(sample)} is not a number")
+            self._trip(now_ns, "invalid", f"{_name_bad(sample)} is not a number")
             # a bad wrench stops the arm, but in closed loop
             return bool(np.isfinite(sample.motion).all())
         if self._limits is not None:
-            self._look_at_joints(self._limits, sample.q, sample.v, now_ns)
+            self._check_joints(self._limits, sample.q, sample.v, now_ns)
         if sample.wrench is not None:
-            force, moment = (
-                float(np.linalg.norm(part)) for part in (sample.wrench[:3], sample.wrench[3:])
-            )
+            force = float(np.linalg.norm(sample.wrench[:3]))
+            moment = float(np.linalg.norm(sample.wrench[3:]))
             if force > self.force:
                 self._trip(now_ns, "force", f"contact force {force:.1f} N (limit {self.force:g} N)")
             if moment > self.moment:
-                self._trip(
-                    now_ns, "force", f"contact torque {moment:.2f} N·m (limit {self.moment:g} N·m)"
-                )
+                reason = f"contact torque {moment:.2f} N·m (limit {self.moment:g} N·m)"
+                self._trip(now_ns, "force", reason)
         return True
 
-    def _look_at_joints(self, limits: Limits, q: Array, v: Array, now_ns: int) -> None:
+    def _check_joints(self, limits: Limits, q: Array, v: Array, now_ns: int) -> None:
         fast = np.abs(v) > self._velocity
         if fast.any():
             joint = int(np.argmax(fast))
             limit, unit = self._velocity[joint], limits.units(joint)[1]
-            self._trip(
-                now_ns,
-                "speed",
-                f"joint {joint + 1} at {v[joint]:.2f} {unit} (limit {limit:.2f} {unit})",
-            )
+            reason = f"joint {joint + 1} at {v[joint]:.2f} {unit} (limit {limit:.2f} {unit})"
+            self._trip(now_ns, "speed", reason)
         lower, upper = self._position
         # quaternions have no limits
         if len(q) == len(lower) and (outside := (q < lower) | (q > upper)).any():
             joint = int(np.argmax(outside))
             unit = limits.units(joint)[0]
             allowed = f"limits {lower[joint]:.3f} to {upper[joint]:.3f} {unit}"
-            self._trip(
-                now_ns, "position", f"joint {joint + 1} at {q[joint]:.3f} {unit} ({allowed})"
-            )
+            reason = f"joint {joint + 1} at {q[joint]:.3f} {unit} ({allowed})"
+            self._trip(now_ns, "position", reason)
 
 
-def _bad(sample: Sample) -> str:
-    """Which joint value is not finite, in words."""
-    for word, values in (
-        ("position", sample.q),
-        ("velocity", sample.v),
-        ("wrench", sample.values[-6:]),
-    ):
+def _name_bad(sample: Sample) -> str:
+    """Which measured value is not finite, in words."""
+    measured = {"position": sample.q, "velocity": sample.v, "wrench": sample.values[-6:]}
+    for word, values in measured.items():
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             return f"measured {word} {wrong[0] + 1}"
@@ -214,5 +195,5 @@ def _bad(sample: Sample) -> str:
 
 
 def _inverse(limits: Array) -> Array:
-    """One over limits; over a limit of zero a number so large that nothing but zero passes."""
+    """One over limits; a limit of zero lets nothing but zero pass."""
     return 1.0 / np.maximum(limits, 1e-100)

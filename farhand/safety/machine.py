@@ -1,14 +1,20 @@
-"""State machine: named states, guarded transitions, timeouts, interlocks, and faults that latch with their reason.
+"""State machine: named states, guarded transitions, timeouts, interlocks, and latched faults.
 
 A machine is data plus four verbs: :meth:`Machine.start`, :meth:`Machine.post` an event,
 :meth:`Machine.step` at every tick, :meth:`Machine.reset` after a fault. It has no clock and no
-thread of its own, so the same calls at the same times give the same states, and a test needs no rig::
+thread of its own: the same calls at the same times give the same states, and tests need no rig::
 
     machine = Machine(
         "lift",
-        states=[State("ready"), State("lift", enter=ramp.begin, timeout=5.0), State("fault", enter=brakes.close)],
-        transitions=[Transition("ready", "lift", event="go", guard=lambda: gripped or "nothing is gripped"),
-                     Transition("lift", "ready", guard=lambda: height > 0.1)],
+        states=[
+            State("ready"),
+            State("lift", enter=ramp.begin, timeout=5.0),
+            State("fault", enter=brakes.close),
+        ],
+        transitions=[
+            Transition("ready", "lift", event="go", guard=lambda: gripped or "nothing is gripped"),
+            Transition("lift", "ready", guard=lambda: height > 0.1),
+        ],
         interlocks=[Interlock("cell", lambda: None if cell.fresh else "the load cell is silent")],
     )
 """
@@ -35,8 +41,8 @@ Guarded = Callable[[], bool | str]
 ANY = "*"
 """Stands for every state but the fault."""
 
-KEPT = 1000
-"""How many happenings a machine remembers."""
+MAX_EVENTS = 1000
+"""How many events a machine remembers."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class State:
         enter: called on the way in.
         leave: called on the way out.
         during: called at every step in this state, the one that entered it included.
-        timeout: longest stay, [s]; or what to ask for it, where it may change.
+        timeout: longest stay, [s], or a function that returns it.
         after: where the timeout leads; to the fault if empty.
     """
 
@@ -86,8 +92,8 @@ class Interlock:
     Attributes:
         name: of the interlock, and kind of the trip.
         broken: the reason if the condition does not hold, None if it does.
-        states: where it is watched; everywhere if empty. Those of the first state must hold for the
-            machine to start.
+        states: where it is watched; everywhere if empty. Interlocks of the first state must hold
+            for the machine to start.
     """
 
     name: str
@@ -99,7 +105,7 @@ class Interlock:
         return not self.states or state in self.states
 
 
-class Happening(NamedTuple):
+class MachineEvent(NamedTuple):
     """One thing a machine did or refused to do.
 
     Attributes:
@@ -116,7 +122,7 @@ class Happening(NamedTuple):
 
 
 class Machine:
-    """Runs states and transitions, deterministically, one transition per event and at most one by itself per step.
+    """Runs states and transitions: one transition per event, and at most one by itself per step.
 
     In a step the order is: interlocks, events in the order posted, transitions without an event in
     the order declared, the timeout. An event that no transition waits for is ignored and noted.
@@ -124,22 +130,22 @@ class Machine:
     Args:
         name: in reports.
         states: the first is where it starts.
-        transitions: see above.
-        interlocks: see above.
+        transitions: in order of precedence.
+        interlocks: conditions that must hold.
         fault: name of the state in which faults are latched.
-        report: told time [ns] and a line of text whenever something happens, such as
+        report: called with the time [ns] and a line of text at every event, such as
             :meth:`Telemetry.event`.
 
     Attributes:
         state: name of the present state; the first one's before the start.
         running: whether it was started.
         trip: why it is in the fault, or None.
-        waiting: why the next transition is not taken yet, where its guard says so.
-        happenings: the last :data:`KEPT`, oldest first.
+        waiting: why the next transition is not taken yet, if its guard says so.
+        history: the last :data:`MAX_EVENTS` events, oldest first.
 
     Raises:
         BadValue: a state named twice, or one that no transition leads to.
-        UnknownName: a transition, timeout or interlock names a state that there is none of.
+        UnknownName: a transition, timeout or interlock names an unknown state.
     """
 
     def __init__(
@@ -160,7 +166,7 @@ class Machine:
         self._index = {state.name: float(number) for number, state in enumerate(listed)}
         self.state, self.running, self.waiting = self.initial, False, ""
         self.trip: Trip | None = None
-        self.happenings: deque[Happening] = deque(maxlen=KEPT)
+        self.history: deque[MachineEvent] = deque(maxlen=MAX_EVENTS)
         self._events: deque[str] = deque()
         self._entered_ns = self._now_ns = 0
         self._channel: Array | None = None
@@ -183,8 +189,7 @@ class Machine:
         """Enter the first state.
 
         Raises:
-            BadValue: it runs already, is in the fault, or an interlock does not hold; all that do
-                not are named.
+            BadValue: it runs already, is in the fault, or interlocks do not hold, which are named.
         """
         if self.running or self.trip is not None:
             why = "runs already" if self.running else "must be reset first"
@@ -195,7 +200,7 @@ class Machine:
         self._enter(self.initial, "started")
 
     def stop(self, now_ns: int, cause: str = "stopped") -> None:
-        """Leave the present state for the first one without running on; a latched fault stays latched."""
+        """Go back to the first state and stop there; a latched fault stays latched."""
         self._now_ns = now_ns
         if not self.running or self.trip is not None:
             return
@@ -204,7 +209,7 @@ class Machine:
         self._enter(self.initial, cause)
 
     def post(self, event: str) -> None:
-        """Tell it something; it is looked at in the next step.
+        """Queue an event for the next step.
 
         Raises:
             UnknownName: no transition waits for such an event in any state.
@@ -215,7 +220,7 @@ class Machine:
         self._events.append(event)
 
     def fail(self, now_ns: int, kind: str, reason: str) -> None:
-        """Latch a fault found elsewhere; the first reason stays."""
+        """Latch a fault from outside; the first reason stays."""
         self._now_ns = now_ns
         if self.trip is not None:
             return
@@ -224,7 +229,8 @@ class Machine:
         for part in (self._leave, lambda: self._enter(self.fault, reason)):
             try:
                 part()
-            except FarhandError as error:  # what fails on the way must not keep it out of the fault
+            # a failure on the way must not keep it out of the fault
+            except FarhandError as error:
                 self._note(self.state, f"while failing: {error}")
 
     def reset(self, now_ns: int, state: str = "") -> None:
@@ -247,17 +253,16 @@ class Machine:
         if self.running and self.trip is None:
             try:
                 self._step()
-            except FarhandError as error:  # of a guard or an action
+            except FarhandError as error:
                 self.fail(now_ns, "action", str(error))
         if self._channel is not None:
             self._channel[0] = self._index[self.state]
         return self.state
 
     def _refuse_broken(self, what: str, also: str = "") -> None:
-        """Raise with every reason of the first state's interlocks, and of one more, that do not hold."""
-        watched = [
-            lock for lock in self._interlocks if lock.watched_in(self.initial) or lock.name == also
-        ]
+        """Raise with the reasons of all broken interlocks of the first state, and of ``also``."""
+        locks = self._interlocks
+        watched = [lock for lock in locks if lock.watched_in(self.initial) or lock.name == also]
         broken = [reason for lock in watched if (reason := lock.broken()) is not None]
         if broken:
             raise BadValue(f"{self.name} {what}: {'; '.join(broken)}")
@@ -271,40 +276,36 @@ class Machine:
         for _ in range(len(self._events)):
             moved |= self._take(self._events.popleft())
         if not moved and not self._take(""):
-            self._look_at_timeout()
+            self._check_timeout()
         during = self._states[self.state].during
         if during is not None:
             during()
 
     def _take(self, event: str) -> bool:
         """Take the first transition that waits for this event and may be taken."""
-        ways = [
-            way
-            for way in self._transitions
-            if way.event == event and way.source in (self.state, ANY)
-        ]
+        here = (self.state, ANY)
+        ways = [way for way in self._transitions if way.event == event and way.source in here]
         reasons = []
         for way in ways:
             allowed = True if way.guard is None else way.guard()
             if allowed is True:
-                self._move(way.target, event or "its time had come", way.action)
+                self._move(way.target, event or "condition met", way.action)
                 return True
             reasons.append(allowed or "not yet")
+        text = "; ".join(reasons)
         if event:
-            self._note(
-                self.state, f"{event} ignored" + (f": {'; '.join(reasons)}" if reasons else "")
-            )
+            self._note(self.state, f"{event} ignored" + (f": {text}" if text else ""))
         else:
-            self.waiting = "; ".join(reasons)
+            self.waiting = text
         return False
 
-    def _look_at_timeout(self) -> None:
+    def _check_timeout(self) -> None:
         state = self._states[self.state]
         limit = state.timeout() if callable(state.timeout) else state.timeout
         if limit == math.inf or self._now_ns - self._entered_ns < round(1e9 * limit):
             return
         if state.after:
-            self._move(state.after, f"{limit:g} s were over")
+            self._move(state.after, f"after {limit:g} s")
         else:
             waited = f", waiting: {self.waiting}" if self.waiting else ""
             self.fail(self._now_ns, "timeout", f"{state.name} took longer than {limit:g} s{waited}")
@@ -328,13 +329,13 @@ class Machine:
             enter()
 
     def _note(self, target: str, cause: str) -> None:
-        self.happenings.append(Happening(self._now_ns, self.state, target, cause))
+        self.history.append(MachineEvent(self._now_ns, self.state, target, cause))
         if self.report is not None:
             way = f"{self.state} → {target}" if target != self.state else self.state
             self.report(self._now_ns, f"{self.name}: {way} ({cause})")
 
     def _check(self, count: int) -> None:
-        """Every name must mean something, and every state must be reachable."""
+        """Every name must be known, and every state must be reachable."""
         if not count or len(self._states) != count:
             raise BadValue(f"{self.name} needs states with names of their own")
         named = {self.fault, *(way.target for way in self._transitions)}
@@ -346,6 +347,6 @@ class Machine:
                 raise UnknownName(f"state of {self.name}", name, self._states)
         reached = {self.initial, self.fault, *(way.target for way in self._transitions)}
         reached |= {state.after for state in self._states.values()}
-        lost = [name for name in self._states if name not in reached]
-        if lost:
-            raise BadValue(f"{self.name}: nothing leads to {', '.join(lost)}")
+        unreachable = [name for name in self._states if name not in reached]
+        if unreachable:
+            raise BadValue(f"{self.name}: nothing leads to {', '.join(unreachable)}")

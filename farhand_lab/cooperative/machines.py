@@ -40,13 +40,13 @@ def job(result: Run, number: int = 0) -> Guided:
 
 def states(machine: Machine) -> list[str]:
     """The states a machine went through."""
-    return [h.target for h in machine.happenings if h.target != h.source or h.cause == "started"]
+    return [h.target for h in machine.history if h.target != h.source or h.cause == "started"]
 
 
 def guide_start(result: Run) -> float:
     """When the first follower began to be guided, [s]; 0 if it never did."""
-    happenings = job(result).machine.happenings
-    return next((h.time_ns * 1e-9 for h in happenings if h.target == "guide"), 0.0)
+    history = job(result).machine.history
+    return next((h.time_ns * 1e-9 for h in history if h.target == "guide"), 0.0)
 
 
 def tools(result: Run, arm: str = "follower_1") -> tuple[Array, Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,15 +11,15 @@ from farhand.control.haptic.gripper import GripperCommand
 from farhand.control.haptic.impedance import CartesianImpedance
 from farhand.control.joint.loops import LimitedPD
 from farhand.errors import BadValue
-from farhand.safety.collision import CollisionRetreat, Phase
-from farhand.safety.deadman import DeadMan
-from farhand.safety.interlock import OverheatStop
-from farhand.safety.joint_wall import JointWall
+from farhand.safety.handle import DeadMan, JointWall
+from farhand.safety.retreating import CollisionRetreat, Phase
+from farhand.safety.watches import OverheatStop
 from farhand.spatial import rotation_from_vector
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.hazardous.haptics import MASS, TICK, SimulatedHandle
 from farhand_lab.hazardous.joint_servo import JointServo
 from farhand_lab.mutation import Mutations
+from farhand_lab.plots import canvas
 
 Array = np.ndarray
 
@@ -28,7 +29,7 @@ YIELD = 1.0 / (1.0 / 2e4 + 1.0 / 1e5)
 
 STALL = 100.0  # [N], E-18
 WALL = 0.05  # [m] ahead of the tool
-# of joint 2, Table 2.3
+# Of joint 2, Table 2.3
 LIMITS: dict[str, Any] = {"velocity_limit": np.array([0.5]), "step_limit": np.array([0.06])}
 
 
@@ -41,14 +42,16 @@ def collision() -> dict[str, Array]:
         tool = LEVER * float(servo.q[0])
         force = YIELD * max(tool - WALL, 0.0)
         felt = np.array([-force, 0.0, 0.0]) + noise.normal(0.0, 2.5, 3)
-        asked = LEVER * servo.speed * abs(float(controller.command[0]))
-        goal = retreat.step(np.array([tool, 0.0, 0.0]), abs(tool - last) / dt, asked, felt, dt)
+        commanded = LEVER * servo.speed * abs(float(controller.command[0]))
+        place, speed = np.array([tool, 0.0, 0.0]), abs(tool - last) / dt
+        goal = retreat.step(place, speed, commanded, felt, dt)
         last, phase = tool, list(Phase).index(retreat.phase)
-        wanted = min(0.1 * i * dt, 0.15) if goal is None else float(goal[0])
-        servo.step(controller.step(np.array([wanted / LEVER]), servo.q, dt))
-        servo.q = np.minimum(servo.q, (WALL + STALL / YIELD) / LEVER)  # the motors stall
-        rows.append((i * dt, tool, force, phase, wanted))
-    return dict(zip(("t", "tool", "force", "phase", "wanted"), np.array(rows).T, strict=True))
+        target = min(0.1 * i * dt, 0.15) if goal is None else float(goal[0])
+        servo.step(controller.step(np.array([target / LEVER]), servo.q, dt))
+        # The motors stall
+        servo.q = np.minimum(servo.q, (WALL + STALL / YIELD) / LEVER)
+        rows.append((i * dt, tool, force, phase, target))
+    return dict(zip(("t", "tool", "force", "phase", "target"), np.array(rows).T, strict=True))
 
 
 @experiment("C-52")
@@ -146,7 +149,7 @@ def _collision_plot(log: dict[str, Array]):
 
     figure = Canvas(figsize=(7, 4.0), layout="constrained")
     upper, lower = figure.subplots(2, sharex=True)
-    upper.plot(log["t"], 1e3 * log["wanted"], ":", label="asked for")
+    upper.plot(log["t"], 1e3 * log["target"], ":", label="commanded")
     upper.plot(log["t"], 1e3 * log["tool"], label="tool, by its joints")
     upper.axhline(1e3 * WALL, color="k", linewidth=0.8, label="wall")
     lower.plot(log["t"], log["force"])
@@ -160,8 +163,8 @@ def _collision_plot(log: dict[str, Array]):
 SPEED = 0.25  # [m/s], largest the hand intends, as in sources/hazardous §3.23
 FREQUENCIES = (0.5, 1.0, 1.5, 2.0, 3.0)  # [Hz], from a calm to a hurried hand
 PHASES = 4  # moments of half a period at which the handle is let go
-LIMIT = 0.1  # [s], within which motion must stop
-# share of the leader's mass that the controller may believe in; right to a fifth (assumed)
+STOP_LIMIT_S = 0.1
+# Model mass over true mass of the leader; known to a fifth (assumed)
 BELIEVED = (0.8, 1.2)
 STEADY = 1.0  # [s] of motion before
 UPDATES = round(1.0 / (350.0 * TICK))  # ticks between updates of the leader
@@ -195,21 +198,19 @@ def joint_wall() -> Finding:
     """Seven joints enter both walls at 0.25 m/s; torque steps must shrink with the tick."""
     speed = 0.25 / HANDLE_LEVER
     (clear, coarse), fine = _pushed(speed), _pushed(speed, 5e-4)[1]
-    hand = [
-        s for s in np.arange(0.25, 3.0, 0.25) if np.degrees(_pushed(s / HANDLE_LEVER)[0]) >= 1.0
-    ]
+    hand = np.arange(0.25, 3.0, 0.25)
+    held = [s for s in hand if np.degrees(_pushed(s / HANDLE_LEVER)[0]) >= 1.0]
     note = (
         f"largest torque change {coarse:.2f} N·m in 1 ms, {fine:.2f} in 0.5 ms; holds 1° up to a "
-        f"hand speed of {max(hand, default=0.0):.2f} m/s; at rest the closed form gives "
+        f"hand speed of {max(held, default=0.0):.2f} m/s; at rest the closed form gives "
         f"{10.0 - np.degrees(24.0 / 200.0):.1f}°"
     )
-    return Finding(
-        float(np.degrees(clear)), bool(np.degrees(clear) >= 1.0 and fine < 0.6 * coarse), note
-    )
+    degrees = float(np.degrees(clear))
+    return Finding(degrees, bool(degrees >= 1.0 and fine < 0.6 * coarse), note)
 
 
 class HeldHandle:
-    """A leader with a dead-man switch, led along x by a hand that wants a sine.
+    """A leader with a dead-man switch, led along a sine in x by a hand.
 
     Attributes:
         rows: time, x, speed, acceleration, enabled, one per tick.
@@ -228,23 +229,23 @@ class HeldHandle:
         self._read: Array = np.zeros(6)
 
     def run(self, seconds: float, gripped: bool, push: float = 0.0) -> None:
-        """Go on for so long, gripped or not, with a push along x that grows within 0.3 s, [N]."""
+        """Continue for this long [s], with a push along x [N] that grows within 0.3 s."""
         begin = self._tick
         for self._tick in range(begin, begin + round(seconds / TICK)):
             x, v = self.handle.x, self.handle.v
             rotation = rotation_from_vector(x[3:])
             if self._tick % UPDATES == 0:
-                rate = (x - self._read) / (UPDATES * TICK)  # the device tells no velocity
-                self._enabled = self.guard.step(
-                    self.spring, 5.0 if gripped else 0.0, x[:3], rotation, rate, UPDATES * TICK
-                )
+                # The device measures no velocity
+                dt = UPDATES * TICK
+                state = x[:3], rotation, (x - self._read) / dt
+                self._enabled = self.guard.step(self.spring, 5.0 if gripped else 0.0, *state, dt)
                 self._read = x.copy()
             hand = np.zeros(6)
             t = self._tick * TICK
             if gripped:
                 phase = self._omega * t
-                wanted, speed = SPEED / self._omega * np.sin(phase), SPEED * np.cos(phase)
-                hand[0] = 300.0 * (wanted - x[0]) + 20.0 * (speed - v[0])
+                target, speed = SPEED / self._omega * np.sin(phase), SPEED * np.cos(phase)
+                hand[0] = 300.0 * (target - x[0]) + 20.0 * (speed - v[0])
             hand[0] += push * min((self._tick - begin) * TICK / 0.3, 1.0)
             self.handle.step(hand + self.spring.wrench(x[:3], rotation, v))
             self.rows.append((t, x[0], v[0], (self.handle.v[0] - v[0]) / TICK, self._enabled))
@@ -263,7 +264,7 @@ class Release(NamedTuple):
     @property
     def allowed(self) -> float:
         """The largest acceleration by docs/errata.md C-54, [m/s²]."""
-        return max(self.free, 1.5 * self.speed / LIMIT)
+        return max(self.free, 1.5 * self.speed / STOP_LIMIT_S)
 
 
 @shared
@@ -273,13 +274,10 @@ def released(
     """Time of release [s] and the log: motion, release, a push of 20 N, a new grip."""
     held = HeldHandle(frequency, known)
     moment = STEADY + phase / (2.0 * PHASES * frequency)
-    for seconds, gripped, push in (
-        (moment, True, 0.0),
-        (0.3, False, 0.0),
-        (0.6, False, 20.0),
-        (0.3, True, 0.0),
-    ):
-        held.run(seconds, gripped, push)
+    held.run(moment, True)
+    held.run(0.3, False)
+    held.run(0.6, False, 20.0)
+    held.run(0.3, True)
     return moment, dict(zip(("t", "x", "v", "a", "enabled"), np.array(held.rows).T, strict=True))
 
 
@@ -290,16 +288,13 @@ def _let_go(frequency: float, phase: int = 0, known: float = 1.0) -> Release:
     loose, pushed = (t >= at) & (t < at + 0.3), (t >= at + 0.3) & (t < at + 0.9)
     moving = t[loose & (np.abs(log["v"]) > 0.005)]
     rest = float(log["x"][loose][-1])
-    free, spike = (
-        float(np.abs(log["a"][part]).max()) for part in ((t > 0.5 * STEADY) & (t < at), loose)
-    )
-    stopped = float(moving[-1]) - at if len(moving) else 0.0
+    before = (t > 0.5 * STEADY) & (t < at)
     return Release(
-        abs(float(log["v"][loose][0])),
-        stopped,
-        float(np.abs(log["x"][pushed] - rest).max()),
-        spike,
-        free,
+        speed=abs(float(log["v"][loose][0])),
+        stopped=float(moving[-1]) - at if len(moving) else 0.0,
+        drift=float(np.abs(log["x"][pushed] - rest).max()),
+        spike=float(np.abs(log["a"][loose]).max()),
+        free=float(np.abs(log["a"][before]).max()),
     )
 
 
@@ -307,39 +302,31 @@ def _let_go(frequency: float, phase: int = 0, known: float = 1.0) -> Release:
 def dead_man() -> Finding:
     """A hand of 0.5 to 3 Hz lets go at four moments of half a period; the worst counts.
 
-    Rest and drift are judged with the leader's mass known, and believed a fifth too small and too
-    large; acceleration with the mass known, for its bound is derived from a stop that knows what it
-    brakes.
+    Rest and drift are judged with the leader's mass known, and with a fifth too little and too
+    much; acceleration with the mass known, since its bound comes from a stop that knows it.
     """
-    cases = [(hz, phase, 1.0) for hz in FREQUENCIES for phase in range(PHASES)]
-    cases += [
-        (hz, phase, share)
-        for hz in FREQUENCIES[1::2]
-        for phase in range(PHASES)
-        for share in BELIEVED
-    ]
-    found = {case: _let_go(*case) for case in cases}
-    stopped, drift = max(r.stopped for r in found.values()), max(r.drift for r in found.values())
-    harder = sorted(
-        {hz for (hz, _, share), r in found.items() if share == 1.0 and r.spike > r.free}
-    )
-    known = [r for (*_, share), r in found.items() if share == 1.0]
-    worst, misled = (max(some, key=lambda r: r.spike) for some in (known, found.values()))
+    exact = list(itertools.product(FREQUENCIES, range(PHASES), (1.0,)))
+    cases = exact + list(itertools.product(FREQUENCIES[1::2], range(PHASES), BELIEVED))
+    releases = {case: _let_go(*case) for case in cases}
+    stopped = max(r.stopped for r in releases.values())
+    drift = max(r.drift for r in releases.values())
+    known = [releases[case] for case in exact]
+    harder = sorted({case[0] for case in exact if releases[case].spike > releases[case].free})
+    worst, misled = (max(some, key=lambda r: r.spike) for some in (known, releases.values()))
     smooth = all(r.spike <= r.allowed for r in known)
     good = _regrips(100)
-    told = ", ".join(
-        f"{share:g} {1e3 * _slowest(share):.0f}" for share in (0.5, 0.8, 1.0, 1.2, 1.5)
-    )
+    shares = (0.5, 0.8, 1.0, 1.2, 1.5)
+    stops = ", ".join(f"{share:g} {1e3 * _slowest(share):.0f}" for share in shares)
     note = (
         f"docs/errata.md C-54: hardest stop {worst.spike:.2f} m/s² from {worst.speed:.2f} m/s (at "
-        f"least {worst.speed / LIMIT:.2f} for anyone, {worst.allowed:.2f} allowed), free motion "
-        f"{worst.free:.2f}, with the mass believed a fifth too large {misled.spike:.2f}; harder "
+        f"least {worst.speed / STOP_LIMIT_S:.2f} for anyone, {worst.allowed:.2f} allowed), free "
+        f"motion {worst.free:.2f}, with a model mass a fifth too large {misled.spike:.2f}; harder "
         f"than free motion at {', '.join(f'{hz:g}' for hz in harder) or 'no'} Hz; drift "
         f"{1e3 * drift:.1f} mm; {good} of 100 re-grips. Longest stop in ms of a hand at 1 Hz, by "
-        f"the share of the leader's mass that the controller believes in: {told}"
+        f"model mass over true mass of the leader: {stops}"
     )
     plot = Figure("Let go, pushed, gripped again", _release_plot)
-    ok = stopped <= LIMIT and drift < 0.005 and smooth and good == 100
+    ok = stopped <= STOP_LIMIT_S and drift < 0.005 and smooth and good == 100
     return Finding(1e3 * stopped, ok, note, corrected=True, figures=(plot,))
 
 
@@ -358,25 +345,20 @@ def _regrips(times: int) -> int:
         held.run(0.12, False)
         loose = np.array(held.rows[start + len(gripped) :])
         moved = np.ptp(gripped[:, 1]) > 1e-3
-        good += bool(
-            moved and gripped[2 * UPDATES :, 4].all() and not loose[2 * UPDATES :, 4].any()
-        )
+        enabled = gripped[2 * UPDATES :, 4].all() and not loose[2 * UPDATES :, 4].any()
+        good += bool(moved and enabled)
         good -= bool(np.abs(loose[round(0.1 / TICK) :, 2]).max() > 0.005)
     return good
 
 
 def _release_plot():
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(7, 3.2), layout="constrained")
-    axes = figure.subplots()
+    labels = "time since the release [s]", "handle [mm]"
+    figure, axes = canvas(*labels, "Let go, the handle comes to rest and is held")
     for frequency in (1.0, 2.0):
         at, log = released(frequency, 1)
         part = log["t"] > at - 0.5
         axes.plot(log["t"][part] - at, 1e3 * log["x"][part], label=f"hand at {frequency:g} Hz")
     axes.axvspan(0.0, 0.9, alpha=0.2, label="let go; pushed with 20 N after 0.3 s")
-    axes.set(xlabel="time since it was let go [s]", ylabel="handle [mm]")
-    axes.set_title("Let go, the handle comes to rest and is held")
     axes.legend()
     return figure
 

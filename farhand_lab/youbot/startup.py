@@ -137,7 +137,7 @@ def startup_sequence() -> Finding:
 def _passed(startup: YoubotStartup) -> list[str]:
     """States in the order they were entered."""
     return [
-        h.target for h in startup.machine.happenings if h.target != h.source or h.cause == "started"
+        h.target for h in startup.machine.history if h.target != h.source or h.cause == "started"
     ]
 
 
@@ -151,7 +151,7 @@ def on_the_rig() -> tuple[bool, str]:
     while machine.state != "operate" and rig.session.now_ns < 28e9:
         rig.session.run(0.5)
         largest = max(largest, float(np.linalg.norm(bridge.startup.pen_force)))
-    entered = {h.target: h.time_ns * 1e-9 for h in machine.happenings}
+    entered = {h.target: h.time_ns * 1e-9 for h in machine.history}
     full = entered.get("operate", math.nan)
     ramp = full - entered.get("engage", math.nan)
     ok = _passed(bridge.startup) == SEQUENCE and abs(ramp - 6.0) <= 0.010

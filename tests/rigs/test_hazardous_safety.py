@@ -13,7 +13,7 @@ from farhand.cli.main import main
 from farhand.control.trajectory.paths import HandPath, Move
 from farhand.parameters import assign
 from farhand.rigs import Options, Rig, build_rig
-from farhand.safety.collision import Phase
+from farhand.safety.retreating import Phase
 from tests.conftest import Run
 
 

@@ -63,7 +63,7 @@ def test_the_engagement_says_which_efforts_are_dropped_and_none_reaches_the_wris
     """The law pulls with moments; the pen's wrist is passive, so they neither act nor count as energy."""
     run = youbot(scenario="free", law="position-position").on(3.0)
     assert (
-        run.session.commands.log[0].outcome
+        str(run.session.commands.log[0].outcome)
         == "done; the leader is passive in rx, ry, rz: efforts there are dropped"
     )
     assert np.abs(run.signal("leader", "wrench_commanded_in_world")[:, 3:]).max() == 0.0
@@ -197,7 +197,7 @@ def test_the_start_up_leads_from_a_folded_arm_to_full_force_feedback(youbot):
     """All states in order; the ramp takes 6 s; the pen feels nothing but its homing spring before; then a wall."""
     run = youbot(scenario="startup").on(31.0)
     machine = run.bridge.startup.machine
-    reached = [(happened.target, happened.time_ns * 1e-9) for happened in machine.happenings]
+    reached = [(happened.target, happened.time_ns * 1e-9) for happened in machine.history]
     assert [name for name, _ in reached][1:] == [
         "homing",
         "unfold",

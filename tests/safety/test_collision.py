@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.safety.collision import CollisionRetreat, Phase
+from farhand.safety.retreating import CollisionRetreat, Phase
 
 DT = 0.01
 PUSH = np.array([0.0, 0.0, 80.0])  # a floor, on a tool that presses down
@@ -18,27 +18,27 @@ def stuck(
     steps: int,
     force: np.ndarray = PUSH,
     speed: float = 0.0,
-    asked: float = 0.1,
+    commanded: float = 0.1,
 ):
     """The last answer after so many steps in the same place."""
     for _ in range(steps):
-        goal = guard.step(np.zeros(3), speed, asked, force, DT)
+        goal = guard.step(np.zeros(3), speed, commanded, force, DT)
     return goal
 
 
-@pytest.mark.parametrize("kind", [{"force": 0.7 * PUSH}, {"speed": 0.01}, {"asked": 0.0}])
+@pytest.mark.parametrize("kind", [{"force": 0.7 * PUSH}, {"speed": 0.01}, {"commanded": 0.0}])
 def test_a_tool_that_is_not_stuck_stays_in_the_operators_hands(kind):
-    """Pressing lightly, still moving, or not asked to move."""
+    """Pressing lightly, still moving, or not commanded to move."""
     guard = CollisionRetreat()
     assert stuck(guard, 100, **kind) is None and guard.phase is Phase.CLEAR
 
 
 def test_a_short_blow_is_not_a_collision():
-    """The patience starts anew each time; while it lasts the tool is held, however little it is then asked to go."""
+    """The patience starts anew each time; while it lasts the tool is held, however little it is then commanded to go."""
     guard = CollisionRetreat()
     for _ in range(10):
         np.testing.assert_array_equal(stuck(guard, 1), np.zeros(3))
-        np.testing.assert_array_equal(stuck(guard, 3, asked=0.0), np.zeros(3))
+        np.testing.assert_array_equal(stuck(guard, 3, commanded=0.0), np.zeros(3))
         assert guard.phase is Phase.CLEAR
         assert stuck(guard, 1, 0.0 * PUSH) is None
 

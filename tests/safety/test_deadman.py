@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.control.haptic.impedance import CartesianImpedance
-from farhand.safety.deadman import DeadMan
+from farhand.safety.handle import DeadMan
 
 DT = 1.0 / 350.0
 ORIGIN = np.zeros(3)

@@ -100,7 +100,7 @@ def test_a_joint_that_is_too_fast_trips(guard, index, sign):
     [
         (1.5, 0.0, 0.0, "joint 3 at 1.50 m/s (limit 1.00 m/s)"),
         (0.0, 0.3, 0.0, "joint 3 at 0.300 m (limits -0.200 to 0.200 m)"),
-        (0.0, 0.0, 200.0, "joint 3 asked for 200.0 N (limit 100 N)"),
+        (0.0, 0.0, 200.0, "joint 3 needs 200.0 N (limit 100 N)"),
     ],
 )
 def test_a_slide_trips_in_metres_and_newtons(v, q, torque, words):

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from farhand.errors import BadValue
-from farhand.safety.interlock import OverheatStop
+from farhand.safety.watches import OverheatStop
 
 
 def test_the_limit_itself_is_allowed_and_above_it_is_not():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farhand.errors import BadValue
-from farhand.safety.joint_wall import JointWall
+from farhand.safety.handle import JointWall
 
 LIMIT = np.array([2.0, 1.5])
 

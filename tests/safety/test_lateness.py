@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand.safety import Guard
-from farhand.safety.lateness import Lateness
+from farhand.safety.watches import Lateness
 
 MS = 1_000_000  # [ns]
 

@@ -14,8 +14,7 @@ from farhand.control.tool.tracking import TrackingController
 from farhand.mapping.ik import Solver
 from farhand.robots import Placement, load_robot
 from farhand.safety import Guard
-from farhand.safety.collision import CollisionRetreat, Phase
-from farhand.safety.retreating import RetreatingController
+from farhand.safety.retreating import CollisionRetreat, Phase, RetreatingController
 
 LWA4P = load_robot("lwa4p")
 SOLVER = Solver(LWA4P, 1e-5, 1e-4, step_max=0.5)

@@ -7,9 +7,8 @@ import numpy as np
 from farhand.control.haptic.impedance import CartesianImpedance
 from farhand.loop.commands import DONE, Outcome
 from farhand.safety import Guard
-from farhand.safety.deadman import DeadMan
-from farhand.safety.interlock import OverheatStop
-from farhand.safety.watches import Announcer, GripWatch, OverheatWatch
+from farhand.safety.handle import DeadMan
+from farhand.safety.watches import Announcer, GripWatch, OverheatStop, OverheatWatch
 
 MS = 1_000_000
 

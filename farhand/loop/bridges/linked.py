@@ -7,7 +7,8 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.coupling import Coupling, Effort, Side
 from farhand.coupling.engagement import Engagement
-from farhand.coupling.trial import UNANSWERED, admit, describe_error, failure
+from farhand.coupling.trial import UNANSWERED, admit, failure
+from farhand.errors import describe_error
 from farhand.link.endpoint import Endpoint
 from farhand.link.layers import (
     FollowerPort,
@@ -19,11 +20,11 @@ from farhand.link.layers import (
     WavePort,
 )
 from farhand.link.packet import Packet
-from farhand.loop.bridges.direct import AXES, NO_NUMBER, Bridge, End
+from farhand.loop.bridges.bridge import Bridge
+from farhand.loop.bridges.end import AXES, NOT_A_NUMBER, End
 from farhand.loop.station import Station
-from farhand.loop.telemetry import Telemetry
 from farhand.safety import Trip, Watchdog
-from farhand.safety.switch import Switch
+from farhand.safety.watches import Switch
 from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion, total
 
 Array = np.ndarray
@@ -216,7 +217,7 @@ class LinkEnd(End):
                 self.take(on_a if self.leads else on_b)
                 and (self.leads or self._reflect(on_a, on_b))
             ):
-                self._fail(now_ns, NO_NUMBER)
+                self._fail(now_ns, NOT_A_NUMBER)
         except Exception as error:  # a user's law may raise anything
             self._fail(now_ns, failure(answer, error))
 
@@ -388,23 +389,18 @@ class LinkedBridge(Bridge):
     a: LinkEnd
     b: LinkEnd
 
-    def __init__(self, a: LinkEnd, b: LinkEnd, period_ns: int = 1_000_000) -> None:
-        super().__init__(a, b, period_ns)
-        self._laws = [a.law, b.law]
+    def __init__(self, a: LinkEnd, b: LinkEnd, *, period_ns: int = 1_000_000) -> None:
+        super().__init__(a, b, [a.law, b.law], period_ns)
         self._ports: tuple[Port, FollowerPort | WaveFollower] | None = None
         if a.port is not None and isinstance(b.port, FollowerPort | WaveFollower):
             self._ports = a.port, b.port
-
-    def record(self, telemetry: Telemetry, name: str) -> None:
-        """Declare this bridge's channels, and those of the layer if there is one."""
-        super().record(telemetry, name)
         if self._ports is not None:
             sums = ("given_by_leader", "taken_by_leader", "given_by_follower", "taken_by_follower")
-            self._layer_energy = self._stream.channel("layer_energy", 4, "J", sums)
-            self._layer_damping = self._stream.channel(
+            self._layer_energy = self.stream.channel("layer_energy", 4, "J", sums)
+            self._layer_damping = self.stream.channel(
                 "layer_damping", 2, "N·s/m", ("leader", "follower")
             )
-            self._held_back = self._stream.channel("layer_held_back", 6, "m, rad", AXES)
+            self._held_back = self.stream.channel("layer_held_back", 6, "m, rad", AXES)
 
     def _publish(self) -> None:
         if self._ports is None:
@@ -413,11 +409,6 @@ class LinkedBridge(Bridge):
         self._layer_energy[:] = total(a.given), total(a.taken), total(b.given), total(b.taken)
         self._layer_damping[:] = a.added, b.added
         self._held_back[:] = b.behind
-
-    @property
-    def laws(self) -> list[Coupling]:
-        """One law per end, the follower's last."""
-        return self._laws
 
     @property
     def trips(self) -> list[Trip]:

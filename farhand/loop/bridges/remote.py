@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 
-from farhand.coupling import Coupling
 from farhand.link.live import Live
-from farhand.loop.bridges.direct import Bridge
+from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.bridges.linked import LinkEnd
 from farhand.loop.clock import Clock
-from farhand.loop.telemetry import Telemetry
+from farhand.loop.commands import Outcome
 from farhand.safety import Trip
-from farhand.safety.lateness import Lateness
+from farhand.safety.watches import Lateness
 
 FAREWELLS = 5
-"""How often a side that ends says so: some of its last packets may be lost."""
+"""How often a side that ends says so: packets may be lost."""
 
 
 class RemoteBridge(Bridge):
@@ -32,50 +31,38 @@ class RemoteBridge(Bridge):
     """
 
     def __init__(
-        self, end: LinkEnd, period_ns: int = 1_000_000, clock: Clock | None = None
+        self, end: LinkEnd, *, period_ns: int = 1_000_000, clock: Clock | None = None
     ) -> None:
-        super().__init__(end, end, period_ns)
-        self.stations = (end.station,)  # type: ignore[assignment]
-        self.end, self.live, self.lateness = end, Live(end.endpoint), Lateness()
-        self._clock, self._laws = clock, [end.law]
+        super().__init__(end, end, [end.law], period_ns)
+        self.stations = (end.station,)
+        self.end = end
+        self.live = Live(end.endpoint)
+        self.lateness = Lateness()
+        self._clock = clock
+        # Index of the far side in channels that have one number per side.
         self._far = 1 if end.leads else 0
-
-    @property
-    def laws(self) -> list[Coupling]:
-        """The law of this end."""
-        return self._laws
+        units = {"round_trip": "s", "loss": "-", "age": "s", "offset": "s", "silence": "s"}
+        self._numbers = {
+            name: self.stream.channel(f"link_{name}", 1, unit) for name, unit in units.items()
+        }
 
     @property
     def trips(self) -> list[Trip]:
         """The trip of this end of the link, if there is one."""
         return [] if self.end.trip is None else [self.end.trip]
 
-    def record(self, telemetry: Telemetry, name: str) -> None:
-        """Declare this bridge's channels and those of the link; what only the other side knows is not a number."""
-        super().record(telemetry, name)
-        names = (
-            ("round_trip", "s"),
-            ("loss", "-"),
-            ("age", "s"),
-            ("offset", "s"),
-            ("silence", "s"),
-        )
-        self._numbers = {
-            name: self._stream.channel(f"link_{name}", 1, unit) for name, unit in names
-        }
-
-    def engage(self) -> str:
-        """Couple, if this is the leader's end and the follower is heard; the follower's end does as it is told."""
+    def engage(self) -> Outcome:
+        """Couple, if this is the leader's end and it hears the follower."""
         if not self.end.leads:
-            return "refused: the leader couples the two sides; ask there"
+            return Outcome.refused("the leader couples the two sides; ask there")
         if self.live.silence > self.end.watchdog.silence:
-            return f"refused: nothing heard from the follower for {self.live.silence:.1f} s"
+            silence = f"{self.live.silence:.1f} s"
+            return Outcome.refused(f"nothing heard from the follower for {silence}")
         if self.end.endpoint.incoming.tripped:
-            return "refused: the follower has tripped; reset it there first"
+            return Outcome.refused("the follower has tripped; reset it there first")
         if not self.end.switch.held:
-            return "refused: nobody holds the dead-man switch"
-        # one end, so each remark once
-        return "; ".join(dict.fromkeys(super().engage().split("; ")))
+            return Outcome.refused("nobody holds the dead-man switch")
+        return super().engage()
 
     def release(self) -> None:
         """Part; the other end does so when it hears of it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from farhand.arm import Arm
+from farhand.control.controller import Controller
 from farhand.control.joint.loops import LimitedPD
 from farhand.control.tool.tracking import (
     ArmOnBase,
@@ -24,7 +25,6 @@ from farhand.mapping.workspace import IIWA_POWERBALL, PositionOnlyMapping, Robot
 from farhand.parameters import parameter
 from farhand.plants.simulated.velocity import POWERBALL_STEP, POWERBALL_VELOCITY
 from farhand.robots import Placement, Robot, load_robot
-from farhand.safety.retreating import FollowingController
 
 MAPPINGS = ("cartesian", "joint", "position-only")
 BASES = ("fixed", "mobile")
@@ -127,7 +127,7 @@ class Following:
             "follower": Arm.of(self.robot, self.placement, gravity),
         }
 
-    def controller(self, arm: Arm) -> FollowingController:
+    def controller(self, arm: Arm) -> Controller:
         """What makes joint velocities of targets."""
         return self.tracking(arm)
 
@@ -203,7 +203,7 @@ class Mobile(Following):
         """The base at its origin, the arm as on a fixed base."""
         return np.concatenate([np.zeros(4), super().posture()])
 
-    def controller(self, arm: Arm) -> FollowingController:
+    def controller(self, arm: Arm) -> Controller:
         """The arm's loop, and the base's rate mode."""
         vehicle = Vehicle(arm, self.placement, self._mount)
         return MobileController(

@@ -13,27 +13,19 @@ from farhand.arm import Arm
 from farhand.control.haptic.force_map import ForceMap, VibrationCue
 from farhand.control.haptic.gripper import GripperCommand
 from farhand.coupling import Admittance, Coupling, PositionForce
-from farhand.link.emulation import EmulatedLink
-from farhand.link.layers import Layer
-from farhand.link.packet import Packet, model_hash
-from farhand.loop.bridges.direct import Bridge, DirectBridge
-from farhand.loop.bridges.linked import LinkEnd
 from farhand.loop.station import Station
 from farhand.mapping import WorkspaceMapping
-from farhand.parameters import describe
 from farhand.plants import Imperfections, SimulatedPlant
 from farhand.plants.simulated.grippers import SimulatedJaws
 from farhand.plants.simulated.velocity import Drives, VelocityPlant
 from farhand.plants.wrappers.filtered import SmoothedPlant, Smoothing
 from farhand.plants.wrappers.wrist import WristPlant
-from farhand.rigs.coupled import OTHER, endpoint_of, linked_bridge
-from farhand.rigs.hazardous.following import PLACES, Following, Hazardous
+from farhand.rigs.hazardous.following import Following, Hazardous
 from farhand.robots import Placement
-from farhand.safety import Guard, Watchdog
-from farhand.safety.collision import CollisionRetreat
+from farhand.safety import Guard
 from farhand.safety.handle import HandleController, HandleParts
-from farhand.safety.interlock import OverheatStop
-from farhand.safety.retreating import RetreatingController
+from farhand.safety.retreating import CollisionRetreat, RetreatingController
+from farhand.safety.watches import OverheatStop
 from farhand.sensing import load_sensor
 from farhand.world import World
 
@@ -149,7 +141,16 @@ def make_leader(
     parts.wall.watch(robot.limits.lower, robot.limits.upper)
     parts.lock.angles = way.locked
     controller = HandleController(arm, shape.period_ns, parts)
-    station = Station("leader", "leader", plant, arm, guard, "free", shape.period_ns, controller)
+    station = Station(
+        "leader",
+        "leader",
+        plant,
+        arm,
+        guard,
+        rest="free",
+        period_ns=shape.period_ns,
+        controller=controller,
+    )
     return Leader(
         station, parts, {"plant": plant.imperfections, "guard": guard, **controller.parts}
     )
@@ -178,7 +179,14 @@ def make_follower(
     )
     smoothed = SmoothedPlant(wrist, arm.nq, arm.nv, smoothing)
     station = Station(
-        "follower", "follower", smoothed, arm, guard, "hold", shape.period_ns, retreat
+        "follower",
+        "follower",
+        smoothed,
+        arm,
+        guard,
+        rest="hold",
+        period_ns=shape.period_ns,
+        controller=retreat,
     )
     parameters = {
         "plant": plant.imperfections,
@@ -225,56 +233,3 @@ def law_maker(law: type[Coupling], shape: Hazardous) -> MakeLaw:
         return made
 
     return make
-
-
-def make_ends(
-    make: MakeLaw,
-    way: Following,
-    stations: dict[str, Station],
-    watchdog: Watchdog,
-    name: str,
-    layer: Layer | None,
-) -> Callable[[str], LinkEnd]:
-    """What makes the end of a link at one side: its own law, and a model of the other side where the mapping needs one.
-
-    Args:
-        make: the law with a mapping.
-        way: how the follower follows.
-        stations: those of this process, by role.
-        watchdog: of both ends.
-        name: of the law.
-        layer: around the law, or None.
-    """
-    shaped = [
-        f"{path}={value}" for path, value, *_ in describe({"rig": way.shape}) if path != "rig.rate"
-    ]
-    same = model_hash("hazardous", name, *shaped)
-    ports = dict(zip(PLACES, (None, None) if layer is None else layer.ports(), strict=True))
-
-    def end(role: str) -> LinkEnd:
-        models = way.models()
-        packets = {of: Packet(model.nq, model.nv, same) for of, model in models.items()}
-        other = models[OTHER[role]] if way.needs_models else None
-        models[role] = stations[role].arm
-        law = make(way.mapping(models["leader"], models["follower"], role == "follower"))
-        return LinkEnd(
-            stations[role], law, endpoint_of(role, packets), other, watchdog, ports[role]
-        )
-
-    return end
-
-
-def make_bridge(
-    make: MakeLaw,
-    way: Following,
-    stations: dict[str, Station],
-    ends: Callable[[str], LinkEnd],
-    link: EmulatedLink,
-) -> Bridge:
-    """The law between the stations of one process: directly, or two ends with the emulated link between them."""
-    if link.connected:
-        return linked_bridge(ends, link)
-    leader, follower = (stations[role] for role in PLACES)
-    return DirectBridge(
-        make(way.mapping(leader.arm, follower.arm, True)), leader, follower, leader.period_ns
-    )

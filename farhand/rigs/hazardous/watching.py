@@ -14,7 +14,6 @@ from farhand.control.haptic.force_map import VibrationCue
 from farhand.loop.bridges.direct import Bridge
 from farhand.loop.bridges.linked import LinkedBridge
 from farhand.loop.bridges.remote import RemoteBridge
-from farhand.loop.session import Part
 from farhand.loop.telemetry import Stream, Telemetry
 from farhand.mapping.ik import STATUSES
 from farhand.plants.wrappers.wrist import WristPlant
@@ -29,8 +28,8 @@ from farhand.rigs.hazardous.gripper import (
     ToLeader,
 )
 from farhand.rigs.hazardous.parts import Follower, Leader, Sides
-from farhand.safety.collision import Phase
 from farhand.safety.handle import HandleParts
+from farhand.safety.retreating import Phase
 from farhand.safety.watches import Announcer, GripWatch, OverheatWatch, Report
 
 
@@ -167,7 +166,7 @@ class Watches:
     readings: list[PanelReadings]
 
 
-def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Part]:
+def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Callable[[int], None]]:
     """All that is ticked beside the stations of this process; declares the operator's stream, or the wrist's."""
     leader, follower, report = sides.leader, sides.follower, telemetry.event
     if leader is not None and follower is not None:
@@ -183,7 +182,7 @@ def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Part]:
         Announcer(report, *watches.says),
         Panel(telemetry, name, watches.readings, period_ns),
     )
-    return [Part(part.step, period_ns) for part in parts]
+    return [part.step for part in parts]
 
 
 def _together(leader: Leader, follower: Follower, bridge: Bridge, report: Report) -> Watches:

@@ -38,7 +38,7 @@ from farhand.rigs.youbot.startup import StartupBridge
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import set_armature, set_damping
 from farhand.safety import Guard, Watchdog
-from farhand.safety.joint_wall import JointWall
+from farhand.safety.handle import JointWall
 from farhand.world import ImpedanceHand, Placed, Wall, World
 
 Array = np.ndarray

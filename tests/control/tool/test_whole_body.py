@@ -13,7 +13,7 @@ from farhand.friction import make
 from farhand.friction.compensation import FrictionCompensation
 from farhand.plants.simulated.link_map import LinkMap
 from farhand.robots import load_robot
-from farhand.safety.joint_wall import JointWall
+from farhand.safety.handle import JointWall
 
 ROBOT = load_robot("youbot")
 
