@@ -1,1 +1,1 @@
-"""The reproductions of published results: one module or package per rig, and the harness that runs and judges them."""
+"""The laboratory: reproductions with their harness, mutations, soak test and benchmarks."""

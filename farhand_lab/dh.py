@@ -1,6 +1,6 @@
-"""An arm from its Denavit–Hartenberg table, in plain NumPy: slow, short, and independent of every engine.
+"""An arm from its Denavit–Hartenberg table in plain NumPy: slow, and independent of every engine.
 
-It is the oracle for the models that run in the tick, and the generic path they are timed against.
+It checks the models that run in the tick, and benchmarks compare their speed with it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ Array = np.ndarray
 FOLDER = Path(farhand.robots.__file__).parent
 TABLE = "dh.toml"
 _PER_LINK = {"a": 1, "d": 1, "alpha": 1, "mass": 1, "com": 3, "inertia": 6, "armature": 1}
+# Indices of the cyclic neighbours of x, y, z
 _NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
@@ -46,11 +47,11 @@ class DhTerms(NamedTuple):
 
 @dataclass
 class DHArm:
-    r"""A chain of n revolute joints, :math:`T_i = R_z(q_i)\,T_z(d_i)\,T_x(a_i)\,R_x(\alpha_i)`, and its links.
+    r"""A chain of n revolute joints, :math:`T_i = R_z(q_i)\,T_z(d_i)\,T_x(a_i)\,R_x(\alpha_i)`.
 
-    Frame i lies after joint i and is fixed to link i; frame n is the tool. Everything is in the
-    axes of frame 0 unless it says otherwise. Configurations may be complex, so that derivatives can
-    be taken by a complex step.
+    Frame i lies after joint i and is fixed to link i; frame n is the tool. All results are in axes
+    of frame 0 unless stated otherwise. Configurations may be complex, for derivatives by a complex
+    step.
 
     Attributes:
         a: lengths along x, [m].
@@ -58,8 +59,7 @@ class DHArm:
         alpha: twists about x, [rad].
         mass: of each link, [kg].
         com: centre of mass of each link in its frame, n × 3, [m].
-        inertia: about the centre of mass in the frame's axes, n × 6 as Ixx, Ixy, Ixz, Iyy, Iyz,
-            Izz, [kg·m²].
+        inertia: about the centre of mass, n × 6 as Ixx, Ixy, Ixz, Iyy, Iyz, Izz, [kg·m²].
         armature: rotor inertia of each joint, [kg·m²].
     """
 
@@ -72,51 +72,39 @@ class DHArm:
     armature: Array
 
     def __post_init__(self) -> None:
-        """Prepare what does not depend on the configuration."""
+        """Prepare the constant terms."""
         xx, xy, xz, yy, yz, zz = self.inertia.T
         self._tensors = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), 2, 0)
         self._cos, self._sin = np.cos(self.alpha), np.sin(self.alpha)
-        self._moved = np.tri(len(self.a))[:, :, None]  # link l is moved by joint j where j ≤ l
+        # Joint j moves link l where j ≤ l
+        self._moved = np.tri(len(self.a))[:, :, None]
 
     @classmethod
     def load(cls, robot: str, variant: str | None = None) -> DHArm:
-        """The arm of the table ``dh.toml`` in a robot's folder.
-
-        Args:
-            robot: one of the robots that have such a table.
-            variant: parameter set; the table's first by default.
+        """The arm of the table ``dh.toml`` in a robot's folder; its first variant by default.
 
         Raises:
             FarhandError: unknown robot or variant, or a table that cannot be read.
         """
         path = FOLDER / robot / TABLE
-        known = sorted(found.parent.name for found in FOLDER.glob(f"*/{TABLE}"))
+        known = sorted(table.parent.name for table in FOLDER.glob(f"*/{TABLE}"))
         if robot not in known:
             raise UnknownName("robot with a DH table", robot, known)
         return read_table(path, variant)
 
     def scaled(self, factor: float) -> DHArm:
-        """The same arm with all masses, inertias and rotor inertias multiplied, so that B(q) scales exactly."""
-        heavy = {key: factor * getattr(self, key) for key in ("mass", "inertia", "armature")}
-        return replace(self, **heavy)
+        """The same arm with all masses and inertias multiplied, so that B(q) scales exactly."""
+        mass, inertia = factor * self.mass, factor * self.inertia
+        return replace(self, mass=mass, inertia=inertia, armature=factor * self.armature)
 
     def frames(self, q: Array) -> Array:
         """Poses of frames 0 … n in frame 0, (n + 1) × 4 × 4."""
         c, s, ca, sa = np.cos(q), np.sin(q), self._cos, self._sin
         steps = np.zeros((len(c), 4, 4), dtype=c.dtype)
-        steps[:, 0, 0], steps[:, 0, 1], steps[:, 0, 2], steps[:, 0, 3] = (
-            c,
-            -s * ca,
-            s * sa,
-            self.a * c,
-        )
-        steps[:, 1, 0], steps[:, 1, 1], steps[:, 1, 2], steps[:, 1, 3] = (
-            s,
-            c * ca,
-            -c * sa,
-            self.a * s,
-        )
-        steps[:, 2, 1], steps[:, 2, 2], steps[:, 2, 3], steps[:, 3, 3] = sa, ca, self.d, 1.0
+        steps[:, 0, 0], steps[:, 0, 1], steps[:, 0, 2] = c, -s * ca, s * sa
+        steps[:, 1, 0], steps[:, 1, 1], steps[:, 1, 2] = s, c * ca, -c * sa
+        steps[:, 2, 1], steps[:, 2, 2], steps[:, 3, 3] = sa, ca, 1.0
+        steps[:, 0, 3], steps[:, 1, 3], steps[:, 2, 3] = self.a * c, self.a * s, self.d
         poses = np.empty((len(c) + 1, 4, 4), dtype=c.dtype)
         poses[0] = np.eye(4)
         for i, step in enumerate(steps):
@@ -142,32 +130,34 @@ class DHArm:
         return frames[-1], np.concatenate([back @ J[:3], back @ J[3:]])
 
     def tool_jacobian(self, q: Array, shift: Array) -> Array:
-        """Body Jacobian of a point that lies at ``shift`` [m] in the tool's axes: J_t = [J_bp − S(r) J_bo; J_bo]."""
+        """Body Jacobian of a point at ``shift`` [m] in tool axes, [J_bp − S(r) J_bo; J_bo]."""
         J = self.body_jacobian(q)
         J[:3] -= skew(shift) @ J[3:]
         return J
 
     def drift(self, q: Array, v: Array) -> Array:
-        """J̇ v: acceleration of the tool point when the joints do not accelerate, [m/s²] and [rad/s²]."""
+        """J̇ v: tool acceleration at zero joint acceleration, [m/s²] and [rad/s²]."""
         return self.terms(q, v).drift
 
     def mass_matrix(self, q: Array) -> Array:
         r"""B(q) from the kinetic energy of the links, n × n, [kg·m²].
 
-        .. math:: B = \sum_l m_l J_{p,l}^\top J_{p,l} + J_{o,l}^\top R_l I_l R_l^\top J_{o,l} + \mathrm{diag}(I_r)
+        .. math:: B = \mathrm{diag}(I_r)
+                  + \sum_l m_l J_{p,l}^\top J_{p,l} + J_{o,l}^\top R_l I_l R_l^\top J_{o,l}
         """
         frames = self.frames(q)
         return self._inertia(frames, *self._link_jacobians(frames))
 
     def coriolis(self, q: Array, v: Array) -> Array:
-        r"""Coriolis and centrifugal torque, [N·m], from the links' accelerations at zero joint acceleration.
+        r"""Coriolis and centrifugal torque from the links at zero joint acceleration, [N·m].
 
-        .. math:: c = \sum_l J_{p,l}^\top m_l a_l + J_{o,l}^\top (I_l \alpha_l + \omega_l \times I_l \omega_l)
+        .. math:: c = \sum_l J_{p,l}^\top m_l a_l
+                  + J_{o,l}^\top (I_l \alpha_l + \omega_l \times I_l \omega_l)
         """
         return self.terms(q, v).coriolis
 
     def terms(self, q: Array, v: Array) -> DhTerms:
-        """All that a model-based law needs of this arm at one state, each intermediate result computed once."""
+        """All terms of a model-based law at one state."""
         frames = self.frames(q)
         omega, alpha, origin = _motion(frames, v)
         linear, angular = self._link_jacobians(frames)
@@ -190,7 +180,7 @@ class DHArm:
         return (translation + rotation).sum(axis=0) + np.diag(self.armature)
 
     def _link_jacobians(self, frames: Array) -> tuple[Array, Array]:
-        """Velocity of each link's centre and its angular velocity per joint velocity, both links × joints × 3."""
+        """Jacobians of the links' centres and rotations, each links × joints × 3."""
         axes, origins = frames[:-1, :3, 2], frames[:-1, :3, 3]
         centres = frames[1:, :3, 3] + _apply(frames[1:, :3, :3], self.com)
         linear = _cross(axes[None], centres[:, None] - origins[None])
@@ -198,7 +188,7 @@ class DHArm:
 
 
 def read_table(path: Path, variant: str | None = None) -> DHArm:
-    """Read a DH table: one list per column of :class:`DHArm`, and the columns in which the ``variants`` differ.
+    """Read a DH table: one list per column of :class:`DHArm`, and columns of the ``variants``.
 
     Raises:
         FileError: the file cannot be read.
@@ -225,19 +215,13 @@ def read_table(path: Path, variant: str | None = None) -> DHArm:
     links = mode(lengths) if lengths else 0
     if not links:
         raise ModelError(f"{path} has no links")
-    return DHArm(
-        **{
-            key: _column(table[key], links, size, f"{path}: {key}")
-            for key, size in _PER_LINK.items()
-        }
-    )
+    columns = _PER_LINK.items()
+    return DHArm(**{key: _column(table[key], links, n, f"{path}: {key}") for key, n in columns})
 
 
 def _column(value: object, links: int, size: int, what: str) -> Array:
     if not isinstance(value, list) or len(value) != links:
-        raise BadValue(
-            f"{what} must be a list with one entry per link, {links} in all, not {value!r}"
-        )
+        raise BadValue(f"{what} must be a list of {links} entries, one per link, not {value!r}")
     rows = np.array([vector(entry, size, what) for entry in value])
     return rows[:, 0] if size == 1 else rows
 
@@ -249,10 +233,8 @@ def _jacobian(frames: Array) -> Array:
 
 
 def _motion(frames: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Angular velocity, angular acceleration and acceleration of the origin of frames 1 … n at zero joint acceleration.
-
-    Frame i turns about the axis of frame i − 1, which itself is carried along.
-    """
+    """Angular velocity and acceleration, and acceleration of the origin, of frames 1 … n."""
+    # Frame i turns about the axis of frame i − 1, which moves too
     turning = frames[:-1, :3, 2] * np.asarray(v)[:, None]
     omega = np.cumsum(turning, axis=0)
     alpha = np.cumsum(_cross(omega, turning), axis=0)
@@ -261,7 +243,7 @@ def _motion(frames: Array, v: Array) -> tuple[Array, Array, Array]:
 
 
 def _swing(omega: Array, alpha: Array, lever: Array) -> Array:
-    """α × r + ω × (ω × r): what a point at r adds to the acceleration of the origin."""
+    """α × r + ω × (ω × r): acceleration of a point at r relative to the origin."""
     return _cross(alpha, lever) + _cross(omega, _cross(omega, lever))
 
 
@@ -271,5 +253,5 @@ def _apply(matrices: Array, vectors: Array) -> Array:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Cross product a × b along the last axis, at a quarter of the price of ``numpy.cross``."""
+    """Cross product along the last axis, in a quarter of the time of ``numpy.cross``."""
     return a[..., _NEXT] * b[..., _AFTER] - a[..., _AFTER] * b[..., _NEXT]

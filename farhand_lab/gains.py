@@ -1,9 +1,8 @@
-r"""Gain design for an error that obeys :math:`\ddot e + K_d \dot e + K_p e = 0`, and what given gains are worth.
+r"""Gain design for an error that obeys :math:`\ddot e + K_d \dot e + K_p e = 0`.
 
-Settling times are those of the true response from an offset at rest, not of its envelope: the last
-time the error leaves a band around zero. Margins are those of the loop :math:`(K_d s + K_p)/s^2`;
-sampling limits those of the same state feedback on a double integrator whose input is held between
-samples.
+Settling times belong to the true response from an offset at rest, not to its envelope. Margins are
+those of the loop :math:`(K_d s + K_p)/s^2`; sampling limits those of the same feedback on a double
+integrator whose input is held between samples.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from farhand.errors import OutOfRange
 
 Array = np.ndarray
 
-LONGEST = 200.0
-"""Beyond this many time constants 1/ω_n the search for the settling time stops."""
+MAX_PHASE = 200.0
+"""The search for the settling time ends at this ω_n t, [rad]."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Gains:
     derivative: float
 
     def __post_init__(self) -> None:
-        """Only positive gains make the error vanish."""
+        """Refuse gains that do not make the error vanish."""
         for name, value in (("proportional", self.proportional), ("derivative", self.derivative)):
             if not 0.0 < value < math.inf:
                 raise OutOfRange(f"{name} gain", value, 0.0, math.inf)
@@ -106,18 +105,16 @@ class Gains:
         Args:
             latency: whole samples between reading the state and the input taking effect.
         """
-        edge = 2.0 / self.derivative  # without latency; a later input is never better
-        return float(
-            brentq(
-                lambda period: self._radius(period, latency) - 1.0,
-                1e-3 * edge,
-                1.5 * edge,
-                xtol=1e-12,
-            )
-        )
+        # The limit without latency; a later input is never better
+        edge = 2.0 / self.derivative
+
+        def excess(period: float) -> float:
+            return self._radius(period, latency) - 1.0
+
+        return float(brentq(excess, 1e-3 * edge, 1.5 * edge, xtol=1e-12))
 
     def _radius(self, period: float, latency: int) -> float:
-        """Spectral radius of the sampled loop: state (e, ė) and the inputs under way, oldest first."""
+        """Spectral radius of the sampled loop: state (e, ė) and pending inputs, oldest first."""
         held = expm(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]) * period)
         step = np.zeros((2 + latency, 2 + latency))
         step[:2, :2] = held[:2, :2]
@@ -133,7 +130,8 @@ class Gains:
 
 def _response(z: float, phase: Array) -> Array:
     """Free response from 1 at rest after ω_n t = ``phase``."""
-    apart = np.sqrt(complex(z * z - 1.0)) or 1e-4  # equal poles are the limit of unequal ones
+    # Equal poles are the limit of unequal ones
+    apart = np.sqrt(complex(z * z - 1.0)) or 1e-4
     fast, slow = -z - apart, -z + apart
     return ((slow * np.exp(fast * phase) - fast * np.exp(slow * phase)) / (slow - fast)).real
 
@@ -141,12 +139,14 @@ def _response(z: float, phase: Array) -> Array:
 @cache
 def _settling(z: float, band: float) -> float:
     """ω_n times the settling time: the last crossing of the band, refined between samples."""
-    phase = np.linspace(0.0, LONGEST, 200_001)
+    phase = np.linspace(0.0, MAX_PHASE, 200_001)
     outside = np.flatnonzero(np.abs(_response(z, phase)) > band)
     last = int(outside[-1])
     if last == len(phase) - 1:
         raise OutOfRange("damping ratio", z, 0.05, 10.0)
     sign = math.copysign(1.0, float(_response(z, phase[last])))
-    return float(
-        brentq(lambda x: sign * float(_response(z, x)) - band, phase[last], phase[last + 1])
-    )
+
+    def outside_by(x: float) -> float:
+        return sign * float(_response(z, np.asarray(x))) - band
+
+    return float(brentq(outside_by, phase[last], phase[last + 1]))

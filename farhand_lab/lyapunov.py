@@ -1,4 +1,4 @@
-"""Lyapunov monitors: numbers that a law must never let grow while models and wrenches are exact."""
+"""Lyapunov monitors: functions that must not grow while models and wrenches are exact."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Array = np.ndarray
 
 
 class LyapunovMonitor:
-    r"""Watches what the error dynamics :math:`\ddot y + K_d \dot y + K_p e = 0` must lose.
+    r"""Watches the Lyapunov functions of :math:`\ddot y + K_d \dot y + K_p e = 0`.
 
     .. math::
         V_p = \tfrac12 \dot e_p^\top K_{tp}^{-1} \dot e_p + \tfrac12 e_p^\top e_p, \qquad
         V_o = \tfrac12 \tilde\omega^\top K_{op}^{-1} \tilde\omega + U(R_e), \qquad
         \dot V_o = -\tilde\omega^\top K_{op}^{-1} K_{od}\, \tilde\omega \le 0
 
-    U belongs to the law's choice of orientation error, :math:`\dot U = e_o^\top \tilde\omega`, and
-    is taken from the relative rotation :math:`R_e = R_t R_b^\top`. The argument holds for K_op with
-    equal entries, as θ k and ω̃ then share the gain; it is almost global: at θ = π the error jumps.
+    U belongs to the law's orientation error, :math:`\dot U = e_o^\top \tilde\omega`, with the
+    relative rotation :math:`R_e = R_t R_b^\top`. The argument needs equal entries in K_op and is
+    almost global: at θ = π the error jumps.
 
     Attributes:
         translation: V_p at the last sample, [m²].
@@ -39,7 +39,7 @@ class LyapunovMonitor:
         self._samples = 0
 
     def sample(self, a: Side, b: Side) -> None:
-        """Evaluate both at the present state of the two sides."""
+        """Evaluate both functions at the present state of the two sides."""
         law, mapping = self._law, self._law.mapping
         mapping.forward(a.position, a.rotation, a.twist)
         shift, rate = mapping.position - b.position, mapping.twist - b.twist
@@ -55,14 +55,14 @@ class LyapunovMonitor:
 
 
 class AttitudeMonitor:
-    r"""Watches what the orientation loop :math:`\dot\omega_e + K_{do}\,\omega_e + K_{po} O_e = 0` must lose.
+    r"""Watches the function of :math:`\dot\omega_e + K_{do}\,\omega_e + K_{po} O_e = 0`.
 
     .. math:: V = K_{po}\,U(R_f, R_d) + \tfrac12 \omega_e^\top \omega_e, \qquad
               \dot V = -K_{do}\,\omega_e^\top \omega_e \le 0
 
     U is :math:`2\,\varepsilon^\top\varepsilon` for the axis-angle error, and for the quaternion's
     :math:`(\eta - 1)^2 + \varepsilon^\top\varepsilon`. At 180° the axis-angle error vanishes: an
-    unstable rest. Without integral and relay only.
+    unstable equilibrium. Valid without integral and relay.
 
     Attributes:
         value: V at the last sample, [rad²/s²].
@@ -74,7 +74,7 @@ class AttitudeMonitor:
         self.value, self.rise = np.nan, 0.0
 
     def sample(self, arm: Arm, reference: Reference) -> None:
-        """Evaluate it for a tool and where it should be."""
+        """Evaluate it for a tool and its reference."""
         before, rate = self.value, reference.twist[3:] - arm.twist[3:]
         potential = attitude_potential(arm.rotation, reference.rotation, self._loop.error)
         self.value = self._loop.kpo * potential + 0.5 * float(rate @ rate)

@@ -1,8 +1,9 @@
-"""Trial: one run of a rig for an experiment, and what is left of it."""
+"""One run of a rig for an experiment, and its result."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ QUIET: tuple[tuple[str, object], ...] = tuple(
 
 @dataclass
 class Run:
-    """What is left of a run: its signals by stream and channel, its metrics and its rig (closed)."""
+    """A finished run: signals by stream and channel, metrics, and the closed rig."""
 
     rig: Rig
     metrics: dict[str, dict[str, object]]
@@ -42,7 +43,7 @@ class Run:
 
 
 def run(rig: Rig, seconds: float | None = None, *commands: str) -> Run:
-    """Run a rig for ``seconds`` (its scenario's by default) with commands such as ``"4.2:engage"``, and close it."""
+    """Run a rig, by default for its scenario, with commands like ``"4.2:engage"``; close it."""
     for command in commands:
         rig.session.commands.post_text(command)
     rig.session.run(seconds or rig.scenario.seconds, rig.metrics.pull)
@@ -51,16 +52,16 @@ def run(rig: Rig, seconds: float | None = None, *commands: str) -> Run:
     return result
 
 
-def spoiled(rig: Rig, station: str, fault: str, from_s: float) -> Rig:
-    """The rig with a plant that goes wrong at ``from_s`` [s]."""
-    found = next(s for s in rig.session.stations if s.name == station)
-    found.plant = FaultyPlant(found.plant, fault, round(from_s * 1e9))
+def inject_fault(rig: Rig, station: str, fault: str, from_s: float) -> Rig:
+    """The rig with a plant that fails from ``from_s`` [s] on."""
+    target = next(item for item in rig.session.stations if item.name == station)
+    target.plant = FaultyPlant(target.plant, fault, round(from_s * 1e9))
     return rig
 
 
-def dual_arm(law: str, scenario: str, *settings: tuple[str, object], **options: float) -> Rig:
+def dual_arm(law: str, scenario: str, *settings: tuple[str, object], **options: Any) -> Rig:
     """The dual-arm rig with silent sensors."""
+    everything = [*QUIET, *settings]
     return build_rig(
-        "dual-arm",
-        Options(law=law, scenario=scenario, settings=[*QUIET, *settings], **options),  # type: ignore[arg-type]
+        "dual-arm", Options(law=law, scenario=scenario, settings=everything, **options)
     )

@@ -1,6 +1,5 @@
 """Checks of the foundation's own physics, with the mutations that they must notice."""
 
-from farhand_lab.foundation import checks
-from farhand_lab.foundation.mutations import MUTATIONS
+from farhand_lab.mutation import collect
 
-__all__ = ["MUTATIONS", "checks"]
+MUTATIONS = collect(__name__)

@@ -1,4 +1,4 @@
-"""Laws and layers side by side: ids L-01 to L-27, one file per theme, each with its own mutations."""
+"""Laws and layers side by side: ids L-01 to L-27, one file per theme."""
 
 from farhand_lab.mutation import collect
 

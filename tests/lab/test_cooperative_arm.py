@@ -43,7 +43,7 @@ def measured() -> dict[str, Entry]:
 
 @pytest.mark.parametrize("id", IDS)
 def test_the_verdict_is_the_known_one(measured, id: str) -> None:
-    """Where a criterion is wrong the corrected one is met; where it is not met the note says by how much."""
+    """A wrong criterion is met as corrected; a criterion that is not met has a note."""
     expected = "differs" if id in DIFFERS else "corrected" if id in CORRECTED else "pass"
     assert measured[id].verdict == expected, measured[id].note
 

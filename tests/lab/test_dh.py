@@ -159,7 +159,7 @@ def test_every_table_says_where_its_values_come_from(folder: str) -> None:
     ("change", "kind", "words"),
     [
         (("mass = [3.0]", ""), ModelError, "lacks mass"),
-        (("mass = [3.0]", "mass = 3.0"), BadValue, "1 in all"),
+        (("mass = [3.0]", "mass = 3.0"), BadValue, "1 entries"),
         (("mass = [3.0]", "mass = [3.0, 4.0]"), BadValue, "mass must be a list"),
         (("mass = [3.0]", 'mass = ["heavy"]'), BadValue, "heavy"),
         (("com = [[-1.5, 0.0, 0.0]]", "com = [[-1.5, 0.0]]"), BadValue, "3 values"),

@@ -16,7 +16,7 @@ SPEEDS = np.array(
 
 @pytest.mark.parametrize("name", ["reduced", "akbas"])
 def test_the_curves_of_all_joints_come_back_from_exact_friction(name: str) -> None:
-    """To a per cent of each joint's largest, at a ratio of wrist speeds that was not in the data too."""
+    """To 1 % of each joint's largest, also at a ratio of wrist speeds that is not in the data."""
     truth = Gears(set=name)
     found = fit_gears(SPEEDS, truth.curve(SPEEDS))
     for ratio in (0.4, -0.2):

@@ -1,4 +1,4 @@
-"""Stability of followers: sources/cooperative §4.3, time simulation, and what physics says of the trends."""
+"""Stability of followers: sources/cooperative §4.3, time simulation, and trends from physics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Lyapunov monitor: zero where the tie is met, positive elsewhere, and its potential belongs to the error."""
+"""The Lyapunov monitor: zero where the constraint is met, positive elsewhere, with its potential."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ vectors = st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3).map(np.array)
 
 
 def sides(shift: np.ndarray, turn: np.ndarray, rate: np.ndarray) -> tuple[Side, Side]:
-    """A leader whose tool is ``shift`` and ``turn`` away from the follower's and moves relative to it."""
+    """A leader whose tool is ``shift`` and ``turn`` away from the follower's and moves."""
     a, b = Side("leader"), Side("follower")
     a.position[:], a.rotation[:], a.twist[:] = shift, rotation_from_vector(turn), rate
     return a, b

@@ -1,4 +1,4 @@
-"""Tuning: the ultimate gain of loops that are known in closed form, the classic table, and sweeps."""
+"""Tuning: ultimate gains of loops known in closed form, the classic table, and sweeps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DT = 0.01
 
 
 def integrator(steps: int, limit: float = math.inf):
-    """Responses of x' = u delayed by so many steps, u = −K x, to a start at 1, with u cut at a limit."""
+    """Responses of x' = u with a delay, u = −K x cut at a limit, from a start at 1."""
 
     def respond(gains: np.ndarray) -> np.ndarray:
         x, sent, log = np.ones(len(gains)), [np.zeros(len(gains))] * steps, []
@@ -41,7 +41,7 @@ def integrator(steps: int, limit: float = math.inf):
 @pytest.mark.parametrize("steps", [1, 4, 9])
 @pytest.mark.parametrize("limit", [math.inf, 30.0])
 def test_the_ultimate_gain_of_a_delayed_integrator_is_found(steps, limit):
-    """z^(m+1) − z^m + K T = 0 has its roots on the circle at K T = 2 sin(π/(4m + 2)); saturation hardly matters."""
+    """The roots of z^(m+1) − z^m + K T = 0 reach the circle at K T = 2 sin(π/(4m + 2))."""
     with np.errstate(all="ignore"):
         found = find_ultimate(integrator(steps, limit), 1.0, 300.0, DT)
     assert found.gain == pytest.approx(2.0 * math.sin(math.pi / (4 * steps + 2)) / DT, rel=0.02)
@@ -108,7 +108,7 @@ def test_rough_runs_are_told_from_smooth_ones():
 
 
 def test_a_search_over_gains_takes_the_best_smooth_run():
-    """Smallest sum of metrics, each over its best; a run that chatters or has no number is thrown out."""
+    """Smallest sum of metrics, each over its best; runs that chatter or are NaN do not count."""
     runs = {
         (1.0,): TuningRun((1.0,), (4.0, 0.2)),
         (2.0,): TuningRun((2.0,), (2.0, 0.1)),
