@@ -41,11 +41,11 @@ def main(seconds: float) -> None:
         guard.watch(robot.limits)
         rest = "free" if name == "leader" else "hold"
         arm = Arm.of(robot, placements[name])
-        stations[name] = Station(name, name, SimulatedPlant(world, name), arm, guard, rest)
+        stations[name] = Station(name, name, SimulatedPlant(world, name), arm, guard, rest=rest)
     bridge = DirectBridge(PositionForce(), stations["leader"], stations["follower"])
 
     # The loop: 1 kHz of virtual time; the history is taken from the telemetry between ticks.
-    session = Session(stations.values(), [bridge], [world])
+    session = Session(stations.values(), bridges=[bridge], worlds=[world])
     history = History(session.telemetry.path)
     session.commands.post("engage")
     session.run(seconds, between=history.pull)

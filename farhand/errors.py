@@ -1,4 +1,4 @@
-"""Every error Farhand raises on purpose: one line that names the value, the limit and the valid alternatives."""
+"""Errors Farhand raises on purpose: one line with the value, the limit and what would be right."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ MOST_LISTED = 20
 
 
 class FarhandError(Exception):
-    """Base of all errors a user can cause or should read. The command line prints it on one line and exits with 2."""
+    """Base of all errors a user can cause or should read: one line, exit code 2."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travel between processes as its kind and its line, whatever it was made from."""
-        return _told, (type(self), str(self))
+        """Cross a process boundary as class, message and fields, whatever the constructor takes."""
+        return _restore, (type(self), str(self), self.__dict__)
 
 
-def _told(kind: type[FarhandError], line: str) -> FarhandError:
-    error = kind.__new__(kind, line)
-    error.args = (line,)
+def _restore(kind: type[FarhandError], message: str, fields: dict[str, object]) -> FarhandError:
+    error = kind.__new__(kind, message)
+    error.args = (message,)
+    error.__dict__.update(fields)
     return error
 
 
 class UnknownName(FarhandError):
-    """A rig, robot, law, experiment or parameter that does not exist; the message lists those that do.
+    """A rig, robot, law or parameter that does not exist; the message lists those that do.
 
     Args:
-        kind: what was asked for, such as ``"law"``.
-        name: the name that was not found.
-        available: the names that would have been right.
+        kind: what was looked up, such as ``"law"``; also an attribute.
+        name: the name that does not exist; also an attribute.
+        available: the names that do.
     """
 
     def __init__(self, kind: str, name: str, available: Iterable[str]) -> None:
+        self.kind = kind
+        self.name = name
         choices = sorted(available)
         near = difflib.get_close_matches(name, choices, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
@@ -48,23 +51,25 @@ class OutOfRange(FarhandError):
     """A value outside its limits.
 
     Args:
-        what: name of the value, such as ``"wall.stiffness"``.
-        value: what was given.
+        what: name of the value, such as ``"wall.stiffness"``; also an attribute.
+        value: the value; also an attribute.
         low: smallest allowed value.
         high: largest allowed value.
         unit: unit of all three.
     """
 
     def __init__(self, what: str, value: object, low: float, high: float, unit: str = "") -> None:
+        self.what = what
+        self.value = value
         super().__init__(f"{what} = {value} is outside [{low:g}, {high:g}] {unit}".rstrip())
 
 
 class BadValue(FarhandError):
-    """A value of the wrong type, shape or content (a word where a number belongs, NaN, a matrix of the wrong size)."""
+    """A value of the wrong type, shape or content: a word for a number, NaN, a wrong shape."""
 
 
 class ModelError(FarhandError):
-    """A robot file that cannot be read or lacks something Farhand needs, such as the ``tool`` site."""
+    """A robot file that cannot be read or lacks something, such as the ``tool`` site."""
 
 
 class FileError(FarhandError):
@@ -72,8 +77,13 @@ class FileError(FarhandError):
 
 
 class Mismatch(FarhandError):
-    """Two parts that do not fit together: a law without the measurement it needs, a plant with another command type."""
+    """Two parts that do not fit together, such as a law without the measurement it needs."""
 
 
 class LinkError(FarhandError):
     """A packet that is malformed, from another model, or from another version."""
+
+
+def describe_error(error: Exception) -> str:
+    """An error on one line, with its class."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")

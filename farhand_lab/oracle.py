@@ -1,8 +1,8 @@
-"""The oracle of a refactoring: every rig's recordings by hash and every verdict, kept and compared.
+"""The oracle of a refactoring: hashes of every rig's recordings, and every verdict.
 
-``python -m farhand_lab.oracle keep`` writes what this code does, ``compare`` runs everything again
-and names each difference. Hashes depend on processor and library versions, so keep and compare on
-one machine. Only the command line is used: the same script judges code of any layout.
+``python -m farhand_lab.oracle keep`` writes them, ``compare`` runs everything again and names each
+difference. Hashes depend on processor and library versions, so keep and compare on one machine. It
+uses only the command line and so works with any layout of the code.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from mcap.reader import make_reader
 
 KEPT = Path(__file__).with_name("oracle.json")
 LIBRARIES = ("numpy", "scipy", "mujoco", "pin", "numba")
-SCENARIO_SECONDS = 40.0
-LINKED_SECONDS = 10.0
+SCENARIO_SECONDS = 12.0
+LINKED_SECONDS = 4.0
 TEXT_TOPICS = ("/events", "/rosout")
-"""Their texts may be reworded; only their times count."""
+"""Only the times of these messages count; their words may change."""
 
 DELAY = ("--delay", "40")
 LINKS = {"delay": DELAY, "delay-tdpa": (*DELAY, "--layer", "tdpa")}
-"""How every scenario is run again across an emulated link."""
+"""Options with which every scenario is repeated across an emulated link."""
 
 MORE = {
     "tank": (*DELAY, "--layer", "tank"),
@@ -46,59 +46,53 @@ MORE = {
     "law-virtual-constraints": ("--law", "virtual-constraints"),
     "law-admittance": ("--law", "admittance"),
 }
-"""How every rig is run once more in its own scenario; a refusal counts as an outcome."""
+"""Options with which every rig runs its own scenario again; a refusal is an outcome too."""
 
 
 def main() -> int:
-    """Keep what this code does, or compare it with what was kept."""
+    """Keep the outcomes of this code, or compare them with the kept ones."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=("keep", "compare"))
     parser.add_argument("--file", type=Path, default=KEPT, help="Where the kept outcomes are.")
     parser.add_argument(
-        "--verdicts", type=Path, help="A JSON of farhand reproduce to take instead of running it."
+        "--verdicts", type=Path, help="JSON of farhand reproduce; runs it if absent."
     )
     parser.add_argument("--recordings-only", action="store_true", help="Leave the verdicts out.")
-    parser.add_argument("--only", default="", help="Cases whose name begins so, such as youbot/.")
+    parser.add_argument(
+        "--only", default="", help="Start of the names of the cases, such as youbot/."
+    )
     options = parser.parse_args()
 
     cases = {name: words for name, words in all_cases().items() if name.startswith(options.only)}
     print(f"{len(cases)} recordings", file=sys.stderr)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         recordings = dict(zip(cases, pool.map(outcome_of, cases.values()), strict=True))
-    found: dict[str, Any] = {"machine": _machine(), "recordings": recordings}
+    outcomes: dict[str, Any] = {"machine": _machine(), "recordings": recordings}
     if not options.recordings_only:
-        found["verdicts"] = _verdicts(options.verdicts)
+        outcomes["verdicts"] = _verdicts(options.verdicts)
     if options.action == "keep":
-        options.file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.file.write_text(json.dumps(outcomes, indent=1) + "\n", encoding="utf-8")
         return 0
-    return _compare(json.loads(options.file.read_text(encoding="utf-8")), found, options.only)
+    return _compare(json.loads(options.file.read_text(encoding="utf-8")), outcomes, options.only)
 
 
 def all_cases() -> dict[str, tuple[str, ...]]:
     """Every run by name, as the words after ``farhand run``."""
-    listed = json.loads(_farhand("list", "--json", "-").stdout)
     cases: dict[str, tuple[str, ...]] = {}
-    for rig, scenarios in _scenarios(listed).items():
-        for scenario, seconds in scenarios.items():
-            words = (rig, "--scenario", scenario, "--seed", "7")
-            length = ("--seconds", f"{min(seconds, SCENARIO_SECONDS):g}")
-            short = ("--seconds", f"{min(seconds, LINKED_SECONDS):g}")
-            cases[f"{rig}/{scenario}"] = (*words, *length)
-            cases |= {
-                f"{rig}/{scenario}/{name}": (*words, *short, *more) for name, more in LINKS.items()
-            }
-        cases |= {
-            f"{rig}/{name}": (rig, "--seed", "7", "--seconds", "10", *more)
-            for name, more in MORE.items()
-        }
+    for rig in json.loads(_farhand("list", "--json", "-").stdout)["rigs"]:
+        name = rig["name"]
+        for scenario in rig["scenarios"]:
+            words = (name, "--scenario", scenario["name"], "--seed", "7", "--seconds")
+            length, short = (
+                f"{min(scenario['seconds'], limit):g}"
+                for limit in (SCENARIO_SECONDS, LINKED_SECONDS)
+            )
+            case = f"{name}/{scenario['name']}"
+            cases[case] = (*words, length)
+            cases |= {f"{case}/{link}": (*words, short, *more) for link, more in LINKS.items()}
+        own = (name, "--seed", "7", "--seconds", "10")
+        cases |= {f"{name}/{variant}": (*own, *more) for variant, more in MORE.items()}
     return cases
-
-
-def _scenarios(listed: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Scenario names and seconds by rig."""
-    return {
-        rig["name"]: {s["name"]: s["seconds"] for s in rig["scenarios"]} for rig in listed["rigs"]
-    }
 
 
 def outcome_of(words: tuple[str, ...]) -> str:
@@ -110,13 +104,18 @@ def outcome_of(words: tuple[str, ...]) -> str:
 
 
 def hash_of(path: Path) -> str:
-    """A hash over every message of a recording: topic, time and bytes, without the wording of its events."""
-    digest = hashlib.sha256()
+    """A hash over every message of a recording, without the wording of its events.
+
+    The order of messages with one time depends on the recorder's timing, so it does not count.
+    """
+    rows: list[tuple[str, int, bytes]] = []
     with path.open("rb") as stream:
         for _, channel, message in make_reader(stream).iter_messages():
-            digest.update(f"{channel.topic} {message.log_time} ".encode())
-            if channel.topic not in TEXT_TOPICS:
-                digest.update(message.data)
+            data = b"" if channel.topic in TEXT_TOPICS else message.data
+            rows.append((channel.topic, message.log_time, data))
+    digest = hashlib.sha256()
+    for topic, time_ns, data in sorted(rows):
+        digest.update(f"{topic} {time_ns} ".encode() + data)
     return digest.hexdigest()[:32]
 
 
@@ -128,12 +127,10 @@ def _farhand(*words: str) -> subprocess.CompletedProcess[str]:
 
 def _verdicts(path: Path | None) -> dict[str, str]:
     """Verdict by id, from a file or from a run of everything."""
-    if path is None:
-        with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
+        if path is None:
             path = Path(folder) / "reproduce.json"
             _farhand("reproduce", "--json", str(path))
-            rows = json.loads(path.read_text(encoding="utf-8"))
-    else:
         rows = json.loads(path.read_text(encoding="utf-8"))
     return {row["id"]: row["verdict"] for row in rows}
 
@@ -142,31 +139,22 @@ def _machine() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
-def _compare(kept: dict[str, Any], found: dict[str, Any], only: str) -> int:
-    """Print every difference and count them; 0 if there is none."""
-    if kept["machine"] != found["machine"]:
-        print(
-            f"kept with {kept['machine']}, now {found['machine']}: hashes may differ for that alone"
-        )
+def _compare(kept: dict[str, Any], now: dict[str, Any], only: str) -> int:
+    """Print every difference; 1 if there is any."""
+    if kept["machine"] != now["machine"]:
+        print(f"kept with {kept['machine']}, now {now['machine']}: this alone may change hashes")
     differences = 0
-    for kind in ("recordings", "verdicts"):
-        if kind not in found or kind not in kept:
-            continue
-        before = {
-            name: value
-            for name, value in kept[kind].items()
-            if kind == "verdicts" or name.startswith(only)
-        }
-        after = found[kind]
-        for name in sorted(before.keys() | after.keys()):
-            if before.get(name) != after.get(name):
-                differences += 1
-                print(
-                    f"{kind} {name}: {before.get(name, 'not there')} before, {after.get(name, 'not there')} now"
-                )
-        print(
-            f"{kind}: {sum(before.get(name) == value for name, value in after.items())} of {len(before)} equal"
-        )
+    for kind in kept.keys() & now.keys() - {"machine"}:
+        prefix = only if kind == "recordings" else ""
+        before = {name: value for name, value in kept[kind].items() if name.startswith(prefix)}
+        after = now[kind]
+        changed = [n for n in sorted(before | after) if before.get(n) != after.get(n)]
+        for name in changed:
+            old, new = (outcomes.get(name, "missing") for outcomes in (before, after))
+            print(f"{kind} {name}: {old} before, {new} now")
+        equal = sum(before.get(name) == value for name, value in after.items())
+        print(f"{kind}: {equal} of {len(before)} equal")
+        differences += len(changed)
     return 1 if differences else 0
 
 

@@ -22,21 +22,14 @@ class Shaker:
     r"""A force that is a sum of sines along one direction, with a spring and a damper to where the tool was at first.
 
     .. math:: f = \sum_i a \sin(2\pi f_i t + \varphi_i) - k\,x - d\,\dot x
-
-    Attributes:
-        frequencies: f_i, [Hz].
-        amplitude: a of every sine, [N].
-        direction: unit vector in world.
-        stiffness: k, [N/m].
-        damping: d, [N·s/m].
-        start: before this nothing is done, and the force fades in for as long again, [s].
     """
 
-    frequencies: Array
-    amplitude: float = 2.0
-    direction: Array = field(default_factory=lambda: np.array(X))
-    stiffness: float = 0.0
-    damping: float = 0.0
+    frequencies: Array  #: f_i, [Hz]
+    amplitude: float = 2.0  #: a of every sine, [N]
+    direction: Array = field(default_factory=lambda: np.array(X))  #: unit vector in world
+    stiffness: float = 0.0  #: k, [N/m]
+    damping: float = 0.0  #: d, [N·s/m]
+    #: before this nothing is done, and the force fades in for as long again, [s]
     start: float = 0.5
 
     def __post_init__(self) -> None:
@@ -87,12 +80,12 @@ class Probe:
         ]
         self._rows: list[tuple[float, ...]] = []
 
-    def advance(self, to_ns: int) -> None:
+    def step(self, now_ns: int) -> None:
         """Note what is there now; called after the world has advanced."""
         seen = [
             (float(d @ port.tool.position), float(d @ port.wrench[:3])) for port, d in self._ends
         ]
-        self._rows.append((to_ns * 1e-9, *seen[0], *seen[1]))
+        self._rows.append((now_ns * 1e-9, *seen[0], *seen[1]))
 
     def signals(self) -> Signals:
         """Everything noted: F_h acts on the leader, F_e is the opposite of what acts on the follower."""
@@ -127,7 +120,7 @@ def shake(
     probe = Probe(world, *directions.items())
     for robot, shaker in shakers.items():
         world.touch(robot, "shaker", shaker)
-    session.worlds.append(probe)
+    part = session.add(probe.step, after="physics")
     session.run(seconds)
-    session.worlds.remove(probe)
+    session.remove(part)
     return probe.signals()

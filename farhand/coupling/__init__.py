@@ -1,12 +1,6 @@
 """Bilateral laws, one per file, and what they are made of."""
 
-import importlib
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import ModuleType
-
+from farhand import plugins
 from farhand.coupling.admittance import Admittance
 from farhand.coupling.coupling import NEEDS, PROPERTIES, Coupling
 from farhand.coupling.four_channel import FourChannel, FourChannelSensorless
@@ -14,8 +8,8 @@ from farhand.coupling.none import NoCoupling
 from farhand.coupling.position_force import PositionForce
 from farhand.coupling.position_position import PositionPosition
 from farhand.coupling.side import Effort, Side
-from farhand.coupling.spring import Spring
-from farhand.coupling.trial import check_class, describe_error
+from farhand.coupling.spring import Spring, SpringCoupling
+from farhand.coupling.trial import check_class
 from farhand.coupling.unilateral import Unilateral
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.errors import BadValue, UnknownName
@@ -33,7 +27,10 @@ LAWS: dict[str, type[Coupling]] = {
         Admittance,
     )
 }
-"""Every law by its name on the command line."""
+"""The laws of the library, and those registered, by name on the command line."""
+
+GROUP = "farhand.laws"
+"""Entry points under which installed packages bring laws."""
 
 __all__ = [
     "LAWS",
@@ -49,8 +46,10 @@ __all__ = [
     "PositionPosition",
     "Side",
     "Spring",
+    "SpringCoupling",
     "Unilateral",
     "VirtualConstraints",
+    "every_law",
     "law_named",
     "laws_with",
     "register",
@@ -77,59 +76,26 @@ def register(law: type[Coupling]) -> type[Coupling]:
 
 
 def law_named(name: str) -> type[Coupling]:
-    """The law of that name, or ``module:Class`` of a user's own, from the current folder or the installed packages."""
+    """The law of that name, of an installed package, or ``module:Class`` from the current folder.
+
+    Raises:
+        UnknownName: there is no such law.
+        BadValue: it cannot be imported, or is not a law.
+    """
     if ":" in name:
-        return register(_imported(name))
-    if name not in LAWS:
-        raise UnknownName("law", name, LAWS)
-    return LAWS[name]
+        return register(plugins.load_class(name, "law", Coupling))
+    if name in LAWS:
+        return LAWS[name]
+    if name in plugins.found(GROUP):
+        return register(plugins.load_subclass(GROUP, name, "law", Coupling))
+    raise UnknownName("law", name, {*LAWS, *plugins.found(GROUP)})
 
 
-def _imported(name: str) -> type[Coupling]:
-    """The class that ``module:Class`` stands for."""
-    path, _, attribute = name.partition(":")
-    module = _module(name, path)
-    law = getattr(module, attribute, None)
-    if law is None:
-        raise BadValue(
-            f"law {name!r} cannot be imported: {module.__file__ or path} has no {attribute!r}"
-        )
-    if not (isinstance(law, type) and issubclass(law, Coupling)):
-        raise BadValue(f"law {name!r} is not a class derived from farhand.coupling.Coupling")
-    return law
-
-
-def _module(law: str, path: str) -> ModuleType:
-    """The module of a user's law; whatever its import raises is said in one line."""
-    try:
-        with _current_folder():
-            return importlib.import_module(path)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{path}.".startswith(f"{error.name}."):
-            raise BadValue(
-                f"law {law!r} cannot be imported: module {path!r} needs {error.name!r}"
-            ) from error
-        where = f"neither in the current folder ({Path.cwd()}) nor among the installed packages"
-        raise BadValue(
-            f"law {law!r} cannot be imported: there is no module {error.name!r}, {where}"
-        ) from None
-    except Exception as error:  # anything may happen in a user's module
-        raise BadValue(f"law {law!r} cannot be imported: {describe_error(error)}") from error
-
-
-@contextmanager
-def _current_folder() -> Iterator[None]:
-    """Find modules in the current folder first, as ``python -m`` does and an installed command does not."""
-    before, folder = list(sys.path), str(Path.cwd())
-    sys.path.insert(0, folder)
-    importlib.invalidate_caches()  # the file may be younger than the last look
-    try:
-        yield
-    finally:
-        if sys.path == [folder, *before]:
-            sys.path[:] = before
-        elif folder in sys.path:  # the module has changed it too
-            sys.path.remove(folder)
+def every_law() -> dict[str, type[Coupling]]:
+    """Every law by name: the library's, those registered, and those of installed packages."""
+    for name in plugins.found(GROUP):
+        law_named(name)
+    return dict(LAWS)
 
 
 def laws_with(*properties: str) -> list[type[Coupling]]:

@@ -12,6 +12,7 @@ import pinocchio as pin
 from farhand.coupling.side import Effort, Side
 from farhand.errors import Mismatch
 from farhand.mapping import WorkspaceMapping
+from farhand.plants.plant import Channels
 
 Array = np.ndarray
 
@@ -42,6 +43,7 @@ class Coupling(ABC):
         name: on the command line.
         needs: keys of :data:`NEEDS`.
         properties: members of :data:`PROPERTIES`.
+        has_kernel: whether it has a compiled form, chosen by its parameter ``kernel``.
         mapping: from the leader's workspace to the follower's.
         error: how far the follower's tool is from the mapped leader's at the last step, e = [p_t −
             p_b; log(R_t R_bᵀ)], [m], [rad].
@@ -49,6 +51,7 @@ class Coupling(ABC):
     """
 
     name: ClassVar[str]
+    has_kernel: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset()
     properties: ClassVar[frozenset[str]] = frozenset()
 
@@ -66,6 +69,10 @@ class Coupling(ABC):
     def engage(self, a: Side, b: Side) -> None:
         """Make the present poses of both sides the ones that belong together."""
         self.mapping.capture(a.position, a.rotation, b.position, b.rotation)
+
+    def record(self, stream: Channels) -> None:
+        """Declare channels for what the law publishes beside its error; most have nothing."""
+        return
 
     def measure(self, a: Side, b: Side) -> None:
         """Compute ``error`` and ``rate``; every law's step begins with it."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from farhand.control.haptic.force_map import ForceMap
-from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
-from farhand.coupling.spring import Spring
+from farhand.coupling.spring import Spring, SpringCoupling
 from farhand.parameters import parameter
 
 FADE = 0.2
@@ -18,7 +17,7 @@ FADE = 0.2
 
 
 @dataclass
-class PositionForce(Coupling):
+class PositionForce(SpringCoupling):
     r"""Position forward, measured force back.
 
     .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = \mathrm{back}(h_b) - B\,\dot x_a

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
-from farhand.coupling.spring import Spring
+from farhand.coupling.spring import SpringCoupling
 
 
 @dataclass
-class PositionPosition(Coupling):
+class PositionPosition(SpringCoupling):
     r"""Pull the tools together with a spring and a damper.
 
     .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = -\,\mathrm{back}(w_b)
@@ -28,7 +27,6 @@ class PositionPosition(Coupling):
 
     name = "position-position"
     properties = frozenset({"reciprocal", "symmetric", "velocity-force-port"})
-    spring: Spring = field(default_factory=Spring)
 
     def __post_init__(self) -> None:
         """Prepare the work array."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from farhand.coupling.coupling import Coupling
 from farhand.parameters import parameter
 
 Array = np.ndarray
@@ -43,3 +44,10 @@ class Spring:
         np.multiply(self._D, rate, out=self._damped)
         wrench += self._damped
         return wrench
+
+
+@dataclass
+class SpringCoupling(Coupling):
+    """A law whose follower is pulled to the mapped leader by a :class:`Spring`."""
+
+    spring: Spring = field(default_factory=Spring)

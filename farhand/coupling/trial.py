@@ -11,7 +11,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
-from farhand.errors import BadValue
+from farhand.errors import BadValue, describe_error
 
 WANTED = "must return (a.effort(w), b.effort(w)) with six numbers each"
 UNANSWERED = object()
@@ -31,11 +31,6 @@ def failure(answer: object, error: Exception) -> str:
     if answer is UNANSWERED:
         return f"raised {describe_error(error)}"
     return complaint(answer) or f"answered with what led to {describe_error(error)}"
-
-
-def describe_error(error: Exception) -> str:
-    """An error on one line, with its kind."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
 
 
 def complaint(answer: object) -> str | None:

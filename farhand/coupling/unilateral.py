@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
-from farhand.coupling.spring import Spring
+from farhand.coupling.spring import Spring, SpringCoupling
 
 
 @dataclass
-class Unilateral(Coupling):
+class Unilateral(SpringCoupling):
     r"""A spring pulls the follower to the leader; nothing comes back.
 
     .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = 0

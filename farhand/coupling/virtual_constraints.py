@@ -43,6 +43,7 @@ class VirtualConstraints(Coupling):
     """
 
     name = "virtual-constraints"
+    has_kernel = True
     needs = frozenset({"models"})
     properties = frozenset({"reciprocal", "symmetric"})
 

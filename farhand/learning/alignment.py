@@ -27,25 +27,16 @@ range."""
 
 @dataclass(frozen=True)
 class Aligned:
-    """Demonstrations at the same phases, m of them with n samples.
+    """Demonstrations at the same phases, m of them with n samples."""
 
-    Attributes:
-        phase: 0 to 1, shape (n,), [-].
-        motion: position [m], then rotation vector from ``reference`` in world axes [rad], shape (m,
-            n, 6).
-        force: shape (m, n, 3), [N]; what was not measured is what the others measured, see
-            :func:`_filled`.
-        measured: where there is a reading of the force, shape (m, n).
-        reference: mean orientation of all, rotation matrix.
-        durations: of the demonstrations, shape (m,), [s].
-    """
-
-    phase: Array
+    phase: Array  #: 0 to 1, shape (n,), [-]
+    #: position [m], then rotation vector from ``reference`` in world axes [rad], shape (m, n, 6)
     motion: Array
+    #: shape (m, n, 3), [N]; what was not measured is what the others measured, see :func:`_filled`
     force: Array
-    measured: Array
-    reference: Array
-    durations: Array
+    measured: Array  #: where there is a reading of the force, shape (m, n)
+    reference: Array  #: mean orientation of all, rotation matrix
+    durations: Array  #: of the demonstrations, shape (m,), [s]
 
     @property
     def duration(self) -> float:

@@ -9,13 +9,9 @@ from farhand.loop.commands import Commands
 
 
 class Buttons(Protocol):
-    """A device with buttons.
+    """A device with buttons."""
 
-    Attributes:
-        buttons: which are pressed, by name.
-    """
-
-    buttons: dict[str, bool]
+    buttons: dict[str, bool]  #: which are pressed, by name
 
 
 class TeachingButton:
@@ -35,7 +31,7 @@ class TeachingButton:
         self._button = button or next(iter(device.buttons), "")
         self._down, self.active = False, False
 
-    def advance(self, to_ns: int) -> None:
+    def step(self, now_ns: int) -> None:
         """Notice a press."""
         down = self._device.buttons.get(self._button, False)
         if down and not self._down:

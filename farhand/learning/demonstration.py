@@ -52,19 +52,12 @@ class Teaching:
 
 @dataclass(frozen=True)
 class DemonstratedRobot:
-    """Which robot was taught, as far as its skill depends on it.
+    """Which robot was taught, as far as its skill depends on it."""
 
-    Attributes:
-        rig: the system it belongs to.
-        station: its name there.
-        model: name of its model.
-        joints: names of its joints.
-    """
-
-    rig: str
-    station: str
-    model: str
-    joints: tuple[str, ...]
+    rig: str  #: the system it belongs to
+    station: str  #: its name there
+    model: str  #: name of its model
+    joints: tuple[str, ...]  #: names of its joints
 
     def __str__(self) -> str:
         return f"the {self.station} ({self.model}, {len(self.joints)} joints) of {self.rig}"
@@ -72,27 +65,17 @@ class DemonstratedRobot:
 
 @dataclass(frozen=True)
 class Demonstration:
-    """One stretch of motion of a tool with the force on it, n samples.
+    """One stretch of motion of a tool with the force on it, n samples."""
 
-    Attributes:
-        source: the file.
-        robot: whose tool it is.
-        times: since its beginning, shape (n,), [s].
-        position: of the tool in world, shape (n, 3), [m].
-        rotation: rotation matrices of the tool in world, shape (n, 3, 3).
-        force: on the tool, in world axes, shape (n, 3), [N]; NaN where there was no measurement.
-        force_kind: ``measured``, ``synthetic`` or ``none``.
-        settings: parameters of its run by path.
-    """
-
-    source: Path
-    robot: DemonstratedRobot
-    times: Array
-    position: Array
-    rotation: Array
+    source: Path  #: the file
+    robot: DemonstratedRobot  #: whose tool it is
+    times: Array  #: since its beginning, shape (n,), [s]
+    position: Array  #: of the tool in world, shape (n, 3), [m]
+    rotation: Array  #: rotation matrices of the tool in world, shape (n, 3, 3)
+    #: on the tool, in world axes, shape (n, 3), [N]; NaN where there was no measurement
     force: Array
-    force_kind: str = "measured"
-    settings: dict[str, Any] = field(default_factory=dict)
+    force_kind: str = "measured"  #: ``measured``, ``synthetic`` or ``none``
+    settings: dict[str, Any] = field(default_factory=dict)  #: parameters of its run by path
 
     @property
     def duration(self) -> float:

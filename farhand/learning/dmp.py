@@ -35,16 +35,11 @@ class MovementPrimitive:
     that a goal equal to the start is no special case. y is linear in start, goal and weights:
     weights are fitted to the movement itself, not to its accelerations, and a via-point is a linear
     constraint on them.
-
-    Attributes:
-        start: y₀, shape (d,).
-        goal: g, shape (d,).
-        weights: w, shape (bumps, d).
     """
 
-    start: Array
-    goal: Array
-    weights: Array
+    start: Array  #: y₀, shape (d,)
+    goal: Array  #: g, shape (d,)
+    weights: Array  #: w, shape (bumps, d)
 
     @classmethod
     def fit(cls, phase: Array, movements: Array, count: int) -> MovementPrimitive:

@@ -9,9 +9,8 @@ import numpy as np
 
 from farhand.control.controller import Channels
 from farhand.control.trajectory.paths import Quintic, Reference
-from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
-from farhand.coupling.spring import Spring
+from farhand.coupling.spring import Spring, SpringCoupling
 from farhand.learning.skill import Skill
 from farhand.parameters import parameter
 from farhand.spatial import rotation_from_vector, rotation_vector
@@ -28,7 +27,7 @@ SAMPLES = 1001
 
 
 @dataclass
-class Performance(Coupling):
+class Performance(SpringCoupling):
     r"""Impedance about a learnt movement that gives way along the contact normal until the force is the learnt one.
 
     .. math:: w = K\,(x_s + o - x) + D\,(\dot x_r - \dot x), \qquad

@@ -22,14 +22,10 @@ class ProbabilisticPrimitive:
     Demonstrated motion and force vary together, so a via-point in position also moves the force by
     what they have in common. With few demonstrations Σ has few directions; a hundredth of the
     variance is kept for smooth bends that nobody showed, so that every via-point can be reached.
-
-    Attributes:
-        mean: μ, shape (count, d).
-        covariance: Σ over the flattened weights, shape (count·d, count·d).
     """
 
-    mean: Array
-    covariance: Array
+    mean: Array  #: μ, shape (count, d)
+    covariance: Array  #: Σ over the flattened weights, shape (count·d, count·d)
 
     @classmethod
     def fit(cls, phase: Array, movements: Array, count: int) -> ProbabilisticPrimitive:

@@ -48,71 +48,43 @@ note; the extent is the diagonal of the box about a demonstration, in the mean o
 
 @dataclass(frozen=True)
 class Facts:
-    """What a skill's file says of where it comes from.
+    """What a skill's file says of where it comes from."""
 
-    Attributes:
-        name: of the skill.
-        method: one of :data:`METHODS`.
-        robot: whose tool was taught.
-        duration: mean of the demonstrations, [s].
-        demonstrations: how many there were.
-        sources: their files.
-        force_kind: ``measured``, ``synthetic`` or ``none``.
-        force_mean: mean of the force in contact, over all demonstrations, [N].
-        contact_share: share of the time in contact, [-].
-        deviation: of the demonstrations' positions from their mean, root mean square, [m].
-        settings: parameters of the demonstrations' rig that all have in common, by path.
-        notes: what a user should know of the demonstrations before trusting the skill, in words.
-    """
-
-    name: str
-    method: str
-    robot: DemonstratedRobot
-    duration: float
-    demonstrations: int
-    sources: tuple[str, ...]
-    force_kind: str
-    force_mean: float
-    contact_share: float
-    deviation: float
+    name: str  #: of the skill
+    method: str  #: one of :data:`METHODS`
+    robot: DemonstratedRobot  #: whose tool was taught
+    duration: float  #: mean of the demonstrations, [s]
+    demonstrations: int  #: how many there were
+    sources: tuple[str, ...]  #: their files
+    force_kind: str  #: ``measured``, ``synthetic`` or ``none``
+    force_mean: float  #: mean of the force in contact, over all demonstrations, [N]
+    contact_share: float  #: share of the time in contact, [-]
+    deviation: float  #: of the demonstrations' positions from their mean, root mean square, [m]
+    #: parameters of the demonstrations' rig that all have in common, by path
     settings: dict[str, Any]
+    #: what a user should know of the demonstrations before trusting the skill, in words
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SkillMotion:
-    """A skill worked out at equal steps of its phase, n samples.
+    """A skill worked out at equal steps of its phase, n samples."""
 
-    Attributes:
-        phase: 0 to 1, [-].
-        position: shape (n, 3), [m].
-        rotation: shape (n, 3, 3).
-        vector: rotation vector from the reference, shape (n, 3), [rad].
-        force: on the tool in world axes, shape (n, 3), [N].
-    """
-
-    phase: Array
-    position: Array
-    rotation: Array
-    vector: Array
-    force: Array
+    phase: Array  #: 0 to 1, [-]
+    position: Array  #: shape (n, 3), [m]
+    rotation: Array  #: shape (n, 3, 3)
+    vector: Array  #: rotation vector from the reference, shape (n, 3), [rad]
+    force: Array  #: on the tool in world axes, shape (n, 3), [N]
 
 
 @dataclass(frozen=True)
 class Skill:
-    """What was learnt.
+    """What was learnt."""
 
-    Attributes:
-        facts: where it comes from.
-        primitive: of motion and force.
-        reference: orientation that rotation vectors count from.
-        threshold: force above which there is contact, [N].
-    """
-
-    facts: Facts
-    primitive: MovementPrimitive | ProbabilisticPrimitive
-    reference: Array
-    threshold: float
+    facts: Facts  #: where it comes from
+    primitive: MovementPrimitive | ProbabilisticPrimitive  #: of motion and force
+    reference: Array  #: orientation that rotation vectors count from
+    threshold: float  #: force above which there is contact, [N]
 
     def motion(self, samples: int = 1001) -> SkillMotion:
         """The skill worked out at so many equal steps."""

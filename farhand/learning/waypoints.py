@@ -11,9 +11,8 @@ import numpy as np
 
 from farhand.control.controller import Channels
 from farhand.control.trajectory.paths import Quintic, Reference
-from farhand.coupling.coupling import Coupling
 from farhand.coupling.side import Effort, Side
-from farhand.coupling.spring import Spring
+from farhand.coupling.spring import Spring, SpringCoupling
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.files import write_text
 from farhand.learning.demonstration import Demonstration, check_alike
@@ -25,15 +24,10 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class TaughtPoint:
-    """One place of one chain, from where it began to be taught.
+    """One place of one chain, from where it began to be taught."""
 
-    Attributes:
-        chain: which limb or arm.
-        position: of its tool from where it was when teaching began, [m].
-    """
-
-    chain: str
-    position: tuple[float, float, float]
+    chain: str  #: which limb or arm
+    position: tuple[float, float, float]  #: of its tool from where it was when teaching began, [m]
 
 
 def points_of(demonstrations: Sequence[Demonstration]) -> list[TaughtPoint]:
@@ -104,7 +98,7 @@ def _point(path: Path, number: int, words: list[str]) -> TaughtPoint:
 
 
 @dataclass
-class Replay(Coupling):
+class Replay(SpringCoupling):
     """Go to way-points one after the other, and on to the next once the tool is in a box about the present one.
 
     A tool that never reports to be there, because its sensors are off, is believed after

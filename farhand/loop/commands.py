@@ -1,4 +1,4 @@
-"""Commands: the only way in while a session runs. Applied at a tick boundary, and logged with the tick number."""
+"""Commands: the only way in while a session runs, applied at tick boundaries and logged."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from numbers import Real
 from farhand.errors import BadValue, UnknownName
 
 NAMES = ("engage", "release", "clutch", "declutch", "stop", "reset", "set")
-"""What can be asked: couple, part, part to re-position and couple again, stop all, clear trips, set
-a parameter."""
+"""Couple, part, part to re-position and couple again, stop all, clear trips, set a parameter."""
 
 MOST_LOGGED = 10_000
-"""Commands kept in the log; at twice as many the older half is forgotten. Telemetry and recordings
-have them all."""
+"""Commands kept in the log; at twice as many the older half is dropped."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,30 @@ class Request:
         return f"{self.name} {self.path}={self.value}" if self.name == "set" else self.name
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a command.
+
+    Attributes:
+        done: whether it was carried out; a refused command changes nothing.
+        text: what was done, or the reason of the refusal.
+    """
+
+    done: bool = True
+    text: str = "done"
+
+    @classmethod
+    def refused(cls, reason: str) -> Outcome:
+        """Nothing was changed, for this reason."""
+        return cls(False, reason)
+
+    def __str__(self) -> str:
+        return self.text if self.done else f"refused: {self.text}"
+
+
+DONE = Outcome()
+
+
 @dataclass
 class Logged:
     """A command that was applied: when, and what came of it."""
@@ -45,7 +67,7 @@ class Logged:
     tick: int
     time_ns: int
     request: Request
-    outcome: str = "done"
+    outcome: Outcome = DONE
 
 
 @dataclass
@@ -69,7 +91,7 @@ class Commands:
     def post(
         self, name: str, path: str = "", value: object = None, at_ns: int | None = None
     ) -> None:
-        """Ask for a command at the next tick boundary, or at the first one from ``at_ns`` on, [ns]."""
+        """Post a command for the next tick boundary, or the first one from ``at_ns`` [ns] on."""
         if name not in NAMES:
             raise UnknownName("command", name, NAMES)
         if not isinstance(path, str):
@@ -92,21 +114,20 @@ class Commands:
         self.log.append(logged)
 
     def clear(self) -> None:
-        """Forget what has been asked for and is not yet due."""
+        """Drop every command that is not yet due."""
         self._now.clear()
         self._later.clear()
 
     def post_text(self, text: str) -> None:
-        """Ask for a command written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``, such as ``"7:engage"``."""
+        """Post a command written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``."""
         when, colon, what = text.partition(":")
         name, _, rest = what.strip().partition(" ")
         path, _, value = rest.partition("=")
         try:
             at_ns = round(float(when if colon else "") * 1e9)
         except (ValueError, OverflowError):
-            raise BadValue(
-                f"command {text!r} is not of the form SECONDS:NAME, such as 7:engage or '3:set wall.stiffness=800'"
-            ) from None
+            form = "SECONDS:NAME, such as 7:engage or '3:set wall.stiffness=800'"
+            raise BadValue(f"command {text!r} is not of the form {form}") from None
         self.post(name, path.strip(), value.strip(), at_ns)
 
     def due(self, now_ns: int) -> list[Request]:

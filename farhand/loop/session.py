@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from farhand.errors import BadValue, FarhandError
+from farhand.errors import BadValue, FarhandError, UnknownName
 from farhand.loop.bridges.direct import Bridge
 from farhand.loop.clock import Clock, VirtualClock
-from farhand.loop.commands import Commands, Logged, Request
+from farhand.loop.commands import DONE, Commands, Logged, Outcome, Request
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Telemetry
 from farhand.parameters import assign
@@ -23,13 +23,27 @@ from farhand.safety import Trip
 
 TICKS_TIMED = 1 << 16
 MOST_TRIPS = 10_000
-"""Trips kept; at twice as many the older half is forgotten, for a session may run for weeks."""
+"""Trips kept; at twice as many the older half is dropped, because a session may run for weeks."""
 
-MOST_AT_ONCE = 64  # trips that hold at the same time
+# Trips that hold at the same time.
+MOST_AT_ONCE = 64
 
 
-class Advancing(Protocol):
-    """Simulated physics that the session carries along; one with an ``unstable`` says there why it lost itself."""
+STAGES = ("physics", "sense", "law", "act")
+"""The order of a tick. Commands are applied after ``physics``."""
+
+SECTIONS = {"sense": "read", "law": "law", "act": "write"}
+"""Where the timing table counts stations and bridges."""
+
+
+class Physics(Protocol):
+    """Simulated physics that the session advances before every tick.
+
+    Attributes:
+        unstable: why the simulation has diverged; empty while it has not.
+    """
+
+    unstable: str
 
     def advance(self, to_ns: int) -> None:
         """Move on to ``to_ns``."""
@@ -40,15 +54,17 @@ class Part:
     """Something the session calls at its own rate.
 
     Attributes:
-        run: what to call, with the time in [ns].
+        step: what to call, with the time in [ns].
         period_ns: how often, [ns].
+        stage: of the tick, one of :data:`STAGES`.
         next_ns: when next, [ns].
         calls: how often it was called.
-        section: of the tick it is counted to, one of :data:`farhand.realtime.cycle.SECTIONS`.
+        section: of the timing table, one of :data:`farhand.realtime.cycle.SECTIONS`.
     """
 
-    run: Callable[[int], None]
+    step: Callable[[int], None]
     period_ns: int
+    stage: str
     next_ns: int = 0
     calls: int = 0
     section: str = "other"
@@ -63,80 +79,113 @@ class TripRecord:
 
 
 class Session:
-    """N stations and the bridges between them. In each tick data goes once round the ring: sense, couple, act.
+    """N stations and the bridges between them. Each tick goes once round: sense, couple, act.
 
     Args:
         stations: what senses and acts.
         bridges: the couplings between them.
         worlds: simulated physics, advanced before every tick.
-        telemetry: where every signal goes.
+        telemetry: where every signal goes; a new ring by default.
         clock: virtual by default.
         commands: the way in.
         parameters: what ``set`` may change, by name.
-        description: what a reader of the telemetry should know of the run.
+        description: what a reader of the telemetry should know about the run.
 
     Attributes:
         now_ns: time of the last tick, [ns].
         ticks: how many there were.
         overruns: ticks that began more than a period late or were skipped (wall clock only).
-        skipped: those of them that were not made.
+        skipped: ticks that were not made.
         deadlines: what is done about them; ``set deadlines.…`` changes it.
         cycle: where the time of the ticks went (wall clock only).
         tick_ns: how long the last ticks took, [ns], as a ring.
         late_ns: how late they began, [ns], as a ring.
         trips: every trip so far.
+        parts: what is called in a tick after the commands, in order.
     """
 
     def __init__(
         self,
         stations: Iterable[Station],
+        *,
         bridges: Iterable[Bridge] = (),
-        worlds: Iterable[Advancing] = (),
+        worlds: Iterable[Physics] = (),
         telemetry: Telemetry | None = None,
         clock: Clock | None = None,
         commands: Commands | None = None,
         parameters: dict[str, Any] | None = None,
         description: dict[str, Any] | None = None,
     ) -> None:
-        self.stations, self.bridges, self.worlds = list(stations), list(bridges), list(worlds)
+        self.stations = list(stations)
+        self.bridges = list(bridges)
+        self.worlds = list(worlds)
         self.clock: Clock = clock or VirtualClock()
         self.commands = commands or Commands()
         self.parameters = {} if parameters is None else parameters
         self.telemetry = telemetry or Telemetry()
-        self.now_ns, self.ticks, self.overruns, self.skipped = 0, 0, 0, 0
+        self.now_ns = 0
+        self.ticks = 0
+        self.overruns = 0
+        self.skipped = 0
         self.deadlines = Deadlines.simulated() if self.worlds else Deadlines()
         self.parameters["deadlines"] = self.deadlines
         self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
         self._metered: list[tuple[Part, Meter]] = []
         self.trips: list[TripRecord] = []
-        self.tick_ns, self.late_ns = (
-            np.zeros(TICKS_TIMED, np.int64),
-            np.zeros(TICKS_TIMED, np.int64),
-        )
+        self.tick_ns = np.zeros(TICKS_TIMED, np.int64)
+        self.late_ns = np.zeros(TICKS_TIMED, np.int64)
         self._stopping = False
         for station in self.stations:
-            station.record(self.telemetry)
+            self.telemetry.add(station.stream)
         for index, bridge in enumerate(self.bridges):
-            bridge.record(self.telemetry, f"coupling-{index + 1}" if index else "coupling")
+            if index:
+                bridge.stream.name = f"coupling-{index + 1}"
+            self.telemetry.add(bridge.stream)
         self.telemetry.freeze(description)
-        self.parts = [
-            Part(station.sense, station.period_ns, section="read") for station in self.stations
-        ]
-        self.parts += [
-            Part(bridge.step, bridge.period_ns, section="law") for bridge in self.bridges
-        ]
-        self.parts += [
-            Part(station.act, station.period_ns, section="write") for station in self.stations
-        ]
-        self._in_step, self._base_ns = (
-            False,
-            min((part.period_ns for part in self.parts), default=0),
-        )
+        self.parts: list[Part] = []
+        self._before_commands: list[Part] = []
+        for station in self.stations:
+            self._append(station.sense, station.period_ns, "sense")
+        for bridge in self.bridges:
+            self._append(bridge.step, bridge.period_ns, "law")
+        for station in self.stations:
+            self._append(station.act, station.period_ns, "act")
+        self._in_step = False
+        self._base_ns = min((part.period_ns for part in self.parts), default=0)
+
+    def _append(self, step: Callable[[int], None], period_ns: int, stage: str) -> None:
+        self.parts.append(Part(step, period_ns, stage, section=SECTIONS[stage]))
+
+    def add(
+        self, step: Callable[[int], None], period_ns: int | None = None, *, after: str = "act"
+    ) -> Part:
+        """Call ``step(now_ns)`` in the tick, behind everything that is in the stage so far.
+
+        Args:
+            step: what to call; it must not block.
+            period_ns: how often, [ns]; as often as the fastest part by default.
+            after: the stage it belongs to. ``"physics"`` comes before the commands of a tick are
+                applied, in every tick.
+        """
+        if after not in STAGES:
+            raise UnknownName("stage of a tick", after, STAGES)
+        part = Part(step, self._base_ns if period_ns is None else period_ns, after)
+        if after == "physics":
+            self._before_commands.append(part)
+        else:
+            order = STAGES.index(after)
+            place = sum(STAGES.index(other.stage) <= order for other in self.parts)
+            self.parts.insert(place, part)
+        return part
+
+    def remove(self, part: Part) -> None:
+        """Take out what :meth:`add` put in."""
+        (self._before_commands if part.stage == "physics" else self.parts).remove(part)
 
     def run(
         self, seconds: float, between: Callable[[], None] | None = None, every: float = 0.5
     ) -> None:
-        """Run on for ``seconds``, calling ``between`` outside the ticks every ``every`` seconds or so.
+        """Run for ``seconds``; call ``between`` outside the ticks about every ``every`` seconds.
 
         Raises:
             BadValue: one of the times is negative or not a number, or there is nothing to run.
@@ -176,21 +225,25 @@ class Session:
 
     def _make(self, due_ns: int) -> None:
         """One tick."""
-        for world in self.worlds:
-            world.advance(due_ns)
-            if lost := getattr(world, "unstable", ""):
-                self._stop_all(due_ns, "invalid", lost)
+        self._advance(due_ns)
         began = time.perf_counter_ns()
         self._tick(due_ns)
         self.tick_ns[self.ticks % TICKS_TIMED] = time.perf_counter_ns() - began
 
+    def _advance(self, due_ns: int) -> None:
+        """Bring the physics to ``due_ns`` [ns], and call what belongs before the commands."""
+        for world in self.worlds:
+            world.advance(due_ns)
+            if world.unstable:
+                self._stop_all(due_ns, "invalid", world.unstable)
+        for part in self._before_commands:
+            part.step(due_ns)
+            part.calls += 1
+
     def _make_timed(self, due_ns: int, late_ns: int, cycle: Cycle) -> None:
         """One tick, its sections timed."""
         before = time.perf_counter_ns()
-        for world in self.worlds:
-            world.advance(due_ns)
-            if lost := getattr(world, "unstable", ""):
-                self._stop_all(due_ns, "invalid", lost)
+        self._advance(due_ns)
         began = time.perf_counter_ns()
         cycle.meters["physics"].pending = began - before
         self._tick_timed(due_ns, began, cycle)
@@ -198,11 +251,11 @@ class Session:
         cycle.close(took, late_ns)
         place = self.ticks % TICKS_TIMED
         self.tick_ns[place], self.late_ns[place] = took, late_ns
-        if late_ns <= self._base_ns and self.deadlines.record_tick(False):
+        if late_ns <= self._base_ns and self.deadlines.record_tick(late=False):
             self._stop_late(due_ns)
 
     def _fall_behind(self, due_ns: int, late_ns: int, end_ns: int) -> int:
-        """Count an overrun, skip what the overrun policy says, and return the time of the tick to make, [ns]."""
+        """Count an overrun, skip ticks by the policy; the time of the tick to make, [ns]."""
         base_ns, skipped = self._base_ns, 0
         missed = min(self.deadlines.missed(late_ns, base_ns), (end_ns - 1 - due_ns) // base_ns)
         if missed:
@@ -214,17 +267,17 @@ class Session:
             due_ns = later_ns
         self.skipped += skipped
         self.overruns += 1 + skipped
-        if self.deadlines.record_tick(True, skipped):
+        if self.deadlines.record_tick(late=True, skipped=skipped):
             self._stop_late(due_ns)
         return due_ns
 
     def _stop_late(self, now_ns: int) -> None:
-        """Every station goes to still for a storm of overruns, which names the section that takes too long."""
+        """Stop every station after too many overruns; name the slowest section."""
         heaviest = None if self.cycle is None else self.cycle.heaviest(self._base_ns)
         self._stop_all(now_ns, "overrun", self.deadlines.reason(self._base_ns, heaviest))
 
     def _stop_all(self, now_ns: int, kind: str, reason: str) -> None:
-        """Every station goes to still."""
+        """Stop every station."""
         for station in self.stations:
             station.guard.stop(now_ns, kind, reason)
 
@@ -245,7 +298,7 @@ class Session:
             self._apply(request, now_ns)
         for part in self.parts:
             if part.next_ns <= now_ns:
-                part.run(now_ns)
+                part.step(now_ns)
                 part.next_ns += part.period_ns
                 part.calls += 1
         self._notice_trips()
@@ -260,7 +313,7 @@ class Session:
         for part, meter in self._metered:
             if part.next_ns <= now_ns:
                 before = after
-                part.run(now_ns)
+                part.step(now_ns)
                 part.next_ns += part.period_ns
                 part.calls += 1
                 after = clock()
@@ -268,33 +321,32 @@ class Session:
         self._notice_trips()
 
     def _apply(self, request: Request, now_ns: int) -> None:
-        """Carry out one command and log it; a refusal is logged with its reason and changes nothing."""
+        """Carry out one command and log it; a refusal is logged with its reason."""
         try:
             outcome = self._carry_out(request, now_ns)
         except FarhandError as error:
-            outcome = f"refused: {error}"
+            outcome = Outcome.refused(str(error))
         self.commands.note(Logged(self.ticks, now_ns, request, outcome))
-        said = {"kind": "command", "tick": self.ticks, "name": request.name, "path": request.path}
-        said |= {"value": request.value, "outcome": outcome}
-        self.telemetry.event(now_ns, f"{request}: {outcome}", said)
+        data = {"kind": "command", "tick": self.ticks, "name": request.name, "path": request.path}
+        data |= {"value": request.value, "outcome": str(outcome), "done": outcome.done}
+        self.telemetry.event(now_ns, f"{request}: {outcome}", data)
 
-    def _carry_out(self, request: Request, now_ns: int) -> str:
+    def _carry_out(self, request: Request, now_ns: int) -> Outcome:
         if request.name == "set":
-            return f"now {assign(self.parameters, request.path, request.value)}"
+            value = assign(self.parameters, request.path, request.value)
+            return Outcome(text=f"now {value}")
         if request.name == "stop":
-            for station in self.stations:
-                station.guard.stop(now_ns, "stop", "the operator stopped the session")
-            return "done"
-        if request.name == "reset":
+            self._stop_all(now_ns, "stop", "the operator stopped the session")
+        elif request.name == "reset":
             for station in self.stations:
                 station.reset()
-            return "done"
-        if request.name in ("engage", "declutch"):
+        elif request.name in ("engage", "declutch"):
             outcomes = [bridge.engage() for bridge in self.bridges]
-            return next((outcome for outcome in outcomes if outcome != "done"), "done")
-        for bridge in self.bridges:
-            bridge.release()
-        return "done"
+            return next((outcome for outcome in outcomes if outcome != DONE), DONE)
+        else:
+            for bridge in self.bridges:
+                bridge.release()
+        return DONE
 
     def _notice_trips(self) -> None:
         """Log each trip once, when it first shows."""

@@ -11,9 +11,8 @@ from farhand.control.controller import Controller, ControlRequest, Target
 from farhand.control.joint.joint_units import joint_units
 from farhand.control.tool.torque import TorqueController
 from farhand.coupling import Side
-from farhand.coupling.trial import describe_error
-from farhand.errors import BadValue, Mismatch
-from farhand.loop.telemetry import Telemetry
+from farhand.errors import BadValue, Mismatch, describe_error
+from farhand.loop.telemetry import Stream
 from farhand.plants import Brake, JointTorque, Plant, SimulatedPlant
 from farhand.safety import Guard
 from farhand.sensing.observer import MomentumObserver
@@ -72,6 +71,7 @@ class Station:
         plant: Plant,
         arm: Arm,
         guard: Guard,
+        *,
         rest: str = "hold",
         period_ns: int = 1_000_000,
         controller: Controller | None = None,
@@ -107,6 +107,8 @@ class Station:
         self._asked = ControlRequest()
         self.drives = driven_axes(arm, plant.actuated)
         self._torque_limited = commands is JointTorque
+        self.stream = Stream(name, 1e9 / period_ns)
+        self._declare(self.stream)
 
     @classmethod
     def of(
@@ -125,26 +127,12 @@ class Station:
         guard = Guard()
         guard.watch(placed.robot.limits)
         arm = Arm.of(placed.robot, placed.placement, gravity)
-        return cls(name, role, SimulatedPlant(world, name), arm, guard, rest, world.step_ns)
+        return cls(
+            name, role, SimulatedPlant(world, name), arm, guard, rest=rest, period_ns=world.step_ns
+        )
 
-    def join(self) -> Contribution:
-        """Where one more coupling writes what it asks for."""
-        contribution = Contribution()
-        self._contributions.append(contribution)
-        return contribution
-
-    def reset(self) -> None:
-        """Forget the trip, and switch a plant on again that has switched itself off."""
-        self.guard.reset()
-        self.plant.restart()
-
-    def rearm(self) -> None:
-        """Tell the plant that a new engagement begins, so that sensors distrusted in the last one count again."""
-        self.plant.rearm()
-
-    def record(self, telemetry: Telemetry) -> None:
-        """Declare this station's channels."""
-        self._stream = stream = telemetry.stream(self.name, 1e9 / self.period_ns)
+    def _declare(self, stream: Stream) -> None:
+        """Lay out what is computed and published in every tick."""
         nq, nv, axes = self.arm.nq, self.arm.nv, ("fx", "fy", "fz", "tx", "ty", "tz")
         joints = list(self.arm.model.names)[1:]
         # a floating base has more numbers
@@ -167,6 +155,21 @@ class Station:
         if self.observer is not None:
             self._observed = stream.channel("wrench_observed_in_world", 6, "N, N·m", axes)
         self.plant.record(stream)
+
+    def join(self) -> Contribution:
+        """Where one more coupling writes what it asks for."""
+        contribution = Contribution()
+        self._contributions.append(contribution)
+        return contribution
+
+    def reset(self) -> None:
+        """Forget the trip, and switch a plant on again that has switched itself off."""
+        self.guard.reset()
+        self.plant.restart()
+
+    def rearm(self) -> None:
+        """Tell the plant that a new engagement begins, so that sensors distrusted in the last one count again."""
+        self.plant.rearm()
 
     def sense(self, now_ns: int) -> None:
         """Read the plant; an unfit sample leaves the model at the last good state."""
@@ -258,7 +261,7 @@ class Station:
         self._measured[:] = np.nan if self._wrench is None else self._wrench
         self._mode[0] = mode
         self._age[0] = now_ns - self._sampled_ns
-        self._stream.commit(now_ns)
+        self.stream.commit(now_ns)
 
 
 def driven_axes(arm: Arm, actuated: Array) -> Array:

@@ -44,16 +44,22 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,63}")
 
 
 class Stream:
-    """Signals that are sampled together: one rate, one time per record, one ring. Made by :meth:`Telemetry.stream`.
+    """Signals that are sampled together: one rate, one time per record, one ring.
 
-    Attributes:
+    A stream owns the arrays its channels are written to. It publishes once a :class:`Telemetry`
+    has it (:meth:`Telemetry.add`); one that belongs to none drops its records.
+
+    Args:
         name: such as ``"leader"``.
         rate: nominal rate, [Hz].
     """
 
     def __init__(self, name: str, rate: float) -> None:
+        if not isinstance(rate, int | float) or not (math.isfinite(rate) and rate > 0):
+            raise BadValue(f"rate of stream {name!r} is {rate!r} Hz, not a positive number")
         self.name = name
-        self.rate = rate
+        self.rate = float(rate)
+        self._added = False
         self._channels: dict[str, dict[str, Any]] = {}
         self._staging = np.zeros(1 + MAX_VALUES)  # the time as raw int64, then the values
         self._stamp = self._staging[:1].view(np.int64).data
@@ -99,6 +105,8 @@ class Stream:
         """Publish the values now in the channels as one record at ``t_ns`` [ns]; call from one thread only."""
         ring = self._ring
         if ring is None:
+            if not self._added:
+                return
             raise FarhandError(
                 f"stream {self.name!r} takes records only between freeze() and close()"
             )
@@ -152,14 +160,18 @@ class Telemetry:
         self._closed = False
 
     def stream(self, name: str, rate: float) -> Stream:
-        """Add a stream of records at ``rate`` [Hz]."""
+        """Add a new stream of records at ``rate`` [Hz]."""
+        return self.add(Stream(name, rate))
+
+    def add(self, stream: Stream) -> Stream:
+        """Publish a stream that exists."""
+        name = stream.name
         if self._file is not None or self._closed:
             raise FarhandError(f"stream {name!r} comes too late: the telemetry is frozen")
         _check_name("stream", name, [*self._streams, "events"])
-        if not isinstance(rate, int | float) or not (math.isfinite(rate) and rate > 0):
-            raise BadValue(f"rate of stream {name!r} is {rate!r} Hz, not a positive number")
-        self._streams[name] = Stream(name, float(rate))
-        return self._streams[name]
+        stream._added = True
+        self._streams[name] = stream
+        return stream
 
     def freeze(self, description: dict[str, Any] | None = None) -> None:
         """Lay out the file; from here on records are taken and channels are not.

@@ -1,96 +1,241 @@
-"""One side of a rig: what is the same for every rig whose other side runs elsewhere."""
+"""What every rig with a leader and a follower builds in the same way: link, layer, ends, bridge, session."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from farhand.analysis.metrics import Metrics
 from farhand.analysis.side_metrics import SideMetrics
+from farhand.arm import Arm
+from farhand.coupling import Coupling
 from farhand.link.channel import MemoryChannel
 from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import Endpoint
+from farhand.link.layers import make_layer
 from farhand.link.packet import VERSION, Packet
+from farhand.loop.bridges.bridge import Bridge
+from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.bridges.linked import LinkedBridge, LinkEnd
 from farhand.loop.bridges.remote import RemoteBridge
-from farhand.loop.session import Session
+from farhand.loop.session import Physics, Session
+from farhand.loop.station import Station
+from farhand.loop.telemetry import Telemetry
 from farhand.parameters import assign_all, describe
-from farhand.rigs.rig import Options, Rig
-from farhand.world import World
+from farhand.rigs.rig import (
+    Options,
+    Rig,
+    RigParts,
+    Scenario,
+    choose,
+    configure_parts,
+    post_scenario,
+    split_settings,
+)
+from farhand.safety import Watchdog
+from farhand.world import ImpedanceHand, Wall, World
 
+ROLES = ("leader", "follower")
 OTHER = {"leader": "follower", "follower": "leader"}
-OF_THE_MACHINE = ("kernel", "offset_position", "offset_rotation")
-"""Parameters of a law that the two sides need not have alike."""
+MACHINE_PARAMETERS = ("kernel", "offset_position", "offset_rotation")
+"""Parameters of a law that may differ between the two sides."""
+
+Arms = Mapping[str, Arm]
+LawMaker = Callable[[str | None, Arms], Coupling]
+"""Makes the law of one end: its role (None in one process), and the models of both sides."""
+
+
+class CoupledBuild:
+    """One build of a rig: what the user asked for, and the steps that all coupled rigs share.
+
+    Args:
+        name: of the rig.
+        options: what the user chose.
+        scenarios: of the rig, by name.
+        default: the scenario if the user names none.
+
+    Attributes:
+        scenario: what will happen.
+        shaping: settings that shape the parts (``rig.…``).
+        settings: settings of the parts.
+        rng: the run's random numbers; every part takes one of its own.
+    """
+
+    def __init__(
+        self, name: str, options: Options, scenarios: dict[str, Scenario], default: str
+    ) -> None:
+        self.name = name
+        self.options = options
+        self.scenario = choose(scenarios, options, default)
+        self.shaping, self.settings = split_settings(options, self.scenario)
+        self.rng = np.random.default_rng(options.seed)
+
+    def couple(
+        self,
+        law: type[Coupling],
+        make_law: LawMaker,
+        stations: dict[str, Station],
+        parts: RigParts,
+        *,
+        models: Callable[[], dict[str, Arm]],
+        identity: int,
+        needs_models: bool = False,
+        direct: Callable[[Coupling, Station, Station], Bridge] | None = None,
+    ) -> Bridge:
+        """The law between the stations: in one process, over an emulated link, or one end of a real one.
+
+        Args:
+            law: its class.
+            make_law: makes an instance.
+            stations: of this process, by role.
+            parts: of the rig; link and layer are added.
+            models: makes fresh models of both sides, by role.
+            identity: hash of what both sides must have alike.
+            needs_models: whether an end needs a model of the other side.
+            direct: makes the bridge in one process; :class:`DirectBridge` by default.
+        """
+        options = self.options
+        parts.layer = layer = make_layer(options.layer, law)
+        ports = dict(zip(ROLES, (None, None) if layer is None else layer.ports(), strict=True))
+
+        def end(role: str) -> LinkEnd:
+            arms = models()
+            packets = {name: Packet(arm.nq, arm.nv, identity) for name, arm in arms.items()}
+            other = arms[OTHER[role]] if needs_models else None
+            arms[role] = stations[role].arm
+            return LinkEnd(
+                stations[role],
+                make_law(role, arms),
+                endpoint_of(role, packets),
+                remote_arm=other,
+                watchdog=parts.watchdog,
+                port=ports[role],
+            )
+
+        if options.side is not None:
+            period_ns = stations[options.side].period_ns
+            bridge = RemoteBridge(end(options.side), period_ns=period_ns, clock=options.clock)
+            parts.lateness = bridge.lateness
+            parts.deadman = bridge.end.switch if bridge.end.leads else None
+            return bridge
+        parts.link = link = self._link(layered=layer is not None)
+        if link.connected:
+            return linked_bridge(end, link)
+        leader, follower = (stations[role] for role in ROLES)
+        made = make_law(None, {role: station.arm for role, station in stations.items()})
+        if direct is not None:
+            return direct(made, leader, follower)
+        return DirectBridge(made, leader, follower, period_ns=leader.period_ns)
+
+    def _link(self, *, layered: bool) -> EmulatedLink:
+        """The emulated link, connected if it disturbs anything or has a layer around it."""
+        options = self.options
+        rng = self.rng.spawn(1)[0]
+        link = EmulatedLink(options.delay, options.jitter, options.loss, rng=rng)
+        own = [(path, value) for path, value in self.settings if path.startswith("link.")]
+        assign_all({"link": link}, own)
+        link.connected = layered or not link.perfect
+        return link
+
+    def session(
+        self,
+        law: str,
+        stations: Iterable[Station],
+        bridge: Bridge,
+        worlds: Iterable[Physics],
+        parameters: dict[str, Any],
+        *,
+        telemetry: Telemetry | None = None,
+        **description: str,
+    ) -> Session:
+        """The session of the run, with what a recording should know about it."""
+        about = {"rig": self.name, "law": law, "seed": self.options.seed}
+        about |= {"scenario": self.scenario.name, **description}
+        return Session(
+            stations,
+            bridges=[bridge],
+            worlds=worlds,
+            telemetry=telemetry,
+            clock=self.options.clock,
+            parameters=parameters,
+            description=about,
+        )
+
+    def configure(
+        self, session: Session, shape: Any, first: Iterable[tuple[str, object]] = ()
+    ) -> None:
+        """Apply the settings of the parts, those of ``first`` before the user's."""
+        configure_parts(session, shape, [*first, *self.settings])
+
+    def rig(
+        self,
+        law: str,
+        session: Session,
+        world: World,
+        shape: Any,
+        parts: RigParts,
+        *,
+        notes: Iterable[str] = (),
+    ) -> Rig:
+        """Post what the scenario commands, and hand the whole out."""
+        post_scenario(session, self.scenario, self.options)
+        kind = Metrics if self.options.side is None else SideMetrics
+        return Rig(
+            name=self.name,
+            law=law,
+            options=self.options,
+            scenario=self.scenario,
+            session=session,
+            world=world,
+            metrics=kind(session, world),
+            construction=shape,
+            parts=parts,
+            notes=tuple(dict.fromkeys(notes)),
+        )
+
+
+def hand_and_wall(
+    world: World, hand: ImpedanceHand, wall: Wall, watchdog: Watchdog, *, ahead: float
+) -> RigParts:
+    """The hand on the leader's tool, and the wall ``ahead`` [m] of the follower's, along x."""
+    if "leader" in world.ports:
+        world.touch("leader", "hand", hand)
+    if "follower" in world.ports:
+        wall.point = np.array([float(world.ports["follower"].tool.position[0]) + ahead, 0.0, 0.0])
+        wall.refresh()
+        world.touch("follower", "wall", wall)
+    return RigParts(hand=hand, wall=wall, watchdog=watchdog)
 
 
 def endpoint_of(role: str, packets: dict[str, Packet]) -> Endpoint:
-    """One side's end of a link that is not connected yet: nothing is heard, and what is sent goes nowhere.
+    """One side's end of a link that is not connected yet: it hears nothing and sends nowhere.
 
     Args:
         role: of the side.
         packets: layout of what each side sends, by role.
     """
-    return Endpoint(
-        packets[role].blank(), packets[OTHER[role]].blank(), MemoryChannel(1), MemoryChannel(1)
-    )
-
-
-def emulated_link(
-    options: Options,
-    parameters: dict[str, Any],
-    settings: list[tuple[str, object]],
-    rng: np.random.Generator,
-) -> EmulatedLink:
-    """The link where both sides are in one process; connected if it disturbs anything or has a layer around it.
-
-    Args:
-        options: with its delay, jitter and loss.
-        parameters: of the rig, its layer among them if there is one; the link is added.
-        settings: of the parts; those of the link hold before it is connected.
-        rng: one is spawned from it.
-    """
-    parameters["link"] = link = EmulatedLink(
-        options.delay, options.jitter, options.loss, rng=rng.spawn(1)[0]
-    )
-    assign_all(
-        {"link": link}, [(path, value) for path, value in settings if path.startswith("link.")]
-    )
-    link.connected = not link.perfect or "layer" in parameters
-    return link
+    outgoing = packets[role].blank()
+    incoming = packets[OTHER[role]].blank()
+    return Endpoint(outgoing, incoming, MemoryChannel(1), MemoryChannel(1))
 
 
 def linked_bridge(ends: Callable[[str], LinkEnd], link: EmulatedLink) -> LinkedBridge:
     """Both ends in one process, with an emulated link between them."""
-    a, b = ends("leader"), ends("follower")
+    a = ends("leader")
+    b = ends("follower")
     forward, backward = link.channels
     a.endpoint.connect(forward, backward)
     b.endpoint.connect(backward, forward)
-    return LinkedBridge(a, b, a.station.period_ns)
-
-
-def remote_bridge(
-    end: LinkEnd, period_ns: int, options: Options, parameters: dict[str, Any]
-) -> RemoteBridge:
-    """The coupling as this side knows it; adds what can be set of it to the parameters."""
-    bridge = RemoteBridge(end, period_ns, options.clock)
-    parameters["lateness"] = bridge.lateness
-    if end.leads:
-        parameters["deadman"] = end.switch
-    return bridge
-
-
-def metrics_of(session: Session, world: World, options: Options) -> Metrics | SideMetrics:
-    """What is measured of a run with both sides or with one."""
-    return Metrics(session, world) if options.side is None else SideMetrics(session, world)
+    return LinkedBridge(a, b, period_ns=a.station.period_ns)
 
 
 def terms_of(rig: Rig) -> dict[str, str]:
     """What the two sides of a rig must agree on before anything is coupled, by name."""
     bridge = rig.session.bridges[0]
     assert isinstance(bridge, RemoteBridge)
-    rows = [row for row in describe(bridge.end.law) if not row[0].endswith(OF_THE_MACHINE)]
+    rows = [row for row in describe(bridge.end.law) if not row[0].endswith(MACHINE_PARAMETERS)]
     law = {f"law.{path}": str(value) for path, value, _, _ in rows}
     return law | {
         "version": str(VERSION),

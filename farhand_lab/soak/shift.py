@@ -13,46 +13,35 @@ import numpy as np
 from farhand.loop.session import TripRecord
 from farhand.loop.telemetry import Reader
 from farhand.rigs import Options, Rig, build_rig
-from farhand_lab.soak.acts import AFTER, Act, Repertoire
+from farhand_lab.soak.acts import TRIP_DELAY_S, Act, Repertoire
 
-EVERY = 0.25  # [s], between two looks at the session
-PAUSE = 2.5  # [s], between two acts, on average
-CALM = 1.0  # [s], at the beginning without any act
-MOST = 20  # complaints kept of each kind
-MISSING = re.compile(
+CHECK_PERIOD_S = 0.25
+MEAN_PAUSE_S = 2.5  # between two acts
+QUIET_START_S = 1.0  # without any act
+MAX_COMPLAINTS = 20  # kept of each kind
+MAY_BE_NAN = re.compile(
     r"(variance_)?wrench_(measured|observed|raw|contact_raw)_in_(world|sensor)|q_reference|ik_status"
     r"|distances_to_limits|singular_margin"
 )
-"""Channels in which NaN or infinity is a value of its own: no measurement, nothing to follow,
-nothing inverted."""
+"""Channels in which NaN or infinity means "no measurement" or "nothing to follow"."""
 
-BY_LIMIT = (
-    "force",
-    "speed",
-    "position",
-    "workspace",
-    "torque",
-    "collision",
-    "overheat",
-    "overload",
-)
-"""Trips that need no fault: a hand may lead an arm beyond any limit. Their reason must name the
-limit."""
+LIMIT_TRIPS = frozenset("force speed position workspace torque collision overheat overload".split())
+"""Trips without a fault: a hand may lead an arm beyond a limit. Their reason must name it."""
 
-NAMED = re.compile(r"limit|outside|beyond|more than|stuck", re.IGNORECASE)
+NAMES_LIMIT = re.compile(r"limit|outside|beyond|more than|stuck", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is soaked: how a rig is built, and how far its hand reaches.
+    """How a rig is built and what its hand does.
 
     Attributes:
         rig: its name.
         options: law, layer, scenario and link.
-        seconds: how long, [s] of virtual time.
+        seconds: virtual time, [s].
         reach: how far the hand drags, [m].
-        speed: how fast at most, [m/s].
-        calm: whether nothing is done that stops an arm.
+        speed: largest speed of the hand, [m/s].
+        calm: do nothing that stops an arm.
     """
 
     rig: str
@@ -65,20 +54,18 @@ class Plan:
 
 @dataclass
 class ShiftLog:
-    """What was seen, over all shifts of a rig.
+    """What happened in all shifts of a rig.
 
     Attributes:
-        seconds: of virtual time.
-        ticks: made.
-        commands: carried out or refused.
-        refused: of them.
-        acts: how often each was done.
-        trips: how often each kind came, by ``where/kind``.
-        causes: how often each cause explained one.
-        unexplained: trips without a cause, in words.
-        invalid: numbers that are none, in words.
-        memory: resident size at each look, [MB], one list per shift.
-        built: what each shift was, in a word.
+        seconds: virtual time, [s].
+        commands: number of commands, refused ones included.
+        acts: number of acts by name.
+        trips: number of trips by ``where/kind``.
+        causes: number of trips by cause.
+        unexplained: messages about trips without a cause.
+        invalid: messages about values that are not numbers.
+        memory: resident size at each check, [MB], one list per shift.
+        built: law, layer, scenario and delay of each shift.
         period: of the slowest part of the first session, whose history is the last to be full, [s].
     """
 
@@ -97,45 +84,35 @@ class ShiftLog:
 
 
 class ShiftWatch:
-    """Called between the ticks: lets the operator act, and looks at all that the session says.
-
-    Args:
-        rig: what runs.
-        plan: what is soaked.
-        rng: what decides.
-        log: where it is noted.
-    """
+    """Called between the ticks: checks all signals and trips, and lets the operator act."""
 
     def __init__(self, rig: Rig, plan: Plan, rng: np.random.Generator, log: ShiftLog) -> None:
         self._rig, self._calm, self._rng, self._log = rig, plan.calm, rng, log
         self._repertoire = Repertoire(rig, plan.reach, plan.speed, plan.calm, rng)
         self._reader = Reader(rig.session.telemetry.path)
         self._acts: list[Act] = []
-        self._next, self._recover = CALM, 0.0
+        self._next, self._recover = QUIET_START_S, 0.0
         self._known = 0
         self._checked = {name: self._finite(name) for name in self._reader.header["streams"]}
         log.memory.append([])
 
     def __call__(self) -> None:
-        """Look, then act."""
+        """Check, then act."""
         now = self._rig.session.now_ns * 1e-9
         self._rig.metrics.pull()
         self._look(now)
         self._explain(now)
         self._log.memory[-1].append(resident())
         if now >= self._next:
-            self._act(now + EVERY)
+            self._act(now + CHECK_PERIOD_S)
         self._carry_on(now)
 
     def _finite(self, stream: str) -> list[tuple[str, slice]]:
-        return [
-            (name, at)
-            for name, at in self._reader.columns(stream).items()
-            if not MISSING.fullmatch(name)
-        ]
+        columns = self._reader.columns(stream).items()
+        return [(name, at) for name, at in columns if not MAY_BE_NAN.fullmatch(name)]
 
     def _look(self, now: float) -> None:
-        """Find numbers that are none."""
+        """Find values that are not numbers."""
         for stream, checked in self._checked.items():
             _, rows, lost = self._reader.drain(stream)
             if lost:
@@ -150,19 +127,19 @@ class ShiftWatch:
             self._complain(f"{now:.3f} s: the state of the world is not a number")
 
     def _complain(self, words: str) -> None:
-        if len(self._log.invalid) < MOST:
+        if len(self._log.invalid) < MAX_COMPLAINTS:
             self._log.invalid.append(f"{self._rig.scenario.name}, {self._rig.law}: {words}")
 
     def _explain(self, now: float) -> None:
         """Find the cause of every new trip."""
-        self._acts = [act for act in self._acts if act.end + 2.0 * AFTER > now]
+        self._acts = [act for act in self._acts if act.end + 2.0 * TRIP_DELAY_S > now]
         trips = self._rig.session.trips
         for record in trips[self._known :]:
             self._log.trips[f"{record.where}/{record.trip.kind}"] += 1
             cause = cause_of(record, self._acts)
             if cause is not None:
                 self._log.causes[cause] += 1
-            elif len(self._log.unexplained) < MOST:
+            elif len(self._log.unexplained) < MAX_COMPLAINTS:
                 words = (
                     f"{record.trip.time_ns * 1e-9:.3f} s: {record.where} {record.trip.kind}: "
                     f"{record.trip.reason}"
@@ -175,22 +152,21 @@ class ShiftWatch:
         act = choices[self._rng.integers(len(choices))](at)
         self._acts.append(act)
         self._log.acts[act.name] += 1
-        self._next = act.end + self._rng.exponential(PAUSE)
+        self._next = act.end + self._rng.exponential(MEAN_PAUSE_S)
 
     def _carry_on(self, now: float) -> None:
-        """A while after a trip, reset and engage, or end the shift, as a person would."""
+        """Reset and engage some time after a trip, or end the shift, as a person would."""
         session = self._rig.session
-        tripped = any(s.guard.trip for s in session.stations) or any(
-            b.trips for b in session.bridges
-        )
-        if not tripped:
+        guards = any(station.guard.trip for station in session.stations)
+        if not (guards or any(bridge.trips for bridge in session.bridges)):
             self._recover = 0.0
         elif not self._recover:
             self._recover = now + self._rng.uniform(0.5, 3.0)
         elif now >= self._recover:
             self._recover = 0.0
             if not session.bridges and not self._calm:
-                session.finish()  # a job that has failed is over, unless it is a hand that leads
+                # A failed job is over, unless a hand leads
+                session.finish()
                 return
             session.commands.post("reset")
             if session.bridges:
@@ -203,7 +179,7 @@ def cause_of(record: TripRecord, acts: list[Act]) -> str | None:
     for act in reversed(acts):
         if act.explains(record.where, trip.kind, time):
             return act.name
-    if trip.kind in BY_LIMIT and NAMED.search(trip.reason):
+    if trip.kind in LIMIT_TRIPS and NAMES_LIMIT.search(trip.reason):
         return f"limit of {trip.kind}"
     return None
 
@@ -216,7 +192,7 @@ def work(plan: Plan, seed: int, log: ShiftLog) -> float:
         options = plan.options
         log.built.append(f"{rig.law} {options.layer} {rig.scenario.name} {options.delay:g} ms")
         log.period = log.period or max(part.period_ns for part in rig.session.parts) * 1e-9
-        rig.session.run(plan.seconds, ShiftWatch(rig, plan, rng, log), EVERY)
+        rig.session.run(plan.seconds, ShiftWatch(rig, plan, rng, log), CHECK_PERIOD_S)
         done = 1e-9 * rig.session.now_ns
         log.seconds += done
         log.ticks += rig.session.ticks
@@ -226,7 +202,8 @@ def work(plan: Plan, seed: int, log: ShiftLog) -> float:
     finally:
         rig.close()
         del rig
-        gc.collect()  # what only waits for the collector is no leak
+        # What only waits for the collector is not a leak
+        gc.collect()
 
 
 def resident() -> float:

@@ -154,7 +154,7 @@ def test_a_short_fault_leaves_the_station_tripped_until_it_is_told_otherwise(dua
     """50 ms of NaN: held by measurement again when it is over, engaged again only on command, without a jump."""
     run = with_fault(dual_arm(scenario="free"), who, "nan-position", at=0.8, until=0.85)
     run.post("1.5:engage", "1.6:reset", "2.6:engage").on(3.6)
-    outcomes = [logged.outcome for logged in run.session.commands.log]
+    outcomes = [str(logged.outcome) for logged in run.session.commands.log]
     assert outcomes[1].startswith(
         f"refused: {who} is tripped (measured position 1 is not a number)"
     )

@@ -229,7 +229,9 @@ def test_a_plant_that_raises_stops_its_station_and_the_other_one_goes_on(method,
         for name, role in (("one", "leader"), ("two", "follower"))
     ]
     stations[1].plant = Breaking(stations[1].plant, method, answer)
-    session = Session(stations, [DirectBridge(PositionPosition(), *stations)], [world])
+    session = Session(
+        stations, bridges=[DirectBridge(PositionPosition(), *stations)], worlds=[world]
+    )
     session.commands.post("engage")
     session.commands.post("reset", at_ns=200_000_000)
     session.run(0.15)

@@ -19,7 +19,7 @@ def made(scenario: str, *settings: tuple[str, object], seed: int = 0) -> Rig:
 
 def jobs(rig: Rig) -> list[Job]:
     """What its arms do."""
-    bound = [getattr(part.run, "__self__", None) for part in rig.session.parts]
+    bound = [getattr(part.step, "__self__", None) for part in rig.session.parts]
     return [item for item in bound if isinstance(item, Job)]
 
 

@@ -230,7 +230,7 @@ def test_a_link_setting_that_cannot_act_is_not_taken_in_silence(dual_arm):
     """In a rig built without a link a live delay changes nothing, so it must not be answered with "now 40"."""
     run = dual_arm(scenario="free").post("0.01:set link.delay=40").on(0.2)
     assert (
-        run.session.commands.log[-1].outcome.startswith("refused")
+        not run.session.commands.log[-1].outcome.done
         or run.signal("coupling", "age")[-1].max() > 0.01
     )
 

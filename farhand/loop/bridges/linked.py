@@ -10,15 +10,7 @@ from farhand.coupling.engagement import Engagement
 from farhand.coupling.trial import UNANSWERED, admit, failure
 from farhand.errors import describe_error
 from farhand.link.endpoint import Endpoint
-from farhand.link.layers import (
-    FollowerPort,
-    LeaderPort,
-    Playout,
-    Port,
-    WaveFollower,
-    WaveLeader,
-    WavePort,
-)
+from farhand.link.layers import LayerPort, Playout
 from farhand.link.packet import Packet
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.bridges.end import AXES, NOT_A_NUMBER, End
@@ -81,7 +73,7 @@ class LinkEnd(End):
         endpoint: Endpoint,
         remote_arm: Arm | None = None,
         watchdog: Watchdog | None = None,
-        port: Port | None = None,
+        port: LayerPort | None = None,
     ) -> None:
         self.leads = station.role == "leader"
         a, b = (station.arm, remote_arm) if self.leads else (remote_arm, station.arm)
@@ -92,14 +84,14 @@ class LinkEnd(End):
         self.energies, self.port = PortEnergy(), port
         packet = endpoint.incoming
         self.playout = None if port is None else Playout(len(packet.q), len(packet.v))
-        if isinstance(port, WavePort):
-            port.law = law
+        if port is not None:
+            port.attach(law, station.drives)
         self._heard_position, self._heard_rotation, self._heard_twist = (
             np.zeros(3),
             np.eye(3),
             np.zeros(6),
         )
-        self._reflected, self._driven = np.zeros(6), np.zeros(6)
+        self._reflected = np.zeros(6)
         self.trip: Trip | None = None
         self.pending, self.switch = False, Switch()
         self._engaged_ns, self._generation, self._met = 0, endpoint.generation, False
@@ -168,33 +160,18 @@ class LinkEnd(End):
         self.endpoint.send(self.endpoint.local_ns(now_ns))
 
     def apply(self, gain: float, dt: float) -> None:
-        """Hand the faded wrench to the station, as far as the passivity layer lets it, and account for its energy."""
-        if self.port is None or isinstance(self.port, WaveFollower):
+        """Hand the faded wrench to the station as the layer allows, and account for its energy."""
+        if self.port is None:
             super().apply(gain, dt)
-            if isinstance(self.port, WaveFollower) and not self.engagement.wanted:
-                self._part(self.port, dt)
             return
         twist, contribution = self.station.arm.twist, self.contribution
         contribution.gain = gain
-        if isinstance(self.port, WaveLeader):
-            contribution.wrench = self.port.push(twist, gain, self.station.drives, dt)
-        else:
-            if self._passive is not None:
-                # nobody damps what cannot be pushed
-                twist = np.multiply(twist, self.station.drives, self._driven)
-            if isinstance(self.port, LeaderPort):
-                contribution.wrench = self.port.push(self.asked, twist, dt, gain)
-            elif isinstance(self.port, FollowerPort):
-                contribution.wrench = self.port.push(
-                    self.asked, twist, self.law.mapping.force_scale, dt, gain
-                )
+        contribution.wrench = self.port.push(self.asked, twist, dt, gain)
         self.energy -= float(contribution.wrench.dot(twist)) * dt
-
-    def _part(self, port: WaveFollower, dt: float) -> None:
-        """Let the force that fades here still go back; its wave is booked a tick later, as while engaged."""
-        if self._reflected.any():
-            port.part(self._reflected, dt)
-            self.law.mapping.back(self.contribution.wrench, self._reflected)
+        if not self.engagement.wanted and self._reflected.any():
+            # The force that fades here still goes back. It is booked a tick later, as while engaged.
+            self.port.part(self._reflected, dt)
+            self.law.mapping.back(contribution.wrench, self._reflected)
             np.negative(self._reflected, self._reflected)
 
     def _ask(self, now_ns: int, dt: float) -> None:
@@ -202,15 +179,9 @@ class LinkEnd(End):
         a, b, port, answer = self.station.side, self.remote, self.port, UNANSWERED
         if not self.leads:
             a, b = b, a
-            if isinstance(port, FollowerPort | WaveFollower):
-                port.lead(
-                    a,
-                    self._heard_position,
-                    self._heard_rotation,
-                    self._heard_twist,
-                    self._reflected,
-                    dt,
-                )
+            if port is not None:
+                heard = self._heard_position, self._heard_rotation, self._heard_twist
+                port.lead(a, *heard, self._reflected, dt)
         try:
             answer = on_a, on_b = self.law.step(a, b, dt)
             if not (
@@ -301,7 +272,7 @@ class LinkEnd(End):
         if able and self._couple(incoming.engagement_id, now_ns):
             self.trip = None
             self._reflected[:] = 0.0
-            if isinstance(self.port, FollowerPort | WaveFollower):
+            if self.port is not None:
                 self.port.begin()
         if engagement.wanted and (
             new or not np.array_equal(self._leader_offset, incoming.offset_position)
@@ -335,8 +306,8 @@ class LinkEnd(End):
         heard = self._heard_position, self._heard_rotation, self._heard_twist
         for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
             kept[:] = new
-        if isinstance(self.port, WavePort) and playout.commanded_wrench is not None:
-            self._read_wave(playout.tool_twist, playout.commanded_wrench)
+        if self.port is not None and playout.commanded_wrench is not None:
+            self.port.arrive(playout.tool_twist, playout.commanded_wrench)
 
     def _see(self, seen: Packet | Playout) -> None:
         """The other side as a packet or what is between packets tells of it."""
@@ -348,14 +319,6 @@ class LinkEnd(End):
             remote.rotation[:] = rotation_from_quaternion(seen.tool_quaternion)
             remote.twist[:] = seen.tool_twist
         remote.wrench = seen.measured_wrench
-
-    def _read_wave(self, twist: Array, wrench: Array) -> None:
-        """The wave in a packet, from its twist and the wrench on the other arm, both in the leader's workspace."""
-        assert isinstance(self.port, WavePort)
-        if self.leads:
-            self.law.mapping.back(wrench, self._reflected)
-            wrench = self._reflected
-        self.port.arrive(twist, wrench)
 
     def _write_packet(self) -> None:
         packet, arm, mapping = self.endpoint.outgoing, self.station.arm, self.law.mapping
@@ -391,8 +354,8 @@ class LinkedBridge(Bridge):
 
     def __init__(self, a: LinkEnd, b: LinkEnd, *, period_ns: int = 1_000_000) -> None:
         super().__init__(a, b, [a.law, b.law], period_ns)
-        self._ports: tuple[Port, FollowerPort | WaveFollower] | None = None
-        if a.port is not None and isinstance(b.port, FollowerPort | WaveFollower):
+        self._ports: tuple[LayerPort, LayerPort] | None = None
+        if a.port is not None and b.port is not None:
             self._ports = a.port, b.port
         if self._ports is not None:
             sums = ("given_by_leader", "taken_by_leader", "given_by_follower", "taken_by_follower")

@@ -148,6 +148,11 @@ class ServoBusPlant(SimulatedPlant):
             stream.channel("battery", 1, "V"),
         )
 
+    @property
+    def unstable(self) -> str:
+        """Why the world that this plant carries along has diverged."""
+        return self.world.unstable
+
     def advance(self, to_ns: int) -> None:
         """Step the world until ``to_ns``, with the bus and the servos in every step."""
         world = self.world

@@ -139,6 +139,11 @@ class VelocityPlant(SimulatedPlant):
         self._under_way: deque[tuple[int, Array]] = deque()
         self._take_ns = world.now_ns
 
+    @property
+    def unstable(self) -> str:
+        """Why the world that this plant carries along has diverged."""
+        return self.world.unstable
+
     def advance(self, to_ns: int) -> None:
         """Step the world until ``to_ns``, with the servo in every step."""
         world = self.world

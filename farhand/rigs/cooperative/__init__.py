@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.analysis.team import TeamMetrics, TeamWatch
-from farhand.loop.session import Part, Session
+from farhand.loop.session import Session
 from farhand.loop.telemetry import Telemetry
 from farhand.rigs.cooperative.arms import Cooperative
 from farhand.rigs.cooperative.parts import make_crew
@@ -46,10 +46,17 @@ def build(options: Options) -> Rig:
     described = {"rig": "cooperative", "law": LAW, "seed": options.seed, "scenario": scenario.name}
     stations = [arm.station for arm in crew.arms]
     session = Session(
-        stations, [], [crew.world], telemetry, options.clock, None, crew.parameters, described
+        stations,
+        bridges=[],
+        worlds=[crew.world],
+        telemetry=telemetry,
+        clock=options.clock,
+        parameters=crew.parameters,
+        description=described,
     )
-    session.parts[len(stations) : len(stations)] = [Part(job.step, period_ns) for job in crew.jobs]
-    session.parts.append(Part(watch.step, WATCH_NS))
+    for job in crew.jobs:
+        session.add(job.step, period_ns, after="sense")
+    session.add(watch.step, WATCH_NS)
     configure_parts(session, shape, settings)
     for command in scenario.commands:
         session.commands.post_text(command)

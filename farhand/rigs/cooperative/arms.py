@@ -208,7 +208,9 @@ def make_arm(
     guard = Guard(force=660.0, moment=60.0, torque_trips=True)
     guard.watch(robot.limits)
     role = "leader" if name == "leader" else "follower"
-    station = Station(name, role, drive, arm, guard, "hold", shape.period_ns, controller)
+    station = Station(
+        name, role, drive, arm, guard, rest="hold", period_ns=shape.period_ns, controller=controller
+    )
     parameters = {
         "plant": plant.imperfections,
         "guard": guard,

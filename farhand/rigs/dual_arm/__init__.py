@@ -6,7 +6,6 @@ Its robots and what shapes them are in :mod:`farhand.rigs.dual_arm.parts`, what 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,27 +20,17 @@ from farhand.control.trajectory.paths import HandPath
 from farhand.coupling import Admittance, Coupling, law_named
 from farhand.errors import BadValue
 from farhand.learning.demonstration import Teaching
-from farhand.link.layers import Layer, make_layer
-from farhand.link.packet import Packet, model_hash
-from farhand.loop.bridges.direct import Bridge, DirectBridge
-from farhand.loop.bridges.linked import LinkEnd
+from farhand.link.packet import model_hash
+from farhand.loop.bridges.direct import Bridge
 from farhand.loop.clock import WallClock
 from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.plants import Brake, Imperfections, JointVelocity, SimulatedPlant
 from farhand.plants.wrappers.mirrored import MirroredPlant
-from farhand.rigs import external_plants as outside
-from farhand.rigs.coupled import (
-    OTHER,
-    emulated_link,
-    endpoint_of,
-    linked_bridge,
-    metrics_of,
-    remote_bridge,
-)
+from farhand.rigs import external_plants
+from farhand.rigs.coupled import ROLES, CoupledBuild
 from farhand.rigs.dual_arm.parts import (
     PUBLISHED,
-    ROLES,
     Arms,
     DualArm,
     Guidance,
@@ -50,15 +39,7 @@ from farhand.rigs.dual_arm.parts import (
     shaped,
 )
 from farhand.rigs.dual_arm.scenarios import SCENARIOS
-from farhand.rigs.rig import (
-    Options,
-    Rig,
-    Scenario,
-    choose,
-    configure_parts,
-    post_scenario,
-    split_settings,
-)
+from farhand.rigs.rig import Options, Rig, RigParts, Scenario
 from farhand.safety import Guard, Watchdog
 from farhand.sensing.observer import MomentumObserver
 from farhand.world import ForceHand, ImpedanceHand, Placed, Wall, World
@@ -71,83 +52,72 @@ AHEAD = 0.319  # of the wall before the published follower's tool at its start [
 
 def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     """Assemble the rig, with a law that has no name on the command line if one is given."""
-    scenario = choose(SCENARIOS, options, DEFAULT_SCENARIO)
-    shaping, settings = split_settings(options, scenario)
-    shape, robots = shaped(shaping)
-    rng = np.random.default_rng(options.seed)
+    work = CoupledBuild("dual-arm", options, SCENARIOS, DEFAULT_SCENARIO)
+    shape, robots = shaped(work.shaping)
     chosen = _chosen_plants(shape, options)
-    law = _law(options, law, outside.is_device(chosen["leader"]))
-
-    arms, period_ns, roles = arms_of(shape, robots), round(1e9 / shape.rate), options.roles
+    law = _law(options, law, external_plants.is_device(chosen["leader"]))
+    arms = arms_of(shape, robots)
+    period_ns = round(1e9 / shape.rate)
+    roles = options.roles
     placed = {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in roles}
     world = World(placed, period_ns, shape.gravity)
-    parameters = _surroundings(world, shape, scenario, options.seed)
-    noise = Imperfections(force_noise=0.1, torque_noise=0.002)  # assumed for the published sensor
-    plants = {n: SimulatedPlant(world, n, replace(noise), rng.spawn(1)[0]) for n in roles}
+    hand = _hand(shape, work.scenario, options.seed)
+    wall = _wall(world, shape)
+    fixture = Fixture()
+    if shape.driven in world.placed:
+        world.touch(shape.driven, "hand", hand)
+    if "follower" in world.placed:
+        world.touch("follower", "wall", wall)
+    parts = RigParts(
+        hand=hand, wall=wall, watchdog=Watchdog(), fixture=fixture, demonstration=Teaching()
+    )
+
+    # Assumed for the published sensor.
+    noise = Imperfections(force_noise=0.1, torque_noise=0.002)
+    plants = {n: SimulatedPlant(world, n, replace(noise), work.rng.spawn(1)[0]) for n in roles}
     plants |= _from_outside(chosen, world, arms, shape)
-    # a person's own hand holds it
-    parameters["hand"].open = isinstance(plants.get(shape.driven), MirroredPlant)
+    # A person's own hand holds a machine outside the simulation.
+    if isinstance(hand, ImpedanceHand):
+        hand.open = isinstance(plants.get(shape.driven), MirroredPlant)
     stations = {n: _station(n, plants[n], arms, shape, period_ns, law) for n in roles}
     _push(shape, world, stations)
-    layer = make_layer(options.layer, law)
-    parameters |= {} if layer is None else {"layer": layer}
-    ends = _ends(law, stations, arms, parameters["watchdog"], shape, layer)
-    bridge = _bridge(law, stations, ends, options, parameters, settings, rng)
-    parameters |= {"law": tuple(bridge.laws), "fixture": Fixture()}
-    for name, station in stations.items():
-        parameters[name] = {
-            **plants[name].parameters,
-            "guard": station.guard,
-            **station.controller.parts,
-        }
 
-    described = {
-        "rig": "dual-arm",
-        "law": law.name,
-        "seed": options.seed,
-        "scenario": scenario.name,
-    }
-    session = Session(
-        stations.values(), [bridge], [world], None, options.clock, None, parameters, described
+    believed = [numbers_of(arms.believed[role]) for role in ROLES]
+    identity = model_hash(
+        "dual-arm", law.name, shape.distance, shape.gravity, *believed[0], *believed[1]
     )
-    _configure(session, shape, bridge, settings)
-    post_scenario(session, scenario, options)
-    metrics, notes = (
-        metrics_of(session, world, options),
-        tuple(n for robot in robots.values() for n in robot.notes),
+    bridge = work.couple(
+        law,
+        lambda role, models: law(),
+        stations,
+        parts,
+        models=lambda: {n: arms.model(n, shape.gravity) for n in ROLES},
+        identity=identity,
+        needs_models="models" in law.needs,
     )
-    return Rig(
-        "dual-arm",
-        law.name,
-        options,
-        scenario,
-        session,
-        world,
-        metrics,
-        shape,
-        tuple(dict.fromkeys(notes)),
-    )
+    parameters = {**parts.settable(), "law": tuple(bridge.laws)}
+    for name, station in stations.items():
+        own = {"guard": station.guard, **station.controller.parts}
+        parameters[name] = {**plants[name].parameters, **own}
+    session = work.session(law.name, stations.values(), bridge, [world], parameters)
+    _configure(work, session, shape, bridge)
+    _check_start(session, wall)
+    fixture.attached = any(path.startswith("fixture.") for path, _ in work.settings)
+    if fixture.attached:
+        Guidance(fixture, list(session.stations)).attach(session)
+    notes = (note for robot in robots.values() for note in robot.notes)
+    return work.rig(law.name, session, world, shape, parts, notes=notes)
 
 
 def _law(options: Options, law: type[Coupling] | None, device: bool) -> type[Coupling]:
     """The law asked for, if the plants give what it needs; an input device has no model and feels nothing."""
-    law = law or law_named(options.law or (outside.DEVICE_LAW if device else DEFAULT_LAW))
+    law = law or law_named(options.law or (external_plants.DEVICE_LAW if device else DEFAULT_LAW))
     law().require(
         {"follower-wrench"}
         if device
         else {"leader-wrench", "follower-wrench", "models", "observers"}
     )
     return law
-
-
-def _surroundings(world: World, shape: DualArm, scenario: Scenario, seed: int) -> dict[str, Any]:
-    """The hand, the wall, what watches the link and the mark of a demonstration."""
-    parameters: dict[str, Any] = {"hand": _hand(shape, scenario, seed), "wall": _wall(world, shape)}
-    parameters["watchdog"] = Watchdog()
-    for robot, touch in ((shape.driven, "hand"), ("follower", "wall")):
-        if robot in world.placed:
-            world.touch(robot, touch, parameters[touch])
-    return parameters | {"demonstration": Teaching()}
 
 
 def _wall(world: World, shape: DualArm) -> Wall:
@@ -157,37 +127,30 @@ def _wall(world: World, shape: DualArm) -> Wall:
     return Wall(point=np.array([world.ports["follower"].tool.position[0] + AHEAD, 0.0, 0.0]))
 
 
-def _configure(
-    session: Session, shape: DualArm, bridge: Bridge, settings: list[tuple[str, object]]
-) -> None:
-    """Set every part, on the wall clock with the compiled kernel ready before the first tick; fixtures if asked for."""
-    compiled = isinstance(session.clock, WallClock) and hasattr(bridge.laws[0], "kernel")
-    configure_parts(session, shape, [("law.kernel", "numba"), *settings] if compiled else settings)
-    _check_start(session)
+def _configure(work: CoupledBuild, session: Session, shape: DualArm, bridge: Bridge) -> None:
+    """Set every part; on the wall clock the compiled kernel is ready before the first tick."""
+    compiled = isinstance(session.clock, WallClock) and bridge.laws[0].has_kernel
+    work.configure(session, shape, first=[("law.kernel", "numba")] if compiled else [])
     if compiled:
         _warm(bridge)
-    fixture = session.parameters["fixture"]
-    fixture.attached = any(path.startswith("fixture.") for path, _ in settings)
-    if fixture.attached:
-        Guidance(fixture, list(session.stations)).attach(session)
 
 
-def _check_start(session: Session) -> None:
+def _check_start(session: Session, wall: Wall) -> None:
     """Refuse a wall around the tool that would stop the follower before its first move."""
-    wall = session.parameters["wall"]
     for station in session.stations:
         if station.name == "follower" and wall.force > station.guard.force:
             session.close()
             raise BadValue(
-                f"the follower's tool starts {wall.depth:.3f} m inside the wall, which pushes with {wall.force:.0f} N"
-                f" (limit {station.guard.force:g} N): set wall.point, wall.present=false or rig.follower_posture"
+                f"the follower's tool starts {wall.depth:.3f} m inside the wall, which pushes"
+                f" with {wall.force:.0f} N (limit {station.guard.force:g} N): set wall.point,"
+                " wall.present=false or rig.follower_posture"
             )
 
 
 def _chosen_plants(shape: DualArm, options: Options) -> dict[str, str]:
     """Which plant leads and which follows, as far as this process has them."""
-    outside.check(shape.leader_plant, options)
-    outside.check(shape.follower_plant, options, devices=False)
+    external_plants.check(shape.leader_plant, options)
+    external_plants.check(shape.follower_plant, options, devices=False)
     return {"leader": shape.leader_plant, "follower": shape.follower_plant}
 
 
@@ -196,7 +159,7 @@ def _from_outside(
 ) -> dict[str, Any]:
     """The plants that are not simulated."""
     made = {
-        n: outside.outside_plant(
+        n: external_plants.outside_plant(
             chosen[n], n, world, arms.believed[n], arms.placements[n], shape.gravity
         )
         for n in world.placed
@@ -238,56 +201,21 @@ def _station(
         arm, rest, period_ns, can_brake=Brake in plant.accepts, assist=assist
     )
     if law is Admittance and isinstance(plant, MirroredPlant) and JointVelocity in plant.accepts:
-        controller = outside.velocity_controller(arm, robot, arms.placements[name], shape.rate)
+        controller = external_plants.velocity_controller(
+            arm, robot, arms.placements[name], shape.rate
+        )
     observer = MomentumObserver(arm, shape.observer_gain) if "observers" in law.needs else None
-    return Station(name, name, plant, arm, guard, rest, period_ns, controller, observer)
-
-
-def _ends(
-    law: type[Coupling],
-    stations: dict[str, Station],
-    arms: Arms,
-    watchdog: Watchdog,
-    shape: DualArm,
-    layer: Layer | None,
-) -> Callable[[str], LinkEnd]:
-    """What makes the end of a link at one side: its own law, and a model of the other side where the law needs one."""
-    believed = [numbers_of(arms.believed[n]) for n in ROLES]
-    same = model_hash(
-        "dual-arm", law.name, shape.distance, shape.gravity, *believed[0], *believed[1]
+    return Station(
+        name,
+        name,
+        plant,
+        arm,
+        guard,
+        rest=rest,
+        period_ns=period_ns,
+        controller=controller,
+        observer=observer,
     )
-    ports = dict(zip(ROLES, (None, None) if layer is None else layer.ports(), strict=True))
-
-    def end(role: str) -> LinkEnd:
-        models = {n: Arm.of(arms.believed[n], arms.placements[n], shape.gravity) for n in ROLES}
-        packets = {n: Packet(models[n].nq, models[n].nv, same) for n in ROLES}
-        model = models[OTHER[role]] if "models" in law.needs else None
-        return LinkEnd(
-            stations[role], law(), endpoint_of(role, packets), model, watchdog, ports[role]
-        )
-
-    return end
-
-
-def _bridge(
-    law: type[Coupling],
-    stations: dict[str, Station],
-    ends: Callable[[str], LinkEnd],
-    options: Options,
-    parameters: dict[str, Any],
-    settings: list[tuple[str, object]],
-    rng: np.random.Generator,
-) -> Bridge:
-    """The law between the stations: in one process, over an emulated link, or one end of a real one."""
-    if options.side is not None:
-        return remote_bridge(
-            ends(options.side), stations[options.side].period_ns, options, parameters
-        )
-    link = emulated_link(options, parameters, settings, rng)
-    if link.connected:
-        return linked_bridge(ends, link)
-    leader, follower = (stations[n] for n in ROLES)
-    return DirectBridge(law(), leader, follower, leader.period_ns)
 
 
 def _warm(bridge: Bridge) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from farhand.arm import Arm
 from farhand.control.haptic.fixtures import Fixture
 from farhand.errors import BadValue, UnknownName
-from farhand.loop.session import Part, Session
+from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.parameters import parameter
 from farhand.rigs import external_plants as outside
@@ -91,6 +92,10 @@ class Arms:
     true: dict[str, Robot]
     placements: dict[str, Placement]
     postures: dict[str, Array]
+
+    def model(self, role: str, gravity: float) -> Arm:
+        """A fresh model of the arm its controller believes in."""
+        return Arm.of(self.believed[role], self.placements[role], gravity)
 
 
 def shaped(settings: Sequence[tuple[str, object]]) -> tuple[DualArm, dict[str, Robot]]:
@@ -241,5 +246,4 @@ class Guidance:
 
     def attach(self, session: Session) -> None:
         """Run after the couplings and before the stations act."""
-        couplings_end = len(session.stations) + len(session.bridges)
-        session.parts.insert(couplings_end, Part(self.step, session.stations[0].period_ns))
+        session.add(self.step, session.stations[0].period_ns, after="law")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from farhand.control.haptic.haptic_objects import HapticObject, exact_arm, exact_leg, seed_arm
+from farhand.control.haptic.haptic_objects import HapticObject, exact_arm, exact_leg, published_arm
 from farhand.errors import BadValue, Mismatch
 from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.parameters import assign_all
@@ -58,7 +58,7 @@ class Limb:
     def objects(self, exact: bool) -> list[HapticObject]:
         """Limits of its workspace: exact, or as the published system approximated those of the arm."""
         if isinstance(self.chain, ArmChain):
-            return exact_arm(self.chain) if exact else seed_arm(self.chain)
+            return exact_arm(self.chain) if exact else published_arm(self.chain)
         if not exact:
             raise Mismatch(
                 f"there is no approximate workspace of the {self.name}: set rig.exact=true"

@@ -24,12 +24,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from farhand.control.haptic.engage import EngageGate, HomingSpring
+from farhand.control.haptic.engage import EngageGate, HomingSpring, Tunables
 from farhand.control.haptic.gripper import GripperToggle
-from farhand.control.haptic.tunables import Tunables
 from farhand.control.joint.loops import JointMove
 from farhand.coupling import Coupling, SpringCoupling
-from farhand.coupling.trial import describe_error
+from farhand.errors import describe_error
 from farhand.link.haptic_messages import (
     ArmJoints,
     CartesianStiffness,

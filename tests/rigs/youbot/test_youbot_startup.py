@@ -67,8 +67,8 @@ def test_unfolding_that_takes_too_long_is_a_fault_with_the_joint_named():
 
 def test_feedback_begins_without_a_jump(operating):
     """At the tick of engagement the pen's force changes by less than a hand notices."""
-    forces = operating.column(2)
-    states = [row[0] for row in operating.history]
+    forces = operating.column("pen_force")
+    states = [row.state for row in operating.history]
     at = states.index("engage")
     assert np.linalg.norm(forces[at + 1] - forces[at - 1]) < 0.05
 

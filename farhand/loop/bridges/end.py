@@ -1,0 +1,78 @@
+"""One station's end of a bridge: what the law asks of it, and the energy that passes there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from farhand.coupling import Coupling, Effort, Side
+from farhand.loop.station import Station
+
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+"""The tool's axes, by name."""
+
+SHAPE = (6,)
+NOT_A_NUMBER = "gave an effort that is not a number"
+
+
+class End:
+    """One station's end of a bridge: what the law asks of it, faded by the engagement, and the energy that passes.
+
+    Args:
+        station: the local station.
+        remote: the other side, as this end knows it.
+    """
+
+    def __init__(self, station: Station, remote: Side) -> None:
+        self.station, self.remote = station, remote
+        self.contribution = station.join()
+        self.energy = 0.0  # put into the coupling by this side, net [J]
+        self.asked, self._faded = np.zeros(6), np.zeros(6)
+        self._pulls = station.controller.exerts_effort
+        self._passive = None if station.drives.all() else ~station.drives
+
+    @property
+    def dropped(self) -> str:
+        """Which of a law's efforts this station cannot exert, in words; empty if none."""
+        axes = [axis for axis, drives in zip(AXES, self.station.drives, strict=True) if not drives]
+        return (
+            f"the {self.station.name} is passive in {', '.join(axes)}: efforts there are dropped"
+            if axes
+            else ""
+        )
+
+    def take(self, effort: Effort) -> bool:
+        """Remember what the law asks for, unless it is not a number; a wrench only if the station exerts wrenches.
+
+        Raises:
+            Exception: of any kind, if it is no effort at all.
+        """
+        wrench = effort.wrench
+        if wrench.shape != SHAPE:
+            raise ValueError(f"a wrench of shape {wrench.shape}")
+        if not float(wrench.dot(wrench)) < math.inf:
+            return False
+        if self._pulls:
+            self.asked[:] = wrench
+            if self._passive is not None:
+                self.asked[self._passive] = 0.0  # nor do they count as energy put in
+        self.contribution.target = effort.target
+        return True
+
+    def part(self) -> None:
+        """Forget where the law wanted the tool: what fades out pulls no further."""
+        self.contribution.target = None
+
+    def apply(self, gain: float, dt: float) -> None:
+        """Hand the faded wrench to the station and account for its energy."""
+        contribution = self.contribution
+        contribution.gain = gain
+        contribution.wrench = (
+            self.asked if gain == 1.0 else np.multiply(self.asked, gain, self._faded)
+        )
+        self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
+
+    def stop(self, now_ns: int, law: Coupling, why: str) -> None:
+        """Trip the station's guard over a law that failed, with the reason that stands behind its name."""
+        self.station.guard.stop(now_ns, "invalid", f"law {law.name!r} {why}")
