@@ -1,1 +1,1 @@
-"""Local control: what turns an effort or a reference into what a plant accepts, and the paths references follow."""
+"""Local control: efforts and references become commands of a plant; paths of references."""

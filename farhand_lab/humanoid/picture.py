@@ -12,7 +12,7 @@ import numpy as np
 from farhand.console import bounds
 from farhand.console.scene import Scene, scene_of
 from farhand.console.status import Reading
-from farhand.control.haptic.balance import BalanceForce
+from farhand.control.haptic.synthetic import BalanceForce
 from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.rigs import Options, build_rig
 from farhand.rigs.humanoid import PLACES

@@ -1,4 +1,7 @@
-"""Synthetic forces: limits, objects, plane, contact, lift, balance, torque: H-25 to H-28, H-30, H-31, H-33, H-47."""
+"""Synthetic forces of limits, objects, contact, balance and torque.
+
+Ids H-25 to H-28, H-30, H-31, H-33 and H-47.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,25 @@ import math
 import numpy as np
 
 from farhand.control.haptic import haptic_objects
-from farhand.control.haptic.balance import BalanceForce
 from farhand.control.haptic.haptic_objects import (
     Ball,
+    ContactForce,
     HalfSpace,
+    LimitForce,
     ObjectForce,
     VirtualWorkspace,
     exact_arm,
     exact_leg,
-    seed_arm,
+    published_arm,
 )
-from farhand.control.haptic.limit_force import ContactForce, LimitForce
-from farhand.control.haptic.synthetic import SyntheticForce
+from farhand.control.haptic.synthetic import BalanceForce, SyntheticForce
 from farhand.errors import BadValue
 from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.rigs import Options, build_rig
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
-from farhand_lab.humanoid.torque_illusion import TorqueIllusion
+from farhand_lab.humanoid.teleoperation_modes import TorqueIllusion
 from farhand_lab.mutation import Mutation
+from farhand_lab.plots import canvas
 from farhand_lab.trial import run
 
 Array = np.ndarray
@@ -45,23 +49,18 @@ def limit_force() -> Finding:
     jump = float(np.abs(np.diff(force)).max())
     steepest = float(-slope[(x > 1e-6) & (x < 0.03)].min())
     behind = float(law.magnitude(-0.002) - 3.3)
-    ok = (
-        off <= 6e-5
-        and edge < 1e-3
-        and jump < 2e-4
-        and abs(steepest - 0.165) < 1e-4
-        and abs(behind - 2.0) < 1e-9
+    ok = off <= 6e-5 and edge < 1e-3 and jump < 2e-4
+    ok = ok and abs(steepest - 0.165) < 1e-4 and abs(behind - 2.0) < 1e-9
+    note = (
+        f"golden values to {off:.0e} N; slope at the zone's edge {edge:.0e} N/mm; "
+        "1.5 Fmax/d = 0.165"
     )
-    return Finding(
-        steepest,
-        ok,
-        f"golden values to {off:.0e} N; slope at the zone's edge {edge:.0e} N/mm; 1.5 Fmax/d = 0.165",
-    )
+    return Finding(steepest, ok, note)
 
 
 @experiment("H-26")
 def virtual_workspace() -> Finding:
-    """For every limit, places 2 mm beyond it and inside all others are pushed back; scales ×1 to ×4."""
+    """For every limit, places 2 mm beyond it and inside all others are pushed back, ×1 to ×4."""
     arm, rng = ArmChain(), generator("limits")
     total = ObjectForce(exact_arm(arm), LimitForce(zone=0.005, peak=3.3))
     p = rng.uniform(-0.235, 0.235, (200_000, 3))
@@ -70,18 +69,19 @@ def virtual_workspace() -> Finding:
     for index, item in enumerate(total.objects):
         others = np.delete(distances, index, axis=1).min(axis=1)
         near = p[(np.abs(distances[:, index] + 0.002) < 0.001) & (others > 0.006)][:200]
-        moved = np.array(
-            [at + 1e-4 * total.force(at) / np.linalg.norm(total.force(at)) for at in near]
-        )
+        forces = [total.force(at).copy() for at in near]
+        steps = [1e-4 * force / np.linalg.norm(force) for force in forces]
+        moved = np.array([at + step for at, step in zip(near, steps, strict=True)])
         inward.append(len(near) > 20 and bool((item.locate(moved)[0] > item.locate(near)[0]).all()))
     centred, same = _centres(arm, total, rng)
     ok = all(inward) and centred < 1e-15 and same < 1e-12
-    note = f"{', '.join(item.name for item in total.objects)}; C to {centred:.0e} m, at every scale to {same:.0e} N"
+    names = ", ".join(item.name for item in total.objects)
+    note = f"{names}; C to {centred:.0e} m, at every scale to {same:.0e} N"
     return Finding(sum(inward), ok, note)
 
 
 def _centres(arm: ArmChain, total: ObjectForce, rng: np.random.Generator) -> tuple[float, float]:
-    """How far C is from (5.2), [m], and how much forces differ between scales at one place of the limb, [N]."""
+    """How far C is from (5.2), [m], and how much forces at one place differ by scale, [N]."""
     pen, end = rng.normal(size=3) * 0.02, arm.forward(np.radians([30.0, 40.0, 60.0]))
     centred, forces = 0.0, []
     for scale in (1.0, 2.0, 3.0, 4.0):
@@ -94,32 +94,29 @@ def _centres(arm: ArmChain, total: ObjectForce, rng: np.random.Generator) -> tup
 
 @experiment("H-27")
 def exact_workspace() -> Finding:
-    """A million places for each arm; the published spheres beside them; the leg's limits as well."""
+    """A million places for each arm and the leg; the published spheres beside them."""
     law, rng, wrong, accepted, seed = LimitForce(), generator("workspace"), 0, 0, 0.0
     for side in (1, -1):
         arm = ArmChain(side=side)
         p = rng.uniform(-0.229, 0.229, (POINTS, 3))
         feasible, exact = arm.candidates(p)[1].any(-1), ObjectForce(exact_arm(arm), law).inside(p)
-        old = ObjectForce(seed_arm(arm), law).inside(p)
+        old = ObjectForce(published_arm(arm), law).inside(p)
         wrong += int((feasible != exact).sum())
         accepted += int(exact.sum())
         seed = 100.0 * float((old & ~feasible).sum() / old.sum())
     leg = LegChain()
     p = rng.uniform(-0.29, 0.29, (POINTS, 3)) + [0.0, 0.0, leg.sole]
-    leg_wrong = int(
-        (leg.candidates(p)[1][:, 0] != ObjectForce(exact_leg(leg), law).inside(p)).sum()
-    )
+    inside = ObjectForce(exact_leg(leg), law).inside(p)
+    leg_wrong = int((leg.candidates(p)[1][:, 0] != inside).sum())
     seam, turn = _seam(ArmChain())
     note = (
-        f"{wrong} of {2 * POINTS} places of the arms differ, {leg_wrong} of {POINTS} of the leg; the published spheres "
-        f"let {seed:.1f} % in wrongly; where ball meets torus it jumps by {seam:.0e} m, direction {turn:.0e}"
+        f"{wrong} of {2 * POINTS} places of the arms differ, {leg_wrong} of {POINTS} of the leg; "
+        f"the published spheres let {seed:.1f} % in wrongly; where ball meets torus it jumps by "
+        f"{seam:.0e} m, direction {turn:.0e}"
     )
     false = 100.0 * wrong / accepted
-    return Finding(
-        false,
-        false < 0.1 and wrong == 0 and leg_wrong == 0 and 25.0 < seed < 29.0 and turn < 1e-4,
-        note,
-    )
+    ok = false < 0.1 and wrong == 0 and leg_wrong == 0 and 25.0 < seed < 29.0 and turn < 1e-4
+    return Finding(false, ok, note)
 
 
 def _seam(arm: ArmChain) -> tuple[float, float]:
@@ -134,26 +131,24 @@ def _seam(arm: ArmChain) -> tuple[float, float]:
 
 @experiment("H-28")
 def lift_and_saturation() -> Finding:
-    """Anywhere, far beyond all limits too; and a pen that is let go of, with and without the lift."""
+    """Anywhere, far beyond all limits too; and a pen that is let go, with and without the lift."""
     arm = ArmChain()
     force = SyntheticForce(objects=exact_arm(arm), limits=LimitForce(peak=3.3))
     up = force.force(None).copy()
     places = generator("saturation").uniform(-0.4, 0.4, (5000, 3))
     largest = max(float(np.linalg.norm(force.force(p))) for p in places)
     held, fallen = _dropped(0.045), _dropped(0.0)
-    ok = (
-        abs(up[2] - 0.441) < 1e-3
-        and not up[:2].any()
-        and largest <= 3.3 + 1e-12
-        and held < 1.0
-        and fallen > 20.0
+    ok = abs(up[2] - 0.441) < 1e-3 and not up[:2].any() and largest <= 3.3 + 1e-12
+    ok = ok and held < 1.0 and fallen > 20.0
+    note = (
+        f"at most {largest:.3f} N; a pen let go drifts {held:.3f} mm in 2 s, "
+        f"without the lift {fallen:.0f} mm"
     )
-    note = f"at most {largest:.3f} N; a pen let go of drifts {held:.3f} mm in 2 s, without the lift {fallen:.0f} mm"
     return Finding(float(up[2]), ok, note)
 
 
 def _dropped(tip: float) -> float:
-    """How far a pen moves that nobody holds, [mm], with a lift for this mass [kg]."""
+    """How far a released pen moves, [mm], with a lift for this mass [kg]."""
     settings: list[tuple[str, object]] = [("hand.open", True), ("leader.force.tip_mass", tip)]
     result = run(build_rig("humanoid", Options(scenario="rest", settings=settings)), 2.0)
     return 1e3 * float(np.ptp(result.signal("leader", "position_tool_in_world"), axis=0).max())
@@ -161,7 +156,7 @@ def _dropped(tip: float) -> float:
 
 @experiment("H-30")
 def three_points() -> Finding:
-    """Random boards; the free side is that of the pen, whatever the order of the touches."""
+    """Random boards; the free side is that of the pen, for any order of the touches."""
     rng, worst, signed = generator("plane"), 0.0, True
     for _ in range(200):
         normal = rng.normal(size=3)
@@ -173,18 +168,12 @@ def three_points() -> Finding:
         worst = max(worst, float(np.abs(np.array(plane.normal) - normal).max()))
         s = plane.locate(np.array([point + 0.013 * normal, point - 0.007 * normal]))[0]
         signed &= bool(np.abs(s - [0.013, -0.007]).max() < 1e-9)
-    line = [np.array([0.0, 0.0, 0.0]), np.array([0.01, 0.02, 0.0]), np.array([0.02, 0.04, 0.0])]
-    refused = _refused(
-        lambda: HalfSpace.through(line[0], line[1], line[2], np.array([0.0, 0.0, 1.0]))
-    )
-    refused &= _refused(
-        lambda: HalfSpace.through(line[0], line[0], line[1], free=np.array([0.0, 0.0, 1.0]))
-    )
-    return Finding(
-        worst,
-        worst < 1e-9 and signed and refused,
-        "distance to 1e-9 m; three places on a line are refused",
-    )
+    a, b, c = np.outer([0.0, 1.0, 2.0], [0.01, 0.02, 0.0])
+    free = np.array([0.0, 0.0, 1.0])
+    refused = _refused(lambda: HalfSpace.through(a, b, c, free))
+    refused &= _refused(lambda: HalfSpace.through(a, a, b, free=free))
+    note = "distance to 1e-9 m; three places on a line are refused"
+    return Finding(worst, worst < 1e-9 and signed and refused, note)
 
 
 def _refused(make) -> bool:
@@ -207,34 +196,25 @@ def contact_force() -> Finding:
         float(abs(law.magnitude(s + 1e-9) - law.magnitude(s - 1e-9))) for s in (0.0, 0.0075, 0.030)
     ]
     slope = float(law.magnitude(0.00375 + 1e-7) - law.magnitude(0.00375 - 1e-7)) / 2e-4
-    refused = _refused(lambda: ContactForce(approach=10.0)) and _refused(
-        lambda: ContactForce(peak=1.0)
-    )
+    refused = _refused(lambda: ContactForce(approach=10.0))
+    refused &= _refused(lambda: ContactForce(peak=1.0))
     finite = bool(np.isfinite(law.magnitude(np.linspace(-1.0, 1.0, 2001))).all())
-    ok = (
-        off <= 6e-5
-        and constants < 1e-6
-        and max(jumps) < 1e-5
-        and abs(slope + 1.0) < 1e-4
-        and refused
-        and finite
+    ok = off <= 6e-5 and constants < 1e-6 and max(jumps) < 1e-5
+    ok = ok and abs(slope + 1.0) < 1e-4 and refused and finite
+    note = (
+        f"constants to {constants:.0e}; jumps at 0, dl, d below {max(jumps):.0e} N; "
+        f"slope halfway {slope:.4f} N/mm"
     )
-    note = f"constants to {constants:.0e}; jumps at 0, dl, d below {max(jumps):.0e} N; slope halfway {slope:.4f} N/mm"
     return Finding(off, ok, note, figures=(Figure("Contact force", _contact_figure),))
 
 
 def _contact_figure():
-    from matplotlib.figure import Figure as Plot
-
-    plot = Plot(figsize=(6, 3.2), layout="constrained")
-    axes = plot.subplots()
+    figure, axes = canvas("distance [mm]", "force [N]")
     s = np.linspace(-0.002, 0.035, 800)
     for name, law in (("limit", LimitForce(peak=3.3)), ("contact", ContactForce(peak=3.3))):
         axes.plot(1e3 * s, law.magnitude(s), label=name)
-    axes.set_xlabel("distance [mm]")
-    axes.set_ylabel("force [N]")
     axes.legend()
-    return plot
+    return figure
 
 
 @shared
@@ -248,10 +228,8 @@ def leaning():
 def balance() -> Finding:
     """Edges and corners of the sole; then the rig leans a leg outward."""
     law, leg = BalanceForce(), LegChain()
-    edges = [
-        law.force(np.array([*c, 0.12]))
-        for c in ((0.090, 0.0), (-0.060, 0.0), (0.0, 0.025), (0.0, -0.025))
-    ]
+    middles = (0.090, 0.0), (-0.060, 0.0), (0.0, 0.025), (0.0, -0.025)
+    edges = [law.force(np.array([*middle, 0.12])) for middle in middles]
     sizes = [float(np.linalg.norm(force)) for force in edges]
     inward = edges[0][0] < 0 < edges[1][0] and edges[2][1] < 0 < edges[3][1]
     corner = float(np.linalg.norm(law.force(np.array([0.090, 0.025, 0.0]))))
@@ -263,15 +241,13 @@ def balance() -> Finding:
     out, warned = _first(margin < 0.0), _first(margin < law.warning)
     pushed = _first(felt < -0.2)
     ordered = 0 < warned < out and 0 < pushed < out and bool((felt[out:] < -2.0).any())
-    ok = (
-        max(abs(size - math.e) for size in sizes) < 1e-6
-        and inward
-        and corner <= 3.3 + 1e-12
-        and far <= 3.3 + 1e-12
-        and ordered
-    )
+    ok = max(abs(size - math.e) for size in sizes) < 1e-6 and inward and ordered
+    ok = ok and corner <= 3.3 + 1e-12 and far <= 3.3 + 1e-12
     before = [1e-3 * (out - at) for at in (warned, pushed)]
-    note = f"corner {corner:.2f} N (3.84 uncut); warned {before[0]:.2f} s, felt {before[1]:.2f} s before leaving it"
+    note = (
+        f"corner {corner:.2f} N (3.84 unlimited); warned {before[0]:.2f} s, felt {before[1]:.2f} s "
+        "before leaving it"
+    )
     return Finding(sizes[0], bool(ok), note)
 
 
@@ -282,30 +258,29 @@ def _first(flags: Array) -> int:
 
 @experiment("H-47")
 def torque_emulation() -> Finding:
-    """A torque across the pen by a force at its wrist point, steady and shaken; and what a zero-mean one would do."""
-    wanted, times = np.array([0.0, 0.03, -0.02]), np.arange(0.0, 1.0, 1e-4)
+    """A torque across the pen by a force at its wrist point: steady, shaken, and with zero mean."""
+    torque, times = np.array([0.0, 0.03, -0.02]), np.arange(0.0, 1.0, 1e-4)
     errors, means = [], []
     for shake in (0.0, 1.0):
         law = TorqueIllusion(shake=shake)
-        forces = np.array([law.force(wanted, t) for t in times])
+        forces = np.array([law.force(torque, t) for t in times])
         mean = np.array([law.shown(force) for force in forces]).mean(axis=0)
-        errors.append(100.0 * float(np.linalg.norm(mean - wanted) / np.linalg.norm(wanted)))
+        errors.append(100.0 * float(np.linalg.norm(mean - torque) / np.linalg.norm(torque)))
         means.append(float(np.linalg.norm(forces.mean(axis=0))))
-    law = TorqueIllusion(shake=1.0)
-    zero = np.array([law.force(wanted, t) for t in times])
-    turned = float(
-        np.linalg.norm(np.array([law.shown(f) for f in zero - zero.mean(axis=0)]).mean(axis=0))
-    )
-    lever = float(np.linalg.norm(wanted) / np.linalg.norm(law.lever))
-    ok = max(errors) <= 10.0 and turned < 1e-12 and max(abs(mean - lever) for mean in means) < 1e-6
+    # the shaken forces of the last turn, without their mean
+    torques = np.array([law.shown(force) for force in forces - forces.mean(axis=0)])
+    turned = float(np.linalg.norm(torques.mean(axis=0)))
+    needed = float(np.linalg.norm(torque) / np.linalg.norm(law.lever))
+    ok = max(errors) <= 10.0 and turned < 1e-12 and max(abs(mean - needed) for mean in means) < 1e-6
     note = (
-        "docs/errata.md, H-47: a force at one point turns by r × f, so with zero mean force the mean torque is zero "
-        f"({turned:.0e} N·m here); the torque comes with a mean force of τ/|r| = {lever:.2f} N, shaken or not"
+        "docs/errata.md, H-47: a force at one point turns by r × f, so with zero mean force the "
+        f"mean torque is zero ({turned:.0e} N·m here); the torque comes with a mean force of τ/|r| "
+        f"= {needed:.2f} N, shaken or not"
     )
     return Finding(max(errors), ok, note, corrected=True)
 
 
-def _uncut(self: SyntheticForce, place: Array | None, gain: float = 1.0) -> Array:
+def _unlimited(self: SyntheticForce, place: Array | None, gain: float = 1.0) -> Array:
     self.shown[:] = self.lift if place is None else self.lift + gain * self.raw(place)
     return self.shown
 
@@ -320,17 +295,13 @@ MUTATIONS = [
         LimitForce, "magnitude", lambda self, s: self.peak * np.clip(1.0 - s / self.zone, 0.0, None)
     ),
     Mutation(
-        "printed-conditions",
-        "balls push the wrong way, as the printed (5.11) says",
-        ("H-26", "H-27"),
+        "printed-conditions", "balls push the wrong way, as in the printed (5.11)", ("H-26", "H-27")
     ).change(Ball, "locate", lambda whole: lambda self, p: tuple(-part for part in whole(self, p))),
-    Mutation("no-torus", "the ball serves on both sides of the elbow", ("H-27",)).change(
-        haptic_objects.ElbowObject,
-        "locate",
-        lambda whole: lambda self, p: self.ball.locate(np.asarray(p)),
+    Mutation("no-torus", "the ball serves on both sides of the elbow", ("H-27",)).patch(
+        haptic_objects.ElbowObject, "locate", lambda self, p: self.ball.locate(np.asarray(p))
     ),
-    Mutation("no-saturation", "the force is not cut", ("H-28",)).change(
-        SyntheticForce, "force", lambda whole: _uncut
+    Mutation("no-saturation", "the force is not limited", ("H-28",)).patch(
+        SyntheticForce, "force", _unlimited
     ),
     Mutation("blind-side", "the plane's normal is not turned to the free side", ("H-30",)).patch(
         haptic_objects.math, "copysign", lambda one, sign: one

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from farhand.control.haptic.limit_force import LimitForce
+from farhand.control.haptic.haptic_objects import LimitForce
 from farhand.plants.servo_bus.simulated_bus import BusTiming, VirtualLine
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.humanoid.bus_bench import bench

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from farhand.control.haptic.engage import EngageGate, HomingSpring
+from farhand.control.haptic.engage import EngageGate, HomingSpring, Ramp
 from farhand.control.haptic.gripper import GripperToggle
-from farhand.control.haptic.tunables import Ramp
 from farhand.errors import BadValue
 from farhand.link.haptic_messages import SpringWrench
 from farhand.link.port import InPort

@@ -1,4 +1,4 @@
-"""Virtual fixtures: forces that guide a tool along a plane, a line, a tube, to a point, or keep it out of a region."""
+"""Virtual fixtures: forces that guide a tool along a plane, line or tube, or keep it out."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from farhand.parameters import parameter
 
 Array = np.ndarray
 
-RAMP = 0.5
-"""How long a fixture takes to come to full strength after it was chosen or moved, [s]."""
+RAMP_TIME_S = 0.5
+"""Time to full strength after a fixture was chosen or moved, [s]."""
 
 
 def _to_plane(x: Array, u: Array, radius: float) -> Array:
@@ -49,8 +49,7 @@ KINDS: dict[str, Callable[[Array, Array, float], Array]] = {
     "forbidden": _out_of_region,
     "attractor": _to_point,
 }
-"""Every fixture by name: the way from a place to the nearest one that is allowed, both counted from
-its point, [m]."""
+"""Way from a place to the nearest allowed one by kind of fixture, both from its point, [m]."""
 
 
 @dataclass
@@ -62,38 +61,34 @@ class Fixture:
     d leads from the tool to the nearest allowed place: on a ``plane`` through ``point`` with normal
     ``direction``, on a ``line`` along it, in a ``tube`` of ``radius`` around that line, outside the
     ball of ``radius`` around the point (``forbidden``), or at the point itself (``attractor``). The
-    spring's force depends on |d| alone, which makes it the slope of a potential: it gives back what
-    was put in and no more, and the damper takes. Choosing or moving a fixture lets it grow from
-    nothing.
+    spring's force depends on |d| alone, so it is the slope of a potential and gives back exactly
+    the energy put in; the damper only takes energy. A fixture that is chosen or moved grows from
+    zero.
 
     Attributes:
         strength: share of its full force that has grown so far, [-].
         stored: energy in the spring at the last :meth:`push`, [J].
-        attached: whether it pushes on anything; if not, it cannot be chosen.
+        attached: whether it pushes on anything; if not, you cannot choose it.
     """
 
     kind: str = parameter("none", "-", "which fixture guides the tool", choices=("none", *KINDS))
     side: str = parameter("leader", "-", "whose tool is guided", choices=("leader", "follower"))
     point: Array = parameter((0.0, 0.0, 0.0), "m", "a point of the fixture in world", -10.0, 10.0)
-    direction: Array = parameter(
-        (0.0, 0.0, 1.0), "-", "normal of the plane, axis of line and tube", -1.0, 1.0
-    )
+    direction: Array = parameter((0.0, 0.0, 1.0), "-", "normal, or axis of a line", -1.0, 1.0)
     radius: float = parameter(0.05, "m", "radius of tube and forbidden region", 0.0, 10.0)
     stiffness: float = parameter(500.0, "N/m", "stiffness of the fixture", 0.0, 1e5)
     damping: float = parameter(20.0, "N·s/m", "damping across the fixture", 0.0, 1e4)
     limit: float = parameter(40.0, "N", "largest push of the fixture", 0.0, 1e3)
 
     def __post_init__(self) -> None:
-        """Prepare what depends on the parameters."""
         self.strength, self.stored, self.attached = 0.0, 0.0, True
         self.refresh()
 
     def refresh(self) -> None:
-        """Normalise the direction, and grow from nothing."""
+        """Normalise the direction, and grow from zero."""
         if not self.attached and self.kind != "none":
-            raise BadValue(
-                "this run has no fixture to change; start it with --set fixture.kind=none or another kind"
-            )
+            remedy = "start it with --set fixture.kind=none or another kind"
+            raise BadValue(f"this run has no fixture to change; {remedy}")
         length = float(np.linalg.norm(self.direction))
         if length < 1e-9:
             raise BadValue("fixture.direction = 0,0,0 has no direction; give it a length above 0")
@@ -101,12 +96,12 @@ class Fixture:
         self.strength = 0.0
 
     def push(self, position: Array, velocity: Array, dt: float, force: Array) -> None:
-        """Write the force on a tool at a place [m] that moves [m/s], ``dt`` after the last call [s]; [N]."""
+        """Write the force [N] on a tool at a place [m] that moves [m/s], every ``dt`` [s]."""
         force[:] = 0.0
         self.stored = 0.0
         if self.kind == "none":
             return
-        self.strength = min(1.0, self.strength + dt / RAMP)
+        self.strength = min(1.0, self.strength + dt / RAMP_TIME_S)
         way = KINDS[self.kind](position - self.point, self._unit, self.radius)
         distance = math.sqrt(float(way.dot(way)))
         if distance < 1e-12:

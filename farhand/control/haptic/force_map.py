@@ -1,4 +1,4 @@
-"""Force map: what the follower touches, scaled into the range between just felt and still comfortable."""
+"""Force map: contact forces scaled into what a hand can feel, and a cue for lighter contact."""
 
 from __future__ import annotations
 
@@ -19,25 +19,20 @@ class ForceMap:
 
     .. math:: (0, 0) \to (f_1, F_{min}) \to (f_2, F_{max})
 
-    Below f_1 the hand gets less than it can feel, so noise and what compensation leaves behind stay
-    unnoticed; above f_2 it never gets more than it tolerates. Torques have break-points of their
-    own.
+    Below f_1 the hand gets less than it can feel, so noise and leftovers of compensation stay
+    unnoticed; above f_2 it never gets more than it tolerates. Torques have their own break-points.
 
-    A change of operator or of a number during contact would step the force; called with the time
-    that passes, the map goes from the old line to the new one within ``ramp``.
+    A change of operator or of a number during contact would step the force. So the map goes from
+    the old line to the new one within ``ramp`` if you pass the time between calls.
 
     Attributes:
         profiles: least and most by operator, for :attr:`operator`.
     """
 
     force_low: float = parameter(8.0, "N", "follower force that is just felt", 1e-3, 1e4)
-    force_high: float = parameter(
-        50.0, "N", "follower force from which the hand feels the most", 1e-3, 1e4
-    )
+    force_high: float = parameter(50.0, "N", "follower force of the largest feel", 1e-3, 1e4)
     torque_low: float = parameter(0.8, "N·m", "follower torque that is just felt", 1e-4, 1e3)
-    torque_high: float = parameter(
-        5.0, "N·m", "follower torque from which the hand feels the most", 1e-4, 1e3
-    )
+    torque_high: float = parameter(5.0, "N·m", "follower torque of the largest feel", 1e-4, 1e3)
     least: Array = parameter(
         (8.25, 7.9, 8.9, 1.4, 1.1, 0.5), "N, N·m", "wrench that is just felt", 0.0, 1e3
     )
@@ -49,13 +44,12 @@ class ForceMap:
     profiles: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Derive the break-points; the first ones hold at once."""
         self._operator = self.operator
         self.refresh()
-        self._line, self._left = self._wanted.copy(), 0.0
+        self._line, self._left = self._target.copy(), 0.0
 
     def refresh(self) -> None:
-        """Recompute what depends on the parameters; with time passing, what was felt goes there gradually."""
+        """Recompute the line; :meth:`forward` goes there gradually if it gets the time."""
         if self.operator != self._operator:
             if self.operator not in self.profiles:
                 raise UnknownName("operator", self.operator, self.profiles)
@@ -65,22 +59,22 @@ class ForceMap:
         high = np.repeat([self.force_high, self.torque_high], 3)
         if not (low < high).all() or not (self.least <= self.most).all():
             raise BadValue(
-                "a force map needs low < high on its inputs and least <= most on its outputs"
+                "a force map needs low < high of its inputs, least <= most of its outputs"
             )
-        self._wanted: Array = np.stack([low, high, self.least, self.most])
+        self._target: Array = np.stack([low, high, self.least, self.most])
         self._left = self.ramp
 
     def forward(self, wrench: Array, dt: float | None = None) -> Array:
-        """Wrench for the hand from one on the follower, in the same axes, [N] and [N·m]; leading axes are kept.
+        """Wrench for the hand from one on the follower, in the same axes, [N] and [N·m].
 
         Args:
-            wrench: on the follower.
+            wrench: on the follower; leading axes are kept.
             dt: since the last call, [s]; without it, a change of the map holds at once.
         """
         if self._left > 0.0:
             share = 1.0 if dt is None else min(dt / self._left, 1.0)
             self._left = 0.0 if share == 1.0 else self._left - share * self._left
-            self._line = self._line + share * (self._wanted - self._line)
+            self._line = self._line + share * (self._target - self._line)
         low, high, least, most = self._line
         size = np.abs(wrench)
         below = size / low * least
@@ -102,12 +96,12 @@ class ForceMap:
 class VibrationCue:
     r"""A buzz in the handle for contact that is too light to be felt as a force.
 
-    The force is compared with its own recent past: a fast low-pass minus a slow one, so that what
-    gravity compensation leaves behind, which changes slowly, makes no cue. The threshold grows with
-    the noise that the arm's acceleration shakes into the sensor, :math:`\max(f_0,\ n\,\sigma(a))`,
-    and outlasts it a little, as the filtered noise does. In contact the slow one stands still, so
-    the cue lasts as long as the contact; so would one from a lasting shift of the sensor. A light
-    touch during hard acceleration is cued only if the arm calms down before ``slow`` has passed.
+    The force is compared with its own recent past: a fast low-pass minus a slow one, so that slow
+    leftovers of gravity compensation make no cue. The threshold grows with the noise that the arm's
+    acceleration shakes into the sensor, :math:`\max(f_0,\ n\,\sigma(a))`, and outlasts it a
+    little, as the filtered noise does. In contact the slow one stands still, so the cue lasts as
+    long as the contact; so would one from a lasting shift of the sensor. A light touch during hard
+    acceleration is cued only if the arm calms down before ``slow`` has passed.
 
     Attributes:
         active: whether the handle buzzes.
@@ -116,15 +110,12 @@ class VibrationCue:
     onset: float = parameter(1.2, "N", "smallest change of force that counts", 0.01, 100.0)
     sigmas: float = parameter(5.5, "-", "standard deviations of noise that make no cue", 0.0, 100.0)
     noise_still: float = parameter(0.1374, "N", "noise of the sensor at rest", 0.0, 100.0)
-    noise_shaken: float = parameter(
-        2.5888, "N", "noise of the sensor at full acceleration", 0.0, 1000.0
-    )
+    noise_shaken: float = parameter(2.5888, "N", "noise at full acceleration", 0.0, 1000.0)
     felt: float = parameter(8.0, "N", "force that is felt without a cue", 0.1, 1000.0)
     fast: float = parameter(0.010, "s", "time constant of the fast low-pass", 1e-6, 1.0)
     slow: float = parameter(0.5, "s", "time constant of the slow low-pass", 0.001, 100.0)
 
     def __post_init__(self) -> None:
-        """No force seen yet."""
         self.active = self._contact = False
         self._acceleration = 0.0
         self._fast: Array | None = None
@@ -141,12 +132,10 @@ class VibrationCue:
         if self._fast is None:
             self._fast, self._slow = np.array(force), np.array(force)
         self._fast = self._fast + dt / (dt + self.fast) * (force - self._fast)
-        a = self._acceleration = max(
-            min(abs(acceleration), 1.0), self._acceleration * math.exp(-dt / (3.0 * self.fast))
-        )
-        sigma = math.sqrt(
-            self.noise_still**2 + (self.noise_shaken**2 - self.noise_still**2) * a * a
-        )
+        decayed = self._acceleration * math.exp(-dt / (3.0 * self.fast))
+        a = self._acceleration = max(min(abs(acceleration), 1.0), decayed)
+        still, shaken = self.noise_still**2, self.noise_shaken**2
+        sigma = math.sqrt(still + (shaken - still) * a * a)
         threshold = max(self.onset, self.sigmas * sigma)
         change = math.dist(self._fast, self._slow)
         self._contact = change > (0.5 * threshold if self._contact else threshold)

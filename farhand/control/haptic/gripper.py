@@ -1,4 +1,4 @@
-"""Gripper command: a ring on the handle gives the sign of the jaws' speed; a force limit spares what they hold."""
+"""Gripper commands: from a ring on a handle, with a force limit, or from a button."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from farhand.parameters import parameter
 class GripperCommand:
     r"""Jaw speed from a ring with two switches, slowed down as the grip force nears its limit.
 
-    .. math:: v = s\,v_0 \ \text{(opening)}, \qquad v = \min\bigl(v_0,\ g\,(F_{lim} - F)\bigr) \ \text{(closing)}
+    .. math:: v = s\,v_0 \ \text{(opening)}, \qquad
+              v = \min\bigl(v_0,\ g\,(F_{lim} - F)\bigr) \ \text{(closing)}
 
-    The ring commands a speed, not a state, so a fragile thing can be held at any opening. While the
-    ring asks to close, the jaws hold the limit force: they give way if the force is above it. They
-    stand while the ring is in the middle. With an object of stiffness k the loop has the gain g k,
-    and a reading that is late by θ overshoots if g k θ exceeds about 0.37.
+    The ring commands a speed, not a state, so a fragile object can be held at any opening. While
+    the ring is at "close", the jaws hold the limit force and give way if the force is above it.
+    They stand while the ring is in the middle. With an object of stiffness k the loop has the gain
+    g k, and a reading that is late by θ overshoots if g k θ exceeds about 0.37.
     """
 
     speed: float = parameter(0.020, "m/s", "speed of the jaws", 0.0, 1.0)
@@ -29,18 +30,14 @@ class GripperCommand:
 
         Args:
             ring: −1 left (open), 0 middle, +1 right (close).
-            force: measured grip force, [N]; None where it is not measured, which leaves the speed
-                as asked.
+            force: measured grip force, [N]; None if not measured, which leaves the full speed.
         """
         if ring not in (-1, 0, 1):
             raise OutOfRange("ring", ring, -1, 1)
-        asked = ring * self.speed
+        velocity = ring * self.speed
         if ring < 1 or force is None:
-            return asked
-        return max(min(asked, self.gain * (self.force_limit - force)), -self.speed)
-
-
-# Gripper toggle: a button that closes the jaws while it is pressed, said once per edge.
+            return velocity
+        return max(min(velocity, self.gain * (self.force_limit - force)), -self.speed)
 
 
 @dataclass
@@ -54,11 +51,10 @@ class GripperToggle:
     closed: float = parameter(0.010, "m", "command to close", 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Closed."""
         self.is_open = False
 
     def step(self, button: bool) -> float | None:
-        """The command for this sample, [m]; None when there is nothing to say."""
+        """The command for this sample, [m]; None if nothing changed."""
         if button != self.is_open:
             return None
         self.is_open = not button

@@ -1,4 +1,4 @@
-"""Cartesian impedance: springs and dampers between a tool and a target pose, with stiffness set at any time."""
+"""Cartesian impedance: springs and dampers to a target pose, and forces rendered with them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ Array = np.ndarray
 class CartesianImpedance:
     r"""Pull the tool to a target with one spring and one damper per axis of the world.
 
-    .. math:: h = K\,e + D\,(\nu_d - \nu) + h_0, \qquad e = \begin{bmatrix} p_d - p \\ \log(R_d R^\top) \end{bmatrix}
+    .. math:: h = K\,e + D\,(\nu_d - \nu) + h_0, \qquad
+              e = \begin{bmatrix} p_d - p \\ \log(R_d R^\top) \end{bmatrix}
 
-    h is the wrench the arm's motors put on its tool, so the hand feels it. ``stiffness`` may be set
-    at every tick; raising it while e ≠ 0 adds energy, ½ ΔK e², which is how
-    :mod:`farhand.control.haptic.impedance` makes forces.
-
-    Hand guidance is :meth:`relax` at every tick: the target is where the tool is, and every spring
-    is slack.
+    h is the wrench the arm's motors put on its tool, so the hand feels it. ``stiffness`` may change
+    at every tick; raising it while e ≠ 0 adds energy, ½ ΔK e², which is how :class:`SpringForce`
+    makes forces. Hand guidance is :meth:`relax` at every tick: every spring is slack.
 
     Attributes:
         position: p_d, in world, [m].
         rotation: R_d, in world.
         twist: ν_d, in world, [m/s] and [rad/s].
-        feedforward: h_0, such as what accelerates the tool along with a moving target, [N] and
+        feedforward: h_0, such as the force that accelerates the tool with its target, [N] and
             [N·m].
     """
 
@@ -38,7 +36,6 @@ class CartesianImpedance:
     damping: Array = parameter((0.0,) * 6, "N·s/m, N·m·s/rad", "damping beside them", 0.0, 1e5)
 
     def __post_init__(self) -> None:
-        """The target is the world's origin until it is set."""
         self.position, self.rotation, self.twist = np.zeros(3), np.eye(3), np.zeros(6)
         self.feedforward = np.zeros(6)
 
@@ -70,33 +67,26 @@ class CartesianImpedance:
 
     def error(self, position: Array, rotation: Array) -> Array:
         """Error e of a tool at this pose, [m] and [rad]."""
-        return np.concatenate(
-            [self.position - position, rotation_vector(self.rotation @ rotation.T)]
-        )
+        turn = rotation_vector(self.rotation @ rotation.T)
+        return np.concatenate([self.position - position, turn])
 
     def wrench(self, position: Array, rotation: Array, twist: Array) -> Array:
         """Wrench h on a tool at this pose, moving with ``twist``, in world axes, [N] and [N·m]."""
-        return (
-            self.stiffness * self.error(position, rotation)
-            + self.damping * (self.twist - twist)
-            + self.feedforward
-        )
+        spring = self.stiffness * self.error(position, rotation)
+        return spring + self.damping * (self.twist - twist) + self.feedforward
 
-
-# Force by virtual springs: a short spring whose stiffness is set anew at every update, and the
-# mode it replaces.
 
 DEVICE_ORDER = np.array([0, 1, 2, 5, 4, 3])
 """Axes of the device's springs, x y z A B C, in a wrench: A turns about z, B about y, C about x."""
 
 
 def device_axes(wrench: Array) -> Array:
-    """A wrench (or stiffness, or offset) in the device's order x, y, z, A, B, C; the same function leads back."""
+    """A wrench, stiffness or offset in the device's order x, y, z, A, B, C; its own inverse."""
     return np.asarray(wrench)[..., DEVICE_ORDER]
 
 
 class Springs(NamedTuple):
-    """What one update sends.
+    """What one update sends to the device.
 
     Attributes:
         offset: from the measured pose to the target, [m] ×3 then [rad] ×3, world axes.
@@ -109,14 +99,14 @@ class Springs(NamedTuple):
 
 @dataclass
 class SpringForce:
-    r"""Make a wanted wrench by springs of fixed length, one per axis.
+    r"""Make a wrench by springs of fixed length, one per axis, set at every update.
 
     .. math:: x_d = x + \mathrm{sign}(F_i)\,\Delta x_i, \qquad k_i = |F_i| / \Delta x_i
 
-    The hand can be pushed no further than Δx, and the force cannot rise faster than the spring is
-    stretched: that is why a force is made this way. Between updates the hand moves by v T while the
-    target stands, so the force is off by up to ``v T / Δx`` of itself, too large while the hand
-    moves against it and too small while it moves with it.
+    A force is made this way because the hand can be pushed no further than Δx, and the force cannot
+    rise faster than the spring is stretched. Between updates the hand moves by v T while the target
+    stands, so the force is off by up to ``v T / Δx`` of itself: too large while the hand moves
+    against it, too small while it moves with it.
     """
 
     length: float = parameter(0.010, "m", "length of a virtual spring", 1e-4, 0.2)
@@ -125,7 +115,6 @@ class SpringForce:
     stiffest_turn: float = parameter(300.0, "N·m/rad", "largest rotational stiffness", 0.1, 1e4)
 
     def __post_init__(self) -> None:
-        """Derive the vectors."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -133,33 +122,33 @@ class SpringForce:
         self._lengths = np.repeat([self.length, self.angle], 3)
         self._stiffest = np.repeat([self.stiffest, self.stiffest_turn], 3)
 
-    def springs(self, wanted: Array) -> Springs:
+    def springs(self, wrench: Array) -> Springs:
         """Springs for a wrench on the hand, world axes, [N] and [N·m]; leading axes are kept."""
-        stiffness = np.minimum(np.abs(wanted) / self._lengths, self._stiffest)
-        return Springs(np.sign(wanted) * self._lengths, stiffness)
+        stiffness = np.minimum(np.abs(wrench) / self._lengths, self._stiffest)
+        return Springs(np.sign(wrench) * self._lengths, stiffness)
 
     def update(
-        self, impedance: CartesianImpedance, position: Array, rotation: Array, wanted: Array
+        self, impedance: CartesianImpedance, position: Array, rotation: Array, wrench: Array
     ) -> None:
-        """Set the impedance's target and stiffness so that it pulls with ``wanted`` from this pose."""
-        offset, impedance.stiffness = self.springs(wanted)
+        """Set the impedance's target and stiffness so that it pulls with ``wrench`` from here."""
+        offset, impedance.stiffness = self.springs(wrench)
         impedance.aim(position, rotation, offset)
 
     def along(
-        self, t: Array, displacement: Array, wanted: Array, period: float, delay: float = 0.0
+        self, t: Array, displacement: Array, wrench: Array, period: float, delay: float = 0.0
     ) -> Array:
-        """Wrench that the hand feels along a given motion, n × 6, [N] and [N·m].
+        """Wrench that the hand feels along a motion, n × 6, [N] and [N·m].
 
         Args:
             t: times, rising, [s].
             displacement: of the tool from its start, n × 6, small rotations, [m] and [rad].
-            wanted: wrench to render, n × 6.
+            wrench: to render, n × 6.
             period: between updates, [s].
             delay: from reading the pose to the springs being in place, [s].
         """
         update = np.maximum(np.floor((t - delay) / period + 1e-9) * period, t[0])
         read = np.clip(np.searchsorted(t, update - 1e-12), 0, len(t) - 1)
-        offset, stiffness = self.springs(wanted[read])
+        offset, stiffness = self.springs(wrench[read])
         return stiffness * (displacement[read] + offset - displacement)
 
 
@@ -174,30 +163,25 @@ class DirectRendering:
     gap: float = parameter(0.003, "s", "how long the force is gone after a change", 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """No force yet."""
         self._last: Array = np.zeros(6)
         self._left: Array = np.zeros(6)
 
-    def step(self, wanted: Array, dt: float) -> Array:
+    def step(self, wrench: Array, dt: float) -> Array:
         """The wrench on the hand for the next ``dt`` [s], [N] and [N·m]."""
-        changed = wanted != self._last
+        changed = wrench != self._last
         self._left = np.where(changed, self.gap, self._left - dt)
-        self._last = np.array(wanted)
-        return np.where(self._left > 1e-12, 0.0, wanted)
-
-
-# Rendering: how a wrench for the hand is made, straight or by virtual springs, chosen while it
-# runs.
+        self._last = np.array(wrench)
+        return np.where(self._left > 1e-12, 0.0, wrench)
 
 
 @dataclass
 class Rendering:
-    """Turns the wrench that a coupling asks for into the one that the hand gets.
+    """Turns a coupling's wrench into the one that the hand gets: direct, or by virtual springs.
 
     Attributes:
         springs: virtual springs, k = F/Δx.
         direct: the direct force and its fault.
-        pull: the springs as they stand.
+        pull: the springs at the last update.
     """
 
     mode: str = parameter(
@@ -208,17 +192,16 @@ class Rendering:
     direct: DirectRendering = field(default_factory=lambda: DirectRendering(gap=0.0))
 
     def __post_init__(self) -> None:
-        """No springs yet."""
         self.pull = CartesianImpedance()
         self._due_ns = 0
 
     def wrench(
-        self, wanted: Array, position: Array, rotation: Array, twist: Array, now_ns: int, dt: float
+        self, effort: Array, position: Array, rotation: Array, twist: Array, now_ns: int, dt: float
     ) -> Array:
         """The wrench on the hand, world axes, [N] and [N·m].
 
         Args:
-            wanted: what the coupling asks for.
+            effort: of the coupling.
             position: of the tool in world, [m].
             rotation: of it in world.
             twist: of it, [m/s] and [rad/s].
@@ -226,10 +209,9 @@ class Rendering:
             dt: since the last call, [s].
         """
         if self.mode == "direct":
-            return self.direct.step(wanted, dt) if self.direct.gap > 0.0 else wanted
+            return self.direct.step(effort, dt) if self.direct.gap > 0.0 else effort
         if now_ns >= self._due_ns:
-            self._due_ns = (
-                now_ns + round(1e9 / self.rate) - (now_ns - self._due_ns) % round(1e9 / self.rate)
-            )
-            self.springs.update(self.pull, position, rotation, wanted)
+            period_ns = round(1e9 / self.rate)
+            self._due_ns = now_ns + period_ns - (now_ns - self._due_ns) % period_ns
+            self.springs.update(self.pull, position, rotation, effort)
         return self.pull.wrench(position, rotation, twist)

@@ -1,9 +1,8 @@
-"""Paths of a tool over time: quintics through points, in translation and in rotation about an axis that stays.
+"""Paths of a tool over time: quintics in translation and in rotation about a fixed axis.
 
-:class:`HandPath` is made of moves that begin and end at rest, as a displacement from wherever it
-starts;
-:class:`Trajectory` goes through given poses at given times, with the velocities and accelerations
-asked for there.
+:class:`HandPath` is a displacement from its start, made of moves that begin and end at rest.
+:class:`Trajectory` goes through given poses at given times, with given velocities and
+accelerations.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ class Move:
     Attributes:
         start: when it begins, [s].
         duration: how long it takes, [s].
-        translation: by how far it moves, [m], world axes.
-        rotation: axis times angle it turns by, [rad], world axes.
+        translation: world axes, [m].
+        rotation: axis times angle, world axes, [rad].
         label: a word for reports, such as ``"+z"``.
     """
 
@@ -48,12 +47,11 @@ class Move:
 
 
 class HandPath:
-    r"""Displacement from a start pose as a function of time, made of moves that begin and end at rest.
+    r"""Displacement from a start pose over time, made of moves that begin and end at rest.
 
     Within a move of duration :math:`T`, with :math:`s = (t - t_0)/T`, the travelled fraction is the
-    quintic
-    :math:`10 s^3 - 15 s^4 + 6 s^5`, whose speed and acceleration vanish at both ends (minimum
-    jerk). Rotations are about the move's own axis, after the rotations of all earlier moves.
+    quintic :math:`10 s^3 - 15 s^4 + 6 s^5`, whose speed and acceleration vanish at both ends
+    (minimum jerk). Rotations are about the move's own axis, after the rotations of earlier moves.
 
     Attributes:
         translation: displacement at the last :meth:`at`, [m].
@@ -64,12 +62,10 @@ class HandPath:
 
     def __init__(self, moves: Iterable[Move] = ()) -> None:
         self.moves = tuple(sorted(moves, key=lambda move: move.start))
-        for earlier, later in zip(self.moves, self.moves[1:], strict=False):
+        for earlier, later in pairwise(self.moves):
             if later.start < earlier.end - 1e-12:
-                raise BadValue(
-                    f"move {later.label!r} starts at {later.start:g} s, "
-                    f"before {earlier.label!r} ends at {earlier.end:g} s"
-                )
+                overlap = f"before {earlier.label!r} ends at {earlier.end:g} s"
+                raise BadValue(f"move {later.label!r} starts at {later.start:g} s, {overlap}")
         if any(move.duration <= 0.0 for move in self.moves):
             raise BadValue("every move needs a duration above 0 s")
         self._starts = [move.start for move in self.moves]
@@ -110,14 +106,14 @@ class HandPath:
         rotation_from_vector(fraction * step[3:]).dot(self._turned[index], self.rotation)
 
     def _face(self, index: int) -> None:
-        """Take the orientation that the first ``index`` moves lead to, once."""
+        """Take the orientation after the first ``index`` moves, once."""
         self.turning = index != self._oriented
         if self.turning:
             self._oriented = index
             self.rotation[:] = self._turned[index]
 
     def _rest(self, index: int) -> None:
-        """Stand where the first ``index`` moves lead to."""
+        """Stand where the first ``index`` moves end."""
         self._face(index)
         if index != self._resting:
             self._resting = index
@@ -151,7 +147,8 @@ class Quintic:
         a_0 = x_1, \quad a_1 = \dot x_1, \quad a_2 = \tfrac12 \ddot x_1, \quad
         a_3 = \frac{20 \Delta + T(\ddot x_2 T - 3 \ddot x_1 T - 8 \dot x_2 - 12 \dot x_1)}{2 T^3}
 
-        a_4 = \frac{-30 \Delta + T(-2 \ddot x_2 T + 3 \ddot x_1 T + 14 \dot x_2 + 16 \dot x_1)}{2 T^4}, \quad
+        a_4 = \frac{-30 \Delta
+              + T(-2 \ddot x_2 T + 3 \ddot x_1 T + 14 \dot x_2 + 16 \dot x_1)}{2 T^4}, \quad
         a_5 = \frac{12 \Delta + T(\ddot x_2 T - \ddot x_1 T - 6 \dot x_2 - 6 \dot x_1)}{2 T^5}
 
     Args:
@@ -163,33 +160,21 @@ class Quintic:
     def __init__(self, start: ArrayLike, end: ArrayLike, duration: float) -> None:
         (x1, v1, a1), (x2, v2, a2), T = (np.asarray(start), np.asarray(end), duration)
         gap = x2 - x1
-        self._a = np.array(
-            [
-                x1,
-                v1,
-                0.5 * a1,
-                (20.0 * gap + T * ((a2 - 3.0 * a1) * T - 8.0 * v2 - 12.0 * v1)) / (2.0 * T**3),
-                (-30.0 * gap + T * ((3.0 * a1 - 2.0 * a2) * T + 14.0 * v2 + 16.0 * v1))
-                / (2.0 * T**4),
-                (12.0 * gap + T * ((a2 - a1) * T - 6.0 * v2 - 6.0 * v1)) / (2.0 * T**5),
-            ]
-        )
+        c3 = 20.0 * gap + T * ((a2 - 3.0 * a1) * T - 8.0 * v2 - 12.0 * v1)
+        c4 = -30.0 * gap + T * ((3.0 * a1 - 2.0 * a2) * T + 14.0 * v2 + 16.0 * v1)
+        c5 = 12.0 * gap + T * ((a2 - a1) * T - 6.0 * v2 - 6.0 * v1)
+        scaled = c3 / (2.0 * T**3), c4 / (2.0 * T**4), c5 / (2.0 * T**5)
+        self._a = np.array([x1, v1, 0.5 * a1, *scaled])
 
     def at(self, t: float) -> Array:
         """Rows x, ẋ and ẍ at time ``t`` since the start, [s]."""
         t2, t3 = t * t, t * t * t
-        basis = np.array(
-            [
-                [1.0, t, t2, t3, t * t3, t2 * t3],
-                [0.0, 1.0, 2.0 * t, 3.0 * t2, 4.0 * t3, 5.0 * t * t3],
-                [0.0, 0.0, 2.0, 6.0 * t, 12.0 * t2, 20.0 * t3],
-            ]
-        )
-        return basis.dot(self._a)
-
-
-def _nothing() -> Array:
-    return np.zeros(3)
+        basis = [
+            [1.0, t, t2, t3, t * t3, t2 * t3],
+            [0.0, 1.0, 2.0 * t, 3.0 * t2, 4.0 * t3, 5.0 * t * t3],
+            [0.0, 0.0, 2.0, 6.0 * t, 12.0 * t2, 20.0 * t3],
+        ]
+        return np.array(basis).dot(self._a)
 
 
 @dataclass(frozen=True)
@@ -202,16 +187,15 @@ class Waypoint:
         rotation: rotation matrix in world.
         velocity: there, [m/s].
         acceleration: there, [m/s²].
-        turning: speed about the axis of the turn that ends here and of the one that begins here,
-            [rad/s].
+        turning: speed about the axes of the turns that end and begin here, [rad/s].
         turning_rate: its rate, [rad/s²].
     """
 
     time: float
     position: Array
     rotation: Array
-    velocity: Array = field(default_factory=_nothing)
-    acceleration: Array = field(default_factory=_nothing)
+    velocity: Array = field(default_factory=lambda: np.zeros(3))
+    acceleration: Array = field(default_factory=lambda: np.zeros(3))
     turning: float = 0.0
     turning_rate: float = 0.0
 
@@ -223,13 +207,10 @@ class Trajectory:
               \dot\omega_d = R_1 r\,\ddot\alpha
 
     α runs from zero to the angle between the two orientations, the short way. At a way-point where
-    the axis changes, a turning speed other than zero is a jump of ω_d; at rest there is none.
+    the axis changes, ω_d jumps unless the turning speed is zero.
 
     Args:
         points: in order of time, at least two.
-
-    Attributes:
-        points: the way-points.
     """
 
     def __init__(self, points: Iterable[Waypoint]) -> None:
@@ -238,9 +219,8 @@ class Trajectory:
             raise BadValue(f"a trajectory needs at least 2 way-points, not {len(self.points)}")
         for number, (a, b) in enumerate(pairwise(self.points), start=1):
             if not b.time > a.time:
-                raise BadValue(
-                    f"way-point {number + 1} at {b.time:g} s is not after the one before, at {a.time:g} s"
-                )
+                after = f"must come after the one at {a.time:g} s"
+                raise BadValue(f"way-point {number + 1} at {b.time:g} s {after}")
         self._times = [point.time for point in self.points]
         self._segments = [self._segment(a, b) for a, b in pairwise(self.points)]
 
@@ -248,7 +228,7 @@ class Trajectory:
     def through_joints(
         cls, arm: Arm, postures: Sequence[Array], times: Sequence[float]
     ) -> Trajectory:
-        """Rest-to-rest through the tool poses of joint configurations [rad] at these times [s]; moves the arm."""
+        """Rest-to-rest through the tool poses of joint configurations [rad]; moves the arm."""
         points = []
         for q, time in zip(postures, times, strict=True):
             arm.update(np.asarray(q, dtype=float), np.zeros(arm.nv))
@@ -257,7 +237,7 @@ class Trajectory:
 
     @classmethod
     def flowing(cls, points: Sequence[Waypoint]) -> Trajectory:
-        """The same way-points passed without stopping: at each inner one, the mean velocity of its two neighbours."""
+        """The same way-points without stops: each inner one at its neighbours' mean velocity."""
         inner = [
             Waypoint(p.time, p.position, p.rotation, (c.position - a.position) / (c.time - a.time))
             for a, p, c in zip(points, points[1:], points[2:], strict=False)
@@ -270,7 +250,7 @@ class Trajectory:
         return self._times[-1]
 
     def at(self, t: float, reference: Reference) -> None:
-        """Write pose, twist and acceleration at time ``t`` [s]; before the first and after the last point it rests."""
+        """Write pose, twist and acceleration at time ``t`` [s]; outside the points it rests."""
         index = min(max(bisect_right(self._times, t) - 1, 0), len(self._segments) - 1)
         first = self.points[index]
         if not self._times[0] <= t < self._times[-1]:
@@ -285,7 +265,7 @@ class Trajectory:
         reference.twist[3:], reference.acceleration[3:] = along * rate, along * growth
 
     def _segment(self, a: Waypoint, b: Waypoint) -> tuple[Quintic, Array, Array]:
-        """Position and angle over time in one, the axis in the first point's frame, and in world."""
+        """Curve of position and angle, axis in the first point's frame, and axis in world."""
         turn = rotation_vector(a.rotation.T @ b.rotation)
         angle = float(np.linalg.norm(turn))
         axis = turn / angle if angle > 1e-12 else np.array([0.0, 0.0, 1.0])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.control.haptic.balance import BalanceForce
+from farhand.control.haptic.synthetic import BalanceForce
 
 
 @given(st.floats(-0.5, 0.5), st.floats(-0.5, 0.5))

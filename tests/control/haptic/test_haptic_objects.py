@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from farhand.control.haptic.haptic_objects import (
     HalfSpace,
     HapticObject,
+    LimitForce,
     ObjectForce,
     Torus,
     VirtualWorkspace,
     exact_arm,
     exact_leg,
-    seed_arm,
+    published_arm,
 )
-from farhand.control.haptic.limit_force import LimitForce
 from farhand.errors import BadValue
 from farhand.mapping.limbs import ArmChain, LegChain
 
@@ -25,7 +25,7 @@ CHAINS = [ArmChain(), ArmChain(side=-1), LegChain(), LegChain(side=-1)]
 EVERY = [
     *exact_arm(ArmChain()),
     *exact_arm(ArmChain(side=-1)),
-    *seed_arm(ArmChain()),
+    *published_arm(ArmChain()),
     *exact_leg(LegChain()),
 ]
 

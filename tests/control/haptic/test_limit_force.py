@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.control.haptic.limit_force import ContactForce, LimitForce
+from farhand.control.haptic.haptic_objects import ContactForce, LimitForce
 from farhand.errors import BadValue
 from farhand.parameters import assign
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.control.haptic.tunables import Ramp
+from farhand.control.haptic.engage import Ramp
 
 values = st.floats(-1000.0, 1000.0, allow_nan=False)
 

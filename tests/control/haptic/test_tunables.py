@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from farhand.control.haptic.tunables import Tunables
+from farhand.control.haptic.engage import Tunables
 from farhand.errors import OutOfRange
 from farhand.parameters import assign
 
