@@ -15,7 +15,7 @@ LAB = "farhand_lab"
 
 # Lowest first. A part may import its own layer and those before it.
 LAYERS = (
-    ("errors", "files", "parameters", "spatial", "robots", "arm"),
+    ("errors", "files", "parameters", "plugins", "spatial", "robots", "arm"),
     ("world", "plants", "sensing", "mapping", "control", "coupling", "friction"),
     ("link", "safety"),
     ("realtime", "loop"),
@@ -32,7 +32,7 @@ HEAVY = ("mujoco", "pinocchio", "matplotlib", "viser", "numba")
 
 
 def part_of(path: Path, root: Path) -> str:
-    """``world`` for farhand/world/hands.py, ``arm`` for farhand/arm.py, empty for farhand/__init__.py."""
+    """``world`` for farhand/world/touches.py, ``arm`` for farhand/arm.py, empty for farhand/__init__.py."""
     inside = path.relative_to(root)
     name = inside.parts[0].removesuffix(".py")
     return "" if name == "__init__" else name

@@ -21,8 +21,6 @@ CYCLES = [
 
 def pushed(port, gain: float) -> np.ndarray:
     """What one step of either leader's port exerts at an engagement."""
-    if isinstance(port.settings, WaveVariables):
-        return port.push(TWIST, gain, np.ones(6), DT)
     return port.push(AGAINST, TWIST, DT, gain).copy()
 
 
@@ -55,7 +53,7 @@ def test_a_wave_port_that_fades_still_books_the_work_of_the_hand(gain):
         leader.hear(leader.heard + 1e-5 * rng.random(6), np.zeros(6))
         leader.arrive(np.zeros(6), 3.0 * rng.normal(size=6))
         twist = 0.1 * rng.normal(size=6)
-        wrench = leader.push(twist, gain, np.ones(6), DT)
+        wrench = leader.push(np.zeros(6), twist, DT, gain)
         np.testing.assert_allclose(
             leader.given - leader.taken - before, -wrench * twist * DT, atol=1e-15
         )
@@ -66,10 +64,10 @@ def test_an_indebted_follower_is_not_damped_while_apart():
     """A debt that no damper could take in time is not paid for by an arm that nothing is asked of."""
     _, follower = LAYERS["tdpa"](lent=0.01, damping_limit=1.0).ports()
     for _ in range(100):
-        follower.push(np.array([50.0, 0, 0, 0, 0, 0]), np.array([0.01, 0, 0, 0, 0, 0]), 1.0, DT)
+        follower.push(np.array([50.0, 0, 0, 0, 0, 0]), np.array([0.01, 0, 0, 0, 0, 0]), DT)
     debt = follower.inside
     assert debt < -follower.settings.lent
-    np.testing.assert_array_equal(follower.push(AGAINST, TWIST, 1.0, DT, 0.0), 0.0)
+    np.testing.assert_array_equal(follower.push(AGAINST, TWIST, DT, 0.0), 0.0)
     assert follower.inside == debt
 
 

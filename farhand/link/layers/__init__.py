@@ -1,20 +1,29 @@
 """Layers: what keeps a law over a delayed link from creating energy."""
 
+from farhand import plugins
 from farhand.coupling import Coupling, laws_with
 from farhand.errors import Mismatch, UnknownName
-from farhand.link.layers.layer import EnergyPort, FollowerPort, LeaderPort
+from farhand.link.layers.layer import Layer, LayerPort
 from farhand.link.layers.playout import Playout
-from farhand.link.layers.tank import EnergyTank
-from farhand.link.layers.tdpa import TimeDomainPassivity
+from farhand.link.layers.tdpa import (
+    EnergyPort,
+    EnergyTank,
+    FollowerPort,
+    LeaderPort,
+    TimeDomainPassivity,
+)
 from farhand.link.layers.waves import WaveFollower, WaveLeader, WavePort, WaveVariables
-
-Layer = TimeDomainPassivity | WaveVariables
-Port = EnergyPort | WavePort
 
 LAYERS: dict[str, type[Layer]] = {
     layer.name: layer for layer in (TimeDomainPassivity, EnergyTank, WaveVariables)
 }
-"""Every layer by its name on the command line; ``none`` is the absence of one."""
+"""The layers of the library by their name on the command line; ``none`` is the absence of one."""
+
+PROPERTY_NAMES = {"velocity-force-port": "a velocity–force port"}
+"""Properties of laws that layers need, as messages name them."""
+
+GROUP = "farhand.layers"
+"""Entry points under which installed packages bring layers."""
 
 __all__ = [
     "LAYERS",
@@ -22,38 +31,61 @@ __all__ = [
     "EnergyTank",
     "FollowerPort",
     "Layer",
+    "LayerPort",
     "LeaderPort",
     "Playout",
-    "Port",
     "TimeDomainPassivity",
     "WaveFollower",
     "WaveLeader",
     "WavePort",
     "WaveVariables",
+    "every_layer",
+    "layer_named",
     "make_layer",
 ]
 
 
-def make_layer(name: str, law: type[Coupling] | None = None) -> Layer | None:
-    """The layer of that name; None for ``none``.
-
-    Args:
-        name: of the layer.
-        law: what it is to be put around, if that is known.
+def layer_named(name: str) -> type[Layer]:
+    """The layer of that name, of an installed package, or ``module:Class`` from the current folder.
 
     Raises:
         UnknownName: there is no such layer.
-        Mismatch: it cannot be put around that law.
+        BadValue: it cannot be imported, or is not a layer.
+    """
+    if ":" in name:
+        return plugins.load_class(name, "layer", Layer)
+    if name in LAYERS:
+        return LAYERS[name]
+    if name in plugins.found(GROUP):
+        return plugins.load_subclass(GROUP, name, "layer", Layer)
+    raise UnknownName("layer", name, {"none", *LAYERS, *plugins.found(GROUP)})
+
+
+def every_layer() -> dict[str, type[Layer]]:
+    """Every layer by name: the library's and those of installed packages."""
+    return LAYERS | {name: layer_named(name) for name in plugins.found(GROUP)}
+
+
+def make_layer(name: str, law: type[Coupling] | None = None) -> Layer | None:
+    """A layer with its default settings; None for ``none``.
+
+    Args:
+        name: as for :func:`layer_named`.
+        law: the law around which the layer goes, if that is known.
+
+    Raises:
+        UnknownName: there is no such layer.
+        BadValue: it cannot be imported, is not a layer, or has settings without a default.
+        Mismatch: it does not fit that law.
     """
     if name == "none":
         return None
-    if name not in LAYERS:
-        raise UnknownName("layer", name, ["none", *LAYERS])
-    layer = LAYERS[name]
+    layer = layer_named(name)
     if law is not None and not layer.needs <= law.properties:
-        able = ", ".join(sorted(found.name for found in laws_with(*layer.needs)))
+        able = ", ".join(sorted(law.name for law in laws_with(*layer.needs)))
+        needs = " and ".join(PROPERTY_NAMES.get(need, need) for need in sorted(layer.needs))
         raise Mismatch(
-            f"layer {name!r} needs a law with a velocity–force port, and the efforts of {law.name!r} depend on more "
-            f"than the other side's motion; take one of the laws {able}, or one of the layers tank, tdpa"
+            f"layer {name!r} needs a law with {needs}, which {law.name!r} does not have; take one "
+            f"of the laws {able}, or one of the layers tank, tdpa"
         )
-    return layer()
+    return plugins.make(layer, "layer", name)

@@ -1,4 +1,4 @@
-"""Wave variables: power waves cross the link in place of motion and force, and a delay cannot add energy to a wave."""
+"""Wave variables: power waves cross the link, to which a delay cannot add energy."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from typing import ClassVar
 
 import numpy as np
 
-from farhand.coupling import Coupling, Side
+from farhand.coupling import Side, SpringCoupling
+from farhand.link.layers.layer import Layer, LayerPort
 from farhand.parameters import parameter
 from farhand.spatial import rotation_from_vector, rotation_vector, total
 
 Array = np.ndarray
 
-UNMATCHED = np.repeat([50.0, 0.5], 3)
+DEFAULT_IMPEDANCE = np.repeat([50.0, 0.5], 3)
 """Wave impedance for a law without a spring, [N·s/m] and [N·m·s/rad]."""
 
-LOOKS = 1000
-"""Over how many looks the round trip is averaged: both ends are to come to the same impedance."""
+ROUND_TRIP_SAMPLES = 1000
+"""Samples over which the round trip is averaged, so that both ends arrive at one impedance."""
 
 
 @dataclass
-class WaveVariables:
+class WaveVariables(Layer):
     r"""Encode each end's velocity v and force F as waves (Anderson, Spong; Niemeyer, Slotine).
 
     .. math:: u = \frac{b\,v + F}{\sqrt{2b}}, \qquad w = \frac{b\,v - F}{\sqrt{2b}}, \qquad
               F\cdot v = \tfrac12 |u|^2 - \tfrac12 |w|^2
 
     u goes to the follower and moves a reference there, to which the law ties the follower; w comes
-    back. Only half the squares carry power, so whatever the link does to their timing, no energy is
-    made. For laws with a velocity–force port: nothing of the leader but its motion may reach the
-    follower. Waves are made from the twist and the commanded wrench that packets carry anyway. A
-    wave used twice, because a packet is late or lost, would make energy: each end knows from the
-    packets how much was sent in all, and weakens a wave beyond that.
+    back. Only half the squares carry power, so the link can change their timing and no energy is
+    created. For laws with a velocity–force port: nothing of the leader but its motion may reach the
+    follower. Waves are computed from the twist and the commanded wrench that packets carry anyway.
+    A wave used twice, because a packet is late or lost, would create energy. Each end knows from
+    the packets how much was sent in all, and weakens a wave beyond that.
 
     The reference ends in a damper b beside the law, which reflects nothing: what comes back is the
     law's force alone. With T one way and :math:`F_c` the law's force on the follower,
@@ -43,11 +44,11 @@ class WaveVariables:
               v_r(t) = v_a(t - T) - \frac{F_c(t) - F_c(t - 2T)}{2b}
 
     so under a steady force the reference stays F T/b behind the leader, as if a spring b/T lay in
-    between. Two things are done about that. b is matched to the law's damper, but no less than K T:
-    the link is never softer than the law's own spring. And what the damper at the reference would
-    waste pays, up to ``reserve``, for bringing the reference to where the leader is said to be,
-    which takes out drift as well. It does badly in free motion over a long link: the hand feels the
-    damper b all the time.
+    between. Two measures reduce that. b is matched to the law's damper, but no less than K T: the
+    link is never softer than the law's own spring. And what the damper at the reference would waste
+    pays, up to ``reserve``, for moving the reference to the leader's position by the packets, which
+    also removes drift. The weakness is free motion over a long link: the hand feels the damper b
+    all the time.
     """
 
     name: ClassVar[str] = "waves"
@@ -66,42 +67,34 @@ class WaveVariables:
         return WaveLeader(self), WaveFollower(self)
 
 
-class WavePort(ABC):
+class WavePort(LayerPort, ABC):
     """One end: the waves that arrive and leave, and their energy.
 
+    ``given`` is the energy of the waves sent, ``taken`` that of the waves used.
+
+    Args:
+        settings: of the layer; live.
+
     Attributes:
-        given: energy of the waves sent, per axis, [J] ×6.
-        taken: energy of the waves used, per axis, [J] ×6.
         heard: energy of the waves that the other end has sent, per axis, [J] ×6.
-        heard_taken: energy of those it has used, [J].
-        round_trip: of the link, averaged, [s].
-        added: damping felt at this end, faded with the engagement, [N·s/m].
-        law: whose spring and damper the impedance is fitted to.
         impedance: b per axis in the leader's workspace, [N·s/m] ×3 and [N·m·s/rad] ×3.
         damping: the law's damper there, in the same units.
     """
 
     def __init__(self, settings: WaveVariables) -> None:
-        self.settings = settings
-        self.given, self.taken, self.heard = np.zeros(6), np.zeros(6), np.zeros(6)
-        self.heard_taken, self.round_trip, self.added = 0.0, 0.0, 0.0
-        self.law: Coupling | None = None
-        self.impedance, self.damping = UNMATCHED.copy(), UNMATCHED.copy()
-        self._wave, self._looks = np.zeros(6), 0
+        super().__init__()
+        self.settings, self.heard = settings, np.zeros(6)
+        self.impedance, self.damping = DEFAULT_IMPEDANCE.copy(), DEFAULT_IMPEDANCE.copy()
+        self._wave, self._samples = np.zeros(6), 0
 
     def fit(self) -> None:
-        """Fit b = max(D, K T), unless it is chosen, to the law's spring and damper as the leader feels them."""
-        b, d, chosen = self.impedance, self.damping, self.settings.impedance
-        spring = getattr(self.law, "spring", None)
-        if (
-            self.law is None
-            or spring is None
-            or not (spring.damping > 0.0 and spring.rotational_damping > 0.0)
-        ):
-            b[:] = d[:] = UNMATCHED
-        else:
-            one_way, turned = 0.5 * self.round_trip, self.law.mapping.force_scale or 1.0
-            moved = turned * self.law.mapping.motion_scale**2
+        """Set b to max(D, K T) of the law's spring as the leader feels it, unless b is chosen."""
+        b, d, chosen, law = self.impedance, self.damping, self.settings.impedance, self.law
+        b[:] = d[:] = DEFAULT_IMPEDANCE
+        if isinstance(law, SpringCoupling) and min(law.spring.damping, law.spring.rotational_damping) > 0.0:
+            spring = law.spring
+            one_way, turned = 0.5 * self.round_trip, law.mapping.force_scale or 1.0
+            moved = turned * law.mapping.motion_scale**2
             d[:3], d[3:] = moved * spring.damping, turned * spring.rotational_damping
             b[:3] = max(d[0], moved * spring.stiffness * one_way)
             b[3:] = max(d[3], turned * spring.rotational_stiffness * one_way)
@@ -114,31 +107,27 @@ class WavePort(ABC):
         return total(np.maximum(self.heard - self.taken, 0.0))
 
     def measure(self, round_trip: float) -> None:
-        """Take note of the link's round trip, [s]; jitter is averaged out."""
-        self._looks = min(self._looks + 1, LOOKS)
-        self.round_trip += (round_trip - self.round_trip) / self._looks
+        """Average the round trip of the link, [s], so that jitter has no effect."""
+        self._samples = min(self._samples + 1, ROUND_TRIP_SAMPLES)
+        self.round_trip += (round_trip - self.round_trip) / self._samples
 
     def forget(self) -> None:
-        """The other end has started anew: it knows nothing of the waves so far, nor shall this one."""
-        self.given[:] = self.taken[:] = self.heard[:] = self._wave[:] = 0.0
-        self.heard_taken, self._looks = 0.0, 0
+        """Clear the account, because the other end was restarted."""
+        super().forget()
+        self.heard[:] = self._wave[:] = 0.0
+        self._samples = 0
 
     def hear(self, given: Array, taken: Array) -> None:
-        """Take note of the energy that the other end has sent; older sums say nothing new."""
+        """Take over the energy that the other end has sent; older sums add nothing."""
         np.maximum(self.heard, given, out=self.heard)
         self.heard_taken = total(taken)
 
     @abstractmethod
     def arrive(self, twist: Array, wrench: Array) -> None:
-        """Make the wave out of what a packet says of the other end.
-
-        Args:
-            twist: of its arm, [m/s] and [rad/s].
-            wrench: of the coupling on that arm, in the leader's workspace, [N] and [N·m].
-        """
+        """Compute the wave that the other end has sent."""
 
     def wave(self, dt: float) -> Array:
-        """√(2b) times the wave to use now: as it arrived, or as much of it as there is energy for."""
+        """√(2b) times the wave to use now, weakened to the energy that there is."""
         energy = self.energy(self._wave, dt)
         there = np.maximum(self.heard - self.taken, 0.0)
         return self._wave * np.sqrt(np.minimum(1.0, there / np.maximum(energy, 1e-300)))
@@ -149,24 +138,28 @@ class WavePort(ABC):
 
 
 class WaveLeader(WavePort):
-    """The leader's end: the hand feels the law's force at the follower as it arrives, and a damper b."""
+    """The leader's end: the hand feels the law's force at the follower, and a damper b."""
 
     def arrive(self, twist: Array, wrench: Array) -> None:
         """√(2b) w = −F: the reference reflects nothing of its motion."""
+        if self.law is not None:
+            self.law.mapping.back(wrench, self._wrench)
+            wrench = self._wrench
         np.negative(wrench, self._wave)
 
-    def push(self, twist: Array, gain: float, drives: Array, dt: float) -> Array:
-        r"""The wrench on the leader's arm, with which the wave that leaves is made, [N] and [N·m].
+    def push(self, wrench: Array, twist: Array, dt: float, gain: float = 1.0) -> Array:
+        r"""The wave's wrench, in place of the law's; the wave that leaves is made from it.
 
         While the engagement fades, the share g of the force is exerted and g of either wave's
-        energy is booked:
-        :math:`g\,(\tfrac12|u|^2 - \tfrac12|w|^2) = g\,F\cdot v` is the hand's work still, and apart
-        nothing is.
+        energy is booked: :math:`g\,(\tfrac12|u|^2 - \tfrac12|w|^2) = g\,F\cdot v` is still the work
+        of the hand, and nothing is booked once the sides are apart.
         """
         self.fit()
         moving = self.impedance * twist
         self.added = gain * float(self.impedance[0])
-        force = (moving - self.wave(dt)) * drives
+        force = moving - self.wave(dt)
+        if self.drives is not None:
+            force *= self.drives
         self.taken += gain * self.energy(moving - force, dt)
         self.given += gain * self.energy(moving + force, dt)
         return -gain * force
@@ -181,19 +174,18 @@ class WaveFollower(WavePort):
 
     Attributes:
         twist: of the reference, [m/s] and [rad/s].
-        behind: how far the reference is from where the leader is said to be, [m] and [rad].
-        spare: energy that came with waves and was not needed, up to the layer's reserve, [J].
+        spare: energy of waves that was not needed, up to the layer's reserve, [J].
     """
 
     def __init__(self, settings: WaveVariables) -> None:
         super().__init__(settings)
-        self.twist, self.behind, self.spare = np.zeros(6), np.zeros(6), 0.0
+        self.twist, self.spare = np.zeros(6), 0.0
         self._position, self._rotation = np.zeros(3), np.eye(3)
-        self._started, self._came = False, 0.0
+        self._started, self._used = False, 0.0
 
     def begin(self) -> None:
-        """A new engagement: the reference starts where the leader is said to be, with nothing spared."""
-        self._started, self._came = False, 0.0
+        """Start a new engagement: the reference starts at the leader, with nothing spared."""
+        self._started, self._used = False, 0.0
         self.twist[:], self.spare = 0.0, 0.0
 
     def arrive(self, twist: Array, wrench: Array) -> None:
@@ -204,7 +196,7 @@ class WaveFollower(WavePort):
     def lead(
         self, remote: Side, position: Array, rotation: Array, twist: Array, force: Array, dt: float
     ) -> None:
-        """Move the law's idea of the leader with the wave; see :meth:`farhand.link.layers.FollowerPort.lead`."""
+        """Move the leader that the law sees with the wave."""
         if not self._started:
             self._position[:], self._rotation[:], self._started = position, rotation, True
         self._book(force, dt)
@@ -217,47 +209,36 @@ class WaveFollower(WavePort):
         self.twist += self._paid(back, force + self.damping * (before - self.twist), dt) * back
         self._position += self.twist[:3] * dt
         self._rotation[:] = rotation_from_vector(self.twist[3:] * dt) @ self._rotation
-        remote.position[:], remote.rotation[:], remote.twist[:] = (
-            self._position,
-            self._rotation,
-            self.twist,
-        )
+        remote.position[:] = self._position
+        remote.rotation[:] = self._rotation
+        remote.twist[:] = self.twist
 
     def part(self, force: Array, dt: float) -> None:
-        """The sides part: the reference stays, and what arrives pays for the force that still goes back and fades.
-
-        Args:
-            force: opposite of the wrench on the follower at the last step, in the leader's
-                workspace, [N] and [N·m].
-            dt: time since the last call, [s].
-        """
-        there = max(0.0, self.spare + self._came + float(force.dot(self.twist)) * dt)
+        """Keep the reference still; waves that arrive pay for the force that still goes back."""
+        there = max(0.0, self.spare + self._used + float(force.dot(self.twist)) * dt)
         self._book(force, dt, there)
         self.twist[:] = 0.0
         self._use(self.wave(dt), dt)
 
     def _book(self, force: Array, dt: float, most: float = math.inf) -> None:
-        """Account for the last step, now that the force under which the reference moved is known.
-
-        Not more energy is sent than ``most``, [J].
-        """
+        """Book the last step, whose force is known now; at most ``most`` [J] is sent."""
         sent = self.energy(force, dt)
         if total(sent) > most:
             sent *= most / total(sent)
         self.given += sent
-        left = self._came - total(sent) + float(force.dot(self.twist)) * dt
+        left = self._used - total(sent) + float(force.dot(self.twist)) * dt
         self.spare = min(self.spare + left, self.settings.reserve)
 
     def _moved(self, wave: Array, force: Array, dt: float) -> Array:
-        """The twist with which a wave moves the reference against the law, whose damper is in the force already."""
+        """The twist with which a wave moves the reference; the law's damper is in the force."""
         self._use(wave, dt)
         return (wave + force + self.damping * self.twist) / (2.0 * self.impedance + self.damping)
 
     def _paid(self, back: Array, force: Array, dt: float) -> float:
-        """The share s of a twist towards the leader that the spare energy pays for: s c + s² d = spare, at most 1.
+        """The share s ≤ 1 of a twist to the leader that the spare pays for: s c + s² d = spare.
 
-        c is what it costs against the law's force as it will be without that twist, d what the
-        law's damper adds: the cost of the last force alone would swing from tick to tick.
+        c is the cost against the law's force as it will be without that twist, d what the law's
+        damper adds: the cost of the last force alone would swing from tick to tick.
         """
         spare, c = max(self.spare, 0.0), total(np.maximum(-force * back, 0.0)) * dt
         d = float(self.damping.dot(back * back)) * dt
@@ -267,6 +248,6 @@ class WaveFollower(WavePort):
 
     def _use(self, wave: Array, dt: float) -> None:
         """Book a wave as used."""
-        came = self.energy(wave, dt)
-        self.taken += came
-        self._came = total(came)
+        used = self.energy(wave, dt)
+        self.taken += used
+        self._used = total(used)
