@@ -74,14 +74,14 @@ def compare(
 
 
 def _laws(text: str) -> list[str]:
-    from farhand.coupling import LAWS
+    from farhand.coupling import every_law
 
     if text == "all":
-        return [name for name in LAWS if name != "none"]
+        return [name for name in every_law() if name != "none"]
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in LAWS and ":" not in name:
-            raise UnknownName("law", name, LAWS)
+        if name not in every_law() and ":" not in name:
+            raise UnknownName("law", name, every_law())
     if not names:
         raise BadValue(f"--laws {text!r} names none; give all or names with commas between them")
     return names

@@ -71,7 +71,7 @@ def _robots() -> Rows:
 
 
 def _laws() -> Rows:
-    from farhand.coupling import LAWS
+    from farhand.coupling import every_law
 
     return [
         {
@@ -80,16 +80,16 @@ def _laws() -> Rows:
             "needs": sorted(law.needs),
             "properties": sorted(law.properties),
         }
-        for name, law in LAWS.items()
+        for name, law in every_law().items()
     ]
 
 
 def _layers() -> Rows:
-    from farhand.link.layers import LAYERS
+    from farhand.link.layers import every_layer
 
     return [
-        {"name": name, "title": _headline(layer), "needs": sorted(layer.needs)}
-        for name, layer in LAYERS.items()
+        {"name": name, "title": _summary(layer), "needs": sorted(layer.needs)}
+        for name, layer in every_layer().items()
     ]
 
 
@@ -97,13 +97,18 @@ def _friction() -> Rows:
     from farhand.friction import FRICTIONS
 
     return [
-        {"name": name, "title": (model.__doc__ or "").strip().partition("\n")[0].rstrip(".")}
+        {"name": name, "title": _summary(model)}
         for name, model in FRICTIONS.items()
     ]
 
 
+def _summary(part: type) -> str:
+    """The first line of a class."""
+    return (part.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+
+
 def _headline(part: type) -> str:
-    """What follows the name of a law or a layer in the first line of its file."""
+    """What follows the name of a law in the first line of its file."""
     first = (sys.modules[part.__module__].__doc__ or "").strip().partition("\n")[0]
     return first.partition(": ")[2] or first
 

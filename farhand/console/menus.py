@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from farhand.coupling import LAWS
-from farhand.link.layers import LAYERS
+from farhand.coupling import every_law
+from farhand.link.layers import every_layer
 from farhand.parameters import children, declared, describe
 from farhand.rigs.rig import scenarios_of
 
@@ -80,8 +80,8 @@ def menus_of(rig: Rig) -> Menus:
     chosen |= {path: value for path, value, *_ in describe(build) if choices.get(path)}
     coupled = bool(rig.session.bridges) and whole
     return {
-        "laws": sorted({*LAWS, rig.law}) if coupled else [],
-        "layers": ["none", *LAYERS] if coupled else [],
+        "laws": sorted({*every_law(), rig.law}) if coupled else [],
+        "layers": ["none", *every_layer()] if coupled else [],
         "scenarios": {name: s.title for name, s in scenarios_of(rig.name).items()} if whole else {},
         "build": {path: names for path, names in choices.items() if names},
         "chosen": chosen,

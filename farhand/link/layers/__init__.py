@@ -2,7 +2,7 @@
 
 from farhand import plugins
 from farhand.coupling import Coupling, laws_with
-from farhand.errors import Mismatch, UnknownName
+from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.link.layers.layer import Layer, LayerPort
 from farhand.link.layers.playout import Playout
 from farhand.link.layers.tdpa import (
@@ -42,6 +42,7 @@ __all__ = [
     "every_layer",
     "layer_named",
     "make_layer",
+    "register_layer",
 ]
 
 
@@ -59,6 +60,19 @@ def layer_named(name: str) -> type[Layer]:
     if name in plugins.found(GROUP):
         return plugins.load_subclass(GROUP, name, "layer", Layer)
     raise UnknownName("layer", name, {"none", *LAYERS, *plugins.found(GROUP)})
+
+
+def register_layer(layer: type[Layer]) -> type[Layer]:
+    """Make a layer known by its name, so that rigs find it; also a decorator.
+
+    Raises:
+        BadValue: another layer has this name, or the class is not a layer that a rig can make.
+    """
+    plugins.make(layer, "layer", layer.__qualname__).ports()
+    if layer.name == "none" or LAYERS.get(layer.name, layer).__qualname__ != layer.__qualname__:
+        raise BadValue(f"there is already a layer {layer.name!r}; give yours another name")
+    LAYERS[layer.name] = layer
+    return layer
 
 
 def every_layer() -> dict[str, type[Layer]]:
