@@ -166,7 +166,7 @@ class Metrics(Gathered):
     def energy_of_world(self) -> dict[str, tuple[float | None, str]]:
         """Work on every robot by cause, and how well the books balance; nothing where something outside moves one."""
         exchanged = self.world.energy_exchanged()
-        if self.world.open_books:
+        if self.world.externally_driven:
             return {"energy_balance_error": (None, "-")}
         work = {
             f"energy_{name}_on_{robot}": (value, "J")

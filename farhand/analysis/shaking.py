@@ -10,7 +10,7 @@ from farhand.analysis.two_port import Signals, multisine
 from farhand.errors import UnknownName
 from farhand.loop.session import Session
 from farhand.world import World
-from farhand.world.touch import Tool
+from farhand.world.touches import Tool
 
 Array = np.ndarray
 

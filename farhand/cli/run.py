@@ -171,7 +171,7 @@ def _print_margin(rig: Rig) -> None:
     from farhand.running.margin import margin
 
     # Nothing is known about arms and devices outside the simulation
-    text = None if rig.world.open_books else margin(rig)
+    text = None if rig.world.externally_driven else margin(rig)
     if text is not None:
         stdout().print(text, style="dim", soft_wrap=True)
 

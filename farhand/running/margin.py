@@ -84,7 +84,7 @@ def _asked(rig: Rig) -> IntendedMotion | None:
     """What the scenario asks of the hand; None where a person has it: an arm or a device, or a drag on the page."""
     hand = rig.session.parameters.get("hand")
     dragged = any(logged.request.path == "hand.drag" for logged in rig.session.commands.log)
-    if not isinstance(hand, ImpedanceHand) or rig.world.open_books or dragged:
+    if not isinstance(hand, ImpedanceHand) or rig.world.externally_driven or dragged:
         return None
     way = HandPath(hand.path.moves)
 

@@ -1,11 +1,19 @@
-"""The simulated physics: robots in one MuJoCo model, and the hands, walls and springs that touch their tools."""
+"""Simulated physics: robots in one MuJoCo model, and what touches their tools."""
 
-from farhand.world.hands import ForceHand, ForcePulse, ImpedanceHand
-from farhand.world.jaws import Jaws, add_pads
-from farhand.world.objects import Grip, box
-from farhand.world.springs import CompressionSpring, GroundSpring, GuidedSpring, ToolSpring
-from farhand.world.touch import Tie, Tool, Touch
-from farhand.world.walls import Wall
+from farhand.world.objects import Grip, Jaws, add_pads, box
+from farhand.world.touches import (
+    CompressionSpring,
+    ForceHand,
+    ForcePulse,
+    GroundSpring,
+    GuidedSpring,
+    ImpedanceHand,
+    Tie,
+    Tool,
+    ToolSpring,
+    Touch,
+    Wall,
+)
 from farhand.world.world import Placed, Port, World
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Ledger: the energy that actuators, damping, constraints, pushes and touches have given to the robots of a world."""
+"""Ledger: the energy that each source has given to the robots of a world."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import numpy as np
 
 Array = np.ndarray
 
-PAGE = 128
-"""Steps noted before they are added up."""
+PAGE_STEPS = 128
+"""Steps that are noted before they are added up."""
 
 
 class Ledger:
-    r"""Notes every step and adds the notes up a page at a time, or when somebody asks.
+    r"""Notes every step and adds the notes up a page at a time, or when the work is read.
 
-    Over a step of length h the work of a force is that force times the mean velocity, exact for
-    constant inertia:
+    The sources are actuators, damping, constraints, pushes and touches. Over a step of length h the
+    work of a force is that force times the mean velocity, exact for constant inertia:
 
-    .. math:: \Delta q = \tfrac{h}{2}(v + v'), \qquad W_\tau = \tau^\top \Delta q, \qquad W_w = w^\top J \Delta q
+    .. math:: \Delta q = \tfrac{h}{2}(v + v'), \qquad W_\tau = \tau^\top \Delta q, \qquad
+              W_w = w^\top J \Delta q
 
-    A note is three copies; adding up a whole page costs what a few single steps would.
+    A note is three copies; adding up a whole page costs as much as a few single steps.
 
     Args:
         robots: which velocities belong to each robot.
@@ -48,7 +49,7 @@ class Ledger:
         self._open()
 
     def touches(self, owners: Sequence[int]) -> Array:
-        """Where each touch writes its wrench, one row each, for touches on the robots with these numbers."""
+        """Rows into which touches on the robots with these numbers write their wrenches."""
         self.add_up()
         known = self._touch_work
         self._owners = list(owners)
@@ -59,21 +60,21 @@ class Ledger:
         return self._wrenches
 
     def before(self, v: Array) -> None:
-        """Note what acts during the coming step, and the velocity at its start."""
+        """Note the forces of the coming step, and the velocity at its start."""
         row = self._noted
         self._page_live[row] = self._live
         self._page_touch[row] = self._wrenches
         self._page_v[row, 0] = v
 
     def after(self, v: Array, constraint: Array | None) -> None:
-        """Note the velocity at the step's end, and the joint torque of constraints if there were any."""
+        """Note the velocity at the step's end, and the joint torque of constraints if any."""
         row = self._noted
         self._page_v[row, 1] = v
         if constraint is not None:
             self._page_constraint[row] = constraint
             self._constrained = True
         self._noted = row + 1
-        if self._noted == PAGE:
+        if self._noted == PAGE_STEPS:
             self.add_up()
 
     def joint_work(self, robot: int) -> list[float]:
@@ -95,20 +96,19 @@ class Ledger:
         moved = v.sum(axis=1) * (0.5 * self._h)
         live = self._page_live[:n]
         self._joint_work[0] += np.einsum("nv,nv->v", live[:, -2 * nv : -nv], moved)
-        # as the engine takes it
+        # the engine damps with the velocity at the end of the step
         self._joint_work[1] -= self._damping * np.einsum("nv,nv->v", v[:, 1], moved)
         self._joint_work[3] += np.einsum("nv,nv->v", live[:, -nv:], moved)
         if self._constrained:
             self._joint_work[2] += np.einsum("nv,nv->v", self._page_constraint[:n], moved)
             self._page_constraint[:n] = 0.0
-        tools = np.matmul(
-            live[:, : 6 * count * nv].reshape(n, 6 * count, nv), moved[:, :, None]
-        ).reshape(n, count, 6)
+        jacobians = live[:, : 6 * count * nv].reshape(n, 6 * count, nv)
+        tools = np.matmul(jacobians, moved[:, :, None]).reshape(n, count, 6)
         self._touch_work += np.einsum("ntc,ntc->t", self._page_touch[:n], tools[:, self._owners])
         self._noted, self._constrained = 0, False
 
     def _open(self) -> None:
-        self._page_live = np.zeros((PAGE, len(self._live)))
-        self._page_touch = np.zeros((PAGE, *self._wrenches.shape))
-        self._page_v = np.zeros((PAGE, 2, self._nv))
-        self._page_constraint = np.zeros((PAGE, self._nv))
+        self._page_live = np.zeros((PAGE_STEPS, len(self._live)))
+        self._page_touch = np.zeros((PAGE_STEPS, *self._wrenches.shape))
+        self._page_v = np.zeros((PAGE_STEPS, 2, self._nv))
+        self._page_constraint = np.zeros((PAGE_STEPS, self._nv))

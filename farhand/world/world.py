@@ -1,4 +1,4 @@
-"""World: several robots in one MuJoCo model, with whatever touches their tools, in exact steps of virtual time."""
+"""World: several robots in one MuJoCo model, with what touches their tools, in exact steps."""
 
 from __future__ import annotations
 
@@ -11,24 +11,21 @@ import numpy as np
 from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
 from farhand.robots.springs import JointSpring
-from farhand.world.gear_friction import GearFriction
-from farhand.world.jaws import Jaws
-from farhand.world.joint_friction import JointFriction
+from farhand.world.joints import GearFriction, JointFriction, JointPush
 from farhand.world.ledger import Ledger
-from farhand.world.pushes import JointPush
-from farhand.world.touch import Tie, Tool, Touch
+from farhand.world.objects import Jaws
+from farhand.world.touches import Tie, Tool, Touch
 
 Array = np.ndarray
 
+BRAKE_SHARE, UNKNOWN_LIMIT = 0.3, 100.0
+"""Torque of a joint's brake per torque limit, and the limit [N·m] if none is known; assumed."""
 
-BRAKE = 0.3
-"""Torque of a joint's brake as a share of its torque limit; assumed, with a limit of 100 N·m where
-none is known."""
+FRICTION_HARDNESS = 100.0
+"""Ratio of the engine's friction to its normal contact; high, so that held objects hardly creep."""
 
-
-CREEP = 100.0
-"""How much harder the engine's friction is than its normal contact, so that what jaws hold hardly
-creeps, [-]."""
+MAX_SPEED_SQUARED = 1e12
+"""Sum of squared velocities above which a simulation has diverged, [rad²/s²]."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,6 @@ class Placed:
     """A robot standing somewhere in the world.
 
     Attributes:
-        robot: which robot.
         placement: where its base stands.
         q: initial configuration in MuJoCo's order, [rad] or [m]; its home by default.
     """
@@ -47,7 +43,7 @@ class Placed:
 
 
 class Port:
-    """The world's side of one robot: its state, its joint torques, and what touches its tool. Arrays are live views.
+    """The world's side of one robot: state, joint torques and touches. Arrays are live views.
 
     Attributes:
         q: configuration in MuJoCo's order, [rad] or [m].
@@ -57,26 +53,30 @@ class Port:
         site: number of the tool's site in the model.
         tool: state of the tool.
         wrench: total of all touches on the tool, world axes at the tool point, [N], [N·m].
-        contact: the part of it that the engine's own contacts do, where jaws hold; None elsewhere.
-        touches: what touches the tool: its name, the touch (None for a tie to another tool) and its
-            wrench.
+        contact: the part of it from the engine's own contacts; None without jaws.
+        touches: name, touch (None for a tie to another tool) and wrench of each.
         push: what pushes on its links, or None.
         springs: passive springs at its joints, by number; they count as pushes.
-        friction: what resists its joints beyond what MuJoCo knows, or None.
+        friction: resistance of its joints beyond MuJoCo's own, or None.
         braking: whether the joints' brakes are closed.
     """
 
     def __init__(
-        self, model: mujoco.MjModel, data: mujoco.MjData, seat: Seat, shared: Shared, brake: Array
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        place: RobotSlices,
+        shared: SharedArrays,
+        brake: Array,
     ) -> None:
-        rows, v_slice = seat.rows, seat.v
-        self.q, self.v = data.qpos[seat.q], data.qvel[v_slice]
+        rows, v_slice = place.rows, place.v
+        self.q, self.v = data.qpos[place.q], data.qvel[v_slice]
         self.nv = len(self.v)
         self.torque, self.pushed = shared.ledger.torque[v_slice], shared.ledger.push[v_slice]
         self.wrench, self._jacobian = shared.wrench[rows], shared.ledger.J[rows]
         self.J = self._jacobian[:, v_slice]
         self._linear, self._angular = self._jacobian[:3], self._jacobian[3:]
-        self.site = model.site(seat.tool).id
+        self.site = model.site(place.tool).id
         twist = shared.twist[rows]
         self.tool = Tool(data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3), twist)
         self.touches: list[tuple[str, Touch | None, Array]] = []
@@ -87,41 +87,39 @@ class Port:
         self.contact: Array | None = None
         self._friction, self._brake = model.dof_frictionloss[v_slice], brake
         self._friction_free = self._friction.copy()
-        self._number, self._ledger = seat.number, shared.ledger
+        self._number, self._ledger = place.number, shared.ledger
         self.accounts: dict[str, int] = {}
 
     @property
     def work(self) -> dict[str, float]:
         """Energy given to the robot so far, [J].
 
-        By ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction), ``push`` where
-        somebody or a spring pushes on its links, and each touch by name.
+        By ``actuator``, ``damping``, ``constraint`` (joint limits, dry friction), ``push`` if
+        something pushes on its links or joints, and each touch by name.
         """
         joints = self._ledger.joint_work(self._number)
-        by = dict(zip(("actuator", "damping", "constraint", "push"), joints, strict=True))
+        work = dict(zip(("actuator", "damping", "constraint", "push"), joints, strict=True))
         if self.push is None and not self.springs and self.friction is None:
-            del by["push"]
-        return by | {
-            name: self._ledger.touch_work(number) for name, number in self.accounts.items()
-        }
+            del work["push"]
+        touch_work = self._ledger.touch_work
+        return work | {name: touch_work(number) for name, number in self.accounts.items()}
 
     def brake(self, on: bool) -> None:
         """Close or open the joints' brakes: dry friction on top of what the joints have."""
         if on != self.braking:
             self.braking = on
-            self._rub()
+            self._set_friction()
 
-    def _rub(self) -> None:
-        self._friction[:] = (
-            self._friction_free + self._brake if self.braking else self._friction_free
-        )
+    def _set_friction(self) -> None:
+        free = self._friction_free
+        self._friction[:] = free + self._brake if self.braking else free
 
-    def locate(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """The tool's Jacobian at the present state."""
+    def update_jacobian(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Compute the tool's Jacobian at the present state."""
         mujoco.mj_jacSite(model, data, self._linear, self._angular, self.site)
 
-    def feel(self, t: float) -> None:
-        """What every touch and push does at the present state."""
+    def update_touches(self, t: float) -> None:
+        """Compute every touch and push at the present state."""
         if self.push is not None:
             self.push.at(t)
             self.pushed[:] = self.push.now
@@ -132,16 +130,16 @@ class Port:
                 touch.push(self.tool, t, wrench)
 
     def _resist(self) -> None:
-        """What the joints themselves do: springs, and friction that depends on speed."""
+        """Add what the joints themselves do: springs, and friction that depends on speed."""
         if self.push is None:
             self.pushed[:] = 0.0
         for joint, spring in self.springs.items():
             self.pushed[joint] -= spring.torque(float(self.q[joint]))
         if self.friction is not None:
             self.friction.at(self.v, self._friction_free, self.pushed)
-            self._rub()
+            self._set_friction()
 
-    def total(self) -> None:
+    def sum_touches(self) -> None:
         """Sum the touches."""
         if len(self.touches) == 1 and self.contact is None:
             self.wrench[:] = self.touches[0][2]
@@ -152,8 +150,8 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Seat:
-    """Where a robot sits in the arrays of the whole world."""
+class RobotSlices:
+    """Where a robot is in the arrays of the whole world."""
 
     number: int
     tool: str
@@ -166,24 +164,20 @@ class Seat:
         return slice(6 * self.number, 6 * self.number + 6)
 
 
-class Shared:
+class SharedArrays:
     """Arrays of all robots, one after the other, so that one product serves them all."""
 
-    def __init__(self, seats: Sequence[Seat], model: mujoco.MjModel) -> None:
-        self.wrench, self.twist, self.contact = (np.zeros(6 * len(seats)) for _ in range(3))
-        self.ledger = Ledger([seat.v for seat in seats], model.dof_damping, model.opt.timestep)
-
-
-RUNAWAY = 1e12
-"""Sum of squared velocities above which a simulation has lost itself, [rad²/s²]."""
+    def __init__(self, places: Sequence[RobotSlices], model: mujoco.MjModel) -> None:
+        self.wrench, self.twist, self.contact = (np.zeros(6 * len(places)) for _ in range(3))
+        self.ledger = Ledger([place.v for place in places], model.dof_damping, model.opt.timestep)
 
 
 class World:
     """One MuJoCo model assembled from robots, and the hands, walls and springs around them.
 
     The state, tool poses and wrenches that a plant reads at time t all belong to t: :meth:`advance`
-    integrates with the forces of the step's start, then evaluates kinematics and touches anew at
-    its end.
+    integrates with the forces of the step's start, then evaluates kinematics and touches at its
+    end.
 
     Args:
         placed: the robots by name; names become prefixes in the model.
@@ -191,10 +185,9 @@ class World:
         gravity: downward acceleration, [m/s²].
 
     Attributes:
-        open_books: whether something outside moves a robot of this world, so that the energy
-            account says nothing.
-        unstable: why the simulation lost itself, in words; it stands still from then on. Empty
-            before.
+        externally_driven: whether something outside moves a robot of this world, which makes the
+            energy account meaningless.
+        unstable: why the simulation diverged; it stands still from then on. Empty before.
     """
 
     def __init__(
@@ -203,17 +196,15 @@ class World:
         self.placed = dict(placed)
         self.step_ns = step_ns
         self.now_ns = 0
-        self.open_books, self.unstable = False, ""
+        self.externally_driven = False
+        self.unstable = ""
         self.model = _compose(self.placed, step_ns * 1e-9, gravity)
         self.data = mujoco.MjData(self.model)
         self.ports = self._make_ports()
         self._ports = tuple(self.ports.values())
         self._q, self._last = self.data.qpos, self.data.qpos.copy()
-        self._v, self._applied, self._constraint = (
-            self.data.qvel,
-            self.data.qfrc_applied,
-            self.data.qfrc_constraint,
-        )
+        self._v, self._applied = self.data.qvel, self.data.qfrc_applied
+        self._constraint = self.data.qfrc_constraint
         self._ties: list[tuple[str, Tie, Port, Port, Array, Array]] = []
         self._owners: list[int] = []
         self._jaws: list[tuple[Jaws, Port, Array]] = []
@@ -223,9 +214,9 @@ class World:
         self._initial_energy = self.mechanical_energy()
 
     def touch(self, robot: str, name: str, touch: Touch) -> None:
-        """Let ``touch`` (a hand, a wall, a spring to ground) act on the tool of ``robot`` under the given name."""
+        """Let a hand, wall or spring to ground act on the tool of ``robot`` under this name."""
         port = self._port(robot)
-        _refuse_taken(port, name)
+        _check_name(port, name)
         port.touches.append((name, touch, np.zeros(6)))
         self._open_accounts([(port, name)])
 
@@ -237,25 +228,29 @@ class World:
         """Let ``friction`` resist the joints of ``robot``."""
         friction.join(self.model, robot)
         self._port(robot).friction = friction
+        # twice: the step's constraints include it only after the first
         self._sense()
-        self._sense()  # only now do the step's constraints know of it
+        self._sense()
 
     def tie(self, a: str, b: str, name: str, tie: Tie) -> None:
         """Let ``tie`` act between the tools of robots ``a`` and ``b``."""
         ports = self._port(a), self._port(b)
         for port in ports:
-            _refuse_taken(port, name)
+            _check_name(port, name)
             port.touches.append((name, None, np.zeros(6)))
         self._ties.append((name, tie, *ports, np.zeros(6), np.zeros(6)))
         self._open_accounts([(port, name) for port in ports])
 
     def grasp(self, robot: str, thing: str, jaws: Jaws) -> None:
-        """Let the pads of ``robot`` hold ``thing`` by the engine's own contact, when they are closed."""
+        """Let the closed pads of ``robot`` hold ``thing`` by the engine's own contact."""
         port, _ = self._port(robot), self._port(thing)
         jaws.join(self.model, robot, thing)
         port.contact = self._shared.contact[6 * self._ports.index(port) :][:6]
         self._jaws.append((jaws, port, port.contact))
-        self.model.opt.cone, self.model.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, CREEP
+        self.model.opt.cone, self.model.opt.impratio = (
+            mujoco.mjtCone.mjCONE_ELLIPTIC,
+            FRICTION_HARDNESS,
+        )
         self._sense()
 
     def advance(self, to_ns: int) -> None:
@@ -273,47 +268,43 @@ class World:
         return float(self.data.energy.sum())
 
     def energy_residual(self) -> float:
-        """Mechanical energy gained minus all work done on the robots: zero but for integration error, [J]."""
-        given = sum(sum(port.work.values()) for port in self.ports.values())
-        return self.mechanical_energy() - self._initial_energy - given
+        """Mechanical energy gained minus all work on the robots: the integration error, [J]."""
+        work = sum(sum(port.work.values()) for port in self.ports.values())
+        return self.mechanical_energy() - self._initial_energy - work
 
     def energy_exchanged(self) -> float:
-        """Sum of the absolute works on all robots, the scale against which the residual is judged, [J]."""
+        """Sum of the absolute works on all robots, as a scale for the residual, [J]."""
         return sum(abs(work) for port in self.ports.values() for work in port.work.values())
 
     def _make_ports(self) -> dict[str, Port]:
         """Robots lie in qpos and qvel one after the other, in the order they were attached."""
-        seats, q, v = [], 0, 0
+        places, q, v = [], 0, 0
         for number, (name, item) in enumerate(self.placed.items()):
-            alone = item.robot.compile()
-            seat = Seat(
-                number, f"{name}/{item.robot.tool}", slice(q, q + alone.nq), slice(v, v + alone.nv)
-            )
-            seats.append(seat)
-            q, v = seat.q.stop, seat.v.stop
-        self._shared = Shared(seats, self.model)
+            alone, tool = item.robot.compile(), f"{name}/{item.robot.tool}"
+            places.append(RobotSlices(number, tool, slice(q, q + alone.nq), slice(v, v + alone.nv)))
+            q, v = q + alone.nq, v + alone.nv
+        self._shared = SharedArrays(places, self.model)
         ports = {}
-        for seat, (name, item) in zip(seats, self.placed.items(), strict=True):
+        for place, (name, item) in zip(places, self.placed.items(), strict=True):
             limit = item.robot.limits.torque
-            brake = BRAKE * np.where(np.isfinite(limit), limit, 100.0)
-            ports[name] = Port(self.model, self.data, seat, self._shared, brake)
+            brake = BRAKE_SHARE * np.where(np.isfinite(limit), limit, UNKNOWN_LIMIT)
+            ports[name] = Port(self.model, self.data, place, self._shared, brake)
             ports[name].springs = dict(item.robot.springs)
         return ports
 
     def refresh(self) -> None:
-        """Feel again what acts now: what touches the tools has been set anew since it was last felt."""
+        """Evaluate the touches again, after one of them was changed."""
         self._sense()
 
     def _open_accounts(self, opened: Sequence[tuple[Port, str]]) -> None:
-        """Begin an energy account for each new touch; all touches write into the ledger's own rows from now on."""
+        """Open an energy account for each new touch; touches then write into the ledger's rows."""
         for port, name in opened:
             port.accounts[name] = len(self._owners)
             self._owners.append(self._ports.index(port))
         rows = self._shared.ledger.touches(self._owners)
         for port in self._ports:
-            port.touches = [
-                (name, touch, rows[port.accounts[name]]) for name, touch, _ in port.touches
-            ]
+            numbers = port.accounts
+            port.touches = [(name, touch, rows[numbers[name]]) for name, touch, _ in port.touches]
         self._ties = [
             (name, tie, a, b, rows[a.accounts[name]], rows[b.accounts[name]])
             for name, tie, a, b, *_ in self._ties
@@ -333,7 +324,7 @@ class World:
         ledger.before(self._v)
         self._last[:] = self._q
         mujoco.mj_step2(self.model, self.data)
-        if not self._v.dot(self._v) < RUNAWAY:
+        if not self._v.dot(self._v) < MAX_SPEED_SQUARED:
             self._stand_still()
             return
         for jaws, port, contact in self._jaws:
@@ -344,9 +335,10 @@ class World:
         self._sense()
 
     def _stand_still(self) -> None:
-        """Go back to where all was finite, and stay: what comes after has nothing to do with the robots."""
-        step = self.step_ns * 1e-6
-        self.unstable = f"the simulation is unstable: a hand, wall, spring or torque is too hard for steps of {step:g} ms"
+        """Go back to the last finite state and stay there: later states would be meaningless."""
+        cause = "a hand, wall, spring or torque is too hard"
+        step = f"steps of {self.step_ns * 1e-6:g} ms"
+        self.unstable = f"the simulation is unstable: {cause} for {step}"
         self._q[:], self._v[:] = self._last, 0.0
         self.data.qacc[:] = self.data.qacc_warmstart[:] = 0.0
         self.now_ns += self.step_ns
@@ -356,22 +348,21 @@ class World:
         model, data, shared = self.model, self.data, self._shared
         mujoco.mj_step1(model, data)
         for port in self._ports:
-            port.locate(model, data)
+            port.update_jacobian(model, data)
         shared.ledger.J.dot(self._v, shared.twist)
         t = self.now_ns * 1e-9
         for port in self._ports:
-            port.feel(t)
+            port.update_touches(t)
         for _, tie, a, b, wrench_a, wrench_b in self._ties:
             tie.push(a.tool, b.tool, t, wrench_a, wrench_b)
         for port in self._ports:
-            port.total()
+            port.sum_touches()
 
 
-def _refuse_taken(port: Port, name: str) -> None:
+def _check_name(port: Port, name: str) -> None:
     if name in port.work:
-        raise BadValue(
-            f"the name {name!r} is taken in the robot's energy account, beside {', '.join(port.work)}"
-        )
+        taken = ", ".join(port.work)
+        raise BadValue(f"the robot's energy account has a {name!r} already, beside {taken}")
 
 
 def _compose(placed: Mapping[str, Placed], step: float, gravity: float) -> mujoco.MjModel:
@@ -383,7 +374,7 @@ def _compose(placed: Mapping[str, Placed], step: float, gravity: float) -> mujoc
     spec.option.timestep = step
     spec.option.gravity = [0.0, 0.0, -gravity]
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    # what diverges is stopped here
+    # MuJoCo would silently reset a diverged simulation; _step stops it instead
     spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_AUTORESET
     for name, item in placed.items():
         x, y, z, w = item.placement.quaternion

@@ -23,8 +23,8 @@ from farhand.robots import Robot, load_robot
 from farhand.robots.edits import add_payload, move_tool, set_armature
 from farhand.safety.guard import Guard, Trip
 from farhand.spatial import attitude_error, rotation_from_zyx
-from farhand.world.gear_friction import GearFriction
-from farhand.world.touch import Touch
+from farhand.world.joints import GearFriction
+from farhand.world.touches import Touch
 from farhand.world.world import Placed, World
 from farhand_lab.harness import generator, shared
 

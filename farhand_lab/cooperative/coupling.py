@@ -14,8 +14,7 @@ from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload
 from farhand.spatial import rotation_from_vector
-from farhand.world.springs import CompressionSpring, GuidedSpring, ToolSpring
-from farhand.world.touch import Tie, Tool
+from farhand.world.touches import CompressionSpring, GuidedSpring, Tie, Tool, ToolSpring
 from farhand_lab.cooperative.bench import DEGREE, GRAVITY, POSTURES, TABLE, BenchLog, path
 from farhand_lab.cooperative.ideal import advanced
 from farhand_lab.cooperative.isolation import shared_between

@@ -14,7 +14,7 @@ from farhand.control.trajectory.paths import Trajectory, Waypoint
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload
 from farhand.spatial import zyx_from_rotation
-from farhand.world.touch import Touch
+from farhand.world.touches import Touch
 from farhand_lab.cooperative.bench import (
     DEGREE,
     GRAVITY,

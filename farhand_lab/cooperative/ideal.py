@@ -11,7 +11,7 @@ from farhand.control.tool.task import TaskController
 from farhand.control.trajectory.paths import Reference, Trajectory
 from farhand.plants.plant import Sample
 from farhand.spatial import attitude_error
-from farhand.world.touch import Tool
+from farhand.world.touches import Tool
 from farhand_lab.cooperative.bench import BenchLog
 
 Array = np.ndarray

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.friction import Gears, Waiboer
-from farhand.world.gear_friction import GearFriction
+from farhand.world.joints import GearFriction
 from farhand.world.world import Placed, World
 from farhand_lab.cooperative.bench import DEGREE, GRAVITY, PLANT_NS, gripping
 from farhand_lab.harness import Finding, experiment, generator, shared

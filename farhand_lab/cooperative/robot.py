@@ -29,7 +29,7 @@ from farhand.spatial import (
     rotation_vector,
     zyx_from_rotation,
 )
-from farhand.world.gear_friction import GearFriction
+from farhand.world.joints import GearFriction
 from farhand_lab.cooperative.bench import (
     DEGREE,
     GAINS,

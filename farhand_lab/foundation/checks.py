@@ -19,8 +19,7 @@ from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot, q_to_pinocchio, robot_names, v_to_pinocchio
 from farhand.safety import Guard, Watchdog
 from farhand.world.ledger import Ledger
-from farhand.world.touch import Tool
-from farhand.world.walls import Wall
+from farhand.world.touches import Tool, Wall
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas

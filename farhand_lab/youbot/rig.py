@@ -24,7 +24,7 @@ from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.robots.edits import set_armature
 from farhand.world import ForceHand, ForcePulse, GroundSpring, ImpedanceHand, Placed, Wall, World
-from farhand.world.touch import Touch
+from farhand.world.touches import Touch
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas

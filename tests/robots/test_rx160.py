@@ -12,7 +12,7 @@ from farhand.friction import Gears
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload, move_tool, set_armature
 from farhand.robots.springs import CubicSpring, MechanismSpring, read_springs
-from farhand.world.gear_friction import GearFriction
+from farhand.world.joints import GearFriction
 from farhand.world.world import Placed, World
 from farhand_lab.cooperative.robot import FK, RNE, craig
 

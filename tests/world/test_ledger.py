@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from farhand.world.ledger import PAGE, Ledger
+from farhand.world.ledger import PAGE_STEPS, Ledger
 
 H = 1e-3
 
 
-@pytest.mark.parametrize("steps", [1, PAGE - 1, PAGE, 2 * PAGE + 7])
+@pytest.mark.parametrize("steps", [1, PAGE_STEPS - 1, PAGE_STEPS, 2 * PAGE_STEPS + 7])
 def test_pages_add_up_to_the_plain_sum_over_steps(steps):
     """Two robots of unlike size, a touch on each and two on the second, constraints in some steps only."""
     rng = np.random.default_rng(5)

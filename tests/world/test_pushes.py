@@ -6,7 +6,7 @@ import numpy as np
 
 from farhand.robots import load_robot
 from farhand.world import Placed, World
-from farhand.world.pushes import JointPush
+from farhand.world.joints import JointPush
 
 
 def test_a_push_moves_the_joint_it_acts_on_and_its_work_is_accounted_for():

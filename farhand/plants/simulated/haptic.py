@@ -18,7 +18,7 @@ from farhand.plants.plant import Channels, Command, JointTorque, Sample
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
 from farhand.robots import Robot
 from farhand.robots.description import load_toml
-from farhand.world.pushes import JointPush
+from farhand.world.joints import JointPush
 from farhand.world.world import Port, World
 
 REACH = 5e-3

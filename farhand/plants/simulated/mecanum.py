@@ -15,7 +15,7 @@ from farhand.parameters import parameter
 from farhand.plants.plant import Command, Sample
 from farhand.plants.simulated.link_map import TICK, LinkMap, Odometry
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
-from farhand.world.pushes import JointPush
+from farhand.world.joints import JointPush
 from farhand.world.world import Port, World
 
 Array = np.ndarray

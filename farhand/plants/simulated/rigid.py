@@ -10,7 +10,7 @@ import pinocchio as pin
 from farhand.arm import Arm
 from farhand.errors import UnknownName
 from farhand.plants.plant import Command, JointTorque, Plant, Sample
-from farhand.world.touch import Tool, Touch
+from farhand.world.touches import Tool, Touch
 
 Array = np.ndarray
 

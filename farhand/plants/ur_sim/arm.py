@@ -15,7 +15,7 @@ from farhand.robots import Robot
 from farhand.robots.edits import add_payload, set_armature, set_damping
 from farhand.spatial import rotation_from_vector, rotation_vector, skew
 from farhand.world import Placed, World
-from farhand.world.touch import Touch
+from farhand.world.touches import Touch
 
 Array = np.ndarray
 

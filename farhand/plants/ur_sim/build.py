@@ -12,7 +12,7 @@ from farhand.plants.ur_sim.arm import ServoedArm
 from farhand.plants.ur_sim.controller import Runtime, UrController
 from farhand.robots import load_robot
 from farhand.world import ImpedanceHand
-from farhand.world.touch import Tool
+from farhand.world.touches import Tool
 
 MANUFACTURER = {"ur5e": "ur"}
 """Parameter set of the real arm, where a robot has several."""

@@ -21,7 +21,7 @@ class MirroredPlant(WrappedPlant):
         super().__init__(plant)
         self.plant = plant
         self._port = world.ports[plant.name]
-        world.open_books = True
+        world.externally_driven = True
 
     def read(self, now_ns: int) -> Sample:
         """The plant's sample."""

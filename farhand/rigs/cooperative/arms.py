@@ -24,7 +24,7 @@ from farhand.robots.edits import add_payload, move_tool
 from farhand.safety import Guard
 from farhand.sensing import Conditioner, ForceSensor, Mounting, load_handle, load_sensor
 from farhand.world import World
-from farhand.world.gear_friction import GearFriction
+from farhand.world.joints import GearFriction
 
 Array = np.ndarray
 

@@ -43,7 +43,7 @@ from farhand.rigs.rig import Options, Rig, RigParts, Scenario
 from farhand.safety import Guard, Watchdog
 from farhand.sensing.observer import MomentumObserver
 from farhand.world import ForceHand, ImpedanceHand, Placed, Wall, World
-from farhand.world.pushes import JointPush
+from farhand.world.joints import JointPush
 
 DEFAULT_LAW = "virtual-constraints"
 DEFAULT_SCENARIO = "demo"

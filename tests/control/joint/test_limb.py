@@ -47,9 +47,9 @@ def test_tripped_or_without_a_target_it_stays() -> None:
     """And takes over anew afterwards without a jump."""
     lead = led()
     lead.step(HAND)
-    lead.asked.tripped = True
+    lead.request.tripped = True
     np.testing.assert_allclose(lead.step(HAND + 0.005), Q, atol=1e-12)
-    lead.asked.tripped = False
+    lead.request.tripped = False
     np.testing.assert_allclose(lead.step(HAND + 0.005), Q, atol=1e-12)
 
 
@@ -70,7 +70,7 @@ def test_one_joint_moves_by_itself_while_nothing_leads_the_limb() -> None:
     """Within its range; a coupling that leads goes first, and begins where the joint was left."""
     lead = led()
     lead.controller.single.joint, lead.controller.single.angle = 3, 9.0
-    lead.asked.target = None
-    q = np.array(lead.controller.step(lead.asked, 0).value)
+    lead.request.target = None
+    q = np.array(lead.controller.step(lead.request, 0).value)
     np.testing.assert_allclose(q, [Q[0], Q[1], ArmChain().highest[2]], atol=1e-12)
     np.testing.assert_allclose(lead.step(HAND), q, atol=1e-12)

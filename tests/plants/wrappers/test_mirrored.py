@@ -38,7 +38,7 @@ def test_the_world_shows_the_plant_where_it_is_and_keeps_no_energy_account_of_it
     assert mirrored.read(0) is plant.sample
     np.testing.assert_array_equal(world.ports["arm"].q, 0.3)
     np.testing.assert_array_equal(world.ports["arm"].v, 0.1)
-    assert world.open_books
+    assert world.externally_driven
     command = JointTorque(6)
     mirrored.write(command, 0)
     assert plant.written == [command]

@@ -1,0 +1,147 @@
+"""What acts on the joints of a robot in the world beside its motors: pushes and friction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from farhand.errors import ModelError
+from farhand.friction.models.implicit import advance
+from farhand.friction.models.model import Friction
+from farhand.friction.models.waiboer import Gears
+
+if TYPE_CHECKING:
+    from farhand.world.world import World
+
+Array = np.ndarray
+
+ONSET_SPEED = 1e-3
+"""Speed below which a joint counts as at rest, where a term helps instead of resisting; assumed,
+[rad/s]."""
+
+REST_SPEED = 1e-6
+"""Speed below which static friction holds a joint, [rad/s]."""
+
+
+@dataclass
+class JointPush:
+    """A joint torque that someone exerts on an arm's links for a while.
+
+    Attributes:
+        torque: while it lasts, one per joint, [N·m].
+        start: when it begins, [s].
+        duration: how long it lasts, [s].
+        now: at the last :meth:`at`, [N·m]; a law that must know the push reads this array.
+    """
+
+    torque: Array
+    start: float = 0.0
+    duration: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.now = np.zeros(len(self.torque))
+
+    def at(self, t: float) -> None:
+        """Write the torque at time ``t`` [s] into ``now``."""
+        self.now[:] = self.torque if self.start <= t < self.start + self.duration else 0.0
+
+
+class GearFriction:
+    """The RX160's gears in MuJoCo: dry friction whose size follows the speed of the last step.
+
+    The engine solves for dry friction together with the dynamics of all joints, so a stuck joint is
+    held by just what balances it, and starts when that exceeds the term at rest. The shared gear is
+    a tendon of joints 5 and 6.
+
+    Args:
+        gears: the curves.
+        tendon: name of the tendon in the robot's model.
+    """
+
+    def __init__(self, gears: Gears, tendon: str = "gear_56") -> None:
+        self.gears, self._tendon = gears, tendon
+        self._shared = np.zeros(1)
+
+    def join(self, model: mujoco.MjModel, robot: str) -> None:
+        """Act on a robot of this world."""
+        tendon = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_TENDON, f"{robot}/{self._tendon}")
+        if tendon < 0:
+            gear = "the gear that joints 5 and 6 share"
+            raise ModelError(f"{robot} has no tendon {self._tendon!r} for {gear}")
+        self._shared = model.tendon_frictionloss[tendon : tendon + 1]
+
+    def at(self, velocity: Array, dry: Array, torque: Array) -> None:
+        """Write the dry friction at this velocity, and add the terms that help along.
+
+        Args:
+            velocity: of the six joints, [rad/s].
+            dry: written, [N·m].
+            torque: added to, [N·m].
+        """
+        gears = self.gears
+        u = gears.directions.dot(velocity)
+        size = gears.terms.level(np.abs(u))
+        np.maximum(size[:6], 0.0, out=dry)
+        self._shared[0] = max(float(size[6]), 0.0)
+        if size.min() < 0.0:
+            torque -= (np.tanh(u / ONSET_SPEED) * np.minimum(size, 0.0)).dot(gears.directions)
+
+
+class JointFriction:
+    """A friction model in MuJoCo, on top of the dry friction in the robot's own file.
+
+    A model that jumps at zero becomes the engine's own dry friction, as large as its curve at the
+    present speed: the engine solves for it together with all joints, so that a stuck joint is held
+    exactly. A continuous one is solved against each joint's inertia, which keeps a stiff bristle
+    stable at the world's step.
+
+    Args:
+        friction: the model, of as many joints as the robot.
+        world: where the robot stands.
+        robot: its name there.
+    """
+
+    def __init__(self, friction: Friction, world: World, robot: str) -> None:
+        self.friction = friction
+        model, self._data, self._dt = world.model, world.data, world.step_ns * 1e-9
+        joints = mujoco.mjtObj.mjOBJ_JOINT
+        # the free joint of a loose object has no name
+        names = [mujoco.mj_id2name(model, joints, k) or "" for k in range(model.njnt)]
+        first = next(k for k, name in enumerate(names) if name.startswith(f"{robot}/"))
+        start = int(model.jnt_dofadr[first])
+        self._slice = slice(start, start + friction.joints)
+        self._inertia = 1.0 / model.dof_invweight0[self._slice]
+        self._own = world.placed[robot].robot.compile().dof_frictionloss.copy()
+        self._resistance = np.zeros(friction.joints)
+        # with the engine's defaults a joint below its dry friction creeps
+        if friction.hold is not None:
+            model.dof_solref[self._slice] = [0.002, 1.0]
+            model.dof_solimp[self._slice] = [0.9999, 0.9999, 0.001, 0.5, 2.0]
+
+    def join(self, model: mujoco.MjModel, robot: str) -> None:
+        """Act on a robot of this world: nothing to look up."""
+
+    def at(self, velocity: Array, dry: Array, torque: Array) -> None:
+        """Write the dry friction at this velocity, and add the resistance of a continuous model.
+
+        Args:
+            velocity: of the joints, [rad/s].
+            dry: written, [N·m].
+            torque: added to, [N·m].
+        """
+        friction, hold = self.friction, self.friction.hold
+        if hold is not None:
+            sliding = np.abs(friction.quick(velocity))
+            static = np.maximum(-hold[0], hold[1])
+            size = np.where(np.abs(velocity) < REST_SPEED, static, sliding)
+            np.add(self._own, size, out=dry)
+            return
+        dry[:] = self._own
+        # all forces of the last step: weight, motors and pushes
+        drive = self._data.qfrc_smooth[self._slice]
+        drive = drive + self._resistance
+        _, self._resistance = advance(friction, velocity, self._dt, drive, self._inertia)
+        torque -= self._resistance
