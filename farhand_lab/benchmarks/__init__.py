@@ -1,4 +1,4 @@
-"""Benchmarks: how long things take, as a ratio to their floor and to a peer measured in the same run."""
+"""Benchmarks: times as ratios to a floor and to a peer measured in the same run."""
 
 from farhand_lab.benchmarks.measure import names, run
 

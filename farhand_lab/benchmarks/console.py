@@ -1,4 +1,4 @@
-"""The tick of a loop on the wall clock while its page is open and visited, beside the same loop without a page."""
+"""The tick on the wall clock while its page is open and visited, and without a page."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from farhand.realtime import real_time
 from farhand.rigs import Options, build_rig
 from farhand_lab.benchmarks.measure import Benchmark
 
-SECONDS = 3.0  # [s], of each reading
+READING_S = 3.0
 VISITORS = 3
-ARRIVAL_TIMEOUT_S = 60.0  # [s], for the visitors to arrive
+ARRIVAL_TIMEOUT_S = 60.0
 
 
 def _pair() -> tuple[float, float]:
-    """Median tick with page and visitors and without, [µs]; the floor is read before and after, as machines drift."""
+    """Median tick with visitors and without, [µs]; without is read before and after."""
     rig = build_rig("dual-arm", Options(law="virtual-constraints", clock=WallClock()))
     try:
         before = _median_tick(rig)
@@ -31,9 +31,8 @@ def _visited(rig: Any) -> float:
     from farhand.console.serve import serve
 
     context = multiprocessing.get_context("spawn")
-    with serve(
-        rig.session.telemetry.path, scene_of(rig), port=0, commands=rig.session.commands
-    ) as page:
+    session = rig.session
+    with serve(session.telemetry.path, scene_of(rig), port=0, commands=session.commands) as page:
         line, theirs = context.Pipe()
         visitors = context.Process(target=_visit, args=(page.address, theirs), daemon=True)
         visitors.start()
@@ -57,13 +56,13 @@ def _median_tick(rig: Any, between: Any = None) -> float:
     with real_time():
         session.run(0.5, between, 0.02)
         first = session.ticks
-        session.run(SECONDS, between, 0.02)
+        session.run(READING_S, between, 0.02)
     places = np.arange(first, session.ticks) % len(session.tick_ns)
     return 1e-3 * float(np.median(session.tick_ns[places]))
 
 
 def _visit(address: str, line: Any) -> None:
-    """Take all the page sends, as browsers do, until the line ends; in a process of its own."""
+    """Receive all that the page sends, as browsers do, until the line closes."""
     import asyncio
 
     import viser

@@ -1,8 +1,8 @@
-"""Inverse kinematics, cold and warm, beside other solvers on the same poses with the same tolerances and limits.
+"""Inverse kinematics, cold and warm, beside other solvers on the same poses.
 
 Solved means: within 0.1 mm and 1 mrad of the pose by Pinocchio's kinematics, and inside the joint
-limits. The share of poses solved stands in ``meta``, for Farhand and for each peer, with the median
-and the 99th percentile of one solve.
+limits. ``meta`` has the share of poses solved by Farhand and by each peer, with the median and the
+99th percentile of one solve.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 from farhand.mapping.ik import Chain, Model, Pose, Solver
 from farhand.robots import load_robot
 from farhand_lab.benchmarks.kinematics import fast
-from farhand_lab.benchmarks.measure import Benchmark, Work
+from farhand_lab.benchmarks.measure import Benchmark, Prepared, Work
 
 Array = np.ndarray
 Solve = Callable[[Pose, Array | None], Array]
-"""Joints [rad] for a pose, from a start or from wherever the solver likes."""
+"""Joints [rad] for a pose, from a start or from the solver's own."""
 
 ROBOTS = ("ur5e", "iiwa14", "lwa4p")
 POSITION, ROTATION = 1e-4, 1e-3  # [m], [rad]
@@ -33,13 +33,13 @@ WARM = 0.05  # standard deviation of a warm start from the answer, [rad]
 
 
 def poses(robot: str, count: int, warm: bool) -> list[tuple[Pose, Array | None]]:
-    """Random poses that the robot can take inside its limits, each with a start near the answer or none."""
+    """Random reachable poses inside the limits, each with a start near the answer or none."""
     model, rng = Model(load_robot(robot)), np.random.default_rng(2026)
-    found: list[tuple[Pose, Array | None]] = []
+    cases: list[tuple[Pose, Array | None]] = []
     for q in rng.uniform(model.lower, model.upper, (count, len(model.lower))):
         start = np.clip(rng.normal(q, WARM), model.lower, model.upper) if warm else None
-        found.append((model.pose(q), start))
-    return found
+        cases.append((model.pose(q), start))
+    return cases
 
 
 def judge(robot: str, solve: Solve, cases: list[tuple[Pose, Array | None]]) -> dict[str, float]:
@@ -52,12 +52,8 @@ def judge(robot: str, solve: Solve, cases: list[tuple[Pose, Array | None]]) -> d
         error = model.error(pose, q) if len(q) else np.full(6, np.inf)
         met = np.linalg.norm(error[:3]) <= POSITION and np.linalg.norm(error[3:]) <= ROTATION
         solved += bool(met) and model.within(q)
-    share = solved / len(cases)
-    return {
-        "solved": share,
-        "median": round(float(np.median(times)), 1),
-        "p99": round(float(np.percentile(times, 99)), 1),
-    }
+    median, p99 = (round(float(np.percentile(times, q)), 1) for q in (50, 99))
+    return {"solved": solved / len(cases), "median": median, "p99": p99}
 
 
 def recommended(robot: str) -> Solve:
@@ -85,7 +81,7 @@ def toolbox(robot: str) -> Solve:
 
 
 def trac_ik(robot: str) -> Solve:
-    """TRAC-IK with its usual budget of 5 ms; without a start it begins at the middle of the joint ranges."""
+    """TRAC-IK with its usual 5 ms; without a start it begins at the middle of the ranges."""
     import pytracik
 
     chain = Chain.of(load_robot(robot))
@@ -105,31 +101,27 @@ def trac_ik(robot: str) -> Solve:
 
 
 def urdf(chain: Chain) -> str:
-    """A chain of hinges as a URDF, for software that reads nothing else."""
+    """A chain of hinges as a URDF, for solvers that read only that."""
     names = ["base", *(f"link_{i + 1}" for i in range(chain.n)), "tool"]
     text = ['<robot name="chain">', *(f'<link name="{name}"/>' for name in names)]
     for i, step in enumerate(chain.steps):
         R, (x, y, z) = step[:, :3], step[:, 3]
-        roll, pitch, yaw = (
-            np.arctan2(R[2, 1], R[2, 2]),
-            -np.arcsin(np.clip(R[2, 0], -1, 1)),
-            np.arctan2(R[1, 0], R[0, 0]),
-        )
+        roll = np.arctan2(R[2, 1], R[2, 2])
+        pitch = -np.arcsin(np.clip(R[2, 0], -1, 1))
+        yaw = np.arctan2(R[1, 0], R[0, 0])
         kind = "revolute" if i < chain.n else "fixed"
-        text.append(
-            f'<joint name="joint_{i + 1}" type="{kind}"><parent link="{names[i]}"/><child link="{names[i + 1]}"/>'
-        )
+        text.append(f'<joint name="joint_{i + 1}" type="{kind}">')
+        text.append(f'<parent link="{names[i]}"/><child link="{names[i + 1]}"/>')
         text.append(f'<origin xyz="{x} {y} {z}" rpy="{roll} {pitch} {yaw}"/><axis xyz="0 0 1"/>')
         if i < chain.n:
-            text.append(
-                f'<limit lower="{chain.lower[i]}" upper="{chain.upper[i]}" effort="1" velocity="1"/>'
-            )
+            bounds = f'lower="{chain.lower[i]}" upper="{chain.upper[i]}"'
+            text.append(f'<limit {bounds} effort="1" velocity="1"/>')
         text.append("</joint>")
     return "\n".join([*text, "</robot>"])
 
 
 def peers() -> dict[str, Callable[[str], Solve]]:
-    """Other solvers, as far as they are installed (``pip install farhand[bench]``)."""
+    """Other solvers that are installed (``pip install farhand[bench]``)."""
     known = {"roboticstoolbox": toolbox, "pytracik": trac_ik}
     return {name: make for name, make in known.items() if importlib.util.find_spec(name)}
 
@@ -147,14 +139,13 @@ def _work(solve: Solve, cases: list[tuple[Pose, Array | None]]) -> Work:
     return work
 
 
-def _prepare(
-    robot: str, warm: bool, meta: dict[str, Any]
-) -> tuple[Work, Work | None, dict[str, Work]]:
+def _prepare(robot: str, warm: bool, meta: dict[str, Any]) -> Prepared:
     cases = poses(robot, OURS, warm)
     few = cases[:PEERS]
     ours, others = recommended(robot), {name: make(robot) for name, make in peers().items()}
     for solve in (ours, *others.values()):
-        judge(robot, solve, cases[:50])  # the first calls load and compile
+        # The first calls load and compile
+        judge(robot, solve, cases[:50])
     meta["farhand"] = judge(robot, ours, cases)
     meta |= {name: judge(robot, solve, few) for name, solve in others.items()}
     evaluate, home = fast(robot), load_robot(robot).home

@@ -1,4 +1,4 @@
-"""Pose and body Jacobian of the UR5e: plain NumPy from the DH table, compiled code, and another library."""
+"""Pose and body Jacobian of the UR5e: NumPy from the DH table, compiled, and a peer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pinocchio as pin
 
 from farhand.robots import load_robot
-from farhand_lab.benchmarks.measure import Benchmark, Work
-from farhand_lab.benchmarks.peer import toolbox_arm
+from farhand_lab.benchmarks.measure import Benchmark, Prepared, Work
+from farhand_lab.benchmarks.tick import toolbox_arm
 from farhand_lab.dh import DHArm
 
 Array = np.ndarray
@@ -72,10 +72,8 @@ def _toolbox() -> dict[str, Work]:
     return {"roboticstoolbox": evaluate}
 
 
-def _prepared(
-    path: Callable[[], Kinematics],
-) -> Callable[[], tuple[Work, Work | None, dict[str, Work]]]:
-    def prepare() -> tuple[Work, Work | None, dict[str, Work]]:
+def _prepared(path: Callable[[], Kinematics]) -> Callable[[], Prepared]:
+    def prepare() -> Prepared:
         evaluate, q = path(), load_robot("ur5e").home
 
         def work() -> None:

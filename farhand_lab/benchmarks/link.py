@@ -1,12 +1,11 @@
-"""The link across two processes: one sealed packet there and one back, beside a bare UDP echo of the same size.
+"""The link across two processes, there and back, beside a bare UDP echo of the same size.
 
 Both carry datagrams of the same length over sockets with the same options, between the same two
 cores, one process on each. Both poll while packets keep coming, as loops that spin until their
-deadline do, or both sleep until the next one comes. Asleep, most of the time is the machine's: it
-wakes a core, and the program starts with cold caches. The bare echo is the quickest of four ways to
-write one in Python: receive into one buffer, and take the exception for "nothing". Asleep, the echo
-as it is commonly written, which blocks in the call that receives, stands beside them as a peer. No
-process collects garbage meanwhile, as none does in a real-time run.
+deadline do, or both sleep until the next one comes. Asleep, most of the time goes to waking a core
+with cold caches. The bare echo is the quickest of four ways to write one in Python: receive into
+one buffer, and take the exception for "nothing". Asleep, the usual echo, which blocks in the
+receiving call, is a peer. No process collects garbage, as in a real-time run.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from farhand.link.line import Line
 from farhand.link.packet import Packet
 from farhand.link.seal import HEADER_BYTES, TAG_BYTES, Seal
 from farhand.link.udp import BUFFER, LARGEST, UdpWire
-from farhand_lab.benchmarks.measure import Benchmark, Work
+from farhand_lab.benchmarks.measure import Benchmark, Prepared, Work
 
 KEY = bytes(range(32))
 JOINTS = 6
-# of a sealed datagram of the dual-arm rig [bytes]
+# Of a sealed datagram of the dual-arm rig [bytes]
 SIZE = Packet(JOINTS, JOINTS).size + HEADER_BYTES + TAG_BYTES
-REPLY_TIMEOUT_S = 1.0  # [s], for an answer
-SPIN_NS = 2_000_000  # for how long a process polls before it sleeps [ns]
+REPLY_TIMEOUT_S = 1.0
+SPIN_NS = 2_000_000  # how long a process polls before it sleeps
 ZENOH = "farhand-bench"
 
 CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
@@ -49,7 +48,7 @@ Step = Callable[[], bool]
 
 
 def _serve(step: Step, file: Any, spins: bool) -> None:
-    """Answer for ever: poll while something comes, or sleep until it does."""
+    """Answer forever: poll while packets come, or sleep until one does."""
     while True:
         select.select([file], [], [])
         last_ns = time.monotonic_ns()
@@ -83,11 +82,11 @@ def _end(role: str, wire: UdpWire) -> tuple[Endpoint, Line]:
     return endpoint, line
 
 
-def _answer_sealed(tell: Connection, spins: bool) -> None:
+def _answer_sealed(sender: Connection, spins: bool) -> None:
     """Answer every packet with one."""
     wire = UdpWire(listen=("127.0.0.1", 0))
     endpoint, line = _end("follower", wire)
-    tell.send(wire.address)
+    sender.send(wire.address)
 
     def step() -> bool:
         now_ns = time.monotonic_ns()
@@ -99,11 +98,11 @@ def _answer_sealed(tell: Connection, spins: bool) -> None:
     _serve(step, wire, spins)
 
 
-def _answer_bare(tell: Connection, spins: bool) -> None:
+def _answer_bare(sender: Connection, spins: bool) -> None:
     """Send every datagram back."""
     here, buffer = _socket(), bytearray(LARGEST)
     view = memoryview(buffer)
-    tell.send(here.getsockname())
+    sender.send(here.getsockname())
 
     def step() -> bool:
         try:
@@ -116,11 +115,11 @@ def _answer_bare(tell: Connection, spins: bool) -> None:
     _serve(step, here, spins)
 
 
-def _answer_plainly(tell: Connection, spins: bool) -> None:
+def _answer_plainly(sender: Connection, spins: bool) -> None:
     """Send every datagram back, blocking until it comes."""
     here = _socket()
     here.setblocking(True)
-    tell.send(here.getsockname())
+    sender.send(here.getsockname())
     while True:
         here.sendto(*here.recvfrom(LARGEST))
 
@@ -134,7 +133,7 @@ def _socket() -> socket.socket:
     return here
 
 
-def _answer_zenoh(tell: Connection, spins: bool) -> None:
+def _answer_zenoh(sender: Connection, spins: bool) -> None:
     """Publish everything that is published."""
     import zenoh
 
@@ -145,13 +144,13 @@ def _answer_zenoh(tell: Connection, spins: bool) -> None:
     there = session.declare_subscriber(
         f"{ZENOH}/there", lambda sample: back.put(sample.payload.to_bytes())
     )
-    tell.send(place)
+    sender.send(place)
     threading.Event().wait()
     there.undeclare()
 
 
 def _zenoh(connect: str | None) -> tuple[Any, str]:
-    """A session that listens at a free port or connects, and that place."""
+    """A session that listens at a free port or connects, and its address."""
     import zenoh
 
     settings = zenoh.Config()
@@ -167,21 +166,21 @@ def _zenoh(connect: str | None) -> tuple[Any, str]:
 
 
 def _child(target: Any, spins: bool) -> Any:
-    """Start a process that answers; what it tells of where it is."""
+    """Start a process that answers, and return its address."""
     context = multiprocessing.get_context("spawn")
-    ear, mouth = context.Pipe(duplex=False)
-    context.Process(target=_placed, args=(target, mouth, spins, max(CORES)), daemon=True).start()
-    return ear.recv()
+    receiver, sender = context.Pipe(duplex=False)
+    context.Process(target=_placed, args=(target, sender, spins, max(CORES)), daemon=True).start()
+    return receiver.recv()
 
 
-def _placed(target: Any, tell: Connection, spins: bool, core: int) -> None:
-    """Answer on that core, out of the way of whoever asks, and without garbage collections, until that one ends."""
+def _placed(target: Any, sender: Connection, spins: bool, core: int) -> None:
+    """Answer on that core, without garbage collections, until the other process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     gc.freeze()
     gc.disable()
-    target(tell, spins)
+    target(sender, spins)
 
 
 def _sealed(spins: bool) -> Work:
@@ -238,7 +237,8 @@ def _through_zenoh(spins: bool) -> Work:
         f"{ZENOH}/there", reliability=zenoh.Reliability.BEST_EFFORT, express=True
     )
     back = session.declare_subscriber(f"{ZENOH}/back", lambda sample: came.set())
-    kept = session, back  # both close when nothing refers to them
+    # Both close when nothing refers to them
+    kept = session, back
 
     def there_and_back() -> None:
         came.clear()
@@ -246,15 +246,16 @@ def _through_zenoh(spins: bool) -> Work:
         came.wait(REPLY_TIMEOUT_S if kept else 0.0)
 
     deadline = time.monotonic() + 10 * REPLY_TIMEOUT_S
-    while not came.is_set() and time.monotonic() < deadline:  # until the two have found each other
+    # Until the two processes have found each other
+    while not came.is_set() and time.monotonic() < deadline:
         there_and_back()
     return there_and_back
 
 
-def _udp(spins: bool) -> tuple[Work, Work | None, dict[str, Work]]:
-    there = importlib.util.find_spec("zenoh") is not None and not spins
-    # first: its threads may run where they like
-    peers = {"zenoh, bare": _through_zenoh(spins)} if there else {}
+def _udp(spins: bool) -> Prepared:
+    installed = importlib.util.find_spec("zenoh") is not None
+    # First, since its threads may run on every core
+    peers = {"zenoh, bare": _through_zenoh(spins)} if installed and not spins else {}
     works = _sealed(spins), _bare(spins)
     if not spins:
         peers["echo that blocks, bare"] = _plain()

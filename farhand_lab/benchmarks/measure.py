@@ -1,4 +1,4 @@
-"""Measuring: medians of interleaved batches, so that a busy machine slows a thing, its floor and its peer alike."""
+"""Measuring: medians of interleaved batches, so that a busy machine slows all alike."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from typing import Any
 
 from farhand.errors import UnknownName
 
-NAMED = ("tick", "parts", "kinematics", "ik", "recording", "ur", "link", "console")
+NAMED = ("tick", "kinematics", "ik", "recording", "ur", "link", "console")
 SUITES = tuple(f"farhand_lab.benchmarks.{name}" for name in NAMED)
 BATCHES = 15
 PAIRS = 7
 
 Work = Callable[[], None]
+Prepared = tuple[Work, Work | None, dict[str, Work]]
+"""The thing that is timed, its floor or None, and its peers by name; each is called many times."""
+
 Progress = Callable[[int, int, str], None]
 
 
@@ -32,21 +35,18 @@ class Benchmark:
 
     Attributes:
         name: such as ``"tick/dual-arm"``.
-        prepare: makes what is timed: (the thing, its floor or None, its peers by name); each is
-            called many times.
+        prepare: makes what is timed.
         calls: calls per batch; a batch's time divided by this is one reading.
-        each: time every call by itself and take their median as the reading, as a control loop
-            would judge its tick.
+        each: time every call by itself; the reading is their median, as for a control loop.
         unit: of the result, ``"µs"`` or ``"s"``.
-        per_call: how many units of work one call does, [-].
-        meta: what else there is to say, such as success rates; ``prepare`` may fill it.
-        pair: in place of ``prepare``, takes one reading of the thing and one of its floor, both in
-            the result's unit, where the one must not go on while the other is timed; called
-            :data:`PAIRS` times.
+        per_call: units of work that one call does, [-].
+        meta: other results, such as success rates; ``prepare`` may fill it.
+        pair: in place of ``prepare``, reads the thing and its floor once, one after the other, in
+            the result's unit; called :data:`PAIRS` times.
     """
 
     name: str
-    prepare: Callable[[], tuple[Work, Work | None, dict[str, Work]]] | None
+    prepare: Callable[[], Prepared] | None
     calls: int = 500
     unit: str = "µs"
     each: bool = False
@@ -64,37 +64,31 @@ def suite() -> dict[str, Benchmark]:
 
 
 def names() -> list[str]:
-    """The benchmarks there are."""
+    """Names of all benchmarks."""
     return list(suite())
 
 
 def run(selection: str | None = None, progress: Progress | None = None) -> list[dict[str, Any]]:
     """Time the benchmarks whose name is, or begins with, ``selection``; all of them by default.
 
-    Each group of them, such as ``link``, has a process of its own, so that what one leaves running
-    or in memory does not slow the next: with the controller of ``ur`` still there a round trip of
-    ``link`` took a quarter longer.
+    Each group, such as ``link``, has a process of its own, so that one does not slow the next: with
+    the controller of ``ur`` still running, a round trip of ``link`` took a quarter longer.
 
     Returns:
-        One ``{name, value, unit, floor, ratio_to_floor, peers}`` per benchmark; None where there is
-            no floor.
+        One ``{name, value, unit, floor, ratio_to_floor, peers}`` per benchmark; the floor and its
+        ratio may be None.
     """
-    known = suite()
-    wanted = selection or ""
-    chosen = [
-        b
-        for name, b in known.items()
-        if not wanted or name == wanted or name.startswith(f"{wanted}/")
-    ]
+    known, prefix = suite(), f"{selection}/"
+    chosen = [b for n, b in known.items() if not selection or f"{n}/".startswith(prefix)]
     if not chosen:
-        raise UnknownName("benchmark", wanted, known)
+        raise UnknownName("benchmark", selection or "", known)
     results: list[dict[str, Any]] = []
     for _, group in groupby(chosen, key=lambda benchmark: benchmark.name.partition("/")[0]):
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             for benchmark in group:
                 if progress is not None:
                     progress(len(results), len(chosen), benchmark.name)
-                results.append(apart.submit(_measure_named, benchmark.name).result())
+                results.append(process.submit(_measure_named, benchmark.name).result())
     if progress is not None:
         progress(len(chosen), len(chosen), "")
     return results
@@ -105,18 +99,15 @@ def _measure_named(name: str) -> dict[str, Any]:
 
 
 def measure(benchmark: Benchmark) -> dict[str, Any]:
-    """Medians over interleaved batches of the thing, its floor and its peers, and of the batches' ratios."""
+    """Medians over interleaved batches of the thing, its floor, its peers and their ratios."""
     if benchmark.pair is not None:
         return _measure_pairs(benchmark, benchmark.pair)
     assert benchmark.prepare is not None
-    # prepare may choose among them
+    # prepare may bind this process to one core
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     thing, floor, peers = benchmark.prepare()
-    works: dict[str, Work] = {
-        "": thing,
-        **({"floor": floor} if floor else {}),
-        **{f"peer {k}": w for k, w in peers.items()},
-    }
+    works = {"": thing} | ({"floor": floor} if floor else {})
+    works |= {f"peer {name}": work for name, work in peers.items()}
     readings: dict[str, list[float]] = {name: [] for name in works}
     scale = (1e6 if benchmark.unit == "µs" else 1.0) / benchmark.per_call
     gc.collect()
@@ -126,7 +117,8 @@ def measure(benchmark: Benchmark) -> dict[str, Any]:
         for batch in range(BATCHES + 1):
             for name, work in works.items():
                 seconds = (_each if benchmark.each else _batch)(work, benchmark.calls)
-                if batch:  # the first warms caches
+                # The first batch warms caches
+                if batch:
                     readings[name].append(seconds * scale)
     finally:
         gc.unfreeze()
@@ -146,7 +138,7 @@ def measure(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _measure_pairs(benchmark: Benchmark, pair: Callable[[], tuple[float, float]]) -> dict[str, Any]:
-    """Medians of the readings; the ratio is the median of the ratios of pairs, which slow drift leaves alone."""
+    """Medians of the readings and of the ratios of pairs, which slow drift leaves alone."""
     readings = [pair() for _ in range(PAIRS)]
     ratios = sorted(value / floor for value, floor in readings)
     return {

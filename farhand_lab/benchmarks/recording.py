@@ -1,4 +1,4 @@
-"""Recording: what it costs the control process per tick; how fast and how small the file is beside CSV and Parquet."""
+"""What recording costs per tick, and the file's speed and size beside CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ import numpy as np
 from farhand.loop.telemetry import Reader, Telemetry
 from farhand.recording.recorder import Recorder
 from farhand.rigs import Options, build_rig
-from farhand_lab.benchmarks.measure import Benchmark, Work
+from farhand_lab.benchmarks.measure import Benchmark, Prepared
 
 META: dict[str, Any] = {}
 
 
-def _commit() -> tuple[Work, Work | None, dict[str, Work]]:
-    """Fill and publish as many numbers as the dual-arm rig has, in its three streams; the floor is the bare copies."""
+def _commit() -> Prepared:
+    """Publish as many numbers as the dual-arm rig has; the floor is the bare copies."""
     telemetry = Telemetry()
     streams = [telemetry.stream(name, 1000.0) for name in ("leader", "follower", "coupling")]
-    places = [
-        stream.channel("all", size, "-") for stream, size in zip(streams, (50, 50, 11), strict=True)
-    ]
+    sizes = zip(streams, (50, 50, 11), strict=True)
+    places = [stream.channel("all", size, "-") for stream, size in sizes]
     telemetry.freeze()
     values = [np.arange(len(place), dtype=float) for place in places]
     times = iter(range(1 << 62))
@@ -44,8 +43,8 @@ def _commit() -> tuple[Work, Work | None, dict[str, Work]]:
     return commit, copies, {}
 
 
-def _second(meta: dict[str, Any]) -> tuple[Work, Work | None, dict[str, Work]]:
-    """Write one second of the dual-arm rig at 1 kHz to a file on disk, beside the same numbers as CSV and Parquet."""
+def _second(meta: dict[str, Any]) -> Prepared:
+    """Write one second of the dual-arm rig at 1 kHz, beside the same as CSV and Parquet."""
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 
@@ -60,10 +59,8 @@ def _second(meta: dict[str, Any]) -> tuple[Work, Work | None, dict[str, Work]]:
     header = [f"{n}{i}" for n, (_, rows) in drained.items() for i in range(rows.shape[1])]
     table = np.concatenate([rows for _, rows in drained.values()], axis=1)
     text = open(root / "r.csv", "w", newline="")  # noqa: SIM115  (closed with the folder)
-    rows_out, sheet = (
-        csv.writer(text),
-        parquet.ParquetWriter(root / "r.parquet", _schema(arrow, header)),
-    )
+    rows_out = csv.writer(text)
+    sheet = parquet.ParquetWriter(root / "r.parquet", _schema(arrow, header))
     clock = iter(range(0, 1 << 62, 1_000_000_000))
 
     def mcap() -> None:
@@ -95,11 +92,10 @@ def _sizes(
     meta["numbers_per_tick"] = numbers
     for name, work in works.items():
         work()
-        before = (root / f"r.{name}").stat().st_size
+        path = root / f"r.{name}"
+        before = path.stat().st_size
         work()
-        meta[f"{name}_MB_per_second"] = round(
-            ((root / f"r.{name}").stat().st_size - before) / 1e6, 4
-        )
+        meta[f"{name}_MB_per_second"] = round((path.stat().st_size - before) / 1e6, 4)
 
 
 BENCHMARKS = [

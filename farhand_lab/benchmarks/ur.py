@@ -1,4 +1,4 @@
-"""Universal Robots: how long a command of the real client takes through the simulated controller, and how it tracks.
+"""Time of a command of the real client through the simulated UR controller, and tracking.
 
 Nothing here without the extra ``ur``. The controller runs in a process of its own, as a real one
 would.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from farhand.errors import FileError
-from farhand_lab.benchmarks.measure import Benchmark, Work
+from farhand_lab.benchmarks.measure import Benchmark, Prepared
 
 META: dict[str, Any] = {}
 LOOKAHEAD, GAIN = 0.1, 300.0
@@ -53,9 +53,9 @@ def controller_process(host: str, *options: str) -> Iterator[subprocess.Popen[st
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     try:
-        said = process.stdout.readline()
-        if "rtde" not in said:
-            raise FileError(f"farhand ur-sim did not start: {said.strip()}")
+        line = process.stdout.readline()
+        if "rtde" not in line:
+            raise FileError(f"farhand ur-sim did not start: {line.strip()}")
         yield process
     finally:
         process.terminate()
@@ -63,13 +63,13 @@ def controller_process(host: str, *options: str) -> Iterator[subprocess.Popen[st
 
 
 def own_address() -> str:
-    """A loop-back address that no other process of this machine is likely to use."""
+    """A loop-back address that another process is unlikely to use."""
     pid = os.getpid()
     return f"127.{128 + pid % 100}.{pid // 100 % 250}.{1 + pid // 25_000 % 250}"
 
 
 def sine(receive: Any, control: Any, seconds: float = SECONDS) -> Tracking:
-    """Send the last joint along a sine by ``servoJ``, once per period of the client, and see how it follows."""
+    """Send the last joint along a sine by ``servoJ`` and measure how it follows."""
     start, began = np.array(receive.getActualQ()), time.perf_counter()
     rows: list[tuple[float, float, float]] = []
     while (t := time.perf_counter() - began) < seconds:
@@ -80,16 +80,12 @@ def sine(receive: Any, control: Any, seconds: float = SECONDS) -> Tracking:
         rows.append((t, float(receive.getActualQ()[5]) - start[5], _wave(t)))
         control.waitPeriod(period)
     control.servoStop()
-    times, joint, wanted = np.array(rows).T
+    times, joint, targets = np.array(rows).T
     lags = np.arange(0.0, 0.3, 0.001)
     off = [np.abs(joint - np.array([_wave(t - lag) for t in times])).max() for lag in lags]
     best = int(np.argmin(off))
-    return Tracking(
-        float(np.abs(joint - wanted).max()),
-        float(lags[best]),
-        float(off[best]),
-        len(times) / seconds,
-    )
+    largest, rate = float(np.abs(joint - targets).max()), len(times) / seconds
+    return Tracking(largest, float(lags[best]), float(off[best]), rate)
 
 
 def _wave(t: float) -> float:
@@ -97,13 +93,14 @@ def _wave(t: float) -> float:
     return AMPLITUDE * math.sin(2.0 * math.pi * t / PERIOD) * min(max(t, 0.0), 1.0)
 
 
-def _servo() -> tuple[Work, Work | None, dict[str, Work]]:
-    """From ``servoJ`` to the first package in which the servo has reacted; the floor is the wait for a package."""
+def _servo() -> Prepared:
+    """From ``servoJ`` to the first package that shows it; the floor waits for a package."""
     from rtde_control import RTDEControlInterface
     from rtde_receive import RTDEReceiveInterface
 
     host, side, held = own_address(), [1.0], ExitStack()
-    atexit.register(held.close)  # the works live as long as the process
+    # The works live as long as the process
+    atexit.register(held.close)
     held.enter_context(controller_process(host))
     receive, control = RTDEReceiveInterface(host), RTDEControlInterface(host)
     held.callback(receive.disconnect)

@@ -44,7 +44,7 @@ def soak(
     check_folder(out)
     from farhand_lab.soak import command
 
-    within("--seconds", seconds, command.SHORTEST, command.LONGEST, "s")
+    within("--seconds", seconds, command.SHORTEST_S, command.LONGEST_S, "s")
     for name in rigs or ():
         if name not in command.NAMES:
             raise UnknownName("rig", name, command.NAMES)

@@ -7,41 +7,34 @@ from typing import Any
 
 import numpy as np
 
+from farhand.arm import Arm
 from farhand.control.joint.loops import LimitedPD
+from farhand.robots import load_robot
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.hazardous.joint_servo import JointServo
 from farhand_lab.mutation import Mutations
+from farhand_lab.plots import canvas
 from farhand_lab.tuning import SweepRow, Ultimate, find_ultimate, sweep, ziegler_nichols
 
 Array = np.ndarray
 
 SECONDS = 90.0  # of task motion, as in the published sweep
-HASTY = 0.6
-"""Shortest move of a task that often asks for more speed than the limits allow, [s]."""
+FAST_MOVE_S = 0.6
+"""Shortest move of a task that often needs more speed than the limits allow."""
 
 FIXED_SIGMA = 0.047  # σ_e(10; 0) with one fixed reference, sources/hazardous X-06, [rad]
-HASTES = (0.4, 0.6, 0.8, 1.2)  # shortest moves of references from all too hasty to slow, [s]
-JUDGED_HASTES = (0.7, 0.75)  # likewise, on either side of the cross-check's σ_e(10; 0)
+SHORTEST_MOVES_S = (0.4, 0.6, 0.8, 1.2)  # of references from much too fast to slow
+JUDGED_MOVES_S = (0.7, 0.75)  # on either side of the cross-check's σ_e(10; 0)
 TASKS = 400
-"""Random tasks of 90 s behind the verdict, ten hours: with one, the ratio of two gains scatters by
-3 %."""
+"""Random tasks of 90 s behind the verdict; with one, the ratio of two gains scatters by 3 %."""
 
 LISTED = 10
-"""Of these, tasks behind what is only shown."""
+"""Tasks behind the numbers that are only shown."""
 
 DRIFT = 0.01
-"""What the drives add to every command where a static error is judged, as a share of full speed
-(assumed), [-]."""
+"""Share of full speed that drifting drives add to every command (assumed), [-]."""
 
-PUBLISHED_PAIRS = (
-    (5.0, 0.0),
-    (10.0, 0.0),
-    (15.0, 0.0),
-    (10.0, 0.1),
-    (10.0, 0.3),
-    (10.0, 0.5),
-    (10.0, 0.75),
-)
+PUBLISHED_PAIRS = ((5, 0), (10, 0), (15, 0), (10, 0.1), (10, 0.3), (10, 0.5), (10, 0.75))
 PUBLISHED_SIGMA = (0.146, 0.093, 0.097, 0.096, 0.116, 0.074, 0.128)  # [rad], thesis Table 2.5
 HOME = np.array([0.0, 0.2, -1.6, 0.0, -1.3, 0.0])  # [rad], elbow above
 
@@ -80,9 +73,9 @@ class Tracked:
 
     def __init__(self, reference: Array, controller: LimitedPD, servo: JointServo) -> None:
         errors, commands, limited = [], [], []
-        for wanted in reference:
-            errors.append(wanted - servo.q)
-            commands.append(controller.step(wanted, servo.q, servo.period))
+        for target in reference:
+            errors.append(target - servo.q)
+            commands.append(controller.step(target, servo.q, servo.period))
             limited.append(controller.limited)
             servo.step(commands[-1])
         self.error = np.array(errors)
@@ -103,16 +96,11 @@ def _tracked(reference: Array, p: Any, d: Any, drift: float = 0.0) -> Tracked:
 @experiment("C-16")
 def limited_pd() -> Finding:
     """Counts limits in the log, with drives that drift, so that there is a static error."""
-    from farhand.arm import Arm
-    from farhand.robots import load_robot
-
-    reference, table = task_motion(HASTY), JointServo()
+    reference, limits = task_motion(FAST_MOVE_S), JointServo()
     result = _tracked(reference, 10.0, 0.5, DRIFT)
     steps = np.abs(np.diff(result.command, axis=0, prepend=0.0))
-    broken = int(
-        (np.abs(result.command) > table.velocity_limit + 1e-9).sum()
-        + (steps > table.step_limit + 1e-9).sum()
-    )
+    too_fast = np.abs(result.command) > limits.velocity_limit + 1e-9
+    broken = int(too_fast.sum() + (steps > limits.step_limit + 1e-9).sum())
     arm, tools = Arm.of(load_robot("lwa4p")), []
     for q in (reference[-1], result.q):
         arm.update(q, np.zeros(6))
@@ -130,10 +118,7 @@ def limited_pd() -> Finding:
 @experiment("C-17")
 def trip_and_latch() -> Finding:
     """Every joint, by a step and by a velocity; nothing moves until the restart."""
-    good = 0
-    for joint in range(6):
-        for kind in ("step", "velocity"):
-            good += _trips(joint, kind)
+    good = sum(_trips(joint, kind) for joint in range(6) for kind in ("step", "velocity"))
     note = "at exactly the limit no joint trips; a tripped arm ignores 2 s of commands"
     return Finding(good, good == 12, note)
 
@@ -141,21 +126,12 @@ def trip_and_latch() -> Finding:
 def _trips(joint: int, kind: str) -> bool:
     """Whether a joint trips and latches when a limit is exceeded by a tenth."""
     servo, one = JointServo(), np.eye(6)[joint]
-    ramp = np.arange(0.0, servo.velocity_limit[joint] + 1e-12, servo.step_limit[joint])
-    for u in (*ramp, servo.velocity_limit[joint]):
+    fastest, step = servo.velocity_limit[joint], servo.step_limit[joint]
+    for u in (*np.arange(0.0, fastest + 1e-12, step), fastest):
         servo.step(u * one)
     fine = not servo.tripped.any()
-    over = servo.velocity_limit[joint] + min(
-        0.1 * servo.velocity_limit[joint], 0.9 * servo.step_limit[joint]
-    )
-    servo.step(
-        (
-            over
-            if kind == "velocity"
-            else servo.velocity_limit[joint] - 1.1 * servo.step_limit[joint]
-        )
-        * one
-    )
+    too_fast = fastest + min(0.1 * fastest, 0.9 * step)
+    servo.step((too_fast if kind == "velocity" else fastest - 1.1 * step) * one)
     only_it = servo.tripped.tolist() == one.astype(bool).tolist()
     stopped = servo.q.copy()
     for _ in range(120):
@@ -170,12 +146,13 @@ def _trips(joint: int, kind: str) -> bool:
 
 
 def sampled_ultimate(servo: JointServo) -> Ultimate:
-    r"""Closed form for a delay of m whole periods: :math:`K_u = 2\sin(\pi/(4m + 2))/(v_{max}T)`, T_u = (4m + 2) T."""
-    m = round(servo.delay / servo.period)
-    return Ultimate(
-        2.0 * math.sin(math.pi / (4 * m + 2)) / (servo.speed * servo.period),
-        (4 * m + 2) * servo.period,
-    )
+    r"""Closed form for a delay of m whole periods.
+
+    .. math:: K_u = 2 \sin(\pi/(4m + 2))/(v_{max} T), \qquad T_u = (4m + 2)\,T
+    """
+    n = 4 * round(servo.delay / servo.period) + 2
+    gain = 2.0 * math.sin(math.pi / n) / (servo.speed * servo.period)
+    return Ultimate(gain, n * servo.period)
 
 
 @shared
@@ -196,26 +173,24 @@ def tuned() -> Ultimate:
 @experiment("C-18")
 def auto_tune() -> Finding:
     """By raising P; compared with the approximation and the exact closed form."""
-    servo, found = JointServo(), tuned()
+    servo, ultimate = JointServo(), tuned()
     expected = math.pi / (2.0 * (servo.delay + 0.5 * servo.period) * servo.speed)
     exact = sampled_ultimate(servo)
-    gains = ziegler_nichols(found, "PD")
-    table = abs(gains.proportional - 0.8 * found.gain) + abs(
-        gains.derivative - gains.proportional * found.period / 8.0
-    )
-    ok = abs(found.gain / expected - 1.0) <= 0.05 and abs(found.gain / exact.gain - 1.0) <= 0.01
-    ok = ok and table < 1e-12
-    ok = ok and abs(found.period / exact.period - 1.0) <= 0.02
-    shares = [
-        _tracked(task_motion(HASTY), p, d).limited.mean() for p, d in ((20.0, 3.0), (10.0, 0.5))
-    ]
+    gains = ziegler_nichols(ultimate, "PD")
+    table = abs(gains.proportional - 0.8 * ultimate.gain)
+    table += abs(gains.derivative - gains.proportional * ultimate.period / 8.0)
+    ok = abs(ultimate.gain / expected - 1.0) <= 0.05 and table < 1e-12
+    ok = ok and abs(ultimate.gain / exact.gain - 1.0) <= 0.01
+    ok = ok and abs(ultimate.period / exact.period - 1.0) <= 0.02
+    reference = task_motion(FAST_MOVE_S)
+    shares = [_tracked(reference, p, d).limited.mean() for p, d in ((20.0, 3.0), (10.0, 0.5))]
     note = (
-        f"closed form {exact.gain:.2f} and {exact.period:.3f} s, T_u found {found.period:.3f} s; "
+        f"closed form {exact.gain:.2f} and {exact.period:.3f} s, T_u {ultimate.period:.3f} s; "
         f"PD gives P {gains.proportional:.1f}, D {gains.derivative:.2f}; the published (20; 3) is "
         f"held back by the step limit in {shares[0]:.0%} of all commands, (10; 0.5) in "
         f"{shares[1]:.1%}"
     )
-    return Finding(found.gain, ok and shares[0] > 2.0 * shares[1], note)
+    return Finding(ultimate.gain, ok and shares[0] > 2.0 * shares[1], note)
 
 
 def _side_by_side(shortest: float, tasks: int) -> Array:
@@ -232,8 +207,8 @@ def swept(shortest: float) -> list[SweepRow]:
     def errors(p: Array, d: Array) -> Array:
         servo = JointServo()
         servo.place(np.broadcast_to(reference[0], (LISTED, len(p), 6)))
-        found = Tracked(reference, LimitedPD(p[:, None], d[:, None]), servo).error
-        return found.reshape(-1, len(p), 6)
+        error = Tracked(reference, LimitedPD(p[:, None], d[:, None]), servo).error
+        return error.reshape(-1, len(p), 6)
 
     return sweep(errors, PUBLISHED_PAIRS)
 
@@ -248,20 +223,20 @@ def spread(shortest: float, tasks: int) -> Array:
     controller, servo = LimitedPD(gains[:, :1], gains[:, 1:]), JointServo()
     servo.place(np.broadcast_to(reference[0], (tasks, len(gains), 6)))
     total, squares = np.zeros(servo.q.shape), np.zeros(servo.q.shape)
-    for wanted in reference:
-        error = wanted - servo.q
+    for target in reference:
+        error = target - servo.q
         total += error
         squares += error * error
-        servo.step(controller.step(wanted, servo.q, servo.period))
+        servo.step(controller.step(target, servo.q, servo.period))
     return (squares / len(reference) - (total / len(reference)) ** 2).mean(axis=-1)
 
 
-def _as_hasty(spreads: Array, values: Array | None = None) -> Array:
+def _at_cross_check(spreads: Array, values: Array | None = None) -> Array:
     """The two ratios, or ``values``, where σ_e(10; 0) is that of the cross-check.
 
     Args:
-        spreads: hastes × tasks × gains, [rad²]; the tasks are pooled.
-        values: one row per haste, read instead.
+        spreads: shortest moves × tasks × gains, [rad²]; the tasks are pooled.
+        values: interpolated in place of the ratios, one row per shortest move.
     """
     sigma = np.sqrt(spreads.mean(axis=1))
     rows = sigma[:, [0, 2]] / sigma[:, 1:2] if values is None else values
@@ -277,17 +252,18 @@ def gain_sweep() -> Finding:
     whatever the gains. The tasks are random: the ratio passes when it lies above 1.3 by two
     standard errors (jackknife over the tasks).
     """
-    spreads = np.array([spread(haste, TASKS) for haste in JUDGED_HASTES])
-    ratio, with_d = _as_hasty(spreads)
+    spreads = np.array([spread(move, TASKS) for move in JUDGED_MOVES_S])
+    ratio, with_d = _at_cross_check(spreads)
     gain = 1.0 - with_d
-    left_out = np.array([_as_hasty(np.delete(spreads, task, axis=1))[0] for task in range(TASKS)])
-    doubt = 2.0 * float(np.sqrt((TASKS - 1) * left_out.var()))
-    shortest = float(_as_hasty(spreads, np.array(JUDGED_HASTES)[:, None])[0])
-    rows = swept(shortest)
-    listed = ", ".join(
-        f"({row.proportional:g}; {row.derivative:g}) {row.sigma_all:.3f}" for row in rows
+    left_out = np.array(
+        [_at_cross_check(np.delete(spreads, task, axis=1))[0] for task in range(TASKS)]
     )
-    sigma = np.sqrt([spread(haste, LISTED).mean(axis=0) for haste in HASTES])
+    doubt = 2.0 * float(np.sqrt((TASKS - 1) * left_out.var()))
+    shortest = float(_at_cross_check(spreads, np.array(JUDGED_MOVES_S)[:, None])[0])
+    rows = swept(shortest)
+    sigmas = [(row.proportional, row.derivative, row.sigma_all) for row in rows]
+    listed = ", ".join(f"({p:g}; {d:g}) {sigma:.3f}" for p, d, sigma in sigmas)
+    sigma = np.sqrt([spread(move, LISTED).mean(axis=0) for move in SHORTEST_MOVES_S])
     others = ", ".join(f"{slow / fast:.2f} at {fast:.3f} rad" for slow, fast, _ in sigma)
     note = (
         f"± {doubt:.3f} (two standard errors over {TASKS} random tasks). The reference is not "
@@ -321,18 +297,12 @@ def overshoot() -> Finding:
 
 
 def _sweep_plot(rows: list[SweepRow]):
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(7, 3.2), layout="constrained")
-    axes, x = figure.subplots(), np.arange(len(rows))
+    labels = "P; D", "σ of the joint error [rad]"
+    figure, axes = canvas(*labels, "P = 5 is clearly worst; D changes little")
+    x = np.arange(len(rows))
     axes.bar(x - 0.2, [row.sigma_all for row in rows], 0.4, label="one fixed reference")
     axes.bar(x + 0.2, PUBLISHED_SIGMA, 0.4, label="published, a person each time")
     axes.set_xticks(x, [f"{row.proportional:g}; {row.derivative:g}" for row in rows])
-    axes.set(
-        xlabel="P; D",
-        ylabel="σ of the joint error [rad]",
-        title="P = 5 is clearly worst; D changes little",
-    )
     axes.legend()
     return figure
 
@@ -341,20 +311,20 @@ MUTATIONS = Mutations()
 
 
 @MUTATIONS.of(LimitedPD, "step", "C-16")
-def step_limit(step, self, wanted, measured, dt):
+def step_limit(step, self, target, measured, dt):
     """Commands may jump twice as far."""
     before = self.step_limit
     self.step_limit = 2.0 * before
     try:
-        return step(self, wanted, measured, dt)
+        return step(self, target, measured, dt)
     finally:
         self.step_limit = before
 
 
 @MUTATIONS.of(LimitedPD, "step", "C-16 C-18")
-def weak_p(step, self, wanted, measured, dt):
+def weak_p(step, self, target, measured, dt):
     """A tenth of the proportional gain."""
-    return step(self, measured + 0.1 * (wanted - measured), measured, dt)
+    return step(self, measured + 0.1 * (target - measured), measured, dt)
 
 
 @MUTATIONS.of(JointServo, "step", "C-17")
@@ -366,10 +336,10 @@ def no_latch(step, self, command):
 
 
 @MUTATIONS.of(LimitedPD, "step", "C-20")
-def no_d(step, self, wanted, measured, dt):
+def no_d(step, self, target, measured, dt):
     """The error rate is never seen."""
     self._error = None
-    return step(self, wanted, measured, dt)
+    return step(self, target, measured, dt)
 
 
 @MUTATIONS.of(JointServo, "restart", "C-18 C-20")

@@ -1,4 +1,4 @@
-"""Joint servos: joints that take a velocity, follow it after a delay, and shut down when the command breaks a limit."""
+"""Joint servos: velocity commands, a delay, and a shutdown when a command breaks a limit."""
 
 from __future__ import annotations
 

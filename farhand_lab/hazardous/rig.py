@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +15,30 @@ from farhand.rigs import Options, build_rig
 from farhand.rigs.hazardous import MOTION_SCALE
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutations
+from farhand_lab.plots import canvas
 from farhand_lab.trial import Run, run
 
 Array = np.ndarray
 
-GROUP = "hazardous"
-CUT = 1.5  # [s], when the scenario's link goes dead
-STOPPED = 2.5  # [s], by when the follower must stand
+CUT_S = 1.5  # when the scenario's link goes dead
+STOPPED_S = 2.5  # when the follower must stand still
 EARLY, LATE = (1.8, 2.8), (4.5, 5.5)
 """After the first touch, and at the end of pressing, [s]."""
 
+MAX_DEVIATION_N = 1.4
+"""Of a force at rest: 95 % of the published sensor's errors are smaller (thesis §3.6)."""
 
-REST = 1.4
-"""Deviation of a contact force at rest: 95 % of the published sensor's errors are below it
-(thesis §3.6), [N]."""
+PRESSED = tuple((scenario, delay) for scenario in ("wall", "sponge") for delay in (0.0, 25.0, 50.0))
+"""Materials and round-trip delays [ms] that must be stable."""
+
+LOSSY: dict[str, Any] = {"delay": 40.0, "jitter": 20.0, "loss": 0.1}
+"""Round trip and jitter [ms], loss [-]; ±20 ms of jitter need at least 20 ms of delay one way."""
+
+STIFFNESSES = (1000.0, 2500.0, 5000.0)
+"""Walls of the map, [N/m]; the last is the rig's own."""
+
+FINEST_MS, LONGEST_MS = 10.0, 320.0
+"""Width within which the boundary is located, and the longest round trip."""
 
 SHARP = ("follower.smoothing.active", False)
 """Setting that takes the published filter off the force sensor."""
@@ -36,7 +47,8 @@ SHARP = ("follower.smoothing.active", False)
 @shared
 def teleoperated(scenario: str, delay: float = 0.0, *settings: tuple[str, object]) -> Run:
     """The rig, with a round-trip delay [ms]."""
-    return run(build_rig(GROUP, Options(scenario=scenario, delay=delay, settings=list(settings))))
+    options = Options(scenario=scenario, delay=delay, settings=list(settings))
+    return run(build_rig("hazardous", options))
 
 
 def _between(result: Run, stream: str, channel: str, window: tuple[float, float]) -> Array:
@@ -51,36 +63,39 @@ def link_loss() -> Finding:
     t, track = result.times("follower"), result.signal("follower", "position_tool_in_world")
     target = result.rig.session.bridges[0].laws[-1].mapping.position
     along = (target - track[0]) / np.linalg.norm(target - track[0])
-    beyond = 1e3 * float(((track[t >= CUT] - target) @ along).max())
+    beyond = 1e3 * float(((track[t >= CUT_S] - target) @ along).max())
     missed = 1e3 * float(np.linalg.norm(track[-1] - target))
-    moved = 1e3 * float(np.linalg.norm(track[t >= STOPPED] - track[-1], axis=1).max())
-    leader = result.signal("leader", "twist_tool_in_world")[
-        np.searchsorted(result.times("leader"), CUT), :3
-    ]
-    speed, went_on = float(np.linalg.norm(leader)), _travel(result, "leader", CUT)
-    ok = beyond <= 5.0 and missed <= 5.0 and moved < 0.1 and speed >= 0.3 and t[-1] - STOPPED > 10.0
+    moved = 1e3 * float(np.linalg.norm(track[t >= STOPPED_S] - track[-1], axis=1).max())
+    at_cut = np.searchsorted(result.times("leader"), CUT_S)
+    speed = float(np.linalg.norm(result.signal("leader", "twist_tool_in_world")[at_cut, :3]))
+    went_on = _travel(result, "leader", CUT_S)
+    ok = (
+        beyond <= 5.0
+        and missed <= 5.0
+        and moved < 0.1
+        and speed >= 0.3
+        and t[-1] - STOPPED_S > 10.0
+    )
     note = (
         f"leader at {speed:.2f} m/s when cut, {1e3 * went_on:.0f} mm further after it; follower "
         f"stops {missed:.1f} mm from the last target and moves {moved:.1e} mm in the "
-        f"{t[-1] - STOPPED:.0f} s after; only the link tripped"
+        f"{t[-1] - STOPPED_S:.0f} s after; only the link tripped"
     )
     ok = ok and went_on > 0.05 and {record.where for record in result.rig.session.trips} == {"link"}
-    ok = bool(ok)
     figures = (Figure("The link dies", lambda: _loss_plot(result, target)),)
-    return Finding(beyond, ok, note, figures=figures)
+    return Finding(beyond, bool(ok), note, figures=figures)
 
 
 def _travel(result: Run, station: str, since: float) -> float:
-    """How far a tool got from where it was, [m]."""
+    """Largest distance of a tool from its place at that time, [m]."""
     track = result.signal(station, "position_tool_in_world")[result.times(station) >= since]
     return float(np.linalg.norm(track - track[0], axis=1).max())
 
 
 def scaled_error(result: Run) -> Array:
     """Displacement of the follower less the leader's times the scale, n × 3, [mm]."""
-    leader, follower = (
-        result.signal(name, "position_tool_in_world") for name in ("leader", "follower")
-    )
+    leader = result.signal("leader", "position_tool_in_world")
+    follower = result.signal("follower", "position_tool_in_world")
     return 1e3 * (follower - follower[0] - MOTION_SCALE * (leader - leader[0]))
 
 
@@ -95,7 +110,8 @@ def shaking(result: Run) -> tuple[float, float]:
 
 def calms_down(result: Run) -> bool:
     """Whether contact is kept without a trip and the force comes to rest."""
-    return not result.rig.session.trips and shaking(result)[1] < REST and pressing(result)[0] > 3.0
+    still = shaking(result)[1] < MAX_DEVIATION_N
+    return not result.rig.session.trips and still and pressing(result)[0] > 3.0
 
 
 def pressing(result: Run) -> tuple[float, float, float]:
@@ -105,51 +121,33 @@ def pressing(result: Run) -> tuple[float, float, float]:
         for name in ("follower", "leader")
     )
     size = float(abs(contact[0]))
-    # sources/hazardous §3.24
-    mapped = (
-        8.25 * size / 8.0 if size < 8.0 else 8.25 + (min(size, 50.0) - 8.0) / 42.0 * (24.85 - 8.25)
-    )
-    return size, float(abs(hand[0])), mapped
+    # The published map, sources/hazardous §3.24
+    above = 8.25 + (min(size, 50.0) - 8.0) / 42.0 * (24.85 - 8.25)
+    return size, float(abs(hand[0])), 8.25 * size / 8.0 if size < 8.0 else above
 
 
 @experiment("C-56")
 def end_to_end() -> Finding:
     """The hand leads in free motion and into two materials, at three round-trip delays."""
     free = teleoperated("free")
-    error = np.linalg.norm(scaled_error(free), axis=1)
-    rms, left = float(np.sqrt((error**2).mean())), float(error[-200:].mean())
-    late = float(
-        np.sqrt((np.linalg.norm(scaled_error(teleoperated("free", 50.0)), axis=1) ** 2).mean())
-    )
+    rms, late = _rms(free), _rms(teleoperated("free", 50.0))
+    left = float(np.linalg.norm(scaled_error(free), axis=1)[-200:].mean())
     runs = {(scenario, delay): teleoperated(scenario, delay) for scenario, delay in PRESSED}
     shaky = [key for key, result in runs.items() if not calms_down(result)]
-    sharp = [
-        delay
-        for delay in (0.0, 25.0, 50.0, 100.0)
-        if not calms_down(teleoperated("wall", delay, SHARP))
-    ]
-    said, ok = [], not shaky and left < 2.0 and not free.rig.session.trips
-    for scenario, result in (
-        ("wall", teleoperated("wall", 0.0, SHARP)),
-        ("sponge", runs["sponge", 0.0]),
-    ):
+    unfiltered = {delay: teleoperated("wall", delay, SHARP) for delay in (0.0, 25.0, 50.0, 100.0)}
+    sharp = [delay for delay, result in unfiltered.items() if not calms_down(result)]
+    forces, ok = [], not shaky and left < 2.0 and not free.rig.session.trips
+    for material, result in (("wall", unfiltered[0.0]), ("sponge", runs["sponge", 0.0])):
         contact, hand, mapped = pressing(result)
         ok = ok and abs(hand - mapped) < 0.05 * mapped
-        said.append(
-            f"{scenario} {contact:.1f} N, at the hand {hand:.1f} N (ratio {hand / contact:.2f})"
-        )
+        ratio = f"(ratio {hand / contact:.2f})"
+        forces.append(f"{material} {contact:.1f} N, at the hand {hand:.1f} N {ratio}")
     note = (
         f"RMS {rms:.1f} mm at no delay, {late:.1f} mm at 50 ms, {left:.1f} mm left at rest; "
-        f"{'; '.join(said)}; "
-    )
-    note += (
-        f"{_stability(runs, shaky)}; without that filter {_not_at(sharp)} (delays are round trip)"
+        f"{'; '.join(forces)}; {_stability(runs, shaky)}; without that filter {_not_at(sharp)} "
+        "(delays are round trip)"
     )
     return Finding(rms, bool(ok), note, figures=(Figure("Into the wall", _wall_plot),))
-
-
-PRESSED = tuple((scenario, delay) for scenario in ("wall", "sponge") for delay in (0.0, 25.0, 50.0))
-"""Materials and round-trip delays [ms] that must be stable."""
 
 
 def _stability(runs: dict[tuple[str, float], Run], shaky: list[tuple[str, float]]) -> str:
@@ -163,67 +161,46 @@ def _stability(runs: dict[tuple[str, float], Run], shaky: list[tuple[str, float]
         "add to the link's"
     )
     return (
-        f"by the end of pressing the force is not at rest (deviation below {REST:g} N) at the "
-        f"{cases}; in brackets the deviation after the first touch and 2.7 s later: {lags}, "
+        f"by the end of pressing the force is not at rest (deviation below {MAX_DEVIATION_N:g} N) "
+        f"at the {cases}; in brackets the deviation after the first touch and 2.7 s later: {lags}, "
         "against a wall of 5 kN/m"
     )
 
 
 def _not_at(delays: list[float]) -> str:
-    return (
-        "at rest up to 100 ms"
-        if not delays
-        else f"not at rest at {', '.join(f'{d:.0f}' for d in delays)} ms"
-    )
+    listed = ", ".join(f"{delay:.0f}" for delay in delays)
+    return f"not at rest at {listed} ms" if delays else "at rest up to 100 ms"
 
 
 def _loss_plot(result: Run, target: Array):
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(7.5, 3.2), layout="constrained")
-    axes = figure.subplots()
+    title = "The link dies; the follower stops where it was last sent"
+    figure, axes = canvas("time [s]", "along y, scaled [m]", title, xlim=(0.0, 4.0))
     for name, scale in (("leader", MOTION_SCALE), ("follower", 1.0)):
         track = result.signal(name, "position_tool_in_world")[:, 1]
         axes.plot(result.times(name), scale * (track - track[0]), label=name)
     start = result.signal("follower", "position_tool_in_world")[0, 1]
     axes.axhline(target[1] - start, color="0.6", linestyle=":", label="last target")
-    axes.axvline(CUT, color="0.6", linewidth=0.8)
-    axes.set(xlim=(0.0, 4.0), xlabel="time [s]", ylabel="along y, scaled [m]")
-    axes.set_title("The link dies; the follower stops where it was last sent")
+    axes.axvline(CUT_S, color="0.6", linewidth=0.8)
     axes.legend(fontsize=8)
     return figure
 
 
 def _wall_plot():
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(7.5, 3.2), layout="constrained")
-    axes = figure.subplots()
+    title = "Without the filter: the longer the link, the longer the first touch rings"
+    figure, axes = canvas("time [s]", "contact force [N]", title, xlim=(1.5, 6.5))
     for delay in (0.0, 25.0, 50.0):
         result = teleoperated("wall", delay, SHARP)
         force = -result.signal("follower", "wrench_measured_in_world")[:, 0]
         axes.plot(result.times("follower"), force, label=f"{delay:.0f} ms")
-    axes.set(xlim=(1.5, 6.5), xlabel="time [s]", ylabel="contact force [N]")
-    axes.set_title("Without the filter: the longer the link, the longer the first touch rings")
     axes.legend(fontsize=8, title="round trip")
     return figure
-
-
-LOSSY = {"delay": 40.0, "jitter": 20.0, "loss": 0.1}
-"""±20 ms of jitter needs a delay of at least as much one way; round trip and jitter [ms], loss
-[-]."""
-
-STIFFNESSES = (1000.0, 2500.0, 5000.0)
-"""Walls of the map, [N/m]; the last is the rig's own."""
-
-FINEST, LONGEST = 10.0, 320.0
-"""How closely the boundary is located, and the longest round trip that is tried, [ms]."""
 
 
 @shared
 def lossy(scenario: str, layer: str = "tdpa") -> Run:
     """The rig over the lossy network with a layer, without the published force filter."""
-    return run(build_rig(GROUP, Options(layer=layer, scenario=scenario, settings=[SHARP], **LOSSY)))  # type: ignore[arg-type]
+    options = Options(layer=layer, scenario=scenario, settings=[SHARP], **LOSSY)
+    return run(build_rig("hazardous", options))
 
 
 def _rms(result: Run) -> float:
@@ -248,8 +225,8 @@ def lossy_network() -> Finding:
 @shared
 def boundary(stiffness: float) -> tuple[float, float]:
     """Longest round trip that was stable and shortest that was not, [ms], by halving."""
-    low, high = 0.0, LONGEST
-    while high - low > FINEST:
+    low, high = 0.0, LONGEST_MS
+    while high - low > FINEST_MS:
         middle = 0.5 * (low + high)
         if calms_down(teleoperated("wall", middle, SHARP, ("wall.stiffness", stiffness))):
             low = middle
@@ -261,36 +238,26 @@ def boundary(stiffness: float) -> tuple[float, float]:
 @experiment("C-58")
 def stability_map() -> Finding:
     """The boundary at the rig's own wall; a stiffer wall must not allow a longer delay."""
-    found = {stiffness: boundary(stiffness) for stiffness in STIFFNESSES}
-    middles = [0.5 * (low + high) for low, high in found.values()]
-    located = all(high - low <= 2.0 * FINEST for low, high in found.values())
-    inside = all(low > 0.0 and high < LONGEST for low, high in found.values())
+    limits = {stiffness: boundary(stiffness) for stiffness in STIFFNESSES}
+    middles = [0.5 * (low + high) for low, high in limits.values()]
+    located = all(high - low <= 2.0 * FINEST_MS for low, high in limits.values())
+    inside = all(low > 0.0 and high < LONGEST_MS for low, high in limits.values())
     falling = all(soft >= hard for soft, hard in zip(middles, middles[1:], strict=False))
-    told = ", ".join(
-        f"{stiffness:.0f} N/m: {low:.0f}–{high:.0f} ms" for stiffness, (low, high) in found.items()
-    )
+    table = ", ".join(f"{k:.0f} N/m: {low:.0f}–{high:.0f} ms" for k, (low, high) in limits.items())
     note = (
-        f"{told}, between the longest stable and the shortest unstable round trip; hand 300 N/m "
+        f"{table}, between the longest stable and the shortest unstable round trip; hand 300 N/m "
         "and 20 N·s/m"
     )
-    return Finding(
-        middles[-1], located and inside and falling, note, figures=(Figure("Stability map", _plot),)
-    )
+    figures = (Figure("Stability map", _map_plot),)
+    return Finding(middles[-1], located and inside and falling, note, figures=figures)
 
 
-def _plot():
-    from matplotlib.figure import Figure as Canvas
-
-    figure = Canvas(figsize=(6.0, 3.4), layout="constrained")
-    axes = figure.subplots()
+def _map_plot():
+    labels = "wall stiffness [N/m]", "round trip [ms]"
+    figure, axes = canvas(*labels, "Where pressing on a wall is stable")
     lows, highs = zip(*(boundary(stiffness) for stiffness in STIFFNESSES), strict=True)
     axes.fill_between(STIFFNESSES, lows, highs, alpha=0.4, label="boundary")
     axes.fill_between(STIFFNESSES, 0.0, lows, alpha=0.15, label="stable")
-    axes.set(
-        xlabel="wall stiffness [N/m]",
-        ylabel="round trip [ms]",
-        title="Where pressing on a wall is stable",
-    )
     axes.legend(fontsize=8)
     return figure
 

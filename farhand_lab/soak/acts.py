@@ -12,8 +12,8 @@ from farhand.rigs import Rig
 
 Array = np.ndarray
 
-STEP = 0.02  # [s], between two positions of a dragging hand
-AFTER = 2.0  # [s], a trip may come so long after what caused it
+DRAG_STEP_S = 0.02  # between two positions of a dragging hand
+TRIP_DELAY_S = 2.0  # longest time from a cause to its trip
 
 FAULTS = {
     "nan-position": ("invalid",),
@@ -24,34 +24,31 @@ FAULTS = {
 }
 """Faults of a plant's samples and the trips they may cause at their station."""
 
-TUNED = (
+TUNED_PARAMETERS = (
     "hand.stiffness",
     "wall.stiffness",
     "law.spring.stiffness",
     "law.proportional",
     "law.mapping.motion_scale",
 )
-"""Parameters an operator changes, to between a half and one and a half of what they were built
-with."""
+"""Parameters an operator changes, to between 0.5 and 1.5 times their first value."""
 
-WRONG = (
+REFUSED_SETTINGS = (
     ("hand.drag", "nan"),
     ("wall.stiffness", -1.0),
     ("law.no_such_gain", 3.0),
     ("leader.guard.force", "much"),
 )
-"""What no session may take; the outcome must be a refusal."""
+"""Settings that every session must refuse."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """Something that was done to a session.
+    """Something that was done to a session, between two times [s].
 
     Attributes:
         name: what, such as ``"fault frozen"``.
         where: at which station; empty for all of them and the link.
-        start: when it began, [s].
-        end: when it was over, [s].
         causes: kinds of trip it may cause.
     """
 
@@ -63,22 +60,19 @@ class Act:
 
     def explains(self, where: str, kind: str, time: float) -> bool:
         """Whether a trip of that kind at that station and time [s] may come from this."""
-        return (
-            kind in self.causes
-            and self.where in ("", where)
-            and self.start <= time <= self.end + AFTER
-        )
+        in_time = self.start <= time <= self.end + TRIP_DELAY_S
+        return in_time and kind in self.causes and self.where in ("", where)
 
 
 class Repertoire:
     """All that can be done to one rig, through its commands alone.
 
     Args:
-        rig: what it is done to.
+        rig: the rig.
         reach: how far a hand drags along each axis, [m].
-        speed: how fast at most, [m/s].
-        calm: whether to leave out what stops an arm.
-        rng: what decides.
+        speed: largest speed of the hand, [m/s].
+        calm: leave out what stops an arm.
+        rng: makes all choices.
     """
 
     def __init__(
@@ -97,7 +91,7 @@ class Repertoire:
         self.choices = [act for act in self._possible() if not (calm and act in stopping)]
 
     def _possible(self) -> Iterable[Callable[[float], Act]]:
-        """What this rig has parts for; what people do often stands there more than once."""
+        """Acts that this rig has parts for; frequent ones are listed more than once."""
         if "hand.drag" in self._built:
             yield from (self.drag, self.drag, self.drag, self.let_go)
         if self._coupled:
@@ -113,16 +107,14 @@ class Repertoire:
         yield from (self.fault, self.noise, self.tune, self.nonsense, self.stop)
 
     def drag(self, now: float) -> Act:
-        """Move the hand to somewhere within reach, as fast as a hand does."""
+        """Move the hand to a random place within reach, at a random speed."""
         goal = self._rng.uniform(-self._reach, self._reach, 3)
-        seconds = max(
-            float(np.linalg.norm(goal - self._drag)) / (self._speed * self._rng.uniform(0.1, 1.0)),
-            STEP,
-        )
-        steps = int(np.ceil(seconds / STEP))
+        speed = self._speed * self._rng.uniform(0.1, 1.0)
+        seconds = max(float(np.linalg.norm(goal - self._drag)) / speed, DRAG_STEP_S)
+        steps = int(np.ceil(seconds / DRAG_STEP_S))
         for number in range(1, steps + 1):
             place = self._drag + (goal - self._drag) * (number / steps)
-            self._set("hand.drag", place.round(6).tolist(), now + number * STEP)
+            self._set("hand.drag", place.round(6).tolist(), now + number * DRAG_STEP_S)
         self._drag = goal
         return Act("drag", "", now, now + seconds)
 
@@ -162,9 +154,8 @@ class Repertoire:
     def jitter(self, now: float) -> Act:
         """Packets take a while longer or shorter, and overtake each other."""
         end = now + self._rng.uniform(0.5, 5.0)
-        self._for_a_while(
-            "link.jitter", 0.4 * self._rng.uniform() * float(self._number("link.delay")), now, end
-        )
+        delay = float(np.asarray(self._built["link.delay"], dtype=float))
+        self._for_a_while("link.jitter", 0.4 * self._rng.uniform() * delay, now, end)
         self._for_a_while("link.reorder", True, now, end)
         return Act("jitter", "", now, end)
 
@@ -197,7 +188,7 @@ class Repertoire:
         return Act("dead-man", "", now, end)
 
     def dropped_replies(self, now: float) -> Act:
-        """Servos do not answer, or answer nonsense."""
+        """Servos do not answer, or answer with wrong data."""
         end = now + self._rng.uniform(0.2, 2.0)
         for name in ("drop", "corrupt"):
             self._for_a_while(f"follower.bus.faults.{name}", self._rng.uniform(0.0, 0.3), now, end)
@@ -216,8 +207,8 @@ class Repertoire:
         return Act("dead drive", "", now, end, ("plant",))
 
     def tune(self, now: float) -> Act:
-        """Change a parameter to between a half and one and a half of what it was built with."""
-        paths = [path for path in TUNED if path in self._built]
+        """Change a parameter to between 0.5 and 1.5 times its first value."""
+        paths = [path for path in TUNED_PARAMETERS if path in self._built]
         if not paths:
             return Act("nothing to tune", "", now, now)
         path = str(self._rng.choice(paths))
@@ -226,18 +217,14 @@ class Repertoire:
         return Act("tune", "", now, now)
 
     def nonsense(self, now: float) -> Act:
-        """Ask for what must be refused."""
-        path, value = WRONG[self._rng.integers(len(WRONG))]
+        """Send a setting that must be refused."""
+        path, value = REFUSED_SETTINGS[self._rng.integers(len(REFUSED_SETTINGS))]
         self._set(path, value, now)
         return Act("nonsense", "", now, now)
 
     def _a_station(self, needed: str) -> str:
-        return str(
-            self._rng.choice([name for name in self._stations if f"{name}.{needed}" in self._built])
-        )
-
-    def _number(self, path: str) -> float:
-        return float(np.asarray(self._built[path], dtype=float))
+        able = [name for name in self._stations if f"{name}.{needed}" in self._built]
+        return str(self._rng.choice(able))
 
     def _for_a_while(self, path: str, value: object, start: float, end: float) -> None:
         self._set(path, value, start)

@@ -1,10 +1,12 @@
-"""Bench: a pen, a hand, a tool on a spring and the bridge between them, as small as the start-up and analysis allow.
+"""Test bench: a pen, a hand, a tool on a spring, and the bridge between them.
 
-The tool is a point mass with damping that turns as told; the arm's joints follow position commands
+The tool is a damped point mass that turns as commanded; the arm's joints follow position commands
 at a bounded speed. Values without a source are assumed (sources/youbot §2.9).
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +21,15 @@ Array = np.ndarray
 TICK_NS = 1_000_000
 TICK = 1e-3  # [s]
 PEN_MASS, PEN_DAMPING = 0.3, 0.5  # of the device [kg], [N·s/m]
-# what the arm presents at its tip, ζ = 0.7 at 700 N/m [kg], [N·s/m]
-TOOL_MASS, TOOL_DAMPING = (3.0, 64.0)
+# What the arm presents at its tip, ζ = 0.7 at 700 N/m [kg], [N·s/m]
+TOOL_MASS, TOOL_DAMPING = 3.0, 64.0
 HAND = (5.0, 200.0)  # passive operator [N·s/m], [N/m]
 JOINT_SPEED = 1.5  # of the arm's joints under position control; their limit is 1.57 [rad/s]
 FOLDED = np.radians([10.0, 5.0, -10.0, 10.0, 20.0])
 
 
 class BenchArm:
-    """Drives of the arm: they know their mode and follow a joint target in position mode."""
+    """The arm's drives: they keep their modes and follow a joint target in position mode."""
 
     def __init__(self) -> None:
         self.modes: list[ControlMode] = []
@@ -35,7 +37,7 @@ class BenchArm:
 
     @property
     def mode(self) -> ControlMode:
-        """The present one; stopped until told otherwise."""
+        """The present mode; stopped at first."""
         return self.modes[-1] if self.modes else ControlMode.MOTOR_STOP
 
     def set_control_mode(self, mode: ControlMode) -> None:
@@ -48,39 +50,42 @@ class BenchArm:
             self.q += np.clip(target - self.q, -JOINT_SPEED * dt, JOINT_SPEED * dt)
 
 
+class BenchRow(NamedTuple):
+    """One tick: state of the start-up, forces [N] and stiffness [N/m], [N·m/rad]."""
+
+    state: str
+    pen_force: Array
+    spring_force: Array
+    kt: float
+    kr: float
+
+
 class PenBench:
-    """Everything, ticked at 1 kHz.
+    """Everything, ticked at 1 kHz; from the approach on, a hand holds the pen.
 
     Args:
         pen: where the pen starts, device axes, [m].
-        held: whether a hand holds the pen once the tool approaches.
         startup: the start-up sequence; a new one if None.
-
-    Attributes:
-        history: per tick: state, pen position, pen force, spring force, kt, kr, setpoint, tool.
     """
 
-    def __init__(self, pen: Array, held: bool = True, startup: YoubotStartup | None = None) -> None:
+    def __init__(self, pen: Array, startup: YoubotStartup | None = None) -> None:
         self.arm = BenchArm()
         self.startup = startup or YoubotStartup(self.arm)
         self.pen, self.pen_velocity = np.array(pen, dtype=float), np.zeros(3)
         self.tool, self.tool_velocity = np.array([0.30, 0.02, 0.45]), np.zeros(3)
-        self.intended, self.held, self.button = np.zeros(3), held, False
-        self.displays = False
+        self.intended = np.zeros(3)
+        self.button = self.displays = False
         self.mapping, self.spring = PenMapping(), GeometricSpring()
-        self.history: list[tuple[str, Array, Array, Array, float, float, Array, Array]] = []
+        self.history: list[BenchRow] = []
         self.now_ns, self._streaming = 0, False
         self._pen_out, self._arm_out = OutPort("haptic", HapticState), OutPort("arm", ArmJoints)
         self._wrench_out = OutPort("wrench", SpringWrench)
-        for name, out in self.sources.items():
-            self.startup.ports[name].connect(out)
+        ports = self.startup.ports
+        ports["C1.hap_in"].connect(self._pen_out)
+        ports["C2.hap_in"].connect(self._pen_out)
+        ports["C1.yb_in"].connect(self._arm_out)
+        ports["C2.youbot_force"].connect(self._wrench_out)
         self.startup.wire()
-
-    @property
-    def sources(self) -> dict[str, OutPort]:
-        """What feeds the bridge's ports from outside."""
-        pen, arm, wrench = self._pen_out, self._arm_out, self._wrench_out
-        return {"C1.hap_in": pen, "C2.hap_in": pen, "C1.yb_in": arm, "C2.youbot_force": wrench}
 
     @property
     def state(self) -> str:
@@ -88,7 +93,7 @@ class PenBench:
         return self.startup.machine.state
 
     def run(self, seconds: float, until: str = "") -> bool:
-        """Tick on for so long, or until a state is reached; whether it was."""
+        """Tick for this long, or until a state is reached; whether it was."""
         for _ in range(round(seconds / TICK)):
             self.tick()
             if until and self.state == until:
@@ -104,21 +109,12 @@ class PenBench:
         startup.step(self.now_ns)
         force = self._spring_force()
         kt, kr = startup.stiffness.kt, startup.stiffness.kr
-        row = (
-            self.state,
-            self.pen.copy(),
-            startup.pen_force,
-            force,
-            kt,
-            kr,
-            self.mapping.position.copy(),
-        )
-        self.history.append((*row, self.tool.copy()))
+        self.history.append(BenchRow(self.state, startup.pen_force, force, kt, kr))
         self.arm.follow(startup.joint_target, TICK)
         self._move(force)
 
     def _spring_force(self) -> Array:
-        """Of the virtual spring on the tool while setpoints are streamed, and onto the wire, [N]."""
+        """Force of the spring on the tool while setpoints are streamed, also sent, [N]."""
         startup = self.startup
         if not startup.streaming:
             self._streaming = False
@@ -128,10 +124,8 @@ class PenBench:
             self.mapping.capture(self.pen, np.eye(3), self.tool, np.eye(3))
         self.mapping.hybrid.speed = startup.tunables.v.value
         self.mapping.forward(self.pen, np.eye(3), np.zeros(6), TICK)
-        self.spring.stiffness, self.spring.rotational_stiffness = (
-            startup.stiffness.kt,
-            startup.stiffness.kr,
-        )
+        self.spring.stiffness = startup.stiffness.kt
+        self.spring.rotational_stiffness = startup.stiffness.kr
         R = self.mapping.rotation
         wrench = self.spring.wrench(self.mapping.position, R, self.tool, R)
         self._wrench_out.write(SpringWrench(wrench))
@@ -141,25 +135,24 @@ class PenBench:
         """Semi-implicit steps of the pen with its hand and of the tool."""
         push = self.startup.pen_force - PEN_DAMPING * self.pen_velocity
         mass = PEN_MASS
-        if self.held and self.startup.streaming:
+        if self.startup.streaming:
             push = push - HAND[0] * self.pen_velocity + HAND[1] * (self.intended - self.pen)
             mass += 1.0
         self.pen_velocity = self.pen_velocity + TICK * push / mass
         self.pen = self.pen + TICK * self.pen_velocity
         if self.arm.mode is ControlMode.TORQUE:
-            self.tool_velocity = (
-                self.tool_velocity + TICK * (force - TOOL_DAMPING * self.tool_velocity) / TOOL_MASS
-            )
+            pull = force - TOOL_DAMPING * self.tool_velocity
+            self.tool_velocity = self.tool_velocity + TICK * pull / TOOL_MASS
             self.tool = self.tool + TICK * self.tool_velocity
 
-    def column(self, number: int) -> Array:
+    def column(self, name: str) -> Array:
         """One column of the history."""
-        return np.array([row[number] for row in self.history])
+        return np.array([getattr(row, name) for row in self.history])
 
 
-def started(pen: tuple[float, float, float] = (0.03, -0.02, 0.02), held: bool = True) -> PenBench:
+def started(pen: tuple[float, float, float] = (0.03, -0.02, 0.02)) -> PenBench:
     """A bench that was started, with the device displaying forces."""
-    bench = PenBench(np.array(pen), held)
+    bench = PenBench(np.array(pen))
     bench.startup.start(0)
     bench.displays = True
     return bench

@@ -1,57 +1,54 @@
-"""Property suite: what a friction model can and cannot do, measured through its interface alone.
-
-Every test drives ``step`` and looks at the torque, so a model of a user's own can be put through it
-as well as the ones here. :func:`examine` runs them all.
-"""
+"""Property suite: what a friction model can and cannot do."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.signal import lfilter
 
+from farhand.friction import FRICTIONS
 from farhand.friction.models.implicit import advance
 from farhand.friction.models.model import FloatArray, Friction, make
+
+Array = np.ndarray
 
 Build = Callable[[int], Friction]
 """Makes a model with that many joints."""
 
 DT = 1e-3
-JUMPS = 1e-6
-"""A model that resists fully after so short a way has no presliding, [rad]; the loops then use a
-default stroke."""
-STROKE = 3e-4
+MIN_PRESLIDING_RAD = 1e-6
+"""Below this way a model has no presliding; the loops then have the default stroke."""
+DEFAULT_STROKE_RAD = 3e-4
 JOINTS = 200
-"""Joints that share out the random motion."""
+"""Joints that divide the random motion among them."""
+MAX_CREATED_J = 1e-9
+"""Energy that rounding may create."""
+SOAK_JOINTS = 4
+"""Joints that move side by side in the soak."""
 
 
 @dataclass(frozen=True)
 class Properties:
-    """What a model did in the suite.
+    """What a model did in the suite; shares are of the peak torque.
 
     Attributes:
-        presliding: way in which torque grows to 80 % of its peak when motion starts, [rad].
-        rate_dependence: largest difference between a presliding loop and the same ten times as
-            fast, of its peak, [-].
-        memory_gap: how far an inner loop fails to close, of the peak, [-].
-        inner_loop: width of that loop, of the peak, [-]; zero where it is traced forth and back on
-            one line.
+        presliding: way until 80 % of the peak torque when motion starts, [rad].
+        rate_dependence: difference of a presliding loop and one ten times as fast, a share, [-].
+        memory_gap: how far an inner loop fails to close, a share, [-].
+        inner_loop: width of that loop, a share, [-]; zero if it has none.
         lag: torque while velocity rises minus while it falls, at the same velocity, [N·m].
         lag_fast: the same at five times the acceleration, [N·m].
-        lag_noise: standard error of the two, for a model with chance in it, [N·m].
-        minimum_speed: where sliding friction is smallest, [rad/s]; nan where it has no minimum
-            inside the range.
-        minimum_depth: how far it falls until there, as a share of its highest value below that
-            speed, [-].
-        curve_error: largest difference between ``steady`` and the torque after long sliding, of the
-            peak, [-].
+        lag_noise: standard error of the two, for a random model, [N·m].
+        minimum_speed: where sliding friction is smallest, [rad/s]; nan without a minimum.
+        minimum_depth: how far it falls until there, as a share of its highest value before, [-].
+        curve_error: difference of ``steady`` and long sliding, a share, [-].
         finite: whether every torque of the random motion was a number.
-        least_dissipated: lowest value of supplied work minus energy stored during the random
-            motion, [J].
-        returned: largest amount by which that value fell from its highest before, as a share of all
-            that was dissipated, [-].
+        least_dissipated: least supplied work minus stored energy of the random motion, [J].
+        returned: largest fall of that value, as a share of all that was dissipated, [-].
     """
 
     presliding: float
@@ -71,14 +68,14 @@ class Properties:
     @property
     def verdicts(self) -> dict[str, bool]:
         """The properties as yes or no, in the words of the table in docs/friction.md."""
-        bends = self.presliding > JUMPS
+        bends = self.presliding > MIN_PRESLIDING_RAD
         return {
             "presliding": bends,
             "rate-independent": bends and self.rate_dependence < 0.01,
             "non-local memory": bends and self.memory_gap < 1e-6 and self.inner_loop > 0.01,
             "frictional lag": self.lag_fast > max(self.lag, 1e-6, 4.0 * self.lag_noise),
             "Stribeck minimum": self.minimum_depth > 0.0,
-            "dissipative": self.finite and self.least_dissipated >= -1e-9,
+            "dissipative": self.finite and self.least_dissipated >= -MAX_CREATED_J,
         }
 
 
@@ -120,8 +117,8 @@ def table(rows: Mapping[str, Properties]) -> str:
     """The verdicts as a Markdown table, one line per model."""
     words = list(next(iter(rows.values())).verdicts)
     lines = [f"| model | {' | '.join(words)} |", "| --- |" + " --- |" * len(words)]
-    for name, found in rows.items():
-        marks = ("yes" if yes else "–" for yes in found.verdicts.values())
+    for name, properties in rows.items():
+        marks = ("yes" if yes else "–" for yes in properties.verdicts.values())
         lines.append(f"| `{name}` | {' | '.join(marks)} |")
     return "\n".join(lines)
 
@@ -139,24 +136,24 @@ def along(friction: Friction, displacement: FloatArray, dt: float) -> FloatArray
 
 
 def presliding(build: Build) -> float:
-    """How far a joint goes, slowly, until friction has 80 % of its peak, [rad]; 0 where it is there at once."""
+    """Way in slow motion until 80 % of the peak torque, [rad]; 0 without presliding."""
     friction, speed = build(1), 1e-3  # [rad/s]
     ways = np.geomspace(1e-8, 0.03, 500)
     steps = np.diff(ways, prepend=0.0)
     force = np.array([friction.step(np.array([speed]), d / speed, np.zeros(1))[0] for d in steps])
     reached = ways[np.argmax(force >= 0.8 * force.max())]
-    return float(reached) if reached > JUMPS and force.max() > 0.0 else 0.0
+    return float(reached) if reached > MIN_PRESLIDING_RAD and force.max() > 0.0 else 0.0
 
 
 def rate_dependence(build: Build, stroke: float) -> float:
     """Loops of that amplitude [rad] at 1 Hz and at 10 Hz through the same displacements, [-]."""
-    loop = (stroke or STROKE) * np.sin(np.linspace(0.0, 6.0 * np.pi, 3001))
+    loop = (stroke or DEFAULT_STROKE_RAD) * np.sin(np.linspace(0.0, 6.0 * np.pi, 3001))
     slow, fast = along(build(1), loop, DT), along(build(1), loop, 0.1 * DT)
     return _share(np.abs(fast - slow).max(), np.abs(fast).max())
 
 
 def memory(build: Build, stroke: float) -> tuple[float, float]:
-    """Lead the joint out, back a part, out a part and back again: by how much the inner loop fails to close, [-].
+    """How far an inner loop fails to close, and its width, both over the peak, [-].
 
     A model whose only memory is its present torque cannot come back to the same point: it forgot
     where it turned. Also returned is the loop's width in its middle, [-]: a spring closes it
@@ -167,14 +164,14 @@ def memory(build: Build, stroke: float) -> tuple[float, float]:
     legs = [
         np.linspace(a, b, n + 1)[1:] for a, b, n in zip(corners, corners[1:], counts, strict=False)
     ]
-    force = along(build(1), (stroke or STROKE) * np.concatenate([[0.0], *legs]), 0.01)
+    force = along(build(1), (stroke or DEFAULT_STROKE_RAD) * np.concatenate([[0.0], *legs]), 0.01)
     first, out = counts[:2].sum() - 1, counts[:3].sum() - 1
     gap, width = abs(force[-1] - force[first]), abs(force[first + 80] - force[out + 80])
     return _share(gap, np.abs(force).max()), _share(width, np.abs(force).max())
 
 
 def lag(build: Build, frequency: float) -> tuple[float, float]:
-    """Torque at 0.15 rad/s while accelerating minus while braking, sliding all the time, and its error, [N·m].
+    """Torque while accelerating minus while braking at 0.15 rad/s, and its error, [N·m].
 
     Args:
         build: makes the model.
@@ -189,7 +186,7 @@ def lag(build: Build, frequency: float) -> tuple[float, float]:
 
 
 def sliding(build: Build, speeds: FloatArray) -> FloatArray:
-    """Torque in long sliding at each of these speeds [rad/s], mean over half a second and four joints, [N·m]."""
+    """Torque after long sliding at these speeds [rad/s], mean of four joints, [N·m]."""
     each = np.repeat(speeds, 4)
     friction, none = build(len(each)), np.zeros(len(each))
     force = np.array([friction.step(each, DT, none) for _ in range(1000)])
@@ -197,7 +194,7 @@ def sliding(build: Build, speeds: FloatArray) -> FloatArray:
 
 
 def stribeck_minimum(build: Build) -> tuple[float, float]:
-    """Where sliding friction is least after its first fall [rad/s], and how deep that is [-]; (nan, 0) without one."""
+    """Speed of least sliding friction [rad/s] and its depth [-]; (nan, 0) without one."""
     speeds = np.geomspace(0.02, 10.0, 200)
     force = sliding(build, speeds)
     peak, least = force[0], 0
@@ -214,38 +211,32 @@ def stribeck_minimum(build: Build) -> tuple[float, float]:
 def curve_error(build: Build) -> float:
     """How far ``steady`` is from what long sliding gives, both directions, of the peak, [-]."""
     speeds = np.concatenate([-np.geomspace(0.02, 10.0, 60), np.geomspace(0.02, 10.0, 60)])
-    measured, said = sliding(build, speeds), build(len(speeds)).steady(speeds)
-    return float(np.abs(measured - said).max() / np.abs(said).max())
+    measured, curve = sliding(build, speeds), build(len(speeds)).steady(speeds)
+    return float(np.abs(measured - curve).max() / np.abs(curve).max())
 
 
 def dissipation(
     build: Build, seconds: float, rng: np.random.Generator, joints: int = JOINTS
 ) -> tuple[bool, float, float]:
-    """Random motion at 1 ms, from creep to 10 rad/s with pauses, shared out over joints that move at the same time.
+    """Random motion at 1 ms, from creep to 10 rad/s with pauses, on many joints at once.
 
     Models that need the applied torque are pushed at random instead, with an inertia between.
 
     Args:
         build: makes the model.
-        seconds: of motion, over all joints, [s].
+        seconds: of motion, summed over all joints, [s].
         rng: source of the motion.
-        joints: that share it out.
+        joints: number that move at the same time.
 
     Returns:
-        whether all torques are numbers; the least of supplied work minus stored energy, [J]; the
-            largest fall of that
-        value as a share of its last, [-].
+        whether all torques are numbers; the least supplied work minus stored energy, [J]; the
+        largest fall of that value as a share of its last, [-].
     """
     steps = round(seconds / joints / DT)
     friction = build(joints)
     wander = random_motion(steps, joints, rng)
     velocity, inertia = np.zeros(joints), np.full(joints, 0.01)
-    supplied, highest, lowest, fall = (
-        np.zeros(joints),
-        np.zeros(joints),
-        np.zeros(joints),
-        np.zeros(joints),
-    )
+    supplied, highest, lowest, fall = np.zeros((4, joints))
     for value in wander:
         if friction.needs_applied:
             velocity, force = advance(friction, velocity, DT, 0.3 * value, inertia)
@@ -258,7 +249,8 @@ def dissipation(
         np.maximum(highest, dissipated, out=highest)
         np.maximum(fall, highest - dissipated, out=fall)
     finite = bool(np.isfinite(supplied).all() and np.isfinite(dissipated).all())
-    return finite, float(lowest.min()), float((fall / np.maximum(np.abs(dissipated), 1e-300)).max())
+    returned = fall / np.maximum(np.abs(dissipated), 1e-300)
+    return finite, float(lowest.min()), float(returned.max())
 
 
 def random_motion(steps: int, joints: int, rng: np.random.Generator) -> FloatArray:
@@ -266,13 +258,33 @@ def random_motion(steps: int, joints: int, rng: np.random.Generator) -> FloatArr
     size, time = np.geomspace(1e-4, 5.0, joints), rng.uniform(0.01, 0.5, joints)
     noise = rng.standard_normal((steps, joints))
     keep = np.exp(-DT / time)
-    motion = np.stack(
-        [lfilter([np.sqrt(1.0 - k * k)], [1.0, -k], noise[:, j]) for j, k in enumerate(keep)],
-        axis=1,
-    )
+    columns = zip(keep, noise.T, strict=True)
+    motion = np.stack([lfilter([np.sqrt(1.0 - k * k)], [1.0, -k], n) for k, n in columns], axis=1)
     paused = np.repeat(rng.random((steps // 500 + 1, joints)) < 0.2, 500, axis=0)[:steps]
     return np.where(paused, 0.0, size * motion)
 
 
 def _share(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0.0 else 0.0
+
+
+def light(name: str) -> Build:
+    """The model with few bristles, if it has any."""
+    few: dict[str, Any] = {"bristles": 20} if name == "bristle" else {}
+    return lambda joints: make(name, joints, **few)
+
+
+def soak(seconds: float = 1000.0, names: list[str] | None = None) -> int:
+    """Random motion of every model for this long [s], printed; 0 if all passed."""
+    failed = []
+    for name in names or list(FRICTIONS):
+        start = time.perf_counter()
+        rng = np.random.default_rng(0)
+        finite, least, _ = dissipation(light(name), SOAK_JOINTS * seconds, rng, SOAK_JOINTS)
+        good = finite and least >= -MAX_CREATED_J
+        failed += [] if good else [name]
+        row = f"{name:18} {seconds:g} s × {SOAK_JOINTS} joints: least balance {least:.1e} J"
+        verdict = f"{'ok' if good else 'FAILED'} after {time.perf_counter() - start:.0f} s"
+        print(f"{row}, {verdict}", flush=True)
+    print(f"{len(failed)} failed" + (f": {', '.join(failed)}" if failed else ""))
+    return bool(failed)

@@ -1,4 +1,4 @@
-"""Geometric spring: pulls a tool to a setpoint in SE(3) with a potential, so that a closed path costs no energy."""
+"""Geometric spring: pulls a tool to a setpoint in SE(3), with a potential."""
 
 from __future__ import annotations
 

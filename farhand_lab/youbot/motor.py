@@ -1,4 +1,4 @@
-"""Wheel motors: current loop, winding, rotor, gear and wheel as a bond graph whose power balance closes."""
+"""The wheel motors: current loop, winding, rotor, gear and wheel, and Y-46."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.errors import BadValue
-from farhand.friction import Friction
+from farhand.friction import Friction, make
 from farhand.parameters import parameter
+from farhand_lab.harness import Figure, Finding, experiment, shared
+from farhand_lab.mutation import Mutations
+from farhand_lab.plots import canvas
 
 Array = np.ndarray
 
@@ -45,7 +48,8 @@ class WheelMotors:
 
     .. math::
         L\,\dot i = u - R\,i - K_t\,\omega, \qquad
-        \Bigl(J_r + \frac{J_w}{G^2}\Bigr)\dot\omega = K_t\,i - b\,\omega - \frac{F(\omega/G) + \tau_{load}}{G}, \qquad
+        \Bigl(J_r + \frac{J_w}{G^2}\Bigr)\dot\omega
+        = K_t\,i - b\,\omega - \frac{F(\omega/G) + \tau_{load}}{G}, \qquad
         u = \mathrm{sat}\bigl(k_p e + k_i \!\int\! e\bigr)
 
     The PI's zero cancels the winding's pole, so the loop is one lag of its bandwidth; its integral
@@ -81,15 +85,15 @@ class WheelMotors:
         """Of the motors, at the wheels, [N·m]."""
         return self.data.torque_constant * self.data.gear * self.current
 
-    def step(self, wanted: Array, dt: float, load: Array | float = 0.0) -> None:
-        """Move on by ``dt`` [s] with these wheel torques wanted [N·m] against a load on the wheels [N·m]."""
-        reference = np.asarray(wanted) / (self.data.torque_constant * self.data.gear)
+    def step(self, torque: Array, dt: float, load: Array | float = 0.0) -> None:
+        """Advance by ``dt`` [s] with these wheel torques against a load, both [N·m]."""
+        reference = np.asarray(torque) / (self.data.torque_constant * self.data.gear)
         for _ in range(substeps := max(1, math.ceil(dt / SUBSTEP - 1e-9))):
             self._drive(reference, dt / substeps)
             self._move(np.asarray(load, dtype=float), dt / substeps)
 
     def apply(self, voltage: Array | float, dt: float, load: Array | float = 0.0) -> None:
-        """Move on by ``dt`` [s] with a voltage at the terminals instead of the current loop's, [V]."""
+        """Advance by ``dt`` [s] with a voltage [V] in place of the current loop."""
         limit = self.data.voltage_limit
         self.voltage = np.clip(
             np.broadcast_to(np.asarray(voltage, dtype=float), self.current.shape), -limit, limit
@@ -144,3 +148,92 @@ class WheelMotors:
             ("load", load * wheel),
         ):
             self.energy[name] += h * float(np.sum(power))
+
+
+RPM = 30.0 / np.pi
+
+
+@experiment("Y-46")
+def motor() -> Finding:
+    """A no-load run, a current step, a demand beyond reach, and a drive against friction."""
+    speed = no_load(MotorData(wheel_inertia=0.0))
+    settled, largest = current_step(), beyond_reach()
+    imbalance = driving().imbalance
+    coasted = [no_load(MotorData(no_load=b, wheel_inertia=0.0)) for b in (8.82e-6, 0.0)]
+    # Without it, only the back-EMF limits the speed
+    removable = coasted[1] - 24.0 / 0.0335 * RPM
+    ok = abs(speed / 6710.0 - 1.0) < 0.03 and settled < 5.0 and largest <= 24.0 and imbalance < 1e-6
+    ok = ok and abs(removable) < 0.5 and coasted[1] - coasted[0] > 10.0
+    note = (
+        f"no-load speed {speed:.0f} rpm; a 0.1 A step is within 5 % after {settled:.2f} ms and "
+        f"stays; largest voltage {largest:g} V; with the no-load resistance removed "
+        f"{coasted[1]:.0f} rpm, its ideal 24 V/K_t"
+    )
+    figures = (Figure("Where a wheel motor's energy goes", _plot),)
+    return Finding(imbalance, bool(ok), note, figures=figures)
+
+
+def no_load(data: MotorData) -> float:
+    """Speed of the rotor after 0.2 s at 24 V, [rpm]."""
+    motors = WheelMotors(1, data)
+    for _ in range(200):
+        motors.apply(24.0, 1e-3)
+    return float(motors.speed[0] * data.gear * RPM)
+
+
+@shared
+def current_step() -> float:
+    """Time after which the current stays within 5 % of a 0.1 A step on a blocked wheel, [ms]."""
+    motors = WheelMotors(1, MotorData(wheel_inertia=1e3))
+    torque = np.full(1, 0.1 * motors.data.torque_constant * motors.data.gear)
+    current = []
+    for _ in range(400):
+        motors.step(torque, 50e-6)
+        current.append(float(motors.current[0]))
+    off = np.flatnonzero(np.abs(np.array(current) - 0.1) > 0.005)
+    return 0.05 * (int(off[-1]) + 2 if len(off) else 1)
+
+
+@shared
+def beyond_reach() -> float:
+    """Largest voltage while a wheel is commanded 50 N·m, [V]."""
+    motors, largest = WheelMotors(1), 0.0
+    for _ in range(400):
+        motors.step(np.full(1, 50.0), 50e-6)
+        largest = max(largest, float(np.abs(motors.voltage).max()))
+    return largest
+
+
+@shared
+def driving() -> WheelMotors:
+    """Four motors against friction and a load, both ways for 0.4 s, no-load part removed."""
+    motors = WheelMotors(4, MotorData(no_load=0.0), make("youbot-wheels", 4))
+    for tick in range(400):
+        torque = 0.25 * np.sin(2.0 * np.pi * 5e-3 * tick)
+        motors.step(np.full(4, torque), 1e-3, 0.02)
+    return motors
+
+
+def _plot():
+    labels = "", "energy after 0.4 s [mJ]"
+    figure, axes = canvas(*labels, "Four wheels, ±0.25 N·m, against their friction")
+    energy = driving().energy
+    axes.bar(list(energy), [1e3 * value for value in energy.values()])
+    return figure
+
+
+MUTATIONS = Mutations()
+
+
+@MUTATIONS.of(WheelMotors, "_account", "Y-46")
+def gear_without_speed(account, self, i, omega, resisting, load, h):
+    """Friction is charged at the rotor's torque and the wheel's speed."""
+    account(self, i, omega, self.data.gear * resisting, load, h)
+
+
+@MUTATIONS.of(WheelMotors, "_drive", "Y-46")
+def no_voltage_limit(drive, self, reference, h):
+    """The drive has no voltage limit."""
+    limit, self.data.voltage_limit = self.data.voltage_limit, 1e3
+    drive(self, reference, h)
+    self.data.voltage_limit = limit

@@ -19,7 +19,7 @@ from farhand.analysis.two_port import (
 )
 from farhand.errors import BadValue, UnknownName
 from farhand_lab.trial import dual_arm
-from farhand_lab.youbot.transparency import felt_inertia
+from farhand_lab.youbot.measures import felt_inertia
 
 F = np.array([1.0, 2.0, 3.0, 5.0])
 DT = 1e-3

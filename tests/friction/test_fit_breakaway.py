@@ -13,9 +13,9 @@ from farhand.friction.fit.breakaway import (
     presliding_motion,
     torque_ramp,
 )
-from farhand.friction.fit.protocol import SETTLE, protocol, rows, steady_grid
+from farhand.friction.fit.protocol import SETTLE_S, protocol, rows, steady_grid
 from farhand.friction.models.lugre import LuGre
-from farhand_lab.youbot.fit_steady import fit_kfm, kfm_curve
+from farhand_lab.youbot.identification import fit_kfm, kfm_curve
 
 CURVE = {
     "coulomb": 0.04,
@@ -29,7 +29,7 @@ CURVE = {
 def test_the_published_grid_has_312_speeds_both_ways():
     """As many in each row as published, none at rest."""
     speeds = steady_grid()
-    assert len(speeds) == 312 and SETTLE == 50.0
+    assert len(speeds) == 312 and SETTLE_S == 50.0
     assert speeds.max() == pytest.approx(10.0) and speeds.min() == pytest.approx(-10.0)
     assert np.abs(speeds).min() == pytest.approx(0.005)
 

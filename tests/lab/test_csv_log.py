@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.errors import BadValue, FileError
-from farhand_lab.youbot.csv_log import WHEELS, CsvLog, load_csv
+from farhand_lab.youbot.messages import WHEELS, CsvLog, load_csv
 
 
 @given(arrays(float, (5, 13), elements=st.floats(allow_nan=False, allow_infinity=False)))

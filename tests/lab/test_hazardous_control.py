@@ -1,4 +1,4 @@
-"""Joint control, force display and safety of the hazardous rig: the verdicts, and that they can fail."""
+"""Joint control, force display and safety of the hazardous rig: verdicts and mutations."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from farhand_lab import harness
 from farhand_lab.harness import Entry
-from farhand_lab.hazardous import control, haptics, leader_safety, operators, safety
+from farhand_lab.hazardous import control, haptics, operators, safety
 from farhand_lab.mutation import NUMERICAL_FAILURES, Mutation
 
-MODULES = (control, haptics, operators, safety, leader_safety)
+MODULES = (control, haptics, operators, safety)
 ITEMS = [
     item
     for item in harness.experiments_of("hazardous")
@@ -33,7 +33,7 @@ def entries(ids: list[str], seed: int = 0) -> dict[str, Entry]:
 
 @pytest.fixture(scope="module", autouse=True)
 def fewer_tasks():
-    """C-19 with a quarter of its random tasks: with this seed enough for the verdict, and for it to flip."""
+    """C-19 with a quarter of its tasks: with this seed enough for the verdict and its flip."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(control, "TASKS", 100)
         yield
@@ -47,7 +47,7 @@ def measured(fewer_tasks) -> dict[str, Entry]:
 
 @pytest.mark.parametrize("id", IDS)
 def test_the_criterion_is_met(measured, id: str) -> None:
-    """Where it is wrong the corrected one is met; where it is not met the note says by how much and why."""
+    """Or the corrected one is; where it is not met, the note says by how much and why."""
     assert measured[id].verdict == JUDGED.get(id, "pass"), measured[id].note
 
 
@@ -58,7 +58,7 @@ def test_another_draw_gives_the_same_verdicts() -> None:
 
 
 def test_another_draw_gives_the_same_ratio_of_two_gains(monkeypatch) -> None:
-    """Within the scatter of a tenth of the tasks; the criterion of 1.3 is so near that the verdict takes them all."""
+    """Within the scatter of a tenth of the tasks; the verdict itself takes them all."""
     monkeypatch.setattr(control, "TASKS", 40)
     assert entries(["C-19"], seed=3)["C-19"].value == pytest.approx(1.306, abs=0.015)
 

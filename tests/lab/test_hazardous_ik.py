@@ -1,4 +1,4 @@
-"""The reproduction of kinematics and inverse kinematics: the ids pass, with any seed, and each can fail."""
+"""Kinematics and inverse kinematics: the ids pass with any seed, and each can fail."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from farhand_lab import harness
 from farhand_lab.harness import Entry
-from farhand_lab.hazardous import ik, ik_paths, kinematics
+from farhand_lab.hazardous import ik, kinematics
 from farhand_lab.mutation import NUMERICAL_FAILURES, Mutation
 
-MODULES = (kinematics, ik, ik_paths)
+MODULES = (kinematics, ik)
 IDS = [
     item.id
     for item in harness.experiments_of("hazardous")
@@ -63,6 +63,6 @@ def test_a_broken_part_is_noticed(mutation: Mutation) -> None:
 
 def test_the_report_of_the_four_curves_is_a_table() -> None:
     """One line per sample and solver, each with its four numbers."""
-    lines = ik_paths.report(ik_paths.four_curves()).splitlines()
+    lines = ik.report(ik.four_curves()).splitlines()
     assert lines[0] == "solver,t,runtime,error,overrun"
     assert len(lines) == 1 + 2 * 900 and all(len(line.split(",")) == 5 for line in lines)

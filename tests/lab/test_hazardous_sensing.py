@@ -1,4 +1,4 @@
-"""The force-sensor part of the hazardous rig's reproduction: its ids pass, and would not with a part broken."""
+"""The force sensor of the hazardous rig: its ids pass, and fail with a part broken."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from farhand_lab import harness, mutation
-from farhand_lab.hazardous import (
-    sensing_calibration,
-    sensing_compensation,
-    sensing_heat,
-    sensing_model,
-    sensing_noise,
-)
+from farhand_lab.hazardous import compensation, sensing
 
-MODULES = (sensing_noise, sensing_calibration, sensing_compensation, sensing_heat)
+MODULES = (sensing, compensation)
 IDS = [f"C-{k}" for k in range(21, 43)] + ["C-63"]
 QUICK = (
     "C-21",
@@ -81,18 +75,17 @@ def test_a_broken_part_flips_the_verdicts_that_watch_it(broken):
 
 
 def test_the_wrist_is_that_of_the_published_table():
-    """At zero the arm points straight up with the base's axes; with the forearm horizontal, z is horizontal."""
-    np.testing.assert_allclose(sensing_model.wrist(np.zeros(6))[0], np.eye(3), atol=1e-12)
-    assert abs(sensing_model.wrist(sensing_model.LEVEL)[0, 2, 2]) < 1e-12
+    """At zero the arm points straight up; with the forearm horizontal, z is horizontal."""
+    np.testing.assert_allclose(sensing.wrist(np.zeros(6))[0], np.eye(3), atol=1e-12)
+    assert abs(sensing.wrist(sensing.LEVEL)[0, 2, 2]) < 1e-12
 
 
 def test_the_tasks_motion_is_as_quick_as_it_says():
     """About one rad per second at most, and accelerations relative to the largest."""
-    rotations, acceleration = sensing_model.task_motion(30.0, np.random.default_rng(1))
+    rotations, acceleration = sensing.task_motion(30.0, np.random.default_rng(1))
     turn = np.einsum("nij,nik->njk", rotations[:-1], rotations[1:])
     rate = (
-        np.arccos(np.clip((np.trace(turn, axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0))
-        * sensing_model.RATE
+        np.arccos(np.clip((np.trace(turn, axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0)) * sensing.RATE
     )
     assert 0.3 < rate.max() < 2.0
     assert acceleration.max() == pytest.approx(1.0) and acceleration.min() >= 0.0

@@ -1,4 +1,4 @@
-"""Human-factor checker: every criterion can be met and missed, and what is not known is not good enough."""
+"""Human factors: every criterion can be met and missed; unknown is neither."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from farhand_lab.youbot.human_factors import Display, check, noticed, thresholds
+from farhand_lab.youbot.measures import Display, check, noticed, thresholds
 
 GOOD = Display(3e4, 0.01, 20.0, 30.0, 12.0, 4000.0)
 

@@ -1,4 +1,4 @@
-"""Wheel motors: the power balance closes, the voltage is cut, and without losses nothing is lost."""
+"""Wheel motors: the power balance closes, and the voltage has its limit."""
 
 from __future__ import annotations
 

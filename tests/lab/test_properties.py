@@ -35,14 +35,14 @@ def test_each_model_shows_what_its_equation_has(name, yes):
 
 @pytest.mark.parametrize("name", sorted(FRICTIONS))
 def test_random_motion_makes_no_energy(name):
-    """Pauses, creep and several rad/s at a 1 ms step: supplied work always covers what the springs hold."""
+    """Pauses, creep and several rad/s at 1 ms: supplied work covers the stored energy."""
     finite, least, _ = dissipation(lambda n: make(name, n), 40.0, np.random.default_rng(3))
     assert finite
     assert least >= -1e-9
 
 
 def test_the_page_says_of_every_model_what_the_suite_finds():
-    """The table of docs/friction.md is made by the suite, from all models but the base's four wheels together."""
+    """The suite makes the table of docs/friction.md, from all models but the four wheels."""
     page = (Path(__file__).parents[2] / "docs" / "friction.md").read_text(encoding="utf-8")
     names = re.findall(r"^\| `([a-z0-9-]+)` \| (?:yes|–)", page, re.MULTILINE)
     assert set(names) == set(FRICTIONS) - {"youbot-wheels"}

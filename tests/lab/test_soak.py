@@ -14,9 +14,9 @@ from farhand.rigs import Options, build_rig, rig_names
 from farhand.safety import Trip
 from farhand_lab.soak import command, hour
 from farhand_lab.soak.acts import Act, Repertoire
+from farhand_lab.soak.command import as_markdown
 from farhand_lab.soak.hour import LONG, growth_across, growth_within, plans, result
 from farhand_lab.soak.shift import Plan, ShiftLog, ShiftWatch, cause_of, work
-from farhand_lab.soak.table import as_markdown
 
 PLAN = Plan("dual-arm", Options(scenario="free"), 3.0, 0.05, 0.2)
 
@@ -83,7 +83,7 @@ def test_a_nan_in_any_signal_is_found(monkeypatch):
 
 @pytest.mark.parametrize("rig", rig_names())
 def test_every_rig_has_an_hour_and_every_act_of_it_is_posted(rig):
-    """The plan fills the time, and each thing an operator may do is known to the session by its path."""
+    """The plan fills the time, and the session knows the path of every act."""
     sessions = plans(rig, 100.0)
     plan, total = next(sessions), 0.0
     built = build_rig(rig, plan.options)
@@ -110,7 +110,7 @@ def test_every_rig_has_an_hour_and_every_act_of_it_is_posted(rig):
 
 
 def test_memory_that_grows_is_a_failure_within_a_session_and_from_one_to_the_next():
-    """6 % in the long session after its history is full; 6 % between short ones built alike; 4 % is flat."""
+    """6 % in the long session or between short ones of one kind; 4 % is flat."""
     steady = [100.0] * 600
 
     def log(long: list[float], last: float) -> ShiftLog:
@@ -151,7 +151,7 @@ def test_results_are_kept_and_an_interrupted_soak_goes_on_where_it_was(
                 ),
             )
 
-    monkeypatch.setattr(command, "side_by_side", soaked)
+    monkeypatch.setattr(command, "run_in_parallel", soaked)
 
     def soak(*words: object) -> int:
         chosen = ("--out", tmp_path, "--seconds", 20, "--rig", "youbot", "--rig", "dual-arm")
@@ -175,7 +175,7 @@ def test_results_are_kept_and_an_interrupted_soak_goes_on_where_it_was(
 
 def test_each_rig_has_a_process_and_one_that_dies_is_a_failure(tmp_path, capfd):
     """Ten seconds of the humanoid beside a process that cannot even begin."""
-    found = dict(command.side_by_side(["humanoid", "nothing"], 10.0, 1, 2))
+    found = dict(command.run_in_parallel(["humanoid", "nothing"], 10.0, 1, 2))
     assert found["humanoid"]["ok"]
     assert found["humanoid"]["seconds"] == 10.0
     assert (found["nothing"]["ok"], found["nothing"]["failures"]) == (
@@ -195,4 +195,4 @@ def test_the_table_names_failures_and_friction():
     assert "**failed**" in page
     assert "- youbot: unexplained: 9 s: link" in page
     assert "14 models, 1000 s of random motion each: no NaN, no energy created" in page
-    assert hour.FLAT == 0.05
+    assert hour.MAX_MEMORY_GROWTH == 0.05

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue
-from farhand_lab.youbot.task_metrics import judge_task
+from farhand_lab.youbot.measures import judge_task
 
 T = np.linspace(0.0, 2.0, 2001)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from farhand.analysis.two_port import HybridMatrix
 from farhand.errors import BadValue
-from farhand_lab.youbot.transparency import (
+from farhand_lab.youbot.measures import (
     bandwidth,
     felt_impedance,
     felt_inertia,
@@ -85,7 +85,7 @@ def test_felt_inertia_is_what_is_left_of_a_mass_after_the_leaders_own(mass, own)
 
 
 def test_range_match_is_the_share_of_the_follower_that_is_covered():
-    """A pen of ±50 mm covers half of ±100 mm, all of it at a scale of two, none of a range elsewhere."""
+    """A pen of ±50 mm covers half of ±100 mm, all of it at a scale of two."""
     assert range_match((-0.05, 0.05), (-0.1, 0.1)) == pytest.approx(0.5)
     assert range_match((-0.05, 0.05), (-0.1, 0.1), 2.0) == pytest.approx(1.0)
     assert range_match((-0.05, 0.05), (0.2, 0.3)) == 0.0

@@ -6,18 +6,11 @@ import pytest
 
 from farhand_lab import harness
 from farhand_lab.mutation import NUMERICAL_FAILURES, Mutation
-from farhand_lab.youbot import (
-    analysis,
-    mapping,
-    mapping_messages,
-    mapping_mutations,
-    startup,
-    startup_mutations,
-)
+from farhand_lab.youbot import analysis, mapping, messages, startup
 
-LISTED = (mapping_mutations, mapping_messages, startup_mutations, analysis)
+LISTED = (mapping, messages, startup, analysis)
 MUTATIONS = [mutation for module in LISTED for mutation in module.MUTATIONS]
-OURS = {module.__name__ for module in (mapping, mapping_messages, startup, analysis)}
+OURS = {module.__name__ for module in LISTED}
 
 
 def by_id() -> dict[str, harness.Experiment]:

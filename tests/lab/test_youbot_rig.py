@@ -1,4 +1,4 @@
-"""The youBot's robot and rig experiments: their lab equipment measures what it says, and the quick ids pass."""
+"""The youBot's robot and rig: the experiments measure what they say; quick ids pass."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from farhand.plants.simulated.link_map import TICK
 from farhand_lab import harness
-from farhand_lab.youbot import rig, rig_base, robot, robot_motor
+from farhand_lab.youbot import motor, rig, robot
 
 QUICK = ("Y-16", "Y-17", "Y-18", "Y-19", "Y-46")
 
@@ -21,24 +21,24 @@ def test_quick_experiments_pass(id) -> None:
 
 def test_the_path_of_the_base_is_continuous_and_its_speed_is_its_rate() -> None:
     """Position, speed and acceleration belong together; it rests at both ends."""
-    t = np.arange(0.0, rig_base.SECONDS, 1e-3)
-    x, v, a = np.array([rig_base.path(float(s)) for s in t]).T
+    t = np.arange(0.0, rig.BASE_SECONDS, 1e-3)
+    x, v, a = np.array([rig.path(float(s)) for s in t]).T
     np.testing.assert_allclose(np.gradient(x, t), v, atol=2e-4)
-    assert np.abs(v).max() == pytest.approx(rig_base.SPEED)
+    assert np.abs(v).max() == pytest.approx(rig.SPEED)
     assert np.abs(np.cumsum(a) * 1e-3 - v).max() < 1e-3
     assert v[0] == v[-1] == 0.0
 
 
 def test_a_swing_is_told_from_a_creep() -> None:
-    """A base that creeps to its target does not count as restless; one that swings by 0.1 mm does."""
+    """A base that creeps to its target is at rest; one that swings by 0.1 mm is not."""
     t = np.linspace(0.0, 1.0, 600)
-    assert rig_base.shaking(1e-3 * (1.0 - t) ** 2) < 1e-9
-    assert rig_base.shaking(5e-5 * np.sin(40.0 * t)) == pytest.approx(0.1, rel=0.2)
+    assert rig.shaking(1e-3 * (1.0 - t) ** 2) < 1e-9
+    assert rig.shaking(5e-5 * np.sin(40.0 * t)) == pytest.approx(0.1, rel=0.2)
 
 
 def test_the_recording_of_a_lifted_wheel_has_counts_and_noise() -> None:
     """Whole counts, 2 % of noise, both directions."""
-    found = rig_base.lifted(1)
+    found = rig.lifted(1)
     counts = found.position / TICK
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-6)
     assert found.torque.min() < -0.03 and found.torque.max() > 0.03
@@ -59,4 +59,4 @@ def test_the_bench_pulls_the_pen_home_with_70_newtons_per_metre() -> None:
 
 def test_a_blocked_motor_settles_within_its_bandwidth() -> None:
     """500 Hz: a third of a millisecond to 63 %, three of them to 95 %."""
-    assert robot_motor.current_step() < 1.5
+    assert motor.current_step() < 1.5

@@ -1,4 +1,4 @@
-"""Measuring: what a benchmark does to the process ends with it, and its ratio is that of readings side by side."""
+"""Measuring leaves the process as it was, and takes ratios of readings side by side."""
 
 from __future__ import annotations
 
