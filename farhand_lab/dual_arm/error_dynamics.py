@@ -37,7 +37,9 @@ class EngineArm:
     """One arm in MuJoCo and one in the controller, at the same state."""
 
     def __init__(self, name: str, robot: Robot) -> None:
-        self.side = Side(name, Arm.of(robot, PLACES[name]))
+        self.arm = Arm.of(robot, PLACES[name])
+        self.side = Side(name, self.arm)
+        self.wrench = np.zeros(6)
         self.model = robot.compile(PLACES[name])
         self.data = mujoco.MjData(self.model)
         self.site = self.model.site(robot.tool).id
@@ -45,18 +47,15 @@ class EngineArm:
 
     def place(self, q: Array, v: Array, wrench: Array) -> None:
         """Put both at a state, with a wrench on the tool."""
-        assert self.side.arm is not None
-        self.side.arm.update(q, v)
-        self.side.wrench = wrench
+        self.arm.update(q, v)
+        self.wrench = self.side.wrench = wrench
         self.data.qpos[:] = q
         self.data.qvel[:] = v
 
     def respond(self, effort: Array) -> None:
         """Let the engine accelerate under the law's effort, the wrench and compensated gravity."""
-        arm, data = self.side.arm, self.data
-        assert arm is not None and self.side.wrench is not None
-        data.qfrc_applied[:] = arm.J.T @ (effort + self.side.wrench) + arm.gravity
-        mujoco.mj_forward(self.model, data)
+        self.data.qfrc_applied[:] = self.arm.J.T @ (effort + self.wrench) + self.arm.gravity
+        mujoco.mj_forward(self.model, self.data)
 
     @property
     def J(self) -> Array:
@@ -83,9 +82,8 @@ class EngineArm:
     @property
     def load(self) -> Array:
         """What the law has to undo, gravity being compensated: c + μ ⊙ q̇ − Jᵀh."""
-        arm, data = self.side.arm, self.data
-        assert arm is not None and self.side.wrench is not None
-        return data.qfrc_bias - arm.gravity - data.qfrc_passive - self.J.T @ self.side.wrench
+        data = self.data
+        return data.qfrc_bias - self.arm.gravity - data.qfrc_passive - self.J.T @ self.wrench
 
 
 @dataclass

@@ -28,7 +28,7 @@ from farhand.spatial import (
 from farhand_lab.dh import DHArm
 from farhand_lab.dual_arm.pair import Pair, largest, rig_pair, slope, states
 from farhand_lab.harness import Finding, experiment, generator
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutation, Mutations
 
 Array = np.ndarray
 
@@ -251,17 +251,10 @@ def _rotations(alpha: float, beta: float, gamma: float) -> Array:
     return _turn(x, alpha) @ _turn(y, beta) @ _turn(z, gamma)
 
 
-def _half_spin(measure):
-    def broken(self: Coupling, a, b) -> None:
-        measure(self, a, b)
-        self.rate[3:] *= 0.5
-
-    return broken
-
-
 _HERE = sys.modules[__name__]
 
-MUTATIONS = [
+MUTATIONS = Mutations()
+MUTATIONS += [
     Mutation("kinematic set", "set UR is loaded as set CB", ("D-01",)).change(
         _HERE, "load_robot", lambda load: lambda name, variant=None: load(name, "ur")
     ),
@@ -278,9 +271,6 @@ MUTATIONS = [
     Mutation("no lever arm", "a wrench keeps its moment when its point moves", ("D-05",)).patch(
         _HERE, "wrench_at", lambda wrench, shift: wrench
     ),
-    Mutation("half spin", "ẏ has half the angular rate", ("D-11",)).change(
-        Coupling, "measure", _half_spin
-    ),
     Mutation("printed orientation error", "e_o as printed (E-03)", ("D-16",)).change(
         _HERE, "orientation_error", lambda whole: lambda vector, kind: whole(vector, "printed")
     ),
@@ -288,3 +278,10 @@ MUTATIONS = [
         _HERE, "euler_xyz", lambda whole: lambda R: -whole(R.T)
     ),
 ]
+
+
+@MUTATIONS.of(Coupling, "measure", "D-11")
+def half_spin(measure, self, a, b):
+    """ẏ has half the angular rate."""
+    measure(self, a, b)
+    self.rate[3:] *= 0.5

@@ -12,7 +12,7 @@ from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.mapping import WorkspaceMapping
 from farhand.rigs.dual_arm import parts
 from farhand.world import ImpedanceHand, Wall
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutation, Mutations
 
 
 def _efforts(on_leader: float, on_follower: float):
@@ -61,39 +61,12 @@ def _gains(**factors: float):
     return change
 
 
-def _one_arm(solve):
-    def broken(self):
-        solve(self)
-        response = self.response.copy()
-        self.arms[1]._JT[:] = 0.0
-        self.arms[0].b[:] *= -1.0
-        solve(self)
-        self.response[:] = response
-
-    return broken
-
-
-def _pulling(push):
-    def broken(self, tool, t, wrench):
-        push(self, tool, t, wrench)
-        wrench *= -1.0
-
-    return broken
-
-
-def _always_closed(push):
-    def broken(self, tool, t, wrench):
-        self.open = False
-        push(self, tool, t, wrench)
-
-    return broken
-
-
 def _nothing(*_: object) -> float:
     return 0.0
 
 
-MUTATIONS = [
+MUTATIONS = Mutations()
+MUTATIONS += [
     Mutation(
         "sign of u", "both arms are pushed the wrong way", ("D-13", "D-15", "D-30", "D-32", "D-33")
     ).change(VirtualConstraints, "step", _efforts(-1.0, -1.0)),
@@ -114,9 +87,6 @@ MUTATIONS = [
     Mutation(
         "no wrenches", "the law ignores the measured wrenches", ("D-25", "D-36", "D-40")
     ).change(ArmTerms, "update", _terms(wrench=0.0)),
-    Mutation(
-        "Γ of one arm", "the law inverts the leader's part of Γ only", ("D-13", "D-14", "D-15")
-    ).change(PairTerms, "solve", _one_arm),
     Mutation("wrong K_d", "the derivative gain is 10 % too low", ("D-18", "D-19")).change(
         VirtualConstraints, "__post_init__", _gains(derivative=0.9)
     ),
@@ -136,10 +106,6 @@ MUTATIONS = [
     Mutation("offsets", "offsets are not captured at engagement", ("D-23", "D-24")).patch(
         WorkspaceMapping, "capture", _nothing
     ),
-    Mutation("wall sign", "the wall pulls", ("D-35",)).change(Wall, "push", _pulling),
-    Mutation("closed hand", "the hand cannot let go", ("D-38",)).change(
-        ImpedanceHand, "push", _always_closed
-    ),
     Mutation("unknown push", "the law ignores torques on the links", ("D-59",)).change(
         ArmTerms, "update", _terms(torque=0.0)
     ),
@@ -152,3 +118,28 @@ MUTATIONS = [
         parts, "set_frictionloss", lambda whole: lambda values: whole(2.0 * np.asarray(values))
     ),
 ]
+
+
+@MUTATIONS.of(PairTerms, "solve", "D-13 D-14 D-15")
+def gamma_of_one_arm(solve, self):
+    """The law inverts the leader's part of Γ only."""
+    solve(self)
+    response = self.response.copy()
+    self.arms[1]._JT[:] = 0.0
+    self.arms[0].b[:] *= -1.0
+    solve(self)
+    self.response[:] = response
+
+
+@MUTATIONS.of(Wall, "push", "D-35")
+def pulling_wall(push, self, tool, t, wrench):
+    """The wall pulls."""
+    push(self, tool, t, wrench)
+    wrench *= -1.0
+
+
+@MUTATIONS.of(ImpedanceHand, "push", "D-38")
+def closed_hand(push, self, tool, t, wrench):
+    """The hand cannot let go."""
+    self.open = False
+    push(self, tool, t, wrench)

@@ -42,8 +42,8 @@ class Pair:
     """Leader and follower with the law between them.
 
     Args:
-        leader: the leader's model.
-        follower: the follower's.
+        leader: its model.
+        follower: its model.
         tables: DH arms of both, for an independent answer; bases must be upright and not turned.
         damping: ρ of the law's inverse.
     """

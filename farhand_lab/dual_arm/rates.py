@@ -120,7 +120,6 @@ def emulate(setup: ThreadSetup, seconds: float) -> ThreadTrace:
     """One run of the emulated threads."""
     threads = EmulatedThreads(setup)
     threads.run(seconds)
-    threads.close()
     history = threads.history
     names = ("error", "leader", "follower", "hand", "wall")
     truth = {name: history.signal("truth", name).copy() for name in names}

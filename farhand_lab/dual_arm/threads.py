@@ -140,7 +140,7 @@ class PlantThread(Plant):
 
     Args:
         plant: what the loop reads and commands.
-        period_ns: time between loops, [ns].
+        period_ns: time between loops or messages, [ns].
         write_latency_ns: from a write until the torque is out, [ns]: how long the writer computes.
     """
 
@@ -188,11 +188,8 @@ class CommunicationThread(PlantThread):
     first state is part of connecting and is never lost.
 
     Args:
-        plant: what is at the other end.
-        period_ns: time between messages, [ns]: 8 ms or 2 ms for the interface of a UR5e.
-        wrench_period_ns: time between samples of the force sensor, [ns]; with every message by
+        wrench_period_ns: time between samples of the force sensor, [ns]; that of the messages by
             default.
-        write_latency_ns: from a write until the torque is out, [ns]: how long the writer computes.
         drop: probability that a message is lost, 0 to 1, [-].
         rng: decides which are.
 
@@ -259,10 +256,7 @@ class SimulationThread(PlantThread):
     Its samples have the time of the loop that published them, however far the simulation came.
 
     Args:
-        plant: the arm.
-        period_ns: time between loops, [ns].
         mode: one of :data:`STEPPING`.
-        write_latency_ns: from a write until the torque is out, [ns]: how long the writer computes.
 
     Attributes:
         loops: how many there were.
@@ -311,14 +305,7 @@ def _positive(what: str, period_ns: int) -> int:
 
 
 class ThreadedArms:
-    """The two arms, the hand on one and the wall before the other.
-
-    Attributes:
-        robots: by name, as the regulator knows them.
-        plants: by name, integrated as published: acceleration held over steps of 1 ms.
-        hand: moves the leader.
-        wall: stops the follower.
-    """
+    """The two arms, the hand on one and the wall before the other."""
 
     def __init__(self, setup: ThreadSetup) -> None:
         self.robots = published_robots(
@@ -327,6 +314,7 @@ class ThreadedArms:
         self.plants = {}
         for name, robot in self.robots.items():
             arm = Arm.of(robot, PLACES[name], GRAVITY)
+            # integrated as published: acceleration held over steps of 1 ms
             self.plants[name] = RigidPlant(name, arm, robot.postures["q_A"], STEP_NS, "zoh")
         self.hand = ImpedanceHand(setup.hand_stiffness, path=HandPath(setup.moves))
         self.wall = Wall()
@@ -397,12 +385,9 @@ class EmulatedThreads:
         self.history = History(telemetry.path)
 
     def run(self, seconds: float) -> None:
-        """Couple the arms and run."""
+        """Couple the arms, run, and give the telemetry ring back."""
         self.session.commands.post("engage", at_ns=0)
         self.session.run(seconds, self._pull)
-
-    def close(self) -> None:
-        """Give the telemetry ring back."""
         self.session.close()
 
     def _pull(self) -> None:

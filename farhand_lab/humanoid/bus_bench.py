@@ -1,4 +1,4 @@
-"""Benches of the servo bus: the driver on a virtual line, on a pseudo-terminal, and one arm of the World behind it."""
+"""Benches of the servo bus: on a virtual line, on a pseudo-terminal, and with a simulated arm."""
 
 from __future__ import annotations
 
@@ -36,11 +36,6 @@ class BusBench:
     """A driver with its bus in virtual time.
 
     Attributes:
-        driver: that asks.
-        bus: that answers.
-        line: between them.
-        now_ns: [ns].
-        cycles: when each cycle ended, [ns].
         longest_ns: the longest that the driver waited for one frame, [ns].
         busy_ns: how long the line was in use, [ns].
     """
@@ -52,10 +47,6 @@ class BusBench:
     longest_ns: int = 0
     busy_ns: int = 0
 
-    def __post_init__(self) -> None:
-        """No cycle yet."""
-        self.cycles: list[int] = []
-
     def run(self, exchange: Exchange) -> None:
         """Carry one exchange out, jumping from event to event."""
         answer = None
@@ -63,7 +54,6 @@ class BusBench:
             try:
                 frame, wants = exchange.send(answer)
             except StopIteration:
-                self.cycles.append(self.now_ns)
                 return
             began_ns = self.now_ns
             self.line.send(frame, wants, began_ns)
@@ -102,7 +92,7 @@ def all_joints() -> list[BusJoint]:
 
 @dataclass(frozen=True)
 class WallRun:
-    """What the driver saw of a pseudo-terminal in wall time.
+    """What the driver measured on a pseudo-terminal in wall time.
 
     Attributes:
         transaction: median time of one command or reading, [s].
@@ -120,19 +110,15 @@ class WallRun:
 def on_pseudo_terminal(cycles: int = 30) -> WallRun:
     """Command and read three servos through pyserial and a pseudo-terminal.
 
-    A busy machine wakes both ends of the line late; it is the line that is measured, so both go
-    before other programs.
+    A busy machine wakes both ends of the line late. The line is measured, so both ends go before
+    other programs.
     """
-    with urgent():
-        return _on_pseudo_terminal(cycles)
-
-
-def _on_pseudo_terminal(cycles: int) -> WallRun:
     made = bench()
     start, driver = made.driver.sent.copy(), made.driver
     times, ends = [], []
-    patient = BusTiming(timeout=0.2)  # a thread that must wait for the processor is late, not lost
-    with PseudoTerminal(made.bus) as terminal, SerialLine(terminal.path, patient) as line:
+    # a thread that must wait for the processor is late, not lost
+    patient = BusTiming(timeout=0.2)
+    with urgent(), PseudoTerminal(made.bus) as terminal, SerialLine(terminal.path, patient) as line:
         line.run(driver.scan())
         for step in range(cycles):
             exchange, answer = driver.refresh(start + step), None
@@ -150,7 +136,7 @@ def _on_pseudo_terminal(cycles: int) -> WallRun:
 
 
 class ArmOnBus:
-    """The left arm of the World behind its bus, told what to do tick by tick.
+    """The left arm of the World behind its bus, commanded tick by tick.
 
     Args:
         parts: bus, servos and battery.
@@ -166,14 +152,14 @@ class ArmOnBus:
         self.command.value[:] = self.start
         self._tick = 0
 
-    def run(self, seconds: float, wanted: Callable[[float], Array] | None = None) -> Array:
-        """Run on, commanding ``wanted(t)`` [rad]; true angles per tick, [rad]."""
+    def run(self, seconds: float, target: Callable[[float], Array] | None = None) -> Array:
+        """Run on, commanding ``target(t)`` [rad]; true angles per tick, [rad]."""
         rows = []
         for _ in range(round(seconds * 1000)):
             self._tick += 1
             self.plant.read(self._tick * STEP_NS)
-            if wanted is not None:
-                self.command.value[:] = wanted(1e-3 * self._tick)
+            if target is not None:
+                self.command.value[:] = target(1e-3 * self._tick)
             self.plant.write(self.command, self._tick * STEP_NS)
             rows.append(self.world.ports["arm"].q.copy())
         return np.array(rows)

@@ -1,8 +1,8 @@
-"""The dashboard of the humanoid, worked by a script as a visitor works it: H-36.
+"""The dashboard of the humanoid, used by a script as a visitor uses it: H-36.
 
 Every control that the published interface lists on its three pages is looked for on the console's
-page and used; it counts if the state of the session, or what the page asks the run for, changes as
-it should.
+page and used. It counts if the state of the session, or what the page requests from the run,
+changes as it should.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import io
 import re
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
-from types import TracebackType
+from contextlib import AbstractContextManager, redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -23,18 +22,18 @@ from farhand.console.status import Health
 from farhand.errors import FarhandError
 from farhand.loop.telemetry import Reader
 from farhand.mapping.limbs import ArmChain
-from farhand.rigs import Options, build_rig
+from farhand.rigs import Options, Rig, build_rig
 from farhand_lab.harness import Finding, experiment
-from farhand_lab.mutation import Mutation, changed, patched
+from farhand_lab.mutation import Mutation, patched
 
 Array = np.ndarray
 
-FRAME = 1.0 / 30.0  # [s]
-WATCHED = 1.5  # [s] for which frames are counted
-SLOWEST = 20.0  # [1/s]
-REPLY_TIMEOUT_S = 4.0  # [s], for a press to arrive
-OFF = 0.004  # [m], where the pen's counters began
-RATE = 987.0  # [Hz], told to the page, which has to say it again
+FRAME_S = 1.0 / 30.0
+COUNTED_S = 1.5  # for which frames are counted
+MIN_REFRESH_HZ = 20.0
+REPLY_TIMEOUT_S = 4.0  # for a press to arrive
+COUNTER_OFFSET = 0.004  # where the pen's counters began, [m]
+RATE = 987.0  # given to the page, which has to show it, [Hz]
 
 
 class DashboardBench:
@@ -43,8 +42,8 @@ class DashboardBench:
     Attributes:
         session: what runs.
         start: where the limb began, [rad].
-        asked: what the page asked the run for beside the session's commands.
-        hands: the operator.
+        requests: what the page requested from the run besides the session's commands.
+        operator: who presses and enters.
     """
 
     def __init__(self) -> None:
@@ -53,22 +52,30 @@ class DashboardBench:
         from farhand.console.operator import Operator
         from farhand.console.viewer import Console
 
-        self.rig = build_rig(
-            "humanoid", Options(scenario="rest", settings=[("leader.device.inkwell.offset", OFF)])
-        )
-        self.session, self.asked = self.rig.session, list[tuple[str, Any]]()
-        with redirect_stdout(io.StringIO()):  # viser has a word to say, asked or not
+        settings: list[tuple[str, object]] = [("leader.device.inkwell.offset", COUNTER_OFFSET)]
+        self.rig = build_rig("humanoid", Options(scenario="rest", settings=settings))
+        self.session = self.rig.session
+        self.limb = self.rig.world.ports["follower"]
+        self.requests: list[tuple[str, Any]] = []
+        # viser prints even if it is not verbose
+        with redirect_stdout(io.StringIO()):
             self._server = ViserServer("127.0.0.1", 0, verbose=False)
         source = Reader(self.session.telemetry.path)
         self.console = Console(self._server, source, scene_of(self.rig), self, shadows=False)  # type: ignore[arg-type]
-        self._sent, self.start = 0, self.rig.world.ports["follower"].q.copy()
-        self.hands = Operator(f"http://127.0.0.1:{self._server.get_port()}")
+        self._sent = 0
+        self.start = self.limb.q.copy()
+        self.operator = Operator(f"http://127.0.0.1:{self._server.get_port()}")
         self.go(0.5)
 
+    @property
+    def servos(self) -> Any:
+        """The limb's servos."""
+        return self.session.stations[1].plant.servos  # type: ignore[attr-defined]
+
     def send(self, name: str, path: str = "", value: object = None) -> None:
-        """What the page asks for: as :class:`farhand.console.requests.Requests`, straight to the session."""
+        """A request of the page, as :class:`farhand.console.source.Requests` sends it."""
         if name in ("restart", "record", "deadman", "end"):
-            self.asked.append((name, value))
+            self.requests.append((name, value))
         else:
             self.session.commands.post(name, path, value)
         self._sent += 1
@@ -76,32 +83,36 @@ class DashboardBench:
     def go(self, seconds: float = 0.2) -> None:
         """Let the session go on and the page follow."""
         self.session.run(seconds)
-        self.console.frame(FRAME, Health(40.0, RATE, 0, "calm"), False, True)
+        self.console.frame(FRAME_S, Health(40.0, RATE, 0, "calm"), False, True)
 
-    def do(self, what: Callable[[], None], seconds: float = 0.2, requests: int = 1) -> None:
-        """Have the operator do something, wait until the page has asked for it, and go on."""
+    def do(self, action: Callable[[], None], seconds: float = 0.2, requests: int = 1) -> None:
+        """Have the operator do something, wait until the page has requested it, and go on."""
         before = self._sent
-        what()
+        action()
         deadline = time.monotonic() + REPLY_TIMEOUT_S
         while self._sent < before + requests and time.monotonic() < deadline:
             time.sleep(0.01)
         self.go(seconds)
 
-    def says(self, pattern: str) -> bool:
-        """Whether the panel comes to say something."""
+    def press(self, *labels: str, seconds: float = 0.2, requests: int = 1) -> None:
+        """Have the operator press a button, and go on."""
+        self.do(lambda: self.operator.press(*labels), seconds, requests)
+
+    def shows(self, pattern: str) -> bool:
+        """Whether the panel comes to show a text."""
         deadline = time.monotonic() + REPLY_TIMEOUT_S
         while time.monotonic() < deadline:
-            if re.search(pattern, html.unescape(re.sub(r"<[^>]*>", " ", self.hands.texts()))):
+            if re.search(pattern, html.unescape(re.sub(r"<[^>]*>", " ", self.operator.texts()))):
                 return True
             time.sleep(0.02)
         return False
 
     def set(
-        self, label: str, value: object, path: str, wanted: object, seconds: float = 0.2
+        self, label: str, value: object, path: str, expected: object, seconds: float = 0.2
     ) -> bool:
         """Whether a value entered under a label becomes that of a parameter."""
-        self.do(lambda: self.hands.enter(label, value), seconds)
-        return self.value(path) == wanted
+        self.do(lambda: self.operator.enter(label, value), seconds)
+        return self.value(path) == expected
 
     def value(self, path: str) -> Any:
         """A parameter of the session."""
@@ -110,13 +121,8 @@ class DashboardBench:
     def __enter__(self) -> DashboardBench:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.hands.close()
+    def __exit__(self, *error: object) -> None:
+        self.operator.close()
         with redirect_stdout(io.StringIO()):
             self._server.stop()
         self.rig.close()
@@ -125,140 +131,124 @@ class DashboardBench:
 def _joint_angles(desk: DashboardBench) -> bool:
     angles = np.degrees(desk.console.reading.q["follower"])
     names = ("left shoulder flexion", "left shoulder abduction", "left elbow")
-    return all(
-        desk.says(rf"{name}\s+{angle:.1f} °") for name, angle in zip(names, angles, strict=True)
-    )
+    rows = zip(names, angles, strict=True)
+    return all(desk.shows(rf"{name}\s+{angle:.1f} °") for name, angle in rows)
 
 
 def _tool_place(desk: DashboardBench) -> bool:
-    place = 1e3 * (desk.rig.world.ports["leader"].tool.position + OFF)  # as its counters have it
-    return desk.says(
-        r"tool, x y z\s+" + r"\s".join(re.escape(f"{part:.1f}") for part in place) + " mm"
-    )
+    # as its counters have it
+    place = 1e3 * (desk.rig.world.ports["leader"].tool.position + COUNTER_OFFSET)
+    numbers = r"\s".join(re.escape(f"{part:.1f}") for part in place)
+    return desk.shows(rf"tool, x y z\s+{numbers} mm")
 
 
-def _anew(
-    desk: DashboardBench, label: str, value: str, check: Callable[[Any], object], wanted: object
+def _restarts_with(
+    desk: DashboardBench, label: str, value: str, check: Callable[[Any], object], expected: object
 ) -> bool:
-    """Whether a choice asks for a new session, and the session that is built from it has what was chosen."""
-    desk.do(lambda: desk.hands.enter(label, value))
-    name, wishes = desk.asked[-1]
-    settings = [(path, choice) for path, choice in wishes.items() if path.startswith("rig.")]
-    other = build_rig(
-        "humanoid", Options(wishes["law"], wishes["layer"], wishes["scenario"], settings=settings)
-    )
+    """Whether a choice requests a new session, and a session built from the request has it."""
+    desk.do(lambda: desk.operator.enter(label, value))
+    name, choices = desk.requests[-1]
+    settings = [(path, choice) for path, choice in choices.items() if path.startswith("rig.")]
+    options = Options(choices["law"], choices["layer"], choices["scenario"], settings=settings)
+    other = build_rig("humanoid", options)
     try:
-        return name == "restart" and check(other) == wanted
+        return name == "restart" and check(other) == expected
     finally:
         other.close()
 
 
 def _servo_speed(desk: DashboardBench) -> bool:
-    servos = desk.rig.session.stations[1].plant.servos  # type: ignore[attr-defined]
-    slow = desk.set("speed", "60", "follower.bus.orders.speed", 60) and bool(
-        (servos.speed == 60.0).all()
-    )
+    slow = desk.set("speed", "60", "follower.bus.orders.speed", 60)
+    slow = slow and bool((desk.servos.speed == 60.0).all())
     return slow and desk.set("speed", "255", "follower.bus.orders.speed", 255)
 
 
 def _passive(desk: DashboardBench) -> bool:
-    servos = desk.rig.session.stations[1].plant.servos  # type: ignore[attr-defined]
-    freed = desk.set("passive", True, "follower.bus.orders.passive", True) and not servos.powered
-    return (
-        freed
-        and desk.set("passive", False, "follower.bus.orders.passive", False)
-        and servos.powered
-    )
+    path = "follower.bus.orders.passive"
+    freed = desk.set("passive", True, path, True) and not desk.servos.powered
+    return freed and desk.set("passive", False, path, False) and desk.servos.powered
 
 
 def _single_joint(desk: DashboardBench) -> bool:
     """The elbow by itself, after the coupling was released."""
-    desk.do(lambda: desk.hands.press("coupling", "Release"))
-    before = desk.rig.world.ports["follower"].q.copy()
-    desk.do(lambda: desk.hands.press("angle [rad]", "1.6"), requests=0)
+    desk.press("coupling", "Release")
+    before = desk.limb.q.copy()
+    desk.press("angle [rad]", "1.6", requests=0)
     moved = desk.set("joint", "3", "follower.single.joint", 3, 1.5)
-    q = desk.rig.world.ports["follower"].q
+    q = desk.limb.q
     return moved and abs(float(q[2]) - 1.6) < 0.1 and float(np.abs(q - before)[:2].max()) < 0.1
 
 
 def _inverse_kinematics(desk: DashboardBench) -> bool:
     place = np.array([0.12, 0.10, -0.08])
-    desk.hands.enter("x,y,z [m]", "0.12,0.10,-0.08")
-    found = np.degrees(ArmChain().solve(place, np.zeros(3)).q)
-    reached = desk.says("solved: " + ", ".join(f"{angle:.1f}°" for angle in found))
-    desk.hands.enter("x,y,z [m]", "0.9,0,0")
-    return reached and desk.says("unreachable")
+    desk.operator.enter("x,y,z [m]", "0.12,0.10,-0.08")
+    angles = np.degrees(ArmChain().solve(place, np.zeros(3)).q)
+    reached = desk.shows("solved: " + ", ".join(f"{angle:.1f}°" for angle in angles))
+    desk.operator.enter("x,y,z [m]", "0.9,0,0")
+    return reached and desk.shows("unreachable")
 
 
 def _start_stop(desk: DashboardBench) -> bool:
     """Engage, release, stop and reset, by button and by key."""
-    stations, bridge = desk.session.stations, desk.session.bridges[0]
-    desk.do(lambda: desk.hands.press("coupling", "Engage"), 0.5)
+    stations = desk.session.stations
+    desk.press("coupling", "Engage", seconds=0.5)
     on = desk.console.reading.engagement == 1.0
-    desk.do(lambda: desk.hands.key("Release"), 0.5)
-    off = desk.console.reading.engagement == 0.0 and bool(bridge)
-    desk.do(lambda: desk.hands.press("STOP  (Esc)"))
-    stopped = all(station.guard.trip is not None for station in stations) and desk.says(
-        "the operator stopped"
-    )
-    desk.do(lambda: desk.hands.press("trips", "Reset"))
+    desk.do(lambda: desk.operator.key("Release"), 0.5)
+    off = desk.console.reading.engagement == 0.0
+    desk.press("STOP  (Esc)")
+    stopped = all(station.guard.trip is not None for station in stations)
+    stopped = stopped and desk.shows("the operator stopped")
+    desk.press("trips", "Reset")
     return on and off and stopped and all(station.guard.trip is None for station in stations)
 
 
 def _calibration(desk: DashboardBench) -> bool:
-    """Counters that began in the wrong place are set right by the check, the pen in its inkwell; then they are good."""
-    pen = desk.rig.world.ports["leader"]
+    """The check corrects counters that began in the wrong place; a second check finds them good."""
+    pen, path = desk.rig.world.ports["leader"], "leader.device.inkwell.check"
     before = float(desk.console.reading.q["leader"][0] - pen.q[0])
-    desk.do(lambda: desk.hands.press("coupling", "Release"))
-    corrected = desk.set("check", True, "leader.device.inkwell.check", True) and desk.says(
-        "was off, now corrected"
-    )
+    desk.press("coupling", "Release")
+    corrected = desk.set("check", True, path, True) and desk.shows("was off, now corrected")
     after = float(desk.console.reading.q["leader"][0] - pen.q[0])
-    desk.set("check", False, "leader.device.inkwell.check", False)
-    again = desk.set("check", True, "leader.device.inkwell.check", True) and desk.says(
-        r"calibration\s+good"
-    )
-    return corrected and again and abs(before - OFF) < 1e-4 and abs(after) < 1e-4
+    desk.set("check", False, path, False)
+    again = desk.set("check", True, path, True) and desk.shows(r"calibration\s+good")
+    return corrected and again and abs(before - COUNTER_OFFSET) < 1e-4 and abs(after) < 1e-4
 
 
 def _ends(desk: DashboardBench) -> bool:
-    desk.do(lambda: desk.hands.press("End the run"))
-    return desk.asked[-1][0] == "end"
+    desk.press("End the run")
+    return desk.requests[-1][0] == "end"
 
 
 def _starts_over(desk: DashboardBench) -> bool:
     """A new session begins where the first began, wherever the limb is now."""
-    away = float(np.abs(desk.rig.world.ports["follower"].q - desk.start).max())
-    desk.do(lambda: desk.hands.press("limb", "left-arm"), requests=0)
-    there = _anew(
-        desk,
-        "scenario",
-        "rest",
-        lambda rig: np.abs(rig.world.ports["follower"].q - desk.start).max(),
-        0.0,
-    )
-    return away > 0.1 and there
+
+    def away(rig: Rig) -> float:
+        return float(np.abs(rig.world.ports["follower"].q - desk.start).max())
+
+    moved = away(desk.rig) > 0.1
+    desk.press("limb", "left-arm", requests=0)
+    return moved and _restarts_with(desk, "scenario", "rest", away, 0.0)
 
 
 CONTROLS: dict[str, Callable[[DashboardBench], bool]] = {
     "joint angles": _joint_angles,
     "end-effector position": _tool_place,
-    "control method": lambda d: _anew(
+    "control method": lambda d: _restarts_with(
         d, "law", "position-position", lambda rig: rig.law, "position-position"
     ),
-    "model select": lambda d: _anew(
+    "model select": lambda d: _restarts_with(
         d, "limb", "right-arm", lambda rig: rig.construction.limb, "right-arm"
     ),
     "servo speed": _servo_speed,
     "control resolution": lambda d: d.set("width [m]", "0.0005", "follower.dead_band.width", 5e-4),
     "workspace scaling": lambda d: d.set("motion scale", "3", "law.mapping.motion_scale", 3.0),
     "haptic data": lambda d: (
-        d.says(r"force, x y z\s+\S+ \S+ \S+ N \(synthetic\)")
-        and d.says(r"nearest limit\s+-?\d+ mm")
+        d.shows(r"force, x y z\s+\S+ \S+ \S+ N \(synthetic\)")
+        and d.shows(r"nearest limit\s+-?\d+ mm")
     ),
-    "force bars": lambda d: d.says(r"leader, synthetic force\s+coupled · [\d.]+ N"),
-    "link states": lambda d: d.says(r"coupling\s+engaged") and d.says(r"battery\s+[\d.]+ V"),
-    "rates": lambda d: d.says(rf"loop\s+{RATE:.0f} Hz") and d.says(r"its bus\s+2\d\.\d Hz"),
+    "force bars": lambda d: d.shows(r"leader, synthetic force\s+coupled · [\d.]+ N"),
+    "link states": lambda d: d.shows(r"coupling\s+engaged") and d.shows(r"battery\s+[\d.]+ V"),
+    "rates": lambda d: d.shows(rf"loop\s+{RATE:.0f} Hz") and d.shows(r"its bus\s+2\d\.\d Hz"),
     "single-joint control": _single_joint,
     "inverse-kinematics test": _inverse_kinematics,
     "active and passive servos": _passive,
@@ -268,83 +258,66 @@ CONTROLS: dict[str, Callable[[DashboardBench], bool]] = {
     "close": _ends,
     "calibration test": _calibration,
 }
-"""The controls of the published pages main, miscellaneous and demonstrations, in the order they are
-tried in.
+"""The controls of the published pages main, miscellaneous and demonstrations, in the order of use.
 
-Updating the state and the device data, which had buttons there, is what every frame does here.
+State and device data had buttons there; here every frame updates them.
 """
 
 
 def frames(desk: DashboardBench) -> float:
-    """How often a second the state on the page is new, counted where it arrives, [1/s]."""
-    hands = desk.hands
+    """How often the state on the page is new, counted where it arrives, [Hz]."""
+    items, changes = desk.operator.items, desk.operator.changes
     (state,) = [
-        uuid
-        for uuid, item in hands.items.items()
-        if "tool, x y z" in str(item["props"].get("content"))
+        uuid for uuid, item in items.items() if "tool, x y z" in str(item["props"].get("content"))
     ]
-    desk.do(lambda: hands.press("coupling", "Engage"))
+    desk.press("coupling", "Engage")
     desk.session.commands.post("set", "hand.drag", [0.0, 0.02, 0.0])
-    before, began = hands.changes.get(state, 0), time.monotonic()
-    while time.monotonic() - began < WATCHED:
+    before, began = changes.get(state, 0), time.monotonic()
+    while time.monotonic() - began < COUNTED_S:
         turn = time.monotonic()
         desk.session.run(0.01)
-        desk.console.frame(FRAME, Health(40.0, RATE, 0), False, False)
-        time.sleep(max(0.0, FRAME - (time.monotonic() - turn)))
-    return (hands.changes.get(state, 0) - before) / (time.monotonic() - began)
+        desk.console.frame(FRAME_S, Health(40.0, RATE, 0), False, False)
+        time.sleep(max(0.0, FRAME_S - (time.monotonic() - turn)))
+    return (changes.get(state, 0) - before) / (time.monotonic() - began)
 
 
 @experiment("H-36")
 def dashboard() -> Finding:
-    """An operator without a browser uses every control over the page's own protocol; frames are counted there too."""
+    """An operator without a browser uses every control by the page's protocol; frames count too."""
     with DashboardBench() as desk:
-        lacking = [name for name, works in CONTROLS.items() if not _tried(works, desk)]
+        missing = [name for name, works in CONTROLS.items() if not _try(works, desk)]
         refresh = max(frames(desk) for _ in range(2))
-    note = f"not bound: {', '.join(lacking)}" if lacking else f"all of {', '.join(CONTROLS)}"
-    fast = refresh >= SLOWEST
-    note += (
-        "; refreshed more than 20 times a second"
-        if fast
-        else f"; refreshed {refresh:.1f} times a second"
-    )
-    return Finding(len(CONTROLS) - len(lacking), not lacking and fast, note)
+    fast = refresh >= MIN_REFRESH_HZ
+    times = "more than 20" if fast else f"{refresh:.1f}"
+    note = f"not bound: {', '.join(missing)}" if missing else f"all of {', '.join(CONTROLS)}"
+    note += f"; refreshed {times} times a second"
+    return Finding(len(CONTROLS) - len(missing), not missing and fast, note)
 
 
-def _tried(works: Callable[[DashboardBench], bool], desk: DashboardBench) -> bool:
-    """A control that is not there at all is not bound either."""
+def _try(works: Callable[[DashboardBench], bool], desk: DashboardBench) -> bool:
+    """Whether a control works; one that is not there does not."""
     try:
         return works(desk)
     except FarhandError:
         return False
 
 
-def _controls() -> Any:
+def _loose_forms() -> AbstractContextManager[None]:
     from farhand.console.tuning import Tuning
 
-    return Tuning
+    def shown(self: Any, path: str) -> Any:
+        return next(i.value for i in self._inputs[path])
+
+    return patched(Tuning, "_shown", shown)
 
 
-def _viewer() -> Any:
+def _frozen_state() -> AbstractContextManager[None]:
     from farhand.console import controls
 
-    return controls
+    return patched(controls, "state", lambda reading, scene, kinematics: "tool, x y z")
 
 
 MUTATIONS = [
-    Mutation(
-        "loose-forms",
-        "forms show values and pass none on",
-        ("H-36",),
-        lambda: patched(
-            _controls(), "_shown", lambda self, path: next(i.value for i in self._inputs[path])
-        ),
-    ),
-    Mutation(
-        "still-state",
-        "the state on the page is never renewed",
-        ("H-36",),
-        lambda: changed(
-            _viewer(), "state", lambda whole: lambda reading, scene, kinematics: "tool, x y z"
-        ),
-    ),
+    Mutation("loose-forms", "forms show values and pass none on", ("H-36",), _loose_forms),
+    Mutation("frozen-state", "the state on the page is never new", ("H-36",), _frozen_state),
 ]

@@ -26,15 +26,12 @@ MS = 1_000_000
 def pen(name: str = "omni", **changes: object) -> HapticPlant:
     """A device by itself."""
     robot = load_robot(name)
-    return HapticPlant(
-        World({"pen": Placed(robot)}),
-        "pen",
-        replace(HapticProfile.of(robot), **changes),  # type: ignore[arg-type]
-    )
+    profile = replace(HapticProfile.of(robot), **changes)  # type: ignore[arg-type]
+    return HapticPlant(World({"pen": Placed(robot)}), "pen", profile)
 
 
 def push(plant: HapticPlant, force: tuple[float, float, float], milliseconds: int) -> Array:
-    """Push with a rising force along the device's axes [N]; where the pen is read to be at the end, [m]."""
+    """Where the pen is read to be [m] after a rising force along the device's axes [N]."""
     command, start_ns = JointTorque(6), plant.world.now_ns
     for tick in range(milliseconds):
         command.value[:3] = np.array(force) * (tick + 1) / milliseconds
@@ -60,26 +57,18 @@ def omni() -> Finding:
     tip = float(np.abs(arm.M[:3, :3] - 0.045 * np.eye(3)).max())
     lasting = _lasting(pen(holds_weight=True))
     stiff = profile.axis_stiffness == [1260.0, 2310.0, 1020.0] and profile.stiffness_max == 1020.0
-    ok = (
-        fits
-        and stuck < 3e-4
-        and slid > 10.0 * stuck
-        and abs(steps - round(steps)) < 1e-9
-        and abs(clipped - 3.3) < 1e-9
+    ok = fits and stuck < 3e-4 and slid > 10.0 * stuck and abs(steps - round(steps)) < 1e-9
+    ok = ok and abs(clipped - 3.3) < 1e-9 and tip < 1e-12 and stiff
+    ok = ok and abs(lasting - 0.88) < 0.01 and abs(profile.position_step - 5.644e-5) < 1e-8
+    note = (
+        f"0.24 N moves it {1e3 * stuck:.2f} mm, 0.35 N {1e3 * slid:.1f} mm; "
+        f"after 5 min {lasting:.3f} N are left"
     )
-    ok = (
-        ok
-        and tip < 1e-12
-        and stiff
-        and abs(lasting - 0.88) < 0.01
-        and abs(profile.position_step - 5.644e-5) < 1e-8
-    )
-    note = f"0.24 N moves it {1e3 * stuck:.2f} mm, 0.35 N {1e3 * slid:.1f} mm; after 5 min {lasting:.3f} N are left"
     return Finding(clipped, bool(ok), note)
 
 
 def _lasting(plant: HapticPlant) -> float:
-    """Force that is left after five minutes of asking for more than the peak, [N]."""
+    """Force that is left after five minutes of commands above the peak, [N]."""
     command = JointTorque(6)
     command.value[0] = 5.0
     for tick in range(30_000):
@@ -102,17 +91,14 @@ def frames() -> Finding:
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     tip = float(np.linalg.norm(data.site("pen_tip").xpos - data.site("tool").xpos))
-    return Finding(
-        power,
-        same and power < 1e-12 and abs(tip - 0.040) < 1e-12,
-        f"tip {1e3 * tip:.0f} mm from the wrist point",
-    )
+    ok = same and power < 1e-12 and abs(tip - 0.040) < 1e-12
+    return Finding(power, ok, f"tip {1e3 * tip:.0f} mm from the wrist point")
 
 
 @experiment("H-45")
 def profiles() -> Finding:
     """Each by itself, and each in the rig."""
-    seen, rigs = {}, True
+    ok, turns, volumes = True, [], []
     for name, peak in (("omni", 3.3), ("phantom_desktop", 7.4), ("virtuose", 10.0)):
         plant = pen(name, holds_weight=True, coulomb=0.0)
         command = JointTorque(6)
@@ -120,23 +106,15 @@ def profiles() -> Finding:
         plant.write(command, MS)
         shown = plant.port.torque.copy()
         rig = build_rig("humanoid", Options(settings=[("rig.device", name)], scenario="rest"))
-        rigs &= rig.session.parameters["leader"]["force"].peak == peak
+        ok &= rig.session.parameters["leader"]["force"].peak == peak
         rig.close()
-        seen[name] = (
-            abs(shown[0] - peak) < 1e-9,
-            round(float(shown[3]), 3),
-            _volume(plant.profile.workspace),
-        )
-    turns = [turn for _, turn, _ in seen.values()]
-    volumes = [volume for *_, volume in seen.values()]
-    ok = (
-        all(clip for clip, *_ in seen.values())
-        and turns == [0.0, 0.0, 0.5]
-        and len(set(volumes)) == 3
-        and rigs
-    )
-    note = f"3.3, 7.4, 10 N; torque {turns} N·m; workspaces {', '.join(f'{volume:.2f}' for volume in volumes)} dm³"
-    return Finding(len(seen), ok, note)
+        ok &= bool(abs(shown[0] - peak) < 1e-9)
+        turns.append(round(float(shown[3]), 3))
+        volumes.append(_volume(plant.profile.workspace))
+    ok = ok and turns == [0.0, 0.0, 0.5] and len(set(volumes)) == 3
+    listed = ", ".join(f"{volume:.2f}" for volume in volumes)
+    note = f"3.3, 7.4, 10 N; torque {turns} N·m; workspaces {listed} dm³"
+    return Finding(len(turns), ok, note)
 
 
 def _volume(workspace: Workspace) -> float:
@@ -162,8 +140,6 @@ MUTATIONS = [
         HapticPlant, "_warm", lambda self, force, now_ns: None
     ),
     Mutation("round-workspace", "every workspace is an ellipsoid", ("H-23",)).change(
-        Workspace,
-        "contains",
-        lambda whole: lambda self, p: whole(replace(self, shape="ellipsoid"), p),
+        Workspace, "contains", lambda whole: lambda w, p: whole(replace(w, shape="ellipsoid"), p)
     ),
 ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.console import bounds
+from farhand.console import things
 from farhand.console.scene import Scene, scene_of
 from farhand.console.status import Reading
 from farhand.control.haptic.synthetic import BalanceForce
@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 FORCES = (0.5, 1.0, 2.0, 3.3)  # [N]
-ROUNDING = 1e-6  # [m], of points that are sent with seven digits
+ROUNDING = 1e-6  # of points that are sent with seven digits, [m]
 
 
 @contextmanager
 def drawn(scene: Scene) -> Iterator[tuple[viser.ViserServer, Drawing]]:
-    """A scene on a page nobody looks at; what it holds is what a browser would be sent."""
+    """A scene on a page without visitors; it holds what a browser would be sent."""
     import viser
 
     from farhand.console.drawing import Drawing
 
-    with redirect_stdout(io.StringIO()):  # viser has a word to say, asked or not
+    # viser prints even if it is not verbose
+    with redirect_stdout(io.StringIO()):
         server = viser.ViserServer("127.0.0.1", 0, verbose=False)
         try:
             yield server, Drawing(server, scene, shadows=False)
@@ -67,10 +68,8 @@ def _on_sphere(points: Array | None, centre: Array, radius: float) -> bool:
     """Whether all points lie on a sphere, and all around it."""
     if points is None:
         return False
-    off = np.linalg.norm(points - centre, axis=1) - radius
-    return (
-        float(np.abs(off).max()) < ROUNDING and float(np.ptp(points, axis=0).min()) > 1.9 * radius
-    )
+    off = float(np.abs(np.linalg.norm(points - centre, axis=1) - radius).max())
+    return off < ROUNDING and float(np.ptp(points, axis=0).min()) > 1.9 * radius
 
 
 def _limits() -> dict[str, bool]:
@@ -79,24 +78,26 @@ def _limits() -> dict[str, bool]:
     # the elbow at -45° of flexion
     back = shoulder + arm.upper * np.array([-np.sqrt(0.5), 0.0, -np.sqrt(0.5)])
     near, far = arm.reach
+    spheres = {"outer": (shoulder, far), "inner": (shoulder, near), "back": (back, arm.fore)}
     with drawn(_scene(("rig.exact", False))) as (server, _):
-        plane = _points(server, "/limits/follower_sagittal")
-        return {
-            "outer sphere": _on_sphere(_points(server, "/limits/follower_outer"), shoulder, far),
-            "inner sphere": _on_sphere(_points(server, "/limits/follower_inner"), shoulder, near),
-            "back sphere": _on_sphere(_points(server, "/limits/follower_back"), back, arm.fore),
-            "plane": plane is not None
-            and float(np.abs(plane[:, 1] - shoulder[1]).max()) < ROUNDING,
+        right = {
+            f"{name} sphere": _on_sphere(_points(server, f"/limits/follower_{name}"), *sphere)
+            for name, sphere in spheres.items()
         }
+        plane = _points(server, "/limits/follower_sagittal")
+    right["plane"] = _close(plane if plane is None else plane[:, 1], shoulder[1])
+    return right
+
+
+def _close(values: Array | None, expected: Array) -> bool:
+    return values is not None and float(np.abs(values - expected).max()) < ROUNDING
 
 
 def _standing() -> dict[str, bool]:
     """The sole and, above it, the centre of gravity, in two postures of the leg."""
     foot, leg, sole = np.array(PLACES["follower"]), LegChain(), BalanceForce()
-    corners = (
-        np.array([[x, y] for x in (sole.low[0], sole.high[0]) for y in (sole.low[1], sole.high[1])])
-        + foot[:2]
-    )
+    xs, ys = zip(sole.low, sole.high, strict=True)
+    corners = np.array([[x, y] for x in xs for y in ys]) + foot[:2]
     with drawn(_scene(scenario="balance")) as (server, drawing):
         points = _points(server, "/balance/follower/sole")
         right, inside = True, []
@@ -105,26 +106,19 @@ def _standing() -> dict[str, bool]:
             ball: Any = server.scene.get_handle_by_name("/balance/follower/centre")
             drop = _points(server, "/balance/follower/drop")
             centre = foot + leg.centre(q)
-            right &= (
-                ball is not None
-                and float(np.abs(np.array(ball.position) - centre).max()) < ROUNDING
-            )
-            right &= drop is not None and float(np.abs(drop[1, :2] - centre[:2]).max()) < ROUNDING
+            right &= ball is not None and _close(np.array(ball.position), centre)
+            right &= _close(drop if drop is None else drop[1, :2], centre[:2])
             label: Any = server.scene.get_handle_by_name("/balance/follower/margin")
             inside.append(" inside " in label.text)
-        away = (
-            np.inf
-            if points is None
-            else np.abs(points[:, None, :2] - corners).sum(axis=2).min(axis=1).max()
-        )
-        return {
-            "sole": bool(away < ROUNDING),
-            "centre of gravity": bool(right and inside == [True, False]),
-        }
+    off = np.inf
+    if points is not None:
+        off = np.abs(points[:, None, :2] - corners).sum(axis=2).min(axis=1).max()
+    centred = bool(right and inside == [True, False])
+    return {"sole": bool(off < ROUNDING), "centre of gravity": centred}
 
 
 def _arrows() -> tuple[dict[str, bool], float]:
-    """Whether the arrow on the pen points along its force, and by how much its length is off proportion, [-]."""
+    """Whether the arrow on the pen points along its force, and its error of proportion, [-]."""
     along = np.array([0.6, 0.0, -0.8])
     lengths, straight = [], True
     with drawn(_scene()) as (server, drawing):
@@ -140,57 +134,42 @@ def _arrows() -> tuple[dict[str, bool], float]:
 
 @experiment("H-39")
 def picture() -> Finding:
-    """What is in the scene that a browser gets: each thing where the kinematics have it, to the rounding of a float."""
+    """The scene that a browser gets: each thing where the kinematics have it, to rounding."""
     arrows, off = _arrows()
-    found = _limits() | _standing() | arrows | {"arrow ∝ F": off < 1e-5}
-    wrong = [name for name, right in found.items() if not right]
-    note = "in the scene, each where the closed form has it: " + ", ".join(found)
-    return Finding(
-        len(found) - len(wrong),
-        not wrong,
-        note if not wrong else f"missing or misplaced: {', '.join(wrong)}",
-    )
+    things = _limits() | _standing() | arrows | {"arrow ∝ F": off < 1e-5}
+    wrong = [name for name, right in things.items() if not right]
+    note = "in the scene, each where the closed form has it: " + ", ".join(things)
+    if wrong:
+        note = f"missing or misplaced: {', '.join(wrong)}"
+    return Finding(len(things) - len(wrong), not wrong, note)
 
 
-def _rooted(whole: Any) -> Any:
-    """Arrows that grow with the root of the force."""
-    return lambda self, tool, force, word="": whole(
-        self, tool, force / float(np.linalg.norm(force) + 1e-9) ** 0.5, word
-    )
+def _root_arrows() -> AbstractContextManager[None]:
+    from farhand.console.nodes import Arrow
+
+    def wrap(point: Any) -> Any:
+        def broken(self: Arrow, tool: Any, force: Array, word: str = "") -> Any:
+            return point(self, tool, force / float(np.linalg.norm(force) + 1e-9) ** 0.5, word)
+
+        return broken
+
+    return changed(Arrow, "point", wrap)
+
+
+def _centre_at_foot() -> AbstractContextManager[None]:
+    from farhand.console.nodes import Balance
+
+    return patched(Balance, "centre", lambda self, kinematics: np.array(PLACES["follower"]))
 
 
 def _without_back(whole: Any) -> Any:
     return lambda item, robot, base: iter(()) if item.name == "back" else whole(item, robot, base)
 
 
-def _arrow_type() -> Any:
-    from farhand.console.arrows import Arrow
-
-    return Arrow
-
-
-def _balance_type() -> Any:
-    from farhand.console.balance import Balance
-
-    return Balance
-
-
 MUTATIONS = [
-    Mutation(
-        "arrow-not-in-proportion",
-        "arrows grow with √F",
-        ("H-39",),
-        lambda: changed(_arrow_type(), "point", _rooted),
-    ),
+    Mutation("arrow-not-in-proportion", "arrows grow with √F", ("H-39",), _root_arrows),
+    Mutation("centre-at-the-foot", "the centre stays at the foot", ("H-39",), _centre_at_foot),
     Mutation("no-back-sphere", "one limit is not drawn", ("H-39",)).change(
-        bounds, "_surfaces", _without_back
-    ),
-    Mutation(
-        "centre-at-the-foot",
-        "the centre of gravity stays at the foot",
-        ("H-39",),
-        lambda: patched(
-            _balance_type(), "centre", lambda self, kinematics: np.array(PLACES["follower"])
-        ),
+        things, "_surfaces", _without_back
     ),
 ]

@@ -25,7 +25,7 @@ from farhand.control.haptic.synthetic import BalanceForce, SyntheticForce
 from farhand.errors import BadValue
 from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.rigs import Options, build_rig
-from farhand_lab.harness import Figure, Finding, experiment, generator, shared
+from farhand_lab.harness import Figure, Finding, experiment, generator
 from farhand_lab.humanoid.teleoperation_modes import TorqueIllusion
 from farhand_lab.mutation import Mutation
 from farhand_lab.plots import canvas
@@ -217,16 +217,9 @@ def _contact_figure():
     return figure
 
 
-@shared
-def leaning():
-    """The rig while a firm hand leans a standing leg outward over the edge of its sole."""
-    firm: list[tuple[str, object]] = [("hand.stiffness", 1000.0), ("hand.damping", 20.0)]
-    return run(build_rig("humanoid", Options(scenario="balance", settings=firm)), 5.0)
-
-
 @experiment("H-33")
 def balance() -> Finding:
-    """Edges and corners of the sole; then the rig leans a leg outward."""
+    """Edges and corners of the sole; then a firm hand leans a leg outward over its edge."""
     law, leg = BalanceForce(), LegChain()
     middles = (0.090, 0.0), (-0.060, 0.0), (0.0, 0.025), (0.0, -0.025)
     edges = [law.force(np.array([*middle, 0.12])) for middle in middles]
@@ -234,7 +227,8 @@ def balance() -> Finding:
     inward = edges[0][0] < 0 < edges[1][0] and edges[2][1] < 0 < edges[3][1]
     corner = float(np.linalg.norm(law.force(np.array([0.090, 0.025, 0.0]))))
     far = float(np.linalg.norm(law.force(np.array([0.5, -0.5, 0.0]))))
-    result = leaning()
+    firm: list[tuple[str, object]] = [("hand.stiffness", 1000.0), ("hand.damping", 20.0)]
+    result = run(build_rig("humanoid", Options(scenario="balance", settings=firm)), 5.0)
     centre = leg.centre(result.signal("follower", "q_sent"))
     margin = law.margins(centre).min(axis=1)
     felt = result.signal("leader", "force_synthetic_in_world")[:, 1]

@@ -1,4 +1,4 @@
-"""Start-up of the humanoid's application: its arguments, what it needs, and what still runs when a part is missing.
+"""Start-up of the humanoid's application: what runs when a part is missing, and H-35.
 
 ========================  ==============  =======================  ===============================
 missing                   no argument     ``--debug``              what still runs
@@ -12,53 +12,56 @@ page                      goes on         goes on                  all but the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from farhand.errors import FarhandError
+from farhand.plants.drivers.worker import urgent
 from farhand.plants.servo_bus.driver import SerialLine, ServoDriver
 from farhand.plants.servo_bus.frames import CENTRE
 from farhand.plants.servo_bus.joints import bus_joints
+from farhand.plants.servo_bus.simulated_bus import PseudoTerminal
+from farhand_lab.harness import Finding, experiment
+from farhand_lab.humanoid.bus_bench import all_joints, bench
+from farhand_lab.mutation import Mutation
 
 DEFAULT_PORT = "/dev/ttyUSB0"
-USAGE = "usage: [--help] [--debug] [PORT]; PORT is the servo bus, /dev/ttyUSB0 by default; --debug needs no hardware"
+USAGE = (
+    "usage: [--help] [--debug] [PORT]; PORT is the servo bus, /dev/ttyUSB0 by default; "
+    "--debug needs no hardware"
+)
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What was asked for.
+    """The command line.
 
     Attributes:
         port: of the servo bus.
         debug: whether hardware may be missing.
-        help: whether only the usage is wanted.
-        wrong: what makes no sense, or empty.
+        help: whether to print only the usage.
+        error: what is wrong with the command line, or empty.
     """
 
     port: str = DEFAULT_PORT
     debug: bool = False
     help: bool = False
-    wrong: str = ""
+    error: str = ""
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Arguments:
         """Read a command line; never raises."""
         ports = [word for word in words if not word.startswith("-")]
-        unknown = [
-            word for word in words if word.startswith("-") and word not in ("--debug", "--help")
-        ]
-        wrong = (
-            f"unknown argument {unknown[0]!r}"
-            if unknown
-            else "more than one port"
-            if len(ports) > 1
-            else ""
-        )
-        return cls(
-            ports[0] if ports else DEFAULT_PORT, "--debug" in words, "--help" in words, wrong
-        )
+        options = [word for word in words if word.startswith("-")]
+        unknown = [word for word in options if word not in ("--debug", "--help")]
+        error = "more than one port" if len(ports) > 1 else ""
+        if unknown:
+            error = f"unknown argument {unknown[0]!r}"
+        return cls([*ports, DEFAULT_PORT][0], "--debug" in words, "--help" in words, error)
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,13 @@ class Hardware:
     """What answered.
 
     Attributes:
-        silent: what is wrong with the robot's bus, or empty.
+        bus_fault: what is wrong with the robot's bus, or empty.
         pen: whether the haptic device is there.
         threads: whether all threads could be started.
         page: whether the page could be opened.
     """
 
-    silent: str = ""
+    bus_fault: str = ""
     pen: bool = True
     threads: bool = True
     page: bool = True
@@ -80,7 +83,7 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Started:
-    """What runs, and with which exit code the application ends if it does not.
+    """What runs, and the exit code if the application ends.
 
     Attributes:
         code: 0 on success, 1 on failure, 2 for wrong arguments.
@@ -88,7 +91,7 @@ class Started:
         commanding: whether servos are commanded and scanned.
         haptics: whether the haptic loop exists.
         page: whether there is a page.
-        said: what is printed, line by line.
+        messages: what is printed, line by line.
     """
 
     code: int
@@ -96,12 +99,7 @@ class Started:
     commanding: bool = False
     haptics: bool = False
     page: bool = False
-    said: tuple[str, ...] = ()
-
-    @property
-    def running(self) -> bool:
-        """Whether the application goes on."""
-        return self.kinematics
+    messages: tuple[str, ...] = ()
 
 
 def probe(port: str) -> str:
@@ -117,28 +115,92 @@ def probe(port: str) -> str:
 
 
 def start(words: Sequence[str], look: Callable[[str], Hardware] | None = None) -> Started:
-    """Start as the arguments say, with what hardware there is.
+    """Start as the arguments say, with the hardware there is.
 
     Args:
         words: of the command line.
         look: finds the hardware at a port; by default the bus is probed and the rest is there.
     """
     arguments = Arguments.parse(words)
-    if arguments.wrong:
-        return Started(2, said=(arguments.wrong, USAGE))
+    if arguments.error:
+        return Started(2, messages=(arguments.error, USAGE))
     if arguments.help:
-        return Started(0, said=(USAGE,))
-    found = look(arguments.port) if look is not None else Hardware(probe(arguments.port))
-    said = [
-        text
-        for missing, text in (
-            (not found.threads, "a thread did not start"),
-            (bool(found.silent), f"robot: {found.silent}; scanning and commanding are off"),
-            (not found.pen, "no haptic device; the haptic loop is not made"),
-            (not found.page, "no page; going on without it"),
-        )
-        if missing
-    ]
-    if not found.threads or (not arguments.debug and (found.silent or not found.pen)):
-        return Started(1, said=tuple(said))
-    return Started(0, True, not found.silent, found.pen, found.page, tuple(said))
+        return Started(0, messages=(USAGE,))
+    hardware = look(arguments.port) if look is not None else Hardware(probe(arguments.port))
+    messages = []
+    if not hardware.threads:
+        messages.append("a thread did not start")
+    if hardware.bus_fault:
+        messages.append(f"robot: {hardware.bus_fault}; scanning and commanding are off")
+    if not hardware.pen:
+        messages.append("no haptic device; the haptic loop is not started")
+    if not hardware.page:
+        messages.append("no page; going on without it")
+    missing = bool(hardware.bus_fault) or not hardware.pen
+    if not hardware.threads or (missing and not arguments.debug):
+        return Started(1, messages=tuple(messages))
+    commanding = not hardware.bus_fault
+    return Started(0, True, commanding, hardware.pen, hardware.page, tuple(messages))
+
+
+MATRIX: tuple[tuple[list[str], Hardware, Started], ...] = (
+    ([], Hardware(), Started(0, True, True, True, True)),
+    ([], Hardware(bus_fault="no answer"), Started(1)),
+    ([], Hardware(pen=False), Started(1)),
+    ([], Hardware(threads=False), Started(1)),
+    ([], Hardware(page=False), Started(0, True, True, True, False)),
+    (["--debug"], Hardware("no answer", pen=False), Started(0, True, False, False, True)),
+    (["--debug"], Hardware("no answer"), Started(0, True, False, True, True)),
+    (["--debug"], Hardware(threads=False), Started(1)),
+    (["--debug"], Hardware(page=False), Started(0, True, True, True, False)),
+    (["--help"], Hardware("no answer"), Started(0)),
+    (["--fast"], Hardware(), Started(2)),
+)
+"""Arguments, what hardware answers, and what must run."""
+
+
+@experiment("H-35")
+def startup() -> Finding:
+    """The matrix; then real probes of a missing port and of servos on a pseudo-terminal."""
+    right = 0
+    for words, hardware, expected in MATRIX:
+        result = start(words, lambda _port, hardware=hardware: hardware)  # type: ignore[misc]
+        complete = expected == Started(0, True, True, True, True)
+        right += replace(result, messages=()) == expected and bool(result.messages) != complete
+    ports: list[str] = []
+
+    def look(port: str) -> Hardware:
+        ports.append(port)
+        return Hardware()
+
+    start(["/dev/other"], look)
+    start([], look)
+    missing = start(["/dev/no-such-port"])
+    with _servos(0) as path:
+        whole = start([path])
+    with _servos(23) as path:
+        lame, bare = start([path]), start(["--debug", path])
+    ok = right == len(MATRIX) and ports == ["/dev/other", DEFAULT_PORT] and missing.code == 1
+    ok = ok and whole.code == 0 and whole.commanding
+    ok = ok and lame.code == 1 and bare.kinematics and not bare.commanding
+    note = f"with servo 23 dead: {lame.messages[0]}" if lame.messages else "a dead servo passes"
+    return Finding(right, ok, note)
+
+
+@contextlib.contextmanager
+def _servos(dead: int) -> Iterator[str]:
+    """Twenty servos on a pseudo-terminal, one of them dead."""
+    made = bench(all_joints())
+    made.bus.faults.dead = dead
+    with urgent(), PseudoTerminal(made.bus) as terminal:
+        yield terminal.path
+
+
+MUTATIONS = [
+    Mutation("debug-needs-hardware", "--debug is ignored", ("H-35",)).change(
+        Arguments, "parse", lambda parse: lambda words: parse([w for w in words if w != "--debug"])
+    ),
+    Mutation("never-probes", "every bus counts as whole", ("H-35",)).patch(
+        sys.modules[__name__], "probe", lambda port: ""
+    ),
+]

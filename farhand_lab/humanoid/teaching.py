@@ -1,4 +1,4 @@
-"""Teaching: drawing, recorded demonstrations, messages, way-points: H-32, H-38, H-40, H-41."""
+"""Teaching and learning from demonstrations: H-32, H-38, H-40, H-41, H-44 and H-44b."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from farhand.control.haptic.haptic_objects import ContactForce
-from farhand.learning import button, demonstrations_in, waypoints
+from farhand.learning import Skill, button, demonstrations_in, learn, waypoints
+from farhand.learning.performance import Performance
 from farhand.learning.waypoints import TaughtPoint
 from farhand.loop.telemetry import Reader
 from farhand.recording.loader import Recording, load
@@ -19,14 +20,18 @@ from farhand.recording.recorder import Recorder, record_from
 from farhand.recording.scan import scan
 from farhand.rigs import Options, Rig, build_rig
 from farhand.running import rerun as rerunning
-from farhand.running.performing import replay_rig
-from farhand_lab.harness import Finding, experiment, generator
+from farhand.running.performing import PerformanceOutcome, outcome_of, perform_rig, replay_rig
+from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutations
+from farhand_lab.plots import canvas
 
 Array = np.ndarray
 
-RATE = 500.0
-"""Rate of the recorded rig: the published haptic rate, [Hz]."""
+RATE = 500.0  # the published haptic rate, [Hz]; half the work of the aim
+HAPTIC_RATE = ("rig.rate", RATE)
+# how the plane has moved that is wiped
+SHIFT = 0.020  # [m]
+TILT = np.radians(5.0)
 
 STEP = 1e-3  # [s]
 SECONDS = 12.0
@@ -106,7 +111,7 @@ class Presser:
 
 def taught(scenario: str, *presses: float) -> Rig:
     """The humanoid rig with a finger on its button."""
-    rig = build_rig("humanoid", Options(scenario=scenario, settings=[("rig.rate", RATE)]))
+    rig = build_rig("humanoid", Options(scenario=scenario, settings=[HAPTIC_RATE]))
     rig.session.worlds.insert(0, Presser(rig, *presses))
     return rig
 
@@ -162,7 +167,7 @@ def demonstration_recording() -> Finding:
 @experiment("H-38")
 def messages() -> Finding:
     """Topics of a recording, their rates, and a run of the same log again."""
-    rig = build_rig("humanoid", Options(scenario="draw", seed=3, settings=[("rig.rate", RATE)]))
+    rig = build_rig("humanoid", Options(scenario="draw", seed=3, settings=[HAPTIC_RATE]))
     with temporary_path() as path:
         recording = load(rerunning.record(rig, path, 2.0))
         topics = {channel.topic for channel in scan(path).channels.values()}
@@ -201,7 +206,7 @@ def way_points() -> Finding:
 
 def replayed(points: list[TaughtPoint]) -> Array:
     """Where the tool was when it left each way-point, relative to where it hung first, [m]."""
-    rig = replay_rig(points, Options(settings=[("rig.rate", RATE), ("law.speed", 0.03)]))
+    rig = replay_rig(points, Options(settings=[HAPTIC_RATE, ("law.speed", 0.03)]))
     law: Any = rig.session.bridges[0].laws[0]
     real = true_positions(rig)
     left: list[int] = []
@@ -212,6 +217,90 @@ def replayed(points: list[TaughtPoint]) -> Array:
     rig.session.run(rig.scenario.seconds, look, 0.01)
     rig.close()
     return np.array([real[at] - real[round(0.2 * RATE)] for at in left])
+
+
+def skill_from(rig: str, scenario: str, seeds: range, *settings: tuple[str, object]) -> Skill:
+    """Record a scenario once per seed and learn from the files alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        demonstrations = []
+        for seed in seeds:
+            built = build_rig(rig, Options(scenario=scenario, seed=seed, settings=list(settings)))
+            demonstrations += demonstrations_in(
+                load(rerunning.record(built, Path(folder) / f"{seed}.mcap"))
+            )
+    return learn(scenario, demonstrations)
+
+
+@shared
+def drawn() -> Skill:
+    """From five triangles drawn with the pen."""
+    return skill_from("humanoid", "draw", range(1, 6), HAPTIC_RATE)
+
+
+@shared
+def wiped() -> Skill:
+    """From six wipes."""
+    return skill_from("dual-arm", "wipe", range(1, 7))
+
+
+@experiment("H-44")
+def drawing_skill() -> Finding:
+    """Five recorded triangles, learnt and performed by position; the true tool is judged."""
+    skill = drawn()
+    rig = perform_rig(skill, Options(seed=11, settings=[HAPTIC_RATE]))
+    tool, positions = rig.world.ports["follower"].tool, []
+    rig.session.run(rig.scenario.seconds, lambda: positions.append(tool.position.copy()), 0.02)
+    rig.close()
+    # after half a second the arm hangs in its servos
+    path, motion = np.array(positions) - positions[25], skill.motion()
+    learnt = motion.position - motion.position[0]
+    apart = np.array([np.linalg.norm(learnt - place, axis=1).min() for place in path[25:]])
+    end = 1e3 * float(np.linalg.norm(path[-1] - learnt[-1]))
+    error = 1e3 * float(np.sqrt(np.mean(apart**2)))
+    spread = 1e3 * skill.facts.deviation
+    note = (
+        f"path {error:.2f} mm rms from the learnt one, demonstrators {spread:.2f} mm from their "
+        f"mean; {skill.facts.demonstrations} recordings, forces {skill.facts.force_kind}"
+    )
+    return Finding(end, end < 5.0 and error < spread and skill.facts.demonstrations >= 5, note)
+
+
+@shared
+def performed(aware: bool) -> tuple[PerformanceOutcome, Array, Array]:
+    """The wipe on the moved plane: how it went, times [s] and force [N]."""
+    rig = perform_rig(wiped(), Options(seed=9, settings=[("law.force_aware", aware)]), SHIFT, TILT)
+    rig.session.run(rig.scenario.seconds, rig.metrics.pull)
+    history = rig.metrics.history
+    force = np.linalg.norm(history.signal("follower", "wrench_measured_in_world")[:, :3], axis=1)
+    result = outcome_of(rig), history.times("follower")[::20], force[::20]
+    rig.close()
+    return result
+
+
+@experiment("H-44b")
+def wiping_skill() -> Finding:
+    """Both ways of performing the same skill on the same moved plane."""
+    aware, blind = performed(True)[0], performed(False)[0]
+    assert aware.contact_kept is not None and aware.force_ratio is not None
+    ok = aware.contact_kept >= 0.9 and abs(aware.force_ratio - 1.0) <= 0.2
+    ok = ok and wiped().facts.demonstrations == 6
+    note = (
+        f"force {aware.force_mean:.1f} N of {aware.force_demonstrated:.1f} N demonstrated, rms "
+        f"error {aware.force_rms_error:.1f} N; position-only: contact {blind.contact_kept:.0%}, "
+        f"{blind.force_mean:.1f} N"
+    )
+    plot = Figure("Force on a plane that has moved", _wipe_figure)
+    return Finding(aware.contact_kept, ok, note, figures=(plot,))
+
+
+def _wipe_figure() -> Any:
+    figure, axes = canvas("time [s]", "force [N]")
+    for aware, label in ((True, "force-aware"), (False, "position only")):
+        _, times, force = performed(aware)
+        axes.plot(times, force, label=label)
+    axes.axhline(wiped().facts.force_mean, color="0.6", linestyle="--", label="demonstrated mean")
+    axes.legend(fontsize="small")
+    return figure
 
 
 MUTATIONS = Mutations()
@@ -240,3 +329,15 @@ def dead_button(step, self, now_ns):
 def halved_way_points(write, path, points):
     """Way-points are written at half their distance along x."""
     write(path, [TaughtPoint(p.chain, (0.5 * p.position[0], *p.position[1:])) for p in points])
+
+
+@MUTATIONS.of(Performance, "_at", "H-44")
+def cut_short(at, self, phase):
+    """A performance ends after seven tenths of its skill."""
+    return at(self, 0.7 * phase)
+
+
+@MUTATIONS.of(Performance, "_drift", "H-44b")
+def no_search_for_contact(drift, self, row, velocity, force, dt):
+    """The performance never looks for contact."""
+    return np.zeros(3)

@@ -15,7 +15,6 @@ def error(setup: ThreadSetup, seconds: float = 1.5) -> np.ndarray:
     """‖e_p‖ of the true arms, [mm]."""
     threads = EmulatedThreads(setup)
     threads.run(seconds)
-    threads.close()
     assert not threads.session.trips
     return 1e3 * np.linalg.norm(threads.history.signal("truth", "error")[:, :3], axis=1)
 
@@ -24,7 +23,6 @@ def test_every_thread_runs_at_its_own_rate():
     """Two seconds hold twice the rate of regulator cycles, messages and loops."""
     threads = EmulatedThreads(ThreadSetup())
     threads.run(2.0)
-    threads.close()
     assert len(threads.history.times("coupling")) == 94
     assert threads.communication.messages == pytest.approx(238, abs=1)
     assert threads.simulation.loops == pytest.approx(314, abs=1)

@@ -1,4 +1,4 @@
-"""The reproduction of the humanoid: the quick ids hold, and what is broken on purpose is noticed."""
+"""The quick ids of the humanoid hold, and what is broken on purpose is noticed."""
 
 from __future__ import annotations
 

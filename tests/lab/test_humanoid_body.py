@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue, UnknownName
-from farhand_lab.humanoid.body.bands import AnkleBand, StraightBand, WrappedBand
-from farhand_lab.humanoid.body.body import WholeBody
-from farhand_lab.humanoid.body.climb import HEIGHTS, ClimbCurve, StepClimb
-from farhand_lab.humanoid.body.planar import free_leg, planar_angles, planar_point, support_leg
+from farhand_lab.humanoid.body import (
+    HEIGHTS,
+    AnkleBand,
+    ClimbCurve,
+    StepClimb,
+    StraightBand,
+    WholeBody,
+    WrappedBand,
+    free_leg,
+    planar_angles,
+    planar_point,
+    support_leg,
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +37,7 @@ def posture(whole: WholeBody, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_ground_carries_weight_and_acceleration(whole, seed):
-    """Newton: ground force = m (g + acceleration of the centre of gravity), whatever the joints do."""
+    """Newton: ground force = m (g + acceleration of the centre of gravity), for any motion."""
     rng = np.random.default_rng(seed)
     load = whole.at(posture(whole, seed), rng.normal(0, 1, 27), rng.normal(0, 3, 27))
     np.testing.assert_allclose(

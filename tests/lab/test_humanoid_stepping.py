@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand_lab.humanoid.body.ground import StepServos, walk
-from farhand_lab.humanoid.body.stepping import FullStep, StepPlanner
+from farhand_lab.humanoid.stepping import FullStep, StepPlanner, StepServos, walk
 
 
 def test_postures_keep_to_the_joints_ranges():
-    """Feet and weight are where they should be to 0.1 mm on the ground, to 5 mm with a foot in the air."""
+    """Feet and weight are right to 0.1 mm on the ground, to 5 mm with a foot in the air."""
     stepper = StepPlanner()
     plan = stepper.postures(FullStep(0.025).stances()[:4])
     limits = stepper.robot.limits
@@ -22,18 +21,19 @@ def test_postures_keep_to_the_joints_ranges():
 
 @pytest.mark.slow
 def test_a_step_is_climbed():
-    """25 mm with rated torques: soles on the step, the ground carries the weight and never pulls."""
-    seen = walk(FullStep(0.025), StepServos(limited=True))
-    assert seen.fell is None
-    np.testing.assert_allclose(seen.soles[-1, :, 2], 0.025, atol=1e-3)
+    """25 mm with rated torques: soles on the step, the ground carries the weight, never pulls."""
+    result = walk(FullStep(0.025), StepServos(limited=True))
+    assert result.fell is None
+    np.testing.assert_allclose(result.soles[-1, :, 2], 0.025, atol=1e-3)
     assert (
-        abs(seen.force[-20:].sum(axis=1).mean() - 5.964 * 9.81) < 1.0 and (seen.force >= 0.0).all()
+        abs(result.force[-20:].sum(axis=1).mean() - 5.964 * 9.81) < 1.0
+        and (result.force >= 0.0).all()
     )
-    assert seen.peak("knee") <= 3.26 + 1e-6
+    assert result.peak("knee") <= 3.26 + 1e-6
 
 
 def test_without_shifting_its_weight_it_falls():
-    """The published half step, whose weight stays between the feet, is no way to stand on one of them."""
+    """The published half step keeps the weight between the feet: nobody stands on one of them."""
     step = FullStep(0.025, inward=0.045)
-    seen = walk(step, StepServos())
-    assert seen.fell is not None and seen.fell < step.duration
+    result = walk(step, StepServos())
+    assert result.fell is not None and result.fell < step.duration

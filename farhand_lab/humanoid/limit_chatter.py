@@ -1,4 +1,4 @@
-"""Stale state at a limit: chatter over the zone's width and the state's age, coupled and decoupled: H-18, H-29."""
+"""Chatter at a limit by the zone's width and the state's age, coupled or decoupled: H-18, H-29."""
 
 from __future__ import annotations
 
@@ -11,23 +11,20 @@ from farhand.control.haptic.haptic_objects import LimitForce
 from farhand.plants.servo_bus.simulated_bus import BusTiming, VirtualLine
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.humanoid.bus_bench import bench
-from farhand_lab.mutation import Mutation
+from farhand_lab.mutation import Mutations
 
 Array = np.ndarray
 
-STEP, SECONDS = 1e-4, 4.0
+STEP = 1e-4  # [s]
+SECONDS = 4.0
+MEASURED_FROM = 2.0  # statistics begin here, [s]
+# hand of 0.15 kg with a tip of 45 g, [kg], [N·s/m], [N/m]; sources/humanoid §4
 MASS, DAMPING, STIFFNESS = 0.195, 4.0, 200.0
-"""Hand of 0.15 kg with a tip of 45 g, [kg], [N·s/m], [N/m]; sources/humanoid §4."""
-
-PEAK, BEHIND, FRICTION, SLIP = 3.3, 1000.0, 0.26, 2e-3
+PEAK, BEHIND = 3.3, 1000.0  # of the limit's force, [N], [N/m]
+FRICTION, SLIP = 0.26, 2e-3  # of the pen, [N], [m/s]
+# from 60 mm inside to 15 mm beyond the limit at 0.3 m/s
 START, REACH, SPEED = 0.060, -0.015, 0.3
-"""From 60 mm inside to 15 mm beyond the limit at 0.3 m/s."""
-
-TREMOR, TREMBLES = 5e-4, 9.0
-"""Amplitude [m] and frequency [Hz]."""
-
-MEASURED = 2.0
-"""Statistics begin here, [s]."""
+TREMOR, TREMOR_HZ = 5e-4, 9.0  # [m], [Hz]
 
 
 @dataclass(frozen=True)
@@ -46,14 +43,15 @@ class Chatter:
 
 
 def press(zone: Array, period: Array, age: Array) -> Chatter:
-    """Reach beyond a limit with a force set every ``period`` [s] from a state ``age`` [s] old; all cases at once."""
+    """Reach beyond a limit; the force is set every ``period`` [s] from a state ``age`` [s] old."""
     zone, period, age = (np.ravel(v) for v in np.broadcast_arrays(zone, period, age))
     every, late = np.rint(period / STEP).astype(int), np.rint(age / STEP).astype(int)
     groups: list[Any] = []
     for n in np.unique(every):
         cases = np.flatnonzero(every == n)
         law: Any = LimitForce(peak=PEAK, wall=BEHIND)
-        law.zone = zone[cases]  # one zone per case
+        # one zone per case
+        law.zone = zone[cases]
         groups.append((n, cases, late[cases], law))
     steps = round(SECONDS / STEP)
     x, v, force = np.full(zone.size, START), np.zeros(zone.size), np.zeros(zone.size)
@@ -68,16 +66,16 @@ def press(zone: Array, period: Array, age: Array) -> Chatter:
         push = STIFFNESS * (aim - x) + DAMPING * (rate - v) + force - FRICTION * np.tanh(v / SLIP)
         v = v + STEP * push / MASS
         x = x + STEP * v
-    tail = round(MEASURED / STEP)
+    tail = round(MEASURED_FROM / STEP)
     return Chatter(past[tail:].std(0), np.ptp(shown[tail:], axis=0), -past.min(0))
 
 
 def _reference(t: float) -> tuple[float, float]:
-    """Where the hand wants to be, [m], and how fast, [m/s]."""
+    """Target of the hand, [m], and its speed, [m/s]."""
     reached = START - SPEED * t <= REACH
-    phase = 2.0 * np.pi * TREMBLES * t
+    phase = 2.0 * np.pi * TREMOR_HZ * t
     aim = max(START - SPEED * t, REACH) + TREMOR * np.sin(phase)
-    return aim, (0.0 if reached else -SPEED) + TREMOR * 2.0 * np.pi * TREMBLES * np.cos(phase)
+    return aim, (0.0 if reached else -SPEED) + TREMOR * 2.0 * np.pi * TREMOR_HZ * np.cos(phase)
 
 
 ROWS = (
@@ -99,39 +97,36 @@ def judged() -> Chatter:
 
 def case(*row: float) -> tuple[float, float, float]:
     """Standard deviation [mm], ripple [N] and penetration [mm] of one judged case."""
-    index, found = ROWS.index(row), judged()
-    return (
-        1e3 * float(found.wander[index]),
-        float(found.ripple[index]),
-        1e3 * float(found.depth[index]),
-    )
+    index, all_cases = ROWS.index(row), judged()
+    wander, ripple, depth = all_cases.wander[index], all_cases.ripple[index], all_cases.depth[index]
+    return 1e3 * float(wander), float(ripple), 1e3 * float(depth)
 
 
 @experiment("H-18")
 def stale_state() -> Finding:
-    """A hand that reaches beyond a limit; the force from a state of 40 ms, or from where the limb was sent."""
+    """A hand beyond a limit: force from a 40 ms old state, or from where the limb was sent."""
     made = bench(timing=BusTiming(read_back=False))
     driver = made.driver
     rate = made.rate(lambda: driver.command(driver.sent))
-    coupled, decoupled = case(0.005, 0.04, 0.04)[1], case(0.005, 0.001, 0.0)[1]
+    (slow, coupled, _), (fast, decoupled, _) = case(0.005, 0.04, 0.04), case(0.005, 0.001, 0.0)
     ratio = coupled / decoupled
     note = (
-        f"{coupled:.2f} N against {decoupled:.3f} N peak to peak; {rate:.1f} commands/s without read-back; standard "
-        f"deviation {case(0.005, 0.04, 0.04)[0]:.2f} mm against {case(0.005, 0.001, 0.0)[0]:.3f} mm (ref. 7.64, 0.010)"
+        f"{coupled:.2f} N against {decoupled:.3f} N peak to peak; {rate:.1f} commands/s without "
+        f"read-back; standard deviation {slow:.2f} mm against {fast:.3f} mm (ref. 7.64, 0.010)"
     )
-    figure = Figure(
-        "Chatter at a limit over the width of its zone and the age of the state", _figure
-    )
-    return Finding(ratio, rate >= 83.0 and ratio >= 10.0, note, figures=(figure,))
+    plot = Figure("Chatter at a limit over the width of its zone and the age of the state", _figure)
+    return Finding(ratio, rate >= 83.0 and ratio >= 10.0, note, figures=(plot,))
 
 
 @experiment("H-29")
 def approach_zone() -> Finding:
     """The same hand; the wide zone also with a state of 40 ms."""
     wide = max(case(0.030, 0.001, 0.0)[0], case(0.030, 0.04, 0.04)[0])
-    narrow = case(0.001, 0.04, 0.0)[0]
-    beyond = case(0.001, 0.04, 0.0)[2]
-    note = f"1 mm zone at 40 ms: {narrow:.2f} mm (ref. 4.68); it goes {beyond:.1f} mm beyond the limit (ref. 10.1)"
+    narrow, _, beyond = case(0.001, 0.04, 0.0)
+    note = (
+        f"1 mm zone at 40 ms: {narrow:.2f} mm (ref. 4.68); "
+        f"it goes {beyond:.1f} mm beyond the limit (ref. 10.1)"
+    )
     return Finding(wide, wide <= 0.05 and narrow >= 1.0, note)
 
 
@@ -142,7 +137,7 @@ AGES = np.array([0.0, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 60.0])
 
 @shared
 def swept() -> dict[str, Array]:
-    """Peak-to-peak force [N] over zone and age: coupled to the bus, at 1 kHz from the old state, and decoupled."""
+    """Peak-to-peak force [N] over zone and age: coupled, at 1 kHz from an old state, decoupled."""
     d, age = (v.ravel() for v in np.meshgrid(1e-3 * ZONES, 1e-3 * AGES, indexing="ij"))
     shape, tick = (len(ZONES), len(AGES)), 1e-3
     coupled = press(d, np.maximum(age, tick), age).ripple.reshape(shape)
@@ -161,9 +156,7 @@ def _figure():
     plot = Plot(figsize=(10, 3.6), layout="constrained")
     axes = plot.subplots(1, 3, sharey=True)
     for axis, (name, ripple) in zip(axes, swept().items(), strict=True):
-        image = axis.imshow(
-            ripple, origin="lower", aspect="auto", vmin=0.0, vmax=3.3, cmap="viridis"
-        )
+        image = axis.imshow(ripple, origin="lower", aspect="auto", vmin=0.0, vmax=3.3)
         axis.set_xticks(range(len(AGES)), [f"{age:g}" for age in AGES])
         axis.set_yticks(range(len(ZONES)), [f"{zone:g}" for zone in ZONES])
         axis.set_xlabel("age of the limb's state [ms]")
@@ -173,33 +166,23 @@ def _figure():
     return plot
 
 
-def _slower(whole):
-    def send(self: VirtualLine, frame: Any, wants: bool, now_ns: int) -> None:
-        whole(self, frame, wants, now_ns)
-        self.free_ns += (self.free_ns - now_ns) // 10
-
-    return send
+MUTATIONS = Mutations()
 
 
-def _narrow(whole):
-    def magnitude(self: LimitForce, s: Array) -> Array:
-        return whole(LimitForce(1e-3, self.peak, self.wall), s)
+@MUTATIONS.of(LimitForce, "magnitude", "H-18")
+def jumping_limit(magnitude, self, s):
+    """The limit pushes with all its force from the edge of the zone on."""
+    return np.where(s < self.zone, 3.3, 0.0)
 
-    return magnitude
+
+@MUTATIONS.of(VirtualLine, "send", "H-18")
+def slow_line(send, self, frame, wants, now_ns):
+    """The line takes a tenth longer for every frame."""
+    send(self, frame, wants, now_ns)
+    self.free_ns += (self.free_ns - now_ns) // 10
 
 
-MUTATIONS = [
-    Mutation(
-        "jumping-limit",
-        "the limit pushes with all its force from the edge of the zone on",
-        ("H-18",),
-    ).change(
-        LimitForce, "magnitude", lambda whole: lambda self, s: np.where(s < self.zone, 3.3, 0.0)
-    ),
-    Mutation("slow-line", "the line takes a tenth longer for every frame", ("H-18",)).change(
-        VirtualLine, "send", _slower
-    ),
-    Mutation("no-approach-zone", "every zone is a millimetre wide", ("H-29",)).change(
-        LimitForce, "magnitude", _narrow
-    ),
-]
+@MUTATIONS.of(LimitForce, "magnitude", "H-29")
+def no_approach_zone(magnitude, self, s):
+    """Every zone is a millimetre wide."""
+    return magnitude(LimitForce(1e-3, self.peak, self.wall), s)
