@@ -16,11 +16,23 @@ from farhand.errors import BadValue, describe_error
 
 T = TypeVar("T")
 
+DRIVERS = "farhand.plants.drivers"
+BUILT_IN = {
+    "farhand.plants": {
+        "ur": f"{DRIVERS}.ur:UrPlant",
+        "spacemouse": f"{DRIVERS}.spacemouse:SpaceMousePlant",
+        "gamepad": f"{DRIVERS}.gamepad:GamepadPlant",
+    }
+}
+"""Entry points of the library that must work even if its installed metadata are out of date."""
+
 
 @cache
 def found(group: str) -> dict[str, EntryPoint]:
     """The entry points of a group, such as ``farhand.plants``, by name."""
-    return {point.name: point for point in entry_points(group=group)}
+    points = {point.name: point for point in entry_points(group=group)}
+    built_in = BUILT_IN.get(group, {})
+    return points | {name: EntryPoint(name, value, group) for name, value in built_in.items()}
 
 
 def load(group: str, name: str) -> Any:

@@ -37,13 +37,11 @@ SECTIONS = {"sense": "read", "law": "law", "act": "write"}
 
 
 class Physics(Protocol):
-    """Simulated physics that the session advances before every tick.
+    """Simulated physics that the session advances before every tick."""
 
-    Attributes:
-        unstable: why the simulation has diverged; empty while it has not.
-    """
-
-    unstable: str
+    @property
+    def unstable(self) -> str:
+        """Why the simulation has diverged; empty while it has not."""
 
     def advance(self, to_ns: int) -> None:
         """Move on to ``to_ns``."""

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from farhand.errors import Mismatch
+
 if TYPE_CHECKING:
     from farhand.plants.simulated.port import Imperfections
+    from farhand.robots import Placement, Robot
 
 Array = np.ndarray
 
@@ -114,6 +117,8 @@ class Plant(ABC):
         name: of this plant in the rig.
         accepts: the command types that :meth:`write` takes.
         actuated: which velocities the plant can push on.
+        address_hint: what :meth:`open` needs, for messages, such as ``HOST``; empty for nothing.
+        stand_in: robot that represents the plant in the world; None for the rig's own robot.
         period_ns: how often the device makes a new sample, [ns].
         fault: why the machine has switched itself off, or None; an attribute or a property.
         imperfections: the switchable errors of a simulated plant, or None.
@@ -124,11 +129,31 @@ class Plant(ABC):
     name: str
     accepts: frozenset[type[Command]]
     actuated: Array
+    address_hint: ClassVar[str] = ""
+    stand_in: ClassVar[str | None] = None
     period_ns: int = 1_000_000
     fault: str | None = None
     imperfections: Imperfections | None = None
     wrench_sigma: Array = np.full(6, np.nan)
     force_peak: float = math.inf
+
+    @classmethod
+    def open(
+        cls, address: str, *, name: str, robot: Robot, placement: Placement, gravity: float
+    ) -> Plant:
+        """Open the plant that a user names ``NAME:ADDRESS`` as a rig's leader or follower.
+
+        A package brings plants by entry points of the group ``farhand.plants``, each with the NAME
+        and the class: ``ur = "farhand.plants.drivers.ur:UrPlant"``.
+
+        Args:
+            address: after the colon; empty where the class has no ``address_hint``.
+            name: of the plant in the rig.
+            robot: the model of it that its controller uses.
+            placement: where its base stands.
+            gravity: downward acceleration that the controller compensates, [m/s²].
+        """
+        raise Mismatch(f"a {cls.__name__} cannot be opened by name: it has no classmethod open")
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -1,18 +1,18 @@
-"""Plants from outside the simulated world, in the place of a rig's own: a UR arm, a SpaceMouse, a gamepad."""
+"""External plants in place of a rig's simulated ones: UR arms, input devices, plug-ins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
+from farhand import plugins
 from farhand.arm import Arm
 from farhand.control.joint.loops import LimitedPD
 from farhand.control.tool.tracking import TrackingController
 from farhand.errors import BadValue, Mismatch
 from farhand.mapping.ik import Pose, Solver
-from farhand.plants.drivers.handle import ROBOT, Device, HandlePlant
+from farhand.plants import Plant
 from farhand.plants.wrappers.mirrored import MirroredPlant
 from farhand.rigs.rig import Options
 from farhand.robots import Placement, Robot
@@ -23,72 +23,74 @@ DEVICE_LAW = "unilateral"
 """Law of a leader that cannot be pushed, where the user names none."""
 
 
-def _spacemouse() -> Device:
-    from farhand.plants.drivers.spacemouse import SpaceMouse
-
-    return SpaceMouse()
+GROUP = "farhand.plants"
+"""Entry points under which packages bring plants."""
 
 
-def _gamepad() -> Device:
-    from farhand.plants.drivers.gamepad import Gamepad
-
-    return Gamepad()
-
-
-DEVICES: dict[str, Callable[[], Device]] = {"spacemouse": _spacemouse, "gamepad": _gamepad}
-"""Input devices by name."""
-
-
-def is_arm(plant: str) -> bool:
-    """Whether this plant is a UR arm."""
-    return plant.startswith("ur:")
+def plant_class(plant: str) -> type[Plant] | None:
+    """The class of the plant ``NAME`` or ``NAME:ADDRESS``; None where there is no such plant."""
+    name, colon, address = plant.partition(":")
+    if name not in plugins.found(GROUP):
+        return None
+    kind: type[Plant] = plugins.load_subclass(GROUP, name, "plant", Plant)
+    fits = bool(address) if kind.address_hint else not colon
+    return kind if fits else None
 
 
 def is_device(plant: str) -> bool:
-    """Whether this plant is an input device."""
-    return plant in DEVICES
+    """Whether this plant is an input device, which a robot of its own represents."""
+    kind = plant_class(plant)
+    return kind is not None and kind.stand_in is not None
 
 
 def check(plant: str, options: Options, devices: bool = True, arms: bool = True) -> None:
-    """Refuse what is no plant, or what cannot run in virtual time.
+    """Refuse an unknown plant, one that does not fit this place, or one in virtual time.
 
     Args:
         plant: as the user named it.
         options: with the clock.
         devices: whether an input device may be in this place.
-        arms: whether a UR arm may.
+        arms: whether an arm may.
     """
     if plant == SIMULATED:
         return
-    if not (devices and is_device(plant) or arms and is_arm(plant) and plant[3:]):
-        known = [SIMULATED, *(DEVICES if devices else ()), *(["ur:HOST"] if arms else ())]
-        raise BadValue(f"{plant!r} cannot be a plant here; there are: {', '.join(known)}")
+    if plant_class(plant) is None or not (devices if is_device(plant) else arms):
+        known = ", ".join([SIMULATED, *_names(devices, arms)])
+        raise BadValue(f"{plant!r} cannot be a plant here; there are: {known}")
     if options.clock is None or options.clock.name != "wall":
-        raise Mismatch(f"{plant} runs in wall time: leave --headless away, or add --clock wall")
+        raise Mismatch(f"{plant} runs in wall time: omit --headless, or add --clock wall")
+
+
+def _names(devices: bool, arms: bool) -> Iterator[str]:
+    """What a user may write for a plant in this place."""
+    for name in sorted(plugins.found(GROUP)):
+        kind = plugins.load_subclass(GROUP, name, "plant", Plant)
+        if arms if kind.stand_in is None else devices:
+            yield f"{name}:{kind.address_hint}" if kind.address_hint else name
 
 
 def leader_robot(plant: str, robot: str) -> str:
-    """The robot that stands for the leader: an input device's is a handle in the air."""
-    return ROBOT if is_device(plant) else robot
+    """The robot that represents the leader: an input device's is a handle in the air."""
+    kind = plant_class(plant)
+    return robot if kind is None else kind.stand_in or robot
 
 
-def outside_plant(
+def open_plant(
     plant: str, name: str, world: World, robot: Robot, placement: Placement, gravity: float
-) -> Any:
-    """The plant of that name from outside, shown in the world; None for a simulated one."""
-    if plant == SIMULATED:
+) -> Plant | None:
+    """The external plant that the user named, shown in the world; None for a simulated one."""
+    kind = plant_class(plant)
+    if kind is None:
         return None
-    if is_device(plant):
-        return MirroredPlant(HandlePlant(name, DEVICES[plant]()), world)
-    from farhand.plants.drivers.ur import UrPlant
-
-    return MirroredPlant(UrPlant(name, plant[3:], robot, placement, gravity), world)
+    address = plant.partition(":")[2]
+    opened = kind.open(address, name=name, robot=robot, placement=placement, gravity=gravity)
+    return MirroredPlant(opened, world)
 
 
 def velocity_controller(
     arm: Arm, robot: Robot, placement: Placement, rate: float
 ) -> TrackingController:
-    """What makes joint speeds of targets for a UR arm; gains assumed, slow enough for the arm's own servos."""
+    """A controller from targets to joint speeds for a UR arm, slow enough for its own servos."""
     limit, step = np.full(6, 0.5), np.full(6, 20.0 / rate)
     pd = LimitedPD(proportional=5.0, derivative=0.0, velocity_limit=limit, step_limit=step)
     solver, there = Solver(robot, 1e-4, 1e-3, step_max=0.5), Arm.of(robot)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import numpy as np
 import pytest
 
+from farhand import plugins
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.loop.clock import VirtualClock
 from farhand.plants.drivers.handle import Device, DeviceReading
 from farhand.rigs import Options, build_rig
-from farhand.rigs import external_plants as outside
 
 
 class Fast(VirtualClock):
@@ -36,7 +38,7 @@ class Lifting(Device):
 
 @pytest.fixture
 def device(monkeypatch):
-    monkeypatch.setitem(outside.DEVICES, "spacemouse", Lifting)
+    monkeypatch.setattr("farhand.plants.drivers.spacemouse.SpaceMouse", Lifting)
 
 
 def options(**given) -> Options:
@@ -138,3 +140,46 @@ def test_a_device_that_is_not_there_is_one_clear_line(tmp_path, monkeypatch):
     monkeypatch.setattr(gamepad, "FOLDER", str(tmp_path))
     with pytest.raises(FileError, match="no gamepad found"):
         build_rig("dual-arm", Options(settings=[("rig.leader_plant", "gamepad")], clock=Fast()))
+
+
+PLANT = '''
+from farhand.plants import JointTorque, Plant, Sample
+
+class Standing(Plant):
+    """An arm that stands still."""
+    accepts, address_hint = frozenset({JointTorque}), "PORT"
+
+    def __init__(self, name, address, robot):
+        self.name, self.address, self.actuated = name, address, robot.actuated
+        self.sample, self.torques = Sample(6, 6), 0
+        self.sample.q[:] = robot.home
+        self.sample.set_wrench([0.0] * 6)
+
+    @classmethod
+    def open(cls, address, *, name, robot, placement, gravity):
+        return cls(name, address, robot)
+
+    def read(self, now_ns):
+        self.sample.time_ns = now_ns
+        return self.sample
+
+    def write(self, command, now_ns):
+        self.torques += 1
+'''
+
+
+def test_a_plant_of_an_installed_package_is_opened_by_name_and_address(tmp_path, monkeypatch):
+    """As leader and as follower; a name without its address is answered with what is missing."""
+    (tmp_path / "standing_plants.py").write_text(PLANT)
+    monkeypatch.syspath_prepend(tmp_path)
+    point = EntryPoint("standing", "standing_plants:Standing", "farhand.plants")
+    monkeypatch.setitem(plugins.found("farhand.plants"), "standing", point)
+    settings = [("rig.leader_plant", "standing:A"), ("rig.follower_plant", "standing:B")]
+    rig = build_rig("dual-arm", Options(settings=settings, clock=Fast()))
+    rig.session.run(0.05)
+    plants = [station.plant.plant for station in rig.session.stations]
+    assert [plant.address for plant in plants] == ["A", "B"]
+    assert all(plant.torques >= 50 for plant in plants)
+    rig.close()
+    with pytest.raises(BadValue, match="standing:PORT"):
+        build_rig("dual-arm", Options(settings=[("rig.leader_plant", "standing")], clock=Fast()))

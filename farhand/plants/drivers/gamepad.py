@@ -10,12 +10,13 @@ import glob
 import os
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from farhand.errors import FileError
 from farhand.parameters import parameter
-from farhand.plants.drivers.handle import Device, DeviceReading
+from farhand.plants.drivers.handle import Device, DeviceReading, HandlePlant
 from farhand.plants.drivers.rumble import rumble_of
 
 Array = np.ndarray
@@ -112,6 +113,15 @@ class Gamepad(Device):
             self._values[number] = value
         elif kind == BUTTON:
             (self._pressed.add if value else self._pressed.discard)(number)
+
+
+class GamepadPlant(HandlePlant):
+    """A handle that the first gamepad moves."""
+
+    @classmethod
+    def open(cls, address: str, *, name: str, **place: Any) -> GamepadPlant:
+        """Open the first gamepad there is."""
+        return cls(name, Gamepad())
 
 
 def _first() -> str:

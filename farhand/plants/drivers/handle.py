@@ -12,7 +12,7 @@ from farhand.arm import Arm
 from farhand.mapping.vehicle import RateMode
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointTorque, Plant, Sample
-from farhand.robots import Placement, load_robot
+from farhand.robots import load_robot
 from farhand.spatial import damped_inverse
 
 Array = np.ndarray
@@ -101,7 +101,6 @@ class HandlePlant(Plant):
     Args:
         name: of the plant in the rig.
         device: what moves it.
-        placement: where it begins; its axes are forward, left and up.
         settings: how.
 
     Attributes:
@@ -110,14 +109,11 @@ class HandlePlant(Plant):
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
+    stand_in = ROBOT
     period_ns = 8_000_000
 
     def __init__(
-        self,
-        name: str,
-        device: Device,
-        placement: Placement | None = None,
-        settings: HandleSettings | None = None,
+        self, name: str, device: Device, *, settings: HandleSettings | None = None
     ) -> None:
         robot = load_robot(ROBOT)
         self.name, self.device, self.settings = name, device, settings or HandleSettings()

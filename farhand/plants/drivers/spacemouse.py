@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.errors import FileError
-from farhand.plants.drivers.handle import Device, DeviceReading
+from farhand.plants.drivers.handle import Device, DeviceReading, HandlePlant
 
 Array = np.ndarray
 
@@ -93,6 +93,15 @@ class SpaceMouse(Device):
             self._buttons = frozenset(
                 number for number in range(8 * len(body)) if bits >> number & 1
             )
+
+
+class SpaceMousePlant(HandlePlant):
+    """A handle that the first SpaceMouse moves."""
+
+    @classmethod
+    def open(cls, address: str, *, name: str, **place: Any) -> SpaceMousePlant:
+        """Open the first SpaceMouse there is."""
+        return cls(name, SpaceMouse())
 
 
 def _open() -> Hid:

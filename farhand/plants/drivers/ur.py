@@ -95,6 +95,7 @@ class UrPlant(Plant):
     accepts: frozenset[type[Command]] = frozenset(
         {JointTorque, JointVelocity, JointPosition, Brake}
     )
+    address_hint = "HOST"
     period_ns = 2_000_000
 
     def __init__(
@@ -130,6 +131,13 @@ class UrPlant(Plant):
         self._worker = Worker(f"ur {name}", self._exchange, RATE)
         with urgent():
             self._worker.start()
+
+    @classmethod
+    def open(
+        cls, address: str, *, name: str, robot: Robot, placement: Placement, gravity: float
+    ) -> UrPlant:
+        """The arm whose controller has this address."""
+        return cls(name, address, robot, placement, gravity)
 
     @property
     def parameters(self) -> dict[str, Any]:

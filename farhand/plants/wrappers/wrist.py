@@ -20,7 +20,7 @@ from farhand.sensing import (
     ToolCalibration,
     identify,
 )
-from farhand.sensing.imperfect import ImperfectSensor, SensorFaults
+from farhand.sensing.simulated import ImperfectSensor, SensorFaults
 
 Array = np.ndarray
 

@@ -159,7 +159,7 @@ def _from_outside(
 ) -> dict[str, Any]:
     """The plants that are not simulated."""
     made = {
-        n: external_plants.outside_plant(
+        n: external_plants.open_plant(
             chosen[n], n, world, arms.believed[n], arms.placements[n], shape.gravity
         )
         for n in world.placed

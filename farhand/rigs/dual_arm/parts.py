@@ -21,7 +21,8 @@ from farhand.errors import BadValue, UnknownName
 from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.parameters import parameter
-from farhand.rigs import external_plants as outside
+from farhand.plants.drivers.handle import ROBOT
+from farhand.rigs import external_plants
 from farhand.rigs.rig import configure
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import Edit, scale_mass, set_armature, set_damping, set_frictionloss
@@ -29,7 +30,7 @@ from farhand.robots.edits import Edit, scale_mass, set_armature, set_damping, se
 Array = np.ndarray
 
 ROLES = ("leader", "follower")
-PUBLISHED = ("ur5e", outside.ROBOT)
+PUBLISHED = ("ur5e", ROBOT)
 """Robots that have the published armature and friction; an input device's handle is one of them."""
 
 ARMATURE = (0.1,) * 6  # [kg·m²], assumed, as in a public model
@@ -105,7 +106,7 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[DualArm, dict[str, R
         (path, value) for path, value in settings if isinstance(getattr(shape, path[4:], None), str)
     ]
     configure(shape, words)  # first which robots: they say how many joints there are
-    shape.leader_robot = outside.leader_robot(shape.leader_plant, shape.leader_robot)
+    shape.leader_robot = external_plants.leader_robot(shape.leader_plant, shape.leader_robot)
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
     robots = {
         role: load_robot(name, shape.parameter_set if name == "ur5e" else None)

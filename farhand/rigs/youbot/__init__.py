@@ -202,7 +202,7 @@ def _plants(world: World, shape: YouBot, rng: np.random.Generator) -> dict[str, 
 def _leader(world: World, shape: YouBot, rng: np.random.Generator) -> Any:
     """What leads: an input device, or the pen."""
     placed = world.placed["leader"]
-    device = external_plants.outside_plant(
+    device = external_plants.open_plant(
         shape.leader_plant, "leader", world, placed.robot, placed.placement, shape.gravity
     )
     return device or _pen(world, shape, rng)
