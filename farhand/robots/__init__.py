@@ -1,4 +1,4 @@
-"""Robot models: one folder per robot (``model.xml`` and ``robot.toml``), or a user's own MJCF or URDF file."""
+"""Robot models: one folder per robot, or a user's own MJCF or URDF file."""
 
 from farhand.robots.pinocchio_model import (
     pinocchio_from_mujoco,

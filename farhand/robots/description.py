@@ -1,4 +1,4 @@
-"""The ``robot.toml`` beside a model: limits, home, postures, rates, tool, variants and the source of each value."""
+"""The ``robot.toml`` beside a model: limits, home, postures, rates, tool, variants, sources."""
 
 from __future__ import annotations
 
@@ -12,24 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farhand.errors import BadValue, FileError, ModelError, UnknownName
-from farhand.robots.locking import lock
-from farhand.robots.model_file import TOOL, one_line
+from farhand.robots.model_file import TOOL, lock, one_line
 
-_KEYS = {
-    *(
-        "description",
-        "variant",
-        "home",
-        "actuated",
-        "postures",
-        "limits",
-        "payload",
-        "rates",
-        "springs",
-        "tool",
-    ),
-    *("sources", "variants", "locked"),
-}
+_KEYS = set(
+    "actuated description home limits locked payload postures rates sources springs tool variant"
+    " variants".split()
+)
 _OVERRIDES = {
     "bodies": {"pos": 3, "quat_xyzw": 4, "mass": 1, "ipos": 3, "fullinertia": 6},
     "joints": {"pos": 3, "axis": 3, "range": 2, "ref": 1, "armature": 1, "frictionloss": 1},
@@ -40,7 +28,7 @@ _FINDERS = {"bodies": "body", "joints": "joint", "sites": "site", "geoms": "geom
 
 
 def find_description(model_path: Path) -> Path | None:
-    """The toml that belongs to a model file: the same stem first, then ``robot.toml`` in the same folder."""
+    """The toml of a model file: the same stem first, then ``robot.toml`` in the same folder."""
     candidates = (model_path.with_suffix(".toml"), model_path.with_name("robot.toml"))
     return next((path for path in candidates if path.is_file()), None)
 
@@ -50,12 +38,12 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
 
     Args:
         path: the file, or None for a model without one.
-        variant: which parameter set; None is the one that the model file itself holds.
+        variant: which parameter set; None is the one in the model file itself.
         robot: name for error messages.
 
     Returns:
-        The merged table. ``variant`` is the name of the set ("" when there is only one),
-            ``variants`` all their names.
+        The merged table. ``variant`` is the name of the set ("" if there is only one), ``variants``
+            all their names.
     """
     table = load_toml(path) if path else {}
     where = str(path or robot)
@@ -76,33 +64,25 @@ def read_description(path: Path | None, variant: str | None, robot: str) -> dict
 
 
 def apply_overrides(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
-    """Write a variant's ``bodies``, ``joints``, ``sites`` and ``geoms`` into a spec and lock joints, in place."""
+    """Write a variant's ``bodies``, ``joints``, ``sites``, ``geoms`` and ``locked``, in place."""
     locked = table.get("locked", [])
     if not isinstance(locked, list):
         raise BadValue(f"{where}: locked must be a list of joints, not {locked!r}")
     lock(spec, [str(name) for name in locked], where)
     for kind, sizes in _OVERRIDES.items():
         for name, values in section(table.get(kind, {}), f"{where}: {kind}").items():
+            what = f"{where}: {kind}.{name}"
             element = getattr(spec, _FINDERS[kind])(name)
             if element is None:
-                raise UnknownName(
-                    _FINDERS[kind], name, [item.name for item in getattr(spec, kind) if item.name]
-                )
-            known_keys(
-                section(values, f"{where}: {kind}.{name}"), set(sizes), f"{where}: {kind}.{name}"
-            )
+                names = [item.name for item in getattr(spec, kind) if item.name]
+                raise UnknownName(_FINDERS[kind], name, names)
+            known_keys(section(values, what), set(sizes), what)
             for key, value in values.items():
-                what = f"{where}: {kind}.{name}.{key}"
-                numbers = (
-                    _quaternion(value, what)
-                    if key == "quat_xyzw"
-                    else vector(value, sizes[key], what)
-                )
-                _assign(element, key, numbers)
+                _assign(element, key, value, sizes[key], f"{what}.{key}")
 
 
 def place_tool(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
-    """Put the ``tool`` site where the toml's ``tool = {body, pos, quat_xyzw}`` says, in place of any the model has."""
+    """Put the ``tool`` site where ``tool = {body, pos, quat_xyzw}`` says, replacing any other."""
     known_keys(section(table, f"{where}: tool"), {"body", "pos", "quat_xyzw"}, f"{where}: tool")
     body = spec.body(str(table.get("body", "")))
     if body is None:
@@ -162,15 +142,16 @@ def _quaternion(value: Any, what: str) -> NDArray[np.float64]:
     return numbers
 
 
-def _assign(element: Any, key: str, numbers: NDArray[np.float64]) -> None:
+def _assign(element: Any, key: str, value: Any, size: int, what: str) -> None:
     if key == "quat_xyzw":
-        element.quat = numbers[[3, 0, 1, 2]]
+        element.quat = _quaternion(value, what)[[3, 0, 1, 2]]
     else:
+        numbers = vector(value, size, what)
         setattr(element, key, float(numbers[0]) if np.ndim(getattr(element, key)) == 0 else numbers)
 
 
 def load_toml(path: Path) -> dict[str, Any]:
-    """A toml file as a table; what cannot be read is a one-line error with the path in it."""
+    """A toml file as a table; a file that cannot be read gives a one-line error with its path."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -187,7 +168,7 @@ def section(value: Any, what: str) -> dict[str, Any]:
 
 
 def known_keys(table: dict[str, Any], known: set[str], where: str) -> None:
-    """Refuse a key that means nothing, such as a misspelt one."""
+    """Refuse an unknown key, such as a misspelt one."""
     for key in table:
         if key not in known:
             raise UnknownName(f"key in {where}", key, known)

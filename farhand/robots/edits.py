@@ -1,4 +1,4 @@
-"""Changes to a robot's model: ``robot.edited(scale_mass(0.25), add_payload(1.0, (0, 0, 0.05)))``."""
+"""Changes to a robot's model: ``robot.edited(scale_mass(0.25), set_damping(1.0))``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from farhand.errors import BadValue, ModelError, OutOfRange
 from farhand.robots.model_file import TOOL, compile_spec
 
+Array = NDArray[np.float64]
 Edit = Callable[[mujoco.MjSpec], None]
 
 
 def scale_mass(factor: float) -> Edit:
-    """Multiply masses, inertias, armature, joint damping and dry friction, so that M(q) scales exactly.
+    """Multiply masses, inertias, armature, damping and dry friction by a factor > 0, [-].
 
-    Inertias that the file leaves to its geoms are made explicit first.
-
-    Args:
-        factor: > 0, [-].
+    M(q) then scales exactly. Inertias that the file leaves to its geoms are made explicit first.
     """
     if not (np.isfinite(factor) and factor > 0):
         raise OutOfRange("mass factor", factor, 0.0, np.inf)
@@ -42,29 +40,17 @@ def scale_mass(factor: float) -> Edit:
 
 
 def set_armature(values: ArrayLike) -> Edit:
-    """Set the reflected rotor inertia.
-
-    Args:
-        values: one number for all joints or one per joint, ≥ 0, [kg·m² or kg].
-    """
+    """Set the reflected rotor inertia, one number ≥ 0 or one per joint, [kg·m² or kg]."""
     return _set_joints("armature", values)
 
 
 def set_damping(values: ArrayLike) -> Edit:
-    """Set the viscous joint friction.
-
-    Args:
-        values: one number for all joints or one per joint, ≥ 0, [N·m·s/rad or N·s/m].
-    """
+    """Set the viscous joint friction, one number ≥ 0 or one per joint, [N·m·s/rad or N·s/m]."""
     return _set_joints("damping", values)
 
 
 def set_frictionloss(values: ArrayLike) -> Edit:
-    """Set the dry joint friction.
-
-    Args:
-        values: one number for all joints or one per joint, ≥ 0, [N·m or N].
-    """
+    """Set the dry joint friction, one number ≥ 0 or one per joint, [N·m or N]."""
     return _set_joints("frictionloss", values)
 
 
@@ -74,28 +60,19 @@ def add_payload(mass: float, com: ArrayLike, inertia: ArrayLike = (0.0, 0.0, 0.0
     Args:
         mass: > 0, [kg].
         com: its position in the tool frame, [m].
-        inertia: its principal moments about its centre, along the tool's axes; those of a point by
-            default, [kg·m²].
+        inertia: principal moments about its centre, along the tool's axes, [kg·m²].
     """
     if not (np.isfinite(mass) and mass > 0):
         raise OutOfRange("payload mass", mass, 0.0, np.inf, "kg")
-    position = _numbers(com, "payload com")
-    moments = _numbers(inertia, "payload inertia")
-    for what, values in (("com", position), ("inertia", moments)):
-        if values.shape != (3,):
-            raise BadValue(f"payload {what} must have 3 values, not {values.size}")
+    centre = _three(com, "payload com")
+    moments = _three(inertia, "payload inertia")
 
     def edit(spec: mujoco.MjSpec) -> None:
-        site = spec.site(TOOL)
-        if site is None:
-            raise ModelError(f"no site named {TOOL!r} to fix the payload to")
-        model, _, _ = _compiled(spec)
-        index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, TOOL)
+        site, position, quaternion = _tool(spec, "fix the payload to")
         taken = sum(body.name.startswith("payload") for body in spec.bodies)
-        body = site.parent.add_body(
-            name=f"payload{taken or ''}", pos=model.site_pos[index], quat=model.site_quat[index]
-        )
-        body.mass, body.ipos, body.inertia, body.explicitinertial = mass, position, moments, True
+        name = f"payload{taken or ''}"
+        body = site.parent.add_body(name=name, pos=position, quat=quaternion)
+        body.mass, body.ipos, body.inertia, body.explicitinertial = mass, centre, moments, True
 
     return edit
 
@@ -106,19 +83,13 @@ def move_tool(position: ArrayLike) -> Edit:
     Args:
         position: of the new tool point in the present tool frame, [m].
     """
-    shift = _numbers(position, "tool position")
-    if shift.shape != (3,):
-        raise BadValue(f"tool position must have 3 values, not {shift.size}")
+    shift = _three(position, "tool position")
 
     def edit(spec: mujoco.MjSpec) -> None:
-        site = spec.site(TOOL)
-        if site is None:
-            raise ModelError(f"no site named {TOOL!r} to move")
-        model, _, _ = _compiled(spec)
-        index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, TOOL)
+        site, place, quaternion = _tool(spec, "move")
         turned = np.zeros(3)
-        mujoco.mju_rotVecQuat(turned, shift, model.site_quat[index])
-        site.pos = model.site_pos[index] + turned
+        mujoco.mju_rotVecQuat(turned, shift, quaternion)
+        site.pos = place + turned
 
     return edit
 
@@ -131,9 +102,8 @@ def _set_joints(attribute: str, values: ArrayLike) -> Edit:
     def edit(spec: mujoco.MjSpec) -> None:
         _, _, joint_ids = _compiled(spec)
         if numbers.ndim > 1 or (numbers.ndim == 1 and numbers.size != len(joint_ids)):
-            raise BadValue(
-                f"{attribute} must be one number or {len(joint_ids)}, one per joint, not {numbers.size}"
-            )
+            count = f"one number or {len(joint_ids)}, one per joint"
+            raise BadValue(f"{attribute} must be {count}, not {numbers.size}")
         per_joint = np.broadcast_to(numbers, len(joint_ids))
         for joint, index in zip(spec.joints, joint_ids, strict=True):
             value = float(per_joint[index])
@@ -142,8 +112,18 @@ def _set_joints(attribute: str, values: ArrayLike) -> Edit:
     return edit
 
 
+def _tool(spec: mujoco.MjSpec, purpose: str) -> tuple[mujoco.MjsSite, Array, Array]:
+    """The tool site, and its position [m] and quaternion (w, x, y, z) in the compiled model."""
+    site = spec.site(TOOL)
+    if site is None:
+        raise ModelError(f"no site named {TOOL!r} to {purpose}")
+    model, _, _ = _compiled(spec)
+    index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, TOOL)
+    return site, model.site_pos[index], model.site_quat[index]
+
+
 def _compiled(spec: mujoco.MjSpec) -> tuple[mujoco.MjModel, list[int], list[int]]:
-    """The compiled spec, with the index in it of each of the spec's bodies and joints."""
+    """The compiled spec, with the index of each of the spec's bodies and joints in it."""
     copy = spec.copy()
     model = compile_spec(copy, spec.modelname or "robot")
     return model, [body.id for body in copy.bodies], [joint.id for joint in copy.joints]
@@ -158,7 +138,14 @@ def _set_inertia(body: mujoco.MjsBody, model: mujoco.MjModel, index: int, factor
     body.inertia = model.body_inertia[index] * factor
 
 
-def _numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
+def _three(values: ArrayLike, what: str) -> Array:
+    numbers = _numbers(values, what)
+    if numbers.shape != (3,):
+        raise BadValue(f"{what} must have 3 values, not {numbers.size}")
+    return numbers
+
+
+def _numbers(values: ArrayLike, what: str) -> Array:
     try:
         numbers = np.array(values, dtype=float)
     except (TypeError, ValueError):

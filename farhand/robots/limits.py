@@ -1,8 +1,7 @@
-"""Limits of a robot's joints: from the model file, overridden by ``robot.toml``, refused where they mean nothing."""
+"""Limits of a robot's joints: from the model file, overridden by ``robot.toml``, and checked."""
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from farhand.errors import BadValue
 from farhand.robots import description as toml
-from farhand.robots.urdf import Stated, stated_limits
+from farhand.robots.urdf import UrdfLimit, urdf_limits
 
 Array = NDArray[np.float64]
 
@@ -49,22 +48,22 @@ def read_limits(
     where: str,
     actuated: NDArray[np.bool_],
 ) -> Limits:
-    """The limits of a model file, with those of its description in their place.
+    """The limits of a model file, overridden by those of its description.
 
     Args:
         table: the description.
         spec: the model, actuators still in it.
         model: the same, compiled.
         path: the model file.
-        where: the description's file, for messages; the model file where there is none.
-        actuated: which DOF can be driven; only those that cannot may have no effort at all.
+        where: the description's file, for messages; the model file if there is none.
+        actuated: which DOF can be driven; the others may have a torque limit of zero.
 
     Raises:
         BadValue: a range that does not rise, a speed or an effort that is not positive, or NaN.
     """
     given = toml.section(table.get("limits", {}), f"{where}: limits")
     toml.known_keys(given, {"lower", "upper", "velocity", "torque"}, f"{where}: limits")
-    stated = stated_limits(path)
+    stated = urdf_limits(path)
     if not {"lower", "upper"} <= given.keys():
         _check_ranges(spec, stated, path)
     if "torque" not in given:
@@ -72,19 +71,19 @@ def read_limits(
     lower, upper = position_limits(model)
     velocity, torque = np.full(model.nv, np.inf), torque_limits(model)
     _take_stated(stated, model, velocity, torque)
-    found = {"lower": lower, "upper": upper, "velocity": velocity, "torque": torque}
+    arrays = {"lower": lower, "upper": upper, "velocity": velocity, "torque": torque}
     for key, value in given.items():
-        found[key] = toml.vector(value, model.nv, f"{where}: limits.{key}", infinite=True)
-    for array in found.values():
+        arrays[key] = toml.vector(value, model.nv, f"{where}: limits.{key}", infinite=True)
+    for array in arrays.values():
         array.setflags(write=False)
-    limits = Limits(**found, slides=_slides(model))
+    limits = Limits(**arrays, slides=_slides(model))
     origin = {key: where if key in given else str(path) for key in ("lower", "velocity", "torque")}
     _check(limits, model, actuated, {**origin, "lower": where} if "upper" in given else origin)
     return limits
 
 
 def position_limits(model: mujoco.MjModel) -> tuple[Array, Array]:
-    """Lower and upper limit of each DOF, [rad or m]; infinite for unlimited, ball and free joints."""
+    """Lower and upper limit of each DOF, [rad or m]; infinite for ball and free joints."""
     lower, upper = np.full(model.nv, -np.inf), np.full(model.nv, np.inf)
     for joint in np.flatnonzero(model.jnt_limited & single_dof(model)):
         dof = int(model.jnt_dofadr[joint])
@@ -113,9 +112,8 @@ def torque_limits(model: mujoco.MjModel) -> Array:
 
 def single_dof(model: mujoco.MjModel) -> NDArray[np.bool_]:
     """Which joints are hinges or slides."""
-    return (model.jnt_type == int(mujoco.mjtJoint.mjJNT_HINGE)) | (
-        model.jnt_type == int(mujoco.mjtJoint.mjJNT_SLIDE)
-    )
+    kind = mujoco.mjtJoint
+    return (model.jnt_type == int(kind.mjJNT_HINGE)) | (model.jnt_type == int(kind.mjJNT_SLIDE))
 
 
 def _actuator_force(model: mujoco.MjModel, actuator: int) -> float:
@@ -123,26 +121,24 @@ def _actuator_force(model: mujoco.MjModel, actuator: int) -> float:
         return float(np.abs(model.actuator_forcerange[actuator]).max())
     plain = int(model.actuator_biastype[actuator]) == int(mujoco.mjtBias.mjBIAS_NONE)
     if plain and model.actuator_ctrllimited[actuator]:
-        return float(
-            np.abs(model.actuator_ctrlrange[actuator]).max()
-            * abs(model.actuator_gainprm[actuator, 0])
-        )
+        largest = np.abs(model.actuator_ctrlrange[actuator]).max()
+        return float(largest * abs(model.actuator_gainprm[actuator, 0]))
     return np.inf
 
 
 def _slides(model: mujoco.MjModel) -> frozenset[int]:
     """Numbers of the DOF in metres: slides, and the first three of a free joint."""
-    width = {int(mujoco.mjtJoint.mjJNT_SLIDE): 1, int(mujoco.mjtJoint.mjJNT_FREE): 3}
-    starts = [
-        (int(model.jnt_dofadr[i]), width.get(int(model.jnt_type[i]), 0)) for i in range(model.njnt)
-    ]
-    return frozenset(dof for start, count in starts for dof in range(start, start + count))
+    widths = {int(mujoco.mjtJoint.mjJNT_SLIDE): 1, int(mujoco.mjtJoint.mjJNT_FREE): 3}
+    slides: set[int] = set()
+    for kind, start in zip(model.jnt_type.tolist(), model.jnt_dofadr.tolist(), strict=True):
+        slides.update(range(start, start + widths.get(kind, 0)))
+    return frozenset(slides)
 
 
 def _take_stated(
-    stated: dict[str, Stated], model: mujoco.MjModel, velocity: Array, torque: Array
+    stated: dict[str, UrdfLimit], model: mujoco.MjModel, velocity: Array, torque: Array
 ) -> None:
-    """Speed and effort as a URDF writes them, in place: MuJoCo keeps no speed and takes an effort of 0 for none."""
+    """Take speed and effort of a URDF, in place: MuJoCo drops the speed and an effort of 0."""
     for name, limit in stated.items():
         index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
         if index < 0:
@@ -154,8 +150,8 @@ def _take_stated(
             torque[dof] = limit.effort
 
 
-def _check_ranges(spec: mujoco.MjSpec, stated: dict[str, Stated], path: Path) -> None:
-    """MuJoCo takes a range that does not rise for no range at all, without a word."""
+def _check_ranges(spec: mujoco.MjSpec, stated: dict[str, UrdfLimit], path: Path) -> None:
+    """Refuse a range that does not rise: MuJoCo would silently ignore it."""
     for joint in spec.joints:
         limit = stated.get(joint.name)
         written = limit is not None and limit.lower is not None and limit.upper is not None
@@ -166,28 +162,20 @@ def _check_ranges(spec: mujoco.MjSpec, stated: dict[str, Stated], path: Path) ->
 
 
 def _check_forces(spec: mujoco.MjSpec, path: Path) -> None:
-    for word, elements, fields in (
-        ("joint", spec.joints, ("actfrc",)),
-        ("actuator", spec.actuators, ("force", "ctrl")),
-    ):
-        for element, field in itertools.product(elements, fields):
-            values = getattr(element, f"{field}range")
-            if getattr(element, f"{field}limited") != mujoco.mjtLimited.mjLIMITED_FALSE and np.any(
-                values
-            ):
-                _check_rises(
-                    values,
-                    f"{path}: {field}range of {word} {element.name or '(unnamed)'}",
-                    "leave it out",
-                )
+    checked = [("joint", joint, "actfrc") for joint in spec.joints]
+    checked += [("actuator", one, field) for one in spec.actuators for field in ("force", "ctrl")]
+    for word, element, field in checked:
+        values, limited = getattr(element, f"{field}range"), getattr(element, f"{field}limited")
+        if limited != mujoco.mjtLimited.mjLIMITED_FALSE and np.any(values):
+            what = f"{path}: {field}range of {word} {element.name or '(unnamed)'}"
+            _check_rises(values, what, "leave it out")
 
 
 def _check_rises(values: Array, what: str, hint: str) -> None:
     low, high = values
     if not low < high:
-        raise BadValue(
-            f"{what} is [{low:g}, {high:g}]: the lower limit must be below the upper; {hint} if there is none"
-        )
+        need = f"the lower limit must be below the upper; {hint} if there is none"
+        raise BadValue(f"{what} is [{low:g}, {high:g}]: {need}")
 
 
 def _check(
@@ -199,10 +187,8 @@ def _check(
         position, speed, effort = limits.units(dof)
         low, high = limits.lower[dof], limits.upper[dof]
         if not low < high:
-            whose = f"{origin['lower']}: limits of joint {name}"
-            raise BadValue(
-                f"{whose}: lower = {low:g} must be below upper = {high:g} {position}; ∓inf is no limit"
-            )
+            need = f"lower = {low:g} must be below upper = {high:g} {position}; ∓inf is no limit"
+            raise BadValue(f"{origin['lower']}: limits of joint {name}: {need}")
         if not limits.velocity[dof] > 0:
             _refuse(origin["velocity"], "velocity", name, limits.velocity[dof], speed)
         if not (limits.torque[dof] > 0 or (limits.torque[dof] == 0 and not actuated[dof])):
@@ -210,7 +196,6 @@ def _check(
 
 
 def _refuse(where: str, key: str, joint: str, value: float, unit: str) -> None:
-    raise BadValue(
-        f"{where}: {key} limit of joint {joint} is {value:g} {unit}: it must be > 0, or inf for none;"
-        f" limits.{key} in the toml overrides the model file"
-    )
+    need = "it must be > 0, or inf for none"
+    remedy = f"limits.{key} in the toml overrides the model file"
+    raise BadValue(f"{where}: {key} limit of joint {joint} is {value:g} {unit}: {need}; {remedy}")

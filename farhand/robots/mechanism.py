@@ -1,10 +1,11 @@
-"""What a model may not hold: forces and constraints that only MuJoCo would know of, and values that are no numbers."""
+"""Checks of a model: no forces or constraints that only MuJoCo would know, and finite values."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -21,17 +22,17 @@ _NUMBERS = {
     "geom": ("pos", "quat"),
 }
 _KINDS = {
-    "body": mujoco.mjtObj.mjOBJ_BODY,
-    "jnt": mujoco.mjtObj.mjOBJ_JOINT,
-    "dof": mujoco.mjtObj.mjOBJ_JOINT,
-    "site": mujoco.mjtObj.mjOBJ_SITE,
-    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "body": ("body", mujoco.mjtObj.mjOBJ_BODY),
+    "jnt": ("joint", mujoco.mjtObj.mjOBJ_JOINT),
+    "dof": ("joint", mujoco.mjtObj.mjOBJ_JOINT),
+    "site": ("site", mujoco.mjtObj.mjOBJ_SITE),
+    "geom": ("geom", mujoco.mjtObj.mjOBJ_GEOM),
 }
-_WORDS = {"jnt": "joint", "dof": "joint"}
+_UNKNOWN = "which the controller does not know: remove it"
 
 
 def refuse_passive(spec: mujoco.MjSpec, what: str, toml: str, urdf: bool) -> None:
-    """Refuse what acts inside the mechanism and is unknown to Pinocchio: the two engines would drift apart.
+    """Refuse forces inside the mechanism that Pinocchio does not know: the engines would differ.
 
     Args:
         spec: the model, its overrides applied and its actuators still in it.
@@ -44,16 +45,11 @@ def refuse_passive(spec: mujoco.MjSpec, what: str, toml: str, urdf: bool) -> Non
             weightless bodies, equality constraints, flexible bodies, plugins on bodies, and inertia
             written at an actuator.
     """
-    found = [
-        *_joint_springs(spec, toml),
-        *_gravity_compensation(spec),
-        *_constraints(spec, toml, urdf),
-        *_tendons(spec),
-        *_others(spec),
-    ]
-    if found:
-        more = f" (and {len(found) - 1} more of that sort)" if len(found) > 1 else ""
-        raise ModelError(f"{what}: {found[0]}{more}")
+    reasons = [*_springs(spec, toml), *_constraints(spec, toml, urdf), *_tendons(spec)]
+    reasons += _others(spec)
+    if reasons:
+        more = f" (and {len(reasons) - 1} more of that sort)" if len(reasons) > 1 else ""
+        raise ModelError(f"{what}: {reasons[0]}{more}")
 
 
 def check_numbers(model: mujoco.MjModel, what: str) -> None:
@@ -65,90 +61,74 @@ def check_numbers(model: mujoco.MjModel, what: str) -> None:
             if not len(bad):
                 continue
             index = int(model.dof_jntid[bad[0]]) if prefix == "dof" else int(bad[0])
-            name = mujoco.mj_id2name(model, _KINDS[prefix], index) or f"number {index}"
+            word, kind = _KINDS[prefix]
+            name = mujoco.mj_id2name(model, kind, index) or f"number {index}"
             shown = np.array2string(values[bad[0]], precision=4)
-            raise BadValue(
-                f"{what}: {field} of {_WORDS.get(prefix, prefix)} {name} must be finite, not {shown}"
-            )
+            raise BadValue(f"{what}: {field} of {word} {name} must be finite, not {shown}")
 
 
 def check_tool(model: mujoco.MjModel, what: str, toml: str) -> None:
     """Refuse a tool that no joint moves: every law would divide by its mobility."""
     body = int(model.site_bodyid[mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, TOOL)])
     if model.body_weldid[body] == 0:
-        moving = [
-            model.body(i).name or "(unnamed)"
-            for i in range(model.nbody)
-            if model.body_weldid[i] != 0
-        ]
-        raise ModelError(
-            f"{what}: the tool is on {model.body(body).name or '(unnamed)'}, which no joint moves:"
-            f' put it on one of {", ".join(moving)}, for example with tool = {{ body = "{moving[-1]}" }} in {toml}'
-        )
+        names = [model.body(i).name or "(unnamed)" for i in range(model.nbody)]
+        moving = [names[i] for i in range(model.nbody) if model.body_weldid[i] != 0]
+        example = f'tool = {{ body = "{moving[-1]}" }} in {toml}'
+        remedy = f"put it on one of {', '.join(moving)}, for example with {example}"
+        raise ModelError(f"{what}: the tool is on {names[body]}, which no joint moves: {remedy}")
 
 
-def _name(element: object) -> str:
-    return getattr(element, "name", "") or "(unnamed)"
+def _name(element: Any) -> str:
+    return element.name or "(unnamed)"
 
 
-def _joint_springs(spec: mujoco.MjSpec, toml: str) -> Iterator[str]:
+def _springs(spec: mujoco.MjSpec, toml: str) -> Iterator[str]:
     for joint in spec.joints:
         if np.any(joint.springdamper):
-            yield f"joint {_name(joint)} has a springdamper, a spring that the controller does not know: remove it"
+            yield f"joint {_name(joint)} has a springdamper, {_UNKNOWN}"
         stiffness = np.array(joint.stiffness, dtype=float)
         if not stiffness.any():
             continue
-        words = f"joint {_name(joint)} has stiffness {stiffness[0]:g}, which the controller does not know: remove it"
+        reason = f"joint {_name(joint)} has stiffness {stiffness[0]:g}, {_UNKNOWN}"
         if joint.name and joint.type in _SINGLE and not stiffness[1:].any():
             in_degrees = joint.type == mujoco.mjtJoint.mjJNT_HINGE and joint.compiler.degree
             rest = math.radians(joint.springref) if in_degrees else float(joint.springref)
             constant = 0.0 - stiffness[0] * rest
             curve = f"[{constant:.6g}, {stiffness[0]:.6g}, 0, 0]"
             key = joint.name if re.fullmatch(r"[A-Za-z0-9_-]+", joint.name) else f'"{joint.name}"'
-            words += f' and write springs.{key} = {{ kind = "cubic", coefficients = {curve} }} into {toml}'
-        yield words
-
-
-def _gravity_compensation(spec: mujoco.MjSpec) -> Iterator[str]:
+            spring = f'springs.{key} = {{ kind = "cubic", coefficients = {curve} }}'
+            reason += f" and write {spring} into {toml}"
+        yield reason
     for body in spec.bodies:
         if body.gravcomp:
-            yield (
-                f"body {_name(body)} has gravcomp {body.gravcomp:g}, which the controller does not know:"
-                " remove it, the controller itself carries the weight"
-            )
+            reason = f"body {_name(body)} has gravcomp {body.gravcomp:g}, {_UNKNOWN}"
+            yield f"{reason}, the controller itself carries the weight"
 
 
 def _constraints(spec: mujoco.MjSpec, toml: str, urdf: bool) -> Iterator[str]:
     for equality in spec.equalities:
         if not equality.active:
             continue
+        first, second = equality.name1, equality.name2
+        locked = f'locked = ["{first}"]'
         if urdf:
-            yield (
-                f"joint {equality.name1} mimics joint {equality.name2}, which the controller does not know:"
-                f' make it type="fixed", or write locked = ["{equality.name1}"] into {toml}'
-            )
-        else:
-            kind = equality.type.name.removeprefix("mjEQ_").lower()
-            pair = " and ".join(name for name in (equality.name1, equality.name2) if name)
-            lock = (
-                f', or lock {equality.name1} with locked = ["{equality.name1}"] in {toml}'
-                if kind == "joint"
-                else ""
-            )
-            yield (
-                f"equality constraint {kind} of {pair}: the controller knows open trees of independent joints only:"
-                f" remove it{lock}"
-            )
+            reason = f"joint {first} mimics joint {second}, which the controller does not know"
+            yield f'{reason}: make it type="fixed", or write {locked} into {toml}'
+            continue
+        kind = equality.type.name.removeprefix("mjEQ_").lower()
+        pair = " and ".join(name for name in (first, second) if name)
+        lock = f", or lock {first} with {locked} in {toml}" if kind == "joint" else ""
+        known = "the controller knows open trees of independent joints only"
+        yield f"equality constraint {kind} of {pair}: {known}: remove it{lock}"
 
 
 def _tendons(spec: mujoco.MjSpec) -> Iterator[str]:
     for tendon in spec.tendons:
         for field in ("stiffness", "damping", "frictionloss", "armature"):
-            if np.any(getattr(tendon, field)):
-                yield (
-                    f"tendon {_name(tendon)} has {field} {np.max(getattr(tendon, field)):g}, which the controller"
-                    " does not know: remove it, or describe it at the joints"
-                )
+            value = getattr(tendon, field)
+            if np.any(value):
+                reason = f"tendon {_name(tendon)} has {field} {np.max(value):g}, {_UNKNOWN}"
+                yield f"{reason}, or describe it at the joints"
 
 
 def _others(spec: mujoco.MjSpec) -> Iterator[str]:
@@ -156,10 +136,9 @@ def _others(spec: mujoco.MjSpec) -> Iterator[str]:
         yield f"flex {_name(flex)}: the controller knows rigid bodies only: remove it"
     for body in spec.bodies:
         if body.plugin.active:
-            yield f"body {_name(body)} has a plugin, which the controller does not know: remove it"
+            yield f"body {_name(body)} has a plugin, {_UNKNOWN}"
     for actuator in spec.actuators:
         if actuator.armature:
-            yield (
-                f"actuator {_name(actuator)} has armature {actuator.armature:g}, and actuators are left out:"
-                " write it at the joint, times the gear squared"
-            )
+            reason = f"actuator {_name(actuator)} has armature {actuator.armature:g}"
+            remedy = "write it at the joint, times the gear squared"
+            yield f"{reason}, and actuators are left out: {remedy}"

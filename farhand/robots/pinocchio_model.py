@@ -1,4 +1,4 @@
-"""Pinocchio models built from compiled MuJoCo models, and the conversions between the two state conventions."""
+"""Pinocchio models from compiled MuJoCo models, and conversions of their state conventions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
 
 HINGE = int(mujoco.mjtJoint.mjJNT_HINGE)
 SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
@@ -23,7 +25,7 @@ _XYZW_TO_WXYZ = [3, 0, 1, 2]
 def pinocchio_from_mujoco(model: mujoco.MjModel) -> pin.Model:
     """Build the Pinocchio model of the same mechanism.
 
-    Carried: the tree (any number of roots, several joints on one body, joint ``pos``, ``axis`` and
+    Converted: the tree (any number of roots, several joints on one body, joint ``pos``, ``axis``,
     ``ref``), inertias, armature, joint ranges, viscous damping and dry friction coefficients (as
     data: no Pinocchio algorithm applies them), gravity. Every body is a ``BODY`` frame and every
     site an ``OP_FRAME`` with MuJoCo's name; a jointless body is folded into the joint that carries
@@ -31,13 +33,13 @@ def pinocchio_from_mujoco(model: mujoco.MjModel) -> pin.Model:
     quaternion order (x, y, z, w) and the free joint its body-frame velocity, see
     :func:`q_to_pinocchio`.
 
-    Not carried: springs, tendons, equality constraints, gravity compensation of bodies, contacts
+    Not converted: springs, tendons, equality constraints, gravity compensation of bodies, contacts
     and actuators. A file in which one of the first four acts is refused when it is loaded, see
     :mod:`farhand.robots.mechanism`.
 
     Joint frames are turned so that every hinge and slide acts along a coordinate axis, which
-    Pinocchio computes fastest; they coincide with the body's axes only where the joint axis is +x,
-    +y or +z. Ask for frames by body name.
+    Pinocchio computes fastest; they coincide with the body's axes only if the joint axis is +x, +y
+    or +z. So look up frames by body name.
     """
     result = pin.Model()
     # per body: joint that carries it, its pose there
@@ -56,7 +58,7 @@ def pinocchio_from_mujoco(model: mujoco.MjModel) -> pin.Model:
     return result
 
 
-def q_to_pinocchio(model: mujoco.MjModel, qpos: NDArray[np.float64]) -> NDArray[np.float64]:
+def q_to_pinocchio(model: mujoco.MjModel, qpos: Array) -> Array:
     """MuJoCo's ``qpos`` in Pinocchio's convention: quaternions (w, x, y, z) become (x, y, z, w).
 
     Args:
@@ -67,18 +69,16 @@ def q_to_pinocchio(model: mujoco.MjModel, qpos: NDArray[np.float64]) -> NDArray[
     return _reorder_quaternions(model, qpos, _WXYZ_TO_XYZW)
 
 
-def q_from_pinocchio(model: mujoco.MjModel, q: NDArray[np.float64]) -> NDArray[np.float64]:
+def q_from_pinocchio(model: mujoco.MjModel, q: Array) -> Array:
     """Inverse of :func:`q_to_pinocchio`."""
     return _reorder_quaternions(model, q, _XYZW_TO_WXYZ)
 
 
-def v_to_pinocchio(
-    model: mujoco.MjModel, qpos: NDArray[np.float64], qvel: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """MuJoCo's ``qvel`` in Pinocchio's convention: a free joint's linear velocity turns from world into body axes.
+def v_to_pinocchio(model: mujoco.MjModel, qpos: Array, qvel: Array) -> Array:
+    """MuJoCo's ``qvel`` in Pinocchio's convention: free joints' linear velocity in body axes.
 
-    The map is a rotation, so it also carries generalised forces. It does not carry accelerations:
-    those differ by the term ω × v of the free joint.
+    The map is a rotation, so it also converts generalised forces. It does not convert
+    accelerations: those differ by the term ω × v of the free joint.
 
     Args:
         model: the compiled model.
@@ -88,29 +88,26 @@ def v_to_pinocchio(
     return _rotate_free_velocities(model, qpos, qvel, into_body=True)
 
 
-def v_from_pinocchio(
-    model: mujoco.MjModel, qpos: NDArray[np.float64], v: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def v_from_pinocchio(model: mujoco.MjModel, qpos: Array, v: Array) -> Array:
     """Inverse of :func:`v_to_pinocchio`; ``qpos`` is in MuJoCo's convention here too."""
     return _rotate_free_velocities(model, qpos, v, into_body=False)
 
 
-def _se3(position: NDArray[np.float64], quaternion_wxyz: NDArray[np.float64]) -> pin.SE3:
+def _se3(position: Array, quaternion_wxyz: Array) -> pin.SE3:
     w, x, y, z = (float(value) for value in quaternion_wxyz)
     rotation = pin.Quaternion(w, x, y, z).normalized().toRotationMatrix()
     return pin.SE3(rotation, np.array(position, dtype=float))
 
 
-def _translation(offset: NDArray[np.float64]) -> pin.SE3:
+def _translation(offset: Array) -> pin.SE3:
     return pin.SE3(np.eye(3), np.array(offset, dtype=float))
 
 
 def _inertia(model: mujoco.MjModel, body: int) -> pin.Inertia:
     rotation = _se3(model.body_ipos[body], model.body_iquat[body]).rotation
     tensor = rotation @ np.diag(model.body_inertia[body]) @ rotation.T
-    return pin.Inertia(
-        float(model.body_mass[body]), np.array(model.body_ipos[body]), 0.5 * (tensor + tensor.T)
-    )
+    mass, centre = float(model.body_mass[body]), np.array(model.body_ipos[body])
+    return pin.Inertia(mass, centre, 0.5 * (tensor + tensor.T))
 
 
 def _name(model: mujoco.MjModel, kind: mujoco.mjtObj, index: int, fallback: str) -> str:
@@ -120,18 +117,17 @@ def _name(model: mujoco.MjModel, kind: mujoco.mjtObj, index: int, fallback: str)
 def _add_joint(
     result: pin.Model, model: mujoco.MjModel, index: int, parent: int, pose: pin.SE3
 ) -> tuple[int, pin.SE3]:
-    """Add one joint to a body that sits at ``pose`` in ``parent``; return the new joint and the body's pose in it."""
+    """Add one joint to a body at ``pose`` in ``parent``: the joint, and the body's pose in it."""
     kind = int(model.jnt_type[index])
     name = _name(model, mujoco.mjtObj.mjOBJ_JOINT, index, "joint")
     anchor = _translation(model.jnt_pos[index])
-    if kind == FREE:  # qpos is the pose in the world; the body's own pos and quat only set qpos0
-        return result.addJoint(
-            0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), name
-        ), pin.SE3.Identity()
+    # qpos of a free joint is the pose in the world; the body's own pos and quat only set qpos0
+    if kind == FREE:
+        origin = pin.SE3.Identity()
+        return result.addJoint(0, pin.JointModelFreeFlyer(), origin, name), origin
     if kind == BALL:
-        return result.addJoint(
-            parent, pin.JointModelSpherical(), pose * anchor, name
-        ), anchor.inverse()
+        ball = pin.JointModelSpherical()
+        return result.addJoint(parent, ball, pose * anchor, name), anchor.inverse()
     axis = np.array(model.jnt_axis[index])
     reference = float(model.qpos0[model.jnt_qposadr[index]])
     direction, turn = _aligned_axis(axis)
@@ -139,15 +135,14 @@ def _add_joint(
         at_zero = pose * _translation(-reference * axis)
         body_in_joint = turn.inverse()
     else:
-        at_zero = (
-            pose * anchor * pin.SE3(pin.AngleAxis(-reference, axis).toRotationMatrix(), np.zeros(3))
-        )
+        back = pin.AngleAxis(-reference, axis).toRotationMatrix()
+        at_zero = pose * anchor * pin.SE3(back, np.zeros(3))
         body_in_joint = turn.inverse() * anchor.inverse()
     return result.addJoint(parent, _ALIGNED[kind][direction](), at_zero * turn, name), body_in_joint
 
 
-def _aligned_axis(axis: NDArray[np.float64]) -> tuple[int, pin.SE3]:
-    """Coordinate axis to use and the rotation that turns it onto ``axis`` (identity for +x, +y, +z)."""
+def _aligned_axis(axis: Array) -> tuple[int, pin.SE3]:
+    """Coordinate axis and the rotation that turns it onto ``axis`` (identity for +x, +y, +z)."""
     largest = int(np.argmax(np.abs(axis)))
     if axis[largest] == 1.0:
         return largest, pin.SE3.Identity()
@@ -174,23 +169,19 @@ def _set_dof_data(result: pin.Model, model: mujoco.MjModel) -> None:
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
     for index in range(model.njnt):
         if model.jnt_limited[index] and int(model.jnt_type[index]) in (HINGE, SLIDE):
-            lower[model.jnt_qposadr[index]], upper[model.jnt_qposadr[index]] = model.jnt_range[
-                index
-            ]
+            at = model.jnt_qposadr[index]
+            lower[at], upper[at] = model.jnt_range[index]
     result.lowerPositionLimit, result.upperPositionLimit = lower, upper
     result.armature = np.array(model.dof_armature)
     result.damping = np.array(model.dof_damping)
     result.lowerDryFrictionLimit = -np.array(model.dof_frictionloss)
     result.upperDryFrictionLimit = np.array(model.dof_frictionloss)
     weightless = int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
-    result.gravity = pin.Motion(
-        np.zeros(3) if weightless else np.array(model.opt.gravity), np.zeros(3)
-    )
+    gravity = np.zeros(3) if weightless else np.array(model.opt.gravity)
+    result.gravity = pin.Motion(gravity, np.zeros(3))
 
 
-def _reorder_quaternions(
-    model: mujoco.MjModel, q: NDArray[np.float64], order: list[int]
-) -> NDArray[np.float64]:
+def _reorder_quaternions(model: mujoco.MjModel, q: Array, order: list[int]) -> Array:
     if model.nq == model.nv:
         return q
     result = np.array(q, dtype=float)
@@ -200,9 +191,7 @@ def _reorder_quaternions(
     return result
 
 
-def _rotate_free_velocities(
-    model: mujoco.MjModel, qpos: NDArray[np.float64], v: NDArray[np.float64], into_body: bool
-) -> NDArray[np.float64]:
+def _rotate_free_velocities(model: mujoco.MjModel, qpos: Array, v: Array, into_body: bool) -> Array:
     if model.nq == model.nv:
         return v
     result = np.array(v, dtype=float)

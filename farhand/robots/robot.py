@@ -1,7 +1,8 @@
-"""A robot: its model file, its limits and postures with their sources, and fresh MuJoCo and Pinocchio models of it."""
+"""A robot: its model file, limits and postures with their sources, and fresh models of it."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,19 +14,22 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from farhand import plugins
 from farhand.errors import BadValue, FileError, ModelError, OutOfRange, UnknownName
 from farhand.robots import description as toml
 from farhand.robots import model_file
 from farhand.robots.edits import Edit
 from farhand.robots.limits import Limits, read_limits, single_dof
 from farhand.robots.mechanism import check_numbers, check_tool, refuse_passive
-from farhand.robots.meshes import settle_meshes
 from farhand.robots.pinocchio_model import pinocchio_from_mujoco
 from farhand.robots.springs import JointSpring, read_springs
-from farhand.robots.urdf import is_urdf
+from farhand.robots.urdf import is_urdf, resolve_meshes
 from farhand.spatial import rotation_from_quaternion
 
+Array = NDArray[np.float64]
+
 FOLDER = Path(__file__).parent
+GROUP = "farhand.robots"
 TIMESTEP = 1e-3  # [s], of the models that compile() returns
 
 
@@ -42,7 +46,6 @@ class Placement:
     quaternion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Check and normalise."""
         position = toml.vector(list(self.position), 3, "placement position")
         quaternion = toml.vector(list(self.quaternion), 4, "placement quaternion")
         norm = np.linalg.norm(quaternion)
@@ -51,7 +54,7 @@ class Placement:
         object.__setattr__(self, "position", tuple(position.tolist()))
         object.__setattr__(self, "quaternion", tuple((quaternion / norm).tolist()))
 
-    def pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def pose(self) -> tuple[Array, Array]:
         """Position [m] and rotation matrix of the robot's origin in world."""
         return np.array(self.position), rotation_from_quaternion(np.array(self.quaternion))
 
@@ -68,8 +71,7 @@ class Robot:
         variant: parameter set; "" when there is only one.
         variants: every parameter set there is, the default first.
         source: the model file.
-        home: start configuration in MuJoCo's convention, shape (nq,), [rad, m; quaternions (w, x,
-            y, z)].
+        home: start configuration in MuJoCo's convention, shape (nq,), [rad or m].
         postures: further named configurations, like ``home``.
         limits: per DOF.
         actuated: which DOF can be driven, shape (nv,).
@@ -77,19 +79,17 @@ class Robot:
         sources: where each group of values comes from.
         description: one line for people.
         tool: name of the site that is the tool frame.
-        springs: passive springs by the number of their joint's velocity; the models know nothing of
-            them.
-        payload: largest mass at the flange, tool included; infinite where unknown, [kg].
-        notes: what loading it decided and its user should know, one line each: meshes left out, a
-            start moved.
+        springs: passive springs by the number of their joint's velocity; not in the models.
+        payload: largest mass at the flange, tool included; infinite if unknown, [kg].
+        notes: decisions of the loader to know, one line each: meshes left out, a start moved.
     """
 
     name: str
     variant: str
     variants: tuple[str, ...]
     source: Path
-    home: NDArray[np.float64]
-    postures: dict[str, NDArray[np.float64]]
+    home: Array
+    postures: dict[str, Array]
     limits: Limits
     actuated: NDArray[np.bool_]
     rates: dict[str, float]
@@ -103,7 +103,7 @@ class Robot:
     notes: tuple[str, ...] = ()
 
     def spec(self) -> mujoco.MjSpec:
-        """A fresh spec, safe to change and to attach; without actuators, sensors, keyframes and ``<option>``."""
+        """A fresh spec of the mechanism alone, safe to change and to attach."""
         spec = self._base.copy()
         for edit in self._edits:
             edit(spec)
@@ -113,8 +113,7 @@ class Robot:
         """This robot alone in a world, with a step of 1 ms.
 
         Args:
-            placement: where its origin is. The base of a free-floating robot is placed by ``qpos``,
-                not by this.
+            placement: where its origin is; ``qpos`` places the base of a free-floating robot.
             gravity: along −z, [m/s²].
         """
         if not np.isfinite(gravity):
@@ -136,14 +135,9 @@ class Robot:
             at, dof = int(compiled.jnt_qposadr[joint]), int(compiled.jnt_dofadr[joint])
             lower[at], upper[at] = self.limits.lower[dof], self.limits.upper[dof]
         model.lowerPositionLimit, model.upperPositionLimit = lower, upper
-        model.lowerVelocityLimit, model.upperVelocityLimit = (
-            -self.limits.velocity,
-            np.array(self.limits.velocity),
-        )
-        model.lowerEffortLimit, model.upperEffortLimit = (
-            -self.limits.torque,
-            np.array(self.limits.torque),
-        )
+        speed, effort = np.array(self.limits.velocity), np.array(self.limits.torque)
+        model.lowerVelocityLimit, model.upperVelocityLimit = -speed, speed
+        model.lowerEffortLimit, model.upperEffortLimit = -effort, effort
         return model
 
     def edited(self, *edits: Edit) -> Robot:
@@ -155,24 +149,34 @@ class Robot:
         robot = replace(self, _edits=(*self._edits, *edits))
         model = robot.compile()
         if (model.nq, model.nv) != (self.home.size, self.actuated.size):
-            raise ModelError(
-                f"an edit of {self.name} changed its degrees of freedom from {self.actuated.size} to {model.nv}:"
-                " change the model file instead"
-            )
+            change = f"from {self.actuated.size} to {model.nv}: change the model file instead"
+            raise ModelError(f"an edit of {self.name} changed its degrees of freedom {change}")
         return robot
 
 
 def robot_names() -> list[str]:
-    """Names of the robots that come with Farhand."""
-    return sorted(
-        path.parent.name
-        for path in FOLDER.glob("*/robot.toml")
-        if (path.parent / "model.xml").is_file()
-    )
+    """Robots by name: those that come with Farhand, then those of other packages."""
+    own = sorted(path.parent.name for path in FOLDER.glob("*/model.xml"))
+    return list(dict.fromkeys([*own, *plugins.found(GROUP)]))
+
+
+def _folder(name: str) -> Path:
+    """The folder of a robot that is known by name.
+
+    Another package brings one by an entry point of the group ``farhand.robots`` whose value is the
+    package that holds ``model.xml`` and ``robot.toml``.
+    """
+    if (FOLDER / name / "model.xml").is_file():
+        return FOLDER / name
+    package = plugins.found(GROUP)[name].value
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError(f"robot {name!r}: {package} is not an installed package")
+    return Path(spec.submodule_search_locations[0])
 
 
 def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
-    """Load a robot by name, or from a user's MJCF or URDF file, or from a folder with ``model.xml``.
+    """Load a robot by name, from an MJCF or URDF file, or from a folder with ``model.xml``.
 
     Without a toml beside the file (same stem, or ``robot.toml``) the limits come from the model,
     ``home`` from its keyframe "home" or else ``qpos0`` (the middle of the range where that is
@@ -201,6 +205,7 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
     check_tool(model, where, _toml_name(path))
     home, postures = _configurations(table, model, limits, where, sources, notes)
     sources.setdefault("limits", "model file")
+    payload = table.get("payload", np.inf)
     model_file.strip(spec)
     return Robot(
         name=name,
@@ -216,9 +221,7 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
         description=str(table.get("description", "")),
         _base=spec,
         springs=read_springs(table.get("springs", {}), model, where),
-        payload=toml.positive(
-            table.get("payload", np.inf), f"{where}: payload", zero=True, infinite=True
-        ),
+        payload=toml.positive(payload, f"{where}: payload", zero=True, infinite=True),
         notes=tuple(notes),
     )
 
@@ -226,10 +229,10 @@ def load_robot(name_or_path: str | Path, variant: str | None = None) -> Robot:
 def _mechanism(
     path: Path, table: dict[str, Any], where: str, sources: dict[str, str]
 ) -> tuple[mujoco.MjSpec, list[str]]:
-    """The model file with its meshes found, its overrides applied and a tool on it, and notes about that."""
+    """The model file with meshes, overrides and a tool, and notes for the user."""
     spec = model_file.read_spec(path)
     urdf = is_urdf(path)
-    notes = list(settle_meshes(spec, path)) if urdf else []
+    notes = list(resolve_meshes(spec, path)) if urdf else []
     toml.apply_overrides(spec, table, where)
     if not spec.joints:
         raise ModelError(f"{path} has no joints: a robot needs at least one that moves")
@@ -239,9 +242,8 @@ def _mechanism(
     elif spec.site(model_file.TOOL) is None:
         advice = f'write tool = {{ body = "…" }} into {_toml_name(path)}'
         if not urdf:
-            advice = (
-                f'add <site name="{model_file.TOOL}"/> to one of its moving bodies, or {advice}'
-            )
+            site = f'<site name="{model_file.TOOL}"/>'
+            advice = f"add {site} to one of its moving bodies, or {advice}"
         sources["tool"] = model_file.add_tool(spec, str(path), advice)
     return spec, notes
 
@@ -257,7 +259,7 @@ def _model_path(name_or_path: str | Path) -> Path:
         if not any(separator in text for separator in {os.sep, os.altsep or os.sep, "/"}):
             if text not in robot_names():
                 raise UnknownName("robot", text, robot_names())
-            return FOLDER / text / "model.xml"
+            return _folder(text) / "model.xml"
     if path.is_dir():
         return path / "model.xml"
     if path.suffix.lower() not in model_file.SUFFIXES:
@@ -272,7 +274,7 @@ def _configurations(
     where: str,
     sources: dict[str, str],
     notes: list[str],
-) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+) -> tuple[Array, dict[str, Array]]:
     postures = toml.section(table.get("postures", {}), f"{where}: postures")
     checked = {
         key: _configuration(value, model, limits, f"{where}: postures.{key}")
@@ -283,27 +285,23 @@ def _configurations(
     key = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, "home")
     if key >= 0:
         sources.setdefault("home", "keyframe 'home' of the model file")
-        return _configuration(
-            model.key_qpos[key].tolist(), model, limits, f"{where}: keyframe 'home'"
-        ), checked
+        keyframe = model.key_qpos[key].tolist()
+        return _configuration(keyframe, model, limits, f"{where}: keyframe 'home'"), checked
     sources.setdefault("home", "qpos0 of the model file")
     home = np.array(model.qpos0)
     moved = _into_limits(home, model, limits)
     if moved:
-        sources["home"] = (
-            "qpos0 of the model file; middle of the range where that lies outside the limits"
-        )
-        notes.append(
-            f"{where} gives no home and qpos0 is outside the limits: it starts with {', '.join(moved)}"
-        )
+        sources["home"] = "qpos0 of the model file; middle of the range where outside the limits"
+        cause = f"{where} gives no home and qpos0 is outside the limits"
+        notes.append(f"{cause}: it starts with {', '.join(moved)}")
     return _configuration(home.tolist(), model, limits, f"{where}: home"), checked
 
 
-def _into_limits(q: NDArray[np.float64], model: mujoco.MjModel, limits: Limits) -> list[str]:
-    """Move joints outside their limits to the middle of their range, in place; say which, in words.
+def _into_limits(q: Array, model: mujoco.MjModel, limits: Limits) -> list[str]:
+    """Move joints outside their limits to the middle of their range, in place; name them.
 
-    Not to the nearer limit: a joint that starts on its limit trips its guard at the first tick.
-    Where the range is open on one side there is no middle, and the limit is all there is.
+    Not to the nearer limit: a joint that starts on its limit trips its guard at the first tick. A
+    range that is open on one side has no middle; the joint then goes to the limit.
     """
     moved = []
     for joint in np.flatnonzero(single_dof(model)):
@@ -311,23 +309,18 @@ def _into_limits(q: NDArray[np.float64], model: mujoco.MjModel, limits: Limits) 
         low, high = limits.lower[dof], limits.upper[dof]
         if not low <= q[at] <= high:
             q[at] = 0.5 * (low + high) if np.isfinite(high - low) else np.clip(q[at], low, high)
-            name = (
-                mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joint) or f"joint {joint + 1}"
-            )
-            moved.append(f"{name} at {q[at]:.4g} {limits.units(dof)[0]}")
+            name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joint)
+            moved.append(f"{name or f'joint {joint + 1}'} at {q[at]:.4g} {limits.units(dof)[0]}")
     return moved
 
 
-def _configuration(
-    value: Any, model: mujoco.MjModel, limits: Limits, what: str
-) -> NDArray[np.float64]:
+def _configuration(value: Any, model: mujoco.MjModel, limits: Limits, what: str) -> Array:
     q = toml.vector(value, model.nq, what)
     for joint in np.flatnonzero(single_dof(model)):
         at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
-        if not limits.lower[dof] <= q[at] <= limits.upper[dof]:
-            raise OutOfRange(
-                f"{what}[{at}]", q[at], limits.lower[dof], limits.upper[dof], limits.units(dof)[0]
-            )
+        low, high = limits.lower[dof], limits.upper[dof]
+        if not low <= q[at] <= high:
+            raise OutOfRange(f"{what}[{at}]", q[at], low, high, limits.units(dof)[0])
     q.setflags(write=False)
     return q
 
@@ -338,16 +331,12 @@ def _rates(table: dict[str, Any], where: str) -> dict[str, float]:
 
 
 def _actuated(table: dict[str, Any], model: mujoco.MjModel, where: str) -> NDArray[np.bool_]:
+    actuated = np.array(single_dof(model)[model.dof_jntid])
     if "actuated" in table:
         given = table["actuated"]
-        if (
-            not isinstance(given, list)
-            or len(given) != model.nv
-            or not all(isinstance(item, bool) for item in given)
-        ):
+        booleans = isinstance(given, list) and all(isinstance(item, bool) for item in given)
+        if not booleans or len(given) != model.nv:
             raise BadValue(f"{where}: actuated must be {model.nv} booleans, not {given!r}")
         actuated = np.array(given, dtype=bool)
-    else:
-        actuated = np.array(single_dof(model)[model.dof_jntid])
     actuated.setflags(write=False)
     return actuated

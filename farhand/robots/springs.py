@@ -1,10 +1,10 @@
-"""Springs inside a robot that its model file cannot hold: curves of a joint's angle, with the energy they store."""
+"""Springs inside a robot that its model file cannot hold: torque over a joint's angle."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import mujoco
@@ -28,9 +28,9 @@ class JointSpring(ABC):
 
     @abstractmethod
     def torque(self, q: float) -> float:
-        """Torque that it takes to hold the joint against the spring at angle ``q`` [rad], [N·m]; the spring's is minus.
+        """Torque that holds the joint against the spring at angle ``q`` [rad], [N·m].
 
-        Beyond ``lower`` and ``upper`` it is that at the nearer end.
+        The spring's own torque is the opposite. Beyond ``lower`` and ``upper`` it stays constant.
         """
 
     @abstractmethod
@@ -38,7 +38,7 @@ class JointSpring(ABC):
         """Energy stored at angle ``q`` [rad], [J], with :meth:`torque` as its derivative."""
 
     def known(self, q: float) -> bool:
-        """Whether the curve was made for this angle [rad]."""
+        """Whether the curve is known at this angle [rad]."""
         return self.lower <= q <= self.upper
 
 
@@ -48,8 +48,6 @@ class CubicSpring(JointSpring):
 
     Attributes:
         coefficients: c_0 … c_3, [N·m], q in rad.
-        lower: smallest angle at which it was identified, [rad].
-        upper: largest such angle, [rad].
     """
 
     coefficients: tuple[float, float, float, float]
@@ -58,11 +56,10 @@ class CubicSpring(JointSpring):
 
     @classmethod
     def fit(cls, q: NDArray[np.float64], torque: NDArray[np.float64]) -> CubicSpring:
-        """The least-squares cubic through holding torques [N·m] at angles [rad], the arm's weight taken off."""
+        """The least-squares cubic through holding torques without weight [N·m] at angles [rad]."""
         if len(q) < 4 or np.ptp(q) < 0.1:
-            raise BadValue(
-                f"a cubic spring needs 4 angles over at least 0.1 rad, not {len(q)} over {np.ptp(q):.3g}"
-            )
+            need = "a cubic spring needs 4 angles over at least 0.1 rad"
+            raise BadValue(f"{need}, not {len(q)} over {np.ptp(q):.3g}")
         c3, c2, c1, c0 = np.polyfit(q, torque, 3).tolist()
         return cls((c0, c1, c2, c3), float(np.min(q)), float(np.max(q)))
 
@@ -120,16 +117,15 @@ def read_springs(table: Any, model: mujoco.MjModel, where: str) -> dict[int, Joi
     """The springs of a ``robot.toml`` by the number of their joint's velocity.
 
     Raises:
-        FarhandError: an unknown joint or kind, or values that are none.
+        FarhandError: an unknown joint or kind, or values that are not numbers.
     """
     springs = {}
     for name, given in section(table, f"{where}: springs").items():
         joint = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
         if joint < 0:
             raise UnknownName("joint", name, [model.joint(i).name for i in range(model.njnt)])
-        springs[int(model.jnt_dofadr[joint])] = _spring(
-            section(given, f"{where}: springs.{name}"), where
-        )
+        spring = _spring(section(given, f"{where}: springs.{name}"), where)
+        springs[int(model.jnt_dofadr[joint])] = spring
     return springs
 
 
@@ -137,19 +133,16 @@ def _spring(given: dict[str, Any], where: str) -> JointSpring:
     kind, rest = given.get("kind"), {key: value for key, value in given.items() if key != "kind"}
     if kind == "cubic":
         known_keys(rest, {"coefficients", "range"}, f"{where}: a cubic spring")
-        c = vector(
-            rest.get("coefficients", []), 4, f"{where}: coefficients of a cubic spring"
-        ).tolist()
-        low, high = vector(
-            rest.get("range", [-math.inf, math.inf]), 2, f"{where}: range", infinite=True
-        ).tolist()
+        what = f"{where}: coefficients of a cubic spring"
+        c0, c1, c2, c3 = vector(rest.get("coefficients", []), 4, what).tolist()
+        limits = rest.get("range", [-math.inf, math.inf])
+        low, high = vector(limits, 2, f"{where}: range", infinite=True).tolist()
         if not low < high:
             raise BadValue(f"{where}: range of a spring must rise, not [{low:g}, {high:g}]")
-        return CubicSpring((c[0], c[1], c[2], c[3]), low, high)
+        return CubicSpring((c0, c1, c2, c3), low, high)
     if kind == "mechanism":
-        names = ("radius", "length", "stiffness", "preload", "offset")
+        names = [each.name for each in fields(MechanismSpring)]
         known_keys(rest, set(names), f"{where}: a mechanism spring")
-        return MechanismSpring(
-            *(float(vector(rest.get(n, []), 1, f"{where}: {n}")[0]) for n in names)
-        )
+        numbers = {n: float(vector(rest.get(n, []), 1, f"{where}: {n}")[0]) for n in names}
+        return MechanismSpring(**numbers)
     raise UnknownName(f"kind of spring in {where}", str(kind), ("cubic", "mechanism"))

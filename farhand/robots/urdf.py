@@ -1,18 +1,26 @@
-"""What a URDF says about its joints and MuJoCo does not keep: speed limits, and limits that make no sense."""
+"""URDF files: limits that MuJoCo does not keep, and meshes behind ``package://``."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import mujoco
+
 from farhand.errors import ModelError
-from farhand.robots.model_file import one_line
+from farhand.robots.model_file import moves, one_line
+
+READABLE = (".stl", ".obj", ".msh")
+"""Kinds of mesh files that MuJoCo reads."""
 
 
 @dataclass(frozen=True)
-class Stated:
-    """The ``<limit>`` of one joint as it is written; None where the attribute is missing.
+class UrdfLimit:
+    """The ``<limit>`` of one joint as written; None where the attribute is missing.
 
     Attributes:
         lower: smallest position, [rad or m].
@@ -28,40 +36,145 @@ class Stated:
 
 
 def is_urdf(path: Path) -> bool:
-    """Whether the file holds a URDF, whatever its name ends in."""
+    """Whether the file holds a URDF, whatever its suffix."""
     return _root(path) is not None
 
 
-def stated_limits(path: Path) -> dict[str, Stated]:
+def urdf_limits(path: Path) -> dict[str, UrdfLimit]:
     """The limits in a URDF by joint; empty for any other file.
 
     Raises:
         ModelError: a limit is a word, not a number.
     """
     root = _root(path)
-    joints = (
-        [] if root is None else [(joint, joint.find("limit")) for joint in root.findall("joint")]
-    )
-    found = {}
-    for joint, limit in joints:
-        name = joint.get("name", "")
+    limits = {}
+    for joint in [] if root is None else root.findall("joint"):
+        name, limit = joint.get("name", ""), joint.find("limit")
         if limit is None:
             continue
+        texts = {key: limit.get(key) for key in ("lower", "upper", "velocity", "effort")}
         try:
-            texts = {key: limit.get(key) for key in ("lower", "upper", "velocity", "effort")}
-            found[name] = Stated(
-                **{key: None if text is None else float(text) for key, text in texts.items()}
-            )
+            numbers = {key: None if text is None else float(text) for key, text in texts.items()}
         except ValueError as error:
             raise ModelError(f"{path}: limit of joint {name}: {one_line(error)}") from None
-    return found
+        limits[name] = UrdfLimit(**numbers)
+    return limits
 
 
 def _root(path: Path) -> ElementTree.Element | None:
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
+        # MuJoCo reads some XML that is not well-formed
         if path.suffix.lower() != ".urdf":
-            return None  # MuJoCo is more lenient about XML
+            return None
         raise ModelError(f"{path}: {one_line(error)}") from None
     return root if root.tag == "robot" else None
+
+
+def resolve_meshes(spec: mujoco.MjSpec, path: Path) -> tuple[str, ...]:
+    """Point every mesh at its file, in place, and leave out those not found or not readable.
+
+    Shapes are for looks and contact; mass comes from ``<inertial>``. So a link that has one, or
+    does not move, can do without shapes.
+
+    Args:
+        spec: the URDF, read and not compiled.
+        path: its file.
+
+    Returns:
+        One line that names the meshes left out, or nothing.
+
+    Raises:
+        ModelError: a moving link without ``<inertial>`` would lose a shape, and so its mass.
+    """
+    path = path.absolute()
+    left_out: dict[str, list[str]] = {}
+    for mesh in list(spec.meshes):
+        if not mesh.file:
+            continue
+        file, uri = find_mesh(mesh.file, path, spec.meshdir), mesh.file
+        readable = Path(uri).suffix.lower() in READABLE
+        if file is not None and readable:
+            mesh.file = str(file)
+            continue
+        reason = "not found" if readable else f"not {', '.join(READABLE[:-1])} or {READABLE[-1]}"
+        _leave_out(spec, mesh, f"{path}: link", reason)
+        uris = left_out.setdefault(reason, [])
+        if uri not in uris:
+            uris.append(uri)
+    if not left_out:
+        return ()
+    lists = "; ".join(f"{reason}: {_by_folder(uris)}" for reason, uris in left_out.items())
+    effect = "which changes looks and contact but no mass"
+    return (f"{path.name}: these meshes were left out, {effect}: {lists}",)
+
+
+def find_mesh(uri: str, model: Path, folder: str = "") -> Path | None:
+    """The file that a mesh's name points to, or None.
+
+    ``package://NAME/rest`` is looked for upward from the model file, in folders called NAME, in
+    folders whose ``package.xml`` says so and in their children called NAME; then in
+    ``ROS_PACKAGE_PATH`` and in ``share/NAME`` of ``AMENT_PREFIX_PATH``. ``model://`` means the
+    same. Anything else is a path, from the model's folder.
+
+    Args:
+        uri: as written in the model.
+        model: the model file, absolute.
+        folder: the model's ``meshdir``.
+    """
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        candidates = iter([model.parent / folder / uri])
+    elif scheme == "file":
+        candidates = iter([Path(unquote(rest))])
+    elif scheme in ("package", "model"):
+        name, _, inside = rest.partition("/")
+        candidates = (package / inside for package in _packages(name, model))
+    else:
+        candidates = iter(())
+    return next((path for path in candidates if os.path.isfile(path)), None)
+
+
+def _by_folder(uris: list[str]) -> str:
+    """Names of files, each folder named once."""
+    folders: dict[str, list[str]] = {}
+    for folder, slash, name in (uri.rpartition("/") for uri in uris):
+        folders.setdefault(folder + slash, []).append(name)
+    return ", ".join(folder + ", ".join(names) for folder, names in folders.items())
+
+
+def _packages(name: str, model: Path) -> Iterator[Path]:
+    """Folders that may be the package, nearest first; they need not exist."""
+    for start in dict.fromkeys((model, model.resolve())):
+        for folder in start.parents:
+            yield from _package_at(folder, name)
+    for entry in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
+        yield from _package_at(Path(entry), name)
+        yield from Path(entry).glob(f"*/{name}")
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        yield Path(prefix) / "share" / name
+
+
+def _package_at(folder: Path, name: str) -> Iterator[Path]:
+    if folder.name == name or _package_name(folder) == name:
+        yield folder
+    yield folder / name
+
+
+def _package_name(folder: Path) -> str:
+    try:
+        return (ElementTree.parse(folder / "package.xml").getroot().findtext("name") or "").strip()
+    except (OSError, ElementTree.ParseError):
+        return ""
+
+
+def _leave_out(spec: mujoco.MjSpec, mesh: mujoco.MjsMesh, where: str, reason: str) -> None:
+    for geom in [geom for geom in spec.geoms if geom.meshname == mesh.name]:
+        body = geom.parent
+        if moves(body) and not body.explicitinertial and geom.density != 0 and geom.mass != 0:
+            missing = f"the mesh {mesh.file} that would give its mass is {reason}"
+            remedy = "add <inertial>, or set ROS_PACKAGE_PATH to where the package is"
+            raise ModelError(f"{where} {body.name} has no <inertial>, and {missing}: {remedy}")
+        spec.delete(geom)
+    spec.delete(mesh)
