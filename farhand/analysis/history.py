@@ -154,14 +154,10 @@ class History:
 
 
 class Gathered:
-    """What is gathered from a run by a process that is not the one that runs it: can be sent there and taken over.
-
-    Attributes:
-        history: the signals of the run.
-    """
+    """What is gathered from a run by a process that is not the one that runs it: can be sent there and taken over."""
 
     _gathered: tuple[str, ...] = ("_running",)
-    history: History
+    history: History  #: the signals of the run
 
     def state(self) -> dict[str, Any]:
         """All that was gathered, fit to be sent to another process."""

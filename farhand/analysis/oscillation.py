@@ -46,21 +46,13 @@ THRESHOLDS = {"tracking error": 1e-3, "contact force": 2.0}  # [m], [N]
 
 @dataclass(frozen=True)
 class Oscillation:
-    """A sustained oscillation.
+    """A sustained oscillation."""
 
-    Attributes:
-        signal: what oscillates, a key of :data:`THRESHOLDS`.
-        start: of the window in which it was found, [s].
-        end: of that window, [s].
-        frequency: [Hz].
-        amplitude: [m] or [N].
-    """
-
-    signal: str
-    start: float
-    end: float
-    frequency: float
-    amplitude: float
+    signal: str  #: what oscillates, a key of :data:`THRESHOLDS`
+    start: float  #: of the window in which it was found, [s]
+    end: float  #: of that window, [s]
+    frequency: float  #: [Hz]
+    amplitude: float  #: [m] or [N]
 
     def __str__(self) -> str:
         """In words."""

@@ -19,19 +19,12 @@ PUBLISHED = Path(__file__).parent / "operators.toml"
 
 
 class Operators(NamedTuple):
-    """Thresholds of several people, as stiffness of the virtual spring in device order x, y, z, A, B, C.
+    """Thresholds of several people, as stiffness of the virtual spring in device order x, y, z, A, B, C."""
 
-    Attributes:
-        names: one per person.
-        least: first noticed, people × 6, [N/m] and [N·m/rad].
-        most: too much, likewise.
-        lengths: of the springs, ×6, [m] and [rad].
-    """
-
-    names: tuple[str, ...]
-    least: Array
-    most: Array
-    lengths: Array
+    names: tuple[str, ...]  #: one per person
+    least: Array  #: first noticed, people × 6, [N/m] and [N·m/rad]
+    most: Array  #: too much, likewise
+    lengths: Array  #: of the springs, ×6, [m] and [rad]
 
     def limits(self, name: str | None = None) -> tuple[Array, Array]:
         """Least and most wrench of one person, or their means, in the order of a wrench, [N] and [N·m].

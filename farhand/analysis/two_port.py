@@ -29,21 +29,13 @@ WORST_CONDITION = 1e6
 
 
 class Signals(NamedTuple):
-    """What was seen at both ends in one experiment, sampled evenly.
+    """What was seen at both ends in one experiment, sampled evenly."""
 
-    Attributes:
-        position_hand: x_h, [m].
-        force_hand: F_h, of the hand on the leader, [N].
-        position_environment: x_e, [m].
-        force_environment: F_e, of the follower on the environment, [N].
-        dt: [s].
-    """
-
-    position_hand: Array
-    force_hand: Array
-    position_environment: Array
-    force_environment: Array
-    dt: float
+    position_hand: Array  #: x_h, [m]
+    force_hand: Array  #: F_h, of the hand on the leader, [N]
+    position_environment: Array  #: x_e, [m]
+    force_environment: Array  #: F_e, of the follower on the environment, [N]
+    dt: float  #: [s]
 
     def after(self, seconds: float) -> Signals:
         """Without the first seconds, in which transients die out."""
@@ -63,15 +55,10 @@ class TwoPort(Protocol):
 
 @dataclass(frozen=True)
 class HybridMatrix:
-    """Hybrid matrix over frequency.
+    """Hybrid matrix over frequency."""
 
-    Attributes:
-        frequency: n, [Hz]; 0 for the static matrix.
-        h: n × 2 × 2, complex; [N/m], [-]; [-], [m/N].
-    """
-
-    frequency: Array
-    h: Array
+    frequency: Array  #: n, [Hz]; 0 for the static matrix
+    h: Array  #: n × 2 × 2, complex; [N/m], [-]; [-], [m/N]
 
     @property
     def omega(self) -> Array:

@@ -23,7 +23,7 @@ from farhand.report.output import (
 from farhand.running.arguments import parse_settings
 
 if TYPE_CHECKING:
-    from farhand.analysis.stability.answers import Answers
+    from farhand.analysis.stability.limits import StabilityLimits
     from farhand.analysis.stability.operating_point import Point
     from farhand.running.stability_trial import Trial
 
@@ -120,9 +120,9 @@ def stability(
         chosen += [f"{side}.plant.encoder_step={quantum}" for side in ("leader", "follower")]
     changed = parse_settings(chosen)
     point = _point(rig, law, delay, changed, hand, _wall(wall), friction)
-    from farhand.analysis.stability.answers import answers
+    from farhand.analysis.stability.limits import find_limits
 
-    limits = answers(point)
+    limits = find_limits(point)
     trials = _try(_trials(rig, law, tuple(changed), point, limits), sweep) if simulate else []
     result = _result(rig, law, point, limits, trials)
     write_json(json, result)
@@ -188,7 +188,7 @@ def _trials(
     law: str | None,
     settings: tuple[tuple[str, object], ...],
     point: Point,
-    limits: Answers,
+    limits: StabilityLimits,
 ) -> list[Trial]:
     import numpy as np
 
@@ -208,7 +208,7 @@ def _trials(
 
 
 def _result(
-    rig: str, law: str | None, point: Point, limits: Answers, trials: list[dict[str, Any]]
+    rig: str, law: str | None, point: Point, limits: StabilityLimits, trials: list[dict[str, Any]]
 ) -> dict[str, Any]:
     whole, loop = point.whole, point.loop
 

@@ -8,8 +8,7 @@ from farhand.friction.models.dahl import Dahl
 from farhand.friction.models.lugre import LuGre
 from farhand.friction.models.maxwell import Gms, Leuven, MaxwellSlip
 from farhand.friction.models.model import FRICTIONS, Friction, StaticFriction, make, register
-from farhand.friction.models.resting import Karnopp, Threshold
-from farhand.friction.models.stribeck import Kfm, Stribeck
+from farhand.friction.models.stribeck import Karnopp, Kfm, Stribeck, Threshold
 from farhand.friction.models.waiboer import GEAR_SETS, Gears, Waiboer
 from farhand.friction.models.wheels import Wheel1, Wheel2, Wheel3, Wheel4, Wheels
 

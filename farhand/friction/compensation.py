@@ -1,4 +1,4 @@
-"""Friction compensation: feed a model's torque forward, short of what the joint really loses."""
+"""Friction compensation: add a share of the torque that a friction model predicts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from farhand.friction.velocity import StateVariableFilter
 from farhand.parameters import parameter, validate
 
 SAFE_GAIN = 0.9
-"""Share of the model that may be compensated without asking for more: a model 11 % too high is then
-still passive."""
+"""Default share of the model that is compensated: a model 11 % too high is then still passive."""
 
 
 @dataclass
 class FrictionCompensation:
-    r"""Add a share of what a friction model says the joint will lose.
+    r"""Add a share of the friction that a model predicts.
 
     .. math:: \hat F = \alpha\,|F(\max(|v|, v_0))|\,\mathrm{clip}(v/v_0, -1, 1)
 
@@ -27,24 +26,21 @@ class FrictionCompensation:
 
     From the **encoder** (:meth:`measured`) it is positive feedback, and before a joint slides there
     is little to damp it: its bristles only spring. So below the speed v_r, velocity does not count;
-    there the torque τ that is asked for is helped instead, by no more than the least sliding
-    friction of the curve,
+    there the commanded torque τ is amplified instead, by no more than the least sliding friction of
+    the curve,
 
-    .. math:: \hat F = \alpha\,\bigl(s\,|F(\hat v)| + (1 - |s|)\,\mathrm{clip}(h \tau, \pm F_{least})\bigr),
-              \qquad s = \mathrm{sgn}(\hat v)\,\mathrm{clip}\bigl(|\hat v|/v_r - 1, 0, 1\bigr)
+    .. math:: \hat F = \alpha\,\bigl(s\,|F(\hat v)|
+              + (1 - |s|)\,\mathrm{clip}(h \tau, \pm F_{least})\bigr), \qquad
+              s = \mathrm{sgn}(\hat v)\,\mathrm{clip}\bigl(|\hat v|/v_r - 1, 0, 1\bigr)
 
-    which amounts to a higher gain of whatever asks. What holds the joint always exceeds what helps
-    it: it starts without dither and stays where it stands, without a limit cycle.
+    which amounts to a higher gain of the controller. The friction at rest always exceeds this
+    help: the joint starts without dither and stays where it stands, without a limit cycle.
 
     A gain above 0.9 is refused unless ``over`` is set: a compensated joint whose friction is lower
     than the model says is driven by its own motion.
-
-    Attributes:
-        friction: F, the fitted model; only its steady curve is used.
-        filter: where the measured velocity comes from.
     """
 
-    friction: Friction
+    friction: Friction  #: F, the fitted model; only its steady curve is used
     gain: float = parameter(SAFE_GAIN, "-", "share of the model that is compensated", 0.0, 1.5)
     over: bool = parameter(False, "-", "whether a gain above 0.9 is allowed")
     speed: float = parameter(
@@ -56,6 +52,7 @@ class FrictionCompensation:
     rest: float = parameter(
         0.02, "rad/s", "measured speed below which a joint counts as at rest; 0: none", 0.0, 10.0
     )
+    #: where the measured velocity comes from
     filter: StateVariableFilter = field(default_factory=StateVariableFilter)
 
     def __post_init__(self) -> None:
@@ -63,11 +60,12 @@ class FrictionCompensation:
         validate(self, "compensation")
 
     def refresh(self) -> None:
-        """Refuse over-compensation that was not asked for; find the least sliding friction both ways, [N·m]."""
+        """Refuse unconfirmed over-compensation; find the least sliding friction each way."""
         if self.gain > SAFE_GAIN and not self.over:
             raise BadValue(
-                f"compensation.gain = {self.gain:g} is above {SAFE_GAIN:g}, which drives a joint whose friction is "
-                "lower than the model says; set compensation.over=true to allow it"
+                f"compensation.gain = {self.gain:g} is above {SAFE_GAIN:g}, which drives a joint "
+                "whose friction is lower than the model predicts; set compensation.over=true to "
+                "allow it"
             )
         speeds = np.geomspace(self.speed, max(10.0, 2.0 * self.speed), 200)[:, np.newaxis]
         ones = np.ones(self.friction.joints)
@@ -81,27 +79,24 @@ class FrictionCompensation:
     def torque(self, velocity: FloatArray) -> FloatArray:
         """The torque to add for a reference velocity [rad/s], [N·m]."""
         share = np.clip(velocity / self.speed, -1.0, 1.0)
-        lifted = np.where(
-            np.abs(velocity) < self.speed, np.copysign(self.speed, velocity), velocity
-        )
+        slow = np.abs(velocity) < self.speed
+        lifted = np.where(slow, np.copysign(self.speed, velocity), velocity)
         return self.gain * np.abs(self.friction.quick(lifted)) * share
 
     def measured(
-        self, position: FloatArray, dt: float, asked: FloatArray | None = None
+        self, position: FloatArray, dt: float, commanded: FloatArray | None = None
     ) -> FloatArray:
-        """The torque to add, [N·m], with the velocity taken from the encoder.
+        """The torque to add, [N·m], with the velocity from an encoder reading [rad] after dt [s].
 
-        Args:
-            position: encoder reading, [rad].
-            dt: time since the last reading, [s].
-            asked: commanded torque without gravity, [N·m]; what is helped at rest.
+        ``commanded`` is the commanded torque without gravity, [N·m]; it is amplified at rest.
         """
         velocity = self.filter.step(position, dt)
         if not self.rest:
             return self.torque(velocity)
         share = np.clip(np.abs(velocity) / self.rest - 1.0, 0.0, 1.0)
         force = share * self.friction.quick(velocity)
-        if asked is not None:
-            force += (1.0 - share) * np.clip(self.help * asked, -self._backward, self._forward)
+        if commanded is not None:
+            help_at_rest = np.clip(self.help * commanded, -self._backward, self._forward)
+            force += (1.0 - share) * help_at_rest
         force *= self.gain
         return force

@@ -1,4 +1,4 @@
-"""Velocity from encoder ticks: the state-variable filter, on line and for a whole recording."""
+"""Velocity from encoder ticks: a state-variable filter, sample by sample or for a recording."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ class StateVariableFilter:
     ramp's velocity is exact (held samples would make it (ω_c dt)²/12 too low). It differentiates
     below the cut-off and rolls off above: ticks are averaged instead of differenced, and a velocity
     that changes is followed with a lag of 2ζ/ω_c.
-
-    Attributes:
-        velocity: the latest estimate, [rad/s].
     """
 
     cutoff: float = parameter(20.0, "Hz", "cut-off of the velocity estimate", 1e-3, 1e5)
     damping: float = parameter(1.0, "-", "damping ratio of the filter", 0.1, 10.0)
+    #: the latest estimate, [rad/s]
     velocity: FloatArray = field(default_factory=lambda: np.zeros(0), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -46,7 +44,7 @@ class StateVariableFilter:
         self._position: FloatArray | None = None
 
     def step(self, position: FloatArray, dt: float) -> FloatArray:
-        """Velocity after a step of ``dt`` [s] that ends at ``position`` [rad]; shape as ``position``."""
+        """Velocity after a step of ``dt`` [s] that ends at ``position`` [rad], [rad/s]."""
         if self._position is None:
             self._position = np.array(position, dtype=float)
             self._before, self.velocity = self._position, np.zeros_like(self._position)
@@ -55,24 +53,25 @@ class StateVariableFilter:
         (a, b), (c, d) = self._transition
         rate = (position - self._before) / dt
         ahead = self._lag * rate
-        # from where a ramp ends up
-        offset, change = (self._position - self._before + ahead, self.velocity - rate)
+        # Offsets from the steady answer to a ramp.
+        offset = self._position - self._before + ahead
+        change = self.velocity - rate
         self._position = position - ahead + a * offset + b * change
         self.velocity = rate + c * offset + d * change
         self._before = np.array(position, dtype=float)
         return self.velocity
 
     def filtered(self, position: FloatArray, dt: float) -> FloatArray:
-        """Velocity of a whole recording at a fixed step [s], along the first axis, [rad/s]; starts at rest."""
+        """Velocity of a recording at a fixed step [s], along the first axis, [rad/s]; from rest."""
         q = np.asarray(position, dtype=float)
         if q.ndim == 0 or len(q) == 0:
             raise BadValue("a recording of positions needs at least one sample")
         self._prepare(dt)
         (a, b), (c, d) = self._transition
         k = self._lag
-        # gain from the step's last position
+        # Gains from the last and from the first position of a step.
         new = np.array([(a * k - b - k) / dt + 1.0, (1.0 + c * k - d) / dt])
-        old = np.array([-a, -c]) - new + [1.0, 0.0]  # and from its first
+        old = np.array([-a, -c]) - new + [1.0, 0.0]
         numerator = np.array([new[1], c * new[0] + old[1] - a * new[1], c * old[0] - a * old[1]])
         return lfilter(numerator, [1.0, -(a + d), a * d - b * c], q - q[0], axis=0)
 
@@ -80,10 +79,10 @@ class StateVariableFilter:
         if not dt > 0.0:
             raise OutOfRange("dt", dt, 0.0, np.inf, "s")
         w = 2.0 * np.pi * self.cutoff
-        self._transition = expm(
-            np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]]) * dt
-        ).tolist()
-        self._lag, self._dt = 2.0 * self.damping / w, dt
+        rates = np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]])
+        self._transition = expm(rates * dt).tolist()
+        self._lag = 2.0 * self.damping / w
+        self._dt = dt
 
 
 def quantised(position: FloatArray, step: float) -> FloatArray:

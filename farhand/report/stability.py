@@ -1,4 +1,4 @@
-"""The pages that ``farhand stability --report`` writes: a map of stiffness and delay, or every cell of the grid."""
+"""The pages of ``farhand stability``: a map of stiffness and delay, or every cell of the grid."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.analysis.stability.answers import BUMP, CYCLE, SOFTEST, STIFFEST
 from farhand.analysis.stability.cells import TOLERANCE
+from farhand.analysis.stability.limits import BUMP, CYCLE_STEPS, MAX_STIFFNESS, MIN_STIFFNESS
 from farhand.analysis.stability.operating_point import Point
 from farhand.analysis.stability.spectrum import largest_stable_delay
+from farhand.report.figures import DARK, dress, new_figure
 from farhand.report.page import ReportPage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CALM, SHAKES, LINE = "#1f6fb4", "#b3261e", "#39424e"
-LONGEST = 0.2
+CALM, SHAKES, HERE = "#1f6fb4", "#b3261e", "#d9730d"
+
+MAX_DELAY_S = 0.2
 """Delay one way up to which the map is drawn, [s]."""
 
-STEPS = 24
-"""Stiffnesses for which the map asks for the delay."""
+MAP_STEPS = 24
+"""Stiffnesses for which the map computes the longest delay."""
 
 
 def write_map(result: dict[str, Any], point: Point, folder: Path) -> Path:
@@ -30,55 +32,52 @@ def write_map(result: dict[str, Any], point: Point, folder: Path) -> Path:
 
     Args:
         result: of the command.
-        point: it was asked at.
+        point: where the loop was linearised.
         folder: where ``index.html`` goes, and the map by itself as ``map.svg``.
     """
     law = result["law"] or "the rig's law"
-    page = ReportPage(
-        f"How far {result['rig']} stays calm", f"{law}; the hand is assumed to be {result['hand']}."
-    )
+    lead = f"{law}; the hand is assumed to be {result['hand']}."
+    page = ReportPage(f"How far {result['rig']} stays calm", lead)
     page.table(("what", "answer"), lines(result))
     figure = draw_map(result, point)
-    page.figure(
-        figure, "Below the line the loop is predicted to be calm; dots are runs of the rig itself"
-    )
+    caption = "Below the line the loop is predicted to be calm; dots are runs of the rig itself"
+    page.figure(figure, caption)
     if result["trials"]:
-        columns = ("stiffness", "delay", "shakes", "amplitude")
+        columns = {
+            "stiffness": "wall [N/m]",
+            "delay": "round trip [ms]",
+            "shakes": "shakes",
+            "amplitude": "amplitude at the end [m]",
+        }
         rows = [tuple(trial[name] for name in columns) for trial in result["trials"]]
-        page.table(
-            ("wall [N/m]", "round trip [ms]", "shakes", "amplitude at the end [m]"),
-            rows,
-            "Every trial",
-        )
+        page.table(tuple(columns.values()), rows, "Every trial")
     path = page.save(folder)
     figure.savefig(folder / "map.svg", bbox_inches="tight", metadata={"Date": None})
     return path
 
 
 def boundary(point: Point, stiffnesses: np.ndarray) -> np.ndarray:
-    """Longest round trip for each stiffness of the wall, [ms]; nan beyond what is looked at, 0 where none is calm."""
-    found = []
+    """Longest round trip for each stiffness of the wall, [ms]; nan for any, 0 for none."""
+    limits = []
+    quanta = CYCLE_STEPS if point.quantum > 0.0 else 0.0
     for stiffness in stiffnesses.tolist():
         loop = point.at_wall(stiffness)
-        quanta = CYCLE if point.quantum > 0.0 else 0.0
-        ticks = largest_stable_delay(loop, round(LONGEST / loop.period), BUMP, quanta)
-        found.append(2e3 * max(ticks, 0.0) * loop.period if math.isfinite(ticks) else math.nan)
-    return np.array(found)
+        ticks = largest_stable_delay(loop, round(MAX_DELAY_S / loop.period), BUMP, quanta)
+        limits.append(2e3 * max(ticks, 0.0) * loop.period if math.isfinite(ticks) else math.nan)
+    return np.array(limits)
 
 
 def draw_map(result: dict[str, Any], point: Point) -> Figure:
-    """Delay over stiffness: the predicted limit as a line, trials as dots, and where the rig stands."""
-    from matplotlib.figure import Figure
-
-    trials = result["trials"]
+    """Delay over stiffness: the predicted limit, the trials, and where the rig stands."""
+    trials, wall = result["trials"], result["wall"]["stiffness"]
     tried = [trial["stiffness"] for trial in trials]
-    middle = result["stable_to_wall"] or max(result["wall"]["stiffness"], 1000.0)
+    middle = result["stable_to_wall"] or max(wall, 1000.0)
     low, high = (min(tried) / 1.5, max(tried) * 1.5) if tried else (middle / 10.0, middle * 10.0)
-    stiffnesses = np.geomspace(max(low, SOFTEST), min(high, STIFFEST), STEPS)
+    stiffnesses = np.geomspace(max(low, MIN_STIFFNESS), min(high, MAX_STIFFNESS), MAP_STEPS)
     limit = boundary(point, stiffnesses)
-    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
+    figure = new_figure(8.0, 5.0)
     ax = figure.subplots()
-    ax.plot(stiffnesses, limit, color=LINE, linewidth=2.0, label="predicted limit")
+    ax.plot(stiffnesses, limit, color=DARK, linewidth=2.0, label="predicted limit")
     top = max([*(trial["delay"] for trial in trials), 2.0 * result["delay"], 50.0])
     for shakes, colour, marker, label in (
         (False, CALM, "o", "the rig is calm"),
@@ -88,25 +87,15 @@ def draw_map(result: dict[str, Any], point: Point) -> Figure:
         if at:
             x, y = zip(*at, strict=True)
             ax.scatter(x, y, color=colour, marker=marker, s=60, zorder=3, label=label)
-    if result["wall"]["stiffness"] > 0.0:
-        ax.plot(
-            result["wall"]["stiffness"],
-            result["delay"],
-            "*",
-            color="#d9730d",
-            markersize=14,
-            label="asked for",
-        )
-    known = np.isfinite(limit)
-    ax.fill_between(stiffnesses, 0.0, np.where(known, limit, 2e3 * LONGEST), color=CALM, alpha=0.08)
+    if wall > 0.0:
+        ax.plot(wall, result["delay"], "*", color=HERE, markersize=14, label="as it stands")
+    calm = np.where(np.isfinite(limit), limit, 2e3 * MAX_DELAY_S)
+    ax.fill_between(stiffnesses, 0.0, calm, color=CALM, alpha=0.08)
     ax.set_xscale("log")
     ax.set_xlim(stiffnesses[0], stiffnesses[-1])
     ax.set_ylim(-0.02 * top, 1.1 * top)
-    ax.set_xlabel("stiffness of the wall [N/m]")
-    ax.set_ylabel("round trip [ms]")
-    ax.set_title(f"{result['rig']}, hand: {result['hand']}", loc="left", fontsize=10)
-    ax.grid(True, color="#e3e6ea", linewidth=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
+    title = f"{result['rig']}, hand: {result['hand']}"
+    dress(ax, "stiffness of the wall [N/m]", "round trip [ms]", title)
     figure.legend(frameon=False, loc="outside lower center", ncols=4)
     return figure
 
@@ -119,17 +108,11 @@ def write_grid(rows: list[dict[str, Any]], folder: Path) -> Path:
     figure = draw_grid(rows)
     page.figure(figure, "Predicted over simulated; the band is ±15 %")
     names = [name for name in rows[0] if name != "within"]
-    missed = [row for row in rows if not row["within"]]
-    page.table(
-        (*names, "why"),
-        [(*(row[name] for name in names), explain(row)) for row in missed],
-        "Cells that miss",
-    )
-    page.table(
-        (*names, "within"),
-        [(*(row[name] for name in names), row["within"]) for row in rows],
-        "Every cell",
-    )
+    cells = [(row, [row[name] for name in names]) for row in rows]
+    missed = [(*values, explain(row)) for row, values in cells if not row["within"]]
+    page.table((*names, "why"), missed, "Cells that miss")
+    every = [(*values, row["within"]) for row, values in cells]
+    page.table((*names, "within"), every, "Every cell")
     path = page.save(folder)
     figure.savefig(folder / "grid.svg", bbox_inches="tight", metadata={"Date": None})
     return path
@@ -145,63 +128,49 @@ def explain(row: dict[str, Any]) -> str:
     if predicted is None:
         return "a limit cycle that the linear loop does not have"
     if simulated is None or predicted < simulated:
-        return "barely damped over a wide range: encoder steps could keep it going this early, here they do later"
-    return "shakes earlier than its describing functions say"
+        return "barely damped over a wide range: encoder steps can start the oscillation early"
+    return "shakes earlier than its describing functions predict"
 
 
 def draw_grid(rows: list[dict[str, Any]]) -> Figure:
     """Ratio of predicted to simulated for every cell that shakes, by law."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    figure = new_figure(9.0, 3.6)
     ax = figure.subplots()
     kinds = dict.fromkeys((row["law"], row["question"]) for row in rows)
     start = 0
     for number, (law, question) in enumerate(kinds):
-        ratios = [
-            r["ratio"]
-            for r in rows
-            if (r["law"], r["question"]) == (law, question) and r["ratio"] is not None
-        ]
+        mine = [row for row in rows if (row["law"], row["question"]) == (law, question)]
+        ratios = [row["ratio"] for row in mine if row["ratio"] is not None]
         at = start + np.arange(len(ratios))
         ax.plot(at, ratios, ".", label=f"{law}, {question}", color=f"C{number}")
         start += len(ratios) + 5
     ax.axhspan(1.0 - TOLERANCE, 1.0 + TOLERANCE, color=CALM, alpha=0.1)
-    ax.axhline(1.0, color=LINE, linewidth=0.8)
-    ax.set_ylabel("predicted over simulated [-]")
-    ax.set_xlabel("cell")
+    ax.axhline(1.0, color=DARK, linewidth=0.8)
     ax.set_ylim(0.5, 1.5)
-    ax.spines[["top", "right"]].set_visible(False)
+    dress(ax, "cell", "predicted over simulated [-]")
     ax.legend(frameon=False, ncols=3, fontsize=8, loc="upper left")
     return figure
 
 
 def lines(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """The answer for a person, as (topic, words)."""
+    """The answer for a person, as (topic, text)."""
     wall, delay = result["stable_to_wall"], result["stable_to_delay"]
-    stiffness = result["wall"]["stiffness"]
-    margin = (
-        ""
-        if not wall or not stiffness
-        else f"; {wall / stiffness:.2g} × the wall of {stiffness:g} N/m"
-    )
+    stiffness, trip = result["wall"]["stiffness"], f"{result['delay']:g} ms"
+    margin = ""
+    if wall and stiffness:
+        margin = f"; {wall / stiffness:.2g} × the wall of {stiffness:g} N/m"
     calm = "calm" if result["stable"] else "shakes"
+    point = f"at {result['rate']:g} Hz, {trip} and a wall of {stiffness:g} N/m"
+    passive = _limit(result["passive_to"], "N/m", 1e99)
     rows = [
         ("hand", result["hand"]),
-        (
-            "as it stands",
-            f"{calm}, at {result['rate']:g} Hz, {result['delay']:g} ms and a wall of {stiffness:g} N/m",
-        ),
-        (
-            "passive to",
-            _limit(result["passive_to"], "N/m", 1e99) + ", the leader by itself, whatever holds it",
-        ),
-        ("stable to", _limit(wall, "N/m", 1e6) + f" of wall at {result['delay']:g} ms{margin}"),
-        ("stable to", _limit(delay, "ms", 500.0) + f" of round trip at {stiffness:g} N/m"),
+        ("as it stands", f"{calm}, {point}"),
+        ("passive to", f"{passive}, the leader by itself, in any hand"),
+        ("stable to", f"{_limit(wall, 'N/m', 1e6)} of wall at {trip}{margin}"),
+        ("stable to", f"{_limit(delay, 'ms', 500.0)} of round trip at {stiffness:g} N/m"),
     ]
-    if result["frequency"] > 0.0 and (
-        wall is not None or delay is not None or not result["stable"]
-    ):
+    limited = wall is not None or delay is not None or not result["stable"]
+    if result["frequency"] > 0.0 and limited:
         rows.append(("would shake", f"at {result['frequency']:.2g} Hz"))
     return rows
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from farhand.analysis.oscillation import IntendedMotion, oscillation
 from farhand.analysis.side_metrics import SideMetrics
-from farhand.analysis.stability.answers import STIFFEST, remedies
+from farhand.analysis.stability.limits import MAX_STIFFNESS, remedies
 from farhand.analysis.stability.operating_point import operating_point
 from farhand.analysis.stability.spectrum import largest_stable, stable
 from farhand.control.trajectory.paths import HandPath
@@ -46,8 +46,8 @@ def margin(rig: Rig) -> str | None:
         return f"predicted to shake{bare}: {what} at {trip:g} ms of round trip; hand: {point.hand}"
     if whole.delay > QUICK or stiffness == 0.0:
         return f"predicted to be calm: {what} at {trip:g} ms of round trip; hand: {point.hand}"
-    most = largest_stable(point.at_wall, stiffness, max(STIFFEST, 2.0 * stiffness), 0.05, 6)
-    reach = f"{most:.3g} N/m" if math.isfinite(most) else f"more than {STIFFEST:,.0f} N/m"
+    most = largest_stable(point.at_wall, stiffness, max(MAX_STIFFNESS, 2.0 * stiffness), 0.05, 6)
+    reach = f"{most:.3g} N/m" if math.isfinite(most) else f"more than {MAX_STIFFNESS:,.0f} N/m"
     return f"predicted to be calm: {what}, up to {reach}; hand: {point.hand}"
 
 

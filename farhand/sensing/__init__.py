@@ -1,16 +1,18 @@
-"""Sensing: from the raw counts of a force/torque sensor to the wrench of a contact, and a simulated sensor."""
+"""Force sensing: from raw counts to the wrench of a contact, calibration, simulated sensors."""
 
 from farhand.sensing.arc import ArcResult, calibration_arc, identify_arc, identify_yaw
 from farhand.sensing.compensation import Compensated, compensate
-from farhand.sensing.conditioner import Conditioner
-from farhand.sensing.contact import ContactDetector
+from farhand.sensing.conditioner import Conditioner, ContactDetector
 from farhand.sensing.drift import DriftTracker
-from farhand.sensing.gauges import GaugeSensor
-from farhand.sensing.grasped import FrameCheck, check_frame
 from farhand.sensing.identification import Identification, identify
-from farhand.sensing.inertial import ToolInertia, identify_body, inertial_wrench
 from farhand.sensing.kalman import ScalarKalman, VectorKalman
-from farhand.sensing.noise import NoiseModel
+from farhand.sensing.loads import (
+    FrameCheck,
+    ToolInertia,
+    check_frame,
+    identify_body,
+    inertial_wrench,
+)
 from farhand.sensing.observer import MomentumObserver
 from farhand.sensing.profile import (
     HandleLoad,
@@ -21,7 +23,7 @@ from farhand.sensing.profile import (
     load_sensor,
 )
 from farhand.sensing.readings import Readings, read_readings, write_readings
-from farhand.sensing.sensor import ForceSensor
+from farhand.sensing.simulated import ForceSensor, GaugeSensor, NoiseModel
 from farhand.sensing.thermal import ThermalLine, Thermometer, Warming, common_slope, fit_line
 from farhand.sensing.tool import Thermal, ToolCalibration, load_tool
 

@@ -1,4 +1,4 @@
-"""Drift: follow the wandering zero of a force sensor while nothing touches the tool, and only then."""
+"""Drift: follow the zero of a force sensor while nothing touches the tool, and only then."""
 
 from __future__ import annotations
 
@@ -11,32 +11,30 @@ from farhand.parameters import parameter
 
 Array = np.ndarray
 
-LEVER = 0.03
-"""How many N·m of torque drift go with one N of force drift, [m]: a typical ratio of a wrist
-sensor's ranges."""
+TORQUE_PER_FORCE = 0.03
+"""Torque drift over force drift, [m]: a typical ratio of a wrist sensor's ranges."""
 
-UNLIKELY = 3.0
-"""Deviations of the drift's own model beyond which a drift is doubted: 0.3 % of drifts go there,
-axis by axis."""
+UNLIKELY_DEVIATIONS = 3.0
+"""Deviations beyond which a drift is in doubt: 0.3 % of drifts go there, axis by axis."""
 
 
 @dataclass
 class DriftTracker:
-    r"""A Kalman filter per axis for the drift and its rate, which learns only from readings without contact.
+    r"""A Kalman filter per axis for drift and its rate; it learns from readings without contact.
 
-    .. math:: d_{k+1} = d_k + \dot d_k\,\Delta t + w_d, \qquad \dot d_{k+1} = \dot d_k + w_r, \qquad z_k = d_k + n_k
+    .. math:: d_{k+1} = d_k + \dot d_k\,\Delta t + w_d, \qquad
+              \dot d_{k+1} = \dot d_k + w_r, \qquad z_k = d_k + n_k
 
-    A reading counts as contact if it, or its short mean, lies further from the expected drift than
-    what noise and the filter's own uncertainty explain. During contact the drift goes on at its
-    last rate and its variance grows, so a pause of a second is enough to catch up. After a gap in
-    the readings so long that the drift may have gone further than ``most``, its rate is forgotten
-    and its variance is that of a first reading again.
+    A reading counts as contact if it, or its short mean, is further from the expected drift than
+    noise and the filter's own uncertainty explain. During contact the drift goes on at its last
+    rate and its variance grows, so a pause of a second is enough to catch up. After a gap so long
+    that the drift may have gone further than ``most``, the filter starts again where it was.
 
-    A push that lasts or grows slowly is taken for drift, because nothing in a single sensor tells
-    the two apart: at the first readings up to ``gate * start + least``, later what grows by less
-    than some tenths of a newton per second, and any push up to ``most`` once it has lasted so long
-    that the drift may have gone as far. :meth:`expected` says how much drift the model holds for
-    likely, :meth:`ahead` how much from any later reading on.
+    One sensor cannot distinguish a lasting or slowly growing push from drift. The filter takes as
+    drift: at the first readings a push up to ``gate * start + least``, later one that grows by less
+    than some tenths of a newton per second, and any push up to ``most`` that lasts long enough.
+    :meth:`expected` is the drift that the model considers likely from the start, :meth:`ahead` from
+    any later reading.
 
     Attributes:
         noise: standard deviation of one reading, six numbers, [N] and [N·m].
@@ -62,7 +60,7 @@ class DriftTracker:
     def __post_init__(self) -> None:
         """Begin without drift."""
         self.noise = np.asarray(self.noise, dtype=float)
-        scale = np.repeat([1.0, LEVER], 3)
+        scale = np.repeat([1.0, TORQUE_PER_FORCE], 3)
         self.drift, self._rate, self._mean = np.zeros(6), np.zeros(6), np.zeros(6)
         self._R = self.noise**2
         self._least, self._most = self.least * scale, self.most * scale
@@ -71,7 +69,9 @@ class DriftTracker:
         self._p, self._c, self._r = self._first
         self.contact = self.restarted = False
         self._primed = False
-        self._long = self.most / (UNLIKELY * self.rate) if self.rate > 0.0 else math.inf  # [s]
+        self._long = (
+            self.most / (UNLIKELY_DEVIATIONS * self.rate) if self.rate > 0.0 else math.inf
+        )  # [s]
 
     @property
     def variance(self) -> Array:
@@ -80,41 +80,27 @@ class DriftTracker:
 
     @property
     def state(self) -> Array:
-        """5 × 6: drift, its rate, and the drift's variance, covariance with the rate and the rate's variance."""
+        """5 × 6: drift, its rate, and variance of the drift, covariance, variance of the rate."""
         return np.stack([self.drift, self._rate, self._p, self._c, self._r])
 
     def expected(self, time: Array) -> Array:
-        """Standard deviation of the drift that the model expects before it sees a reading, n × 6, [N] and [N·m].
-
-        Args:
-            time: n seconds since the first reading.
-        """
+        """Standard deviation, n × 6, of the drift ``time`` [s] after the start."""
         p, c, r = self._first
         return self.ahead(np.stack([c, c, p, c, r])[None], time)[1]
 
     def ahead(self, state: Array, dt: Array) -> tuple[Array, Array]:
-        """Where the drift will be and the standard deviation of that, n × 6 each, from earlier states.
-
-        Args:
-            state: n × 5 × 6 of :attr:`state`.
-            dt: n seconds later.
-        """
+        """Drift and its standard deviation, n × 6 each, ``dt`` [s] after n states, n × 5 × 6."""
         dt = np.asarray(dt)[:, None]
         drift, rate, p, c, r = np.moveaxis(state, 1, 0)
         variance = p + (2.0 * c + r * dt) * dt + (self._q_d + self._q_r * (dt * dt / 3.0)) * dt
         return drift + rate * dt, np.sqrt(variance)
 
     def reach(self, deviation: Array) -> Array:
-        """How far off a drift of this standard deviation may be; what is further off counts as contact."""
+        """Distance from a drift of this standard deviation beyond which there is contact."""
         return self._least + self.gate * deviation
 
     def update(self, wrench: Array, dt: float) -> Array:
-        """Take a reading without bias and weight, and give the drift's estimate.
-
-        Args:
-            wrench: six numbers, [N] and [N·m].
-            dt: time since the reading before, [s].
-        """
+        """Take a reading without bias and weight, ``dt`` [s] after the one before; the drift."""
         self.restarted = dt > self._long and self._lost(dt)
         if self.restarted:
             self._restart()
@@ -130,9 +116,9 @@ class DriftTracker:
         return self.drift
 
     def _lost(self, dt: float) -> bool:
-        """Whether the drift may have gone further in this step than what can still be told from contact."""
+        """Whether the drift may have gone further in this step than ``most``."""
         growth = (self._r * dt + self._q_d + self._q_r * (dt * dt / 3.0)) * dt
-        return bool((UNLIKELY * np.sqrt(growth) > self._most).any())
+        return bool((UNLIKELY_DEVIATIONS * np.sqrt(growth) > self._most).any())
 
     def _restart(self) -> None:
         """Begin again where the drift was last."""
@@ -144,11 +130,8 @@ class DriftTracker:
         step = self._rate * dt
         self.drift += step
         self._mean -= step
-        self._p = (
-            self._p
-            + (2.0 * self._c + self._r * dt) * dt
-            + (self._q_d + self._q_r * (dt * dt / 3.0)) * dt
-        )
+        wander = (self._q_d + self._q_r * (dt * dt / 3.0)) * dt
+        self._p = self._p + (2.0 * self._c + self._r * dt) * dt + wander
         self._c = self._c + self._r * dt + self._q_r * (0.5 * dt * dt)
         self._r = self._r + self._q_r * dt
 

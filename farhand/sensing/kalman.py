@@ -14,48 +14,35 @@ Array = np.ndarray
 
 @dataclass
 class ScalarKalman:
-    r"""Independent filters for a constant that wanders, one per channel.
+    r"""Independent filters for a slowly changing constant, one per channel.
 
-    .. math:: P^- = P + Q, \quad K = P^- / (P^- + R), \quad x \leftarrow x + K (z - x), \quad P = (1 - K) P^-
+    .. math:: P^- = P + Q, \quad K = P^- / (P^- + R), \quad
+              x \leftarrow x + K (z - x), \quad P = (1 - K) P^-
 
     A larger Q means less trust in the model: faster, noisier. ``q`` and ``r`` may be changed
     between samples. A missing sample (None, or NaN in one channel) leaves x as it is and lets P
     grow by Q.
-
-    Attributes:
-        q: variance that the state gains per sample, per channel, [N²] or [N²·m²].
-        r: variance of a reading, likewise.
-        x: the estimate, [N] or [N·m]; the first reading if it is not given.
-        p: its variance.
     """
 
-    q: Array
-    r: Array
-    x: Array | None = None
-    p: Array | None = None
+    q: Array  #: variance that the state gains per sample, per channel, [N²] or [N²·m²]
+    r: Array  #: variance of a reading, likewise
+    x: Array | None = None  #: the estimate, [N] or [N·m]; the first reading if it is not given
+    p: Array | None = None  #: its variance
 
     def __post_init__(self) -> None:
         """Check the variances."""
-        self.q, self.r = (
-            np.atleast_1d(np.asarray(self.q, float)),
-            np.atleast_1d(np.asarray(self.r, float)),
-        )
-        self.q, self.r = np.broadcast_arrays(self.q, self.r)
-        self.q, self.r = self.q.copy(), self.r.copy()
+        both = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (self.q, self.r)))
+        self.q, self.r = (value.copy() for value in both)
         for name, value, low in (("q", self.q, 0.0), ("r", self.r, np.nextafter(0.0, 1.0))):
             if not ((value >= low) & np.isfinite(value)).all():
                 raise OutOfRange(f"Kalman {name}", value.tolist(), low, math.inf)
-        self.x = (
-            None if self.x is None else np.array(np.broadcast_to(self.x, self.q.shape), dtype=float)
-        )
-        self.p = (
-            self.r.copy()
-            if self.p is None
-            else np.array(np.broadcast_to(self.p, self.q.shape), dtype=float)
-        )
+        if self.x is not None:
+            self.x = np.array(np.broadcast_to(self.x, self.q.shape), dtype=float)
+        p = self.r if self.p is None else self.p
+        self.p = np.array(np.broadcast_to(p, self.q.shape), dtype=float)
 
     def retune(self, q: Array, r: Array) -> None:
-        """Other variances from now on; the gain moves to its new value from where it is, so that nothing jumps."""
+        """Change the variances; the gain moves to its new value without a jump."""
         assert self.p is not None
         self.p *= r / self.r
         self.q[:], self.r[:] = q, r
@@ -91,32 +78,31 @@ class VectorKalman:
               x \leftarrow x + K (z - C x), \quad P = (I - K C) P^-
 
     Args:
-        A: n × n, how the state goes on.
-        C: m × n, what is measured of it.
+        A: n × n, transition of the state.
+        C: m × n, from state to reading.
         Q: n × n, covariance of w; may be changed between samples.
         R: m × m, covariance of v; likewise.
         x: initial state.
         P: its covariance.
-        B: n × k, how an input moves it; none by default.
+        B: n × k, effect of an input; none by default.
     """
 
     def __init__(
         self, A: Array, C: Array, Q: Array, R: Array, x: Array, P: Array, B: Array | None = None
     ) -> None:
-        self.A, self.C, self.Q, self.R = (
-            np.atleast_2d(np.asarray(m, dtype=float)) for m in (A, C, Q, R)
-        )
-        self.x, self.P = np.array(x, dtype=float), np.array(np.atleast_2d(P), dtype=float)
+        matrices = (np.atleast_2d(np.asarray(one, dtype=float)) for one in (A, C, Q, R))
+        self.A, self.C, self.Q, self.R = matrices
+        self.x = np.array(x, dtype=float)
+        self.P = np.array(np.atleast_2d(P), dtype=float)
         self.B = None if B is None else np.atleast_2d(np.asarray(B, dtype=float))
         n, m = len(self.x), len(self.C)
         shapes = self.A.shape, self.C.shape, self.Q.shape, self.R.shape, self.P.shape
         if shapes != ((n, n), (m, n), (n, n), (m, m), (n, n)):
-            raise BadValue(
-                f"A, C, Q, R, P of a filter with {n} states and {m} readings cannot have shapes {shapes}"
-            )
+            size = f"a filter with {n} states and {m} readings"
+            raise BadValue(f"A, C, Q, R, P of {size} cannot have shapes {shapes}")
 
     def predict(self, u: Array | None = None) -> None:
-        """Let one sample time pass, with an input where there is one."""
+        """Let one sample time pass, with an optional input."""
         self.x = self.A @ self.x
         if u is not None and self.B is not None:
             self.x += self.B @ np.atleast_1d(u)
@@ -152,7 +138,7 @@ def time_constant(gain: float, dt: float) -> float:
 
 
 def smooth(z: Array, q: Array, r: Array) -> Array:
-    """Run a settled :class:`ScalarKalman` over n × c readings at once; starts at the first reading."""
+    """Run a settled :class:`ScalarKalman` over n × c readings, from the first reading on."""
     from scipy.signal import lfilter
 
     z, out = np.asarray(z, dtype=float), np.empty(np.shape(z))

@@ -18,7 +18,7 @@ class MomentumObserver:
     .. math:: p = M v, \qquad r = K_o \Big(p - p_0 - \int (\tau + C^\top v - g - D v + r)\,dt\Big)
 
     r follows the external torque through a low-pass of rate K_o per joint; no acceleration is
-    needed. Friction that the model does not know comes out as external torque.
+    needed. Friction that the model lacks appears as external torque.
 
     Args:
         arm: updated to the measured state before each :meth:`update`.
@@ -37,29 +37,23 @@ class MomentumObserver:
         self._sum: Array | None = None
 
     def reset(self) -> None:
-        """Begin anew at the next update, without external torque."""
+        """Start again at the next update, without external torque."""
         self.torque[:] = 0.0
         self._sum = None
 
     def update(self, torque: Array, dt: float) -> Array:
-        """External torque after a step, [N·m].
-
-        Args:
-            torque: that the motors applied during the step, [N·m].
-            dt: length of the step, [s].
-        """
+        """External torque after a step of ``dt`` [s] with this motor torque, [N·m]."""
         arm = self.arm
         momentum = arm.M @ arm.v
         if self._sum is None:
             self._sum = momentum.copy()
             return self.torque
         pin.computeCoriolisMatrix(arm.model, arm.data, arm.q, arm.v)
-        self._sum += dt * (
-            torque + arm.data.C.T @ arm.v - arm.gravity - arm.viscous * arm.v + self.torque
-        )
+        modelled = torque + arm.data.C.T @ arm.v - arm.gravity - arm.viscous * arm.v
+        self._sum += dt * (modelled + self.torque)
         np.multiply(self.gain, momentum - self._sum, out=self.torque)
         return self.torque
 
     def wrench(self, damping: float = 1e-3) -> Array:
-        """Wrench on the tool point in world axes that explains the torque, [N] and [N·m]; damped near singularities."""
+        """Wrench on the tool point, world axes, that explains the torque, [N] and [N·m]."""
         return damped_inverse(self.arm.J.T, damping) @ self.torque

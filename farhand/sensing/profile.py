@@ -1,4 +1,4 @@
-"""Profiles: what is known of a force/torque sensor, of where it sits and of the handle on it; data is in toml files."""
+"""Data sheets of force/torque sensors, their mounting and the handles on them, from toml files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from farhand.spatial import rotation_from_quaternion, wrench_in_parent
 Array = np.ndarray
 
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
-"""Names of the six axes, forces first."""
-
 UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
-"""Their units."""
+"""Names and units of the six axes."""
 
 _DATA = Path(__file__).with_name("data")
 _COMMON = {"kind", "description", "sources", "mass", "com"}
@@ -32,14 +30,10 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Load:
-    """A rigid mass that hangs on the sensing element.
+    """A rigid mass that hangs on the sensing element."""
 
-    Attributes:
-        mass: [kg].
-        com: centre of mass in the sensor frame, [m].
-    """
-
-    mass: float = 0.0
+    mass: float = 0.0  #: [kg]
+    #: centre of mass in the sensor frame, [m]
     com: Array = field(default_factory=lambda: np.zeros(3))
 
     def __add__(self, other: Load) -> Load:
@@ -53,18 +47,12 @@ class Load:
 
 @dataclass(frozen=True)
 class Mounting:
-    """Where a sensor sits and which way its readings count.
+    """Where a sensor sits and which way its readings count."""
 
-    Attributes:
-        position: of the sensor's origin (the point its moments are about) in the tool frame, [m].
-        rotation: of sensor axes in the tool frame, matrix.
-        sign: +1 if the sensor reports what hand, contact and gravity do to the tool side of it, −1
-            if the reaction.
-    """
-
+    #: of the sensor's origin (the point its moments are about) in the tool frame, [m]
     position: Array = field(default_factory=lambda: np.zeros(3))
-    rotation: Array = field(default_factory=lambda: np.eye(3))
-    sign: float = 1.0
+    rotation: Array = field(default_factory=lambda: np.eye(3))  #: sensor axes in the tool frame
+    sign: float = 1.0  #: +1 if it reports what acts on its tool side, −1 if the reaction
 
     def __post_init__(self) -> None:
         """Refuse a sign that would scale."""
@@ -74,27 +62,16 @@ class Mounting:
 
 @dataclass(frozen=True)
 class SensorProfile:
-    """The data sheet of a 6-axis sensor; six numbers each, [N] ×3 then [N·m] ×3.
+    """The data sheet of a 6-axis sensor; six numbers each, [N] ×3 then [N·m] ×3."""
 
-    Attributes:
-        name: of the profile.
-        capacity: largest reading.
-        counts: raw counts at capacity, [-].
-        rate: samples per second, [Hz].
-        noise: standard deviation of one sample.
-        drift: standard deviation of the zero's random walk after one hour.
-        internals: the sensor's own moving parts.
-        sources: where each number comes from.
-    """
-
-    name: str
-    capacity: Array
-    counts: Array
-    rate: float
-    noise: Array
-    drift: Array
-    internals: Load = field(default_factory=Load)
-    sources: Mapping[str, str] = field(default_factory=dict)
+    name: str  #: of the profile
+    capacity: Array  #: largest reading
+    counts: Array  #: raw counts at capacity, [-]
+    rate: float  #: samples per second, [Hz]
+    noise: Array  #: standard deviation of one sample
+    drift: Array  #: standard deviation of the zero's random walk after one hour
+    internals: Load = field(default_factory=Load)  #: the sensor's own moving parts
+    sources: Mapping[str, str] = field(default_factory=dict)  #: where each number comes from
 
     @property
     def resolution(self) -> Array:
@@ -103,7 +80,7 @@ class SensorProfile:
 
     @property
     def variance(self) -> Array:
-        """Of one reading: noise, and the rounding to counts as an even spread over one count, [N²] and [N²·m²]."""
+        """Of one reading: noise and rounding to counts, [N²] and [N²·m²]."""
         return self.noise**2 + self.resolution**2 / 12.0
 
     def silent(self) -> SensorProfile:
@@ -113,67 +90,62 @@ class SensorProfile:
 
 @dataclass(frozen=True)
 class HandleLoad:
-    """What the hand holds: a mass on the sensor, and the frame in which the hand's wrench is given.
+    """A handle: its mass on the sensor, and the frame of the hand's wrench."""
 
-    Attributes:
-        name: of the handle.
-        load: its mass, in the sensor frame.
-        grip_position: where it is held, in the tool frame, [m].
-        grip_rotation: of the grip's axes in the tool frame, matrix.
-        sources: where each number comes from.
-    """
-
-    name: str
-    load: Load
-    grip_position: Array
-    grip_rotation: Array = field(default_factory=lambda: np.eye(3))
-    sources: Mapping[str, str] = field(default_factory=dict)
+    name: str  #: of the handle
+    load: Load  #: its mass, in the sensor frame
+    grip_position: Array  #: where it is held, in the tool frame, [m]
+    grip_rotation: Array = field(default_factory=lambda: np.eye(3))  #: its axes in the tool frame
+    sources: Mapping[str, str] = field(default_factory=dict)  #: where each number comes from
 
     def wrench_in_tool(self, wrench_in_grip: Array) -> Array:
-        """A wrench given in the grip's axes about the grip point, in tool axes about the tool point, [N] and [N·m]."""
+        """A wrench about the grip point in its axes, as one about the tool point, [N], [N·m]."""
         return wrench_in_parent(self.grip_rotation, self.grip_position, wrench_in_grip)
 
 
+def rotation_about_z(angle: float) -> Array:
+    """Rotation matrix about the z axis by an angle [rad]."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
 def load_sensor(name: str | Path) -> SensorProfile:
-    """The profile of a sensor: one that comes with Farhand, by name, or a toml file of one's own."""
+    """Load a sensor's profile: one that comes with Farhand, by name, or your own toml file."""
     table, where = _read(name, "sensor")
-    numbers = {
-        key: vector(_need(table, key, where), 6, f"{where}: {key}")
-        for key in ("capacity", "counts")
-    }
-    for key, values in numbers.items():
-        if not (values > 0.0).all():
-            raise OutOfRange(f"{where}: {key}", values.tolist(), np.nextafter(0.0, 1.0), np.inf)
-    spread = {
-        key: vector(table.get(key, [0.0] * 6), 6, f"{where}: {key}") for key in ("noise", "drift")
-    }
-    for key, values in spread.items():
-        if not (values >= 0.0).all():
-            raise OutOfRange(f"{where}: {key}", values.tolist(), 0.0, np.inf)
-    rate = float(vector(_need(table, "rate", where), 1, f"{where}: rate")[0])
-    if not rate > 0.0:
-        raise OutOfRange(f"{where}: rate", rate, np.nextafter(0.0, 1.0), np.inf, "Hz")
-    load, sources = _load_of(table, where), strings(table.get("sources", {}), f"{where}: sources")
+    above_zero = float(np.nextafter(0.0, 1.0))
+
+    def numbers(key: str, count: int, least: float, unit: str = "", default: Any = None) -> Array:
+        value = _need(table, key, where) if default is None else table.get(key, default)
+        values = vector(value, count, f"{where}: {key}")
+        if not (values >= least).all():
+            shown = values.tolist() if count > 1 else float(values[0])
+            raise OutOfRange(f"{where}: {key}", shown, least, np.inf, unit)
+        return values
+
     return SensorProfile(
-        Path(name).stem, **numbers, rate=rate, **spread, internals=load, sources=sources
+        Path(name).stem,
+        capacity=numbers("capacity", 6, above_zero),
+        counts=numbers("counts", 6, above_zero),
+        noise=numbers("noise", 6, 0.0, default=[0.0] * 6),
+        drift=numbers("drift", 6, 0.0, default=[0.0] * 6),
+        rate=float(numbers("rate", 1, above_zero, "Hz")[0]),
+        internals=_load_of(table, where),
+        sources=strings(table.get("sources", {}), f"{where}: sources"),
     )
 
 
 def load_handle(name: str | Path) -> HandleLoad:
-    """A handle: one that comes with Farhand, by name, or a toml file of one's own."""
+    """Load a handle: one that comes with Farhand, by name, or your own toml file."""
     table, where = _read(name, "handle")
     grip = section(table.get("grip", {}), f"{where}: grip")
     known_keys(grip, {"pos", "quat_xyzw"}, f"{where}: grip")
     position = vector(grip.get("pos", [0.0] * 3), 3, f"{where}: grip.pos")
     quaternion = vector(grip.get("quat_xyzw", [0.0, 0.0, 0.0, 1.0]), 4, f"{where}: grip.quat_xyzw")
-    if abs(np.linalg.norm(quaternion) - 1.0) > 1e-3:
-        raise BadValue(
-            f"{where}: grip.quat_xyzw must have length 1, not {np.linalg.norm(quaternion):g}"
-        )
-    rotation, sources = (
-        rotation_from_quaternion(quaternion),
-        strings(table.get("sources", {}), f"{where}: sources"),
-    )
+    length = float(np.linalg.norm(quaternion))
+    if abs(length - 1.0) > 1e-3:
+        raise BadValue(f"{where}: grip.quat_xyzw must have length 1, not {length:g}")
+    sources = strings(table.get("sources", {}), f"{where}: sources")
+    rotation = rotation_from_quaternion(quaternion)
     return HandleLoad(Path(name).stem, _load_of(table, where), position, rotation, sources)
 
 
@@ -191,21 +163,16 @@ def _need(table: dict[str, Any], key: str, where: str) -> Any:
 
 
 def _read(name: str | Path, kind: str) -> tuple[dict[str, Any], str]:
-    """The table of a file of this kind, and what to call it in messages."""
+    """The table of a file of this kind, and its name for messages."""
     path = Path(name) if Path(name).suffix == ".toml" else _DATA / f"{name}.toml"
     if path.parent == _DATA and not path.is_file():
-        raise UnknownName(
-            kind, str(name), [known.stem for known in _DATA.glob("*.toml") if _kind(known) == kind]
-        )
+        known = [one.stem for one in _DATA.glob("*.toml") if _parse(one).get("kind") == kind]
+        raise UnknownName(kind, str(name), known)
     table = _parse(path)
     if table.get("kind") != kind:
-        raise BadValue(f"{path.name} must say kind = {kind!r}, not {table.get('kind')!r}")
+        raise BadValue(f"{path.name} must have kind = {kind!r}, not {table.get('kind')!r}")
     known_keys(table, _KEYS[kind], path.name)
     return table, path.name
-
-
-def _kind(path: Path) -> object:
-    return _parse(path).get("kind")
 
 
 def _parse(path: Path) -> dict[str, Any]:

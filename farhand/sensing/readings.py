@@ -1,4 +1,4 @@
-"""Readings: what a force/torque sensor said, with time and orientation, from a user's own CSV file."""
+"""Readings of a force/torque sensor with time and orientation, from your own CSV file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ Array = np.ndarray
 
 QUATERNION = ("qx", "qy", "qz", "qw")
 COLUMNS = ("t", *QUATERNION, *AXES)
-"""Columns that a file must have, in any order; ``temp`` [°C] may be among them, and others are
-carried along."""
+"""Columns that a file must have, in any order; ``temp`` [°C] is optional, others are kept."""
 
 DEVIATIONS = tuple(f"s{axis}" for axis in AXES)
 """Columns that a compensated file has in addition: standard deviations of the six axes."""
@@ -31,45 +30,31 @@ QUATERNION_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Readings:
-    """Samples of a sensor; the wrench is what tool and contact exert on the sensor, in sensor axes.
+    """Samples of a sensor; the wrench is what tool and contact exert on it, in sensor axes."""
 
-    Attributes:
-        time: n seconds, never decreasing.
-        quaternion: n × 4, (x, y, z, w), of unit length: rotates sensor axes into the base frame,
-            whose z is up.
-        wrench: n × 6, [N] and [N·m].
-        temperature: n [°C], or None.
-        header: names of the file's columns, in its order.
-        others: columns that mean nothing here, as text, by name.
-    """
-
-    time: Array
-    quaternion: Array
-    wrench: Array
-    temperature: Array | None = None
-    header: tuple[str, ...] = COLUMNS
-    others: dict[str, list[str]] = field(default_factory=dict)
+    time: Array  #: n seconds, never decreasing
+    quaternion: Array  #: n × 4, (x, y, z, w), length 1: from sensor axes to the base, z up
+    wrench: Array  #: n × 6, [N] and [N·m]
+    temperature: Array | None = None  #: n [°C], or None
+    header: tuple[str, ...] = COLUMNS  #: names of the file's columns, in its order
+    others: dict[str, list[str]] = field(default_factory=dict)  #: further columns, as text
 
     def __post_init__(self) -> None:
-        """Take lists for arrays, and nothing that a calibration would turn into a wrong number in silence.
+        """Make arrays of the columns and check them.
 
         Raises:
             BadValue: something is not a number, of another length than the rest, or no quaternion.
         """
         n = len(self.time)
-        for name, shape in (
-            ("time", (n,)),
-            ("quaternion", (n, 4)),
-            ("wrench", (n, 6)),
-            ("temperature", (n,)),
-        ):
-            given = getattr(self, name)
-            if name == "temperature" and given is None:
+        shapes = {"time": (n,), "quaternion": (n, 4), "wrench": (n, 6), "temperature": (n,)}
+        for name, shape in shapes.items():
+            column = getattr(self, name)
+            if name == "temperature" and column is None:
                 continue
             try:
-                values = np.asarray(given, dtype=float)
+                values = np.asarray(column, dtype=float)
             except (TypeError, ValueError):
-                raise BadValue(f"{name} of readings holds something that is not a number") from None
+                raise BadValue(f"{name} of readings has a value that is not a number") from None
             if values.shape != shape:
                 raise BadValue(
                     f"{name} of {n} readings must have the shape {shape}, not {values.shape}"
@@ -97,9 +82,7 @@ class Readings:
     def up(self) -> Array:
         """N × 3: the base's z axis in sensor axes, the third row of the rotation."""
         x, y, z, w = self.quaternion.T
-        return np.stack(
-            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)], axis=1
-        )
+        return base_axis(x, y, z, w, 2)
 
     @property
     def rotations(self) -> Array:
@@ -107,16 +90,26 @@ class Readings:
         return Rotation.from_quat(self.quaternion).as_matrix()
 
 
+def base_axis(x: Array, y: Array, z: Array, w: Array, axis: int) -> Array:
+    """A base axis in sensor axes, n × 3: one row of the rotation of a quaternion."""
+    rows = (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
+        (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
+        (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
+    )
+    return np.stack(rows[axis], axis=1)
+
+
 def read_readings(path: str | Path) -> Readings:
     """Read a CSV file with a header, SI units, and the columns :data:`COLUMNS` in any order.
 
     Raises:
         FileError: the file cannot be read.
-        BadValue: what is in it cannot be used; the message names the line.
+        BadValue: its content cannot be used; the message names the line.
     """
     table = read_csv(Path(path), COLUMNS, "readings")
-    wanted = [*COLUMNS, *(["temp"] if "temp" in table.header else [])]
-    numbers = table.numbers(*wanted)
+    names = [*COLUMNS, *(["temp"] if "temp" in table.header else [])]
+    numbers = table.numbers(*names)
     time, quaternion, wrench = numbers[:, 0], numbers[:, 1:5], numbers[:, 5:11]
     back = np.flatnonzero(np.diff(time) < 0.0)
     if len(back):
@@ -129,22 +122,19 @@ def read_readings(path: str | Path) -> Readings:
     if len(wrong):
         raise BadValue(
             f"{table.name} line {table.lines[wrong[0]]}: the quaternion qx,qy,qz,qw has length "
-            f"{length[wrong[0]]:.4g}, not 1 (tolerance {QUATERNION_TOLERANCE:g}; {len(wrong)} of {len(time)} lines)"
+            f"{length[wrong[0]]:.4g}, not 1 (tolerance {QUATERNION_TOLERANCE:g}; "
+            f"{len(wrong)} of {len(time)} lines)"
         )
-    others = {name: table.column(name) for name in table.header if name not in wanted}
-    temperature = numbers[:, 11] if "temp" in wanted else None
-    return Readings(
-        time, quaternion / length[:, None], wrench, temperature, tuple(table.header), others
-    )
+    others = {name: table.column(name) for name in table.header if name not in names}
+    temperature = numbers[:, 11] if "temp" in names else None
+    unit = quaternion / length[:, None]
+    return Readings(time, unit, wrench, temperature, tuple(table.header), others)
 
 
 def write_readings(path: str | Path, readings: Readings, deviations: Array | None = None) -> None:
     """Write a CSV file, whole or not at all, with the columns in the order of ``readings.header``.
 
-    Args:
-        path: of the file.
-        readings: what to write.
-        deviations: n × 6 standard deviations, as columns :data:`DEVIATIONS` after the others.
+    Standard deviations, n × 6, follow as columns :data:`DEVIATIONS`.
     """
     columns: dict[str, Sequence[object]] = {"t": readings.time.tolist(), **readings.others}
     columns |= dict(zip(QUATERNION, readings.quaternion.T.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Heat: how a sensor warms up, what a glued-on thermometer says about it, and the line of the bias over it."""
+"""Heat: how a sensor warms up, a thermometer on it, and the line of its bias over temperature."""
 
 from __future__ import annotations
 
@@ -13,46 +13,35 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class ThermalLine:
-    r"""A straight line by least squares, with how well it fits.
+    r"""A straight line by least squares, and how well it fits."""
 
-    Attributes:
-        slope: per °C.
-        intercept: at 0 °C.
-        r_squared: :math:`R^2 = 1 - \sum (y - f)^2 / \sum (y - \bar y)^2`, [-].
-        error: standard error of the estimate :math:`\sqrt{\sum (y - f)^2 / N}`, in the unit of y.
-    """
-
-    slope: float
-    intercept: float
-    r_squared: float
-    error: float
+    slope: float  #: per °C
+    intercept: float  #: at 0 °C
+    r_squared: float  #: :math:`R^2 = 1 - \sum (y - f)^2 / \sum (y - \bar y)^2`, [-]
+    error: float  #: :math:`\sqrt{\sum (y - f)^2 / N}`, standard error in the unit of y
 
 
 def fit_line(x: Array, y: Array) -> ThermalLine:
     """Ordinary least squares in closed form.
 
     Raises:
-        BadValue: fewer than two different x, or something that is not a number.
+        BadValue: fewer than two different x, or a value that is not finite.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if x.ndim != 1 or x.shape != y.shape:
         raise BadValue(f"a line needs as many values as temperatures, not {y.shape} and {x.shape}")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise BadValue("a line needs finite temperatures and values")
-    if not len(x):
+    if len(x) < 2 or np.ptp(x) == 0.0:
         raise BadValue("a line needs at least two different temperatures")
     dx, dy = x - x.mean(), y - y.mean()
-    spread = float(dx @ dx)
-    if len(x) < 2 or not spread > 0.0:
-        raise BadValue("a line needs at least two different temperatures")
-    slope = float(dx @ dy) / spread
+    slope = float(dx @ dy) / float(dx @ dx)
     left = dy - slope * dx
     total = float(dy @ dy)
     square = float(left @ left)
-    fit = 1.0 - square / total if total > 0.0 else 1.0
-    return ThermalLine(
-        slope, float(y.mean() - slope * x.mean()), fit, float(np.sqrt(square / len(x)))
-    )
+    r_squared = 1.0 - square / total if total > 0.0 else 1.0
+    intercept = float(y.mean() - slope * x.mean())
+    return ThermalLine(slope, intercept, r_squared, float(np.sqrt(square / len(x))))
 
 
 def common_slope(x: Array, y: Array, run: Array) -> float:
@@ -75,48 +64,31 @@ def common_slope(x: Array, y: Array, run: Array) -> float:
 
 @dataclass(frozen=True)
 class Warming:
-    """A first-order rise from ambient temperature.
+    """A first-order rise from ambient temperature."""
 
-    Attributes:
-        ambient: at the start, [°C].
-        final: at the end, [°C].
-        time_constant: [s].
-    """
-
-    ambient: float = 21.0
-    final: float = 45.0
-    time_constant: float = 3600.0
+    ambient: float = 21.0  #: at the start, [°C]
+    final: float = 45.0  #: at the end, [°C]
+    time_constant: float = 3600.0  #: [s]
 
     def at(self, time: Array) -> Array:
-        """Temperature after so many seconds, [°C]."""
-        return self.final + (self.ambient - self.final) * np.exp(
-            -np.asarray(time) / self.time_constant
-        )
+        """Temperature after this time [s], [°C]."""
+        decay = np.exp(-np.asarray(time) / self.time_constant)
+        return self.final + (self.ambient - self.final) * decay
 
 
 @dataclass(frozen=True)
 class Thermometer:
-    """A digital thermometer on a slow bus: steps, an offset, a conversion time, and flicker at the transitions.
+    """A digital thermometer on a slow bus: steps, offset, conversion time, flicker."""
 
-    Attributes:
-        resolution: one step, [°C].
-        conversion: a new value comes at most this often, [s].
-        flicker: largest error before rounding, [°C]; it makes the output jump where a value lies
-            between steps.
-        offset: constant error, [°C].
-        low: of the range, [°C].
-        high: of the range, [°C].
-    """
-
-    resolution: float = 0.0625
-    conversion: float = 0.75
-    flicker: float = 0.02
-    offset: float = 0.0
-    low: float = -55.0
-    high: float = 125.0
+    resolution: float = 0.0625  #: one step, [°C]
+    conversion: float = 0.75  #: a new value comes at most this often, [s]
+    flicker: float = 0.02  #: largest error before rounding, [°C]; the output jumps between steps
+    offset: float = 0.0  #: constant error, [°C]
+    low: float = -55.0  #: of the range, [°C]
+    high: float = 125.0  #: of the range, [°C]
 
     def stream(self, time: Array, temperature: Array, rng: np.random.Generator) -> Array:
-        """What is read at these times, [°C]; between conversions the last value is repeated."""
+        """Readings at these times, [°C]; between conversions the last value is repeated."""
         time, temperature = np.asarray(time, dtype=float), np.asarray(temperature, dtype=float)
         slot = np.floor((time - time[0]) / self.conversion + 1e-9).astype(int)
         _, first, member = np.unique(slot, return_index=True, return_inverse=True)

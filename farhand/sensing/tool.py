@@ -1,4 +1,4 @@
-"""Tool: what hangs on a sensor and what the sensor reads without it, kept in a file per tool."""
+"""A tool's calibration: its weight on the sensor and the sensor's bias, kept in a file per tool."""
 
 from __future__ import annotations
 
@@ -12,72 +12,50 @@ import numpy as np
 
 from farhand.errors import BadValue, FileError, Mismatch
 from farhand.files import LARGEST, write_text
-from farhand.sensing.profile import AXES, Load
+from farhand.sensing.profile import AXES, Load, rotation_about_z
+from farhand.sensing.readings import Readings
 from farhand.spatial import skew
 
 Array = np.ndarray
 
-ORDER = ("mass", "com", "bias_force", "bias_torque")
-"""Order of the covariance: 1 + 3 + 3 + 3 numbers."""
-
-_ORDER_IN_FILE = ["mass", *(f"com.{axis}" for axis in "xyz"), *(f"bias.{axis}" for axis in AXES)]
+ORDER = ["mass", *(f"com.{axis}" for axis in "xyz"), *(f"bias.{axis}" for axis in AXES)]
+"""Order of the covariance."""
 
 
 @dataclass(frozen=True)
 class Thermal:
-    r"""How the bias goes with temperature: :math:`B(T) = B(T_0) + a\,(T - T_0)`.
+    r"""How the bias follows temperature: :math:`B(T) = B(T_0) + a\,(T - T_0)`."""
 
-    Attributes:
-        reference: T₀, [°C].
-        slope: a, six numbers, [N/°C] and [N·m/°C].
-        deviation: standard deviations of ``slope``.
-    """
-
-    reference: float
-    slope: Array
-    deviation: Array
+    reference: float  #: T₀, [°C]
+    slope: Array  #: a, six numbers, [N/°C] and [N·m/°C]
+    deviation: Array  #: standard deviations of ``slope``
 
     def shift(self, temperature: Array) -> Array:
-        """Change of the bias against that at the reference, n × 6 for n temperatures [°C]."""
+        """Change of the bias since the reference, n × 6 for n temperatures [°C]."""
         return np.multiply.outer(np.asarray(temperature) - self.reference, self.slope)
 
 
 @dataclass(frozen=True)
 class ToolCalibration:
-    r"""Mass, centre of mass and bias of a sensor with its tool, with what is known about their errors.
+    r"""Mass, centre of mass and bias of a sensor with its tool, and their uncertainty.
 
-    .. math:: f = R_z(\psi)^\top m\,g + b_f, \quad \tau = r \times R_z(\psi)^\top m\,g + b_\tau, \quad
-              g = R^\top (0, 0, -g_0)
-
-    Attributes:
-        mass: m, [kg]; negative if the sensor reports the reaction, so that the same equation holds.
-        com: r, centre of mass in the sensor frame, [m].
-        bias_force: b_f at the thermal reference, [N].
-        bias_torque: b_τ, [N·m].
-        covariance: of mass, com, bias_force and bias_torque in this order, 10 × 10.
-        freedom: degrees of freedom behind the covariance, [-].
-        noise: standard deviation of one reading, six numbers, [N] and [N·m].
-        gravity: g₀, [m/s²].
-        yaw: ψ, from the axes of the given orientation to the sensor's about their common z, [rad].
-        yaw_deviation: its standard deviation, 0 where the yaw was not fitted, [rad].
-        thermal: the bias's line over temperature, where fitted.
-        tool_id: which tool this is.
-        sensor_id: which sensor.
+    .. math:: f = R_z(\psi)^\top m\,g + b_f, \quad
+              \tau = r \times R_z(\psi)^\top m\,g + b_\tau, \quad g = R^\top (0, 0, -g_0)
     """
 
-    mass: float
-    com: Array
-    bias_force: Array
-    bias_torque: Array
-    covariance: Array
-    freedom: float = 1e9
-    noise: Array = field(default_factory=lambda: np.zeros(6))
-    gravity: float = 9.81
-    yaw: float = 0.0
-    yaw_deviation: float = 0.0
-    thermal: Thermal | None = None
-    tool_id: str = ""
-    sensor_id: str = ""
+    mass: float  #: m, [kg]; negative if the sensor reports the reaction
+    com: Array  #: r, centre of mass in the sensor frame, [m]
+    bias_force: Array  #: b_f at the thermal reference, [N]
+    bias_torque: Array  #: b_τ, [N·m]
+    covariance: Array  #: of mass, com, bias_force and bias_torque in this order, 10 × 10
+    freedom: float = 1e9  #: degrees of freedom behind the covariance, [-]
+    noise: Array = field(default_factory=lambda: np.zeros(6))  #: standard deviation of a reading
+    gravity: float = 9.81  #: g₀, [m/s²]
+    yaw: float = 0.0  #: ψ, from the axes of the orientation to the sensor's, about z, [rad]
+    yaw_deviation: float = 0.0  #: its standard deviation, 0 where the yaw was not fitted, [rad]
+    thermal: Thermal | None = None  #: the bias's line over temperature, where fitted
+    tool_id: str = ""  #: which tool this is
+    sensor_id: str = ""  #: which sensor
 
     @property
     def load(self) -> Load:
@@ -114,15 +92,17 @@ class ToolCalibration:
 
     def pull(self, up: Array) -> Array:
         """N × 3: gravity in true sensor axes, [m/s²], from the base's z axis in the given ones."""
-        c, s = np.cos(self.yaw), np.sin(self.yaw)
-        return -self.gravity * (
-            np.asarray(up) @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        )
+        return -self.gravity * (np.asarray(up) @ rotation_about_z(self.yaw))
 
     def weight(self, up: Array) -> Array:
-        """N × 6: what the tool's weight reads, [N] and [N·m], for the base's z axis in sensor axes, n × 3."""
+        """N × 6: what the tool's weight reads, [N] and [N·m], for n × 3 up directions."""
         force = self.mass * self.pull(up)
         return np.concatenate([force, np.cross(self.com, force)], axis=-1)
+
+    def unload(self, readings: Readings) -> Array:
+        """N × 6: readings without bias and weight, [N] and [N·m]."""
+        bias = self.bias_at(readings.temperature, len(readings))
+        return readings.wrench - bias - self.weight(readings.up)
 
     def sensitivity(self, up: Array) -> Array:
         """6 × 10: how the modelled reading changes with mass, com and bias at one orientation."""
@@ -134,19 +114,12 @@ class ToolCalibration:
         return rows
 
     def variance(self, up: Array, bias: bool = True) -> Array:
-        """N × 6: variance of the modelled weight (and bias) from the calibration's own uncertainty, [N²], [N²·m²].
-
-        Args:
-            up: n × 3, the base's z axis in sensor axes.
-            bias: whether the bias counts; not if it is tracked.
-        """
+        """N × 6: variance of the weight, and of the bias unless tracked, by the covariance."""
         up = np.atleast_2d(up)
         change = np.eye(10) if bias else np.diag(np.repeat([1.0, 0.0], [4, 6]))
         covariance = change @ self.covariance @ change
-        bend = np.array(
-            [np.diag(rows @ covariance @ rows.T) for rows in map(self.sensitivity, _basis())]
-        )
-        return _blend(up, bend)
+        rows = [self.sensitivity(one) for one in _quadratic_points()]
+        return _interpolate_quadratic(up, np.array([np.diag(J @ covariance @ J.T) for J in rows]))
 
     def to_json(self) -> dict[str, Any]:
         """The file's content."""
@@ -156,8 +129,8 @@ class ToolCalibration:
             "bias_force": self.bias_force.tolist(),
             "bias_torque": self.bias_torque.tolist(),
             "covariance": self.covariance.tolist(),
-            "covariance_order": _ORDER_IN_FILE,
-            "intervals_95": dict(zip(_ORDER_IN_FILE, self.intervals.tolist(), strict=True)),
+            "covariance_order": ORDER,
+            "intervals_95": dict(zip(ORDER, self.intervals.tolist(), strict=True)),
             "freedom": self.freedom,
             "noise": self.noise.tolist(),
             "gravity": self.gravity,
@@ -169,20 +142,17 @@ class ToolCalibration:
             "thermal": None,
         }
         if self.thermal is not None:
-            line = self.thermal
-            content["thermal"] = {
-                "reference": line.reference,
-                "slope": line.slope.tolist(),
-                "deviation": line.deviation.tolist(),
+            line = {
+                "slope": self.thermal.slope.tolist(),
+                "deviation": self.thermal.deviation.tolist(),
             }
+            content["thermal"] = {"reference": self.thermal.reference, **line}
         return content
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all; :func:`load_tool` gives back the same numbers to the bit."""
-        write_text(
-            Path(path),
-            json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-        )
+        """Write the file, whole or not at all; :func:`load_tool` restores every bit."""
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+        write_text(Path(path), text + "\n")
 
 
 def quantile(freedom: float, share: float = 0.95) -> float:
@@ -213,28 +183,22 @@ def load_tool(path: str | Path, *, tool_id: str = "", sensor_id: str = "") -> To
     except ValueError as error:
         raise BadValue(f"{path.name} is not a JSON file: {error}") from None
     if not isinstance(content, dict):
-        raise BadValue(f"{path.name} is not a tool's calibration: it holds no named values")
+        raise BadValue(f"{path.name} is not a tool calibration: it has no named values")
     tool = _tool(content, path.name)
-    for kind, wanted, found in (
-        ("tool", tool_id, tool.tool_id),
-        ("sensor", sensor_id, tool.sensor_id),
-    ):
-        if wanted and wanted != found:
-            owner = f"{kind} {found!r}" if found else f"a {kind} without a name"
-            raise Mismatch(f"{path.name} belongs to {owner}, not to {wanted!r}")
+    pairs = {"tool": (tool_id, tool.tool_id), "sensor": (sensor_id, tool.sensor_id)}
+    for kind, (expected, actual) in pairs.items():
+        if expected and expected != actual:
+            owner = f"{kind} {actual!r}" if actual else f"a {kind} without a name"
+            raise Mismatch(f"{path.name} belongs to {owner}, not to {expected!r}")
     return tool
 
 
 class _Fields:
-    """Checked numbers of a calibration file.
-
-    Args:
-        content: values by name.
-        where: name of the file, for messages.
-    """
+    """Checked numbers of a calibration file; ``where`` is its name for messages."""
 
     def __init__(self, content: Mapping[str, Any], where: str) -> None:
-        self._content, self._where = content, where
+        self._content = content
+        self._where = where
 
     def numbers(self, key: str, *shape: int, default: object = None) -> Array:
         """Finite numbers of that shape."""
@@ -253,22 +217,18 @@ class _Fields:
         """The same, and above zero, or not below it."""
         array = self.numbers(key, *shape, default=default)
         if not (array >= 0.0 if zero else array > 0.0).all():
-            raise BadValue(
-                f"{self._where}: {key} must {'not be negative' if zero else 'be positive'}: {array.tolist()}"
-            )
+            rule = "not be negative" if zero else "be positive"
+            raise BadValue(f"{self._where}: {key} must {rule}: {array.tolist()}")
         return array
 
     def covariance(self) -> Array:
         """Symmetric, without a negative eigenvalue."""
         covariance = self.numbers("covariance", 10, 10)
-        most = 1e-6 * float(np.abs(covariance).max())
-        if (
-            np.abs(covariance - covariance.T).max() > most
-            or np.linalg.eigvalsh(covariance)[0] < -most
-        ):
-            raise BadValue(
-                f"{self._where}: covariance must be symmetric and have no negative eigenvalue"
-            )
+        limit = 1e-6 * float(np.abs(covariance).max())
+        asymmetry = np.abs(covariance - covariance.T).max()
+        if asymmetry > limit or np.linalg.eigvalsh(covariance)[0] < -limit:
+            rule = "must be symmetric and have no negative eigenvalue"
+            raise BadValue(f"{self._where}: covariance {rule}")
         return covariance
 
     def thermal(self) -> Thermal | None:
@@ -279,20 +239,17 @@ class _Fields:
         if not isinstance(line, dict):
             raise BadValue(f"{self._where}: thermal must be a table or null, not {str(line)[:60]}")
         fields = _Fields(line, self._where)
-        return Thermal(
-            float(fields.numbers("reference")),
-            fields.numbers("slope", 6),
-            fields.numbers("deviation", 6),
-        )
+        reference = float(fields.numbers("reference"))
+        return Thermal(reference, fields.numbers("slope", 6), fields.numbers("deviation", 6))
 
 
 def _tool(content: Mapping[str, Any], where: str) -> ToolCalibration:
     fields = _Fields(content, where)
     words = [content.get(key, "") for key in ("tool_id", "sensor_id")]
     if not all(isinstance(word, str) for word in words):
-        raise BadValue(f"{where}: tool_id and sensor_id must be words, not {words}")
+        raise BadValue(f"{where}: tool_id and sensor_id must be text, not {words}")
     if not fields.numbers("mass"):
-        raise BadValue(f"{where}: mass must not be 0: the centre of mass has no meaning then")
+        raise BadValue(f"{where}: mass must not be 0, or the centre of mass has no meaning")
     return ToolCalibration(
         float(fields.numbers("mass")),
         fields.numbers("com", 3),
@@ -310,14 +267,14 @@ def _tool(content: Mapping[str, Any], where: str) -> ToolCalibration:
     )
 
 
-def _basis() -> Array:
-    """Ten up vectors that a quadratic function of up is known by: zero, the axes, their opposites, and the sums."""
+def _quadratic_points() -> Array:
+    """Ten points that determine a quadratic function: zero, ± the axes, their sums."""
     e = np.eye(3)
     return np.vstack([np.zeros(3), e, -e, e[0] + e[1], e[0] + e[2], e[1] + e[2]])
 
 
-def _blend(up: Array, at: Array) -> Array:
-    """A quadratic function of up, n × 6, from its values at :func:`_basis`."""
+def _interpolate_quadratic(up: Array, at: Array) -> Array:
+    """A quadratic function of up, n × 6, from its values at :func:`_quadratic_points`."""
     zero, plus, minus, sums = at[0], at[1:4], at[4:7], at[7:]
     linear = 0.5 * (plus - minus)
     square = 0.5 * (plus + minus) - zero

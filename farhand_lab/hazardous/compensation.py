@@ -107,7 +107,7 @@ def force_identification() -> Finding:
 
 @experiment("C-29")
 def torque_identification() -> Finding:
-    """The same arcs; beside it what the maximum over raw readings would have given."""
+    """The same arcs, beside the maximum over raw readings."""
     errors = arcs(0.0)
     torque, lever = errors[:, :, 2].max(), 1e3 * errors[:, :, 3].max()
     note = (

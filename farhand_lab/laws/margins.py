@@ -6,10 +6,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
-from farhand.analysis.stability.loop import Contact
+from farhand.analysis.stability.loop import Contact, WholeLoop
 from farhand.analysis.stability.operating_point import Point, operating_point
 from farhand.analysis.stability.spectrum import largest_stable_delay
-from farhand.analysis.stability.whole import WholeLoop
 from farhand.rigs import Options, build_rig
 from farhand.running.stability_trial import SECONDS, Trial, attempt
 from farhand_lab.harness import Finding, experiment, shared

@@ -363,8 +363,9 @@ def dahl_loops() -> Finding:
         f"{', '.join(f'{t:.2f}' for t in travel)} mrad; with the offset {central} central samples "
         f"and {', '.join(f'{s:.0f}' for s in faulty)} N·m/rad against the command (prototype 23, "
         f"38, 46, 54 with steps of 20 µs); at {1e3 * COARSE_DT:g} instead of {1e3 * LOOP_DT:g} ms "
-        f"ideal {slopes(0.0, COARSE_DT).mean():.0f}, motor 4000 {at_coarse_dt.min():.0f}–"
-        f"{at_coarse_dt.max():.0f}; more cycles change nothing, all after the first are alike"
+        f"ideal {slopes(0.0, COARSE_DT).mean():.0f}, motor 4000 "
+        f"{at_coarse_dt.min():.0f}–{at_coarse_dt.max():.0f}; more cycles change nothing, all after "
+        "the first are alike"
     )
     ok = fine and coarse > 0.1 and np.isnan(wheel).all() and central == 0
     ok = ok and np.all(faulty < 0.5 * STIFFNESS)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from farhand.friction import Friction, make
-from farhand.friction.fit.data import JointLog, recording
+from farhand.friction.fit.data import JointLog, make_log
 
 TICK = 2.0 * np.pi / 4000
 MOTIONS = ("sine", "sweep", "steps", "random")
@@ -79,4 +79,4 @@ def log(
     position = np.round(position / tick) * tick if tick else position
     torque = torque + noise * np.sqrt(np.mean(torque**2)) * rng.standard_normal(len(time)) + offset
     seen = np.diff(position, prepend=position[0]) * rate
-    return recording(np.column_stack([time, position, seen, torque]))
+    return make_log(np.column_stack([time, position, seen, torque]))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from farhand.friction import make
-from farhand.friction.fit.data import JointLog, recording
+from farhand.friction.fit.data import JointLog, make_log
 from farhand.friction.fit.fit import Fit
 
 TICK = 2.0 * np.pi / 65536
@@ -48,7 +48,7 @@ def logged(
 ) -> JointLog:
     """What a logger writes; velocity is the difference of ticks."""
     x = np.round(x / tick) * tick
-    return recording(np.column_stack([time, x, np.gradient(x, time), torque + noise]))
+    return make_log(np.column_stack([time, x, np.gradient(x, time), torque + noise]))
 
 
 def wave(

@@ -171,7 +171,7 @@ def test_a_push_that_is_taken_for_drift_is_doubted(push):
     """Nothing tells it from drift for certain, but a sensor's own drift is not like this."""
     for seed in range(3):
         (line,) = pressed(seed, push)
-        assert line.startswith("the drift taken off fz moves") and "--drift none keeps it" in line
+        assert line.startswith("the drift removed from fz moves") and "--drift none keeps it" in line
 
 
 @pytest.mark.parametrize(
@@ -193,4 +193,4 @@ def test_a_recording_with_a_long_gap_says_so_and_recovers():
     assert not found.contact.any() and found.deviations.max() < 0.6
     assert 0.93 <= np.mean(np.abs(found.wrench) <= 1.96 * found.deviations) <= 0.97
     (line,) = found.advice
-    assert line.startswith("no reading for 3600 s after t = 9.99 s: the drift is followed anew")
+    assert line.startswith("no reading for 3600 s after t = 9.99 s: drift tracking starts again")

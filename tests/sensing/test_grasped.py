@@ -19,7 +19,7 @@ from farhand.sensing import (
     load_handle,
     load_sensor,
 )
-from farhand.sensing.grasped import centre_by_least_squares, centre_by_pairs, estimate, mass_of
+from farhand.sensing.loads import centre_by_least_squares, centre_by_pairs, estimate, mass_of
 
 
 def weights(seed: int, n: int = 2) -> tuple[Load, np.ndarray, np.ndarray]:
@@ -59,7 +59,7 @@ def test_no_weight_and_one_direction_are_refused():
     """In plain words."""
     with pytest.raises(BadValue, match="no weight"):
         estimate(np.zeros((2, 3)), np.zeros((2, 3)))
-    with pytest.raises(BadValue, match="0.0° only"):
+    with pytest.raises(BadValue, match="only 0.0°"):
         estimate(np.array([[0.0, 0, -9], [0.0, 0, -9]]), np.zeros((2, 3)))
 
 

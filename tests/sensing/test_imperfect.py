@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.sensing import ForceSensor, load_sensor
-from farhand.sensing.imperfect import OVERHEAT, ImperfectSensor, SensorFaults
+from farhand.sensing.simulated import OVERHEAT, ImperfectSensor, SensorFaults
 
 FTM = load_sensor("schunk-ftm115")
 NONE = {"biased": False, "loaded": False, "noisy": False, "shaken": False, "warming": False}

@@ -1,13 +1,14 @@
-"""The sampled loop along one axis: hand, leader, law, link, follower and wall, as matrices from tick to tick."""
+"""The sampled loop as matrices: along one axis, or with all joints of both arms."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 
 import numpy as np
 
-from farhand.analysis.stability.sampled_law import SampledLaw
+from farhand.analysis.stability.sampled_law import Memory, SampledLaw
 from farhand.errors import BadValue, OutOfRange
 
 Array = np.ndarray
@@ -15,33 +16,20 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class LoopTool:
-    """An arm's tool along the axis.
+    """An arm's tool along the axis."""
 
-    Attributes:
-        mass: what it feels like, [kg].
-        damping: viscous friction, [N·s/m].
-        friction: dry friction, [N].
-    """
-
-    mass: float
-    damping: float = 0.0
-    friction: float = 0.0
+    mass: float  #: what it feels like, [kg]
+    damping: float = 0.0  #: viscous friction, [N·s/m]
+    friction: float = 0.0  #: dry friction, [N]
 
 
 @dataclass(frozen=True)
 class Contact:
-    """What touches a tool: a hand or a wall.
+    """A hand or a wall that touches a tool."""
 
-    Attributes:
-        stiffness: [N/m].
-        damping: [N·s/m].
-        mass: that moves with the tool, such as that of a hand, [kg]; a force sensor does not see
-            it.
-    """
-
-    stiffness: float
-    damping: float = 0.0
-    mass: float = 0.0
+    stiffness: float  #: [N/m]
+    damping: float = 0.0  #: [N·s/m]
+    mass: float = 0.0  #: moves with the tool, as a hand does, [kg]; a force sensor misses it
 
 
 HANDS = {
@@ -50,62 +38,44 @@ HANDS = {
     "relaxed": Contact(500.0, 20.0, 0.8),
     "firm": Contact(1500.0, 60.0, 1.2),
 }
-"""Hands by name. Assumed, within the range of published human arm impedances (200 to 1500 N/m)."""
+"""Hands by name. Assumed, within published human arm impedances (200 to 1500 N/m)."""
 
 
 @dataclass(frozen=True)
 class Mode:
-    """The least damped motion of a loop.
+    """The least damped motion of a loop."""
 
-    Attributes:
-        frequency: [Hz].
-        amplitudes: of leader and follower along the axis, the larger one being 1, [-].
-        shape: of the whole state, in the same measure.
-    """
-
-    frequency: float
-    amplitudes: tuple[float, float]
-    shape: Array
+    frequency: float  #: [Hz]
+    amplitudes: tuple[float, float]  #: of leader and follower along the axis, the larger is 1, [-]
+    shape: Array  #: of the whole state, in the same measure
 
 
 @dataclass(frozen=True)
 class Loop:
-    r"""All that decides whether the loop shakes.
+    r"""The loop along one axis.
 
     Between ticks the plant is continuous, :math:`\dot z = F z + G u` with :math:`z = (x_a, v_a,
     x_b, v_b)`, the hand on the leader and the wall on the follower; the efforts u are held from
-    tick to tick:
-    :math:`z_{k+1} = \Phi z_k + \Gamma u_k`. The law sees position, velocity and force of its own
-    side as they are and those of the other side d ticks late:
+    tick to tick: :math:`z_{k+1} = \Phi z_k + \Gamma u_k`. The law sees position, velocity and force
+    of its own side as they are and those of the other side d ticks late:
 
     .. math:: u_k = L_0\,C z_k + L_1\,C z_{k-d}
 
     Velocity may be the low-passed difference of positions, as most encoders give it.
-
-    Attributes:
-        law: the law along the axis.
-        leader: its tool.
-        follower: its tool.
-        hand: on the leader.
-        wall: on the follower; in contact throughout.
-        period: between ticks, [s].
-        delay: one way, in ticks.
-        velocity_filter: cut-off of velocity made from positions, [Hz]; 0 for true velocity.
-        reading: positions of leader and follower as the law sees them over what they are, [-].
     """
 
     law: SampledLaw
     leader: LoopTool
     follower: LoopTool
-    hand: Contact
-    wall: Contact = field(default_factory=lambda: Contact(0.0))
-    period: float = 1e-3
-    delay: int = 0
-    velocity_filter: float = 0.0
-    reading: tuple[float, float] = (1.0, 1.0)
+    hand: Contact  #: on the leader
+    wall: Contact = field(default_factory=lambda: Contact(0.0))  #: on the follower, never left
+    period: float = 1e-3  #: between ticks, [s]
+    delay: int = 0  #: one way, in ticks
+    velocity_filter: float = 0.0  #: cut-off of velocity from positions, [Hz]; 0: true velocity
+    reading: tuple[float, float] = (1.0, 1.0)  #: factor on positions that the law sees, [-]
 
     def __post_init__(self) -> None:
-        """Refuse a time between ticks, or a delay, that is none."""
+        """Refuse an impossible period or delay."""
         if not 0.0 < self.period < np.inf:
             raise OutOfRange("period", self.period, 0.0, np.inf, "s")
         if not (isinstance(self.delay, Integral) and self.delay >= 0):
@@ -118,12 +88,12 @@ class Loop:
 
     @property
     def share(self) -> float:
-        """What the velocity filter takes over of a new difference, [-]."""
-        return share_of(self.velocity_filter, self.period)
+        """Share of a new difference that the velocity filter takes, [-]."""
+        return filter_share(self.velocity_filter, self.period)
 
     @property
-    def rubs(self) -> bool:
-        """Whether there is dry friction anywhere."""
+    def has_dry_friction(self) -> bool:
+        """Whether any tool has dry friction."""
         return any(tool.friction > 0.0 for tool, _ in self.sides)
 
     def amplitudes(self, shape: Array) -> tuple[float, float]:
@@ -136,7 +106,8 @@ class Loop:
         for side, (tool, contact) in enumerate(self.sides):
             x, v, mass = 2 * side, 2 * side + 1, tool.mass + contact.mass
             F[x, v] = 1.0
-            F[v, x], F[v, v] = -contact.stiffness / mass, -(contact.damping + tool.damping) / mass
+            F[v, x] = -contact.stiffness / mass
+            F[v, v] = -(contact.damping + tool.damping) / mass
             G[v, side] = 1.0 / mass
         both = np.zeros((6, 6))
         both[:4, :4], both[:4, 4:] = F, G
@@ -160,23 +131,18 @@ class Loop:
             A[4:] = self._filters(signals)
         return A, B, R
 
-    def rubbed(self, mode: Mode, bump: float) -> Loop:
-        r"""The loop with dry friction as the damping that takes the same energy per cycle (describing function).
+    def with_friction_damping(self, mode: Mode, bump: float) -> Loop:
+        r"""The loop with dry friction as damping of equal energy per cycle (describing function).
 
         .. math:: b = \frac{4 f_c}{\pi\,A\,\omega}
 
-        Args:
-            mode: the oscillation, ω and how A is shared between the tools.
-            bump: A of the livelier tool, [m].
+        ``mode`` gives ω and how A is shared between the tools, ``bump`` A of the larger one, [m].
         """
         tools = []
         for (tool, _), part in zip(self.sides, mode.amplitudes, strict=True):
-            speed = 2.0 * np.pi * mode.frequency * part * bump
-            extra = (
-                4.0 * tool.friction / (np.pi * speed)
-                if tool.friction > 0.0 and speed > 0.0
-                else 0.0
-            )
+            speed, extra = 2.0 * np.pi * mode.frequency * part * bump, 0.0
+            if tool.friction > 0.0 and speed > 0.0:
+                extra = 4.0 * tool.friction / (np.pi * speed)
             tools.append(replace(tool, damping=tool.damping + extra))
         return replace(self, leader=tools[0], follower=tools[1])
 
@@ -186,11 +152,12 @@ class Loop:
         for side, (_, contact) in enumerate(self.sides):
             C, x, v = np.zeros((3, n)), 2 * side, 2 * side + 1
             C[0, x] = gain = self.reading[side]
-            C[2, x], C[2, v] = -contact.stiffness, -contact.damping
+            C[2, x] = -contact.stiffness
+            C[2, v] = -contact.damping
             if n == 4:
                 C[1, v] = 1.0
-            # V_f,k = v_f,k-1 + s ((x_k - x_k-1) / T - v_f,k-1), with x_k-1 and v_f,k-1 in the state
             else:
+                # v_f,k = v_f,k-1 + s ((x_k - x_k-1) / T - v_f,k-1); the state holds both k-1.
                 before, s, slope = 4 + 2 * side, self.share, gain * self.share / self.period
                 C[1, x], C[1, before], C[1, before + 1] = slope, -slope, 1.0 - s
             rows.append(C)
@@ -206,16 +173,174 @@ class Loop:
         return rows
 
 
-def share_of(cut_off: float, period: float) -> float:
-    """What a low-pass at ``cut_off`` [Hz] takes over of a new value every ``period`` [s], [-]."""
+@dataclass(frozen=True)
+class LoopArm:
+    """One arm at a posture."""
+
+    M: Array  #: mass matrix, [kg·m²]
+    J: Array  #: Jacobian of the tool, 6 × nv
+    viscous: Array  #: friction of the joints, [N·m·s/rad]
+    dry: Array  #: friction of the joints, [N·m]
+    axis: Array  #: unit vector into the wall as this arm sees it, in world
+    stiffness: Array = field(default_factory=lambda: np.zeros((6, 6)))  #: of hand or wall, 6 × 6
+    damping: Array = field(default_factory=lambda: np.zeros((6, 6)))  #: likewise
+
+    def touching(self, stiffness: float, damping: float) -> LoopArm:
+        """The arm with only a wall along the axis."""
+        along = np.zeros((6, 6))
+        along[:3, :3] = np.outer(self.axis, self.axis)
+        return replace(self, stiffness=stiffness * along, damping=damping * along)
+
+
+@dataclass(frozen=True)
+class WholeLoop:
+    r"""All joints of both arms, the hand on the leader and the wall on the follower.
+
+    Each arm moves by :math:`M\ddot q + D\dot q + J^\top (K J q + B J \dot q) = J^\top w` between
+    ticks, w held; the law answers to pose, twist and wrench of both tools, 18 numbers each, those
+    of the other side d ticks late. Small motions about rest: how the Jacobian changes with the
+    posture under a steady force is left out.
+    """
+
+    limbs: tuple[LoopArm, LoopArm]  #: leader and follower
+    law: Array  #: efforts on both sides over signals of both sides, 2 × 2 × 6 × 18
+    wall: Contact  #: on the follower, never left
+    period: float = 1e-3  #: between ticks, [s]
+    delay: int = 0  #: one way, in ticks
+    velocity_filter: float = 0.0  #: cut-off of velocity from positions, [Hz]; 0: true velocity
+    reading: tuple[float, float] = (1.0, 1.0)  #: factor on positions that the law sees, [-]
+    memory: Memory | None = None  #: of the law, at the leader's end
+    observers: tuple[float, float] = (0.0, 0.0)  #: rates of wrench observers, [1/s]; 0: a sensor
+
+    @property
+    def has_dry_friction(self) -> bool:
+        """Whether any joint has dry friction."""
+        return any(limb.dry.any() for limb in self.limbs)
+
+    def matrices(self) -> tuple[Array, Array, Array]:
+        """A, B and R as of :meth:`Loop.matrices`."""
+        held = (self.limbs[0], self.limbs[1].touching(self.wall.stiffness, self.wall.damping))
+        moved = [_moved(limb, self.period) for limb in held]
+        nv = [len(limb.M) for limb in held]
+        filtered = self.velocity_filter > 0.0
+        sizes = [(4 if filtered else 2) * n for n in nv]
+        starts, arms = (0, sizes[0]), sum(sizes)
+        total = arms + 12 * any(self.observers) + (0 if self.memory is None else len(self.memory.P))
+        signals = [self._signals(side, held[side], starts[side], total) for side in range(2)]
+        A, B, R = np.zeros((total, total)), np.zeros((total, 12)), np.zeros((12, total))
+        self._observe(A, signals, arms)
+        for side in range(2):
+            phi, gamma = moved[side]
+            rows = slice(starts[side], starts[side] + 2 * nv[side])
+            A[rows, rows] = phi
+            A[rows] += gamma @ self.law[side, side] @ signals[side][0]
+            B[rows, 6 * side : 6 * side + 6] = gamma
+            R[6 * side : 6 * side + 6] = self.law[side, 1 - side] @ signals[1 - side][0]
+            if filtered:
+                n, start, memory = nv[side], starts[side], starts[side] + 2 * nv[side]
+                A[memory : memory + n, start : start + n] = np.eye(n)
+                A[memory + n : memory + 2 * n] = signals[side][1]
+        if self.memory is not None:
+            seen = [signal[0] for signal in signals]
+            B, R = self._remember(self.memory, A, B, R, moved[0][1], seen)
+        return A, *_narrowed(B, R)
+
+    def _observe(self, A: Array, signals: list[tuple[Array, Array]], start: int) -> None:
+        """Pass observed wrenches through a low-pass whose states begin at ``start``."""
+        if not any(self.observers):
+            return
+        for side, rate in enumerate(self.observers):
+            rows, seen = slice(start + 6 * side, start + 6 * side + 6), signals[side][0]
+            share = rate * self.period if rate > 0.0 else 1.0
+            A[rows] = share * seen[12:]
+            A[rows, rows] += (1.0 - share) * np.eye(6)
+            if rate > 0.0:
+                seen[12:] = 0.0
+                seen[12:, rows] = np.eye(6)
+
+    @staticmethod
+    def _remember(
+        memory: Memory, A: Array, B: Array, R: Array, gamma: Array, signals: list[Array]
+    ) -> tuple[Array, Array]:
+        """Add the law's memory as the last states, and its signals across the link."""
+        n, total = len(memory.P), len(A)
+        rows = slice(total - n, total)
+        A[rows] += memory.Q[0] @ signals[0]
+        A[rows, rows] += memory.P
+        A[: len(gamma), rows] += gamma @ memory.N
+        to_memory = np.zeros((total, n))
+        to_memory[rows] = np.eye(n)
+        return np.hstack([B, to_memory]), np.vstack([R, memory.Q[1] @ signals[1]])
+
+    def amplitudes(self, shape: Array) -> tuple[float, float]:
+        """How far leader and follower swing along the axis in a mode."""
+        leader, follower = (
+            float(np.abs(limb.axis @ limb.J[:3] @ shape[rows])) for limb, rows in self._joints()
+        )
+        return leader, follower
+
+    def with_friction_damping(self, mode: Mode, bump: float) -> WholeLoop:
+        """The loop with the joints' dry friction as damping, as of :class:`Loop`."""
+        limbs = []
+        for limb, rows in self._joints():
+            speed = 2.0 * np.pi * mode.frequency * bump * np.abs(mode.shape[rows])
+            extra = 4.0 * limb.dry / (np.pi * np.maximum(speed, 1e-9)) * (mode.frequency > 0.0)
+            limbs.append(replace(limb, viscous=limb.viscous + np.minimum(extra, 1e6)))
+        return replace(self, limbs=(limbs[0], limbs[1]))
+
+    def _joints(self) -> Iterator[tuple[LoopArm, slice]]:
+        """Both arms and the rows of their joints in the state."""
+        start = 0
+        for limb in self.limbs:
+            n = len(limb.M)
+            yield limb, slice(start, start + n)
+            start += (4 if self.velocity_filter > 0.0 else 2) * n
+
+    def _signals(self, side: int, limb: LoopArm, start: int, total: int) -> tuple[Array, Array]:
+        """Pose, twist and wrench that the law sees of one side, and the known joint velocity."""
+        n, J, gain = len(limb.M), limb.J, self.reading[side]
+        q, v = np.zeros((n, total)), np.zeros((n, total))
+        q[:, start : start + n] = np.eye(n)
+        v[:, start + n : start + 2 * n] = np.eye(n)
+        known = v
+        if self.velocity_filter > 0.0:
+            s, memory = filter_share(self.velocity_filter, self.period), start + 2 * n
+            known = gain * s / self.period * q
+            known[:, memory : memory + n] = -gain * s / self.period * np.eye(n)
+            known[:, memory + n : memory + 2 * n] = (1.0 - s) * np.eye(n)
+        wrench = -limb.stiffness @ J @ q - limb.damping @ J @ v
+        return np.vstack([gain * J @ q, J @ known, wrench]), known
+
+
+def _moved(limb: LoopArm, period: float) -> tuple[Array, Array]:
+    """Φ and Γ of one arm, exact for a wrench held over a period."""
+    n, J = len(limb.M), limb.J
+    both = np.zeros((2 * n + 6, 2 * n + 6))
+    both[:n, n : 2 * n] = np.eye(n)
+    damping = J.T @ limb.damping @ J + np.diag(limb.viscous)
+    forces = -np.hstack([J.T @ limb.stiffness @ J, damping, -J.T])
+    both[n : 2 * n] = np.linalg.solve(limb.M, forces)
+    moved = exponential(both * period)
+    return moved[: 2 * n, : 2 * n], moved[: 2 * n, 2 * n :]
+
+
+def _narrowed(B: Array, R: Array) -> tuple[Array, Array]:
+    """The same product B R with as few channels as it needs: a wall pushes in one direction."""
+    U, sizes, V = np.linalg.svd(R, full_matrices=False)
+    wide = max(int((sizes > 1e-12 * max(sizes[0], 1e-300)).sum()), 1)
+    return B @ U[:, :wide] * sizes[:wide], V[:wide]
+
+
+def filter_share(cut_off: float, period: float) -> float:
+    """Share of a new value that a low-pass at ``cut_off`` [Hz] takes every ``period`` [s], [-]."""
     return float(-np.expm1(-2.0 * np.pi * cut_off * period))
 
 
 def exponential(matrix: Array) -> Array:
-    """Matrix exponential by scaling and squaring; a library's own waits for its threads, 20 ms on a busy computer."""
-    halvings = max(
-        0, int(np.ceil(np.log2(max(float(np.abs(matrix).sum(axis=1).max()), 1e-300)))) + 1
-    )
+    """Matrix exponential by scaling and squaring."""
+    # A library's own waits for its threads, 20 ms on a busy computer.
+    size = max(float(np.abs(matrix).sum(axis=1).max()), 1e-300)
+    halvings = max(0, int(np.ceil(np.log2(size))) + 1)
     scaled = matrix / 2.0**halvings
     total = term = np.eye(len(matrix))
     for order in range(1, 16):

@@ -1,4 +1,4 @@
-"""Where a sampled loop begins to shake, found by simulating it: quantised, filtered, rubbed and against a real wall."""
+"""Where a sampled loop begins to shake, by simulation with encoder, filter, friction and wall."""
 
 from __future__ import annotations
 
@@ -13,49 +13,38 @@ from farhand.analysis.stability.loop import Loop
 
 Array = np.ndarray
 
-STEADY = 0.99
+STEADY_RATIO = 0.99
 """A limit cycle keeps at least this share of its amplitude from one window to the next, [-]."""
 
 
 @dataclass(frozen=True)
 class Bump:
-    """What is done to the loop, and when it counts as shaking.
+    """A disturbance of the loop, and when it counts as shaking.
 
-    The hand presses the wall steadily; both tools are displaced by a bump and let go. What remains
-    is a limit cycle if its amplitude is above so many encoder steps and no longer falls.
-
-    Attributes:
-        quantum: encoder step, [m].
-        size: of the bump, [m].
-        depth: how deep the follower (or a rendered wall's device) stands in the wall before it,
-            [m].
-        cycle: largest amplitude that does not count as shaking, in quanta.
-        seconds: how long the loop is watched at least, [s].
-        patience: how long it is watched while it still calms down, [s].
-        substeps: between ticks, at whose ends contact and dry friction are looked at.
+    The hand presses the wall steadily; both tools are displaced by a bump and released. The
+    remaining motion is a limit cycle if its amplitude is above ``cycle`` and no longer falls.
     """
 
-    quantum: float = 5e-6
-    size: float = 1e-4
-    depth: float = 1e-3
-    cycle: float = 5.0
-    seconds: float = 4.0
-    patience: float = 60.0
-    substeps: int = 4
+    quantum: float = 5e-6  #: encoder step, [m]
+    size: float = 1e-4  #: of the bump, [m]
+    depth: float = 1e-3  #: of the follower (or a rendered wall's device) in the wall, [m]
+    cycle: float = 5.0  #: largest amplitude that does not count as shaking, in quanta
+    seconds: float = 4.0  #: shortest simulated time, [s]
+    patience: float = 60.0  #: longest simulated time while the motion still decays, [s]
+    substeps: int = 4  #: between ticks, at whose ends contact and dry friction are updated
 
 
 def amplitude(loop: Loop, bump: Bump, unilateral: bool = False, compiled: bool = True) -> float:
-    """Half the distance between the extremes of the livelier tool in what remains, in quanta; 0 if it still falls.
+    """Amplitude of the larger remaining motion of the two tools, in quanta; 0 if it still falls.
 
     Between ticks every tool moves by the exact solution of its own second-order equation, in
     contact or out of it. All numbers are deviations from the state in which the hand presses
     steadily.
 
     Args:
-        loop: with the wall as a physical one on the follower.
-        bump: what is done to it.
-        unilateral: whether the law itself renders a wall on the leader, which pushes but never
-            pulls.
+        loop: with a physical wall on the follower.
+        bump: the disturbance.
+        unilateral: whether the law itself renders a wall on the leader that never pulls.
         compiled: by numba; the plain version is the same code.
     """
     h = loop.period / bump.substeps
@@ -65,31 +54,20 @@ def amplitude(loop: Loop, bump: Bump, unilateral: bool = False, compiled: bool =
         modes[side, 0] = solution(mass, tool.damping + contact.damping, contact.stiffness, h)
         modes[side, 1] = solution(mass, tool.damping, 0.0, h)
     wall = np.array([[contact.stiffness, contact.damping] for _, contact in loop.sides])
-    preload = np.array([math.inf, loop.wall.stiffness * bump.depth])  # the hand never lets go
+    # The hand never lets go.
+    preload = np.array([math.inf, loop.wall.stiffness * bump.depth])
     ceiling = -float(loop.law.local[0, 0]) * bump.depth if unilateral else math.inf
-    rubs = np.array([tool.friction for tool, _ in loop.sides])
+    friction = np.array([tool.friction for tool, _ in loop.sides])
     share = loop.share if loop.velocity_filter > 0.0 else 0.0
-    # holds a whole period of the slowest shaking
+    # A window holds a whole period of the slowest shaking.
     window = max(bump.seconds / 4.0, 10.0 * loop.delay * loop.period)
-    times = [
-        round(time / loop.period)
-        for time in (window, max(bump.seconds, 4.0 * window), bump.patience)
-    ]
+    seconds = (window, max(bump.seconds, 4.0 * window), bump.patience)
+    ticks = [round(time / loop.period) for time in seconds]
     numbers = np.array([bump.quantum, bump.size, share, loop.period, ceiling, bump.cycle])
+    gains = (loop.law.local, loop.law.remote)
     run: Callable[..., float] = _compiled() if compiled else _simulate
-    found = run(
-        loop.law.local,
-        loop.law.remote,
-        modes,
-        wall,
-        preload,
-        rubs,
-        numbers,
-        loop.delay,
-        *times,
-        bump.substeps,
-    )
-    return float(found)
+    arrays = (modes, wall, preload, friction, numbers)
+    return float(run(*gains, *arrays, loop.delay, *ticks, bump.substeps))
 
 
 def shakes(loop: Loop, bump: Bump, unilateral: bool = False) -> bool:
@@ -104,14 +82,10 @@ def onset(
     ratio: float = 1.15,
     tolerance: float = 0.01,
 ) -> float:
-    """The smallest value at which something shakes: upwards in steps of ``ratio``, then bisected.
+    """The smallest value at which something shakes: upwards in steps of ``ratio``, then bisection.
 
-    Args:
-        shakes: whether it does, for a value.
-        low: where to start; 0 is returned if it shakes there.
-        high: where to stop; infinity is returned if it shakes nowhere.
-        ratio: of two neighbouring values, [-].
-        tolerance: relative, of the answer, [-].
+    Returns 0 if it shakes at ``low``, infinity if it does not up to ``high``; ``tolerance`` is
+    relative.
     """
     if shakes(low):
         return 0.0
@@ -127,7 +101,7 @@ def onset(
 
 
 def solution(mass: float, damping: float, stiffness: float, h: float) -> tuple[float, ...]:
-    r"""How :math:`m\ddot x + c\dot x + k x = f` moves on by h for constant f.
+    r"""Exact step of :math:`m\ddot x + c\dot x + k x = f` over a time h for constant f.
 
     Returns:
         φ₁₁, φ₁₂, φ₂₁, φ₂₂, γ₁ and γ₂ of x' = φ₁₁ x + φ₁₂ v + γ₁ f and v' = φ₂₁ x + φ₂₂ v + γ₂ f.
@@ -165,7 +139,7 @@ def _simulate(
     modes: Array,
     wall: Array,
     preload: Array,
-    rubs: Array,
+    friction: Array,
     numbers: Array,
     delay: int,
     window: int,
@@ -182,7 +156,7 @@ def _simulate(
     for k in range(most):
         now = k % (delay + 1)
         for i in range(2):
-            # the grid lies anyhow about the rest
+            # The encoder's grid has an arbitrary offset from the rest position.
             read = quantum * (math.floor(x[i] / quantum + 0.87) - 0.37)
             if share > 0.0:
                 if k > 0:
@@ -207,7 +181,7 @@ def _simulate(
                 mode = modes[i, 1] if free else modes[i, 0]
                 f = force[i] + (preload[i] if free else 0.0)
                 after = mode[2] * x[i] + mode[3] * v[i] + mode[5] * f
-                rub = min(max(-after / mode[5], -rubs[i]), rubs[i])
+                rub = min(max(-after / mode[5], -friction[i]), friction[i])
                 x[i] = mode[0] * x[i] + mode[1] * v[i] + mode[4] * (f + rub)
                 v[i] = after + mode[5] * rub
             low[i], high[i] = min(low[i], x[i]), max(high[i], x[i])
@@ -215,7 +189,7 @@ def _simulate(
                 return math.inf
         if (k + 1) % window == 0:
             swing = max(high[0] - low[0], high[1] - low[1]) / (2.0 * quantum)
-            if k + 1 >= least and (swing <= cycle or swing >= STEADY * was):
+            if k + 1 >= least and (swing <= cycle or swing >= STEADY_RATIO * was):
                 return swing
             was = swing
             low[:], high[:] = np.inf, -np.inf

@@ -1,4 +1,4 @@
-"""A law along one axis as numbers: how its efforts answer to position, velocity and force of either side."""
+"""A law as numbers: how its efforts depend on position, velocity and force of both sides."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.coupling import Coupling, Side
-from farhand.coupling.trial import complaint, describe_error
-from farhand.errors import BadValue, Mismatch
+from farhand.coupling.admittance import Admittance
+from farhand.coupling.trial import complaint
+from farhand.errors import BadValue, Mismatch, describe_error
 from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
@@ -18,47 +19,41 @@ STEPS = {"position": 1e-5, "velocity": 1e-4, "force": 1e-2}
 """Differences by which a law is probed, [m] and [rad], [m/s] and [rad/s], [N] and [N·m]."""
 
 HANDLE = 12
-"""Numbers that a handle is: pose and twist."""
+"""Size of a handle's state: pose and twist."""
 
 
 @dataclass(frozen=True)
 class SampledLaw:
-    """A law's efforts along one axis, linear in what it sees.
+    """A law's efforts along one axis, linear in what it sees."""
 
-    Attributes:
-        on_leader: ∂w_a over (x_a, v_a, h_a) and (x_b, v_b, h_b), 2 × 3, [N/m], [N·s/m], [-].
-        on_follower: ∂w_b over the same, 2 × 3.
-    """
-
-    on_leader: Array
-    on_follower: Array
+    on_leader: Array  #: ∂w_a over (x_a, v_a, h_a) and (x_b, v_b, h_b), 2 × 3, [N/m], [N·s/m], [-]
+    on_follower: Array  #: ∂w_b over the same, 2 × 3
 
     @property
     def local(self) -> Array:
-        """Answers to one's own side: rows leader and follower, columns position, velocity, force."""
+        """Gains from the own side: rows leader, follower; columns position, velocity, force."""
         return np.array([self.on_leader[0], self.on_follower[1]])
 
     @property
     def remote(self) -> Array:
-        """Answers to the other side, over the link: the leader's to the follower's signals, and the other way round."""
+        """Gains from the other side, over the link; rows and columns likewise."""
         return np.array([self.on_leader[1], self.on_follower[0]])
 
 
 def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
-    """What a law answers along one axis, probed about the present state of both sides, which must be at rest.
+    """Linearise a law along one axis about the present state of both sides, which must be at rest.
 
     A mapping that turns the leader's axes turns the axis at the leader likewise.
 
     Args:
-        law: any law; it is engaged here, so hand over a copy of one that runs. What it remembers is
-            held still.
+        law: any law; it is engaged here, so pass a copy of one that runs. Its memory is held still.
         a: the leader.
         b: the follower.
         axis: unit vector in world, at the follower, into the wall.
 
     Raises:
-        BadValue: the axis is no unit vector.
-        Mismatch: the law raises, or does not answer with numbers.
+        BadValue: the axis is not a unit vector.
+        Mismatch: the law raises, or does not return numbers.
     """
     axis = np.asarray(axis, dtype=float)
     if axis.shape != (3,) or not abs(float(axis @ axis) - 1.0) < 1e-6:
@@ -67,7 +62,7 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
     at_leader = law.mapping.matrix[:3, :3].T @ axis
     axes = np.zeros((2, 6))
     axes[0, :3], axes[1, :3] = at_leader / np.linalg.norm(at_leader), axis
-    # effort on, signal of, effort along, kind of signal, signal along
+    # Indices: effort on, signal of, effort along, kind of signal, signal along.
     kinds = whole.reshape(2, 2, 6, 3, 6)
     along = np.einsum("abikj,ai,bj->abk", kinds, axes, axes)
     return SampledLaw(along[0], along[1])
@@ -75,59 +70,48 @@ def sample_law(law: Coupling, a: Side, b: Side, axis: Array) -> SampledLaw:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a law remembers from tick to tick, linear in what it sees: s' = P s + Q_a y_a + Q_b y_b, w_a += N s.
+    """A law's memory from tick to tick: s' = P s + Q_a y_a + Q_b y_b, w_a += N s.
 
     It is kept at the leader's end; the follower's effort must not depend on it.
-
-    Attributes:
-        P: of the memory itself, n × n.
-        Q: of the signals of leader and follower, 2 × n × 18.
-        N: of the effort on the leader, 6 × n.
     """
 
-    P: Array
-    Q: Array
-    N: Array
+    P: Array  #: of the memory itself, n × n
+    Q: Array  #: of the signals of leader and follower, 2 × n × 18
+    N: Array  #: of the effort on the leader, 6 × n
 
 
 def probe_law(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Array:
-    """How both efforts answer to pose, twist and wrench of both sides, by central differences; 2 × 2 × 6 × 18.
+    """Derivatives of both efforts by pose, twist and wrench of both sides, 2 × 2 × 6 × 18.
 
-    Poses and wrenches are shifted alone. Velocities are probed by moving the joints such that the
-    tool moves along one direction, because laws that use an arm's model look at its joints; what
-    the joints cannot do is left out.
-
-    Args:
-        law: as of :func:`sample_law`; one that remembers starts from the same memory every time.
-        a: the leader.
-        b: the follower.
-        dt: time between steps, [s].
-
-    Raises:
-        Mismatch: the law raises, or does not answer with numbers.
+    Central differences. Poses and wrenches are shifted alone. Velocities are probed by moving the
+    joints such that the tool moves along one direction, because laws that use an arm's model look
+    at its joints; what the joints cannot do is left out. A law with memory starts from the same
+    memory every time. Arguments and errors: see :func:`sample_law`; ``dt`` is the time step, [s].
     """
     return _probe(law, a, b, dt)[0]
 
 
 def probe_memory(law: Coupling, a: Side, b: Side, dt: float = 1e-3) -> Memory | None:
-    """What a law with a handle remembers; None for a law that remembers nothing.
+    """The memory of a law with a handle; None for a law without.
 
     Raises:
         Mismatch: the follower's effort depends on it too; or as of :func:`probe_law`.
     """
-    if not hasattr(law, "handle"):
+    if not isinstance(law, Admittance):
         return None
     Q = _probe(law, a, b, dt)[1]
     P, N = np.zeros((HANDLE, HANDLE)), np.zeros((2, 6, HANDLE))
     for column in range(HANDLE):
         h = STEPS["position" if column < 6 else "velocity"]
-        found = [_answer(law, (a, b), dt, step * np.eye(HANDLE)[column]) for step in (h, -h)]
-        N[:, :, column], P[:, column] = (
-            (one - other) / (2.0 * h) for one, other in zip(*found, strict=True)
+        (up, after_up), (down, after_down) = (
+            _answer(law, (a, b), dt, step * np.eye(HANDLE)[column]) for step in (h, -h)
         )
+        N[:, :, column] = (up - down) / (2.0 * h)
+        P[:, column] = (after_up - after_down) / (2.0 * h)
     if np.abs(N[1]).max() > 1e-6 * max(1.0, float(np.abs(N[0]).max())):
         raise Mismatch(
-            f"what law {law.name!r} remembers acts on the follower too; farhand run shows whether it shakes"
+            f"the memory of law {law.name!r} acts on the follower too; farhand run shows whether "
+            "it shakes"
         )
     return Memory(P, Q, N[0])
 
@@ -136,8 +120,8 @@ def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
     """Efforts, 2 × 2 × 6 × 18, and memory, 2 × n × 18, over the signals of both sides."""
     try:
         law.engage(a, b)
-    except Exception as error:  # a user's law may raise anything
-        raise _unlike(law, f"raised {describe_error(error)}") from error
+    except Exception as error:  # your law may raise anything
+        raise _unpredictable(law, f"raised {describe_error(error)}") from error
     for side in (a, b):
         side.wrench = np.zeros(6)
     answers, memory = np.zeros((2, 2, 6, 18)), np.zeros((2, HANDLE, 18))
@@ -145,34 +129,35 @@ def _probe(law: Coupling, a: Side, b: Side, dt: float) -> tuple[Array, Array]:
         for kind, signal in enumerate(SIGNALS):
             for direction in range(6):
                 column = 6 * kind + direction
-                efforts, kept = _difference(law, (a, b), side, (signal, np.eye(6)[direction]), dt)
-                answers[:, number, :, column], memory[number, :, column] = efforts, kept
+                by = STEPS[signal] * np.eye(6)[direction]
+                efforts, kept = _difference(law, (a, b), side, signal, by, dt)
+                answers[:, number, :, column] = efforts
+                memory[number, :, column] = kept
     return answers, memory
 
 
 def _difference(
-    law: Coupling, sides: tuple[Side, Side], side: Side, probe: tuple[str, Array], dt: float
+    law: Coupling, sides: tuple[Side, Side], side: Side, signal: str, by: Array, dt: float
 ) -> tuple[Array, Array]:
-    """Central difference of both efforts and of the memory for one signal of one side along one direction."""
-    (signal, direction), found = probe, []
-    h = STEPS[signal]
-    for step in (h, -h):
-        kept = side.rotation.copy()
-        _shift(side, signal, step * direction)
-        found.append(_answer(law, sides, dt))
-        _shift(side, signal, -step * direction)
-        side.rotation[:] = kept
-    (up, after_up), (down, after_down) = found
+    """Central difference of both efforts and of the memory for one signal of one side."""
+    answers, h = [], STEPS[signal]
+    for step in (by, -by):
+        rotation = side.rotation.copy()
+        _shift(side, signal, step)
+        answers.append(_answer(law, sides, dt))
+        _shift(side, signal, -step)
+        side.rotation[:] = rotation
+    (up, after_up), (down, after_down) = answers
     return (up - down) / (2.0 * h), (after_up - after_down) / (2.0 * h)
 
 
 def _answer(
     law: Coupling, sides: tuple[Side, Side], dt: float, memory: Array | None = None
 ) -> tuple[Array, Array]:
-    """Both efforts, and what the law remembers after, as what moved of its handle; what it remembered is put back."""
-    handle = getattr(law, "handle", None)
-    if handle is None:
+    """Both efforts, and how the law's handle moved; the handle is then restored."""
+    if not isinstance(law, Admittance):
         return _efforts(law, sides, dt), np.zeros(HANDLE)
+    handle = law.handle
     before = handle.position.copy(), handle.rotation.copy(), handle.twist.copy()
     if memory is not None:
         handle.position += memory[:3]
@@ -186,21 +171,21 @@ def _answer(
 
 
 def _efforts(law: Coupling, sides: tuple[Side, Side], dt: float) -> Array:
-    """Both wrenches that a law asks for, 2 × 6, [N] and [N·m]."""
+    """Both wrenches of a law, 2 × 6, [N] and [N·m]."""
     try:
         answer = law.step(*sides, dt)
-    except Exception as error:  # a user's law may raise anything
-        raise _unlike(law, f"raised {describe_error(error)}") from error
+    except Exception as error:  # your law may raise anything
+        raise _unpredictable(law, f"raised {describe_error(error)}") from error
     wrong = complaint(answer)
     if wrong is not None:
-        raise _unlike(law, wrong)
+        raise _unpredictable(law, wrong)
     efforts = np.array([effort.wrench for effort in answer], dtype=float)
     if not np.isfinite(efforts).all():
-        raise _unlike(law, "gave an effort that is not a number")
+        raise _unpredictable(law, "returned an effort that is not a number")
     return efforts
 
 
-def _unlike(law: Coupling, why: str) -> Mismatch:
+def _unpredictable(law: Coupling, why: str) -> Mismatch:
     return Mismatch(f"law {law.name!r} {why}; its stability cannot be predicted")
 
 

@@ -1,4 +1,4 @@
-"""Whether a linear loop with a delay is stable, up to where, and how it shakes beyond."""
+"""Whether a linear loop with a delay is stable, up to which limits, and its least damped mode."""
 
 from __future__ import annotations
 
@@ -10,113 +10,107 @@ from typing import TypeVar
 
 import numpy as np
 
-from farhand.analysis.stability.loop import Loop, Mode
-from farhand.analysis.stability.whole import WholeLoop
+from farhand.analysis.stability.loop import Loop, Mode, WholeLoop
 
 Array = np.ndarray
 
-SMALL = 140
+MAX_EIGENVALUE_STATES = 140
 """Largest number of states for which the eigenvalues themselves are computed."""
 
 POINTS_PER_TURN = 24
-"""Points on the unit circle for each time that the delayed part turns once as z goes round."""
+"""Points on the unit circle for each turn of the delayed part as z goes round."""
 
-DEFECTIVE = 1e9
-"""Condition of the eigenvectors from which on they are not used."""
+MAX_EIGENVECTOR_CONDITION = 1e9
+"""Condition of the eigenvectors above which they are not used."""
 
-CLOSE = 1.0
-"""Largest turn of f between two points that is not looked at more closely, [rad]."""
+MAX_TURN = 1.0
+"""Largest turn of f between two points that needs no more points between them, [rad]."""
 
-ROUNDS = 24
-"""How often the points may be made denser."""
+MAX_REFINEMENTS = 24
 
-STILL = 1e-7
-"""How far outside the unit circle an eigenvalue may lie: a free pair of tools stays where it is
-put, at 1."""
+MARGIN = 1e-7
+"""How far outside the unit circle an eigenvalue may lie: a free pair of tools has one at 1."""
 
-
-Lin = TypeVar("Lin", Loop, WholeLoop)
+AnyLoop = TypeVar("AnyLoop", Loop, WholeLoop)
 
 
-def stable(loop: Lin) -> bool:
+def stable(loop: AnyLoop) -> bool:
     r"""Whether all eigenvalues of the loop lie inside the unit circle, or on it but for rounding.
 
     With few delayed ticks the eigenvalues are computed. With many, the characteristic function
     :math:`f(z) = \det(z I - A - z^{-d} B R)` is followed once round the unit circle
-    (:class:`Turning`): it behaves as
-    :math:`z^n` far outside and has no poles there, so the loop is stable if and only if f turns
-    round zero n times.
+    (:class:`CharacteristicCircle`): it behaves as :math:`z^n` far outside and has no poles there,
+    so the loop is stable if and only if f turns round zero n times.
     """
     A, B, R = loop.matrices()
-    if len(A) + len(R) * loop.delay <= SMALL:
-        return bool(np.abs(np.linalg.eigvals(unrolled(A, B, R, loop.delay))).max() < 1.0 + STILL)
-    return Turning(loop, loop.delay).stable(loop.delay)
+    if len(A) + len(R) * loop.delay <= MAX_EIGENVALUE_STATES:
+        return bool(np.abs(np.linalg.eigvals(unrolled(A, B, R, loop.delay))).max() < 1.0 + MARGIN)
+    return CharacteristicCircle(loop, loop.delay).stable(loop.delay)
 
 
-def calm(loop: Lin, bump: float = 0.0, quanta: float = 0.0) -> bool:
-    """Whether nothing shakes, with dry friction and the encoders' steps as their describing functions.
+def is_calm(loop: AnyLoop, bump: float = 0.0, quanta: float = 0.0) -> bool:
+    """Whether nothing shakes, with describing functions of dry friction and encoder steps.
 
-    Dry friction stills what a small bump starts even where the loop without it would shake; what a
-    larger bump starts may grow. Encoder steps keep a poorly damped loop going: a limit cycle of so
-    many steps is possible if reading positions by as much too large or too small as steps can would
-    make the loop unstable.
+    Dry friction damps out a small bump even where the loop without it would shake; a larger bump
+    may grow. Encoder steps keep a poorly damped loop going: a limit cycle of some steps is possible
+    if the largest position error that steps can cause would make the loop unstable.
 
     Args:
         loop: in question.
-        bump: what friction has to still, [m]; 0 leaves it out.
+        bump: size that friction must damp out, [m]; 0 leaves friction out.
         quanta: amplitude of the smallest limit cycle that counts, in encoder steps; 0 leaves them
             out.
     """
-    if not _still(loop, bump):
+    if not _is_still(loop, bump):
         return False
     if quanta <= 0.0:
         return True
-    return all(_still(replace(loop, reading=reading), bump) for reading in _readings(loop, quanta))
-
-
-def _readings(loop: Lin, quanta: float) -> list[tuple[float, float]]:
-    """How wrong the encoders' steps can make the loop read an oscillation of so many steps, in its own shape."""
-    a, b = (
-        misread(round(max(quanta * part, 0.05), 2)) / quanta for part in loudest(loop).amplitudes
+    return all(
+        _is_still(replace(loop, reading=reading), bump) for reading in _readings(loop, quanta)
     )
+
+
+def _readings(loop: AnyLoop, quanta: float) -> list[tuple[float, float]]:
+    """Largest factors on positions that encoder steps can cause in an oscillation of that size."""
+    parts = least_damped(loop).amplitudes
+    a, b = (rounding_gain(round(max(quanta * part, 0.05), 2)) / quanta for part in parts)
     return [(1.0 + p * a, 1.0 + q * b) for p in (-1, 1) for q in (-1, 1)]
 
 
-def _still(loop: Lin, bump: float) -> bool:
-    """Whether the loop is stable, or its dry friction stills what a bump starts."""
+def _is_still(loop: AnyLoop, bump: float) -> bool:
+    """Whether the loop is stable, or its dry friction damps out a bump."""
     if stable(loop):
         return True
-    if bump <= 0.0 or not loop.rubs:
+    if bump <= 0.0 or not loop.has_dry_friction:
         return False
-    mode = loudest(loop)
-    for _ in range(3):  # friction moves the frequency a little
-        rubbed = loop.rubbed(mode, bump)
-        if not stable(rubbed):
+    mode = least_damped(loop)
+    # Friction moves the frequency a little: iterate.
+    for _ in range(3):
+        damped = loop.with_friction_damping(mode, bump)
+        if not stable(damped):
             return False
-        last, mode = mode.frequency, loudest(rubbed)
-        if mode.frequency < 0.5 * last:  # what is loudest now only creeps
+        last, mode = mode.frequency, least_damped(damped)
+        # The least damped mode that is left only creeps.
+        if mode.frequency < 0.5 * last:
             break
     return True
 
 
 @lru_cache(maxsize=512)
-def misread(amplitude: float) -> float:
-    """Largest first harmonic of the rounding error for an oscillation of this amplitude or somewhat more, in steps.
+def rounding_gain(amplitude: float) -> float:
+    """Largest first harmonic of the rounding error for an oscillation of about this size, in steps.
 
-    It is in phase with the oscillation whatever the offset of the steps, so it acts as a change of
-    gain.
+    It is in phase with the oscillation for any offset of the steps, so it acts as a gain.
     """
     phase = np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False)
-    offset, size = (
-        np.linspace(0.0, 0.5, 21)[:, None],
-        amplitude * np.linspace(1.0, 1.2, 9)[:, None, None],
-    )
+    offset = np.linspace(0.0, 0.5, 21)[:, None]
+    size = amplitude * np.linspace(1.0, 1.2, 9)[:, None, None]
     read = size * np.sin(phase) + offset
     return float(np.abs(2.0 * ((np.round(read) - read) * np.sin(phase)).mean(axis=-1)).max())
 
 
 def largest_stable(
-    make: Callable[[float], Lin],
+    make: Callable[[float], AnyLoop],
     low: float,
     high: float,
     tolerance: float = 0.01,
@@ -124,23 +118,23 @@ def largest_stable(
     bump: float = 0.0,
     quanta: float = 0.0,
 ) -> float:
-    """The largest value up to which all is calm, by bisection in the logarithm.
+    """The largest value up to which nothing shakes, by bisection in the logarithm.
 
     Args:
         make: the loop for a value.
-        low: a value to start from; 0 is returned if the loop is not stable there.
-        high: where to stop; infinity is returned if it is stable there and everywhere in between.
+        low: a value to start from; 0 is returned if the loop shakes there.
+        high: where to stop; infinity is returned if it shakes nowhere up to there.
         tolerance: relative, [-].
-        points: looked at between low and high before the bisection, so that an island of
-            instability is not missed.
-        bump: see :func:`calm`.
-        quanta: see :func:`calm`.
+        points: tried between low and high before the bisection, so that an island of instability is
+            not missed.
+        bump: see :func:`is_calm`.
+        quanta: see :func:`is_calm`.
     """
-    if not calm(make(low), bump, quanta):
+    if not is_calm(make(low), bump, quanta):
         return 0.0
     good = low
     for value in np.geomspace(low, high, points)[1:].tolist():
-        if not calm(make(value), bump, quanta):
+        if not is_calm(make(value), bump, quanta):
             bad = value
             break
         good = value
@@ -148,36 +142,30 @@ def largest_stable(
         return math.inf
     while bad / good > 1.0 + tolerance:
         middle = math.sqrt(good * bad)
-        good, bad = (middle, bad) if calm(make(middle), bump, quanta) else (good, middle)
+        good, bad = (middle, bad) if is_calm(make(middle), bump, quanta) else (good, middle)
     return good
 
 
-def largest_stable_delay(loop: Lin, most: int, bump: float = 0.0, quanta: float = 0.0) -> float:
-    """The most ticks of delay up to which all is calm; −1 if without any it is not, infinity beyond ``most``.
+def largest_stable_delay(loop: AnyLoop, most: int, bump: float = 0.0, quanta: float = 0.0) -> float:
+    """Most ticks of delay without shaking; −1 if it shakes without delay, infinity beyond ``most``.
 
-    Every number of ticks up to 20 is looked at, then steps of a twentieth, refined where the loop
-    stops being calm.
-
-    Args:
-        loop: its own delay does not count.
-        most: ticks up to which is looked.
-        bump: see :func:`calm`.
-        quanta: see :func:`calm`.
+    Every number of ticks up to 20 is tried, then steps of a twentieth, refined where the loop
+    starts to shake. The delay of ``loop`` itself does not count. ``bump`` and ``quanta``: see
+    :func:`is_calm`.
     """
     _, B, R = loop.matrices()
-    if not (B @ R).any():  # nothing crosses the link
-        return math.inf if calm(replace(loop, delay=0), bump, quanta) else -1.0
-    if bump > 0.0 and loop.rubs:
-        return _last(lambda delay: calm(replace(loop, delay=delay), bump, quanta), most)
-    found = _last(Turning(loop, most).stable, most)
-    if quanta <= 0.0 or found < 0.0:
-        return found
-    for reading in _readings(replace(loop, delay=int(min(found, most))), quanta):
-        found = min(
-            found,
-            _last(Turning(replace(loop, reading=reading), most).stable, int(min(found, most))),
-        )
-    return found
+    # Nothing crosses the link.
+    if not (B @ R).any():
+        return math.inf if is_calm(replace(loop, delay=0), bump, quanta) else -1.0
+    if bump > 0.0 and loop.has_dry_friction:
+        return _last(lambda delay: is_calm(replace(loop, delay=delay), bump, quanta), most)
+    ticks = _last(CharacteristicCircle(loop, most).stable, most)
+    if quanta <= 0.0 or ticks < 0.0:
+        return ticks
+    for reading in _readings(replace(loop, delay=int(min(ticks, most))), quanta):
+        circle = CharacteristicCircle(replace(loop, reading=reading), most)
+        ticks = min(ticks, _last(circle.stable, int(min(ticks, most))))
+    return ticks
 
 
 def _last(good_at: Callable[[int], bool], most: int) -> float:
@@ -196,15 +184,15 @@ def _last(good_at: Callable[[int], bool], most: int) -> float:
     return math.inf
 
 
-def loudest(loop: Lin) -> Mode:
-    """The motion that is closest to shaking, or shakes the most; frequency 0 is one that creeps."""
+def least_damped(loop: AnyLoop) -> Mode:
+    """The mode that is closest to shaking, or shakes most; frequency 0 is one that creeps."""
     A, B, R = loop.matrices()
-    if len(A) + len(R) * loop.delay <= SMALL:
+    if len(A) + len(R) * loop.delay <= MAX_EIGENVALUE_STATES:
         values, vectors = np.linalg.eig(unrolled(A, B, R, loop.delay))
         at = int(np.argmax(np.abs(values)))
         z, shape = values[at], vectors[: len(A), at]
     else:
-        z = Turning(loop, loop.delay).nearest(loop.delay)
+        z = CharacteristicCircle(loop, loop.delay).nearest(loop.delay)
         shape = np.linalg.svd(z * np.eye(len(A)) - A - z ** (-loop.delay) * (B @ R))[2][-1].conj()
     sizes = loop.amplitudes(shape)
     largest = max(*sizes, 1e-300)
@@ -213,7 +201,7 @@ def loudest(loop: Lin) -> Mode:
 
 
 def unrolled(A: Array, B: Array, R: Array, delay: int) -> Array:
-    """The loop with what is under way on the link as states."""
+    """The loop with the packets on the link as states."""
     if delay == 0:
         return A + B @ R
     n, wide = len(A), len(R)
@@ -224,47 +212,44 @@ def unrolled(A: Array, B: Array, R: Array, delay: int) -> Array:
     return whole
 
 
-class Turning:
+class CharacteristicCircle:
     r"""A loop followed round a circle just outside the unit circle, for any delay up to the most.
 
     .. math:: f(z) = \det(z I - A)\,\det\bigl(I - z^{-d} G(z)\bigr), \qquad G = R\,(z I - A)^{-1} B
 
-    Args:
-        loop: its own delay does not count.
-        most: ticks of delay; decides how close together the points are.
-
     The points lie along the upper half, closest together near 1, where slow motions are, and
-    wherever f turns fast.
+    wherever f turns fast. The delay of ``loop`` does not count; ``most`` ticks decide how many
+    points there are.
     """
 
-    def __init__(self, loop: Lin, most: int) -> None:
+    def __init__(self, loop: AnyLoop, most: int) -> None:
         A, B, R = loop.matrices()
         self._roots, V = np.linalg.eig(A)
-        apart = np.linalg.cond(V) < DEFECTIVE
+        apart = np.linalg.cond(V) < MAX_EIGENVECTOR_CONDITION
         self._split = (R @ V, np.linalg.solve(V, B)) if apart else None
         self._A, self._B, self._R = A, B, R
         even = np.linspace(0.02, np.pi, POINTS_PER_TURN * (most + 20) // 2)
         self._angles = np.zeros(0)
-        self._phase, self._G = np.zeros(0), np.zeros((0, len(R), len(R)), dtype=complex)
+        self._phase = np.zeros(0)
+        self._G = np.zeros((0, len(R), len(R)), dtype=complex)
         self._add(np.concatenate([[0.0], np.geomspace(1e-6, 0.02, 300)[:-1], even]))
 
     @property
     def z(self) -> Array:
         """The points."""
-        points: Array = (1.0 + STILL) * np.exp(1j * self._angles)
+        points: Array = (1.0 + MARGIN) * np.exp(1j * self._angles)
         return points
 
     def _add(self, angles: Array) -> None:
-        """Look at more points."""
-        z = ((1.0 + STILL) * np.exp(1j * angles))[:, None]
+        """Evaluate more points."""
+        z = ((1.0 + MARGIN) * np.exp(1j * angles))[:, None]
         away = z - self._roots
         if self._split is not None:
             G = (self._split[0] / away[:, None, :]) @ self._split[1]
         else:
             alone = z[:, :, None] * np.eye(len(self._A)) - self._A
-            G = self._R @ np.linalg.solve(
-                alone, np.broadcast_to(self._B, (len(alone), *self._B.shape))
-            )
+            inputs = np.broadcast_to(self._B, (len(alone), *self._B.shape))
+            G = self._R @ np.linalg.solve(alone, inputs)
         order = np.argsort(np.concatenate([self._angles, angles]), kind="stable")
         self._angles = np.concatenate([self._angles, angles])[order]
         self._phase = np.concatenate([self._phase, np.angle(away).sum(axis=1)])[order]
@@ -281,21 +266,21 @@ class Turning:
         return many
 
     def stable(self, delay: int) -> bool:
-        """Whether f turns round zero as often as there are states, so that no root lies outside."""
-        phase = self._turned(delay)
+        """Whether f turns round zero once per state, so that no root lies outside."""
+        phase = self._phase_at(delay)
         return round(float((phase[-1] - phase[0]) / np.pi)) == len(self._A)
 
     def nearest(self, delay: int) -> complex:
         """The point nearest to a root of f: there f turns fastest."""
-        phase = self._turned(delay)
+        phase = self._phase_at(delay)
         at = int(np.argmax(np.abs(np.diff(phase)) / np.diff(self._angles)))
         return complex(np.exp(0.5j * (self._angles[at] + self._angles[at + 1])))
 
-    def _turned(self, delay: int) -> Array:
-        """Phase of f at the points, which are made denser until it is certain, [rad]."""
-        for _ in range(ROUNDS):
+    def _phase_at(self, delay: int) -> Array:
+        """Phase of f at the points, [rad]; adds points until it is certain."""
+        for _ in range(MAX_REFINEMENTS):
             phase = np.unwrap(self._phase + np.angle(self.closed(delay)))
-            wide = np.abs(np.diff(phase)) > CLOSE
+            wide = np.abs(np.diff(phase)) > MAX_TURN
             if not wide.any():
                 break
             self._add(0.5 * (self._angles[1:] + self._angles[:-1])[wide])

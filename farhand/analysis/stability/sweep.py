@@ -1,4 +1,4 @@
-"""Many independent pieces of work: over the cores of this computer or a Ray cluster, and resumed where they stopped."""
+"""Run many independent jobs on all cores or a Ray cluster; resume where they stopped."""
 
 from __future__ import annotations
 
@@ -33,24 +33,22 @@ def sweep(
 
     Args:
         work: a function of a module, so that other processes find it.
-        items: what to do it for.
-        name: tells items apart, in the file and on the progress bar.
-        done: a file of rows already there, one JSON object per line; what is new is added to it as
-            it comes.
-        workers: processes; one per core by default, 1 does the work in this process.
-        ray: address of a Ray cluster (``auto``, ``local`` or ``ray://host:port``) that does it
-            instead.
-        progress: told how many are done, of how many, and the last one's name.
+        items: to work on.
+        name: identifies an item in the file and on the progress bar.
+        done: a file of finished rows, one JSON object per line; new rows are added as they come.
+        workers: processes; one per core by default, 1 works in this process.
+        ray: address of a Ray cluster (``auto``, ``local`` or ``ray://host:port``) to use instead.
+        progress: called with how many are done, of how many, and the last name.
     """
     rows = _read(done)
     left = [(index, item) for index, item in enumerate(items) if name(item) not in rows]
     total, count = len(items), len(items) - len(left)
     for index, row in _results(work, left, workers, ray):
-        word = name(items[index])
-        rows[word] = row
-        _append(done, {"name": word, **row})
+        item = name(items[index])
+        rows[item] = row
+        _append(done, {"name": item, **row})
         count += 1
-        progress(count, total, word)
+        progress(count, total, item)
     return [rows[name(item)] for item in items]
 
 
@@ -62,11 +60,9 @@ def _results(
     elif workers == 1 or len(left) < 2:
         yield from ((index, work(item)) for index, item in left)
     else:
-        with (
-            ending_workers(),
-            ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn")) as pool,
-        ):
-            # the workers start here, and leave Ctrl-C to the one that started them
+        executor = ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn"))
+        with ending_workers(), executor as pool:
+            # The workers start here, and leave Ctrl-C to the process that started them.
             with ignoring_interrupts():
                 futures = {pool.submit(work, item): index for index, item in left}
             try:
@@ -86,9 +82,8 @@ def _on_ray(
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise BadValue(
-            f"--ray {address}: no Ray cluster answers there ({' '.join(str(error).split())[:80]})"
-        ) from None
+        reason = " ".join(str(error).split())[:80]
+        raise BadValue(f"--ray {address}: no Ray cluster answers there ({reason})") from None
     try:
         remote = ray.remote(work)
         waiting = {remote.remote(item): index for index, item in left}
@@ -101,7 +96,7 @@ def _on_ray(
 
 
 def _read(path: Path | None) -> dict[str, Row]:
-    """Rows by name; a last line that was cut off is done again."""
+    """Rows by name; a last line that was cut off is removed and done again."""
     if path is None or not path.exists():
         return {}
     try:
@@ -115,9 +110,8 @@ def _read(path: Path | None) -> dict[str, Row]:
             rows[row.pop("name")] = row
         except (ValueError, KeyError, AttributeError):
             if number < len(lines) or number == 1:
-                raise BadValue(
-                    f"{path} line {number} is not a row of a sweep; name a new file"
-                ) from None
+                problem = "is not a row of a sweep; choose a new file"
+                raise BadValue(f"{path} line {number} {problem}") from None
             write_text(path, "".join(f"{whole}\n" for whole in lines[:-1]))
     return rows
 

@@ -1,4 +1,4 @@
-"""Break-away tests: torque ramps, sub-stiction loops, and what they say about the bristles before sliding."""
+"""Break-away tests: stiffness and damping before sliding from torque ramps and small loops."""
 
 from __future__ import annotations
 
@@ -14,52 +14,36 @@ from farhand.friction.models.lugre import LuGre
 
 Array = np.ndarray
 
-SLIDING = 0.05
+SLIDING_SPEED = 0.05
 """Speed above which a joint counts as having broken away, [rad/s]."""
 
-H = 1e-3
+LOG_STEP = 1e-3
 """Step of the finite differences, in logarithms of the parameters."""
 
-CENTRE = 0.3
+CENTRE_SHARE = 0.3
 """Share of a loop's height, about its middle, over which its slope is taken."""
 
 
 @dataclass(frozen=True)
 class TorqueRamp:
-    """What a slow torque ramp from rest shows.
+    """What a slow torque ramp from rest shows."""
 
-    Attributes:
-        first: torque at the first change of position, [N·m].
-        moved: that change, [rad].
-        stiffness: σ0 = τ/x there, [N·m/rad].
-        breakaway: torque at which the joint starts to slide, [N·m]; NaN if it never did.
-    """
-
-    first: float
-    moved: float
-    stiffness: float
-    breakaway: float
+    first: float  #: torque at the first change of position, [N·m]
+    moved: float  #: that change, [rad]
+    stiffness: float  #: σ0 = τ/x there, [N·m/rad]
+    breakaway: float  #: torque at which the joint starts to slide, [N·m]; NaN if it never did
 
 
 def damping_rule(inertia: float, stiffness: float | Array) -> float | Array:
-    """σ1 = 0.2 √(J σ0), the usual first guess, [N·m·s/rad].
-
-    Args:
-        inertia: J, [kg·m²].
-        stiffness: σ0, [N·m/rad].
-    """
+    """σ1 = 0.2 √(J σ0), the usual first guess, [N·m·s/rad]; J in kg·m², σ0 in N·m/rad."""
     return 0.2 * np.sqrt(inertia * np.asarray(stiffness, dtype=float))
 
 
 def torque_ramp(time: Array, position: Array, torque: Array, moved: float = 0.0) -> TorqueRamp:
-    """Stiffness and break-away torque from a slow ramp.
+    """Stiffness and break-away torque from a slow ramp of torque [N·m] over time [s].
 
-    Args:
-        time: [s].
-        position: as the encoder says, [rad].
-        torque: [N·m].
-        moved: displacement at which the stiffness is read, [rad]; the first change of the encoder
-            if 0.
+    The stiffness is read at a displacement of ``moved`` [rad], or at the first change of the
+    encoder if 0.
 
     Raises:
         BadValue: the joint never moves that far.
@@ -70,8 +54,8 @@ def torque_ramp(time: Array, position: Array, torque: Array, moved: float = 0.0)
         raise BadValue(f"the joint never moves {moved:g} rad in this ramp; go to a higher torque")
     k = at[0]
     speed = np.gradient(position, time)
-    # a coarse encoder's difference jumps: sliding is a speed that lasts
-    lasting = np.convolve(np.abs(speed) > SLIDING, np.ones(5), mode="valid") == 5.0
+    # The difference of a coarse encoder jumps: sliding is a speed that lasts.
+    lasting = np.convolve(np.abs(speed) > SLIDING_SPEED, np.ones(5), mode="valid") == 5.0
     slides = np.flatnonzero(lasting)
     broke = float(torque[slides[0]]) if len(slides) else float("nan")
     return TorqueRamp(float(torque[k]), float(way[k]), float(torque[k] / way[k]), broke)
@@ -79,17 +63,11 @@ def torque_ramp(time: Array, position: Array, torque: Array, moved: float = 0.0)
 
 @dataclass(frozen=True)
 class HysteresisLoop:
-    """A hysteresis loop of torque over displacement below break-away.
+    """A hysteresis loop of torque over displacement below break-away."""
 
-    Attributes:
-        stiffness: slope at the centre, [N·m/rad]; NaN if there is nothing to fit.
-        central: samples in the central part of the loop.
-        travel: peak to peak, [rad].
-    """
-
-    stiffness: float
-    central: int
-    travel: float
+    stiffness: float  #: slope at the centre, [N·m/rad]; NaN if there is nothing to fit
+    central: int  #: samples in the central part of the loop
+    travel: float  #: peak to peak, [rad]
 
 
 def dahl_loop(
@@ -98,57 +76,38 @@ def dahl_loop(
     """Slope at the centre of a sub-stiction loop, which is σ0 of Dahl's model.
 
     At the centre of a branch the torque crosses the middle of its range. A line through the samples
-    within
-    :data:`CENTRE` of the range about it has the slope dF/dx there; with F = 0 at the centre this is
-    σ0. An offset of the torque drops out, since the middle of the range is subtracted.
+    within :data:`CENTRE_SHARE` of the range about it has the slope dF/dx there; with F = 0 at the
+    centre this is σ0. An offset of the torque drops out: the middle of the range is subtracted.
 
     Args:
         position: [rad].
-        torque: measured, [N·m]; says which samples are central.
+        torque: measured, [N·m].
         cycles: in the recording; the first is left out.
-        against: torque that the slope is taken of, [N·m]; the measured one if None.
+        against: torque to use instead of the measured one, [N·m].
     """
     skip = len(position) // cycles
-    x, f = position[skip:], torque[skip:]
-    y = f if against is None else against[skip:]
-    middle, height = 0.5 * (f.max() + f.min()), 0.5 * np.ptp(f)
-    central = np.abs(f - middle) <= CENTRE * height
-    travel = float(np.ptp(x))
-    if against is not None:
-        central = np.abs(y - 0.5 * (y.max() + y.min())) <= CENTRE * 0.5 * np.ptp(y)
+    x, y = position[skip:], (torque if against is None else against)[skip:]
+    central = np.abs(y - 0.5 * (y.max() + y.min())) <= CENTRE_SHARE * 0.5 * np.ptp(y)
     slopes = []
     rising = np.gradient(y) > 0.0
     for side in (rising, ~rising):
         rows = central & side
-        if np.count_nonzero(rows) < 3 or np.ptp(x[rows]) == 0.0:
-            continue
-        slopes.append(_branch_slope(x[rows], y[rows]))
-    return HysteresisLoop(
-        float(np.mean(slopes)) if slopes else float("nan"), int(np.count_nonzero(central)), travel
-    )
-
-
-def _branch_slope(x: Array, y: Array) -> float:
-    """Least squares of displacement over torque, since the noise of ticks is in the displacement."""
-    y = y - y.mean()
-    return float((y @ y) / (y @ (x - x.mean())))
+        if np.count_nonzero(rows) >= 3 and np.ptp(x[rows]) > 0.0:
+            # Least squares of displacement over torque: the noise of ticks is in the displacement.
+            dx, dy = x[rows] - x[rows].mean(), y[rows] - y[rows].mean()
+            slopes.append(float((dy @ dy) / (dy @ dx)))
+    slope = float(np.mean(slopes)) if slopes else float("nan")
+    return HysteresisLoop(slope, int(np.count_nonzero(central)), float(np.ptp(x)))
 
 
 @dataclass(frozen=True)
 class Bristles:
-    """Stiffness and damping from a torque below break-away, by comparing a simulated joint with the recorded one.
+    """Stiffness and damping for which a simulated joint moves like the recorded one."""
 
-    Attributes:
-        stiffness: σ0, [N·m/rad].
-        damping: σ1, [N·m·s/rad].
-        deviation: relative standard deviation of both, [-].
-        residual: root mean square of the position error as a share of the position's, [-].
-    """
-
-    stiffness: float
-    damping: float
-    deviation: tuple[float, float]
-    residual: float
+    stiffness: float  #: σ0, [N·m/rad]
+    damping: float  #: σ1, [N·m·s/rad]
+    deviation: tuple[float, float]  #: relative standard deviation of both, [-]
+    residual: float  #: root mean square of the position error as a share of the position's, [-]
 
     @property
     def reliable(self) -> bool:
@@ -216,41 +175,42 @@ def estimate_bristles(
         """One column for each pair of logarithms in ``logs``, 2 × joints."""
         stiffness, damping = np.exp(np.clip(logs, -20.0, 20.0))
         friction = LuGre(joints=logs.shape[1], stiffness=stiffness, damping=damping, **curve)
-        with np.errstate(all="ignore"):  # parameters far off may make the explicit method diverge
+        # Parameters far off may make the explicit method diverge.
+        with np.errstate(all="ignore"):
             left = presliding_motion(torque, dt, inertia, friction) - x[:, None]
         return np.clip(np.nan_to_num(left, nan=1e6), -1e6, 1e6)
 
     guess = np.ptp(torque) / max(np.ptp(x), 1e-12)
     start = np.log([guess, damping_rule(inertia, guess)])
     if method == "simplex":
-        found = minimize(
-            lambda p: float((residuals(p[:, None]) ** 2).sum()),
-            start,
-            method="Nelder-Mead",
-            options={
-                "xatol": 1e-3,
-                "fatol": 0.0,
-                "maxiter": 60,
-                "initial_simplex": start + 0.7 * np.eye(3, 2),
-            },
-        ).x
+        simplex = start + 0.7 * np.eye(3, 2)
+        options = {"xatol": 1e-3, "fatol": 0.0, "maxiter": 60, "initial_simplex": simplex}
+
+        def cost(logs: Array) -> float:
+            return float((residuals(logs[:, None]) ** 2).sum())
+
+        best = minimize(cost, start, method="Nelder-Mead", options=options).x
     else:
-        found = _gauss_newton(residuals, start)
-    both = residuals(found[:, None] + np.array([[0.0, H, 0.0], [0.0, 0.0, H]]))
-    left, J = both[:, 0], (both[:, 1:] - both[:, :1]) / H
-    spread = np.linalg.pinv(J.T @ J) * (left @ left) / len(left)
-    stiffness, damping = np.exp(found)
+        best = _gauss_newton(residuals, start)
+    left, J = _linearised(residuals, best)
+    covariance = np.linalg.pinv(J.T @ J) * (left @ left) / len(left)
+    stiffness, damping = np.exp(best)
     share = float(np.sqrt(np.mean(left**2) / np.mean((x - x.mean()) ** 2)))
-    first, second = np.sqrt(np.diag(spread)).tolist()
+    first, second = np.sqrt(np.diag(covariance)).tolist()
     return Bristles(float(stiffness), float(damping), (first, second), share)
 
 
+def _linearised(residuals: Callable[[Array], Array], at: Array) -> tuple[Array, Array]:
+    """Residual and its derivatives; the point and its two neighbours are simulated side by side."""
+    both = residuals(at[:, None] + np.array([[0.0, LOG_STEP, 0.0], [0.0, 0.0, LOG_STEP]]))
+    return both[:, 0], (both[:, 1:] - both[:, :1]) / LOG_STEP
+
+
 def _gauss_newton(residuals: Callable[[Array], Array], start: Array, rounds: int = 12) -> Array:
-    """Damped steps; the point, its two neighbours and five step lengths are simulated side by side."""
+    """Damped steps; five step lengths are simulated side by side."""
     at = start
     for _ in range(rounds):
-        both = residuals(at[:, None] + np.array([[0.0, H, 0.0], [0.0, 0.0, H]]))
-        left, J = both[:, 0], (both[:, 1:] - both[:, :1]) / H
+        left, J = _linearised(residuals, at)
         step = -np.clip(np.linalg.lstsq(J, left, rcond=None)[0], -2.0, 2.0)
         shares = np.array([1.0, 0.5, 0.25, 0.1, 0.03])
         trials = (residuals(at[:, None] + step[:, None] * shares) ** 2).sum(axis=0)

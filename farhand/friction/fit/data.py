@@ -1,4 +1,4 @@
-"""Recordings of one joint: what a user's own CSV file says, checked, and what its columns look like."""
+"""Recordings of one joint: read from your own CSV file and checked, or written as one."""
 
 from __future__ import annotations
 
@@ -18,41 +18,23 @@ Array = np.ndarray
 COLUMNS = ("t", "position", "velocity", "torque")
 """Columns that a file must have, in any order, [s], [rad], [rad/s], [N·m]; others are ignored."""
 
-FEWEST = 100
-"""Samples below which nothing is fitted."""
-
-SHORTEST = 1.0
-"""Length below which nothing is fitted, [s]."""
+MIN_SAMPLES = 100
+MIN_DURATION_S = 1.0
 
 
 @dataclass(frozen=True)
 class JointLog:
-    """Samples of one joint.
+    """Samples of one joint."""
 
-    Attributes:
-        time: n seconds, increasing.
-        position: n [rad].
-        velocity: n [rad/s], as the drive reports it.
-        torque: n [N·m], what drives the joint; positive torque speeds it up in the positive
-            direction.
-        name: where it comes from.
-        repeated: samples left out because their time was that of the one before.
-    """
-
-    time: Array
-    position: Array
-    velocity: Array
-    torque: Array
-    name: str = "recording"
-    repeated: int = 0
+    time: Array  #: n [s], increasing
+    position: Array  #: n [rad]
+    velocity: Array  #: n [rad/s], as the drive reports it
+    torque: Array  #: n [N·m], drives the joint; positive accelerates towards positive positions
+    name: str = "recording"  #: where it comes from
+    repeated: int = 0  #: samples dropped because their time was that of the sample before
 
     def __len__(self) -> int:
         return len(self.time)
-
-    @property
-    def duration(self) -> float:
-        """From the first to the last sample, [s]."""
-        return float(self.time[-1] - self.time[0])
 
     @property
     def step(self) -> float:
@@ -65,7 +47,7 @@ def read_recording(path: str | Path) -> JointLog:
 
     Raises:
         FileError: the file cannot be read.
-        BadValue: what is in it cannot be used; the message names the line.
+        BadValue: its content cannot be used; the message names the line.
     """
     table = read_csv(Path(path), COLUMNS, "samples")
     numbers = table.numbers(*COLUMNS)
@@ -76,70 +58,52 @@ def read_recording(path: str | Path) -> JointLog:
         raise BadValue(
             f"{table.name} line {line}: t goes back from {before:g} to {after:g} s; sort it by time"
         )
-    fresh = np.diff(time, prepend=-np.inf) > 0.0
-    repeated = int(np.count_nonzero(~fresh))
+    is_new = np.diff(time, prepend=-np.inf) > 0.0
+    repeated = int(np.count_nonzero(~is_new))
     if 2 * repeated > len(time):
         raise BadValue(
-            f"{table.name}: {repeated} of {len(time)} samples repeat the time before; t needs more digits"
+            f"{table.name}: {repeated} of {len(time)} samples repeat the time of the sample "
+            "before; write t with more digits"
         )
-    return recording(numbers[fresh], table.name, repeated)
+    return make_log(numbers[is_new], table.name, repeated)
 
 
-def recording(table: Array, name: str = "recording", repeated: int = 0) -> JointLog:
-    """Samples as rows of t, position, velocity, torque.
+def make_log(table: Array, name: str = "recording", repeated: int = 0) -> JointLog:
+    """Make a recording of rows of t, position, velocity, torque.
 
     Raises:
         BadValue: too few samples, or the joint never moves.
     """
-    if len(table) < FEWEST:
-        raise BadValue(f"{name} has {len(table)} samples; a fit needs at least {FEWEST}")
-    span = float(np.ptp(table[:, 0]))
-    if span < SHORTEST:
-        raise BadValue(
-            f"{name} lasts {span:.3g} s; a fit needs at least {SHORTEST:g} s (t is in seconds)"
-        )
+    if len(table) < MIN_SAMPLES:
+        raise BadValue(f"{name} has {len(table)} samples; a fit needs at least {MIN_SAMPLES}")
+    duration = float(np.ptp(table[:, 0]))
+    if duration < MIN_DURATION_S:
+        least = f"a fit needs at least {MIN_DURATION_S:g} s (t is in seconds)"
+        raise BadValue(f"{name} lasts {duration:.3g} s; {least}")
     time, position, velocity, torque = np.ascontiguousarray(table.T, dtype=float)
-    found = JointLog(time, position, velocity, torque, name, repeated)
-    if np.ptp(found.position) == 0.0 and np.ptp(found.velocity) == 0.0:
-        raise BadValue(
-            f"{name}: the joint is at rest all the time (position and velocity never change)"
-        )
-    if np.ptp(found.torque) == 0.0:
-        raise BadValue(
-            f"{name}: the torque is {found.torque[0]:g} N·m all the time; friction cannot show in it"
-        )
-    return found
+    if np.ptp(position) == 0.0 and np.ptp(velocity) == 0.0:
+        raise BadValue(f"{name}: the joint is always at rest (position and velocity do not change)")
+    if np.ptp(torque) == 0.0:
+        raise BadValue(f"{name}: the torque is {torque[0]:g} N·m throughout; it shows no friction")
+    return JointLog(time, position, velocity, torque, name, repeated)
 
 
 def write_columns(path: str | Path, columns: Mapping[str, Sequence[object] | Array]) -> None:
-    """Write a CSV file, whole or not at all.
-
-    Args:
-        path: of the file.
-        columns: by name; numbers are written with nine digits.
-    """
+    """Write columns by name to a CSV file, whole or not at all; floats get nine digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    lists = [_words(column) for column in columns.values()]
-    writer.writerows(zip(*lists, strict=True))
+    writer.writerows(zip(*map(_formatted, columns.values()), strict=True))
     write_text(Path(path), text.getvalue())
 
 
-def write_recording(path: str | Path, found: JointLog) -> None:
+def write_recording(path: str | Path, log: JointLog) -> None:
     """Write a recording in the format that :func:`read_recording` reads."""
-    write_columns(
-        path,
-        {
-            "t": found.time,
-            "position": found.position,
-            "velocity": found.velocity,
-            "torque": found.torque,
-        },
-    )
+    values = (log.time, log.position, log.velocity, log.torque)
+    write_columns(path, dict(zip(COLUMNS, values, strict=True)))
 
 
-def _words(column: Sequence[object] | Array) -> Sequence[object]:
+def _formatted(column: Sequence[object] | Array) -> Sequence[object]:
     if isinstance(column, np.ndarray) and column.dtype.kind == "f":
         return [f"{value:.9g}" for value in column.tolist()]
     return list(column)

@@ -1,4 +1,4 @@
-"""Identify a joint's friction from a recording of any motion, and say how far the result can be trusted."""
+"""Identify a joint's friction from a recording of any motion, with intervals and warnings."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-from farhand.friction.fit.coverage import NARROW, RESOLVED, warnings_of
+from farhand.friction.fit.coverage import NARROW, RESOLVED, check_log
 from farhand.friction.fit.data import JointLog
 from farhand.friction.fit.lugre import LugreFit, fit_lugre, moving, wide_motion
 from farhand.friction.fit.motion import Motion
 from farhand.friction.fit.prepare import Prepared, prepare
-from farhand.friction.fit.presliding import friction_along
-from farhand.friction.fit.static import (
-    Sliding,
+from farhand.friction.fit.presliding import bristle_parameters, friction_along
+from farhand.friction.fit.sliding import (
+    Estimate,
+    SlidingCurve,
     Terms,
     fit_sliding,
     half_interval,
     predicted,
     speed_bounds,
 )
-from farhand.friction.fit.trust import check_log, trusted
+from farhand.friction.fit.trust import coverage_warnings, mark_untrusted
 from farhand.friction.models.model import FRICTIONS, Friction, make
 
 Array = np.ndarray
@@ -51,85 +52,44 @@ AUTO = ("viscous", "coulomb", "coulomb-viscous", "stribeck", "kfm", "lugre")
 """Models that ``auto`` compares, simplest first; a later one must be better by enough to win."""
 
 MIN_HOLDOUT_GAIN = 0.1
-"""By this share of the hold-out error …"""
-
 MIN_GAIN_OF_TORQUE = 0.002
-"""… and by this share of the torque."""
+"""Enough is this share of the hold-out error, and this share of the torque."""
 
-HELD_OUT = 0.2
+HELD_OUT_SHARE = 0.2
 """Share of the recording that the hold-out fit does not see."""
 
-LEAD_IN = 300
+LEAD_IN_SAMPLES = 300
 """Samples before the hold-out stretch over which a model with memory finds its state."""
 
-PLAIN = 1.1
-"""A curve without a peak is taken if its error is below this multiple of that with a peak as wide
-as the speeds."""
+MAX_PLAIN_ERROR = 1.1
+"""A peak as wide as the speeds is dropped if the error without it is below this multiple."""
 
 CURVE_POINTS = 121
-IDENTIFIED = 0.5
-"""Half of an interval as a share of the value, above which a parameter counts as not identified."""
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """One parameter.
-
-    Attributes:
-        value: best estimate.
-        low: lower end of the 95 % interval; None if the data do not bound it.
-        high: upper end.
-        unit: of all three.
-        identified: whether the data determine it.
-    """
-
-    value: float
-    low: float | None
-    high: float | None
-    unit: str
-    identified: bool
+MAX_RELATIVE_INTERVAL = 0.5
+"""Half of an interval over the value, above which a parameter counts as not identified."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model.
+    """A fitted model. Errors are root mean squares while the joint slides, [N·m]."""
 
-    Attributes:
-        model: its name.
-        parameters: of the friction model, by name.
-        inertia: [kg·m²]; given or found.
-        offset: constant torque beside friction, [N·m].
-        gravity: torque that goes with sine and cosine of the position, [N·m].
-        friction: the model itself, one joint.
-        rms_error: root mean square of what the model leaves of the torque while the joint slides,
-            [N·m].
-        holdout_error: likewise, over a stretch that the fit had not seen, [N·m].
-        rms_torque: of the torque, [N·m].
-        warnings: what the data cannot tell, and what is odd about them, one line each.
-        motion: what the joint did.
-        used: which samples of it were used.
-        modelled: torque that the model asks for, n [N·m].
-        held_out: which samples the hold-out fit did not see.
-        compared: hold-out error of other models, [N·m], where they were tried.
-        data: the recording as it was used, with signs and times put right.
-    """
-
-    model: str
-    parameters: dict[str, Estimate]
-    inertia: Estimate
-    offset: Estimate
-    gravity: tuple[float, float] | None
-    friction: Friction
-    rms_error: float
-    holdout_error: float
-    rms_torque: float
-    warnings: tuple[str, ...]
+    model: str  #: its name
+    parameters: dict[str, Estimate]  #: of the friction model, by name
+    inertia: Estimate  #: [kg·m²]; given or estimated
+    offset: Estimate  #: constant torque beside friction, [N·m]
+    gravity: tuple[float, float] | None  #: torque times sine and cosine of the position, [N·m]
+    friction: Friction  #: the model itself, one joint
+    rms_error: float  #: torque minus model
+    holdout_error: float  #: likewise, over a stretch that the fit had not seen
+    rms_torque: float  #: of the torque
     motion: Motion = field(repr=False)
-    used: Array = field(repr=False)
-    modelled: Array = field(repr=False)
-    held_out: Array = field(repr=False)
-    compared: dict[str, float] = field(default_factory=dict)
-    data: JointLog | None = field(default=None, repr=False)
+    used: Array = field(repr=False)  #: which samples of the motion were used
+    modelled: Array = field(repr=False)  #: torque of the model, n [N·m]
+    held_out: Array = field(repr=False)  #: which samples the hold-out fit did not see
+    warnings: tuple[str, ...] = ()  #: what is not identified, what is unusual; one line each
+    compared: dict[str, float] = field(default_factory=dict)  #: hold-out errors of other models
+    data: JointLog | None = field(default=None, repr=False)  #: the recording, corrected
 
     @property
     def curve(self) -> Array:
@@ -141,39 +101,36 @@ class Fit:
 
 
 def fit(
-    found: JointLog, model: str = "kfm", inertia: float | None = None, gravity: bool = False
+    log: JointLog, model: str = "kfm", inertia: float | None = None, gravity: bool = False
 ) -> Fit:
     """Fit a friction model, and inertia if it is not given.
 
     Args:
-        found: any motion of the joint.
+        log: any motion of the joint.
         model: one of :data:`TERMS`, or ``"auto"`` for the one with the least hold-out error.
-        inertia: seen from the joint, [kg·m²]; found from the data if None.
-        gravity: also find a torque that goes with sine and cosine of the position.
+        inertia: at the joint, [kg·m²]; estimated if None.
+        gravity: also estimate a torque that follows sine and cosine of the position.
 
     Raises:
         UnknownName: no such model.
         OutOfRange: an inertia that no joint has.
-        BadValue: data from which nothing can be found.
+        BadValue: the data do not allow a fit.
     """
     if model != "auto" and model not in TERMS:
         raise UnknownName("friction model", model, [*TERMS, "auto"])
     if inertia is not None and not 0.0 <= inertia <= 1e6:
         raise OutOfRange("inertia", f"{inertia:g}", 0.0, 1e6, "kg·m²")
-    check_log(found)
-    ready = prepare(found, inertia)
+    check_log(log)
+    ready = prepare(log, inertia)
     if model != "auto":
         return _fit(ready, model, inertia, gravity)
     tried = {name: _fit(ready, name, inertia, gravity, compared=True) for name in AUTO}
-    best = AUTO[0]
-    for name in AUTO[1:]:
-        gain = tried[best].holdout_error - tried[name].holdout_error
-        if (
-            gain > MIN_HOLDOUT_GAIN * tried[best].holdout_error
-            and gain > MIN_GAIN_OF_TORQUE * tried[best].rms_torque
-        ):
-            best = name
-    return replace(tried[best], compared={name: one.holdout_error for name, one in tried.items()})
+    best = tried[AUTO[0]]
+    for other in tried.values():
+        gain = best.holdout_error - other.holdout_error
+        if gain > max(MIN_HOLDOUT_GAIN * best.holdout_error, MIN_GAIN_OF_TORQUE * best.rms_torque):
+            best = other
+    return replace(best, compared={name: one.holdout_error for name, one in tried.items()})
 
 
 def _fit(
@@ -183,56 +140,57 @@ def _fit(
     terms = replace(TERMS[model], inertia=inertia, gravity=gravity, offset=ready.coverage.both_ways)
     if ready.coverage.spread < NARROW and terms.dry:
         terms = replace(terms, viscous=False, stribeck=False)
-    whole = _plainest(motion, terms, used)
-    terms = whole.terms
-    parameters, notes = _parameters(model, whole, ready)
-    bristles = model == "lugre" and terms.stribeck
-    wide = wide_motion(ready.data, motion) if bristles else motion
-    found = fit_lugre(wide, whole, moving(wide)) if bristles else None
-    if found is not None:
-        whole, parameters, notes = found.sliding, parameters | _together(found, ready), []
-    friction = _made(model, {name: one.value for name, one in parameters.items()})
-    modelled = _modelled(friction, whole, motion)
-    error = _rms((motion.torque - modelled)[used])
-    held_out = _block(motion, used)
-    unseen = _holdout(model, terms, ready, parameters, held_out)
-    found_inertia = _inertia(whole, inertia, ready)
+    curve = _simplest_curve(motion, terms, used)
+    parameters, notes = _parameters(model, curve, ready)
+    if model == "lugre" and curve.terms.stribeck:
+        wide = wide_motion(ready.data, motion)
+        whole = fit_lugre(wide, curve, moving(wide))
+        if whole is not None:
+            curve, parameters, notes = whole.curve, parameters | _lugre_estimates(whole, ready), []
+    friction = _make(model, {name: one.value for name, one in parameters.items()})
+    modelled = _modelled(friction, curve, motion)
+    held_out = _holdout_block(motion, used)
+    loads = (curve.values["gravity_sine"], curve.values["gravity_cosine"]) if gravity else None
     result = Fit(
         model=model,
         parameters=parameters,
-        inertia=found_inertia,
-        offset=_offset(whole),
-        gravity=(whole.values["gravity_sine"], whole.values["gravity_cosine"]) if gravity else None,
+        inertia=_inertia(curve, ready),
+        offset=_offset(curve),
+        gravity=loads,
         friction=friction,
-        rms_error=error,
-        holdout_error=unseen,
+        rms_error=_rms((motion.torque - modelled)[used]),
+        holdout_error=_holdout_error(model, curve.terms, ready, parameters, held_out),
         rms_torque=_rms(motion.torque[used]),
-        warnings=(),
         motion=motion,
         used=used,
         modelled=modelled,
         held_out=held_out,
         data=ready.data,
     )
-    marked, doubts = trusted(result, whole, ready, compared)
-    lines = warnings_of(result, whole, ready.coverage)
+    marked, doubts = mark_untrusted(result, curve, ready, compared)
+    lines = coverage_warnings(result, curve, ready.coverage)
     return replace(marked, warnings=(*ready.notes, *doubts, *lines, *notes))
 
 
-def _plainest(motion: Motion, terms: Terms, used: Array) -> Sliding:
-    """The fitted curve; without its peak where that only bends the curve as a whole and explains nothing more."""
-    whole = fit_sliding(motion, terms, used)
-    if terms.stribeck and whole.values["stribeck_velocity"] > 0.98 * speed_bounds(motion, used)[1]:
+def _simplest_curve(motion: Motion, terms: Terms, used: Array) -> SlidingCurve:
+    """The fitted curve; without its peak where that bends the whole curve and explains no more."""
+    curve = fit_sliding(motion, terms, used)
+    if terms.stribeck and curve.values["stribeck_velocity"] > _widest_peak(motion, used):
         plain = fit_sliding(motion, replace(terms, stribeck=False), used)
-        return plain if plain.rms < PLAIN * whole.rms else whole
-    return whole
+        return plain if plain.rms < MAX_PLAIN_ERROR * curve.rms else curve
+    return curve
+
+
+def _widest_peak(motion: Motion, used: Array) -> float:
+    """Stribeck speed above which all speeds lie on the falling side of the curve, [rad/s]."""
+    return 0.98 * speed_bounds(motion, used)[1]
 
 
 def _fields(model: str) -> dict[str, Any]:
     return {f.name: f.metadata for f in fields(FRICTIONS[model]) if "unit" in f.metadata}
 
 
-def _made(model: str, values: dict[str, Any]) -> Friction:
+def _make(model: str, values: dict[str, Any]) -> Friction:
     return make(model, **{name: value for name, value in values.items() if name in _fields(model)})
 
 
@@ -243,134 +201,130 @@ def _rms(values: Array) -> float:
 def _estimate(
     value: float, half: float, unit: str, low: float = 0.0, known: bool = True
 ) -> Estimate:
-    sure = known and half < IDENTIFIED * abs(value)
+    sure = known and half < MAX_RELATIVE_INTERVAL * abs(value)
     return Estimate(value, max(value - half, low), value + half, unit, bool(sure))
 
 
-def _inertia(whole: Sliding, given: float | None, ready: Prepared) -> Estimate:
+def _unbounded(one: Estimate) -> Estimate:
+    return replace(one, identified=False, low=None, high=None)
+
+
+def _inertia(curve: SlidingCurve, ready: Prepared) -> Estimate:
+    given = curve.terms.inertia
     if given is not None:
         return Estimate(given, given, given, "kg·m²", True)
-    value = whole.values["inertia"]
-    # noise of the acceleration makes inertia look smaller
-    half = whole.half("inertia") + ready.motion.haze * value
+    value = curve.values["inertia"]
+    # Noise of the acceleration makes inertia look smaller.
+    half = curve.half("inertia") + ready.motion.noise_share * value
     return _estimate(value, half, "kg·m²", known=ready.coverage.accelerates)
 
 
-def _offset(whole: Sliding) -> Estimate:
-    if "offset" not in whole.values:
+def _offset(curve: SlidingCurve) -> Estimate:
+    if "offset" not in curve.values:
         return Estimate(0.0, None, None, "N·m", False)
-    value, half = whole.values["offset"], whole.half("offset")
+    value, half = curve.values["offset"], curve.half("offset")
     return Estimate(value, value - half, value + half, "N·m", True)
 
 
 def _parameters(
-    model: str, whole: Sliding, ready: Prepared
+    model: str, curve: SlidingCurve, ready: Prepared
 ) -> tuple[dict[str, Estimate], list[str]]:
-    """Estimates of the model's own parameters, and what the presliding search has to say."""
+    """Estimates of the model's own parameters, and notes of the presliding search."""
     declared = _fields(model)
-    curve = _curve_parameters(whole, ready)
-    out = {name: one for name, one in curve.items() if name in declared}
+    of_curve = _curve_estimates(curve, ready)
+    out = {name: one for name, one in of_curve.items() if name in declared}
     notes: list[str] = []
     if "breakaway" in declared and "breakaway" not in out:
-        out["breakaway"] = replace(out["coulomb"], identified=False, low=None, high=None)
+        out["breakaway"] = _unbounded(out["coulomb"])
     if "fresh_breakaway" in declared:
-        out["fresh_breakaway"] = replace(out["breakaway"], identified=False, low=None, high=None)
+        out["fresh_breakaway"] = _unbounded(out["breakaway"])
     if "stiffness" in declared:
-        from farhand.friction.fit.presliding import bristle_parameters
-
-        more, notes = bristle_parameters(model, out, curve, whole, ready)
+        more, notes = bristle_parameters(model, out, of_curve, curve, ready)
         out |= more
     if "viscous" in declared and "viscous" not in out:
         out["viscous"] = Estimate(0.0, None, None, "N·m·s/rad", False)
+    defaults = vars(make(model))
     for name, metadata in declared.items():
-        if (
-            name not in out
-            and isinstance(default := getattr(make(model), name), np.ndarray)
-            and default.shape == (1,)
-        ):
+        default = defaults[name]
+        if name not in out and isinstance(default, np.ndarray) and default.shape == (1,):
             out[name] = Estimate(float(default[0]), None, None, metadata["unit"], False)
     return out, notes
 
 
-def _together(found: LugreFit, ready: Prepared) -> dict[str, Estimate]:
-    """Estimates of LuGre friction fitted as a whole; the way to sliding shows the peak, held speeds or not."""
-    curve = _curve_parameters(
-        found.sliding, replace(ready, coverage=replace(ready.coverage, resolved=0.0))
-    )
-    stiffness = _estimate(*found.stiffness, "N·m/rad")
-    return {**curve, "stiffness": stiffness, "damping": _estimate(*found.damping, "N·m·s/rad")}
+def _lugre_estimates(whole: LugreFit, ready: Prepared) -> dict[str, Estimate]:
+    """Estimates of LuGre friction fitted as a whole."""
+    # The way to sliding shows the peak, whether a slow speed was held or not.
+    covered = replace(ready, coverage=replace(ready.coverage, resolved=0.0))
+    stiffness = _estimate(*whole.stiffness, "N·m/rad")
+    damping = _estimate(*whole.damping, "N·m·s/rad")
+    return {**_curve_estimates(whole.curve, covered), "stiffness": stiffness, "damping": damping}
 
 
-def _curve_parameters(whole: Sliding, ready: Prepared) -> dict[str, Estimate]:
+def _curve_estimates(curve: SlidingCurve, ready: Prepared) -> dict[str, Estimate]:
     """Estimates of the sliding curve; break-away friction is Coulomb friction plus the peak."""
-    values, out = whole.values, {}
+    values, out = curve.values, {}
     for name, unit in (("coulomb", "N·m"), ("viscous", "N·m·s/rad")):
         if name in values:
-            out[name] = _estimate(values[name], whole.half(name), unit)
-    top = 0.98 * speed_bounds(ready.motion, whole.used)[1]
-    # all speeds lie on the falling side of the curve
-    if values.get("stribeck_velocity", 0.0) > top:
+            out[name] = _estimate(values[name], curve.half(name), unit)
+    if values.get("stribeck_velocity", 0.0) > _widest_peak(ready.motion, curve.used):
         out = {name: replace(one, identified=False) for name, one in out.items()}
     if ready.coverage.spread < NARROW:
         out = {name: replace(one, identified=False, low=0.0) for name, one in out.items()}
     if "coulomb" in out and out["coulomb"].value < 1e-9:
         out["coulomb"] = replace(out["coulomb"], value=1e-9)
-    if whole.terms.stribeck:
+    if curve.terms.stribeck:
         i, k = list(values).index("coulomb"), list(values).index("peak")
-        C = whole.covariance
-        known = ready.coverage.resolved < RESOLVED * values["stribeck_velocity"]
-        known &= "stribeck_velocity" not in whole.bounded and whole.half("peak") < values["peak"]
-        spread = half_interval(C[i, i] + C[k, k] + 2.0 * C[i, k], whole.freedom)
+        C, speed = curve.covariance, values["stribeck_velocity"]
+        known = ready.coverage.resolved < RESOLVED * speed
+        known &= "stribeck_velocity" not in curve.bounded and curve.half("peak") < values["peak"]
+        half = half_interval(C[i, i] + C[k, k] + 2.0 * C[i, k], curve.freedom)
         top = max(values["coulomb"] + values["peak"], out["coulomb"].value)
-        out["breakaway"] = _estimate(top, spread, "N·m", known=known)
-        speed = values["stribeck_velocity"]
-        out["stribeck_velocity"] = _estimate(
-            speed, whole.half("stribeck_velocity"), "rad/s", known=known
-        )
+        out["breakaway"] = _estimate(top, half, "N·m", known=known)
+        half = curve.half("stribeck_velocity")
+        out["stribeck_velocity"] = _estimate(speed, half, "rad/s", known=known)
         if "shape" in values:
-            sure = known and "shape" not in whole.bounded
-            out["shape"] = _estimate(values["shape"], whole.half("shape"), "-", known=sure)
-    return {name: one if one.identified else _unbounded(one) for name, one in out.items()}
+            sure = known and "shape" not in curve.bounded
+            out["shape"] = _estimate(values["shape"], curve.half("shape"), "-", known=sure)
+    return {name: _without_false_interval(one) for name, one in out.items()}
 
 
-def _unbounded(one: Estimate) -> Estimate:
-    """An interval that would pretend to know is left out where the motion never showed the parameter."""
-    wide = (
-        one.low is not None
-        and one.high is not None
-        and one.high - one.low >= IDENTIFIED * abs(one.value)
-    )
-    return one if wide else replace(one, low=None, high=None)
+def _without_false_interval(one: Estimate) -> Estimate:
+    """Drop a narrow interval where the motion never showed the parameter."""
+    if one.identified:
+        return one
+    if one.low is not None and one.high is not None:
+        if one.high - one.low >= MAX_RELATIVE_INTERVAL * abs(one.value):
+            return one
+    return _unbounded(one)
 
 
 def _modelled(
-    friction: Friction, whole: Sliding, motion: Motion, rows: slice | None = None
+    friction: Friction, curve: SlidingCurve, motion: Motion, rows: slice | None = None
 ) -> Array:
-    """Torque that the whole model asks for, n [N·m]; a model with memory is run along ``rows`` only."""
-    sliding = predicted(motion, whole)
+    """Torque of the whole model, n [N·m]; a model with memory is run along ``rows`` only."""
+    sliding = predicted(motion, curve)
     if friction.order == 0 and friction.state.size == 0:
         return sliding
-    rest = sliding - motion.smooth(_static(whole, motion))
+    rest = sliding - motion.smooth(_curve_friction(curve, motion))
     rows = rows or slice(0, len(motion))
     sliding[rows] = rest[rows] + friction_along(friction, motion, rows, motion.torque - rest)[:, 0]
     return sliding
 
 
-def _static(whole: Sliding, motion: Motion) -> Array:
-    """The fitted curve at every sample, not smoothed, n [N·m]."""
-    values, v, terms = whole.values, motion.velocity, whole.terms
+def _curve_friction(curve: SlidingCurve, motion: Motion) -> Array:
+    """Friction of the fitted curve at every sample, not smoothed, n [N·m]."""
+    values, v, terms = curve.values, motion.velocity, curve.terms
     force = values.get("coulomb", 0.0) * np.sign(v) + values.get("viscous", 0.0) * v
     if terms.stribeck:
         shape = values.get("shape", terms.shape or 2.0)
-        force = force + values["peak"] * np.sign(v) * terms.fall(
-            np.abs(v) / values["stribeck_velocity"], shape
-        )
+        left = terms.peak_left(np.abs(v) / values["stribeck_velocity"], shape)
+        force = force + values["peak"] * np.sign(v) * left
     return force
 
 
-def _block(motion: Motion, used: Array) -> Array:
-    """A contiguous fifth of the recording: the one whose speeds the rest covers best, errors unseen."""
-    edges = np.linspace(0, len(motion), int(round(1.0 / HELD_OUT)) + 1).astype(int)
+def _holdout_block(motion: Motion, used: Array) -> Array:
+    """A fifth of the recording in one piece: the one whose speeds the rest covers best."""
+    edges = np.linspace(0, len(motion), int(round(1.0 / HELD_OUT_SHARE)) + 1).astype(int)
     best, block = -1.0, np.zeros(len(motion), dtype=bool)
     bins = np.quantile(motion.velocity[used], np.linspace(0.0, 1.0, 13))
     for low, high in zip(edges[:-1], edges[1:], strict=True):
@@ -384,42 +338,35 @@ def _block(motion: Motion, used: Array) -> Array:
     return block if best >= 0.0 else mask
 
 
-def _holdout(
+def _holdout_error(
     model: str, terms: Terms, ready: Prepared, parameters: dict[str, Estimate], block: Array
 ) -> float:
-    """Error over the block of a fit that has not seen it; stiffness is the one found before."""
+    """Error over the block of a fit that has not seen it; the stiffness stays."""
     motion, used = ready.motion, ready.used
     reach = int(np.ceil(4.0 * motion.width / motion.step))
     near = np.convolve(block, np.ones(2 * reach + 1), mode="same") > 0.0
     seen = used & ~near
     if np.count_nonzero(seen) < 30 or not np.any(used & block):
         raise BadValue(
-            "the joint slides for too short a time to keep a part of the recording for checking; log more"
+            "the joint slides for too short a time to keep a part of the recording for checking; "
+            "log more"
         )
-    part = fit_sliding(motion, terms, seen)
+    curve = fit_sliding(motion, terms, seen)
     names = _fields(model)
-    fresh = {
-        name: one.value for name, one in _curve_parameters(part, ready).items() if name in names
-    }
+    estimates = _curve_estimates(curve, ready)
     if model == "lugre" and terms.stribeck and parameters["stiffness"].identified:
         wide, ends = wide_motion(ready.data, motion), motion.time[near][[0, -1]]
         away = (wide.time < ends[0]) | (wide.time > ends[1])
-        again = fit_lugre(wide, part, moving(wide) & away, parameters["stiffness"].value)
-        if again is not None:
-            part, fresh = (
-                again.sliding,
-                {name: one.value for name, one in _together(again, ready).items()},
-            )
-    kept = {name: one.value for name, one in parameters.items() if name in names}
-    friction = _made(model, {**kept, **fresh, **_consistent(kept, fresh)})
+        whole = fit_lugre(wide, curve, moving(wide) & away, parameters["stiffness"].value)
+        if whole is not None:
+            curve, estimates = whole.curve, _lugre_estimates(whole, ready)
+    values = {name: one.value for name, one in parameters.items() if name in names}
+    values |= {name: one.value for name, one in estimates.items() if name in names}
+    # Break-away friction is never below Coulomb friction.
+    if "breakaway" in values and "coulomb" in estimates:
+        top = max(values["breakaway"], values["coulomb"])
+        values |= {name: top for name in ("breakaway", "fresh_breakaway") if name in values}
+    friction = _make(model, values)
     inside = np.flatnonzero(block)
-    rows = slice(max(0, int(inside[0]) - LEAD_IN), int(inside[-1]) + 1)
-    return _rms((motion.torque - _modelled(friction, part, motion, rows))[used & block])
-
-
-def _consistent(kept: dict[str, float], fresh: dict[str, float]) -> dict[str, float]:
-    """Break-away friction is never below Coulomb friction."""
-    if "breakaway" in kept and "coulomb" in fresh:
-        top = max(fresh.get("breakaway", kept["breakaway"]), fresh["coulomb"])
-        return {name: top for name in ("breakaway", "fresh_breakaway") if name in kept}
-    return {}
+    rows = slice(max(0, int(inside[0]) - LEAD_IN_SAMPLES), int(inside[-1]) + 1)
+    return _rms((motion.torque - _modelled(friction, curve, motion, rows))[used & block])

@@ -1,4 +1,4 @@
-"""Fitted friction as a file: written by ``farhand friction fit``, loaded as a model that compensation can use."""
+"""Fitted friction as a file: ``farhand friction fit`` writes it, compensation loads it."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ from farhand.errors import BadValue, FileError
 from farhand.friction.models.model import Friction, make
 
 if TYPE_CHECKING:
-    from farhand.friction.fit.fit import Estimate, Fit
+    from farhand.friction.fit.fit import Fit
+    from farhand.friction.fit.sliding import Estimate
 
 
-def to_json(found: Fit) -> dict[str, Any]:
-    """What an ``F.json`` holds; torques in N·m, velocities in rad/s.
+def to_json(result: Fit) -> dict[str, Any]:
+    """Content of an ``F.json``; torques in N·m, velocities in rad/s.
 
     ``parameters`` has value, interval (95 %, null where the data do not bound it), unit and whether
     it is identified. ``rms_error`` and ``holdout_error`` are root mean squares over the samples in
     which the joint slides, within ``bandwidth``; ``…_relative`` are shares of ``rms_torque``.
     """
-    motion = found.motion
+    motion, gravity = result.motion, None
+    if result.gravity is not None:
+        gravity = dict(zip(("sine", "cosine"), result.gravity, strict=True))
     content: dict[str, Any] = {
-        "model": found.model,
-        "parameters": {name: _estimate(one) for name, one in found.parameters.items()},
-        "inertia": _estimate(found.inertia),
-        "offset": _estimate(found.offset),
-        "gravity": None
-        if found.gravity is None
-        else dict(zip(("sine", "cosine"), found.gravity, strict=True)),
-        "curve": found.curve.tolist(),
-        "rms_error": found.rms_error,
-        "holdout_error": found.holdout_error,
-        "rms_torque": found.rms_torque,
-        "rms_error_relative": found.rms_error / found.rms_torque,
-        "holdout_error_relative": found.holdout_error / found.rms_torque,
+        "model": result.model,
+        "parameters": {name: _estimate(one) for name, one in result.parameters.items()},
+        "inertia": _estimate(result.inertia),
+        "offset": _estimate(result.offset),
+        "gravity": gravity,
+        "curve": result.curve.tolist(),
+        "rms_error": result.rms_error,
+        "holdout_error": result.holdout_error,
+        "rms_torque": result.rms_torque,
+        "rms_error_relative": result.rms_error / result.rms_torque,
+        "holdout_error_relative": result.holdout_error / result.rms_torque,
         "bandwidth": motion.bandwidth,
         "encoder_tick": motion.tick,
         "motion_from": motion.source,
-        "share_used": float(found.used.mean()),
-        "warnings": list(found.warnings),
+        "share_used": float(result.used.mean()),
+        "warnings": list(result.warnings),
     }
-    if found.compared:
-        content["compared"] = found.compared
+    if result.compared:
+        content["compared"] = result.compared
     return content
 
 
@@ -54,11 +55,11 @@ def _estimate(one: Estimate) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """The content of an ``F.json``.
+    """Read the content of an ``F.json``.
 
     Raises:
         FileError: the file cannot be read.
-        BadValue: it is no fitted friction.
+        BadValue: it is not fitted friction.
     """
     path = Path(path)
     try:
@@ -67,34 +68,28 @@ def read(path: str | Path) -> dict[str, Any]:
         raise FileError(f"cannot read {path}: {error.strerror}") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise BadValue(f"{path.name} is not a JSON file: {error}") from None
-    if (
-        not isinstance(content, dict)
-        or not isinstance(content.get("parameters"), dict)
-        or "model" not in content
-    ):
+    parameters = content.get("parameters") if isinstance(content, dict) else None
+    if not isinstance(parameters, dict) or "model" not in content:
         raise BadValue(
-            f"{path.name} is no fitted friction (need model and parameters; farhand friction fit writes it)"
+            f"{path.name} is not fitted friction: it needs model and parameters, "
+            "as farhand friction fit writes them"
         )
     return content
 
 
 def load(path: str | Path) -> Friction:
-    """The friction model of an ``F.json``, one joint.
+    """Load the friction model of an ``F.json``, one joint.
 
     Raises:
         FileError: the file cannot be read.
-        BadValue: it is no fitted friction, or a value in it cannot be.
+        BadValue: it is not fitted friction, or a value in it is not allowed.
         UnknownName: it names a model or a parameter that does not exist.
     """
     content = read(path)
-    values: dict[str, Any] = {
-        name: _value(path, name, entry) for name, entry in content["parameters"].items()
-    }
+    values: dict[str, Any] = {}
+    for name, entry in content["parameters"].items():
+        value = entry.get("value") if isinstance(entry, dict) else entry
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadValue(f"{Path(path).name}: parameter {name} = {value!r} is not a number")
+        values[name] = float(value)
     return make(str(content["model"]), **values)
-
-
-def _value(path: str | Path, name: str, entry: Any) -> float:
-    value = entry.get("value") if isinstance(entry, dict) else entry
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadValue(f"{Path(path).name}: parameter {name} = {value!r} is not a number")
-    return float(value)

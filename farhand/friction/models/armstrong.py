@@ -1,4 +1,4 @@
-"""Armstrong's model: a spring before sliding, a lagged Stribeck curve then, and stiction that grows at rest."""
+"""Armstrong's model: spring, lagged Stribeck curve, stiction that grows at rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.friction.models.coulomb import check_breakaway
-from farhand.friction.models.model import FloatArray, Friction, register
+from farhand.friction.models.model import FloatArray, ForceAndState, Friction, register
 from farhand.parameters import parameter
 
 
@@ -20,10 +20,9 @@ class Armstrong(Friction):
               F_s(t_2) = F_{s0} + (F_{s\infty} - F_{s0}) \frac{t_2}{t_2 + \gamma}
 
     with the velocity :math:`v_\tau` lagged by τ_L and the time at rest t_2. The joint is a spring,
-    F = σ0 x, until
-    :math:`|\sigma_0 x|` reaches L, and then slides at L. The published model leaves open when to
-    switch between the two; here the spring never stretches faster than the joint moves, which makes
-    the switch passive.
+    F = σ0 x, until :math:`|\sigma_0 x|` reaches L, and then slides at L. The published model leaves
+    open when to switch between the two; here the spring never stretches faster than the joint
+    moves, which makes the switch passive.
     """
 
     name = "armstrong"
@@ -57,9 +56,7 @@ class Armstrong(Friction):
         self.state[2] = 1e6
         self.state[3] = self.breakaway
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """Stretch the spring as far as the level lets it."""
         deflection, lagged, rest, present = self.state
         keep = np.exp(-dt / np.maximum(self.lag, 1e-12))
@@ -69,18 +66,15 @@ class Armstrong(Friction):
         after = np.clip(stretched, -limit, limit)
         sliding = np.abs(stretched) > limit
         rest = np.where(sliding, 0.0, rest + dt)
-        grown = self.fresh_breakaway + (self.breakaway - self.fresh_breakaway) * rest / (
-            rest + self.dwell
-        )
+        growth = (self.breakaway - self.fresh_breakaway) * rest / (rest + self.dwell)
+        grown = self.fresh_breakaway + growth
         force = self.stiffness * after + self.viscous * velocity
         return force, np.stack([after, lagged, rest, np.where(sliding, present, grown)])
 
     def curve(self, velocity: FloatArray) -> FloatArray:
         """F(v) once motion has gone on for long after a long rest, [N·m]."""
-        return (
-            self._level(np.abs(velocity), self.breakaway) * np.sign(velocity)
-            + self.viscous * velocity
-        )
+        level = self._level(np.abs(velocity), self.breakaway)
+        return level * np.sign(velocity) + self.viscous * velocity
 
     @property
     def stored(self) -> FloatArray:
@@ -88,6 +82,5 @@ class Armstrong(Friction):
         return 0.5 * self.stiffness * self.state[0] ** 2
 
     def _level(self, speed: FloatArray, static: FloatArray) -> FloatArray:
-        return self.coulomb + (static - self.coulomb) / (
-            1.0 + (speed / self.stribeck_velocity) ** 2
-        )
+        fall = 1.0 + (speed / self.stribeck_velocity) ** 2
+        return self.coulomb + (static - self.coulomb) / fall

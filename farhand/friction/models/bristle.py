@@ -1,4 +1,4 @@
-"""Bristle model and reset integrator: contacts that bend like bristles, many at random or one on average."""
+"""Bristle model and reset integrator: contacts that bend like bristles, many or one on average."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, Friction, register
+from farhand.friction.models.model import FloatArray, ForceAndState, Friction, register
 from farhand.parameters import parameter
 
 SNAPS = 3
-"""How often a bristle is followed as it snaps within one step; beyond that it counts as one that
-slides steadily."""
+"""Snaps of one bristle that a step follows; with more, it counts as sliding steadily."""
 
 
 @register
 @dataclass(kw_only=True)
 class Bristle(Friction):
-    r"""N bristles per joint; each bends until it snaps at δ_s and takes hold again at a random place within ±δ_s.
+    r"""N bristles per joint; each snaps at δ_s and takes hold again at random within ±δ_s.
 
     .. math:: F = \sum_i \sigma_0\,(x_i - b_i)
 
@@ -42,7 +41,7 @@ class Bristle(Friction):
         self._draws = self._rng.random((SNAPS + 1, *self.state.shape))
 
     def refresh(self) -> None:
-        """As many bristles as asked for."""
+        """Start again if the number of bristles changed."""
         if len(self.state) != self.bristles:
             self.reset()
 
@@ -54,9 +53,7 @@ class Bristle(Friction):
         self._rng.random(out=self._draws)
         return force
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """Bend, snap and take hold again; everything in units of δ_s and along the motion."""
         direction = np.where(velocity < 0.0, -1.0, 1.0)
         distance = np.abs(velocity) * dt / self.deflection
@@ -68,7 +65,7 @@ class Bristle(Friction):
             left = np.where(snaps, left - (1.0 - bent), left)
             bent = np.where(snaps, start, bent)
         often = bent + left > 1.0
-        # mean work from a fresh hold on
+        # Bristles that snap more often: mean work since the last hold.
         further = np.maximum((left + bent - 1.0) / 3.0 - 1.0 / 9.0, 0.0)
         end = np.where(often, 2.0 * np.sqrt(self._draws[-1]) - 1.0, bent + left)
         rest = np.where(often, 0.5 * (1.0 - bent**2) + further, 0.5 * (end**2 - bent**2))
@@ -90,10 +87,11 @@ class Bristle(Friction):
 @register
 @dataclass(kw_only=True)
 class ResetIntegrator(Friction):
-    r"""One bristle that bends to z_0 and then slides; stiffer by 1 + a until it does, which is its stiction.
+    r"""One bristle that bends to z_0, stiffer by 1 + a (its stiction), and then slides.
 
-    .. math:: \dot z = \begin{cases} 0 & (v > 0, z \ge z_0) \text{ or } (v < 0, z \le -z_0) \\ v & \text{else}
-              \end{cases} \qquad F = (1 + a(z))\,\sigma_0 z + \sigma_1 \dot z, \quad a(z) = a \text{ if } |z| < z_0
+    .. math:: \dot z = \begin{cases} 0 & (v > 0, z \ge z_0) \text{ or } (v < 0, z \le -z_0) \\
+              v & \text{else} \end{cases} \qquad
+              F = (1 + a(z))\,\sigma_0 z + \sigma_1 \dot z, \quad a(z) = a \text{ if } |z| < z_0
 
     Over a step in which it starts to slide, a counts for the share of the step before that.
     """
@@ -110,18 +108,14 @@ class ResetIntegrator(Friction):
     )
     damping: FloatArray = parameter(0.127, "N·m·s/rad", "damping before sliding", 0.0, 1e4)
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """Bend by the distance of the step, to z_0 at most."""
         before, distance = self.state[0], velocity * dt
         after = np.clip(before + distance, -self.deflection, self.deflection)
         sticking = np.where(np.abs(before) < self.deflection, 1.0, 0.0)
         share = np.divide(after - before, distance, out=sticking, where=distance != 0.0)
-        force = (1.0 + self.stiction * share) * self.stiffness * after + self.damping * (
-            after - before
-        ) / dt
-        return force, after[np.newaxis]
+        spring = (1.0 + self.stiction * share) * self.stiffness * after
+        return spring + self.damping * (after - before) / dt, after[np.newaxis]
 
     def curve(self, velocity: FloatArray) -> FloatArray:
         """σ0 z_0 sgn v, [N·m]."""

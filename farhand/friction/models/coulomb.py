@@ -47,11 +47,7 @@ class Viscous(StaticFriction):
 @register
 @dataclass(kw_only=True)
 class CoulombViscous(Coulomb):
-    """Dry and fluid friction: F = F_c sgn v + σ2 v.
-
-    Attributes:
-        coulomb: F_c, [N·m].
-    """
+    """Dry and fluid friction: F = F_c sgn v + σ2 v."""
 
     name = "coulomb-viscous"
 
@@ -69,10 +65,6 @@ class Stiction(CoulombViscous):
 
     .. math:: F = F_c\,\mathrm{sgn}\,v + \sigma_2 v \quad (v \ne 0), \qquad
               F = \mathrm{clip}(\tau, -F_s, F_s) \quad (v = 0)
-
-    Attributes:
-        coulomb: F_c, [N·m].
-        viscous: σ2, [N·m·s/rad].
     """
 
     name = "stiction"
@@ -91,7 +83,7 @@ class Stiction(CoulombViscous):
 
 
 def check_breakaway(name: str, coulomb: FloatArray, breakaway: FloatArray) -> None:
-    """Refuse a torque that starts motion below the one that keeps it up, [N·m]."""
+    """Refuse a break-away torque below the sliding torque, [N·m]."""
     for low, high in zip(coulomb, breakaway, strict=True):
         if high < low:
             raise BadValue(

@@ -1,4 +1,4 @@
-"""Dahl's model: a stress–strain curve of solid contact; hysteresis before sliding that does not depend on rate."""
+"""Dahl's model: hysteresis before sliding that does not depend on rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, Friction, register
+from farhand.friction.models.model import FloatArray, ForceAndState, Friction, register
 from farhand.parameters import parameter
 
 
@@ -29,16 +29,13 @@ class Dahl(Friction):
     stiffness: FloatArray = parameter(250.0, "N·m/rad", "slope at zero torque", 1e-9, 1e9)
     exponent: FloatArray = parameter(1.0, "-", "shape of the hysteresis", 0.1, 10.0)
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """The exact solution over the distance of the step."""
         direction = np.sign(velocity)
         before = np.maximum(1.0 - self.state[0] * direction / self.coulomb, 0.0)
         distance = self.stiffness / self.coulomb * np.abs(velocity) * dt
-        after = np.where(
-            self.exponent == 1.0, before * np.exp(-distance), self._power(before, distance)
-        )
+        linear, curved = before * np.exp(-distance), self._power(before, distance)
+        after = np.where(self.exponent == 1.0, linear, curved)
         force = np.where(direction == 0.0, self.state[0], self.coulomb * (1.0 - after) * direction)
         return force, force[np.newaxis]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, register
+from farhand.friction.models.model import FloatArray, ForceAndState, register
 from farhand.friction.models.stribeck import ShapedLevel
 from farhand.parameters import parameter
 
@@ -16,7 +16,8 @@ from farhand.parameters import parameter
 class LuGre(ShapedLevel):
     r"""The average bristle.
 
-    .. math:: \dot z = v - \sigma_0 \frac{|v|}{g(v)} z, \qquad F = \sigma_0 z + \sigma_1 \dot z + \sigma_2 v
+    .. math:: \dot z = v - \sigma_0 \frac{|v|}{g(v)} z, \qquad
+              F = \sigma_0 z + \sigma_1 \dot z + \sigma_2 v
 
     z is advanced by its exact solution for the step's velocity, :math:`z \leftarrow z_{ss} + (z -
     z_{ss}) e^{-\sigma_0 |v| dt/g}`, and ż is its mean over the step. Stiction, Stribeck fall, lag
@@ -31,9 +32,7 @@ class LuGre(ShapedLevel):
     stiffness: FloatArray = parameter(250.0, "N·m/rad", "stiffness of the bristles", 1e-9, 1e9)
     damping: FloatArray = parameter(0.127, "N·m·s/rad", "damping of the bristles", 0.0, 1e4)
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """The exact solution of the bristle at constant velocity."""
         before = self.state[0]
         level = self.level(velocity)

@@ -1,4 +1,4 @@
-"""Maxwell slip, Leuven and GMS: several elasto-slide elements side by side, which remember every turning point."""
+"""Maxwell slip, Leuven and GMS: elasto-slide elements that remember every turning point."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.friction.models.implicit import newton
-from farhand.friction.models.model import FloatArray, Friction, register
+from farhand.friction.models.model import FloatArray, ForceAndState, Friction, register
 from farhand.friction.models.stribeck import ShapedLevel
 from farhand.parameters import parameter
 
@@ -41,9 +41,9 @@ class Elements(Friction):
             if abs(total - 1.0) > 1e-6:
                 raise BadValue(f"{self.name}.{name} add up to {total:g}, must be 1")
         if len(self.level_shares) != len(self.stiffness_shares):
-            sizes = f"{len(self.level_shares)} and {len(self.stiffness_shares)}"
+            sizes = f"{len(self.level_shares)} and {len(self.stiffness_shares)} elements"
             raise BadValue(
-                f"{self.name}.level_shares and stiffness_shares have {sizes} elements, must be as many"
+                f"{self.name}.level_shares and stiffness_shares have {sizes}; give both as many"
             )
         self._shares = self.level_shares[:, np.newaxis]
         self._springs = self.stiffness_shares[:, np.newaxis] * self.stiffness
@@ -66,9 +66,7 @@ class MaxwellSlip(Elements):
 
     coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """Stretch every spring, slide every slider that is at its limit."""
         limit = self._shares * self.coulomb
         after = np.clip(self.state + self._springs * (velocity * dt), -limit, limit)
@@ -84,7 +82,8 @@ class MaxwellSlip(Elements):
 class Leuven(ShapedLevel, Elements):
     r"""LuGre with the hysteresis of Maxwell-slip elements in the place of the linear bristle.
 
-    .. math:: \dot z = v\left(1 - \mathrm{sgn}\Bigl(\frac{F_h}{s}\Bigr)\left|\frac{F_h}{s}\right|^n\right), \qquad
+    .. math:: \dot z = v\left(1 - \mathrm{sgn}\Bigl(\frac{F_h}{s}\Bigr)
+              \left|\frac{F_h}{s}\right|^n\right), \qquad
               F = F_h(z) + \sigma_1 \dot z + \sigma_2 v, \qquad s = g(v)\,\mathrm{sgn}\,v
 
     Each step solves the implicit Euler equation of z, which is monotone, so the update is stable
@@ -98,9 +97,7 @@ class Leuven(ShapedLevel, Elements):
         2.0, "-", "how suddenly presliding turns into sliding", 1.0, 20.0
     )
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """Find how far z moves so that its rate at the end of the step carries it there."""
         direction, distance, level = np.sign(velocity), np.abs(velocity) * dt, self.level(velocity)
         limit, n = self._shares * self.breakaway, self.exponent
@@ -108,9 +105,8 @@ class Leuven(ShapedLevel, Elements):
         def surplus(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
             torque = self.state + self._springs * (moved * direction)
             inside = np.abs(torque) < limit
-            ratio = (
-                np.where(inside, torque, np.copysign(limit, torque)).sum(axis=0) * direction / level
-            )
+            held = np.where(inside, torque, np.copysign(limit, torque)).sum(axis=0)
+            ratio = held * direction / level
             power = np.abs(ratio) ** (n - 1.0)
             slope = distance * n * power * (self._springs * inside).sum(axis=0) / level
             return moved - distance * (1.0 - ratio * power), 1.0 + slope
@@ -148,9 +144,7 @@ class Gms(ShapedLevel, Elements):
         super().reset()
         self.state = np.concatenate([self.state, np.zeros_like(self.state)])
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """Stick until the level is reached, then follow it with a lag until the motion reverses."""
         direction, level = np.where(velocity < 0.0, -1.0, 1.0), self.level(velocity)
         torque, slipping = np.split(self.state, 2)
@@ -160,9 +154,8 @@ class Gms(ShapedLevel, Elements):
         stretched = before + self._springs * (np.abs(velocity) * dt)
         relaxed = limit + (before - limit) * np.exp(-self.attraction / level * dt)
         after = np.minimum(np.where(slips, relaxed, np.maximum(limit, before)), stretched)
-        rate = ((after - before) / self._springs * self.stiffness_shares[:, np.newaxis]).sum(
-            axis=0
-        ) / dt
+        stretch = (after - before) / self._springs * self.stiffness_shares[:, np.newaxis]
+        rate = stretch.sum(axis=0) / dt
         force = (after.sum(axis=0) + self.damping * rate) * direction + self.viscous * velocity
         return force, np.concatenate([after * direction, slips | (stretched >= limit)])
 

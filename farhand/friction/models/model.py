@@ -1,10 +1,10 @@
-"""Friction: what resists a joint's motion, n joints at once, as one interface that every model follows.
+"""The interface of all friction models, n joints at once.
 
 A model is a dataclass whose parameters carry unit and bounds. It is driven by velocity:
 :meth:`Friction.step` advances its state over one time step and returns the resisting torque at the
-end of it, by an update that is exact or implicit in the state, so that the step may be as long as
-the plant's however stiff the model is. What couples a model to an inertia just as safely is
-:mod:`farhand.friction.models.implicit`.
+end. The update is exact or implicit in the state, so the step may be as long as the plant's,
+however stiff the model is. :mod:`farhand.friction.models.implicit` couples a model to an inertia
+just as safely.
 """
 
 from __future__ import annotations
@@ -19,28 +19,20 @@ import numpy as np
 from farhand.errors import BadValue, UnknownName
 from farhand.parameters import one_or, validate
 
-Array = np.ndarray
 FloatArray = np.ndarray
+ForceAndState = tuple[FloatArray, FloatArray]
 
 
 @dataclass(kw_only=True)
 class Friction(ABC):
-    """A friction model of ``joints`` joints; every parameter is one number for all of them or one for each.
+    """A friction model of ``joints`` joints; a parameter is one number for all, or one for each."""
 
-    Attributes:
-        name: what the command line calls it.
-        needs_applied: whether the torque at rest depends on the applied torque, which must then be
-            passed.
-        order: internal states per joint.
-        joints: number of joints, [-].
-        state: internal state, ``order`` × ``joints``; empty for a static model.
-    """
+    name: ClassVar[str]  #: on the command line
+    needs_applied: ClassVar[bool] = False  #: whether the torque at rest needs the applied torque
+    order: ClassVar[int] = 0  #: internal states per joint
 
-    name: ClassVar[str]
-    needs_applied: ClassVar[bool] = False
-    order: ClassVar[int] = 0
-
-    joints: int = 1
+    joints: int = 1  #: number of joints, [-]
+    #: internal state, ``order`` × ``joints``; empty for a static model
     state: FloatArray = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,13 +67,11 @@ class Friction(ABC):
         return force
 
     @abstractmethod
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
-        """What :meth:`step` returns and the state it would leave, without leaving it."""
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+        """Torque and state at the end of :meth:`step`; does not change the state."""
 
     def steady(self, velocity: Any) -> FloatArray:
-        """Torque at constant velocity, [N·m]; any shape for one joint, else the last axis is the joints'."""
+        """Torque at constant velocity, [N·m]; last axis: joints; any shape for one joint."""
         v = np.asarray(velocity, dtype=float)
         curve = self.curve(v)
         return curve.reshape(v.shape) if self.joints == 1 else curve
@@ -91,7 +81,7 @@ class Friction(ABC):
         """The steady-state curve, broadcast against the parameters, [N·m]."""
 
     def quick(self, velocity: FloatArray) -> FloatArray:
-        """The curve as a control loop wants it, one velocity per joint, [N·m]."""
+        """The curve at control rate, one velocity per joint, [N·m]; may come from a table."""
         return self.curve(velocity)
 
     @property
@@ -101,7 +91,7 @@ class Friction(ABC):
 
     @property
     def hold(self) -> tuple[FloatArray, FloatArray] | None:
-        """Range of torque that dry friction balances at exactly zero velocity, [N·m]; None for a continuous model."""
+        """Range of torque that dry friction balances at rest, [N·m]; None if continuous."""
         return None
 
     def _spread(self, field: str, value: Any) -> FloatArray:
@@ -112,14 +102,9 @@ class Friction(ABC):
 
 
 class StaticFriction(Friction):
-    """A model without state: the curve F(v), and at exactly zero velocity whatever the applied torque asks for.
+    """A model without state: the curve F(v), and at rest any torque between its limits."""
 
-    A curve that jumps at zero holds the joint there with any torque between its two limits.
-    """
-
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """The curve, and at rest the applied torque as far as dry friction goes."""
         force = self.curve(velocity)
         hold = self.hold
@@ -130,11 +115,8 @@ class StaticFriction(Friction):
 
 def per_joint(model: type[Friction]) -> list[str]:
     """Names of a model's parameters that each joint has one of."""
-    return [
-        f.name
-        for f in dataclasses.fields(model)
-        if "unit" in f.metadata and isinstance(f.default, float)
-    ]
+    declared = (f for f in dataclasses.fields(model) if "unit" in f.metadata)
+    return [f.name for f in declared if isinstance(f.default, float)]
 
 
 FRICTIONS: dict[str, type[Friction]] = {}
@@ -146,7 +128,7 @@ M = TypeVar("M", bound=type[Friction])
 def register(model: M) -> M:
     """Make a model known by its name; usable as a decorator."""
     if FRICTIONS.get(model.name, model) is not model:
-        raise BadValue(f"friction model {model.name!r} is already there; give yours another name")
+        raise BadValue(f"friction model {model.name!r} already exists; give yours another name")
     FRICTIONS[model.name] = model
     return model
 
@@ -170,16 +152,17 @@ def make(name: str, joints: int = 1, **parameters: Any) -> Friction:
 
 
 def read_parameters(text: str) -> dict[str, FloatArray]:
-    """Parameters from text such as ``"coulomb=0.5 0.4;viscous=0.1"``: one value, or one per joint."""
-    found: dict[str, FloatArray] = {}
+    """Read text such as ``"coulomb=0.5 0.4;viscous=0.1"``: one value, or one per joint."""
+    parameters: dict[str, FloatArray] = {}
     for item in filter(None, (part.strip() for part in text.split(";"))):
-        name, equals, values = item.partition("=")
+        name, _, numbers = item.partition("=")
         try:
-            found[name.strip()] = np.array([float(value) for value in values.split()])
+            values = np.array([float(number) for number in numbers.split()])
         except ValueError:
-            equals = ""
-        if not equals or not len(found[name.strip()]):
+            values = np.zeros(0)
+        if not len(values):
             raise BadValue(
                 f"friction parameters {item!r} must read name=value, several separated by ';'"
             )
-    return {name: value[0] if len(value) == 1 else value for name, value in found.items()}
+        parameters[name.strip()] = values[0] if len(values) == 1 else values
+    return parameters

@@ -6,8 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from farhand.errors import Mismatch
 from farhand.friction.models.coulomb import check_breakaway
-from farhand.friction.models.model import FloatArray, Friction, StaticFriction, register
+from farhand.friction.models.model import (
+    FloatArray,
+    ForceAndState,
+    Friction,
+    StaticFriction,
+    register,
+)
 from farhand.parameters import parameter
 
 
@@ -69,7 +76,7 @@ class Stribeck(StribeckLevel, StaticFriction):
 
 @register
 @dataclass(kw_only=True)
-class Kfm(ShapedLevel, StaticFriction):
+class Kfm(ShapedLevel, Stribeck):
     r"""Kinetic friction model: the Stribeck curve with a free exponent δ.
 
     .. math:: F = \bigl[F_c + (F_s - F_c)\,e^{-|v/v_s|^\delta}\bigr]\,\mathrm{sgn}\,v + \sigma_2 v
@@ -77,7 +84,50 @@ class Kfm(ShapedLevel, StaticFriction):
 
     name = "kfm"
 
-    @property
-    def hold(self) -> tuple[FloatArray, FloatArray]:
-        """At rest it balances up to F_s, [N·m]."""
-        return -self.breakaway, self.breakaway
+
+@register
+@dataclass(kw_only=True)
+class Karnopp(Kfm):
+    r"""A band around zero velocity counts as rest.
+
+    .. math:: F = \mathrm{clip}(\tau, -F_s, F_s) \quad (|v| < v_0), \qquad
+              F = g(v)\,\mathrm{sgn}\,v + \sigma_2 v \quad (|v| \ge v_0)
+
+    Sticks exactly, needs the applied torque :math:`\tau`, has no displacement before sliding.
+    """
+
+    name = "karnopp"
+    needs_applied = True
+
+    band: FloatArray = parameter(
+        0.01, "rad/s", "speed below which the joint counts as at rest", 1e-9, 10.0
+    )
+
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+        """The applied torque inside the band, the curve outside."""
+        if applied is None:
+            raise Mismatch(
+                f"friction model {self.name!r} needs the applied torque at rest; pass applied="
+            )
+        held = np.clip(applied, -self.breakaway, self.breakaway)
+        return np.where(np.abs(velocity) < self.band, held, self.curve(velocity)), self.state
+
+
+@register
+@dataclass(kw_only=True)
+class Threshold(ShapedLevel, StaticFriction):
+    r"""The Stribeck curve with its jump at zero replaced by a steep line up to v_0.
+
+    Continuous, and needs no applied torque, but a joint under load creeps instead of sticking.
+    """
+
+    name = "threshold"
+
+    band: FloatArray = parameter(
+        0.01, "rad/s", "speed at which the steep line meets the curve", 1e-9, 10.0
+    )
+
+    def curve(self, velocity: FloatArray) -> FloatArray:
+        """F(v), [N·m]."""
+        edge = np.maximum(np.abs(velocity), self.band)
+        return super().curve(edge) * (velocity / edge)

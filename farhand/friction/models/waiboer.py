@@ -1,4 +1,4 @@
-"""Waiboer's friction of helical gears, for one joint and for an arm whose wrist gears are coupled."""
+"""Waiboer's friction of helical gears, for one joint and for an arm with a coupled wrist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from farhand.parameters import parameter
 @register
 @dataclass(kw_only=True)
 class Waiboer(StaticFriction):
-    r"""Asperities that carry less as a film builds up, and a film whose drag grows more slowly than the speed.
+    r"""Asperities that carry less as a film builds up, and the drag of the film.
 
     .. math:: F = \mathrm{sgn}\,v \left[ F_a\,e^{-(|v|/v_s)^{\delta_a}} + c\,|v|^{1 - \delta_v}
               + F_l \bigl(1 - e^{-|v|/v_l}\bigr) \right]
@@ -73,14 +73,11 @@ GEAR_SETS = tuple(name for name, value in gear_table().items() if isinstance(val
 class Gears(StaticFriction):
     r"""The RX160's gears: one Waiboer term per joint, and one that joints 5 and 6 share.
 
-    .. math:: u = D v, \qquad F = D^\top f(u), \qquad D = \begin{bmatrix} I_6 \\ 0\,0\,0\,0\,1\,1 \end{bmatrix}
+    .. math:: u = D v, \qquad F = D^\top f(u), \qquad
+              D = \begin{bmatrix} I_6 \\ 0\,0\,0\,0\,1\,1 \end{bmatrix}
 
-    f are the seven terms, each with the sign of its own speed. For six joints only, so it is no
-    model of
-    :data:`~farhand.friction.FRICTIONS`.
-
-    Attributes:
-        terms: the seven terms.
+    f are the seven ``terms``, each with the sign of its own speed. For six joints only, so it is
+    not one of :data:`~farhand.friction.FRICTIONS`.
     """
 
     name = "rx160-gears"
@@ -95,7 +92,7 @@ class Gears(StaticFriction):
     def __post_init__(self) -> None:
         """Set the seven terms up."""
         if self.joints != 6:
-            raise BadValue(f"the RX160's gears are those of 6 joints, not of {self.joints}")
+            raise BadValue(f"the RX160's gears are for 6 joints, not for {self.joints}")
         if self.set not in GEAR_SETS:
             raise UnknownName("parameter set of the RX160's gears", self.set, GEAR_SETS)
         self.directions = np.vstack([np.eye(6), [0.0, 0.0, 0.0, 0.0, 1.0, 1.0]])
@@ -112,12 +109,7 @@ class Gears(StaticFriction):
         return self.terms.curve(velocity @ self.directions.T) @ self.directions
 
     def smooth(self, velocity: FloatArray, speed: float) -> FloatArray:
-        """F(v) with tanh(u/``speed``) for every sign, [N·m]: what a controller may add at a noisy velocity.
-
-        Args:
-            velocity: of the joints, [rad/s].
-            speed: where the sign is 76 % sure, [rad/s].
-        """
+        """F(v) with tanh(u/``speed``) for every sign, [N·m]; for control at a noisy velocity."""
         u = self.directions.dot(velocity)
         return (np.tanh(u / speed) * self.terms.level(np.abs(u))).dot(self.directions)
 

@@ -1,4 +1,4 @@
-"""The youBot's wheel blocks: measured friction curves that no classical model fits, one for each wheel, signed."""
+"""Measured friction curves of the youBot's wheel blocks, which no classical model fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, StaticFriction, register
+from farhand.friction.models.model import FloatArray, ForceAndState, StaticFriction, register
 from farhand.parameters import parameter
 
 TABLE_SPEED = 15.0
@@ -26,7 +26,7 @@ def coefficients(wheel: str) -> dict[str, Any]:
 
 
 def smooth_minimum(values: FloatArray, n: float) -> FloatArray:
-    r"""Smooth minimum over the first axis, :math:`(\sum r_i^{-n})^{-1/n}`, written so that it cannot overflow."""
+    r"""Smooth minimum over the first axis, :math:`(\sum r_i^{-n})^{-1/n}`, without overflow."""
     least = values.min(axis=0)
     return least * ((least / values) ** n).sum(axis=0) ** (-1.0 / n)
 
@@ -41,7 +41,7 @@ def term(wheel: str, name: str, u: FloatArray) -> FloatArray:
 
 
 def curve_of(wheel: str, velocity: FloatArray) -> FloatArray:
-    """A wheel's friction at these speeds [rad/s], [N·m]; each branch is evaluated only where it counts."""
+    """A wheel's friction at these speeds [rad/s], [N·m]; branch by branch where it counts."""
     data, speed = coefficients(wheel), np.abs(velocity)
     result = np.empty(velocity.shape)
     starts = [segment[0] for segment in data["segments"]]
@@ -76,17 +76,14 @@ def looked_up(wheel: str, velocity: FloatArray) -> FloatArray:
 
 @dataclass(kw_only=True)
 class WheelCurve(StaticFriction):
-    r"""Smooth minima :math:`(\sum r_i^{-n})^{-1/n}` of exponentials and polynomials, range by range, times sgn v.
+    r"""Smooth minima of exponentials and polynomials, range by range, times sgn v.
 
     Falls up to 1 rad/s like a Stribeck curve, stays low until 2, jumps to a bump at 3 rad/s and
     grows from 4 rad/s on, faster for negative speeds. Near zero it is 5|v|, steep but continuous.
     Measured without load: ``load`` scales it.
-
-    Attributes:
-        wheels: which curve each joint has; repeated if there are more joints.
     """
 
-    wheels: ClassVar[tuple[str, ...]]
+    wheels: ClassVar[tuple[str, ...]]  #: the curve of each joint; repeated for more joints
 
     load: FloatArray = parameter(
         1.0, "-", "factor for the load that the measurement lacked", 0.0, 100.0
@@ -96,9 +93,7 @@ class WheelCurve(StaticFriction):
         """F(v), [N·m]."""
         return self.load * self._each(velocity, curve_of)
 
-    def move(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
         """The curve, looked up."""
         return self.quick(velocity), self.state
 
@@ -117,7 +112,6 @@ class WheelCurve(StaticFriction):
 
 
 @register
-@dataclass(kw_only=True)
 class Wheel1(WheelCurve):
     """Front left."""
 
@@ -126,7 +120,6 @@ class Wheel1(WheelCurve):
 
 
 @register
-@dataclass(kw_only=True)
 class Wheel2(WheelCurve):
     """Front right."""
 
@@ -135,7 +128,6 @@ class Wheel2(WheelCurve):
 
 
 @register
-@dataclass(kw_only=True)
 class Wheel3(WheelCurve):
     """Rear left."""
 
@@ -144,7 +136,6 @@ class Wheel3(WheelCurve):
 
 
 @register
-@dataclass(kw_only=True)
 class Wheel4(WheelCurve):
     """Rear right."""
 
@@ -153,7 +144,6 @@ class Wheel4(WheelCurve):
 
 
 @register
-@dataclass(kw_only=True)
 class Wheels(WheelCurve):
     """All four, joint by joint: front left, front right, rear left, rear right."""
 

@@ -61,7 +61,7 @@ def test_dry_friction_counts_as_the_damping_that_takes_the_same_energy():
     """Per cycle friction takes 4 f A, a damper π b ω A²."""
     loop = Loop(STILL, LoopTool(1.0, 2.0, friction=0.5), LoopTool(1.0), Contact(0.0))
     amplitude, frequency = 1e-3, 8.0
-    rubbed = loop.rubbed(Mode(frequency, (1.0, 0.0), np.zeros(4)), amplitude)
+    rubbed = loop.with_friction_damping(Mode(frequency, (1.0, 0.0), np.zeros(4)), amplitude)
     extra = rubbed.leader.damping - 2.0
     assert np.pi * extra * 2.0 * np.pi * frequency * amplitude**2 == pytest.approx(
         4.0 * 0.5 * amplitude

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from farhand.analysis.stability.answers import passive_to, remedies, wall_limit
+from farhand.analysis.stability.limits import passive_limit, remedies, wall_limit
 from farhand.analysis.stability.loop import Contact
 from farhand.analysis.stability.operating_point import operating_point
 from farhand.analysis.stability.spectrum import largest_stable_delay, stable
@@ -89,7 +89,7 @@ def test_hands_go_by_name_or_number(rig):
     assert operating_point(built.session, built.world).hand.startswith("the rig's own, 1000 N/m")
     with pytest.raises(UnknownName, match="unknown hand 'iron'"):
         operating_point(built.session, built.world, "iron")
-    with pytest.raises(BadValue, match="not of the form K,B,M"):
+    with pytest.raises(BadValue, match="form K,B,M"):
         operating_point(built.session, built.world, "1,2")
 
 
@@ -174,7 +174,7 @@ def test_an_uncoupled_leader_is_passive_to_what_its_friction_allows(rig):
     """2 b / T, and no delay bothers it."""
     built = rig(law="none")
     point = operating_point(built.session, built.world)
-    assert passive_to(point) == pytest.approx(2e3 * point.loop.leader.damping)
+    assert passive_limit(point) == pytest.approx(2e3 * point.loop.leader.damping)
     assert largest_stable_delay(point.whole, 100) == float("inf")
 
 

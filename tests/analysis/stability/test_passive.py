@@ -7,8 +7,8 @@ import math
 import pytest
 
 from farhand.analysis.stability.cells import rendered_wall
+from farhand.analysis.stability.limits import passive_stiffness
 from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopTool
-from farhand.analysis.stability.passive import passive_stiffness
 from farhand.analysis.stability.spectrum import stable
 from farhand.errors import BadValue
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from farhand.analysis.stability.cells import position_force, position_position, rendered_wall
 from farhand.analysis.stability.loop import HANDS, Contact, Loop, LoopTool
 from farhand.analysis.stability.spectrum import (
-    Turning,
-    calm,
+    CharacteristicCircle,
+    is_calm,
     largest_stable,
     largest_stable_delay,
-    loudest,
-    misread,
+    least_damped,
+    rounding_gain,
     stable,
     unrolled,
 )
@@ -47,7 +47,7 @@ def test_turns_round_the_circle_agree_with_eigenvalues(stiffness, delay, filtere
     loop = reflecting(stiffness, delay, filtered)
     largest = np.abs(np.linalg.eigvals(unrolled(*loop.matrices(), delay))).max()
     if abs(largest - 1.0) > 1e-5:
-        assert Turning(loop, delay).stable(delay) == (largest < 1.0)
+        assert CharacteristicCircle(loop, delay).stable(delay) == (largest < 1.0)
 
 
 def test_the_limit_of_a_sampled_wall_is_the_one_of_jury():
@@ -92,7 +92,7 @@ def test_without_anything_on_the_link_delay_does_not_matter():
 def test_a_loop_shakes_at_the_frequency_of_its_least_damped_mode():
     """A hand's mass between two springs: √(K/m)."""
     loop = Loop(rendered_wall(9000.0), LoopTool(1.0, 18.0), LoopTool(1.0, 5.0), HANDS["none"], AWAY)
-    mode = loudest(loop)
+    mode = least_damped(loop)
     assert mode.frequency == pytest.approx(math.sqrt(9000.0) / (2 * np.pi), rel=0.02)
     assert mode.amplitudes == pytest.approx((1.0, 0.0), abs=1e-6)
 
@@ -101,8 +101,8 @@ def test_the_frequency_does_not_depend_on_how_it_was_found():
     """Eigenvalues of a short delay line and the turns of a long one name the same motion."""
     loop = reflecting(1000.0)
     ticks = int(largest_stable_delay(loop, 200))
-    short = loudest(replace(loop, delay=ticks))
-    z = Turning(loop, ticks).nearest(ticks)
+    short = least_damped(replace(loop, delay=ticks))
+    z = CharacteristicCircle(loop, ticks).nearest(ticks)
     assert abs(np.angle(z)) / (2 * np.pi * loop.period) == pytest.approx(short.frequency, rel=0.02)
 
 
@@ -112,13 +112,13 @@ def test_friction_stills_small_bumps_and_not_large_ones():
         rendered_wall(30_000.0), LoopTool(0.5, 5.0, 1.0), LoopTool(1.0, 5.0), HANDS["soft"], AWAY
     )
     assert not stable(loop)
-    assert calm(loop, 1e-5)
-    assert not calm(loop, 1e-2)
+    assert is_calm(loop, 1e-5)
+    assert not is_calm(loop, 1e-2)
 
 
 def test_encoder_steps_matter_less_the_larger_the_oscillation():
     """The first harmonic of the rounding error falls with the amplitude, and is never more than a square wave's."""
-    errors = [misread(amplitude) for amplitude in (0.5, 1.0, 2.0, 5.0, 20.0)]
+    errors = [rounding_gain(amplitude) for amplitude in (0.5, 1.0, 2.0, 5.0, 20.0)]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] <= 2.0 / np.pi
     assert errors[3] < 0.2

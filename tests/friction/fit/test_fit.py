@@ -9,7 +9,7 @@ import pytest
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
 from farhand.friction import make
-from farhand.friction.fit.data import JointLog, recording
+from farhand.friction.fit.data import JointLog, make_log
 from farhand.friction.fit.fit import TERMS, Fit, fit
 from farhand.friction.fit.motion import find_tick
 from farhand.plants.simulated.one_joint import OneJoint
@@ -125,7 +125,7 @@ def test_a_fine_encoder_shows_the_stiffness_before_sliding():
         rows.append((t, np.round(joint.position[0] / 1e-5) * 1e-5, joint.velocity[0], push))
     table = np.array(rows)
     table[:, 3] += 1e-3 * rng.standard_normal(len(table))
-    found = fit(recording(table), "lugre")
+    found = fit(make_log(table), "lugre")
     assert found.parameters["stiffness"].identified
     assert found.parameters["stiffness"].value == pytest.approx(250.0, rel=0.15)
 
@@ -228,10 +228,10 @@ def test_a_joint_at_rest_is_refused():
     time = np.arange(0.0, 5.0, 1e-3)
     rows = np.column_stack([time, 0.0 * time, 0.0 * time, np.sin(time)])
     with pytest.raises(BadValue, match="at rest"):
-        recording(rows)
+        make_log(rows)
     rows[2000:, 1] = TICK  # one tick in five seconds
     with pytest.raises(BadValue, match="rest|moves"):
-        fit(recording(rows), "kfm")
+        fit(make_log(rows), "kfm")
 
 
 @pytest.mark.parametrize("gear", [1.0, 50.0])
@@ -336,7 +336,7 @@ def test_a_fine_encoder_does_not_bend_the_peak_of_a_joint_that_gives_before_it_s
     position = np.round(position / tick) * tick if tick else position
     torque += 0.02 * np.sqrt(np.mean(torque**2)) * rng.standard_normal(len(time))
     found = fit(
-        recording(np.column_stack([time, position, np.gradient(position, time), torque])), "lugre"
+        make_log(np.column_stack([time, position, np.gradient(position, time), torque])), "lugre"
     )
     for name, value in truth.items():
         assert found.parameters[name].identified

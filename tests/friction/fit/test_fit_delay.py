@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 from farhand.friction.fit.data import JointLog
 from farhand.friction.fit.fit import fit
-from farhand.friction.fit.prepare import put_right
+from farhand.friction.fit.prepare import shift_torque
 from tests.friction.wave_logs import Wave, said, wave
 
 
@@ -17,7 +17,7 @@ def test_a_torque_logged_late_or_early_is_put_right(late):
     """By three samples or by 25: viscous friction and inertia are the joint's own, and the line says by how much."""
     for seed in range(2):
         found = fit(wave(late=late, seed=seed), "coulomb-viscous")
-        assert said(found, f"{'behind' if late > 0.0 else 'ahead of'} the motion", "put right")
+        assert said(found, f"{'behind' if late > 0.0 else 'ahead of'} the motion", "corrected")
         for one, truth in (
             (found.parameters["viscous"], Wave.viscous),
             (found.inertia, Wave.inertia),
@@ -56,13 +56,13 @@ def test_a_filter_too_quick_to_matter_counts_as_a_delay():
     keep = np.exp(-table.step / 0.005)
     torque = lfilter([1.0 - keep], [1.0, -keep], table.torque)
     found = fit(JointLog(table.time, table.position, table.velocity, torque), "coulomb-viscous")
-    assert said(found, "behind the motion", "put right")
+    assert said(found, "behind the motion", "corrected")
     assert found.inertia.low <= Wave.inertia <= found.inertia.high
 
 
 def test_torque_is_not_taken_from_a_pause():
     """Where nothing was logged at the shifted time, the sample goes."""
     time = np.concatenate([np.arange(0.0, 2.0, 0.01), np.arange(5.0, 7.0, 0.01)])
-    found = put_right(JointLog(time, time, 0.0 * time, 2.0 * time), 0.05)
+    found = shift_torque(JointLog(time, time, 0.0 * time, 2.0 * time), 0.05)
     np.testing.assert_allclose(found.torque, 2.0 * (found.time + 0.05))
     assert len(time) - 12 <= len(found) <= len(time) - 10

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue
-from farhand.friction.fit.data import recording
+from farhand.friction.fit.data import make_log
 from farhand.friction.fit.fit import fit
 from tests.friction.joint_logs import Joint, log
 from tests.friction.wave_logs import Wave, said, stairs, wave
@@ -107,7 +107,7 @@ def test_a_time_in_milliseconds_is_asked_after(velocity):
         [1e3 * table.time, table.position, velocity * 1e-3 * table.velocity, table.torque]
     )
     with pytest.raises(BadValue, match="is t in s"):
-        fit(recording(rows), "coulomb-viscous")
+        fit(make_log(rows), "coulomb-viscous")
 
 
 @pytest.mark.parametrize(("factor", "words"), [(-1.0, "opposite"), (-57.29578, "degrees")])

@@ -7,10 +7,10 @@ import pytest
 
 from farhand.friction import make
 from farhand.friction.fit.fit import fit
-from farhand.friction.fit.lugre import CURVED, _Whole
-from farhand.friction.fit.motion import motion_at, pieces_of
+from farhand.friction.fit.lugre import BRISTLE_PARAMETERS, LugreProblem
+from farhand.friction.fit.motion import motion_at, split_at_pauses
 from farhand.friction.fit.presliding import friction_along
-from farhand.friction.fit.static import Terms, fit_sliding, sliding_samples
+from farhand.friction.fit.sliding import Terms, fit_sliding, sliding_samples
 from tests.friction.wave_logs import Wave, bristly, said, stairs
 
 TRUTH = {
@@ -55,11 +55,11 @@ def test_steady_speeds_stay_identified_with_a_coarser_encoder():
 def test_the_bristles_run_as_the_model_does_and_their_derivatives_are_right():
     """Along the same motion: once they slide, the state at the start is forgotten."""
     found = bristly(0.2, 5.0)
-    motion = motion_at(pieces_of(found, 0.0), 50.0, 0.0, "position")
+    motion = motion_at(split_at_pauses(found, 0.0), 50.0, 0.0, "position")
     first = fit_sliding(motion, Terms(stribeck=True, shape=None), sliding_samples(motion))
-    whole = _Whole(motion, first, np.ones(len(motion), dtype=bool))
+    whole = LugreProblem(motion, first, np.ones(len(motion), dtype=bool))
     x = np.array([0.5, 0.3, 0.1, 1.8, 900.0, 0.4, 0.2, 0.05, 0.01, 0.0])
-    assert x[: len(CURVED)].tolist() == [0.5, 0.3, 0.1, 1.8, 900.0]
+    assert x[: len(BRISTLE_PARAMETERS)].tolist() == [0.5, 0.3, 0.1, 1.8, 900.0]
     joint = make(
         "lugre",
         coulomb=0.5,
