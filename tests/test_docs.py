@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import farhand.coupling
+import farhand.link.layers
 from farhand.cli.main import main
 from farhand.coupling import LAWS
+from farhand.link.layers import LAYERS
 from farhand.rigs import rig_names
 
 ROOT = Path(__file__).parents[1]
@@ -55,8 +57,9 @@ def links(page: Path) -> list[str]:
 def test_the_code_of_a_guide_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     """A reader who copies every block in order, into an empty folder, gets to the end."""
     monkeypatch.chdir(tmp_path)
-    # laws that a guide registers stay in the guide
+    # Laws and layers that a guide registers stay in the guide.
     monkeypatch.setattr(farhand.coupling, "LAWS", dict(LAWS))
+    monkeypatch.setattr(farhand.link.layers, "LAYERS", dict(LAYERS))
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in BLOCK.finditer(text):
