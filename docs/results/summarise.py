@@ -1,0 +1,190 @@
+"""Summarise the last ``farhand reproduce``: counts for each rig, and why some results differ.
+
+    python docs/results/summarise.py    # reads reproduce.json, writes README.md, both in its folder
+
+The documentation site uses the same functions for its pages of results.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+VERDICTS = ("pass", "corrected", "differs")
+
+# The letter of an id names the feature list it comes from, and so the rig.
+GROUPS = {
+    "dual-arm": "D",
+    "hazardous": "C",
+    "youbot": "Y",
+    "cooperative": "BFSX",
+    "humanoid": "H",
+    "laws": "L",
+    "foundation": "P",
+}
+TITLES = {
+    "dual-arm": "Dual-arm rig",
+    "hazardous": "Hazardous-environment rig",
+    "youbot": "youBot rig",
+    "cooperative": "Cooperative rig",
+    "humanoid": "Humanoid rig",
+    "laws": "Laws, layers and stability",
+    "foundation": "Physics of the foundation",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the reproduction."""
+
+    id: str
+    title: str
+    value: Any
+    unit: str
+    criterion: str
+    verdict: str
+    source: str
+    note: str
+
+    @property
+    def group(self) -> str:
+        """The rig, or the other part of Farhand, that the result belongs to."""
+        letter = self.id.partition("-")[0]
+        return next((group for group, letters in GROUPS.items() if letter in letters), "other")
+
+    @property
+    def measured(self) -> str:
+        """The value with its unit, four digits."""
+        if self.value is None:
+            return "no value"
+        if isinstance(self.value, bool):
+            return "yes" if self.value else "no"
+        value = f"{self.value:.4g}" if isinstance(self.value, float) else str(self.value)
+        return value if self.unit in ("", "-") else f"{value} {self.unit}"
+
+
+def read(path: Path = HERE / "reproduce.json") -> list[Result]:
+    """The results of the last run; keys that are not known here are left out."""
+    names = Result.__dataclass_fields__
+    lines = json.loads(path.read_text(encoding="utf-8"))
+    return [Result(**{name: line.get(name, "") for name in names}) for line in lines]
+
+
+def grouped(results: list[Result]) -> dict[str, list[Result]]:
+    """Results by rig, in the order of ``GROUPS``; each rig's in the order of their ids."""
+    groups: dict[str, list[Result]] = {group: [] for group in (*GROUPS, "other")}
+    for result in results:
+        groups[result.group].append(result)
+    return {
+        group: sorted(found, key=lambda result: result.id)
+        for group, found in groups.items()
+        if found
+    }
+
+
+def cell(text: str) -> str:
+    """Text that stays inside one cell of a Markdown table and means only itself."""
+    text = " ".join(str(text).split())
+    for sign in ("\\", "|", "*", "_", "<", "`", "$", "[", "]"):
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def counts_table(results: list[Result]) -> list[str]:
+    """Markdown lines: one row per rig with the number of each verdict."""
+    lines = [
+        "| part | command | pass | corrected | differs |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for group, found in grouped(results).items():
+        counts = Counter(result.verdict for result in found)
+        numbers = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
+        lines.append(f"| {TITLES.get(group, group)} | `farhand reproduce {group}` | {numbers} |")
+    total = Counter(result.verdict for result in results)
+    numbers = " | ".join(f"**{total[verdict]}**" for verdict in VERDICTS)
+    return [*lines, f"| **all** | `farhand reproduce` | {numbers} |"]
+
+
+def differences(results: list[Result]) -> list[str]:
+    """Markdown lines: every result that differs, with value, criterion and cause."""
+    lines: list[str] = []
+    explained: dict[str, str] = {}
+    for group, found in grouped(results).items():
+        chosen = [result for result in found if result.verdict == "differs"]
+        if chosen:
+            lines += [f"### {TITLES.get(group, group)}", ""]
+        for result in chosen:
+            head = f"- **{result.id} {cell(result.title)}**: {cell(result.measured)}."
+            lines += [f"{head} Criterion: {cell(result.criterion)}.", ""]
+            note = result.note.removesuffix(f"; measured {result.value} {result.unit}".rstrip())
+            if note in explained:
+                note = f"As {explained[note]}."
+            explained.setdefault(note, result.id)
+            lines += [f"  {cell(note)}", ""]
+    return lines
+
+
+def errata_anchors() -> dict[str, str]:
+    """Anchor of the section of docs/errata.md that derives a corrected criterion, by id."""
+    titles = re.findall(
+        r"^### +((\w+-\d+) .*)$",
+        (HERE.parent / "errata.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    return {
+        id: re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title, id in titles
+    }
+
+
+def corrected_table(results: list[Result]) -> list[str]:
+    """Markdown lines: the results whose published criterion was wrong, linked to the derivation."""
+    anchors = errata_anchors()
+    lines = ["| id | title | value |", "| --- | --- | --- |"]
+    for result in (result for found in grouped(results).values() for result in found):
+        if result.verdict == "corrected":
+            link = (
+                f"[{result.id}](../errata.md#{anchors[result.id]})"
+                if result.id in anchors
+                else result.id
+            )
+            lines.append(f"| {link} | {cell(result.title)} | {cell(result.measured)} |")
+    return lines
+
+
+def summary(results: list[Result]) -> str:
+    """The page ``docs/results/README.md``."""
+    lines = [
+        "# Results",
+        "",
+        "The last run of `farhand reproduce`, in numbers. `python docs/results/summarise.py`",
+        "writes this page from [reproduce.json](reproduce.json); do not edit it by hand.",
+        "`make reproduce` makes both, and a full report with plots in `out/results/index.html`.",
+        "",
+        *counts_table(results),
+        "",
+        "- **pass**: the criterion is met.",
+        "- **corrected**: the published criterion was wrong. Farhand meets the corrected one,",
+        "  which is derived in the [errata](../errata.md).",
+        "- **differs**: the criterion is not met. The size and the cause are listed below.",
+        "",
+        "More results: the [soak test](soak.md) of every rig, and the accuracy of the",
+        "[stability](../stability.md) predictions.",
+        "",
+        "## What differs, and why",
+        "",
+        *differences(results),
+        "## What is corrected",
+        "",
+        *corrected_table(results),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    (HERE / "README.md").write_text(summary(read()), encoding="utf-8")
+    print(f"wrote {HERE / 'README.md'}")
