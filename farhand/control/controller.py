@@ -10,12 +10,11 @@ import pinocchio as pin
 
 from farhand.control.joint.joint_units import joint_units
 from farhand.plants.plant import Channels, Command
+from farhand.spatial import Array
 
 if TYPE_CHECKING:
     from farhand.control.haptic.synthetic import SyntheticForce
     from farhand.control.joint.limb import LimbKinematics
-
-Array = np.ndarray
 
 
 class Target(Protocol):

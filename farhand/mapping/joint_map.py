@@ -11,8 +11,7 @@ from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.mapping.ik import Pose, Solution
 from farhand.mapping.workspace import WorkspaceMapping, missing
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 TORQUE_DAMPING = 0.02
 """Damping of the inverse from joint torques to a wrench, against singular postures, [-]."""

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.mapping.ik.chain import Solution
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 SLACK = 1e-7
 """How far beyond a limit an angle may lie, [rad]: at a straight limb angles are known only to the

@@ -16,13 +16,12 @@ from farhand.errors import BadValue
 from farhand.mapping.workspace import WorkspaceMapping
 from farhand.parameters import parameter
 from farhand.spatial import (
+    Array,
     quaternion_from_rotation,
     rotation_from_quaternion,
     rotation_from_vector,
     rotation_vector,
 )
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ from farhand.errors import BadValue
 from farhand.mapping.workspace import WorkspaceMapping, missing
 from farhand.parameters import parameter
 from farhand.robots import Placement
-from farhand.spatial import rotation_vector
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_vector
 
 
 @dataclass

@@ -10,9 +10,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.spatial import rotation_from_vector
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_from_vector
 
 
 @dataclass

@@ -96,13 +96,7 @@ def place_tool(spec: mujoco.MjSpec, table: dict[str, Any], where: str) -> None:
 
 
 def vector(value: Any, size: int, what: str, infinite: bool = False) -> NDArray[np.float64]:
-    """Numbers as an array of the given size.
-
-    Args:
-        value: a list of numbers; a single number is taken as a list of one.
-        size: how many there must be.
-        what: name for error messages.
-        infinite: whether ±inf is allowed.
+    """Numbers as an array of the given size; a single number counts as a list of one.
 
     Raises:
         BadValue: other types, another length, NaN, or infinity where it is not allowed.

@@ -78,11 +78,7 @@ def add_payload(mass: float, com: ArrayLike, inertia: ArrayLike = (0.0, 0.0, 0.0
 
 
 def move_tool(position: ArrayLike) -> Edit:
-    """Move the tool frame, keeping its axes and everything that is fixed to its body.
-
-    Args:
-        position: of the new tool point in the present tool frame, [m].
-    """
+    """Move the tool point in its own frame [m]; its axes and what is fixed to its body stay."""
     shift = _three(position, "tool position")
 
     def edit(spec: mujoco.MjSpec) -> None:

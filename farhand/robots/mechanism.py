@@ -34,12 +34,6 @@ _UNKNOWN = "which the controller does not know: remove it"
 def refuse_passive(spec: mujoco.MjSpec, what: str, toml: str, urdf: bool) -> None:
     """Refuse forces inside the mechanism that Pinocchio does not know: the engines would differ.
 
-    Args:
-        spec: the model, its overrides applied and its actuators still in it.
-        what: the file, for the message.
-        toml: name of the description beside it, for the advice.
-        urdf: whether it is a URDF, whose only constraints are joints that follow others.
-
     Raises:
         ModelError: springs of joints or tendons, damping, friction or inertia of tendons,
             weightless bodies, equality constraints, flexible bodies, plugins on bodies, and inertia

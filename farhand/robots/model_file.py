@@ -83,11 +83,6 @@ def place(
 def add_tool(spec: mujoco.MjSpec, what: str, advice: str) -> str:
     """Add the ``tool`` site at the end of a single chain, in place; return where, in words.
 
-    Args:
-        spec: the model; it has joints.
-        what: the file, for the message.
-        advice: how the user can name a tool, for the message.
-
     Raises:
         ModelError: the moving bodies branch, so that the end is not unique.
     """

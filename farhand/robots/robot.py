@@ -73,11 +73,9 @@ class Robot:
         source: the model file.
         home: start configuration in MuJoCo's convention, shape (nq,), [rad or m].
         postures: further named configurations, like ``home``.
-        limits: per DOF.
         actuated: which DOF can be driven, shape (nv,).
         rates: nominal rates of the real machine by name, [Hz].
         sources: where each group of values comes from.
-        description: one line for people.
         tool: name of the site that is the tool frame.
         springs: passive springs by the number of their joint's velocity; not in the models.
         payload: largest mass at the flange, tool included; infinite if unknown, [kg].

@@ -20,14 +20,7 @@ READABLE = (".stl", ".obj", ".msh")
 
 @dataclass(frozen=True)
 class UrdfLimit:
-    """The ``<limit>`` of one joint as written; None where the attribute is missing.
-
-    Attributes:
-        lower: smallest position, [rad or m].
-        upper: largest position, [rad or m].
-        velocity: largest speed, [rad/s or m/s].
-        effort: largest effort, [N·m or N].
-    """
+    """The ``<limit>`` of one joint as written; None where the attribute is missing."""
 
     lower: float | None
     upper: float | None
@@ -78,10 +71,6 @@ def resolve_meshes(spec: mujoco.MjSpec, path: Path) -> tuple[str, ...]:
     Shapes are for looks and contact; mass comes from ``<inertial>``. So a link that has one, or
     does not move, can do without shapes.
 
-    Args:
-        spec: the URDF, read and not compiled.
-        path: its file.
-
     Returns:
         One line that names the meshes left out, or nothing.
 
@@ -117,11 +106,6 @@ def find_mesh(uri: str, model: Path, folder: str = "") -> Path | None:
     folders whose ``package.xml`` says so and in their children called NAME; then in
     ``ROS_PACKAGE_PATH`` and in ``share/NAME`` of ``AMENT_PREFIX_PATH``. ``model://`` means the
     same. Anything else is a path, from the model's folder.
-
-    Args:
-        uri: as written in the model.
-        model: the model file, absolute.
-        folder: the model's ``meshdir``.
     """
     scheme, separator, rest = uri.partition("://")
     if not separator:

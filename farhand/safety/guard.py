@@ -10,8 +10,7 @@ import numpy as np
 from farhand.parameters import parameter
 from farhand.plants.plant import Sample
 from farhand.robots import Limits
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 UNBOUNDED = 1e6
 """Stands for the missing limit of a joint that has one on the other side only, [rad or m]."""

@@ -15,9 +15,7 @@ from farhand.control.tool.torque import TorqueController
 from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.plants.plant import Command
-from farhand.spatial import rotation_from_vector
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_from_vector
 
 
 @dataclass
@@ -171,15 +169,7 @@ class Handle:
 
 @dataclass
 class HandleParts:
-    """The parts of a handle controller.
-
-    Attributes:
-        handle: what the operator does.
-        deadman: what happens when the handle is let go.
-        wall: what keeps the joints off their limits.
-        rendering: how a force is made.
-        lock: which joints are locked.
-    """
+    """The parts of a handle controller."""
 
     handle: Handle = field(default_factory=Handle)
     deadman: DeadMan = field(default_factory=DeadMan)
@@ -192,12 +182,6 @@ class HandleController(TorqueController):
     """Joint torque for what the hand feels, the hold of a released handle, and the joint walls.
 
     The walls act on a tripped station too.
-
-    Args:
-        arm: the controller's model, kept up to date by the station.
-        period_ns: time between ticks, [ns].
-        made_of: the parts.
-        can_brake: whether the plant has brakes.
     """
 
     def __init__(

@@ -27,13 +27,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from farhand.control.controller import Channels
 from farhand.errors import BadValue, FarhandError, UnknownName
 from farhand.safety.guard import Trip
+from farhand.spatial import Array
 
-Array = np.ndarray
 Action = Callable[[], None]
 Guarded = Callable[[], bool | str]
 """Whether a transition may be taken; a text says why not."""
@@ -51,8 +49,6 @@ class State:
 
     Attributes:
         name: unique in its machine.
-        enter: called on the way in.
-        leave: called on the way out.
         during: called at every step in this state, the one that entered it included.
         timeout: longest stay, [s], or a function that returns it.
         after: where the timeout leads; to the fault if empty.
@@ -109,8 +105,6 @@ class MachineEvent(NamedTuple):
     """One thing a machine did or refused to do.
 
     Attributes:
-        time_ns: when, [ns].
-        source: state before.
         target: state after; the same if nothing changed.
         cause: event, guard, timeout or reason, in words.
     """
@@ -128,10 +122,8 @@ class Machine:
     the order declared, the timeout. An event that no transition waits for is ignored and noted.
 
     Args:
-        name: in reports.
         states: the first is where it starts.
         transitions: in order of precedence.
-        interlocks: conditions that must hold.
         fault: name of the state in which faults are latched.
         report: called with the time [ns] and a line of text at every event, such as
             :meth:`Telemetry.event`.

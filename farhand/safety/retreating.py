@@ -14,8 +14,7 @@ from farhand.control.controller import Channels, Controller, ControlRequest
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointVelocity
 from farhand.safety.guard import Guard
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 class Phase(enum.Enum):
@@ -127,8 +126,6 @@ class RetreatingController(Controller):
     Args:
         inside: a controller that follows targets, such as a
             :class:`~farhand.control.tool.tracking.TrackingController`.
-        arm: the controller's model, kept up to date by the station.
-        guard: of the same station.
         collision: when to retreat, and how.
         touch: the contact wrench, not smoothed, [N] and [N·m]; None without a measurement.
     """

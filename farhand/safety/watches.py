@@ -59,9 +59,6 @@ class OverheatStop:
     Either its own flag or a temperature above ``limit`` trips; the trip stays after it has cooled
     down. A temperature that is not a number trips as well: a broken thermometer must not look like
     a cool sensor.
-
-    Attributes:
-        trip: why it stopped, or None.
     """
 
     limit: float = parameter(120.0, "°C", "temperature that stops the arm", 0.0, 500.0)
@@ -72,13 +69,7 @@ class OverheatStop:
         self._last = -math.inf
 
     def check(self, temperature: float | None, flag: bool, now_ns: int) -> bool:
-        """Whether the arm may move.
-
-        Args:
-            temperature: of the sensor, [°C]; None if it is not measured.
-            flag: the sensor's own overheat flag.
-            now_ns: [ns].
-        """
+        """Whether the arm may move; the temperature [°C] is None if it is not measured."""
         if flag:
             self._last = math.inf
             self._stop(now_ns, "overheat", "the force sensor reports that it is too hot")
@@ -124,11 +115,7 @@ class BridgeSwitch(Protocol):
 
 
 class TemperatureSensor(Protocol):
-    """A sensor that measures its own temperature; simulated and real wrist cells implement it.
-
-    Attributes:
-        reading: of its thermometer, [°C].
-    """
+    """A sensor that measures its own temperature; simulated and real wrist cells implement it."""
 
     reading: float
 
@@ -138,14 +125,7 @@ class TemperatureSensor(Protocol):
 
 
 class GripWatch:
-    """Parts the coupling when the handle is released; a new grip couples again what was coupled.
-
-    Args:
-        deadman: knows the grip.
-        bridge: what is parted.
-        engaged: whether it is coupled now.
-        report: takes events.
-    """
+    """Parts the coupling when the handle is released; a new grip couples again what was coupled."""
 
     def __init__(
         self, deadman: DeadMan, bridge: BridgeSwitch, engaged: Callable[[], bool], report: Report
@@ -172,13 +152,7 @@ class GripWatch:
 
 
 class OverheatWatch:
-    """Trips a station whose sensor is too hot; a reset before it has cooled down trips it again.
-
-    Args:
-        stop: the limit.
-        sensor: what gets hot.
-        guard: of the station.
-    """
+    """Trips a station whose sensor is too hot; a reset before it has cooled down trips it again."""
 
     def __init__(self, stop: OverheatStop, sensor: TemperatureSensor, guard: Guard) -> None:
         self._stop, self._sensor, self._guard = stop, sensor, guard

@@ -12,11 +12,10 @@ from farhand.errors import ModelError
 from farhand.friction.models.implicit import advance
 from farhand.friction.models.model import Friction
 from farhand.friction.models.waiboer import Gears
+from farhand.spatial import Array
 
 if TYPE_CHECKING:
     from farhand.world.world import World
-
-Array = np.ndarray
 
 ONSET_SPEED = 1e-3
 """Speed below which a joint counts as at rest, where a term helps instead of resisting; assumed,
@@ -55,10 +54,6 @@ class GearFriction:
     The engine solves for dry friction together with the dynamics of all joints, so a stuck joint is
     held by just what balances it, and starts when that exceeds the term at rest. The shared gear is
     a tendon of joints 5 and 6.
-
-    Args:
-        gears: the curves.
-        tendon: name of the tendon in the robot's model.
     """
 
     def __init__(self, gears: Gears, tendon: str = "gear_56") -> None:
@@ -74,13 +69,7 @@ class GearFriction:
         self._shared = model.tendon_frictionloss[tendon : tendon + 1]
 
     def at(self, velocity: Array, dry: Array, torque: Array) -> None:
-        """Write the dry friction at this velocity, and add the terms that help along.
-
-        Args:
-            velocity: of the six joints, [rad/s].
-            dry: written, [N·m].
-            torque: added to, [N·m].
-        """
+        """Write the ``dry`` friction at a velocity [rad/s], add terms that help along, [N·m]."""
         gears = self.gears
         u = gears.directions.dot(velocity)
         size = gears.terms.level(np.abs(u))
@@ -125,13 +114,7 @@ class JointFriction:
         """Act on a robot of this world: nothing to look up."""
 
     def at(self, velocity: Array, dry: Array, torque: Array) -> None:
-        """Write the dry friction at this velocity, and add the resistance of a continuous model.
-
-        Args:
-            velocity: of the joints, [rad/s].
-            dry: written, [N·m].
-            torque: added to, [N·m].
-        """
+        """Write the ``dry`` friction at a velocity [rad/s], or add to ``torque``, both [N·m]."""
         friction, hold = self.friction, self.friction.hold
         if hold is not None:
             sliding = np.abs(friction.quick(velocity))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-Array = np.ndarray
+from farhand.spatial import Array
 
 PAGE_STEPS = 128
 """Steps that are noted before they are added up."""

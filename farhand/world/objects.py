@@ -13,10 +13,8 @@ from farhand.parameters import parameter
 from farhand.robots import Limits, Robot
 from farhand.robots.edits import Edit
 from farhand.robots.model_file import TOOL, compile_spec
-from farhand.spatial import rotation_from_vector, rotation_vector
+from farhand.spatial import Array, rotation_from_vector, rotation_vector
 from farhand.world.touches import Tool
-
-Array = np.ndarray
 
 PADS = ("pad_upper", "pad_lower")
 PAD_HALF_EDGES = np.array([0.01, 0.04, 0.03])

@@ -11,9 +11,7 @@ import numpy as np
 from farhand.control.trajectory.paths import HandPath
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.spatial import rotation_vector
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_vector
 
 
 class Tool:
@@ -254,9 +252,6 @@ class ImpedanceHand:
     The path is a displacement from where the tool was at the first push; a drag from the console
     adds to it. Opening the hand removes both springs; closing it takes hold of the tool where it
     then is.
-
-    Attributes:
-        path: displacement of the reference over time.
     """
 
     stiffness: float = parameter(1000.0, "N/m", "stiffness of the hand", 0.0, 1e5)
@@ -337,11 +332,7 @@ class ForcePulse:
 
 @dataclass
 class ForceHand:
-    """A hand that pushes with a given wrench over time, whatever the tool does.
-
-    Attributes:
-        pulses: the profile.
-    """
+    """A hand that pushes with a given wrench over time, whatever the tool does."""
 
     scale: float = parameter(1.0, "-", "factor on the force profile", -100.0, 100.0)
     pulses: Iterable[ForcePulse] = ()

@@ -11,12 +11,11 @@ import numpy as np
 from farhand.errors import BadValue, UnknownName
 from farhand.robots import Placement, Robot
 from farhand.robots.springs import JointSpring
+from farhand.spatial import Array
 from farhand.world.joints import GearFriction, JointFriction, JointPush
 from farhand.world.ledger import Ledger
 from farhand.world.objects import Jaws
 from farhand.world.touches import Tie, Tool, Touch
-
-Array = np.ndarray
 
 BRAKE_SHARE, UNKNOWN_LIMIT = 0.3, 100.0
 """Torque of a joint's brake per torque limit, and the limit [N·m] if none is known; assumed."""
@@ -33,7 +32,6 @@ class Placed:
     """A robot standing somewhere in the world.
 
     Attributes:
-        placement: where its base stands.
         q: initial configuration in MuJoCo's order, [rad] or [m]; its home by default.
     """
 

@@ -6,11 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from farhand.parameters import parameter
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 ARRIVAL_SHARE = 1e-6
 """Share of one step that counts as rounding: 4000 steps of 0.005 must make 20, not 4001."""
@@ -39,9 +36,6 @@ class EngageGate:
     ``norm`` waits until the whole force stays small for a while. ``axis`` is the published gate:
     one sample of one axis, which a passing swing opens too (erratum ER-14). A force of exactly
     zero, or none, means that the controller has not begun, and opens nothing.
-
-    Attributes:
-        open: whether the gate has opened.
     """
 
     kind: str = parameter("norm", "-", "what must be small", choices=("norm", "axis"))
@@ -101,9 +95,6 @@ class Tunables:
     force divisor. The stiffness has three stages: ``slack`` (none), ``soft`` (to approach the first
     setpoint) and ``full``; it rises from soft to full at its slew, which is the published ramp: 6 s
     for translation, 4 s for rotation.
-
-    Attributes:
-        stage: of the stiffness.
     """
 
     stiffness: float = parameter(700.0, "N/m", "stiffness kt", 0.0, 5000.0)

@@ -10,8 +10,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 RAMP_TIME_S = 0.5
 """Time to full strength after a fixture was chosen or moved, [s]."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from farhand.errors import BadValue, UnknownName
 from farhand.parameters import parameter
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 @dataclass
@@ -102,9 +101,6 @@ class VibrationCue:
     little, as the filtered noise does. In contact the slow one stands still, so the cue lasts as
     long as the contact; so would one from a lasting shift of the sensor. A light touch during hard
     acceleration is cued only if the arm calms down before ``slow`` has passed.
-
-    Attributes:
-        active: whether the handle buzzes.
     """
 
     onset: float = parameter(1.2, "N", "smallest change of force that counts", 0.01, 100.0)

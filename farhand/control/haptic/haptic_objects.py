@@ -17,8 +17,7 @@ import numpy as np
 from farhand.errors import BadValue
 from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.parameters import parameter
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 MM = 1e3
 """Millimetres in a metre: the contact law's steepness is fixed at 1 per millimetre."""
@@ -130,11 +129,7 @@ class ContactForce:
 
 
 class HapticObject(ABC):
-    """One surface.
-
-    Attributes:
-        name: of the object on the page and in recordings.
-    """
+    """One surface; its name is shown on the page and in recordings."""
 
     name: str
 
@@ -145,13 +140,7 @@ class HapticObject(ABC):
 
 @dataclass(frozen=True)
 class Ball(HapticObject):
-    """A ball that must not be left, or must not be entered.
-
-    Attributes:
-        centre: [m].
-        radius: [m].
-        inside: whether one must stay inside.
-    """
+    """A ball [m] that must not be entered, or with ``inside`` must not be left."""
 
     name: str
     centre: tuple[float, float, float]
@@ -166,12 +155,7 @@ class Ball(HapticObject):
 
 @dataclass(frozen=True)
 class HalfSpace(HapticObject):
-    """A plane with a free side.
-
-    Attributes:
-        point: on the plane, [m].
-        normal: unit vector to the free side.
-    """
+    """A plane through ``point`` [m]; the unit vector ``normal`` leads to its free side."""
 
     name: str
     point: tuple[float, float, float]
@@ -208,13 +192,7 @@ class HalfSpace(HapticObject):
 
 @dataclass(frozen=True)
 class Torus(HapticObject):
-    """A torus about an axis through the origin that must not be entered.
-
-    Attributes:
-        axis: unit vector.
-        major: radius of the circle, [m].
-        minor: radius of the ring, [m].
-    """
+    """A torus of two radii [m] about an axis through the origin that must not be entered."""
 
     name: str
     axis: tuple[float, float, float]
@@ -266,12 +244,7 @@ class ElbowObject(HapticObject):
 
 @dataclass(frozen=True)
 class AnkleObject(HapticObject):
-    """One flexion limit of the ankle: the torus that the thigh sweeps about the knee at the limit.
-
-    Attributes:
-        leg: whose ankle.
-        upper: whether it is the limit forward.
-    """
+    """One flexion limit of the ankle: the torus that the thigh sweeps about the knee there."""
 
     name: str
     leg: LegChain

@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from farhand.parameters import parameter
-from farhand.spatial import rotation_from_vector, rotation_vector
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_from_vector, rotation_vector
 
 
 @dataclass
@@ -176,13 +174,7 @@ class DirectRendering:
 
 @dataclass
 class Rendering:
-    """Turns a coupling's wrench into the one that the hand gets: direct, or by virtual springs.
-
-    Attributes:
-        springs: virtual springs, k = F/Δx.
-        direct: the direct force and its fault.
-        pull: the springs at the last update.
-    """
+    """Turns a coupling's wrench into the one that the hand gets: direct, or by virtual springs."""
 
     mode: str = parameter(
         "direct", "-", "how the force on the hand is made", choices=("direct", "springs")
@@ -198,16 +190,7 @@ class Rendering:
     def wrench(
         self, effort: Array, position: Array, rotation: Array, twist: Array, now_ns: int, dt: float
     ) -> Array:
-        """The wrench on the hand, world axes, [N] and [N·m].
-
-        Args:
-            effort: of the coupling.
-            position: of the tool in world, [m].
-            rotation: of it in world.
-            twist: of it, [m/s] and [rad/s].
-            now_ns: [ns].
-            dt: since the last call, [s].
-        """
+        """The wrench on the hand for an effort at this tool state, world axes, [N], [N·m]."""
         if self.mode == "direct":
             return self.direct.step(effort, dt) if self.direct.gap > 0.0 else effort
         if now_ns >= self._due_ns:

@@ -25,8 +25,8 @@ from farhand.control.tool.torque import TorqueController
 from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.plants.plant import Command
+from farhand.spatial import Array
 
-Array = np.ndarray
 Place = Callable[[], Array]
 
 CORNERS = 3
@@ -125,11 +125,7 @@ class SyntheticForce:
     """Sum of workspace limits, a board, balance and the lift of the pen, cut to the device's peak.
 
     Attributes:
-        limits: how hard the workspace's limits push.
-        contact: how hard the board pushes.
-        balance: how hard the sole's edges push; legs only.
         objects: limits of the limb's workspace, in its base.
-        board: a surface to touch, after three touches have made it.
         centre: centre of gravity of the leg at a place, if there is one.
         shown: the last force, [N].
         cut: whether it was cut to the peak.
@@ -188,8 +184,6 @@ class SyntheticController(TorqueController):
 
     Args:
         arm: the device's model, weightless if the device or the force carries the weight.
-        period_ns: time between ticks, [ns].
-        synthetic: the force.
         sent: place of the limb for the pen's, in the limb's base, [m].
         reported: place that the limb's bus reported last, [m].
     """

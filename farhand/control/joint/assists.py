@@ -13,8 +13,7 @@ from farhand.friction.compensation import FrictionCompensation
 from farhand.parameters import parameter
 from farhand.plants.simulated.link_map import LinkMap
 from farhand.plants.simulated.mecanum import along_chord, turned
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 class Assist(Protocol):
@@ -80,8 +79,6 @@ class WheelCompensation:
 
     Attributes:
         wheels: estimate of the four wheels' friction, and how much of it is fed forward.
-        link: geometry of the wheels.
-        period: time between ticks, [s].
         added: torque added at the wheels at the last tick, [N·m].
     """
 
@@ -117,12 +114,7 @@ class WallTorque(Protocol):
 
 
 class WallAssist:
-    """A wall before the limits of an arm's last joints.
-
-    Args:
-        wall: pushes these joints.
-        first: number of the first of them.
-    """
+    """A wall before the limits of an arm's joints from ``first`` on."""
 
     def __init__(self, wall: WallTorque, first: int = 0) -> None:
         self.wall, self._first = wall, first

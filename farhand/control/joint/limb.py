@@ -12,8 +12,7 @@ from farhand.control.controller import Channels, Controller, ControlRequest
 from farhand.mapping.ik.chain import STATUS_INDEX, Solution
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointPosition
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 class LimbKinematics(Protocol):
@@ -79,10 +78,8 @@ class LimbController(Controller):
     positions stay.
 
     Args:
-        arm: the controller's model, kept up to date by the station.
         chain: closed form of the limb.
         base: of the limb in world, [m].
-        dead_band: what counts as motion.
 
     Attributes:
         single: a joint that the user moves by itself.

@@ -8,8 +8,7 @@ import numpy as np
 
 from farhand.arm import Arm
 from farhand.parameters import parameter
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 @dataclass

@@ -15,8 +15,7 @@ from farhand.friction import Gears
 from farhand.mapping.ik import Pose, Solver
 from farhand.parameters import parameter
 from farhand.robots import Placement
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 class Guide(Protocol):
@@ -46,11 +45,6 @@ class ComputedTorque(TaskController):
     the other way when the load goes.
 
     Args:
-        arm: the controller's model, kept up to date by the station.
-        loop: gains.
-        gears: the controller's friction curves; without them no friction is compensated.
-        period_ns: time between ticks, [ns].
-        can_brake: whether the plant has brakes.
         solver: inverse kinematics of the arm in its base, for an ``options.model`` other than
             ``measured``.
         placement: where the base stands in the world.

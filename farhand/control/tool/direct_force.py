@@ -12,9 +12,7 @@ from farhand.control.controller import ControlRequest
 from farhand.control.tool.task import FadedSettings, PoseLoop, TaskController
 from farhand.friction import Gears
 from farhand.parameters import parameter
-from farhand.spatial import damped_inverse
-
-Array = np.ndarray
+from farhand.spatial import Array, damped_inverse
 
 MODES = {
     "compliance": "the tool gives way in position and orientation",
@@ -71,12 +69,8 @@ class DirectForce(TaskController):
     comes to rest.
 
     Args:
-        arm: the controller's model, kept up to date by the station.
         force: the force law.
         loop: gains that hold the orientation; its position gains are not used.
-        gears: the controller's friction curves; without them no friction is compensated.
-        period_ns: time between ticks, [ns].
-        can_brake: whether the plant has brakes.
 
     Attributes:
         desired: f_d, wrench of the robot on what it holds, world axes, [N] and [N·m]; write it.

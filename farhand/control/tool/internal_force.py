@@ -13,9 +13,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.spatial import skew
-
-Array = np.ndarray
+from farhand.spatial import Array, skew
 
 
 def grasp_matrix(places: Array, length: float = 1.0) -> Array:
@@ -58,10 +56,9 @@ def internal(wrenches: Array, places: Array, length: float = 1.0) -> Array:
 
 
 def nominal_shares(places: Array) -> Array:
-    """Share of an object's weight that each grip carries without moments, of least squares, [-].
+    """Share of the weight that each grip carries without moments, of least squares, [-].
 
-    Args:
-        places: n × 3, of the grips from the object's centre of mass, z up, [m].
+    ``places`` is n × 3, of the grips from the object's centre of mass, z up, [m].
     """
     points = np.atleast_2d(np.asarray(places, dtype=float))
     rows = np.vstack([np.ones(len(points)), points[:, 0], points[:, 1]])

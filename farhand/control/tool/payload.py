@@ -8,8 +8,7 @@ import pinocchio as pin
 from farhand.arm import Arm
 from farhand.errors import OutOfRange
 from farhand.sensing.profile import Load
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 class Payload:
@@ -18,9 +17,6 @@ class Payload:
     Args:
         arm: the model that is changed; the controller's, not the plant's.
         limit: largest mass without the tool, [kg].
-
-    Attributes:
-        load: what is carried, in the tool frame.
     """
 
     def __init__(self, arm: Arm, limit: float = np.inf) -> None:

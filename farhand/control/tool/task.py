@@ -15,18 +15,12 @@ from farhand.control.trajectory.paths import Reference
 from farhand.friction import Gears
 from farhand.parameters import parameter
 from farhand.plants.plant import Command
-from farhand.spatial import ATTITUDE_ERRORS, attitude_error, robust_inverse
-
-Array = np.ndarray
+from farhand.spatial import ATTITUDE_ERRORS, Array, attitude_error, robust_inverse
 
 
 @dataclass
 class FadedSettings:
-    """Settings whose changes fade in, so that the torque does not jump.
-
-    Attributes:
-        changed: whether a setting changed since the controller looked last.
-    """
+    """Settings whose changes fade in, so that the torque does not jump."""
 
     def __post_init__(self) -> None:
         self.changed = False
@@ -151,16 +145,11 @@ class TaskController(TorqueController):
     by :class:`TorqueController`.
 
     Args:
-        arm: the controller's model, kept up to date by the station.
         loop: gains of position and orientation.
         gears: the controller's friction curves; without them no friction is compensated.
-        period_ns: time between ticks, [ns].
-        can_brake: whether the plant has brakes.
 
     Attributes:
         reference: where the tool is sent or kept.
-        zone: dead zone of the measured wrench.
-        compensation: what is added to the model.
         margin: smallest singular value of the Jacobian at the last tick; small means near a
             singularity, [-].
     """

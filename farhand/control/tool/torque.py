@@ -14,8 +14,7 @@ from farhand.control.joint.assists import Assist, settings_of
 from farhand.control.joint.loops import Still
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Command, JointTorque
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 RELEASE_TIME_S = 0.2
 """Time over which the holding torque fades when an arm may move again, [s]."""
@@ -33,9 +32,6 @@ class TorqueController(Controller):
         period_ns: time between ticks, [ns].
         can_brake: whether the plant has brakes, for an arm whose state is not known.
         assist: torque against friction, or None.
-
-    Attributes:
-        still: how the arm is stopped and held.
     """
 
     commands = JointTorque
@@ -132,10 +128,6 @@ class WholeBodyController(TorqueController):
     and friction decide which joints move most.
 
     Args:
-        arm: the controller's model of base and arm.
-        rest: ``"hold"`` or ``"free"`` when not coupled.
-        period_ns: time between ticks, [ns].
-        can_brake: whether the plant has brakes.
         base: whether the base takes part.
         helpers: assists by name, such as friction compensation or joint walls.
     """

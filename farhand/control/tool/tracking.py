@@ -15,8 +15,7 @@ from farhand.mapping.ik import STATUS_INDEX, Pose, Solution
 from farhand.mapping.vehicle import RateMode, Vehicle, VehicleMapping
 from farhand.plants.plant import Command, JointVelocity
 from farhand.robots import Placement
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 BASE_JOINTS = 4
 """Joints of a mobile base, before those of its arm."""
@@ -41,7 +40,6 @@ class TrackingController(Controller):
         solver: inverse kinematics of the arm in its base.
         placement: where the base stands in the world.
         speed: largest speed of every joint, [rad/s].
-        pd: gains and limits.
         rate: of the loop, [Hz].
 
     Attributes:
@@ -129,11 +127,7 @@ class TrackingController(Controller):
 
 
 class ArmOnBase:
-    """The arm's joints of a mobile robot, as a :class:`~farhand.control.controller.JointModel`.
-
-    Args:
-        robot: model of the whole robot.
-    """
+    """The arm's joints of a mobile robot, as a :class:`~farhand.control.controller.JointModel`."""
 
     model = None
 
@@ -150,7 +144,6 @@ class MobileController(Controller):
 
     Args:
         tracking: of the arm's joints, see :class:`ArmOnBase`.
-        vehicle: where the base stands.
         rate: velocity of the base from the leader's offset.
         period: time between the steps of the base's velocity, [s].
     """

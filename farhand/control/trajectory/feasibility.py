@@ -12,9 +12,7 @@ from farhand.errors import BadValue, OutOfRange
 from farhand.mapping.ik import Pose, Solution, Solver
 from farhand.mapping.ik.closed_form import FAMILIES, ClosedForm
 from farhand.robots import Placement, Robot
-from farhand.spatial import rotation_from_vector
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_from_vector
 
 MAX_JUMP_RAD = 0.5
 """Largest step of a joint between two samples, [rad]; more is a change of branch."""
@@ -46,7 +44,6 @@ class Feasibility:
 
     Args:
         robot: with limits, payload and springs; its tool as mounted.
-        placement: where its base stands.
         gravity: downward acceleration, [m/s²].
         margin: smallest singular value of the Jacobian that is accepted, [-].
         step: time between samples, [s].

@@ -17,9 +17,7 @@ from numpy.typing import ArrayLike
 
 from farhand.arm import Arm
 from farhand.errors import BadValue
-from farhand.spatial import rotation_from_vector, rotation_vector
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_from_vector, rotation_vector
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ import pinocchio as pin
 
 from farhand.errors import BadValue, ModelError
 from farhand.robots import Robot
-from farhand.spatial import rotation_vector
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_vector
 
 STATUSES = {
     "solved": "the pose is met inside the joint limits",

@@ -22,8 +22,9 @@ import math
 
 import numpy as np
 
-from farhand.mapping.ik.chain import Array, Chain
+from farhand.mapping.ik.chain import Chain
 from farhand.mapping.ik.kernel import compiled
+from farhand.spatial import Array
 
 NONE, WRIST, PARALLEL, ELBOW = 0, 1, 2, 3
 FAMILIES = ("none", "wrist", "parallel", "elbow")

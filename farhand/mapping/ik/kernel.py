@@ -15,8 +15,6 @@ import numpy as np
 from numba import njit, typeof
 from numba.core import event
 
-Array = np.ndarray
-
 LIMIT_AVOIDANCE = 1.0
 """How strongly joints near their limit are spared, [-]; found by counting jumps on random paths."""
 

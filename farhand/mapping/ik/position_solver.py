@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange
-from farhand.mapping.ik.chain import Array, Chain, Pose, Solution, split
+from farhand.mapping.ik.chain import Chain, Pose, Solution, split
 from farhand.robots import Robot
+from farhand.spatial import Array
 
 
 class PositionSolver:

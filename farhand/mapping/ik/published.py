@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from farhand.mapping.ik.chain import Array, Model, Pose, Solution, split
+from farhand.mapping.ik.chain import Model, Pose, Solution, split
 from farhand.robots import Robot
+from farhand.spatial import Array
 
 WEIGHTS = (1.0, 1.0, 1.0, 0.01, 0.01, 0.01)
 """Diagonal of W, [1] and [m/rad]: a radian counts as a centimetre."""

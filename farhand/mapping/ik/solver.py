@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-from farhand.mapping.ik.chain import Array, Chain, Pose, Solution, split
+from farhand.mapping.ik.chain import Chain, Pose, Solution, split
 from farhand.robots import Robot
+from farhand.spatial import Array
 
 ELBOWS = {"above": 1.0, "below": -1.0, "any": 0.0}
 
