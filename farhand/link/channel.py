@@ -1,66 +1,58 @@
-"""One-way channels: what carries the bytes of a packet from one side to the other."""
+"""One-way channels: they carry the bytes of packets from one side to the other."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from farhand.errors import OutOfRange
 
 MAX_CAPACITY = 1_000_000
 
 
-class Channel(Protocol):
-    """Carries bytes one way. Neither verb ever blocks."""
+class Channel(ABC):
+    """The base of everything that carries packets one way. No method ever blocks.
 
+    Attributes:
+        generation: counts the starts of the sender, for channels whose sender may restart.
+    """
+
+    generation = 0
+
+    @abstractmethod
     def send(self, now_ns: int, data: bytes) -> None:
-        """Hand over data for the other side.
+        """Send one packet at the time ``now_ns`` [ns]."""
 
-        Args:
-            now_ns: the time now, [ns].
-            data: one packet.
-        """
-
+    @abstractmethod
     def receive(self, now_ns: int) -> list[bytes]:
-        """Everything that has arrived since the last call, in order of arrival.
-
-        Args:
-            now_ns: the time now, [ns].
-
-        Returns:
-            The packets, in a list that is valid until the next call.
-        """
+        """Packets that have arrived since the last call; the list is valid until the next call."""
 
 
 class MemoryChannel(Channel):
-    """A perfect channel inside one process: no delay, no loss. When nobody receives, the newest packets are kept.
+    """A perfect channel inside one process. When nobody receives, it keeps the newest packets.
+
+    Args:
+        capacity: how many packets it holds.
 
     Attributes:
-        dropped: how many packets were pushed out by newer ones before anyone received them.
+        dropped: packets pushed out by newer ones before anyone received them.
     """
 
     def __init__(self, capacity: int = 64) -> None:
-        """Make an empty channel.
-
-        Args:
-            capacity: how many packets it holds.
-
-        Raises:
-            OutOfRange: for a capacity of less than one packet.
-        """
         self._queue: deque[bytes] = deque(maxlen=checked_capacity(capacity))
         self._arrived: list[bytes] = []
         self._capacity = capacity
         self.dropped = 0
 
     def send(self, now_ns: int, data: bytes) -> None:
-        """Hand over a packet; it has arrived at once, whatever the time ``now_ns`` [ns]."""
+        """Send a packet, which arrives at once."""
         if len(self._queue) == self._capacity:
             self.dropped += 1
         self._queue.append(data)
 
     def receive(self, now_ns: int) -> list[bytes]:
-        """Everything sent since the last call, oldest first; the list is valid until the next call."""
+        """Everything sent since the last call, oldest first."""
         self._arrived[:] = self._queue
         self._queue.clear()
         return self._arrived
@@ -74,11 +66,7 @@ class Duplex(NamedTuple):
 
 
 def checked_capacity(capacity: int) -> int:
-    """The capacity, if a channel can have it.
-
-    Raises:
-        OutOfRange: if it cannot.
-    """
+    """The capacity of a channel, refused with OutOfRange if no channel can have it."""
     if not 1 <= capacity <= MAX_CAPACITY:
         raise OutOfRange("channel.capacity", capacity, 1, MAX_CAPACITY, "packets")
     return capacity

@@ -1,21 +1,123 @@
-"""An emulated network: delay, jitter, loss, bursts, reordering, copies, a narrow line, outages; the same every time."""
+"""Emulated network: delay, jitter, loss and more between two sides, the same in every run."""
 
 from __future__ import annotations
 
 import heapq
+import math
 import numbers
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-from farhand.link.channel import Channel, checked_capacity
-from farhand.link.jitter import DISTRIBUTIONS
-from farhand.link.trace import Trace
+from farhand.files import read_csv
+from farhand.link.channel import Channel, Duplex, checked_capacity
+from farhand.parameters import parameter, validate
 
 MAX_DELAY_NS = 10_000_000_000
+MAX_TRACE_DELAY_MS = 10_000.0
+
+LOST_WORDS = frozenset({"", "lost", "nan"})
+"""Words of a trace for a packet that did not arrive."""
+
+NORMAL = NormalDist()
+NORMAL_CUT = 3.0  # standard deviations at which the normal distribution is cut [-]
+BELOW_NORMAL_CUT = NORMAL.cdf(NORMAL_CUT)
+
+TAIL_CUT = 20.0
+"""Where the long tails are cut, as a multiple of the jitter, [-]."""
+
+PARETO_EXPONENT = 2.5
+"""Of the heavy tail, [-]: mean and variance exist, higher moments do not."""
+
+SPIKE_SHARE = 0.02
+"""Share of packets that a link with spikes delays, [-]."""
+
+
+def uniform(chance: float, size: float, room: float) -> float:
+    """Anywhere within ± J."""
+    return size * (2.0 * chance - 1.0)
+
+
+def normal(chance: float, size: float, room: float) -> float:
+    """Normal with standard deviation J, cut at ± 3 J and at the time the packet was sent."""
+    lowest = NORMAL.cdf(-min(NORMAL_CUT, room / size))
+    return size * NORMAL.inv_cdf(lowest + chance * (BELOW_NORMAL_CUT - lowest))
+
+
+def exponential(chance: float, size: float, room: float) -> float:
+    """Later by J on average, often hardly and seldom much: queues along the way."""
+    return size * min(-math.log1p(-chance), TAIL_CUT)
+
+
+def pareto(chance: float, size: float, room: float) -> float:
+    """A heavy tail: most packets in time, a few later by many times J."""
+    return size * min((1.0 - chance) ** (-1.0 / PARETO_EXPONENT) - 1.0, TAIL_CUT)
+
+
+def spikes(chance: float, size: float, room: float) -> float:
+    """One packet in fifty is late by J, the others by nothing: a radio that sends again."""
+    return size if chance >= 1.0 - SPIKE_SHARE else 0.0
+
+
+DISTRIBUTIONS: dict[str, Callable[[float, float, float], float]] = {
+    made.__name__: made for made in (uniform, normal, exponential, pareto, spikes)
+}
+"""By name: from a number in [0, 1), the jitter J and the delay that it may shorten to the deviation
+of one packet's delay, all in one unit."""
+
+
+class Trace:
+    """Recorded round-trip delays over time, repeated from the start when they end.
+
+    Args:
+        times: that grow, [s].
+        delays_ms: round trips, NaN for a loss, [ms].
+    """
+
+    def __init__(self, times: np.ndarray, delays_ms: np.ndarray) -> None:
+        if len(times) < 2 or not (np.diff(times) > 0.0).all():
+            raise BadValue("a trace of delays needs two rows or more, with times that grow")
+        delays_ns = np.where(np.isnan(delays_ms), -1, np.round(1e6 * np.nan_to_num(delays_ms)))
+        self.times_ns = np.round(1e9 * (times - times[0])).astype(int).tolist()
+        self.delays_ns = delays_ns.astype(int).tolist()
+        # The last delay holds for a mean step.
+        self.length_ns = self.times_ns[-1] + self.times_ns[-1] // (len(times) - 1)
+
+    def at(self, now_ns: int) -> int | None:
+        """The round trip of a packet sent now, [ns]; None if it is lost."""
+        delay = self.delays_ns[bisect_right(self.times_ns, now_ns % self.length_ns) - 1]
+        return None if delay < 0 else delay
+
+
+def read_trace(path: Path) -> Trace:
+    """Read a CSV file with the columns ``t`` [s] and ``delay_ms``, a round trip or ``lost``.
+
+    Raises:
+        FileError: the file cannot be read.
+        BadValue: it is no such table, or a delay is below 0 or above 10 s; the message names the
+            line.
+    """
+    table = read_csv(path, ("t", "delay_ms"), "delays")
+    delays = np.full(len(table.rows), np.nan)
+    for k, word in enumerate(table.column("delay_ms")):
+        if word.strip().lower() in LOST_WORDS:
+            continue
+        try:
+            delays[k] = float(word)
+        except ValueError:
+            delays[k] = -1.0
+        if not 0.0 <= delays[k] <= MAX_TRACE_DELAY_MS:
+            limits = f"not within 0 to {MAX_TRACE_DELAY_MS:g}, empty or lost"
+            raise BadValue(
+                f"{table.name} line {table.lines[k]}: delay_ms {word[:20]!r} is {limits}"
+            )
+    return Trace(table.numbers("t")[:, 0], delays)
 
 
 @dataclass(frozen=True)
@@ -23,12 +125,10 @@ class Conditions:
     r"""What the network does to a packet.
 
     A packet sent at :math:`t` arrives at :math:`t + q + d + j`: d is the delay, j is drawn from one
-    of the
-    :data:`farhand.link.jitter.DISTRIBUTIONS`, never below −d, and q is the time it waits for a line
-    that is busy.
+    of the :data:`DISTRIBUTIONS`, never below −d, and q is the wait for a busy line.
 
     Losses are independent, or come in bursts (Gilbert, Elliott): before every packet a burst begins
-    with probability ``burst_chance`` and ends with probability one over ``burst_length``; inside
+    with probability ``burst_chance`` and ends with probability one over ``burst_length``. Inside
     one, ``burst_loss`` counts instead of ``loss``.
 
     Attributes:
@@ -36,18 +136,15 @@ class Conditions:
         jitter_ns: size of the jitter, from 0 to the delay, [ns].
         loss: probability that a packet is lost, 0 to 1, [-].
         distribution: of the jitter, by name.
-        reorder: whether packets may overtake each other; otherwise one that would waits for those
-            before it.
+        reorder: whether packets may overtake each other; otherwise they wait for those before.
         outages: periods, start included and end not, in which everything sent is lost, [ns].
         burst_chance: probability per packet that a burst of losses begins, [-].
         burst_length: mean length of a burst, [packets].
         burst_loss: probability that a packet is lost inside one, [-].
-        duplicate: probability that a packet arrives twice, the second time with a jitter of its
-            own, [-].
-        bandwidth: of the line, [bit/s]; 0 for as wide as one likes.
-        queue_ns: longest a packet waits for the line; one that would wait longer is dropped, [ns].
-        trace: recorded round trips to replay in place of d and the losses, half of each one way;
-            None for none.
+        duplicate: probability that a packet arrives twice, each with its own jitter, [-].
+        bandwidth: of the line, [bit/s]; 0 for no limit.
+        queue_ns: longest wait for the line before a packet is dropped, [ns].
+        trace: recorded round trips to replay in place of d and the losses, half of each one way.
     """
 
     delay_ns: int = 0
@@ -65,46 +162,34 @@ class Conditions:
     trace: Trace | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no network does.
-
-        Raises:
-            OutOfRange: for a delay, jitter or loss outside its limits.
-            UnknownName: for an unknown distribution.
-            BadValue: for something that is not a number, or an outage that ends before it starts.
-        """
-        for name, value, kind, high, unit in (
-            ("delay_ns", self.delay_ns, numbers.Integral, MAX_DELAY_NS, "ns"),
-            (
-                "jitter_ns",
-                self.jitter_ns,
-                numbers.Integral,
-                self.delay_ns,
-                "ns (from 0 to the delay)",
-            ),
-            ("loss", self.loss, numbers.Real, 1, ""),
-            ("burst_chance", self.burst_chance, numbers.Real, 1, ""),
-            ("burst_length", self.burst_length, numbers.Real, 1e9, "packets"),
-            ("burst_loss", self.burst_loss, numbers.Real, 1, ""),
-            ("duplicate", self.duplicate, numbers.Real, 1, ""),
-            ("bandwidth", self.bandwidth, numbers.Real, 1e15, "bit/s"),
-            ("queue_ns", self.queue_ns, numbers.Integral, MAX_DELAY_NS, "ns"),
+        """Refuse a value outside its limits, of a wrong type, or an outage that ends too early."""
+        whole, real = (numbers.Integral, "whole number"), (numbers.Real, "number")
+        for name, (kind, noun), high, unit in (
+            ("delay_ns", whole, MAX_DELAY_NS, "ns"),
+            ("jitter_ns", whole, self.delay_ns, "ns (from 0 to the delay)"),
+            ("loss", real, 1, ""),
+            ("burst_chance", real, 1, ""),
+            ("burst_length", real, 1e9, "packets"),
+            ("burst_loss", real, 1, ""),
+            ("duplicate", real, 1, ""),
+            ("bandwidth", real, 1e15, "bit/s"),
+            ("queue_ns", whole, MAX_DELAY_NS, "ns"),
         ):
+            value = getattr(self, name)
             if not isinstance(value, kind):
-                wanted = "whole number" if kind is numbers.Integral else "number"
-                raise BadValue(f"network.{name} = {value!r} is not a {wanted}")
+                raise BadValue(f"network.{name} = {value!r} is not a {noun}")
             if not 0 <= value <= high:
                 raise OutOfRange(f"network.{name}", value, 0, high, unit)
         if self.distribution not in DISTRIBUTIONS:
             raise UnknownName("jitter distribution", self.distribution, DISTRIBUTIONS)
         for start_ns, end_ns in self.outages:
             if not start_ns < end_ns:
-                raise BadValue(
-                    f"network.outages has ({start_ns}, {end_ns}), the end must come after the start"
-                )
+                outage = f"({start_ns}, {end_ns})"
+                raise BadValue(f"network.outages has {outage}, the end must come after the start")
         object.__setattr__(self, "outages", tuple(self.outages))
 
     def jitter(self, chance: float) -> int:
-        """The jitter that a uniformly distributed number in [0, 1) stands for, [ns]."""
+        """The jitter for a uniformly distributed number in [0, 1), [ns]."""
         if self.jitter_ns == 0:
             return 0
         drawn = DISTRIBUTIONS[self.distribution](chance, self.jitter_ns, self.delay_ns)
@@ -124,30 +209,18 @@ class Conditions:
 
 @dataclass(slots=True)
 class Counters:
-    """What became of the packets.
-
-    ``sent`` and ``duplicated`` together are ``delivered``, ``lost``, ``dropped_full`` and those in
-    flight.
-
-    Attributes:
-        sent: packets handed to the network.
-        delivered: packets received on the far side.
-        lost: packets lost at random or in an outage.
-        reordered: packets delivered after one that was sent later.
-        dropped_full: packets refused because too many were in flight or waiting for the line.
-        duplicated: copies made on the way.
-    """
+    """What happened to the packets: sent + duplicated = delivered + lost + dropped + in flight."""
 
     sent: int = 0
     delivered: int = 0
-    lost: int = 0
-    reordered: int = 0
-    dropped_full: int = 0
+    lost: int = 0  # at random or in an outage
+    reordered: int = 0  # delivered after one that was sent later
+    dropped_full: int = 0  # too many were in flight or waiting for the line
     duplicated: int = 0
 
 
 def _live(name: str) -> Any:
-    """One of the conditions as an attribute of the network; assigning checks it and replaces the conditions."""
+    """One of the conditions as an attribute of the network; assigning checks it."""
 
     def read(network: EmulatedNetwork) -> Any:
         return getattr(network.conditions, name)
@@ -161,16 +234,19 @@ def _live(name: str) -> Any:
 class EmulatedNetwork(Channel):
     """One direction of a network with given conditions.
 
-    Every packet draws two random numbers, one for its loss and one for its jitter, whatever the
-    conditions: raising the loss does not change the jitter of the packets that get through. Bursts
-    and copies draw from streams of their own. A change of conditions acts on packets sent
-    afterwards. Without reordering, a packet sent after the delay was lowered still waits for those
-    before it. Each condition is also an attribute (``network.delay_ns = 20_000_000``); to change
-    several that only fit together, assign ``conditions``.
+    Under all conditions every packet draws two random numbers, for its loss and its jitter: raising
+    the loss does not change the jitter of the packets that get through. Bursts and copies draw from
+    their own streams. New conditions act on packets sent afterwards. Without reordering, a packet
+    sent after the delay was lowered still waits for those before it. Each condition is also an
+    attribute (``network.delay_ns = 20_000_000``); assign ``conditions`` to change several at once.
+
+    Args:
+        rng: source of loss and jitter.
+        conditions: what the network does to packets sent from now on; also an attribute.
+        capacity: how many packets may be in flight; the default holds 10 s ± 10 s at 1 kHz.
 
     Attributes:
-        conditions: what the network does to packets sent from now on.
-        counters: what became of the packets so far.
+        counters: what happened to the packets so far.
     """
 
     delay_ns: int = _live("delay_ns")
@@ -183,22 +259,12 @@ class EmulatedNetwork(Channel):
     def __init__(
         self, rng: np.random.Generator, conditions: Conditions, capacity: int = 20_000
     ) -> None:
-        """Make an empty network.
-
-        Args:
-            rng: source of loss and jitter.
-            conditions: what it does to packets.
-            capacity: how many packets may be in flight; the default holds 10 s ± 10 s at 1 kHz.
-
-        Raises:
-            OutOfRange: for a capacity of less than one packet.
-        """
         self._random = rng.random
         self._burst_random, self._copy_random = (stream.random for stream in rng.spawn(2))
         self._in_burst, self._busy_until_ns = False, -(2**63)
         self.conditions = conditions
         self._capacity = checked_capacity(capacity)
-        # heap of arrival [ns], order of sending, packet
+        # A heap of arrival [ns], order of sending, packet.
         self._in_flight: list[tuple[int, int, bytes]] = []
         self._arrived: list[bytes] = []
         self._latest_arrival_ns = -(2**63)
@@ -207,11 +273,11 @@ class EmulatedNetwork(Channel):
 
     @property
     def in_flight(self) -> int:
-        """How many packets are on their way."""
+        """How many packets are under way."""
         return len(self._in_flight)
 
     def send(self, now_ns: int, data: bytes) -> None:
-        """Send a packet into the network, where it may be lost; ``now_ns`` is the time now, [ns]."""
+        """Send a packet into the network, where it may be lost; ``now_ns`` [ns]."""
         conditions, counters = self.conditions, self.counters
         order = counters.sent
         counters.sent += 1
@@ -225,15 +291,14 @@ class EmulatedNetwork(Channel):
         if leaves_ns is None or len(self._in_flight) >= self._capacity:
             counters.dropped_full += 1
             return
-        self._dispatch(leaves_ns + delay_ns + conditions.jitter(jitter_chance), order, data)
+        due_ns = leaves_ns + delay_ns
+        self._dispatch(due_ns + conditions.jitter(jitter_chance), order, data)
         if conditions.duplicate and self._copy_random() < conditions.duplicate:
             counters.duplicated += 1
-            self._dispatch(
-                leaves_ns + delay_ns + conditions.jitter(self._copy_random()), order, data
-            )
+            self._dispatch(due_ns + conditions.jitter(self._copy_random()), order, data)
 
     def _burst(self) -> bool:
-        """Whether the packet at hand falls into a burst of losses."""
+        """Whether this packet falls into a burst of losses."""
         conditions = self.conditions
         if conditions.burst_chance:
             ends = 1.0 / max(conditions.burst_length, 1.0)
@@ -253,7 +318,7 @@ class EmulatedNetwork(Channel):
         return self._busy_until_ns
 
     def _dispatch(self, arrival_ns: int, order: int, data: bytes) -> None:
-        """Put a packet on its way, behind those before it if none may be overtaken."""
+        """Put a packet under way, behind those before it if none may be overtaken."""
         if arrival_ns > self._latest_arrival_ns:
             self._latest_arrival_ns = arrival_ns
         elif not self.conditions.reorder:
@@ -261,7 +326,7 @@ class EmulatedNetwork(Channel):
         heapq.heappush(self._in_flight, (arrival_ns, order, data))
 
     def receive(self, now_ns: int) -> list[bytes]:
-        """Everything that has arrived by now [ns], in order of arrival; the list is valid until the next call."""
+        """Everything that has arrived by now [ns], in order of arrival."""
         arrived, in_flight, counters = self._arrived, self._in_flight, self.counters
         arrived.clear()
         while in_flight and in_flight[0][0] <= now_ns:
@@ -273,3 +338,89 @@ class EmulatedNetwork(Channel):
             else:
                 self._newest_delivered = order
         return arrived
+
+
+@dataclass
+class EmulatedLink:
+    """Both directions of an emulated network, with settings that change live.
+
+    Attributes:
+        rng: source of jitter and loss.
+        connected: whether anything is sent through it; if not, its settings cannot be changed.
+    """
+
+    delay: float = parameter(0.0, "ms", "round-trip delay", 0.0, 10_000.0)
+    jitter: float = parameter(0.0, "ms", "deviation of one packet's delay", 0.0, 5_000.0)
+    loss: float = parameter(0.0, "-", "share of packets lost", 0.0, 1.0)
+    distribution: str = parameter(
+        "uniform", "-", "distribution of the jitter", choices=tuple(DISTRIBUTIONS)
+    )
+    reorder: bool = parameter(False, "-", "whether packets may overtake each other")
+    burst_chance: float = parameter(
+        0.0, "-", "probability per packet that a burst of losses begins", 0.0, 1.0
+    )
+    burst_length: float = parameter(10.0, "packets", "mean length of a burst", 1.0, 1e6)
+    burst_loss: float = parameter(1.0, "-", "share of packets lost inside a burst", 0.0, 1.0)
+    duplicate: float = parameter(0.0, "-", "share of packets that arrive twice", 0.0, 1.0)
+    bandwidth: float = parameter(
+        0.0, "kbit/s", "width of the line each way, 0 for no limit", 0.0, 1e9
+    )
+    queue: float = parameter(
+        100.0, "ms", "longest wait for the line before a packet is dropped", 0.0, 10_000.0
+    )
+    trace: str = parameter("", "-", "CSV file of recorded round trips to replay (t,delay_ms)")
+    outage_start: float = parameter(0.0, "s", "when an outage begins", 0.0, 1e6)
+    outage_length: float = parameter(0.0, "s", "how long it lasts", 0.0, 1e6)
+    rng: np.random.Generator | None = None
+
+    def __post_init__(self) -> None:
+        """Make the two directions, each with its own random numbers."""
+        streams = (self.rng or np.random.default_rng(0)).spawn(2)
+        self.networks = tuple(EmulatedNetwork(stream, Conditions()) for stream in streams)
+        self.channels = Duplex(*self.networks)
+        self.connected = True
+        self._read: tuple[str, Trace | None] = ("", None)
+        validate(self, "link")
+
+    def refresh(self) -> None:
+        """Apply the settings to both directions; packets under way keep theirs."""
+        if not self.connected and not self.perfect:
+            start_with = "start it with --delay, --jitter, --loss or --set link.…"
+            raise BadValue(f"this run has no link to change; {start_with}")
+        start, length = round(self.outage_start * 1e9), round(self.outage_length * 1e9)
+        one_way = 0.5 * self.delay
+        if self.jitter > one_way:
+            raise BadValue(
+                f"link.jitter = {self.jitter:g} ms exceeds the one-way delay of {one_way:g} ms; "
+                f"raise link.delay to {2 * self.jitter:g} or more"
+            )
+        conditions = Conditions(
+            delay_ns=round(one_way * 1e6),
+            jitter_ns=round(self.jitter * 1e6),
+            loss=self.loss,
+            distribution=self.distribution,
+            reorder=self.reorder,
+            outages=((start, start + length),) if length else (),
+            burst_chance=self.burst_chance,
+            burst_length=self.burst_length,
+            burst_loss=self.burst_loss,
+            duplicate=self.duplicate,
+            bandwidth=1e3 * self.bandwidth,
+            queue_ns=round(self.queue * 1e6),
+            trace=self._trace(),
+        )
+        for network in self.networks:
+            network.conditions = conditions
+
+    def _trace(self) -> Trace | None:
+        """The trace of that name, read once."""
+        if self._read[0] != self.trace:
+            self._read = self.trace, read_trace(Path(self.trace)) if self.trace else None
+        return self._read[1]
+
+    @property
+    def perfect(self) -> bool:
+        """Whether the link does nothing to a packet."""
+        timing = self.delay or self.jitter or self.bandwidth or self.trace
+        losses = self.loss or self.burst_chance or self.duplicate or self.outage_length
+        return not (timing or losses)

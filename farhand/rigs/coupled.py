@@ -12,9 +12,9 @@ from farhand.analysis.side_metrics import SideMetrics
 from farhand.arm import Arm
 from farhand.coupling import Coupling
 from farhand.link.channel import MemoryChannel
-from farhand.link.emulation import EmulatedLink
 from farhand.link.endpoint import Endpoint
 from farhand.link.layers import make_layer
+from farhand.link.network import EmulatedLink
 from farhand.link.packet import VERSION, Packet
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.bridges.direct import DirectBridge

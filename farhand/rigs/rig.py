@@ -23,7 +23,7 @@ from farhand.world import ForcePulse, World
 if TYPE_CHECKING:
     from farhand.control.haptic.fixtures import Fixture
     from farhand.learning.demonstration import Teaching
-    from farhand.link.emulation import EmulatedLink
+    from farhand.link.network import EmulatedLink
     from farhand.link.layers import Layer
     from farhand.safety import Watchdog
     from farhand.safety.watches import Lateness, Switch

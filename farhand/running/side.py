@@ -219,7 +219,7 @@ class LinkStatus:
         if now < self._due and state == self._shown_state:
             return
         self._due, self._shown_state = now + self._period_s, state
-        text = f"{self._rig.options.side}: {state}; {self._bridge.live.words()}"
+        text = f"{self._rig.options.side}: {state}; {self._bridge.live.summary()}"
         refused = self._line.seal.counts.refused
         text += f"; {refused} datagrams refused" if refused else ""
         self._print(text, end="" if self._terminal else "\n")

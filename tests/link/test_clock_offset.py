@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farhand.link.channel import MemoryChannel
-from farhand.link.clock_offset import BUCKET_NS, BUCKETS, ClockOffset
-from farhand.link.endpoint import Endpoint
+from farhand.link.channel import Channel, MemoryChannel
+from farhand.link.endpoint import BUCKET_NS, BUCKETS, ClockOffset, Endpoint
 from farhand.link.network import Conditions, EmulatedNetwork
 from farhand.link.packet import Packet
 
@@ -76,7 +75,7 @@ def test_ages_over_a_jittery_link_are_right_though_the_clocks_differ():
     assert np.mean(ages) == pytest.approx(20 * MS, abs=10 * MS)
 
 
-class _At:
+class _At(Channel):
     """A channel that goes by the network's time, whatever the end's clock says."""
 
     def __init__(self, channel: EmulatedNetwork, now_ns: int) -> None:

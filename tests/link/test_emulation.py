@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-from farhand.link.emulation import EmulatedLink
+from farhand.link.network import EmulatedLink
 from farhand.parameters import assign
 
 MS = 1_000_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farhand.link.channel import Duplex, MemoryChannel
+from farhand.link.channel import Channel, Duplex, MemoryChannel
 from farhand.link.endpoint import WINDOW, Endpoint, connect
 from farhand.link.network import Conditions, EmulatedNetwork
 from farhand.link.packet import Packet
@@ -18,7 +18,7 @@ MS = 1_000_000  # [ns]
 
 
 @dataclass
-class Mailbox:
+class Mailbox(Channel):
     """A channel whose contents the test puts in by hand."""
 
     arriving: list[bytes] = field(default_factory=list)
@@ -116,7 +116,7 @@ def test_the_round_trip_is_true_for_a_constant_delay(
 
 
 @dataclass
-class Shifted:
+class Shifted(Channel):
     """A channel as seen by a side whose clock is ahead of true time."""
 
     channel: EmulatedNetwork

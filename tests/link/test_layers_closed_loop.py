@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from farhand.arm import Arm
 from farhand.coupling import LAWS, PositionForce, Side
 from farhand.errors import Mismatch
-from farhand.link.emulation import EmulatedLink
 from farhand.link.layers import LAYERS, WavePort, make_layer
+from farhand.link.network import EmulatedLink
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass, set_armature
 

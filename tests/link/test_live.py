@@ -7,8 +7,7 @@ import math
 import pytest
 
 from farhand.link.channel import MemoryChannel
-from farhand.link.endpoint import connect
-from farhand.link.live import Live
+from farhand.link.endpoint import LinkMonitor, connect
 from farhand.link.packet import Packet
 
 MS = 1_000_000  # [ns]
@@ -17,19 +16,19 @@ MS = 1_000_000  # [ns]
 def test_before_anything_is_heard_nothing_is_known():
     """And the line says so with dashes, not zeros."""
     end, _ = connect(Packet(1, 1), Packet(1, 1), MemoryChannel(), MemoryChannel())
-    live = Live(end)
+    live = LinkMonitor(end)
     live.update(5000 * MS)
     assert all(
         math.isnan(value)
         for value in (live.round_trip, live.loss, live.age, live.offset, live.silence)
     )
-    assert live.words() == "round trip –, lost –, age –, clock –"
+    assert live.summary() == "round trip –, lost –, age –, clock –"
 
 
 def test_losses_are_those_of_the_last_second_and_silence_grows():
     """Every fourth packet lost in the first second, none in the next."""
     a, b = connect(Packet(1, 1), Packet(1, 1), MemoryChannel(), back := MemoryChannel())
-    live = Live(b)
+    live = LinkMonitor(b)
     shares = []
     for tick in range(2002):
         a.send(tick * MS)
@@ -45,5 +44,5 @@ def test_losses_are_those_of_the_last_second_and_silence_grows():
     live.update(2101 * MS)
     assert live.silence == pytest.approx(0.1)
     assert live.age == pytest.approx(0.1)
-    assert "lost 0.0 %" in live.words()
+    assert "lost 0.0 %" in live.summary()
     assert back.dropped == 0

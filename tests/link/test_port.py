@@ -57,5 +57,5 @@ def test_a_wrong_type_is_refused_at_both_ends():
     out, port = OutPort("out", FlagMessage), InPort("in", ArmJoints)
     with pytest.raises(BadValue, match="ArmJoints.*Flag"):
         port.connect(out)
-    with pytest.raises(BadValue, match="takes Flag, not ArmJoints"):
+    with pytest.raises(BadValue, match="takes FlagMessage, not ArmJoints"):
         out.write(ArmJoints(np.zeros(5)))

@@ -10,8 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farhand.link.clock_offset import ClockOffset
-from farhand.link.endpoint import Endpoint
+from farhand.link.endpoint import ClockOffset, Endpoint
 from farhand.link.line import Line
 from farhand.link.packet import Flag, Packet
 from farhand.link.seal import HEADER_BYTES, HELLO, SHORTEST, STATE, Seal

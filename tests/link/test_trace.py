@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue, FileError
-from farhand.link.emulation import EmulatedLink
-from farhand.link.trace import Trace, read_trace
+from farhand.link.network import EmulatedLink, Trace, read_trace
 from farhand.parameters import assign
 
 MS = 1_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from farhand.link.live import Live
+from farhand.link.endpoint import LinkMonitor
 from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.bridges.linked import LinkEnd
 from farhand.loop.clock import Clock
@@ -36,7 +36,7 @@ class RemoteBridge(Bridge):
         super().__init__(end, end, [end.law], period_ns)
         self.stations = (end.station,)
         self.end = end
-        self.live = Live(end.endpoint)
+        self.live = LinkMonitor(end.endpoint)
         self.lateness = Lateness()
         self._clock = clock
         # Index of the far side in channels that have one number per side.
