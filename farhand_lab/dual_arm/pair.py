@@ -42,8 +42,6 @@ class Pair:
     """Leader and follower with the law between them.
 
     Args:
-        leader: its model.
-        follower: its model.
         tables: DH arms of both, for an independent answer; bases must be upright and not turned.
         damping: ρ of the law's inverse.
     """

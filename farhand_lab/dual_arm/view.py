@@ -16,13 +16,13 @@ import numpy as np
 
 from farhand.console.scene import scene_of
 from farhand.console.serve import Page, serve
-from farhand.console.visitor import Visitors
 from farhand.loop.clock import WallClock
 from farhand.loop.session import Session
 from farhand.realtime import real_time
 from farhand.rigs import Options, build_rig
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutations
+from farhand_lab.page_visitors import Visitors
 
 if TYPE_CHECKING:
     import matplotlib.figure

@@ -32,8 +32,7 @@ from farhand_lab.trial import run
 Array = np.ndarray
 
 TOP_SPEED = 263.12  # of the elbow's servo, [°/s]
-TRIES = 3
-"""How often the wall-clock part is tried: another program may hold the processor for a moment."""
+TRIES = 3  # of the wall-clock part: another program may hold the processor for a moment
 
 
 @experiment("H-14")

@@ -24,9 +24,7 @@ from farhand_lab.mutation import Mutation
 Action = Callable[[int], None]
 """Called with the time, [ns]."""
 
-MIN, DEFAULT, MAX = 0, 50, 100
-"""Priorities."""
-
+MIN, DEFAULT, MAX = 0, 50, 100  # priorities
 MS = 1_000_000  # [ns]
 
 

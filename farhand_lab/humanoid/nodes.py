@@ -36,23 +36,17 @@ from farhand_lab.mutation import Mutations
 Array = np.ndarray
 Address = tuple[str, int]
 
-HEADER = struct.Struct("<4sIIq")
-"""Mark, type, number and time of sending [ns]."""
-
+HEADER = struct.Struct("<4sIIq")  # mark, type, number and time of sending [ns]
 MARK = b"fhn1"
-MAX_DATAGRAMS = 1000
-"""Datagrams taken in by one call, so that a flood does not hold it up."""
-
+MAX_DATAGRAMS = 1000  # taken in by one call, so that a flood does not hold it up
+# of every node's loop, [Hz]: two hops take less than the delays that are compared here
 RATE = 250.0
-"""Of every node's loop, [Hz]: two hops take less than the delays that are compared here."""
-
 SECONDS = 1.5
+# one way, in front of every node, in the second run, [s]; three hops make a round
 DELAY = 0.02
-"""One way, in front of every node, in the second run, [s]; three hops make a round."""
-
 SCALE = 2.0
+# where the limb begins, in its base, [m]: near the end of its reach, so that there is a force
 START = np.array([0.14, 0.11, -0.12])
-"""Where the limb begins, in its base, [m]: near the end of its reach, so that there is a force."""
 
 
 class Received(NamedTuple):

@@ -368,8 +368,8 @@ def _run(model: mujoco.MjModel, data: mujoco.MjData, plan: Postures) -> Walk:
         if data.xpos[pelvis][2] < FALLEN_HEIGHT + float(soles[:, 2].min()):
             fell = data.time
             break
-    columns = (np.stack(column) for column in zip(*records, strict=True))
-    return Walk(*columns, tuple(names), fell)
+    soles, forces, torques = (np.stack(column) for column in zip(*records, strict=True))
+    return Walk(soles, forces, torques, tuple(names), fell)
 
 
 def _foot_forces(model: mujoco.MjModel, data: mujoco.MjData, feet: list[set[int]]) -> Array:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from farhand.control.haptic.haptic_objects import ContactForce
-from farhand.learning import Skill, button, demonstrations_in, learn, waypoints
+from farhand.learning import Skill, demonstrations_in, learn, waypoints
+from farhand.learning.demonstration import TeachingButton
 from farhand.learning.performance import Performance
 from farhand.learning.waypoints import TaughtPoint
 from farhand.loop.telemetry import Reader
@@ -100,8 +101,9 @@ class Presser:
 
     def __init__(self, rig: Rig, *times: float) -> None:
         leader = next(station for station in rig.session.stations if station.name == "leader")
-        self._plant: Any = leader.plant
-        self._name = next(iter(self._plant.buttons))
+        plant: Any = leader.plant
+        self._plant = plant
+        self._name = next(iter(plant.buttons))
         self._times = times
 
     def advance(self, to_ns: int) -> None:
@@ -319,7 +321,7 @@ def other_seed(about, rig, arguments=None):
     return about(rig, arguments)
 
 
-@MUTATIONS.of(button.TeachingButton, "step", "H-40")
+@MUTATIONS.of(TeachingButton, "step", "H-40")
 def dead_button(step, self, now_ns):
     """The pen's button marks nothing."""
     self._commands.post("release")

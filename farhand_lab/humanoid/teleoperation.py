@@ -145,12 +145,8 @@ def _lag(window: int) -> float:
     return (latest - velocity) / dt
 
 
-FAST = 0.3
-"""Speed of the judged path, [m/s]: the fast reach of sources/humanoid §4."""
-
-SPEEDS = (0.03, 0.05, 0.1, 0.2, FAST)
-"""All speeds that are run and reported, [m/s]."""
-
+FAST = 0.3  # of the judged path, [m/s]: the fast reach of sources/humanoid §4
+SPEEDS = (0.03, 0.05, 0.1, 0.2, FAST)  # all that are run and reported, [m/s]
 MODES = ("position", "velocity", "guarded")
 
 

@@ -1,8 +1,9 @@
-"""The dashboard of the humanoid, used by a script as a visitor uses it: H-36.
+"""The humanoid's page, used as a visitor uses it (H-36), and what it draws (H-39).
 
 Every control that the published interface lists on its three pages is looked for on the console's
 page and used. It counts if the state of the session, or what the page requests from the run,
-changes as it should.
+changes as it should. Limits, sole, centre of gravity and force must be drawn where the closed form
+has them.
 """
 
 from __future__ import annotations
@@ -11,29 +12,55 @@ import html
 import io
 import re
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, redirect_stdout
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, redirect_stdout
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from farhand.console import things
 from farhand.console.scene import scene_of
-from farhand.console.status import Health
+from farhand.console.status import Health, Reading
+from farhand.control.haptic.synthetic import BalanceForce
 from farhand.errors import FarhandError
 from farhand.loop.telemetry import Reader
-from farhand.mapping.limbs import ArmChain
+from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.rigs import Options, Rig, build_rig
+from farhand.rigs.humanoid import PLACES
+from farhand.rigs.humanoid.parts import SHOULDER
 from farhand_lab.harness import Finding, experiment
-from farhand_lab.mutation import Mutation, patched
+from farhand_lab.mutation import Mutation, changed, patched
+
+if TYPE_CHECKING:
+    import viser
+
+    from farhand.console.drawing import Drawing
 
 Array = np.ndarray
 
+FORCES = (0.5, 1.0, 2.0, 3.3)  # [N]
+ROUNDING = 1e-6  # of points that are sent with seven digits, [m]
 FRAME_S = 1.0 / 30.0
 COUNTED_S = 1.5  # for which frames are counted
 MIN_REFRESH_HZ = 20.0
 REPLY_TIMEOUT_S = 4.0  # for a press to arrive
 COUNTER_OFFSET = 0.004  # where the pen's counters began, [m]
 RATE = 987.0  # given to the page, which has to show it, [Hz]
+
+
+@contextmanager
+def quiet_server() -> Iterator[viser.ViserServer]:
+    """A page without visitors."""
+    import viser
+
+    # viser prints even if it is not verbose
+    with redirect_stdout(io.StringIO()):
+        server = viser.ViserServer("127.0.0.1", 0, verbose=False)
+    try:
+        yield server
+    finally:
+        with redirect_stdout(io.StringIO()):
+            server.stop()
 
 
 class DashboardBench:
@@ -46,25 +73,20 @@ class DashboardBench:
         operator: who presses and enters.
     """
 
-    def __init__(self) -> None:
-        from viser import ViserServer
-
-        from farhand.console.operator import Operator
+    def __init__(self, server: viser.ViserServer) -> None:
         from farhand.console.viewer import Console
+        from farhand_lab.page_visitors import Operator
 
         settings: list[tuple[str, object]] = [("leader.device.inkwell.offset", COUNTER_OFFSET)]
         self.rig = build_rig("humanoid", Options(scenario="rest", settings=settings))
         self.session = self.rig.session
         self.limb = self.rig.world.ports["follower"]
         self.requests: list[tuple[str, Any]] = []
-        # viser prints even if it is not verbose
-        with redirect_stdout(io.StringIO()):
-            self._server = ViserServer("127.0.0.1", 0, verbose=False)
         source = Reader(self.session.telemetry.path)
-        self.console = Console(self._server, source, scene_of(self.rig), self, shadows=False)  # type: ignore[arg-type]
+        self.console = Console(server, source, scene_of(self.rig), self)  # type: ignore[arg-type]
         self._sent = 0
         self.start = self.limb.q.copy()
-        self.operator = Operator(f"http://127.0.0.1:{self._server.get_port()}")
+        self.operator = Operator(f"http://127.0.0.1:{server.get_port()}")
         self.go(0.5)
 
     @property
@@ -118,13 +140,9 @@ class DashboardBench:
         """A parameter of the session."""
         return next(value for known, value, _, _ in self.rig.parameters() if known == path)
 
-    def __enter__(self) -> DashboardBench:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Leave the page and end the session."""
         self.operator.close()
-        with redirect_stdout(io.StringIO()):
-            self._server.stop()
         self.rig.close()
 
 
@@ -284,7 +302,7 @@ def frames(desk: DashboardBench) -> float:
 @experiment("H-36")
 def dashboard() -> Finding:
     """An operator without a browser uses every control by the page's protocol; frames count too."""
-    with DashboardBench() as desk:
+    with quiet_server() as server, closing(DashboardBench(server)) as desk:
         missing = [name for name, works in CONTROLS.items() if not _try(works, desk)]
         refresh = max(frames(desk) for _ in range(2))
     fast = refresh >= MIN_REFRESH_HZ
@@ -302,6 +320,109 @@ def _try(works: Callable[[DashboardBench], bool], desk: DashboardBench) -> bool:
         return False
 
 
+@contextmanager
+def drawn(
+    *settings: tuple[str, object], scenario: str | None = None
+) -> Iterator[tuple[viser.ViserServer, Drawing]]:
+    """The humanoid's scene on a page; it holds what a browser would be sent."""
+    from farhand.console.drawing import Drawing
+
+    rig = build_rig("humanoid", Options(scenario=scenario, settings=list(settings)))
+    with closing(rig):
+        scene = scene_of(rig)
+    with quiet_server() as server:
+        yield server, Drawing(server, scene)
+
+
+def _points(server: viser.ViserServer, node: str) -> Array | None:
+    """Points of what a node draws, in world, [m]; None where there is no such node."""
+    handle: Any = server.scene.get_handle_by_name(node)
+    if handle is None:
+        return None
+    places = handle.vertices if hasattr(handle, "vertices") else handle.points
+    return np.asarray(places, dtype=float).reshape(-1, 3)
+
+
+def _on_sphere(points: Array | None, centre: Array, radius: float) -> bool:
+    """Whether all points lie on a sphere, and all around it."""
+    if points is None:
+        return False
+    off = float(np.abs(np.linalg.norm(points - centre, axis=1) - radius).max())
+    return off < ROUNDING and float(np.ptp(points, axis=0).min()) > 1.9 * radius
+
+
+def _limits() -> dict[str, bool]:
+    """The published limits of the arm's workspace, where the published approximation has them."""
+    arm, shoulder = ArmChain(), np.array(PLACES["follower"]) + SHOULDER
+    # the elbow at -45° of flexion
+    back = shoulder + arm.upper * np.array([-np.sqrt(0.5), 0.0, -np.sqrt(0.5)])
+    near, far = arm.reach
+    spheres = {"outer": (shoulder, far), "inner": (shoulder, near), "back": (back, arm.fore)}
+    with drawn(("rig.exact", False)) as (server, _):
+        right = {
+            f"{name} sphere": _on_sphere(_points(server, f"/limits/follower_{name}"), *sphere)
+            for name, sphere in spheres.items()
+        }
+        plane = _points(server, "/limits/follower_sagittal")
+    right["plane"] = _close(plane if plane is None else plane[:, 1], shoulder[1])
+    return right
+
+
+def _close(values: Array | None, expected: Array) -> bool:
+    return values is not None and float(np.abs(values - expected).max()) < ROUNDING
+
+
+def _standing() -> dict[str, bool]:
+    """The sole and, above it, the centre of gravity, in two postures of the leg."""
+    foot, leg, sole = np.array(PLACES["follower"]), LegChain(), BalanceForce()
+    xs, ys = zip(sole.low, sole.high, strict=True)
+    corners = np.array([[x, y] for x in xs for y in ys]) + foot[:2]
+    with drawn(scenario="balance") as (server, drawing):
+        points = _points(server, "/balance/follower/sole")
+        right, inside = True, []
+        for q in (np.array([0.0, 0.17, 0.35]), np.array([0.4, 0.17, 0.35])):
+            drawing.update(Reading(q={"follower": q}))
+            ball: Any = server.scene.get_handle_by_name("/balance/follower/centre")
+            drop = _points(server, "/balance/follower/drop")
+            centre = foot + leg.centre(q)
+            right &= ball is not None and _close(np.array(ball.position), centre)
+            right &= _close(drop if drop is None else drop[1, :2], centre[:2])
+            label: Any = server.scene.get_handle_by_name("/balance/follower/margin")
+            inside.append(" inside " in label.text)
+    off = np.inf
+    if points is not None:
+        off = np.abs(points[:, None, :2] - corners).sum(axis=2).min(axis=1).max()
+    centred = bool(right and inside == [True, False])
+    return {"sole": bool(off < ROUNDING), "centre of gravity": centred}
+
+
+def _arrows() -> tuple[dict[str, bool], float]:
+    """Whether the arrow on the pen points along its force, and its error of proportion, [-]."""
+    along = np.array([0.6, 0.0, -0.8])
+    lengths, straight = [], True
+    with drawn() as (server, drawing):
+        for size in FORCES:
+            drawing.update(Reading(force={"leader": size * along}))
+            arrow: Any = server.scene.get_handle_by_name("/forces/leader")
+            tip = np.array(arrow.points[0][1], dtype=float)
+            lengths.append(float(np.linalg.norm(tip)))
+            straight &= float(np.linalg.norm(np.cross(tip, along))) < ROUNDING < float(tip @ along)
+    gain = np.array(lengths) / np.array(FORCES)
+    return {"arrow along the force": straight}, float(np.ptp(gain) / gain.mean())
+
+
+@experiment("H-39")
+def picture() -> Finding:
+    """The scene that a browser gets: each thing where the kinematics have it, to rounding."""
+    arrows, off = _arrows()
+    things = _limits() | _standing() | arrows | {"arrow ∝ F": off < 1e-5}
+    wrong = [name for name, right in things.items() if not right]
+    note = "in the scene, each where the closed form has it: " + ", ".join(things)
+    if wrong:
+        note = f"missing or misplaced: {', '.join(wrong)}"
+    return Finding(len(things) - len(wrong), not wrong, note)
+
+
 def _loose_forms() -> AbstractContextManager[None]:
     from farhand.console.tuning import Tuning
 
@@ -317,7 +438,34 @@ def _frozen_state() -> AbstractContextManager[None]:
     return patched(controls, "state", lambda reading, scene, kinematics: "tool, x y z")
 
 
+def _root_arrows() -> AbstractContextManager[None]:
+    from farhand.console.nodes import Arrow
+
+    def wrap(point: Any) -> Any:
+        def broken(self: Arrow, tool: Any, force: Array, word: str = "") -> Any:
+            return point(self, tool, force / float(np.linalg.norm(force) + 1e-9) ** 0.5, word)
+
+        return broken
+
+    return changed(Arrow, "point", wrap)
+
+
+def _centre_at_foot() -> AbstractContextManager[None]:
+    from farhand.console.nodes import Balance
+
+    return patched(Balance, "centre", lambda self, kinematics: np.array(PLACES["follower"]))
+
+
+def _without_back(whole: Any) -> Any:
+    return lambda item, robot, base: iter(()) if item.name == "back" else whole(item, robot, base)
+
+
 MUTATIONS = [
     Mutation("loose-forms", "forms show values and pass none on", ("H-36",), _loose_forms),
     Mutation("frozen-state", "the state on the page is never new", ("H-36",), _frozen_state),
+    Mutation("arrow-not-in-proportion", "arrows grow with √F", ("H-39",), _root_arrows),
+    Mutation("centre-at-the-foot", "the centre stays at the foot", ("H-39",), _centre_at_foot),
+    Mutation("no-back-sphere", "one limit is not drawn", ("H-39",)).change(
+        things, "_surfaces", _without_back
+    ),
 ]
