@@ -1,8 +1,7 @@
-"""Skills from demonstrations: recordings in, a movement with its forces out, performed again where things have moved.
+"""Skills from demonstrations: learn a movement with its forces from recordings, perform it again.
 
-A skill is learnt by one of two methods, dynamic movement primitives or probabilistic movement
-primitives. Both carry pose and force over one phase, and both can be bent to a new goal or through
-a via-point.
+Two methods, dynamic and probabilistic movement primitives, model pose and force over one phase.
+Both can be adapted to a new goal or a via-point.
 """
 
 from farhand.learning.demonstration import Demonstration, demonstrations_in

@@ -1,4 +1,4 @@
-"""Demonstrations: the stretches of a recording in which somebody showed how it is done."""
+"""Demonstrations: the marked stretches of a recording, and the button that marks them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from xml.etree import ElementTree
 
 import numpy as np
 
 from farhand.errors import BadValue, FileError, Mismatch, UnknownName
+from farhand.loop.commands import Commands
 from farhand.parameters import parameter
 from farhand.recording.loader import Recording
 from farhand.spatial import rotation_from_quaternion
@@ -19,40 +20,37 @@ from farhand.spatial import rotation_from_quaternion
 Array = np.ndarray
 
 PATH = "demonstration.active"
-"""The parameter that begins and ends a demonstration, whoever sets it: a pen's button, the console
-or ``--at``."""
+"""The parameter that begins and ends a demonstration: set by a button, the console or ``--at``."""
 
-LIMB = "rig.limb"
-"""The parameter that says which limb is led."""
+LIMB_PATH = "rig.limb"
+"""The parameter that names the limb that is led."""
 
-STILL = 0.05
-"""Speed below this share of a demonstration's largest counts as standing still before it begins and
-after it ends."""
+STILL_SPEED_SHARE = 0.05
+"""Speed over a demonstration's largest, below which the tool stands still before or after it."""
 
-SHORTEST = 0.5
-"""A demonstration lasts at least this long, [s]."""
+MIN_DURATION_S = 0.5
+"""Shortest demonstration."""
 
 FORCES = {"wrench_measured_in_world": "measured", "force_synthetic_in_world": "synthetic"}
-"""Channels that hold a force, the best first, and what kind of force it is."""
+"""Channels with a force, the best first, and its kind."""
 
 TOOL = ("position_tool_in_world", "quaternion_tool_in_world")
 """Channels of a station that has a tool."""
 
 SENT = "q_sent"
-"""Channel with the joint positions that servos were sent to: where they are known better than they
-report it."""
+"""Channel of positions sent to servos, which are more accurate than the reported ones."""
 
 
 @dataclass
 class Teaching:
-    """The part of a rig that marks demonstrations in its recording; every change of it is an event there."""
+    """The part of a rig that marks demonstrations in its recording; every change is an event."""
 
     active: bool = parameter(False, "-", "whether a demonstration is going on")
 
 
 @dataclass(frozen=True)
 class DemonstratedRobot:
-    """Which robot was taught, as far as its skill depends on it."""
+    """The robot that was taught, as far as its skill depends on it."""
 
     rig: str  #: the system it belongs to
     station: str  #: its name there
@@ -72,8 +70,7 @@ class Demonstration:
     times: Array  #: since its beginning, shape (n,), [s]
     position: Array  #: of the tool in world, shape (n, 3), [m]
     rotation: Array  #: rotation matrices of the tool in world, shape (n, 3, 3)
-    #: on the tool, in world axes, shape (n, 3), [N]; NaN where there was no measurement
-    force: Array
+    force: Array  #: on the tool, in world axes, shape (n, 3), [N]; NaN without measurement
     force_kind: str = "measured"  #: ``measured``, ``synthetic`` or ``none``
     settings: dict[str, Any] = field(default_factory=dict)  #: parameters of its run by path
 
@@ -84,46 +81,40 @@ class Demonstration:
 
     @property
     def limb(self) -> str | None:
-        """Which limb of its robot it is of, where the robot has several."""
-        return self.settings.get(LIMB)
+        """The limb of its robot, where the robot has several."""
+        return self.settings.get(LIMB_PATH)
 
     @property
     def content(self) -> bytes:
-        """What tells it from every other demonstration: a digest of its motion and force."""
+        """A digest of its motion and force, which identifies it."""
         parts = (self.times, self.position, self.rotation, self.force)
         return sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).digest()
 
 
 def demonstrations_in(recording: Recording, station: str = "follower") -> list[Demonstration]:
-    """The demonstrations of a recording: between its marks, or the whole of it where nobody set any.
-
-    Args:
-        recording: of a run.
-        station: whose tool.
+    """The demonstrations of a recording: between its marks, or all of it without any mark.
 
     Raises:
         UnknownName: no such station, or one without a tool.
-        FileError: the run broke off before the demonstration was over.
+        FileError: the recording ends before the demonstration does.
         BadValue: a demonstration is too short, or the tool never moved.
     """
-    taught = [
-        name for name, stream in recording.streams.items() if set(TOOL) <= set(stream.channels)
-    ]
-    if station not in taught:
-        raise UnknownName("station", station, taught)
-    found = [_cut(recording, station, *span) for span in spans(recording)]
-    if not found:
-        raise BadValue(f"{recording.path} has no demonstration that lasts {SHORTEST:g} s")
-    return found
+    streams = recording.streams.items()
+    stations = [name for name, stream in streams if set(TOOL) <= set(stream.channels)]
+    if station not in stations:
+        raise UnknownName("station", station, stations)
+    demonstrations = [_cut(recording, station, *span) for span in spans(recording)]
+    if not demonstrations:
+        raise BadValue(f"{recording.path} has no demonstration that lasts {MIN_DURATION_S:g} s")
+    return demonstrations
 
 
 def check_alike(demonstrations: Sequence[Demonstration]) -> None:
-    """Make sure that demonstrations are of one limb of one robot, and that none counts twice.
+    """Refuse demonstrations of different robots or limbs, and copies.
 
     Raises:
         Mismatch: they are of different robots or limbs.
-        BadValue: two of them are the same to the last bit: a copied recording, or a run repeated
-            with its seed.
+        BadValue: two are equal to the bit: a copied recording, or a run repeated with its seed.
     """
     first, seen = demonstrations[0], dict[bytes, Path]()
     for one in demonstrations:
@@ -131,45 +122,43 @@ def check_alike(demonstrations: Sequence[Demonstration]) -> None:
             of = f"{first.source} is of {first.robot}, {one.source} of {one.robot}"
             raise Mismatch(f"demonstrations of different robots: {of}")
         if one.limb != first.limb:
-            raise Mismatch(
-                f"demonstrations of different limbs: {first.source} is of {first.limb}, {one.source} of {one.limb}"
-            )
+            of = f"{first.source} is of {first.limb}, {one.source} of {one.limb}"
+            raise Mismatch(f"demonstrations of different limbs: {of}")
         if one.content in seen:
-            raise BadValue(
-                f"{one.source} holds the same demonstration as {seen[one.content]}: every demonstration counts once"
-            )
+            copy = f"{one.source} has the same demonstration as {seen[one.content]}"
+            raise BadValue(f"{copy}: every demonstration counts once")
         seen[one.content] = one.source
 
 
 def spans(recording: Recording) -> list[tuple[int, int]]:
     """When demonstrations began and ended, [ns]; one that was on from the start begins there."""
-    marks = [event for event in recording.happened if event.data.get("path") == PATH]
     marks = [
-        event for event in marks if not str(event.data.get("outcome", "")).startswith("refused")
+        event
+        for event in recording.happened
+        if event.data.get("path") == PATH
+        and not str(event.data.get("outcome", "")).startswith("refused")
     ]
-    initial = any(
-        row["path"] == PATH and _is_on(row["value"])
-        for row in recording.metadata.get("parameters", [])
-    )
-    begun: int | None = 0 if initial else None
-    found: list[tuple[int, int]] = []
+    initial = _settings(recording).get(PATH, False)
+    begun: int | None = 0 if _is_on(initial) else None
+    stretches: list[tuple[int, int]] = []
     for event in marks:
         active = _is_on(event.data["value"])
         if active and begun is None:
             begun = event.time_ns
         elif not active and begun is not None:
-            found.append((begun, event.time_ns))
+            stretches.append((begun, event.time_ns))
             begun = None
     if (begun is not None or not marks) and not recording.complete:
-        raise FileError(
-            f"{recording.path} broke off before its demonstration was over; record it again"
-        )
-    ends = [
-        int(stream.times_ns[-1]) for stream in recording.streams.values() if stream.times_ns.size
-    ]
+        raise FileError(f"{recording.path} ends before its demonstration does; record it again")
+    times = [stream.times_ns for stream in recording.streams.values()]
+    ends = [int(one[-1]) for one in times if one.size]
     if begun is not None and ends:
-        found.append((begun, max(ends)))
-    return found if marks or not ends else [(0, max(ends))]
+        stretches.append((begun, max(ends)))
+    return stretches if marks or not ends else [(0, max(ends))]
+
+
+def _settings(recording: Recording) -> dict[str, Any]:
+    return {row["path"]: row["value"] for row in recording.metadata.get("parameters", [])}
 
 
 def _is_on(value: object) -> bool:
@@ -180,14 +169,13 @@ def _cut(recording: Recording, station: str, begin_ns: int, end_ns: int) -> Demo
     stream = recording.streams[station]
     inside = np.flatnonzero((stream.times_ns >= begin_ns) & (stream.times_ns <= end_ns))
     times = stream.times_ns[inside] * 1e-9
-    if not len(times) or times[-1] - times[0] < SHORTEST:
-        raise BadValue(f"{recording.path} has a demonstration shorter than {SHORTEST:g} s")
+    if not len(times) or times[-1] - times[0] < MIN_DURATION_S:
+        raise BadValue(f"{recording.path} has a demonstration shorter than {MIN_DURATION_S:g} s")
     position = _positions(recording, station, inside)
     kept = _moving(times, position)
-    if times[kept][-1] - times[kept][0] < SHORTEST:
-        raise BadValue(
-            f"{recording.path} has a demonstration in which the {station}'s tool does not move"
-        )
+    if times[kept][-1] - times[kept][0] < MIN_DURATION_S:
+        still = f"in which the {station}'s tool does not move"
+        raise BadValue(f"{recording.path} has a demonstration {still}")
     inside = inside[kept]
     quaternions = stream.channels["quaternion_tool_in_world"][inside]
     force, kind = _force(recording, station, inside)
@@ -195,24 +183,24 @@ def _cut(recording: Recording, station: str, begin_ns: int, end_ns: int) -> Demo
     values = (times[kept] - times[kept][0], position[kept], rotations)
     if not all(np.isfinite(value).all() for value in values):
         raise BadValue(f"{recording.path} has poses that are not numbers in its demonstration")
-    settings = {row["path"]: row["value"] for row in recording.metadata.get("parameters", [])}
-    return Demonstration(recording.path, _robot(recording, station), *values, force, kind, settings)
+    robot, settings = _robot(recording, station), _settings(recording)
+    return Demonstration(recording.path, robot, *values, force, kind, settings)
 
 
 def _moving(times: Array, position: Array) -> slice:
     """From the first to the last sample at which the tool moves."""
     speed = np.linalg.norm(np.gradient(position, times, axis=0), axis=1)
-    moving = np.flatnonzero(speed > max(STILL * float(speed.max()), 1e-3))
+    moving = np.flatnonzero(speed > max(STILL_SPEED_SHARE * float(speed.max()), 1e-3))
     return slice(0, 1) if not len(moving) else slice(int(moving[0]), int(moving[-1]) + 1)
 
 
 def _positions(recording: Recording, station: str, inside: Array) -> Array:
-    """Where the tool was; from the positions sent to servos where the recording has them, and the model."""
+    """Positions of the tool; from those sent to servos, where they and the model are recorded."""
     channels = recording.streams[station].channels
-    told = channels["position_tool_in_world"][inside]
+    recorded = channels["position_tool_in_world"][inside]
     text = recording.files.get(f"{station}.xml")
     if SENT not in channels or text is None:
-        return told
+        return recorded
     import mujoco
 
     model = mujoco.MjModel.from_xml_string(text.decode())
@@ -224,26 +212,22 @@ def _positions(recording: Recording, station: str, inside: Array) -> Array:
         return data.site_xpos[site].copy()
 
     sent, reported = channels[SENT][inside], channels["q"][inside]
-    base = told[0] - place(reported[0])
+    base = recorded[0] - place(reported[0])
     changed = np.concatenate([[True], (np.diff(sent, axis=0) != 0.0).any(axis=1)])
     return np.stack([place(q) for q in sent[changed]])[np.cumsum(changed) - 1] + base
 
 
 def _force(recording: Recording, station: str, inside: Array) -> tuple[Array, str]:
-    """The force on the tool, or the one that was made up for the hand that led it."""
+    """The force on the tool, or the synthetic one at the hand that led it."""
     times = recording.streams[station].times_ns
     for name, kind in FORCES.items():
         for stream in (recording.streams[station], recording.streams.get("leader")):
             values = None if stream is None else stream.channels.get(name)
-            beside = stream is recording.streams[station] or kind == "synthetic"
-            if (
-                values is None
-                or not beside
-                or len(values) != len(times)
-                or not np.isfinite(values[inside, :3]).any()
-            ):
+            own = stream is recording.streams[station] or kind == "synthetic"
+            if values is None or not own or len(values) != len(times):
                 continue
-            return values[inside, :3], kind
+            if np.isfinite(values[inside, :3]).any():
+                return values[inside, :3], kind
     return np.full((len(inside), 3), np.nan), "none"
 
 
@@ -257,7 +241,39 @@ def _robot(recording: Recording, station: str) -> DemonstratedRobot:
             model = root.get("model", model)
             joints = joints or tuple(joint.get("name", "") for joint in root.iter("joint"))
         except ElementTree.ParseError:
-            raise FileError(
-                f"{recording.path} has a model of the {station} that is no XML"
-            ) from None
+            problem = f"has a model of the {station} that is not XML"
+            raise FileError(f"{recording.path} {problem}") from None
     return DemonstratedRobot(str(recording.metadata.get("rig", "unknown")), station, model, joints)
+
+
+class Buttons(Protocol):
+    """A device with buttons."""
+
+    buttons: dict[str, bool]  #: which are pressed, by name
+
+
+class TeachingButton:
+    """Reads one button before every tick and posts a command at a press; call :meth:`step`.
+
+    Args:
+        device: whose button.
+        commands: of the session.
+        button: its name; the device's first by default.
+
+    Attributes:
+        active: whether a demonstration is going on.
+    """
+
+    def __init__(self, device: Buttons, commands: Commands, button: str | None = None) -> None:
+        self._device = device
+        self._commands = commands
+        self._button = button or next(iter(device.buttons), "")
+        self._down = self.active = False
+
+    def step(self, now_ns: int) -> None:
+        """Toggle at a press."""
+        down = self._device.buttons.get(self._button, False)
+        if down and not self._down:
+            self.active = not self.active
+            self._commands.post("set", PATH, str(self.active).lower())
+        self._down = down

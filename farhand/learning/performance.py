@@ -1,4 +1,4 @@
-"""Performance: a skill as a law. It pulls the follower's tool along what was learnt and keeps the learnt force."""
+"""Perform a skill as a law: follow the learnt movement and keep the learnt force."""
 
 from __future__ import annotations
 
@@ -17,41 +17,38 @@ from farhand.spatial import rotation_from_vector, rotation_vector
 
 Array = np.ndarray
 
-NORMAL_LAG = 0.05
-"""Time constant of the contact normal's estimate, [s]."""
+NORMAL_LAG_S = 0.05
+"""Time constant of the contact normal's estimate."""
 
-RETURN = 1.0
-"""Time constant with which the offset fades once there is nothing to press on, [s]."""
+RETURN_LAG_S = 1.0
+"""Time constant with which the offset fades without contact."""
 
 SAMPLES = 1001
 
 
 @dataclass
 class Performance(SpringCoupling):
-    r"""Impedance about a learnt movement that gives way along the contact normal until the force is the learnt one.
+    r"""Impedance about a learnt movement that yields along the contact normal to the learnt force.
 
     .. math:: w = K\,(x_s + o - x) + D\,(\dot x_r - \dot x), \qquad
               \dot o = n\,\bigl(v_s \cdot n_s - v_s \cdot n + c\,(f_n - F_s)\bigr)
 
     x_s, v_s, F_s and n_s are the skill's position, velocity, force and its direction at the present
-    phase; n is the direction of the force that is felt, f_n the force along it. The first two terms
-    turn the movement into the plane that is there, the last one presses. Where the skill expects a
-    contact and there is none, the phase waits and the tool goes looking for it, not further than
-    ``reach``. Without force (``force_aware`` off, or a skill without measured force) o stays zero:
-    a movement under impedance and nothing else.
+    phase; n is the direction of the measured force, f_n the force along it. The first two terms
+    turn the movement into the actual plane, the last one presses. Where the skill expects a contact
+    and there is none, the phase waits and the tool searches for it, not further than ``reach``.
+    Without force (``force_aware`` off, or a skill without measured force) o stays zero.
 
-    The direction of the force is taken for the surface's normal: friction at the surface would tilt
-    it.
+    The direction of the force counts as the surface's normal: friction would tilt it.
 
     Attributes:
-        skill: what is performed.
-        spring: K and D.
-        phase: how far the skill has got, 0 to 1.
+        phase: of the skill, 0 to 1.
     """
 
     name = "skill"
     skill: ClassVar[Skill]
 
+    #: K and D
     spring: Spring = field(default_factory=lambda: Spring(stiffness=1000.0, damping=100.0))
     force_aware: bool = parameter(True, "-", "whether the learnt force is kept")
     yielding: float = parameter(
@@ -64,23 +61,27 @@ class Performance(SpringCoupling):
     relative: bool = parameter(False, "-", "whether it begins where the tool is")
 
     def __post_init__(self) -> None:
-        """Work the skill out once."""
+        """Sample the skill once."""
         super().__post_init__()
         self.phase = 0.0
         self.target = Reference()
         motion = self.skill.motion(SAMPLES)
         self._table = np.concatenate([motion.position, motion.vector, motion.force], axis=1)
         self._slope = np.gradient(self._table, motion.phase, axis=0)
-        self._offset, self._normal, self._origin = np.zeros(3), np.zeros(3), np.zeros(3)
-        self._clock, self._wanted, self._given_up = 0.0, 0.0, False
+        self._offset, self._normal, self._origin = (np.zeros(3) for _ in range(3))
+        self._clock = 0.0
+        self._learnt_force = 0.0  # [N]
+        self._given_up = False
         self._from: tuple[Quintic, Array] | None = None
-        self._told = np.zeros(1), np.zeros(1), np.zeros(3)
+        self._channels = np.zeros(1), np.zeros(1), np.zeros(3)
 
     def record(self, stream: Channels) -> None:
-        """Phase, wanted force and offset."""
-        size = (("phase", 1, "-"), ("force_wanted", 1, "N"), ("offset_in_world", 3, "m"))
-        phase, wanted, offset = (stream.channel(*one) for one in size)
-        self._told = phase, wanted, offset
+        """Record phase, learnt force and offset."""
+        self._channels = (
+            stream.channel("phase", 1, "-"),
+            stream.channel("force_wanted", 1, "N"),
+            stream.channel("offset_in_world", 3, "m"),
+        )
 
     def engage(self, a: Side, b: Side) -> None:
         """Begin at the present pose: first to the skill's start, then the skill."""
@@ -88,22 +89,17 @@ class Performance(SpringCoupling):
         start = self._table[0].copy()
         self._origin[:] = b.position - start[:3] if self.relative else 0.0
         start[:3] += self._origin
-        turn = rotation_vector(
-            rotation_from_vector(start[3:6]) @ self.skill.reference @ b.rotation.T
-        )
-        self._from = (
-            Quintic(
-                [[*b.position, 0.0], [0.0] * 4, [0.0] * 4],
-                [[*start[:3], 1.0], [0.0] * 4, [0.0] * 4],
-                self.approach,
-            ),
-            np.concatenate([turn[None], b.rotation]),
-        )
-        self.phase, self._clock, self._given_up = 0.0, 0.0, False
+        first = rotation_from_vector(start[3:6]) @ self.skill.reference
+        turn = rotation_vector(first @ b.rotation.T)
+        rest = ([0.0] * 4, [0.0] * 4)
+        curve = Quintic([[*b.position, 0.0], *rest], [[*start[:3], 1.0], *rest], self.approach)
+        self._from = curve, np.concatenate([turn[None], b.rotation])
+        self.phase = self._clock = 0.0
+        self._given_up = False
         self._offset[:] = self._normal[:] = 0.0
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
-        """Nothing on the leader; on the follower the spring to where the skill has got to."""
+        """Nothing on the leader; on the follower the spring to the target of the skill."""
         self._clock += dt
         if self._clock < self.approach and self._from is not None:
             self._lead_in(*self._from)
@@ -113,8 +109,8 @@ class Performance(SpringCoupling):
         np.subtract(target.position, b.position, self._translation)
         self._rotation[:] = rotation_vector(target.rotation @ b.rotation.T)
         np.subtract(target.twist, b.twist, self.rate)
-        phase, wanted, offset = self._told
-        phase[0], wanted[0], offset[:] = self.phase, self._wanted, self._offset
+        phase, force, offset = self._channels
+        phase[0], force[0], offset[:] = self.phase, self._learnt_force, self._offset
         return a.effort(), b.effort(self.spring.pull(self.error, self.rate), target)
 
     def _lead_in(self, curve: Quintic, turning: Array) -> None:
@@ -124,12 +120,12 @@ class Performance(SpringCoupling):
         target.twist[3:] = rows[1, 3] * turning[0]
 
     def _follow(self, b: Side, dt: float) -> None:
-        """Move the phase on, the offset with the force, and the target with both."""
+        """Advance the phase, the offset by the force, and the target by both."""
         row, slope = self._at(self.phase)
         force = b.wrench[:3] if b.wrench is not None else None
         if not self.force_aware or self.skill.facts.force_kind != "measured":
             force = None
-        self._wanted = float(np.linalg.norm(row[6:]))
+        self._learnt_force = float(np.linalg.norm(row[6:]))
         speed = self.pace / self.skill.facts.duration if self.phase < 1.0 else 0.0
         if force is not None and self._searching(force):
             speed = 0.0
@@ -143,32 +139,32 @@ class Performance(SpringCoupling):
         target.twist[:3], target.twist[3:] = motion[:3] + drift, motion[3:]
 
     def _searching(self, force: Array) -> bool:
-        """Whether there should be contact, is none, and the tool may go further to look for it."""
-        missing = (
-            self._wanted > self.skill.threshold
-            and float(np.linalg.norm(force)) < 0.5 * self.skill.threshold
-        )
-        self._given_up = missing and (
-            self._given_up or float(np.linalg.norm(self._offset)) >= self.reach
-        )
+        """Whether the expected contact is missing and the tool may search further."""
+        threshold = self.skill.threshold
+        expected = self._learnt_force > threshold
+        missing = expected and float(np.linalg.norm(force)) < 0.5 * threshold
+        self._given_up = missing and (self._given_up or self._at_reach())
         return missing and not self._given_up
+
+    def _at_reach(self) -> bool:
+        return float(np.linalg.norm(self._offset)) >= self.reach
 
     def _drift(self, row: Array, velocity: Array, force: Array, dt: float) -> Array:
         """How fast the offset moves, [m/s]."""
-        felt, expected = float(np.linalg.norm(force)), self._wanted > self.skill.threshold
-        learnt = row[6:] / self._wanted if self._wanted > 0.0 else np.zeros(3)
+        felt, expected = float(np.linalg.norm(force)), self._learnt_force > self.skill.threshold
+        learnt = row[6:] / self._learnt_force if self._learnt_force > 0.0 else np.zeros(3)
         touching = felt > 0.5 * self.skill.threshold
         if touching:
             self._estimate(force / felt, dt)
         elif not self._normal.any() or not expected:
             self._normal[:] = learnt if expected else 0.0
         if not expected and not touching:
-            return -self._offset / RETURN
+            return -self._offset / RETURN_LAG_S
         n = self._normal
         along = float(velocity @ learnt) if expected else max(0.0, float(velocity @ n))
-        press = self.yielding * (float(force @ n) - self._wanted)
+        press = self.yielding * (float(force @ n) - self._learnt_force)
         press = min(max(press, -self.fastest), self.fastest)
-        if press < 0.0 and (self._given_up or float(np.linalg.norm(self._offset)) >= self.reach):
+        if press < 0.0 and (self._given_up or self._at_reach()):
             press = 0.0
         return n * (along - float(velocity @ n) + press)
 
@@ -176,17 +172,15 @@ class Performance(SpringCoupling):
         """Let the normal follow the direction of the force."""
         if not self._normal.any():
             self._normal[:] = direction
-        self._normal += (direction - self._normal) * min(1.0, dt / NORMAL_LAG)
+        self._normal += (direction - self._normal) * min(1.0, dt / NORMAL_LAG_S)
         self._normal /= max(float(np.linalg.norm(self._normal)), 1e-9)
 
     def _at(self, phase: float) -> tuple[Array, Array]:
         place = phase * (SAMPLES - 1)
         i = min(int(place), SAMPLES - 2)
         share = place - i
-        return (
-            self._table[i] + share * (self._table[i + 1] - self._table[i]),
-            self._slope[i] + share * (self._slope[i + 1] - self._slope[i]),
-        )
+        row, slope = (t[i] + share * (t[i + 1] - t[i]) for t in (self._table, self._slope))
+        return row, slope
 
 
 def performing(skill: Skill) -> type[Performance]:

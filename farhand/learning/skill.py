@@ -1,4 +1,4 @@
-"""Skill: a movement with its forces, learnt from demonstrations, kept in a file, bent to new goals and via-points."""
+"""Skills: learn a movement with its forces, keep it in a file, adapt it to goals and via-points."""
 
 from __future__ import annotations
 
@@ -14,41 +14,40 @@ import numpy as np
 
 from farhand.errors import BadValue, FileError, UnknownName
 from farhand.files import write_bytes
-from farhand.learning.alignment import MISSED, Aligned, align, rotation_at
+from farhand.learning.alignment import MAX_MISSING_SHARE, Aligned, align, rotation_at
 from farhand.learning.demonstration import DemonstratedRobot, Demonstration, check_alike
-from farhand.learning.dmp import MovementPrimitive
-from farhand.learning.promp import ProbabilisticPrimitive
+from farhand.learning.primitives import MovementPrimitive, ProbabilisticPrimitive
 
 Array = np.ndarray
 
 METHODS = {
     "dmp": "dynamic movement primitive: a spring to the goal and a forcing term",
-    "promp": "probabilistic movement primitive: a Gaussian over movements, conditioned on goal and via-points",
+    "promp": "probabilistic movement primitive: a Gaussian over movements, conditioned on goal and "
+    "via-points",
 }
 """How a skill can be learnt."""
 
-LEAST = 5
-"""Demonstrations it takes, [-]."""
+MIN_DEMONSTRATIONS = 5
 
 BUMPS_PER_SECOND = 5.0
 """Basis functions per second of a movement; at least twenty, [1/s]."""
 
 FORMAT = 1
-TOUCH = 0.3
-"""A force above this share of the mean force of all contact counts as contact."""
 
-LIGHTEST = 1.0
+CONTACT_SHARE = 0.3
+"""A force above this share of the mean contact force counts as contact."""
+
+MIN_CONTACT_FORCE = 1.0
 """No force below this counts as contact, [N]."""
 
-UNLIKE = 0.2
-"""Demonstrations that stray from their mean (root mean square) by more than this share of their
-extent are worth a
-note; the extent is the diagonal of the box about a demonstration, in the mean of all."""
+MAX_SPREAD = 0.2
+"""Deviation of demonstrations from their mean (rms) over their extent that is worth a note; the
+extent is the mean diagonal of the box about a demonstration."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a skill's file says of where it comes from."""
+    """Where a skill comes from."""
 
     name: str  #: of the skill
     method: str  #: one of :data:`METHODS`
@@ -60,15 +59,13 @@ class Facts:
     force_mean: float  #: mean of the force in contact, over all demonstrations, [N]
     contact_share: float  #: share of the time in contact, [-]
     deviation: float  #: of the demonstrations' positions from their mean, root mean square, [m]
-    #: parameters of the demonstrations' rig that all have in common, by path
-    settings: dict[str, Any]
-    #: what a user should know of the demonstrations before trusting the skill, in words
-    notes: tuple[str, ...] = ()
+    settings: dict[str, Any]  #: parameters that all demonstrations have in common, by path
+    notes: tuple[str, ...] = ()  #: what to know before trusting the skill, one line each
 
 
 @dataclass(frozen=True)
 class SkillMotion:
-    """A skill worked out at equal steps of its phase, n samples."""
+    """A skill sampled at n equal steps of its phase."""
 
     phase: Array  #: 0 to 1, [-]
     position: Array  #: shape (n, 3), [m]
@@ -79,7 +76,7 @@ class SkillMotion:
 
 @dataclass(frozen=True)
 class Skill:
-    """What was learnt."""
+    """A learnt movement with its forces."""
 
     facts: Facts  #: where it comes from
     primitive: MovementPrimitive | ProbabilisticPrimitive  #: of motion and force
@@ -87,7 +84,7 @@ class Skill:
     threshold: float  #: force above which there is contact, [N]
 
     def motion(self, samples: int = 1001) -> SkillMotion:
-        """The skill worked out at so many equal steps."""
+        """The skill sampled at equal steps."""
         phase = np.linspace(0.0, 1.0, samples)
         y = self.primitive.movement(phase)
         rotations = np.stack([rotation_at(vector, self.reference) for vector in y[:, 3:6]])
@@ -97,9 +94,8 @@ class Skill:
         """The skill with another goal position, [m]; orientation and force stay."""
         primitive = self.primitive
         if isinstance(primitive, MovementPrimitive):
-            return replace(
-                self, primitive=primitive.towards(np.concatenate([goal, primitive.goal[3:]]))
-            )
+            whole = np.concatenate([goal, primitive.goal[3:]])
+            return replace(self, primitive=primitive.towards(whole))
         return replace(self, primitive=primitive.conditioned(1.0, _point(goal)))
 
     def through(self, at: float, position: Array) -> Skill:
@@ -130,25 +126,22 @@ def learn(name: str, demonstrations: Sequence[Demonstration], method: str = "dmp
     """A skill from demonstrations of one robot.
 
     Raises:
-        BadValue: there are too few, or one is there twice.
+        BadValue: there are too few, or two are equal.
         Mismatch: they are of different robots.
         UnknownName: no such method.
     """
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
-    if len(demonstrations) < LEAST:
+    if len(demonstrations) < MIN_DEMONSTRATIONS:
         count = len(demonstrations)
-        found = "1 demonstration is" if count == 1 else f"{count} demonstrations are"
-        raise BadValue(f"{found} too few: learning takes at least {LEAST}")
+        subject = "1 demonstration is" if count == 1 else f"{count} demonstrations are"
+        raise BadValue(f"{subject} too few: learning needs at least {MIN_DEMONSTRATIONS}")
     check_alike(demonstrations)
     aligned = align(demonstrations)
     force_kind = _force_kind(demonstrations, aligned)
     if force_kind == "none":
-        nothing = {
-            "force": np.zeros_like(aligned.force),
-            "measured": np.zeros_like(aligned.measured),
-        }
-        aligned = replace(aligned, **nothing)
+        force, measured = np.zeros_like(aligned.force), np.zeros_like(aligned.measured)
+        aligned = replace(aligned, force=force, measured=measured)
     threshold = _threshold(aligned)
     count = max(20, round(BUMPS_PER_SECOND * aligned.duration))
     movements = np.concatenate([aligned.motion, aligned.force], axis=2)
@@ -159,40 +152,43 @@ def learn(name: str, demonstrations: Sequence[Demonstration], method: str = "dmp
 
 
 def _force_kind(demonstrations: Sequence[Demonstration], aligned: Aligned) -> str:
-    """What kind of force there is to learn: none where kinds are mixed or nobody measured much of the way."""
+    """The kind of force to learn: none where kinds are mixed or too much is missing."""
     kinds = {d.force_kind for d in demonstrations} - {"none"}
     nobody = float((~aligned.measured.any(axis=0)).mean())
-    return kinds.pop() if len(kinds) == 1 and nobody <= MISSED else "none"
+    return kinds.pop() if len(kinds) == 1 and nobody <= MAX_MISSING_SHARE else "none"
 
 
 def _notes(
     demonstrations: Sequence[Demonstration], force_kind: str, deviation: float
 ) -> Iterator[str]:
-    """What the user should know: forces that are missing, and demonstrations that do not show the same."""
+    """Notes on missing forces and on demonstrations that differ too much."""
     missing = [float((~np.isfinite(d.force).all(axis=1)).mean()) for d in demonstrations]
     share, worst = float(np.mean(missing)), demonstrations[int(np.argmax(missing))].source.name
     if force_kind == "none" and share < 1.0:
         kinds = sorted({d.force_kind for d in demonstrations} - {"none"})
-        mixed = f"some of them are {' and some '.join(kinds)}"
-        nobody = f"over more than {MISSED:.0%} of the way nobody measured one"
-        yield f"no force is learnt: {mixed if len(kinds) > 1 else nobody}"
-    elif MISSED < share < 1.0:
+        reason = f"more than {MAX_MISSING_SHARE:.0%} of the way has no measured force"
+        if len(kinds) > 1:
+            reason = f"some of them are {' and some '.join(kinds)}"
+        yield f"no force is learnt: {reason}"
+    elif MAX_MISSING_SHARE < share < 1.0:
         yield (
-            f"{share:.0%} of the force readings are missing, {max(missing):.0%} of those in {worst}: the force learnt "
-            "is the mean of the demonstrations that have one"
+            f"{share:.0%} of the force readings are missing, {max(missing):.0%} of those in "
+            f"{worst}: the learnt force is the mean of the demonstrations that have one"
         )
     extent = float(np.mean([np.linalg.norm(np.ptp(d.position, axis=0)) for d in demonstrations]))
-    if deviation > UNLIKE * extent:
+    if deviation > MAX_SPREAD * extent:
         yield (
-            f"the demonstrations are unlike one another: they stray from their mean by {deviation / extent:.0%} of "
-            f"their extent of {1e3 * extent:.0f} mm; the skill is a mean that nobody showed"
+            f"the demonstrations differ: they deviate from their mean by {deviation / extent:.0%} "
+            f"of their extent of {1e3 * extent:.0f} mm; the skill is a mean that nobody showed"
         )
 
 
 def _threshold(aligned: Aligned) -> float:
     size = np.linalg.norm(aligned.force, axis=2)
-    touching = size > max(LIGHTEST, 0.1 * float(np.quantile(size, 0.95)))
-    return max(LIGHTEST, TOUCH * float(size[touching].mean())) if touching.any() else LIGHTEST
+    touching = size > max(MIN_CONTACT_FORCE, 0.1 * float(np.quantile(size, 0.95)))
+    if not touching.any():
+        return MIN_CONTACT_FORCE
+    return max(MIN_CONTACT_FORCE, CONTACT_SHARE * float(size[touching].mean()))
 
 
 def _facts(
@@ -207,7 +203,11 @@ def _facts(
     touching = size > threshold
     spread = aligned.motion[:, :, :3] - aligned.motion[:, :, :3].mean(axis=0)
     deviation = float(np.sqrt(np.square(spread).sum(axis=2).mean()))
-    common = demonstrations[0].settings.items()
+    settings = {
+        key: value
+        for key, value in demonstrations[0].settings.items()
+        if all(d.settings.get(key) == value for d in demonstrations)
+    }
     return Facts(
         name=name,
         method=method,
@@ -219,11 +219,7 @@ def _facts(
         force_mean=float(size[touching].mean()) if touching.any() else 0.0,
         contact_share=float(touching.mean()) if touching.size else 0.0,
         deviation=deviation,
-        settings={
-            key: value
-            for key, value in common
-            if all(d.settings.get(key) == value for d in demonstrations)
-        },
+        settings=settings,
         notes=tuple(_notes(demonstrations, force_kind, deviation)),
     )
 
@@ -248,26 +244,20 @@ def load_skill(path: str | Path) -> Skill:
 
 def _skill(path: Path, facts: dict[str, Any], arrays: dict[str, Array]) -> Skill:
     if facts.pop("format", None) != FORMAT:
-        raise FileError(
-            f"{path} is a skill of another format than {FORMAT}, the one this version reads"
-        )
+        raise FileError(f"{path} is a skill of another format; this version reads format {FORMAT}")
     try:
         robot = facts.pop("robot")
-        known = DemonstratedRobot(
-            robot["rig"], robot["station"], robot["model"], tuple(robot["joints"])
-        )
-        words = {"sources": tuple(facts["sources"]), "notes": tuple(facts.get("notes", ()))}
-        said = Facts(**facts | {"robot": known} | words)
-        kind = MovementPrimitive if said.method == "dmp" else ProbabilisticPrimitive
-        own = {
-            key.removeprefix("primitive_"): value
-            for key, value in arrays.items()
-            if key.startswith("primitive_")
-        }
+        facts["robot"] = DemonstratedRobot(**robot | {"joints": tuple(robot["joints"])})
+        facts["sources"] = tuple(facts["sources"])
+        facts["notes"] = tuple(facts.get("notes", ()))
+        known = Facts(**facts)
+        kind = MovementPrimitive if known.method == "dmp" else ProbabilisticPrimitive
+        named = [(key.split("_", 1), value) for key, value in arrays.items()]
+        own = {key[1]: value for key, value in named if key[0] == "primitive"}
         primitive: MovementPrimitive | ProbabilisticPrimitive = kind(**own)
-        skill = Skill(said, primitive, arrays["reference"], float(arrays["threshold"]))
+        skill = Skill(known, primitive, arrays["reference"], float(arrays["threshold"]))
     except (KeyError, TypeError, ValueError):
-        raise FileError(f"{path} is not a whole skill: farhand learn writes it anew") from None
+        raise FileError(f"{path} is not a whole skill: write it again with farhand learn") from None
     if not all(np.isfinite(value).all() for value in arrays.values()):
         raise FileError(f"{path} has numbers that are not finite")
     return skill

@@ -92,7 +92,7 @@ def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, t
         "mixed": "different robots",
         "truncated": "cut.mcap",
         "missing": "none.mcap",
-        "copied": "cut.mcap holds the same demonstration as",
+        "copied": "cut.mcap has the same demonstration as",
         "station": "unknown station 'coupling'; available: follower, leader",
         "points": "only the humanoid's limbs go to way-points",
     }
@@ -235,7 +235,7 @@ def test_a_note_stands_beside_the_skill(farhand_command, recorded, tmp_path, mon
     said = farhand_command(
         "learn", "x", *demos, "--out", tmp_path / "s.npz", "--json", tmp_path / "s.json"
     )
-    assert said.code == 0 and "note: the demonstrations are unlike one another" in said.out
+    assert said.code == 0 and "note: the demonstrations differ" in said.out
     assert json.loads((tmp_path / "s.json").read_text())["notes"] == list(
         load_skill(tmp_path / "s.npz").facts.notes
     )

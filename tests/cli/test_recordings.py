@@ -218,4 +218,4 @@ def test_a_run_that_broke_off_is_called_so_by_all(farhand_command, tmp_path):
         said = farhand_command("export", path, tmp_path / path.stem, "--format", "csv")
         assert said.code == 0 and "is broken off" in said.err
         said = farhand_command("learn", "wipe", path, "--out", tmp_path / "w.npz")
-        assert said.code == 2 and "broke off before its demonstration was over" in said.err
+        assert said.code == 2 and "ends before its demonstration does" in said.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from farhand.learning.button import TeachingButton
+from farhand.learning.demonstration import TeachingButton
 from farhand.loop.commands import Commands
 
 
@@ -14,7 +14,7 @@ def test_a_press_counts_once_however_long_it_lasts():
     button = TeachingButton(device, commands)
     for tick, down in enumerate([False, True, True, True, False, False, True, False]):
         device.buttons["toggle"] = down
-        button.advance(tick)
+        button.step(tick)
     assert [str(request) for request in commands.due(10)] == [
         "set demonstration.active=true",
         "set demonstration.active=false",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farhand.errors import BadValue
-from farhand.learning.dmp import FADING, SPRING, MovementPrimitive
+from farhand.learning.primitives import FADING, SPRING, MovementPrimitive
 
 PHASE = np.linspace(0.0, 1.0, 401)
 
@@ -61,5 +61,5 @@ def test_it_passes_its_via_point_and_keeps_its_ends(at, shift):
 
 def test_a_via_point_outside_is_refused():
     """With the phase and its range."""
-    with pytest.raises(BadValue, match="phase 1.5 is not within"):
+    with pytest.raises(BadValue, match="phase 1.5 is outside"):
         learnt().through(1.5, np.zeros(2))

@@ -33,7 +33,7 @@ def performed(law: Performance, wall_at: float | None, seconds: float) -> dict[s
         b.position += DT * b.twist[:3]
         b.rotation[:] = law.target.rotation
         for key, value in zip(
-            seen, (b.position[0], -b.wrench[0], law._wanted, law.phase), strict=True
+            seen, (b.position[0], -b.wrench[0], law._learnt_force, law.phase), strict=True
         ):
             seen[key].append(float(value))
     return {key: np.array(values) for key, values in seen.items()}

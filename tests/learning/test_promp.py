@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farhand.learning.promp import ProbabilisticPrimitive
+from farhand.learning.primitives import ProbabilisticPrimitive
 
 PHASE = np.linspace(0.0, 1.0, 201)
 

@@ -50,7 +50,7 @@ def test_a_file_gives_the_same_skill_back(skill, tmp_path):
 
 def test_bad_demonstrations_are_refused(shown):
     """Too few, of two robots, or by a method that does not exist."""
-    with pytest.raises(BadValue, match="4 demonstrations are too few: learning takes at least 5"):
+    with pytest.raises(BadValue, match="4 demonstrations are too few: learning needs at least 5"):
         learn("x", shown[:4])
     other = made_up(9, DemonstratedRobot("dual-arm", "follower", "iiwa14", ("a",)))
     with pytest.raises(
@@ -111,7 +111,7 @@ def test_no_force_is_learnt_where_nobody_measured_much_of_the_way(shown):
         and skill.facts.contact_share == 0.0
     )
     assert skill.facts.notes == (
-        "no force is learnt: over more than 5% of the way nobody measured one",
+        "no force is learnt: more than 5% of the way has no measured force",
     )
     brief = learn("x", [silent(one, 100, 110) for one in shown])
     assert (brief.facts.force_kind, brief.facts.notes) == ("measured", ())
@@ -136,11 +136,11 @@ def test_demonstrations_that_contradict_one_another_are_noted(shown):
     """Half of them go the other way: their mean goes nowhere."""
     away = [replace(one, position=one.position * [-1.0, 1.0, 1.0]) for one in shown[:3]]
     (note,) = learn("x", [*away, *shown[3:]]).facts.notes
-    assert "unlike one another" in note and "mean that nobody showed" in note
+    assert "deviate from their mean" in note and "mean that nobody showed" in note
 
 
 def test_a_copy_of_a_demonstration_does_not_count(shown):
     """Whatever its file is called."""
     copy = replace(shown[2], source=shown[2].source.with_name("other.mcap"))
-    with pytest.raises(BadValue, match="other.mcap holds the same demonstration as demo2.mcap"):
+    with pytest.raises(BadValue, match="other.mcap has the same demonstration as demo2.mcap"):
         learn("x", [*shown, copy])

@@ -20,8 +20,7 @@ from farhand.control.haptic.synthetic import SyntheticController, SyntheticForce
 from farhand.control.joint.limb import LimbController, LimbKinematics
 from farhand.control.trajectory.paths import HandPath
 from farhand.coupling import Coupling, law_named
-from farhand.learning.button import TeachingButton
-from farhand.learning.demonstration import Teaching
+from farhand.learning.demonstration import Teaching, TeachingButton
 from farhand.link.packet import model_hash
 from farhand.loop.bridges.linked import LinkEnd
 from farhand.loop.bridges.remote import RemoteBridge
