@@ -6,31 +6,54 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test reproduce bench soak clean
+.PHONY: help demo check test test-lowest test-pythons docs reproduce oracle bench soak sizes clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed ## two arms, nine moves and a wall; the report goes to out/demo
 	@$(BIN)/farhand run dual-arm --headless --report out/demo
 
-test: $(VENV)/.installed-dev ## lint, types and the test suite
-	@$(BIN)/ruff check .
-	@$(BIN)/mypy farhand
+check: $(VENV)/.installed-dev ## format, lint, types and the quick tests, in a minute and a half
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -n 2 -q -m quick
+
+test: $(VENV)/.installed-dev ## format, lint, types and the whole test suite
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -n 2 -q
 
-reproduce: $(VENV)/.installed ## reproduce the published results of all rigs into docs/results
-	@$(BIN)/farhand reproduce --report docs/results --json docs/results/reproduce.json
+test-lowest: ## the test suite with the lowest versions that pyproject.toml allows
+	@$(PYTHON) tests/lowest.py --venv .venv-lowest
+
+test-pythons: ## the quick tests on Python 3.11, 3.12 and 3.13, where they are installed
+	@for version in 3.11 3.12 3.13; do $(PYTHON) tests/lowest.py --newest --python $$version --venv .venv-$$version -m quick || exit 1; done
+
+docs: $(VENV)/.installed-docs ## the documentation site, warnings are errors; into out/docs
+	@$(BIN)/python -m sphinx -W --keep-going -n -q docs out/docs
+	@echo "the site is in out/docs/index.html"
+
+reproduce: $(VENV)/.installed ## reproduce the published results; report in out/results, summary in docs/results
+	@$(BIN)/farhand reproduce --report out/results --json docs/results/reproduce.json
+	@$(BIN)/python docs/results/summarise.py
+
+oracle: $(VENV)/.installed ## compare every rig's recordings and every verdict with the kept ones
+	@$(BIN)/python -m farhand_lab.oracle compare
 
 bench: $(VENV)/.installed-bench ## the benchmarks, beside their floors and peers
 	@$(BIN)/farhand bench
 
 soak: $(VENV)/.installed ## hours of every rig with random operators and faults; results in docs/results
 	@$(BIN)/farhand soak
-	@$(BIN)/python -c "from farhand_lab.dual_arm.rates_wall import soak; raise SystemExit(soak(60))"
+
+sizes: ## lines of code per module, without docstrings and comments; the largest first
+	@$(PYTHON) tests/sizes.py
 
 clean: ## back to a fresh checkout: removes .venv, out and caches
-	@rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .venv-* out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/api docs/_build
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -45,8 +68,8 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@$(PIP) -e .
 	@touch $@
 
-# The dev and bench extras bring the runtime with them, so they stamp it as well.
-$(VENV)/.installed-dev $(VENV)/.installed-bench: $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+# The extras bring the runtime with them, so they stamp it as well.
+$(VENV)/.installed-dev $(VENV)/.installed-bench $(VENV)/.installed-docs: $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	@echo "Installing Farhand with its $* tools into $(VENV) (once; a minute or two) ..."
 	@$(PIP) -e '.[$*]'
 	@touch $(VENV)/.installed $@

@@ -1,4 +1,4 @@
-"""The picture of the README: the dual-arm rig pressing on its wall, with the forces and positions of the whole run.
+"""The picture of the README: the dual-arm rig at its wall, with forces and positions of the run.
 
 Run with ``MUJOCO_GL=egl python examples/picture_of_demo.py docs/images/demo.png``; needs off-screen
 OpenGL.

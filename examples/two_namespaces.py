@@ -1,4 +1,4 @@
-"""A leader and a follower in two network namespaces of one machine, with a bad network between them.
+"""A leader and a follower in two namespaces of one machine, with a bad network between them.
 
 Run as root on Linux with iproute2::
 
@@ -28,8 +28,8 @@ from pathlib import Path
 
 import numpy as np
 
-from farhand.link.key import write_key
 from farhand.link.network import Conditions, EmulatedNetwork
+from farhand.link.seal import write_key
 
 PORT = 7400
 MS = 1_000_000  # [ns]

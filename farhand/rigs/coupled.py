@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from farhand.analysis.metrics import Metrics
-from farhand.analysis.side_metrics import SideMetrics
+from farhand.analysis.metrics import Metrics, SideMetrics
 from farhand.arm import Arm
 from farhand.coupling import Coupling
 from farhand.link.channel import MemoryChannel

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farhand.analysis.metrics import Metrics
-from farhand.analysis.side_metrics import SideMetrics
+from farhand import plugins
+from farhand.analysis.metrics import Metrics, SideMetrics
 from farhand.analysis.stability.operating_point import Stance, stances
 from farhand.control.trajectory.paths import Move
 from farhand.errors import FarhandError, Mismatch, UnknownName
@@ -23,8 +23,8 @@ from farhand.world import ForcePulse, World
 if TYPE_CHECKING:
     from farhand.control.haptic.fixtures import Fixture
     from farhand.learning.demonstration import Teaching
-    from farhand.link.network import EmulatedLink
     from farhand.link.layers import Layer
+    from farhand.link.network import EmulatedLink
     from farhand.safety import Watchdog
     from farhand.safety.watches import Lateness, Switch
     from farhand.world import ForceHand, ImpedanceHand, Wall
@@ -36,10 +36,14 @@ RIGS = {
     "humanoid": "a haptic pen leads an arm or leg of the small humanoid PHUA, whose servos share one bus of 25 Hz",
     "youbot": "an omega.6 pen leads the tool of a KUKA youBot by one spring and feels a tenth of its force",
 }
-"""Every rig by name, with one line on what it is; ``farhand.rigs.<name>`` builds it."""
+"""The rigs that come with Farhand, with one line each; other packages bring more.
 
-ONE_MACHINE = {"cooperative": "it has no leader and no link, its arms tell each other nothing"}
-"""Why a rig cannot be split between two machines."""
+A rig is a module with ``TITLE`` (one line), ``SCENARIOS`` (by name) and ``build(options) -> Rig``,
+registered as an entry point of the group ``farhand.rigs``. ``ONE_MACHINE`` in it, if there is one,
+says why the rig cannot be split between two machines.
+"""
+
+GROUP = "farhand.rigs"
 
 
 @dataclass(frozen=True)
@@ -187,13 +191,13 @@ class Rig:
 
 
 def rig_names() -> list[str]:
-    """The rigs there are."""
-    return list(RIGS)
+    """The rigs there are: those that come with Farhand, then those of other packages."""
+    return list(dict.fromkeys([*RIGS, *plugins.found(GROUP)]))
 
 
 def rig_title(name: str) -> str:
     """One line on what a rig is."""
-    return RIGS[name]
+    return RIGS[name] if name in RIGS else str(getattr(_module(name), "TITLE", ""))
 
 
 def scenarios_of(name: str) -> dict[str, Scenario]:
@@ -211,18 +215,23 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
     module = _module(name)
     options = options or Options()
     make_layer(options.layer)  # an unknown one is refused before anything is built
-    if options.side is not None and name in ONE_MACHINE:
-        able = ", ".join(rig for rig in RIGS if rig not in ONE_MACHINE)
-        raise Mismatch(
-            f"rig {name!r} does not run on two machines: {ONE_MACHINE[name]}; those that do: {able}"
-        )
+    if options.side is not None and (why := _one_machine(module)):
+        able = ", ".join(rig for rig in rig_names() if not _one_machine(_module(rig)))
+        raise Mismatch(f"rig {name!r} does not run on two machines: {why}; those that do: {able}")
     return module.build(options)
 
 
+def _one_machine(module: Any) -> str:
+    """Why a rig cannot be split between two machines; empty if it can."""
+    return str(getattr(module, "ONE_MACHINE", ""))
+
+
 def _module(name: str) -> Any:
-    if name not in RIGS:
-        raise UnknownName("rig", name, RIGS)
-    return importlib.import_module(f"farhand.rigs.{name.replace('-', '_')}")
+    if name in RIGS:
+        return importlib.import_module(f"farhand.rigs.{name.replace('-', '_')}")
+    if name not in plugins.found(GROUP):
+        raise UnknownName("rig", name, rig_names())
+    return plugins.load(GROUP, name)
 
 
 def choose(scenarios: dict[str, Scenario], options: Options, default: str) -> Scenario:

@@ -22,6 +22,7 @@ from farhand.rigs.rig import Options, Rig, choose, configure, configure_parts, s
 WATCH_NS = 20_000_000
 """How often the whole team is looked at, [ns]."""
 
+ONE_MACHINE = "it has no leader and no link, its arms tell each other nothing"
 LAW = "direct-force"
 """No coupling law: every arm has a controller of its own, and nothing goes from one to the
 other."""
@@ -40,9 +41,7 @@ def build(options: Options) -> Rig:
     full = np.array([job.weight for job in crew.jobs])
     loads = [lambda job=job: job.loaded for job in crew.jobs]
     names, period_ns = [arm.name for arm in crew.arms], shape.period_ns
-    watch = TeamWatch(
-        telemetry, crew.world, names, crew.thing, shape.places, loads, crew.lag, WATCH_NS
-    )
+    watch = TeamWatch(telemetry, crew.world, names, crew.thing, loads, crew.lag, WATCH_NS)
     described = {"rig": "cooperative", "law": LAW, "seed": options.seed, "scenario": scenario.name}
     stations = [arm.station for arm in crew.arms]
     session = Session(

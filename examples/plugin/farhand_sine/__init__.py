@@ -1,0 +1,1 @@
+"""A plant and a rig for Farhand, found by their entry points."""
