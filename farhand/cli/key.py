@@ -22,7 +22,7 @@ def key(out: Out) -> None:
 
     Example: [bold]farhand key --out link.key[/bold]
     """
-    from farhand.link.key import write_key
+    from farhand.link.seal import write_key
 
     write_key(out)
     stdout().print(f"key: {out} (keep it secret; both sides need the same file)", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""UDP: datagrams by the standard library's socket, which never waits."""
+"""UDP wire: datagrams by the standard library's socket, which never waits."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from typing import Any
 
 from farhand.errors import BadValue, LinkError
 
-LARGEST = 65_535  # [bytes]
+MAX_DATAGRAM_BYTES = 65_535
 LAST_PORT = 65_535
-BUFFER = 1 << 20  # asked of the kernel for what arrives between two ticks [bytes]
+RECEIVE_BUFFER_BYTES = 1 << 20  # in the kernel, for what arrives between two ticks
 
 
 def parse_address(text: str, flag: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT`` or ``[HOST]:PORT``.
-
-    Args:
-        text: what a user gave.
-        flag: with which flag, for the message.
+    """Host and port of ``HOST:PORT`` or ``[HOST]:PORT``; ``flag`` is for the error message.
 
     Raises:
         BadValue: it is not of that form, or there is no such port.
@@ -32,24 +28,23 @@ def parse_address(text: str, flag: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def written(host: str, port: int) -> str:
-    """Host and port as :func:`parse_address` reads them: an IPv6 address stands in brackets."""
+def format_address(host: str, port: int) -> str:
+    """Host and port as :func:`parse_address` reads them, an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class UdpWire:
-    """One UDP socket. A listening side answers to wherever the last datagram of its peer came from.
+    """One UDP socket. A listening side answers to the sender of its peer's last datagram.
 
     Args:
-        listen: where to receive, host and port; anywhere free by default.
-        connect: where the peer is; not known by default.
+        listen: host and port to receive at; any free port by default.
+        connect: host and port of the peer; unknown by default.
 
     Attributes:
-        address: host and port it receives at.
-        unsent: datagrams that the system did not take.
+        unsent: datagrams that the system did not accept.
 
     Raises:
-        LinkError: there is no such address, or it is taken.
+        LinkError: there is no such address, or it is in use.
     """
 
     def __init__(
@@ -60,27 +55,27 @@ class UdpWire:
         self._fixed = connect is not None
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
         try:
             self._socket.bind(place if listen is not None else ("", 0))
         except OSError as error:
             self._socket.close()
-            raise LinkError(
-                f"cannot listen at {written(*place[:2])}: {error.strerror or error}"
-            ) from None
+            where = format_address(*place[:2])
+            raise LinkError(f"cannot listen at {where}: {error.strerror or error}") from None
         self.unsent = 0
-        self._buffer = bytearray(LARGEST)
+        self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         self._view = memoryview(self._buffer)
-        # the part of the view that holds the last datagram
-        self._size, self._datagram = (0, self._view[:0])
+        # The part of the view that holds the last datagram.
+        self._size, self._datagram = 0, self._view[:0]
         self._sendto = self._socket.sendto
         self._receive_into, self._receive_from = self._socket.recv_into, self._socket.recvfrom_into
-        # of the last datagram; a side that knows its peer need not ask the system each time
+        # Of the last datagram. A side that knows its peer need not ask the system each time.
         self._sender = self._peer
-        # not epoll: that is asked quicker, but has the kernel do more for each datagram
+        # Not epoll: its call is faster, but the kernel has more work with each datagram.
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
-        self._waiting, self._took = poll.poll, False  # took: whether the last call gave a datagram
+        self._waiting = poll.poll
+        self._had_datagram = False
 
     @property
     def address(self) -> tuple[str, int]:
@@ -94,12 +89,12 @@ class UdpWire:
         return None if self._peer is None else (self._peer[0], self._peer[1])
 
     def send(self, datagram: bytes) -> None:
-        """Hand a datagram to the system; one it does not take is counted and gone, as any may be on its way."""
+        """Give a datagram to the system; one that it does not accept is counted and lost."""
         if self._peer is not None:
             self._send(datagram, self._peer)
 
     def reply(self, datagram: bytes) -> None:
-        """Send to where the last datagram came from; a side that was told where its peer is sends there."""
+        """Send to the sender of the last datagram, or to the peer if its address was given."""
         if self._sender is not None:
             self._send(datagram, self._sender)
 
@@ -111,9 +106,9 @@ class UdpWire:
 
     def receive(self) -> memoryview | None:
         """The next datagram, valid until the next call; None when there is none."""
-        if self._took:
-            self._took = False
-            # mostly none follows: asking takes a third of the exception's time
+        if self._had_datagram:
+            self._had_datagram = False
+            # Mostly none follows, and polling takes a third of the time of the exception.
             if not self._waiting(0):
                 return None
         try:
@@ -121,20 +116,22 @@ class UdpWire:
                 size = self._receive_into(self._buffer)
             else:
                 size, self._sender = self._receive_from(self._buffer)
-        except OSError:  # none there, or news of one that did not arrive
+        # There is none, or the system reports one that did not arrive.
+        except OSError:
             return None
-        self._took = True
-        if size != self._size:  # seldom: states are all of one length
+        self._had_datagram = True
+        # Rare: states all have one length.
+        if size != self._size:
             self._size, self._datagram = size, self._view[:size]
         return self._datagram
 
     def confirm(self) -> None:
-        """Send to where the last datagram came from, unless this side was told where its peer is."""
+        """Send to the sender of the last datagram, unless the peer's address was given."""
         if not self._fixed:
             self._peer = self._sender
 
     def fileno(self) -> int:
-        """Of the socket, to wait on outside of a tick."""
+        """Descriptor of the socket, to wait on outside a tick."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -146,7 +143,6 @@ def _resolve(host: str, port: int) -> tuple[int, Any]:
     try:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     except (OSError, UnicodeError) as error:
-        raise LinkError(
-            f"cannot find the host {host!r}: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise LinkError(f"cannot find the host {host!r}: {reason}") from None
     return family, place

@@ -1,4 +1,4 @@
-"""Zenoh: the same sealed datagrams through routers, across Wi-Fi and wide-area networks, with TLS where wanted."""
+"""Zenoh wire: the same sealed datagrams through routers and wide-area networks, also with TLS."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from farhand.errors import BadValue, LinkError, Mismatch
 from farhand.link.seal import ROLES
 
 CAPACITY = 256
-"""How many datagrams wait for the next tick; of more, the newest."""
+"""Datagrams that wait for the next tick; of more, the newest."""
 
 
 def locator(text: str) -> str:
-    """A place as Zenoh writes it, such as ``tls/HOST:PORT``; ``HOST:PORT`` alone means TCP."""
+    """An address as Zenoh writes it, such as ``tls/HOST:PORT``; ``HOST:PORT`` alone is TCP."""
     return text if "/" in text else f"tcp/{text}"
 
 
 class ZenohWire:
-    """Publishes this side's datagrams and subscribes to the other's, best effort and newest first to be kept.
+    """Publishes this side's datagrams and subscribes to the other's, with best effort.
 
-    Nothing is discovered: the session goes where it is told, or where its configuration file says.
+    Nothing is discovered: the session uses the given addresses, or those of its configuration file.
 
     Args:
         role: of this side.
         listen: where others may connect, such as ``tcp/0.0.0.0:7447``; nowhere by default.
         connect: a peer or router to connect to; none by default.
-        config: a Zenoh configuration file (JSON5), for certificates and whatever else Zenoh can do.
+        config: a Zenoh configuration file (JSON5), for certificates and other settings.
         name: of the link, the same on both sides; several may share a router.
 
     Raises:
         Mismatch: Zenoh is not installed.
         LinkError: the session cannot be opened.
-        BadValue: the configuration file or the name is not one.
+        BadValue: the configuration file or the name is not valid.
     """
 
     def __init__(
@@ -47,9 +47,8 @@ class ZenohWire:
     ) -> None:
         zenoh = _library()
         if not name or set(name) & set("*$#?/ "):
-            raise BadValue(
-                f"link name {name!r} must have letters, digits, - or _ and none of * $ # ? / or space"
-            )
+            allowed = "letters, digits, - or _ and none of * $ # ? / or space"
+            raise BadValue(f"link name {name!r} must have {allowed}")
         settings = _settings(zenoh, config)
         if config is None:
             settings.insert_json5("mode", '"peer"')
@@ -70,9 +69,7 @@ class ZenohWire:
                 express=True,
             )
         except zenoh.ZError as error:
-            raise LinkError(
-                f"Zenoh cannot open the link: {' '.join(str(error).split())[:200]}"
-            ) from None
+            raise LinkError(f"Zenoh cannot open the link: {_one_line(error)}") from None
 
     def _take(self, sample: Any) -> None:
         """Called by Zenoh's own thread."""
@@ -82,12 +79,12 @@ class ZenohWire:
         """Publish a datagram; under congestion it is dropped."""
         try:
             self._publisher.put(datagram)
-        # the session is closing, or the network is gone: as lost as any datagram may be
+        # The session is closing, or the network is gone: the datagram is lost.
         except Exception:
             self.unsent += 1
 
     def reply(self, datagram: bytes) -> None:
-        """Publish it: all that may be the peer hear it."""
+        """Publish it: every possible peer receives it."""
         self.send(datagram)
 
     def receive(self) -> bytes | None:
@@ -106,9 +103,8 @@ def _library() -> Any:
     try:
         import zenoh
     except ImportError:
-        raise Mismatch(
-            "transport zenoh needs the package eclipse-zenoh: pip install 'farhand[zenoh]'"
-        ) from None
+        install = "pip install 'farhand[zenoh]'"
+        raise Mismatch(f"transport zenoh needs the package eclipse-zenoh: {install}") from None
     return zenoh
 
 
@@ -118,15 +114,16 @@ def _settings(zenoh: Any, path: Path | None) -> Any:
     try:
         return zenoh.Config.from_file(str(path))
     except zenoh.ZError as error:
-        raise BadValue(
-            f"{path} is no Zenoh configuration: {' '.join(str(error).split())[:200]}"
-        ) from None
+        raise BadValue(f"{path} is not a Zenoh configuration: {_one_line(error)}") from None
 
 
 def _insert(settings: Any, path: str, value: object) -> None:
     try:
         settings.insert_json5(path, json.dumps(value))
-    except Exception as error:  # Zenoh's own type, which is not exported
-        raise BadValue(
-            f"Zenoh refuses {path} = {value}: {' '.join(str(error).split())[:160]}"
-        ) from None
+    # Zenoh raises a type that it does not export.
+    except Exception as error:
+        raise BadValue(f"Zenoh refuses {path} = {value}: {_one_line(error)}") from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

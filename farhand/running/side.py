@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from farhand.errors import BadValue, FarhandError, LinkError, Mismatch
-from farhand.link.key import open_to_others, read_key
 from farhand.link.line import Line, Wire
-from farhand.link.seal import Seal
-from farhand.link.udp import UdpWire, parse_address, written
+from farhand.link.seal import Seal, open_to_others, read_key
+from farhand.link.udp import UdpWire, format_address, parse_address
 from farhand.loop.clock import WallClock
 from farhand.report.output import note, stdout, within, write_json
 from farhand.report.summary import result_of_side, show_side
@@ -159,7 +158,7 @@ def _wire(options: SideOptions) -> Wire:
 def _where(line: Line, options: SideOptions) -> str:
     place = "waits on Zenoh"
     if isinstance(line.wire, UdpWire):
-        place = f"listens at {written(*line.wire.address)}"
+        place = f"listens at {format_address(*line.wire.address)}"
     return f"follower of {options.rig} {place} for a leader with the key"
 
 

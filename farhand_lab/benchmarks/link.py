@@ -31,7 +31,7 @@ from farhand.link.endpoint import Endpoint
 from farhand.link.line import Line
 from farhand.link.packet import Packet
 from farhand.link.seal import HEADER_BYTES, TAG_BYTES, Seal
-from farhand.link.udp import BUFFER, LARGEST, UdpWire
+from farhand.link.udp import MAX_DATAGRAM_BYTES, RECEIVE_BUFFER_BYTES, UdpWire
 from farhand_lab.benchmarks.measure import Benchmark, Prepared, Work
 
 KEY = bytes(range(32))
@@ -100,7 +100,7 @@ def _answer_sealed(sender: Connection, spins: bool) -> None:
 
 def _answer_bare(sender: Connection, spins: bool) -> None:
     """Send every datagram back."""
-    here, buffer = _socket(), bytearray(LARGEST)
+    here, buffer = _socket(), bytearray(MAX_DATAGRAM_BYTES)
     view = memoryview(buffer)
     sender.send(here.getsockname())
 
@@ -121,14 +121,14 @@ def _answer_plainly(sender: Connection, spins: bool) -> None:
     here.setblocking(True)
     sender.send(here.getsockname())
     while True:
-        here.sendto(*here.recvfrom(LARGEST))
+        here.sendto(*here.recvfrom(MAX_DATAGRAM_BYTES))
 
 
 def _socket() -> socket.socket:
     """With the options of :class:`UdpWire`."""
     here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     here.setblocking(False)
-    here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+    here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     here.bind(("127.0.0.1", 0))
     return here
 
@@ -199,7 +199,7 @@ def _sealed(spins: bool) -> Work:
 
 def _bare(spins: bool) -> Work:
     place, data = _child(_answer_bare, spins), bytes(SIZE)
-    here, buffer = _socket(), bytearray(LARGEST)
+    here, buffer = _socket(), bytearray(MAX_DATAGRAM_BYTES)
 
     def step() -> bool:
         try:
@@ -223,7 +223,7 @@ def _plain() -> Work:
 
     def there_and_back() -> None:
         here.sendto(data, place)
-        here.recvfrom(LARGEST)
+        here.recvfrom(MAX_DATAGRAM_BYTES)
 
     return there_and_back
 

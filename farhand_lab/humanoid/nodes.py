@@ -26,9 +26,8 @@ import numpy as np
 from farhand.control.haptic.haptic_objects import exact_arm
 from farhand.control.haptic.synthetic import SyntheticForce
 from farhand.errors import FarhandError, LinkError
-from farhand.link.haptic_messages import Vector
+from farhand.link.messages import Message, Vector
 from farhand.link.network import Conditions, EmulatedNetwork
-from farhand.link.port import Message
 from farhand.mapping.limbs import ArmChain
 from farhand_lab.harness import Finding, experiment
 from farhand_lab.mutation import Mutations

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from farhand.link.haptic_messages import ArmJoints, HapticState, SpringWrench
-from farhand.link.port import OutPort
+from farhand.link.messages import ArmJoints, HapticState, OutPort, SpringWrench
 from farhand.mapping.pen import PenMapping
 from farhand.rigs.youbot.startup import ControlMode, YoubotStartup
 from farhand_lab.youbot.geometric_spring import GeometricSpring

@@ -13,7 +13,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.files import read_csv, write_text
-from farhand.link.haptic_messages import (
+from farhand.link.messages import (
     MESSAGES,
     ArmJoints,
     ArmTorques,
@@ -21,14 +21,17 @@ from farhand.link.haptic_messages import (
     CartesianSetpoint,
     CartesianStiffness,
     FlagMessage,
+    Flow,
     ForceFeedback,
     GripperPosition,
     HapticState,
+    InPort,
     JointStiffness,
+    Message,
+    OutPort,
     SpringWrench,
     Transform,
 )
-from farhand.link.port import Flow, InPort, Message, OutPort
 from farhand.plants.drivers.worker import Latest
 from farhand.spatial import rotation_from_vector
 from farhand_lab.harness import Finding, experiment, generator

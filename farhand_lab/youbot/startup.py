@@ -9,8 +9,7 @@ import numpy as np
 from farhand.control.haptic.engage import EngageGate, HomingSpring, Ramp
 from farhand.control.haptic.gripper import GripperToggle
 from farhand.errors import BadValue
-from farhand.link.haptic_messages import SpringWrench
-from farhand.link.port import InPort
+from farhand.link.messages import InPort, SpringWrench
 from farhand.mapping.pen import PEN, PenMapping
 from farhand.parameters import assign
 from farhand.rigs import Options, build_rig

@@ -100,7 +100,7 @@ def test_a_missing_key_is_refused_before_anything_is_built(farhand_command, tmp_
 
 def test_a_follower_that_runs_something_else_is_refused_by_name(farhand_command, key):
     """The leader ends with code 2 before its arm moves, and the follower hears why."""
-    from farhand.link.key import read_key
+    from farhand.link.seal import read_key
 
     wire = UdpWire(listen=("127.0.0.1", 0))
     other = Line(wire, Seal(read_key(key), "follower"), TERMS_OF_ANOTHER)

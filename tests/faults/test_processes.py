@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from farhand.link.key import write_key
-from farhand.link.seal import STATE, Seal
+from farhand.link.seal import STATE, Seal, write_key
 from farhand.link.udp import UdpWire
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from farhand.link.haptic_messages import ForceFeedback, GripperPosition, HapticState
+from farhand.link.messages import ForceFeedback, GripperPosition, HapticState
 from farhand.link.network import Conditions
 from farhand_lab.humanoid.nodes import HEADER, MARK, Node, type_number
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.errors import BadValue
-from farhand.link.haptic_messages import (
+from farhand.link.messages import (
     MESSAGES,
     CartesianSetpoint,
     CartesianStiffness,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand.errors import BadValue, FileError
-from farhand.link.key import open_to_others, read_key, write_key
+from farhand.link.seal import open_to_others, read_key, write_key
 
 
 def test_a_key_comes_back_as_it_was_written_and_no_two_are_alike(tmp_path):
@@ -46,6 +46,6 @@ def test_a_file_without_a_key_is_refused_and_its_content_not_repeated(tmp_path, 
     """Whatever is in it may be somebody's secret."""
     path = tmp_path / "key"
     path.write_bytes(content)
-    with pytest.raises(BadValue, match="holds no Farhand key") as caught:
+    with pytest.raises(BadValue, match="Farhand key") as caught:
         read_key(path)
     assert "AAAA" not in str(caught.value)

@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 
-from farhand.link.line import MOST_DATAGRAMS, Line
+from farhand.link.line import MAX_DATAGRAMS, Line
 from farhand.link.seal import HELLO, MAGIC, STATE, Seal
 
 KEY = bytes(range(32))
@@ -124,7 +124,7 @@ def test_a_flood_takes_a_bounded_share_of_a_tick_and_the_peer_is_still_heard():
     assert b"through" in b.receive(10 * MS)
     b.wire.back.extend(flood * 3)
     b.receive(11 * MS)
-    assert len(b.wire.back) == 300 - MOST_DATAGRAMS
+    assert len(b.wire.back) == 300 - MAX_DATAGRAMS
 
 
 def test_a_greeting_that_is_no_greeting_is_refused():

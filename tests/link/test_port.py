@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import BadValue
-from farhand.link.haptic_messages import ArmJoints, FlagMessage, ForceFeedback
-from farhand.link.port import Flow, InPort, OutPort
+from farhand.link.messages import ArmJoints, FlagMessage, Flow, ForceFeedback, InPort, OutPort
 
 
 def pair(kind):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from farhand.errors import BadValue, LinkError
-from farhand.link.udp import UdpWire, parse_address, written
+from farhand.link.udp import UdpWire, format_address, parse_address
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def test_an_address_may_be_of_either_internet():
 @pytest.mark.parametrize("place", [("::1", 7400), ("192.168.1.20", 7400), ("robot.example", 1)])
 def test_an_address_is_written_as_it_can_be_given_again(place):
     """An IPv6 address without brackets could not be told from its port."""
-    assert parse_address(written(*place), "--connect") == place
-    assert written("::1", 7400) == "[::1]:7400"
+    assert parse_address(format_address(*place), "--connect") == place
+    assert format_address("::1", 7400) == "[::1]:7400"
 
 
 def test_a_taken_ipv6_address_is_named_with_brackets():

@@ -29,14 +29,16 @@ from farhand.control.haptic.gripper import GripperToggle
 from farhand.control.joint.loops import JointMove
 from farhand.coupling import Coupling, SpringCoupling
 from farhand.errors import describe_error
-from farhand.link.haptic_messages import (
+from farhand.link.messages import (
     ArmJoints,
     CartesianStiffness,
     FlagMessage,
+    Flow,
     HapticState,
+    InPort,
+    OutPort,
     SpringWrench,
 )
-from farhand.link.port import Flow, InPort, OutPort
 from farhand.loop.bridges.direct import DirectBridge
 from farhand.loop.bridges.end import NOT_A_NUMBER
 from farhand.loop.station import Station
