@@ -94,8 +94,8 @@ def trac_ik(robot: str) -> Solve:
         from farhand.spatial import quaternion_from_rotation
 
         x, y, z, w = quaternion_from_rotation(pose.rotation)
-        found = pytracik.ik(core, middle if start is None else start, *pose.position, x, y, z, w)
-        return found[1:] if found[0] >= 0.0 else np.empty(0)
+        answer = pytracik.ik(core, middle if start is None else start, *pose.position, x, y, z, w)
+        return answer[1:] if answer[0] >= 0.0 else np.empty(0)
 
     return solve
 

@@ -57,10 +57,10 @@ class Benchmark:
 
 def suite() -> dict[str, Benchmark]:
     """Every benchmark by name."""
-    found = [
+    benchmarks = [
         benchmark for module in SUITES for benchmark in importlib.import_module(module).BENCHMARKS
     ]
-    return {benchmark.name: benchmark for benchmark in found}
+    return {benchmark.name: benchmark for benchmark in benchmarks}
 
 
 def names() -> list[str]:

@@ -185,8 +185,8 @@ def auto_tune() -> Finding:
     reference = task_motion(FAST_MOVE_S)
     shares = [_tracked(reference, p, d).limited.mean() for p, d in ((20.0, 3.0), (10.0, 0.5))]
     note = (
-        f"closed form {exact.gain:.2f} and {exact.period:.3f} s, T_u {ultimate.period:.3f} s; "
-        f"PD gives P {gains.proportional:.1f}, D {gains.derivative:.2f}; the published (20; 3) is "
+        f"closed form {exact.gain:.2f} and {exact.period:.3f} s, T_u {ultimate.period:.3f} s; PD "
+        f"gives P {gains.proportional:.1f}, D {gains.derivative:.2f}; the published (20; 3) is "
         f"held back by the step limit in {shares[0]:.0%} of all commands, (10; 0.5) in "
         f"{shares[1]:.1%}"
     )
@@ -249,7 +249,7 @@ def gain_sweep() -> Finding:
     """Fixed references as fast as the cross-check's; a person moved in the published runs.
 
     Where no limit acts, e = q̇_r / (P v_max) and the ratio is 2; where limits always act it is 1
-    whatever the gains. The tasks are random: the ratio passes when it lies above 1.3 by two
+    for all gains. The tasks are random: the ratio passes when it lies above 1.3 by two
     standard errors (jackknife over the tasks).
     """
     spreads = np.array([spread(move, TASKS) for move in JUDGED_MOVES_S])
@@ -337,7 +337,7 @@ def no_latch(step, self, command):
 
 @MUTATIONS.of(LimitedPD, "step", "C-20")
 def no_d(step, self, target, measured, dt):
-    """The error rate is never seen."""
+    """The derivative part is missing."""
     self._error = None
     return step(self, target, measured, dt)
 

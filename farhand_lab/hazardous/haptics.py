@@ -52,7 +52,7 @@ class SimulatedHandle:
 DIRECT_SERVO, SMART_SERVO = 350.0, 150.0  # [Hz], thesis §4.2.3
 HAND_SPEED = 0.25  # [m/s]
 START = np.array([16.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-"""Wrench from which the published direct mode was seen to drop out, [N]."""
+"""Wrench at which the published direct mode dropped out, [N]."""
 
 FLAT = np.eye(3)
 
@@ -167,7 +167,7 @@ def _update_error(rate: float, delay: float = 0.0) -> tuple[float, float]:
 
 @experiment("C-46")
 def update_rate() -> Finding:
-    """The hand moves on while the target stands: v T over the spring's length."""
+    """The hand moves while the target does not: v T over the spring's length."""
     (fast, fast_mean), (slow, slow_mean) = _update_error(DIRECT_SERVO), _update_error(SMART_SERVO)
     late = _update_error(DIRECT_SERVO, 0.020)[0]
     halves = all(0.4 <= mean / peak <= 0.6 for peak, mean in ((fast, fast_mean), (slow, slow_mean)))
@@ -286,15 +286,15 @@ def never_free(update, self, spring, position, rotation, target):
 @MUTATIONS.of(SpringForce, "springs", "C-45")
 def weak_springs(springs, self, target):
     """Springs 1 % too soft."""
-    found = springs(self, target)
-    return found._replace(stiffness=0.99 * found.stiffness)
+    result = springs(self, target)
+    return result._replace(stiffness=0.99 * result.stiffness)
 
 
 @MUTATIONS.of(SpringForce, "springs", "C-45 C-46")
 def long_springs(springs, self, target):
     """Springs of 20 mm."""
-    found = springs(self, target)
-    return found._replace(offset=2.0 * found.offset, stiffness=0.5 * found.stiffness)
+    result = springs(self, target)
+    return result._replace(offset=2.0 * result.offset, stiffness=0.5 * result.stiffness)
 
 
 @MUTATIONS.of(DirectRendering, "step", "C-47")

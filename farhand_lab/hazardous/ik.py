@@ -83,7 +83,7 @@ def newton_cold() -> Finding:
 
 @experiment("C-09")
 def levenberg_cold() -> Finding:
-    """The same targets and start; damping keeps the joints at hand."""
+    """The same targets and start; damping keeps the joints small."""
     run, stopped = cold("Levenberg"), cold("Levenberg with stall stop")
     rate = 100.0 * run.within.mean(axis=1)
     note = (

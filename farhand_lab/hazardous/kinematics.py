@@ -87,8 +87,8 @@ def arms_as_data() -> Finding:
         model, rng, met = solver.model, generator(f"warm targets of {name}"), 0
         for q in rng.uniform(model.lower, model.upper, (300, 6)):
             target = model.pose(q)
-            found = solver.solve(target, q + rng.uniform(-0.05, 0.05, 6))
-            error = model.error(target, found.q)
+            answer = solver.solve(target, q + rng.uniform(-0.05, 0.05, 6))
+            error = model.error(target, answer.q)
             met += bool(np.linalg.norm(error[:3]) < 1e-4 and np.linalg.norm(error[3:]) < 2e-3)
         shares[name] = 100.0 * met / 300
     worst = min(shares.values())

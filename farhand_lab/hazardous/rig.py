@@ -281,9 +281,9 @@ def extrapolation(solve, self, target):
 
 
 @MUTATIONS.of(LimitedPD, "step", "C-06")
-def limits(step, self, wanted, measured, dt):
+def limits(step, self, target, measured, dt):
     """The loop ignores the drives' limits, so they switch off."""
-    self.command = np.clip(2.0 * self.proportional * (wanted - measured), -1.0, 1.0)
+    self.command = np.clip(2.0 * self.proportional * (target - measured), -1.0, 1.0)
     return self.command
 
 

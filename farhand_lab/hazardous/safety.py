@@ -62,14 +62,14 @@ def collision_retreat() -> Finding:
     retreating = log["t"][log["phase"] == 1.0]
     if not len(retreating):
         return Finding(float("nan"), False, "no retreat")
-    told = float(retreating[0]) - hit
+    begun = float(retreating[0]) - hit
     away = log["t"][1:][(np.diff(log["tool"]) < 0.0) & (log["t"][1:] > retreating[0])]
     start = float(away[0]) - hit if len(away) else float("inf")
     apart = 1e3 * (WALL - float(log["tool"][-1]))
     note = (
-        f"until the tool moves away; it is told to after {1e3 * told:.0f} ms (the arm stalls after "
-        f"{1e3 * (told - 0.05):.0f} ms, then 50 ms of patience, in which it takes back what "
-        f"presses on), the step limit needs {1e3 * (start - told - 0.05):.0f} ms more, and the "
+        f"until the tool moves away; it is commanded to after {1e3 * begun:.0f} ms (the arm stalls "
+        f"after {1e3 * (begun - 0.05):.0f} ms, then 50 ms of patience, in which it takes back what "
+        f"presses on), the step limit needs {1e3 * (start - begun - 0.05):.0f} ms more, and the "
         f"drives act 50 ms late; separation {apart:.1f} mm, peak force {log['force'].max():.0f} N"
     )
     plot = Figure("Hit, notice, back off, hold", lambda: _collision_plot(log))

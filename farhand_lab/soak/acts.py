@@ -195,13 +195,13 @@ class Repertoire:
         return Act("dropped replies", "follower", now, end, ("plant", "stale"))
 
     def dead_servo(self, now: float) -> Act:
-        """One servo is gone for a while."""
+        """One servo does not answer for some time."""
         end = now + self._rng.uniform(0.2, 2.0)
         self._for_a_while("follower.bus.faults.dead", int(self._rng.integers(1, 4)), now, end)
         return Act("dead servo", "follower", now, end, ("plant", "stale"))
 
     def dead_drive(self, now: float) -> Act:
-        """The controller of one arm is gone for a while; its brakes close."""
+        """The controller of one arm does not answer for some time; its brakes close."""
         where, end = self._a_station("drive.dead"), now + self._rng.uniform(0.1, 1.0)
         self._for_a_while(f"{where}.drive.dead", True, now, end)
         return Act("dead drive", "", now, end, ("plant",))

@@ -20,7 +20,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any
 
-from farhand.analysis.history import MOST_ROWS
+from farhand.analysis.history import MAX_ROWS
 from farhand.rigs import Options, scenarios_of
 from farhand_lab.soak.shift import CHECK_PERIOD_S, Plan, ShiftLog, work
 
@@ -135,7 +135,7 @@ def _sessions(log: ShiftLog) -> Iterator[tuple[str, list[float]]]:
 
 def growth_within(log: ShiftLog) -> float | None:
     """Growth in the long session once its history is full, a share; None if too short."""
-    sizes, full = log.memory[0], int(FULL_HISTORY * MOST_ROWS * log.period / CHECK_PERIOD_S)
+    sizes, full = log.memory[0], int(FULL_HISTORY * MAX_ROWS * log.period / CHECK_PERIOD_S)
     return None if len(sizes) - full < 10 else round(sizes[-1] / sizes[full] - 1.0, 4)
 
 

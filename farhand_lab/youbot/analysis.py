@@ -98,9 +98,9 @@ def exact(frequency: Array) -> Array:
     return h
 
 
-def _relative(found: Array, expected: Array) -> float:
+def _relative(measured: Array, expected: Array) -> float:
     """Largest error of any entry, relative to its own size over all frequencies."""
-    return float((np.abs(found - expected) / np.abs(expected).max(axis=0)).max())
+    return float((np.abs(measured - expected) / np.abs(expected).max(axis=0)).max())
 
 
 @experiment("Y-51")
@@ -164,8 +164,8 @@ def performance_measures() -> Finding:
     ok = ok and track < 1e-3 and push < 1e-3 and abs(pressed * KF - 1.0) < 0.01
     note = (
         f"T = {', '.join(f'{t:.4g}' for t in T)}; Z_h = {', '.join(f'{z:.4g}' for z in Z_h)} N/m; "
-        f"position bandwidth {band:.2f} Hz; scaling product {scaling:g}; "
-        f"fidelity {expected_slopes[0]:.3g} … {expected_slopes[-1]:.2g}"
+        f"position bandwidth {band:.2f} Hz; scaling product {scaling:g}; fidelity "
+        f"{expected_slopes[0]:.3g} … {expected_slopes[-1]:.2g}"
     )
     figures = (Figure("Felt impedance over frequency", _plot),)
     return Finding(100.0 * table, ok, note, figures=figures)
@@ -237,7 +237,7 @@ def task_metrics() -> Finding:
 def human_factor_report() -> Finding:
     """Wall from the static matrix, bandwidths from the shaken one, resolution of the pen.
 
-    Each verdict must be that of the closed forms beside the published thresholds, whatever it is.
+    Each verdict must be that of the closed forms and the published thresholds.
     """
     wall = float(measures.felt_impedance(static_matrix(), 1e9)[0].real)
     position_step = 1e-5  # of the pen, better than 0.01 mm (data sheet, unverified) [m]

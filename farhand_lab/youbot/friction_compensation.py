@@ -179,8 +179,8 @@ def base_breakaway() -> Finding:
     shown = ", ".join(f"{cutoff:g} Hz {travel:.1f} rad" for cutoff, travel in alone.items())
     speeds = [speed for _, speed in on.values()]
     note = (
-        f"least travel with; without {1e3 * off:.2f} mrad; {shown}; end speed {min(speeds):.1f}–"
-        f"{max(speeds):.1f} rad/s, not slow as in the thesis"
+        f"least travel with; without {1e3 * off:.2f} mrad; {shown}; end speed "
+        f"{min(speeds):.1f}–{max(speeds):.1f} rad/s, not slow as in the thesis"
     )
     return Finding(least, bool(off < 2e-3 and least > 7.0), note)
 
@@ -330,6 +330,8 @@ def half_compensated(_, self, velocity):
 
 
 @MUTATIONS.of(FrictionCompensation, "measured", "Y-61")
-def hammering(_, self, position, dt, asked):
+def hammering(_, self, position, dt, commanded):
     """Compensation jumps with the sign of the command, half as much again as the friction."""
-    return 1.5 * np.abs(self.friction.quick(np.full(self.friction.joints, 1e-3))) * np.sign(asked)
+    return (
+        1.5 * np.abs(self.friction.quick(np.full(self.friction.joints, 1e-3))) * np.sign(commanded)
+    )

@@ -458,11 +458,11 @@ def offset_added(_, self, command):
 
 @MUTATIONS.of(OneJoint, "_noise", "Y-44")
 def noise_always_on(_, self, sigma):
-    """Noise is there whether it is asked for or not."""
+    """Noise is there without being set."""
     return 1e-3 * self._rng.standard_normal(self.position.shape)
 
 
 @MUTATIONS.of(one_joint, "advance", "Y-45")
 def rotor_side_inertia(whole, friction, velocity, dt, torque, inertia):
-    """The wheel block has the inertia seen from the rotor."""
+    """The wheel block has its inertia on the rotor's side."""
     return whole(friction, velocity, dt, torque, inertia / (9405 / 364) ** 2)

@@ -438,7 +438,7 @@ MUTATIONS = Mutations(
             protocol, "TABLE_3", protocol.TABLE_3[:-1]
         ),
         Mutation("loop-edges", "the slope is taken over the whole loop", ("Y-42",)).patch(
-            breakaway, "CENTRE", 1.0
+            breakaway, "CENTRE_SHARE", 1.0
         ),
         Mutation("wrong-inertia", "the joint has a hundredth of the inertia", ("Y-43",)).patch(
             _THIS, "WHEEL_INERTIA", 0.01 * WHEEL_INERTIA

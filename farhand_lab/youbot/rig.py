@@ -72,14 +72,14 @@ def operators() -> Finding:
     wall = shaken(Wall(point=np.array([0.005, 0.0, 0.0]), stiffness=24_200.0, damping=100.0), 0.0)
     spring = shaken(GroundSpring(stiffness=500.0, damping=2.0), 0.0)
     varying = shaken(_VaryingSpring(), 0.0)
-    given, bound = interactive()
+    supplied, bound = interactive()
     least = 1e3 * min(float(energy.min()) for energy in (hand, wall, spring))
-    ok = least >= -1e-6 and bound <= 10.0 + 1e-9 and given > 0.0 and float(varying.min()) < -1e-3
+    ok = least >= -1e-6 and bound <= 10.0 + 1e-9 and supplied > 0.0 and float(varying.min()) < -1e-3
     note = (
         "least energy ever taken up by the passive hand, a wall and a spring; taken up in the end "
         f"{1e3 * hand[-1]:.1f}, {1e3 * wall[-1]:.1f}, {1e3 * spring[-1]:.1f} mJ; a spring whose "
         f"stiffness varies gives {-1e3 * varying.min():.0f} mJ; an operator who pushes gives "
-        f"{1e3 * given:.0f} mJ with {bound:.1f} N or less"
+        f"{1e3 * supplied:.0f} mJ with {bound:.1f} N or less"
     )
     return Finding(least, bool(ok), note)
 
@@ -564,6 +564,6 @@ def damping_drives(_, self, arm, commanded, wrench):
 
 
 @MUTATIONS.of(FrictionCompensation, "measured", "Y-63")
-def compensation_against(measured, self, position, dt, asked=None):
+def compensation_against(measured, self, position, dt, commanded=None):
     """The wheels' compensation has the wrong sign."""
-    return -measured(self, position, dt, asked)
+    return -measured(self, position, dt, commanded)

@@ -116,8 +116,8 @@ def whole_body() -> Finding:
         for wrench, arm, plant, torque in _distributed(on, 100):
             speeds = plant.link.speeds(turned(-arm.q[2]) @ arm.v[:3])
             spent = plant.wheel_torque @ speeds + torque[3:] @ arm.v[3:]
-            given = wrench @ arm.twist if on else wrench @ (arm.J[:, 3:] @ arm.v[3:])
-            worst = max(worst, abs(float(spent - given)))
+            supplied = wrench @ arm.twist if on else wrench @ (arm.J[:, 3:] @ arm.v[3:])
+            worst = max(worst, abs(float(spent - supplied)))
             size = float(np.abs(plant.wheel_torque).max())
             idle, driven = (idle, max(driven, size)) if on else (max(idle, size), driven)
     note = f"wheel torque with the base off {idle:g} N·m, with it on up to {driven:.2f} N·m"

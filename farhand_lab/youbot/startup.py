@@ -95,7 +95,7 @@ def homing() -> Finding:
     note = (
         f"with the {PEN_DAMPING} N·s/m that the list gives the device; damping → time: "
         f"{', '.join(f'{c:g} → {t:.1f} s' for c, t in times.items())}; 3 s take {least:.2f} N·s/m "
-        f"or more, whatever the spring; with the {spring.damping:g} that Farhand adds (assumed): "
+        f"or more with any spring; with the {spring.damping:g} that Farhand adds (assumed): "
         f"{settled:.2f} s. docs/errata.md, Y-21"
     )
     ok = exact and apart < 0.3 and settled <= 3.0
@@ -103,7 +103,7 @@ def homing() -> Finding:
 
 
 def _settling(spring: HomingSpring, start: Array) -> float:
-    """When the pen is within 1 mm for good, [s]."""
+    """Time after which the pen stays within 1 mm, [s]."""
     p, v, last = start.copy(), np.zeros(3), 0.0
     for k in range(8000):
         v = v + TICK * (spring.force(p, v) - PEN_DAMPING * v) / PEN_MASS
@@ -196,13 +196,19 @@ def _stops_everywhere() -> int:
     return good
 
 
-def _silence_is_latched() -> bool:
-    """Whether a silent pen stops the motors until the fault is reset."""
+def _short_start(state: str) -> PenBench:
+    """A bench whose arm is almost unfolded, run until this state."""
     bench = started((0.0, 0.0, 0.0))
     bench.arm.q = UNFOLDED + 0.2
     bench.run(0.1)
     bench.startup.machine.post("set_initial_position")
-    bench.run(5.0, "approach")
+    bench.run(15.0, state)
+    return bench
+
+
+def _silence_is_latched() -> bool:
+    """Whether a silent pen stops the motors until the fault is reset."""
+    bench = _short_start("approach")
     startup = bench.startup
     for _ in range(200):
         bench.now_ns += 1_000_000
@@ -290,11 +296,7 @@ def gripper_toggle() -> Finding:
 @experiment("Y-27")
 def live_tunables() -> Finding:
     """All four changed at once in full operation, the pen pulled aside to have a force."""
-    bench = started((0.0, 0.0, 0.0))
-    bench.arm.q = UNFOLDED + 0.2
-    bench.run(0.1)
-    bench.startup.machine.post("set_initial_position")
-    bench.run(15.0, "operate")
+    bench = _short_start("operate")
     bench.intended = np.array([0.02, 0.0, 0.01])
     bench.run(0.5)
     tunables = bench.startup.tunables
