@@ -104,7 +104,7 @@ def grip_frame() -> Finding:
         f"forces of {FORCES[0]:g} and {FORCES[1]:g} N at twenty grips within 0.1 m follow r × f to "
         f"{1e3 * followed:.1f} mN·m (rounding); refused as beyond 95 % of capacity: {refused}"
     )
-    return Finding(spread, bool(ok and all(g.honest for g in grips)), note)
+    return Finding(spread, bool(ok and all(g.correct for g in grips)), note)
 
 
 class Grips(NamedTuple):
@@ -115,14 +115,14 @@ class Grips(NamedTuple):
         followed: how far the readings are from r × f, [N·m].
         reach: range of r × f among what is read, [N·m].
         refused: how many are beyond the sensor.
-        honest: whether exactly those were refused.
+        correct: whether exactly those were refused.
     """
 
     spread: float
     followed: float
     reach: float
     refused: int
-    honest: bool
+    correct: bool
 
 
 def _grips(size: float) -> Grips:
@@ -134,7 +134,7 @@ def _grips(size: float) -> Grips:
     # in tool axes at the tool point
     push = np.array([20.0, -12.0, 15.0, 1.0, -2.0, 0.5])
     push[:3] *= size / np.linalg.norm(push[:3])
-    readings, off, moments, refused, honest = [], [], [], 0, True
+    readings, off, moments, refused, correct = [], [], [], 0, True
     for _ in range(20):
         position = rng.uniform(-0.1, 0.1, 3)
         turn = Rotation.random(rng=rng).as_matrix()
@@ -148,13 +148,13 @@ def _grips(size: float) -> Grips:
         beyond = bool((np.abs(true) >= 0.95 * HEX_E.capacity).any())
         conditioner = plain_conditioner(limit=0.95)
         kept = conditioner.update(reading / HEX_E.resolution, rotation) is not None
-        honest = honest and kept != beyond
+        correct = correct and kept != beyond
         refused += beyond
         if kept:
             off.append(np.abs(reading[3:] - moment).max())
             moments.append(moment)
     spread, reach = (float(np.ptp(rows, axis=0).max()) for rows in (readings, moments))
-    return Grips(spread, float(max(off)), reach, refused, honest)
+    return Grips(spread, float(max(off)), reach, refused, correct)
 
 
 def plain_conditioner(mounting: Mounting | None = None, limit: float = 2.0) -> Conditioner:

@@ -401,7 +401,7 @@ class RealThreads:
         latest: every value on the bus by name; each has one producer.
         workers: the four other threads by name.
         session: the regulator.
-        ended: which threads ended when told to; filled by :meth:`run`.
+        ended: which threads ended when stopped; filled by :meth:`run`.
     """
 
     def __init__(self, setup: ThreadSetup) -> None:

@@ -87,16 +87,16 @@ def arm_inverse() -> Finding:
         "limited": [(0.0, 0.01, -0.02), (-0.1, 0.05, 0.0)],
         "invalid": [(np.nan, 0.0, 0.0)],
     }
-    honest = True
+    correct = True
     for status, points in places.items():
         for point in points:
             answer = ArmChain().solve(np.array(point), POSTURE)
-            honest &= answer.status == status and np.array_equal(answer.q, POSTURE)
+            correct &= answer.status == status and np.array_equal(answer.q, POSTURE)
     note = (
         f"both branches inside the limits in {100 * both:.0f} % (expected 45 %); "
         "out of reach the posture is held"
     )
-    return Finding(worst, worst < 1e-6 and solved and mirrored and honest, note)
+    return Finding(worst, worst < 1e-6 and solved and mirrored and correct, note)
 
 
 @experiment("H-03")

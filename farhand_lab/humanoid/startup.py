@@ -179,19 +179,19 @@ def startup() -> Finding:
     with _servos(0) as path:
         whole = start([path])
     with _servos(23) as path:
-        lame, bare = start([path]), start(["--debug", path])
+        dead, bare = start([path]), start(["--debug", path])
     ok = right == len(MATRIX) and ports == ["/dev/other", DEFAULT_PORT] and missing.code == 1
     ok = ok and whole.code == 0 and whole.commanding
-    ok = ok and lame.code == 1 and bare.kinematics and not bare.commanding
-    note = f"with servo 23 dead: {lame.messages[0]}" if lame.messages else "a dead servo passes"
+    ok = ok and dead.code == 1 and bare.kinematics and not bare.commanding
+    note = f"with servo 23 dead: {dead.messages[0]}" if dead.messages else "a dead servo passes"
     return Finding(right, ok, note)
 
 
 @contextlib.contextmanager
-def _servos(dead: int) -> Iterator[str]:
+def _servos(dead_id: int) -> Iterator[str]:
     """Twenty servos on a pseudo-terminal, one of them dead."""
     made = bench(all_joints())
-    made.bus.faults.dead = dead
+    made.bus.faults.dead = dead_id
     with urgent(), PseudoTerminal(made.bus) as terminal:
         yield terminal.path
 

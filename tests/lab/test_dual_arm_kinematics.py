@@ -26,8 +26,8 @@ def entries(ids: list[str], seed: int = 0) -> list[Entry]:
     """Run these ids afresh."""
     harness.clear_shared()
     with harness.seeded(seed):
-        found = [item for item in harness.experiments_of("dual-arm") if item.id in ids]
-        judged = harness.measure(found, failures=NUMERICAL_FAILURES)
+        items = [item for item in harness.experiments_of("dual-arm") if item.id in ids]
+        judged = harness.measure(items, failures=NUMERICAL_FAILURES)
     harness.clear_shared()
     return judged
 

@@ -30,7 +30,7 @@ def test_every_thread_runs_at_its_own_rate():
 
 
 def test_nothing_moves_at_rest():
-    """Nobody pushes: both arms stay where they are, whatever the rates."""
+    """Nobody pushes: both arms stay where they are at all rates."""
     assert error(ThreadSetup()).max() < 1e-9
 
 

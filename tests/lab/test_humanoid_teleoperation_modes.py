@@ -52,8 +52,8 @@ def test_the_guard_keeps_every_joint_within_its_servo(elbow: float) -> None:
 def test_the_mean_of_a_steady_speed_is_that_speed_once_the_window_is_full() -> None:
     """And before that less, as if the hand had rested."""
     mean = MeanVelocity(4)
-    found = [float(mean.step(np.array([0.002 * k]), 1e-3)[0]) for k in range(8)]
-    np.testing.assert_allclose(found, [0.0, 0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0], atol=1e-12)
+    velocities = [float(mean.step(np.array([0.002 * k]), 1e-3)[0]) for k in range(8)]
+    np.testing.assert_allclose(velocities, [0.0, 0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0], atol=1e-12)
 
 
 def test_a_window_of_nothing_is_refused() -> None:
@@ -114,8 +114,8 @@ def test_the_torque_across_the_pen_is_shown_and_that_along_it_is_not(
 
 def test_shaking_changes_no_mean_and_a_zero_mean_force_turns_nothing() -> None:
     """The mean torque is the lever times the mean force."""
-    law, wanted = TorqueIllusion(shake=1.0), np.array([0.0, 0.02, 0.01])
-    forces = np.array([law.force(wanted, t) for t in np.arange(0.0, 0.1, 1e-4)])
-    np.testing.assert_allclose(law.shown(forces.mean(axis=0)), wanted, atol=1e-9)
+    law, torque = TorqueIllusion(shake=1.0), np.array([0.0, 0.02, 0.01])
+    forces = np.array([law.force(torque, t) for t in np.arange(0.0, 0.1, 1e-4)])
+    np.testing.assert_allclose(law.shown(forces.mean(axis=0)), torque, atol=1e-9)
     turned = np.mean([law.shown(force - forces.mean(axis=0)) for force in forces], axis=0)
     np.testing.assert_allclose(turned, 0.0, atol=1e-12)

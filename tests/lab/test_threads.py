@@ -175,7 +175,7 @@ def test_a_simulation_takes_a_torque_at_its_next_loop():
 
 
 def test_lost_messages_leave_the_last_ones_in_force():
-    """States grow older and torques stay; the share of both that is lost is the one asked for."""
+    """States grow older and torques stay; as many of both are lost as set."""
     plant = point()
     thread = CommunicationThread(plant, 2 * MS, drop=0.3, rng=np.random.default_rng(1))
     changed = moments(thread, plant, 4_000 * MS)
