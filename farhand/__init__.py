@@ -1,4 +1,4 @@
-"""Farhand: bilateral teleoperation in Python. A leader moves, a follower does the same, touch returns.
+"""Farhand: bilateral teleoperation in Python. A leader moves, a follower follows, touch returns.
 
 The names below are loaded when they are first used, so ``import farhand`` costs next to nothing.
 """

@@ -1,4 +1,4 @@
-"""Arm: a robot's kinematics and dynamics at one state, computed once per tick and shared by all who need them."""
+"""Arm: a robot's kinematics and dynamics at one state, computed once per tick."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORLD_ALIGNED = pin.LOCAL_WORLD_ALIGNED
 
 
 class Arm:
-    r"""All terms of :math:`M(q)\dot v + c(q, v) + g(q) + D v = \tau + J^\top w` at the last :meth:`update`.
+    r"""The terms of :math:`M(q)\dot v + c(q, v) + g(q) + D v = \tau + J^\top w` at one state.
 
     Passive springs, which Pinocchio does not know, count with gravity: both are what it takes to
     hold the arm at rest.
@@ -47,9 +47,8 @@ class Arm:
 
     def __init__(self, model: pin.Model, tool: str = "tool", viscous: Array | float = 0.0) -> None:
         if not model.existFrame(tool, pin.FrameType.OP_FRAME):
-            raise ModelError(
-                f"model {model.name!r} has no frame {tool!r}; it has {', '.join(f.name for f in model.frames)}"
-            )
+            frames = ", ".join(frame.name for frame in model.frames)
+            raise ModelError(f"model {model.name!r} has no frame {tool!r}; it has {frames}")
         self.model = model
         self.data = model.createData()
         self.tool = tool
@@ -111,7 +110,7 @@ class Arm:
 
     @property
     def drift(self) -> Array:
-        """J̇ v: acceleration of the tool point when the joints do not accelerate, [m/s²] and [rad/s²]."""
+        """J̇ v: the tool's acceleration while the joints do not accelerate, [m/s²], [rad/s²]."""
         return pin.getFrameClassicalAcceleration(
             self.model, self.data, self._frame, _WORLD_ALIGNED
         ).vector
@@ -126,7 +125,7 @@ class Arm:
         return pin.integrate(self.model, q, step)
 
     def difference(self, q_from: Array, q_to: Array) -> Array:
-        """The step from one configuration to another, such that ``integrate(q_from, step) = q_to``."""
+        """The step between two configurations: ``integrate(q_from, step) = q_to``."""
         return pin.difference(self.model, q_from, q_to)
 
     def kinetic_energy(self) -> float:

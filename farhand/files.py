@@ -1,4 +1,4 @@
-"""Files: text written whole or not at all, and tables of numbers read with every mistake in them named.
+"""Files: text written whole or not at all; tables read with every mistake named.
 
 A name that is a link stands for what it leads to. A device or a pipe is written through; it is
 never replaced.
@@ -33,7 +33,7 @@ _OWN_FOLDERS = ("/dev/fd", "/proc/self/fd")
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a name stands for a device, a pipe, or what this process has open: something to write through."""
+    """Whether a name is a device, a pipe or an open file of this process."""
     if _descriptor(path) is not None:
         return True
     try:
@@ -56,7 +56,7 @@ def real_file(path: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file to a temporary name beside it and rename it; a device or a pipe is written through.
+    """Write a text file under a temporary name and rename it; write to a device or pipe directly.
 
     Raises:
         FileError: the folder cannot be made or written; a file that was there stays as it was.
@@ -82,14 +82,14 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The number of what this process has open under a name such as ``/dev/stdout`` or ``/dev/fd/3``."""
+    """The file descriptor behind a name such as ``/dev/stdout`` or ``/dev/fd/3``."""
     name = os.path.abspath(path)
     folder, _, number = name.rpartition("/")
     return int(number) if folder in _OWN_FOLDERS and number.isdecimal() else _OWN.get(name)
 
 
 def _write_through(path: Path, content: bytes) -> None:
-    """Write to what is there already; a pipe that nobody reads is refused, as it would wait for ever."""
+    """Write to what exists; refuse a pipe that nobody reads, which would wait for ever."""
     try:
         own = _descriptor(path)
         if own is None:
@@ -157,7 +157,7 @@ class Table:
 
 
 def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
-    """Read a CSV file whose header names at least these columns, in any order; lines that begin with # are left out.
+    """Read a CSV file with at least these columns, in any order; lines with # are comments.
 
     Args:
         path: of the file.

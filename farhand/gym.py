@@ -1,8 +1,8 @@
-"""Gymnasium environments, one per rig: the agent is the operator's hand, and the bilateral loop runs inside.
+"""Gymnasium environments, one per rig: the agent is the hand, the bilateral loop runs inside.
 
 The agent moves the hand that holds the leader; the coupling moves the follower; what the follower
 touches comes back through the coupling as force at the hand, and is observed. The task is to bring
-the follower's tool to a goal. In virtual time the same seed and the same actions give the same observations to the bit::
+the follower's tool to a goal. The same seed and actions give the same observations to the bit::
 
     import gymnasium
     import farhand.gym
@@ -22,6 +22,7 @@ from farhand.loop.telemetry import Reader
 from farhand.parameters import declared
 from farhand.recording.columns import component_units
 from farhand.rigs import Options, Rig, build_rig, rig_names
+from farhand.world import ImpedanceHand
 
 try:
     import gymnasium
@@ -77,7 +78,7 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
     ) -> None:
         if not 1.0 <= rate <= 500.0 or not 0.0 < seconds <= 3600.0:
             raise BadValue(
-                f"rate = {rate:g} Hz and seconds = {seconds:g} must be within [1, 500] Hz and (0, 3600] s"
+                f"rate = {rate:g} Hz and seconds = {seconds:g} must be in [1, 500] Hz, (0, 3600] s"
             )
         self._name, self._options, self._steps = rig, options or Options(), round(rate * seconds)
         self._dt = 1.0 / rate
@@ -141,8 +142,8 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         self.close()
         options = Options(**{**vars(self._options), "seed": seed})
         self.rig = build_rig(self._name, options)
-        hand = self.rig.session.parameters.get("hand")
-        if hand is None:
+        hand = self.rig.parts.hand
+        if not isinstance(hand, ImpedanceHand):
             self.close()
             raise Mismatch(f"rig {self._name!r} has no hand that an agent could move")
         hand.path = HandPath()  # the agent moves it, not the scenario
@@ -210,7 +211,7 @@ def _velocity(action: Array) -> Array:
 
 
 def register() -> None:
-    """Make every rig known to Gymnasium as ``farhand/RIG-v0``; done once when this module is imported."""
+    """Make every rig known to Gymnasium as ``farhand/RIG-v0``, when this module is imported."""
     for name in rig_names():
         gymnasium.register(
             id=f"farhand/{name}-v0", entry_point="farhand.gym:RigEnv", kwargs={"rig": name}

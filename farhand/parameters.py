@@ -63,7 +63,7 @@ def assign(root: object, path: str, value: object) -> object:
 
 
 def assign_all(root: object, settings: Iterable[tuple[str, object]]) -> None:
-    """Set several parameters, then let the parts derive what depends on them; a refusal changes nothing."""
+    """Set several parameters, then refresh their parts; a refusal changes nothing."""
     changes: list[tuple[object, str, object]] = []
     settings = list(settings)
     for path, value in settings:
@@ -88,7 +88,7 @@ def assign_all(root: object, settings: Iterable[tuple[str, object]]) -> None:
 
 
 def validate(part: object, name: str) -> None:
-    """Check every parameter of a part that was made with values of the caller's, under the name it goes by."""
+    """Check every parameter of a part; ``name`` is how messages call it."""
     assign_all({name: part}, [(path, value) for path, value, _, _ in describe({name: part})])
 
 
@@ -104,7 +104,7 @@ def describe(root: object, prefix: str = "") -> Iterator[tuple[str, object, str,
 
 
 def declared(root: object, path: str) -> Mapping[str, Any]:
-    """What :func:`parameter` was told of the one at ``path``: ``unit``, ``doc``, ``low``, ``high`` and ``choices``."""
+    """Unit, meaning, range and choices of the parameter at ``path``."""
     owners, name = _find(root, path)
     metadata = _metadata(owners[0], name)
     assert metadata is not None  # _find looked
@@ -124,7 +124,7 @@ def _refresh(changed: list[tuple[object, str, object]]) -> None:
 
 
 def children(root: object) -> list[tuple[str, Any]]:
-    """What is directly below a part or a mapping of parts, by name; of a tuple, what is below its first part."""
+    """What is directly below a part or a mapping, by name; a tuple counts as its first."""
     if isinstance(root, tuple):
         return children(root[0]) if root else []
     if isinstance(root, Mapping):
@@ -146,7 +146,7 @@ def _metadata(owner: object, name: str) -> Mapping[str, Any] | None:
 
 
 def _current(owner: object, name: str) -> Any:
-    """The value of a parameter; one that is annotated as a float is one, also where its default was written as 1."""
+    """The value of a parameter; one annotated as float is a float, even if set to 1."""
     value = getattr(owner, name)
     if type(value) is not int or not dataclasses.is_dataclass(owner):
         return value

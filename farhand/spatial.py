@@ -1,4 +1,4 @@
-"""Rotations, twists and wrenches. Linear part first, ``[v; ω]`` and ``[f; τ]``; quaternions ``(x, y, z, w)``."""
+"""Rotations, twists ``[v; ω]``, wrenches ``[f; τ]``; quaternions are ``(x, y, z, w)``."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def orientation_error(vector: Array, kind: str) -> Array:
 
 
 def orientation_potential(vector: Array, kind: str) -> float:
-    r"""The potential U of an orientation error, with :math:`\dot U = e_o^\top \tilde\omega`, [rad²]."""
+    r"""Potential U of an orientation error: :math:`\dot U = e_o^\top \tilde\omega`, [rad²]."""
     angle = float(np.linalg.norm(vector))
     if kind == "rotvec":
         return 0.5 * angle * angle
@@ -75,7 +75,7 @@ def orientation_potential(vector: Array, kind: str) -> float:
 
 
 ATTITUDE_ERRORS = {
-    "axis-angle": "sin θ k: half the sum of the cross products of the axes; falls again beyond 90°, zero at 180°",
+    "axis-angle": "sin θ k: half the sum of the axes' cross products; zero again at 180°",
     "quaternion": "sin(θ/2) k: grows up to 180°; half the gain of the others near zero",
     "rpy": "turns about the tool's own x, y and z, in world axes; singular at 90° of pitch",
 }
@@ -97,13 +97,13 @@ def attitude_error(actual: Array, wanted: Array, kind: str) -> Array:
 
 
 def attitude_potential(actual: Array, wanted: Array, kind: str) -> float:
-    r"""The potential U of an attitude error but ``rpy``: :math:`\dot U = -e^\top \omega` for the actual ω, [-]."""
+    r"""Potential U of an attitude error other than ``rpy``: :math:`\dot U = -e^\top \omega`."""
     half = float(quaternion_from_rotation(wanted @ actual.T)[3])  # cos(θ/2)
     return 2.0 - 2.0 * half if kind == "quaternion" else 2.0 - 2.0 * half * half
 
 
 def rotation_from_zyx(angles: Array) -> Array:
-    """R = Rz(φ) Ry(θ) Rx(ψ) of roll φ about Z, pitch θ about Y, yaw ψ about X, [rad]; not the usual naming."""
+    """R = Rz(φ) Ry(θ) Rx(ψ) of the angles (φ, θ, ψ) about Z, Y and X, [rad]."""
     (cf, ct, cp), (sf, st, sp) = np.cos(angles), np.sin(angles)
     return np.array(
         [
@@ -115,7 +115,7 @@ def rotation_from_zyx(angles: Array) -> Array:
 
 
 def zyx_from_rotation(rotation: Array) -> Array:
-    """Roll about Z, pitch about Y and yaw about X [rad] with R = Rz Ry Rx; at ±90° of pitch roll is taken as 0."""
+    """Angles about Z, Y, X [rad] with R = Rz Ry Rx; the first is 0 where the second is ±90°."""
     R = rotation
     if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
         return np.array([0.0, np.arctan2(-R[2, 0], 0.0), np.arctan2(-R[1, 2], R[1, 1])])
@@ -132,7 +132,7 @@ def damped_inverse(matrix: Array, damping: float) -> Array:
 
 
 def euler_xyz(rotation: Array) -> Array:
-    """Intrinsic XYZ Euler angles (α, β, γ) [rad] with R = Rx(α) Ry(β) Rz(γ); for display, singular at β = ±90°."""
+    """Angles (α, β, γ) [rad] with R = Rx(α) Ry(β) Rz(γ), for display; singular at β = ±90°."""
     beta = np.arcsin(np.clip(rotation[0, 2], -1.0, 1.0))
     return np.array(
         [
@@ -173,9 +173,12 @@ def wrench_at(wrench: Array, shift: Array) -> Array:
 
 
 def robust_inverse(matrix: Array, near: float = 0.05, most: float = 0.05) -> tuple[Array, float]:
-    r"""Inverse that is exact away from singularities and damped near them, and the smallest singular value.
+    r"""Inverse, damped near singularities and exact elsewhere, and the smallest singular value.
 
-    .. math:: \rho^2 = \rho_0^2\,(1 - (\sigma_{min}/\sigma_0)^2) \quad (\sigma_{min} < \sigma_0), \quad \text{else } 0
+    .. math::
+
+        \rho^2 = \rho_0^2\,(1 - (\sigma_{min}/\sigma_0)^2) \quad (\sigma_{min} < \sigma_0),
+        \quad \text{else } 0
 
     Args:
         matrix: square, or wide for the solution of least norm.

@@ -57,7 +57,7 @@ __all__ = [
 
 
 def register(law: type[Coupling]) -> type[Coupling]:
-    """Make a law known by its name, so that rigs and the command line find it; usable as a decorator.
+    """Make a law known by its name to rigs and the command line; usable as a decorator.
 
     Raises:
         BadValue: the name is taken, or the class is no law that a rig could make.

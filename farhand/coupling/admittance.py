@@ -34,7 +34,7 @@ class VirtualHandle:
 
 @dataclass
 class Admittance(Coupling):
-    r"""A virtual handle that the measured wrenches push about; the leader follows it, and the follower the leader.
+    r"""Measured wrenches push a virtual handle; the leader follows it, the follower the leader.
 
     .. math::
         M_v\,\dot v + B_v\,v = h_a + \mathrm{back}(h_b), \qquad x_a \to x_v, \qquad x_b \to x_t(x_a)
@@ -107,7 +107,7 @@ class Admittance(Coupling):
         return a.effort(on_a, handle), b.effort(on_b, self.mapping)
 
     def _servo(self, side: Side, error: Array, rate: Array, acceleration: Array | float) -> Array:
-        """Wrench that makes a tool accelerate as its reference does and close the gap; nothing without a model."""
+        """Wrench that makes a tool follow its reference; zero without a model."""
         if side.arm is None:
             return NOTHING
         terms = self._terms.get(side.role)

@@ -1,4 +1,4 @@
-"""How tools accelerate under wrenches, from the models of the arms: one arm by itself, and two as one system."""
+"""How tools accelerate under wrenches, from the models: one arm, and two as one system."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ArmTerms:
 
 
 class System:
-    """Arms one after the other in one linear system: block-diagonal B, and the right-hand sides [Jᵀ | b].
+    """Several arms in one linear system: block-diagonal B, and the right-hand sides [Jᵀ | b].
 
     One Cholesky solve serves both sides. Two small systems cost two calls, and at this size the
     calls are what costs.
@@ -90,7 +90,10 @@ class PairTerms(System):
 
     .. math:: J = [J_1 \; J_2], \qquad B = \mathrm{diag}(B_1, B_2), \qquad b = [-b_1; b_2]
 
-    .. math:: \Gamma = J B^{-1} J^\top = \Gamma_1 + \Gamma_2, \qquad J B^{-1} b = J_2 B_2^{-1} b_2 - J_1 B_1^{-1} b_1
+    .. math::
+
+        \Gamma = J B^{-1} J^\top = \Gamma_1 + \Gamma_2, \qquad
+        J B^{-1} b = J_2 B_2^{-1} b_2 - J_1 B_1^{-1} b_1
     """
 
     def solve(self) -> None:
@@ -105,7 +108,7 @@ LEVER = 0.1
 
 
 def placing_inverse(gamma: Array, damping: float) -> Array:
-    """The damped inverse of Γ for an arm of less than six joints: it is to be in the right place before it is turned.
+    """The damped inverse of Γ for fewer than six joints: position comes before orientation.
 
     Minimises |W(Γ w − a)|² + ρ²|w|² where W counts an angle as :data:`LEVER` of way; unweighted, a
     radian counts as a metre, and centimetres are given away for degrees.
@@ -119,7 +122,7 @@ def placing_inverse(gamma: Array, damping: float) -> Array:
 
 
 class ToolTerms(System):
-    r"""One arm by itself: its tool accelerates by :math:`\ddot x = \Gamma w - A` under a wrench w asked of its motors.
+    r"""One arm: its tool accelerates by :math:`\ddot x = \Gamma w - A` under a motor wrench w.
 
     .. math:: \Gamma = J B^{-1} J^\top, \qquad A = J B^{-1} b - \dot J \dot q
 

@@ -25,10 +25,11 @@ NEEDS = {
 """What a law may need, and how it is said."""
 
 PROPERTIES = frozenset({"reciprocal", "symmetric", "velocity-force-port"})
-"""What a law may promise. Reciprocal: the two efforts are equal and opposite up to the mapping.
-Symmetric: exchanging
-the sides exchanges the efforts. Velocity–force port: each effort depends on the other side through
-its motion alone."""
+"""What a law may promise.
+
+Reciprocal: the two efforts are equal and opposite up to the mapping. Symmetric: exchanging the
+sides exchanges the efforts. Velocity–force port: an effort depends on the other side's motion alone.
+"""
 
 
 @dataclass
@@ -64,7 +65,7 @@ class Coupling(ABC):
 
     @abstractmethod
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
-        """Efforts for both sides from both sides' states; ``dt`` is the time since the last call, [s]."""
+        """Efforts for both sides from both states; ``dt`` is the time since the last call, [s]."""
 
     def engage(self, a: Side, b: Side) -> None:
         """Make the present poses of both sides the ones that belong together."""
@@ -83,7 +84,7 @@ class Coupling(ABC):
         np.subtract(mapping.twist, b.twist, self.rate)
 
     def require(self, available: frozenset[str] | set[str], who: str = "this rig does") -> None:
-        """Refuse, by name, to run where something the law needs is missing; ``who`` does not have it."""
+        """Refuse to run where something the law needs is missing; ``who`` does not have it."""
         missing = sorted(self.needs - available)
         if missing:
             needed = " and ".join(NEEDS.get(need, repr(need)) for need in missing)

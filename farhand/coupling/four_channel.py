@@ -1,4 +1,4 @@
-"""Four channels: motion and force both ways, so that the hand feels the leader and what the follower touches."""
+"""Four channels: motion and force both ways, so that the hand feels what the follower touches."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class FourChannel(Coupling):
         self._known = [False, False]
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:
-        """Contact and lag on the leader; the leader's acceleration and the pull of the lag on the follower."""
+        """Contact and lag on the leader; acceleration and the lag's pull on the follower."""
         assert a.arm is not None and b.arm is not None  # "models" is among the needs
         self.measure(a, b)
         if self._terms is None:
@@ -117,7 +117,7 @@ class FourChannel(Coupling):
         return a.effort(self._felt, local=self._local), b.effort(self._pull, self.mapping)
 
     def _wrench(self, which: int, measured: Array | None, dt: float) -> Array:
-        """The wrench of one side: as measured; the last one, fading, when there is none; zero before the first."""
+        """The measured wrench of one side; while there is none, the last one, fading."""
         kept = self._wrenches[which]
         if measured is not None:
             kept[:], self._known[which] = measured, True
@@ -126,7 +126,7 @@ class FourChannel(Coupling):
         return kept
 
     def _weigh(self, gamma: Array, acceleration: Array, few: bool) -> Array:
-        """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: the wrenches that cause them, [N] and [N·m].
+        """Γ (Γ² + ρ² I)⁻¹ times accelerations, one per column: the wrenches that cause them.
 
         An arm of few joints, less than six, cannot do all of it and keeps to the place rather than
         to the angle.

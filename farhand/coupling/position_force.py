@@ -1,4 +1,4 @@
-"""Position–force coupling: the follower is pulled to the leader, the hand feels what the follower measures."""
+"""Position–force: the follower is pulled to the leader, the hand feels what it measures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ FADE = 0.2
 class PositionForce(SpringCoupling):
     r"""Position forward, measured force back.
 
-    .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = \mathrm{back}(h_b) - B\,\dot x_a
+    .. math::
+
+        w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad
+        w_a = \mathrm{back}(h_b) - B\,\dot x_a
 
     :math:`h_b` is the contact wrench measured at the follower. In free motion the hand feels only
     the leader and the damping B; in contact it feels what the follower touches, at full strength.

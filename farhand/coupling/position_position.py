@@ -1,4 +1,4 @@
-"""Position–position coupling: one virtual spring-damper between the two tools, felt on both sides."""
+"""Position–position: one virtual spring-damper between the tools, felt on both sides."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Side:
     def effort(
         self, wrench: Array | None = None, target: Target | None = None, local: Array = NOTHING
     ) -> Effort:
-        """The effort of this side; it refers to ``wrench`` (zero by default) and is reused, so copy what must last."""
+        """The effort of this side; it refers to ``wrench`` and is reused: copy what must last."""
         self._effort.wrench = NOTHING if wrench is None else wrench
         self._effort.target, self._effort.local = target, local
         return self._effort

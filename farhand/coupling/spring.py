@@ -1,4 +1,4 @@
-"""The virtual spring-damper from the follower's tool to the mapped leader's: a part that several laws share."""
+"""The virtual spring-damper between the tools, and the laws that have one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Array = np.ndarray
 class Spring:
     r"""Wrench on the follower that pulls it to the mapped leader pose.
 
-    .. math:: w = K\,e + D\,\dot e, \qquad e = [\,p_t - p_b;\ \log(R_t R_b^\top)\,], \quad \dot e := \dot x_t - \dot x_b
+    .. math::
+
+        w = K\,e + D\,\dot e, \qquad
+        e = [\,p_t - p_b;\ \log(R_t R_b^\top)\,], \quad \dot e := \dot x_t - \dot x_b
 
     Attributes:
         wrench: w at the last :meth:`pull`, [N] and [N·m].

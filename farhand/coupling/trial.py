@@ -1,4 +1,4 @@
-"""Trial of a law: what it must be and what it must answer, said in one line where it is or does something else."""
+"""Trial of a law: what it must be and answer, refused in one line where it is not so."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def failure(answer: object, error: Exception) -> str:
 
 
 def complaint(answer: object) -> str | None:
-    """What is wrong with the answer of a law's step, to stand behind the law's name; None if nothing is."""
+    """What is wrong with the answer of a law's step; None if nothing is."""
     found = _found(answer)
     return None if found is None else f"{WANTED}; it returned {found}"
 
@@ -89,7 +89,8 @@ def check_class(law: type[Coupling]) -> None:
         made = law()
     except Exception as error:
         raise BadValue(
-            f"law {name!r} cannot be made without arguments ({describe_error(error)}); give each a default"
+            f"law {name!r} cannot be made without arguments ({describe_error(error)});"
+            " give each a default"
         ) from error
     check_made(made)
 
@@ -128,7 +129,7 @@ def admit(law: Coupling, a: Arm | None, b: Arm | None, observed: bool) -> None:
 
 
 def try_out(law: Coupling, a: Arm | None, b: Arm | None) -> None:
-    """Evaluate a user's law once, before anything moves: another of its kind, on both arms at rest and untouched.
+    """Evaluate a new instance of a user's law once, on both arms at rest, before anything moves.
 
     The laws of this package are not tried, nor is one that cannot be made without arguments. Both
     arms are where they were afterwards.
@@ -163,7 +164,7 @@ def try_out(law: Coupling, a: Arm | None, b: Arm | None) -> None:
 
 @contextmanager
 def _random_posture(arm: Arm | None) -> Iterator[None]:
-    """An arm at rest in some posture: many an arm is stretched out at the zero of its joints, and singular."""
+    """An arm at rest in a random posture: with all joints at zero many arms are singular."""
     if arm is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Virtual constraints: the two tools are tied as if by a rigid rod, by a force computed from both models."""
+"""Virtual constraints: the tools are tied as if by a rigid rod, by a force from both models."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ Array = np.ndarray
 
 @dataclass
 class VirtualConstraints(Coupling):
-    r"""Keep the relative pose of the tools constant by the force that a rigid connection would exert.
+    r"""Keep the tools' relative pose constant by the force a rigid connection would exert.
 
     .. math::
-        \Gamma u = A_2 - A_1 - K_d\,\dot y - K_p\,e, \qquad \tau_1 = -J_1^\top u, \quad \tau_2 = +J_2^\top u
+        \Gamma u = A_2 - A_1 - K_d\,\dot y - K_p\,e, \qquad
+        \tau_1 = -J_1^\top u, \quad \tau_2 = +J_2^\top u
 
     with :math:`\Gamma = \Gamma_1 + \Gamma_2`, :math:`\dot y = J_2\dot q_2 - J_1\dot q_1`,
     :math:`e = [p_2 - p_1 - \Delta p;\; e_o]` and :math:`R_e = R_2 (R_1 \Delta R)^\top`. With exact
@@ -116,7 +117,7 @@ class VirtualConstraints(Coupling):
         self._solve(terms.gamma, rhs)
 
     def _solve(self, gamma: Array, rhs: Array) -> None:
-        """Γ (Γ² + ρ² I)⁻¹ rhs; without damping Γ⁻¹ rhs, which grows without bound in a common singularity."""
+        """Γ (Γ² + ρ² I)⁻¹ rhs; without damping Γ⁻¹ rhs, unbounded in a common singularity."""
         if self.damping == 0.0:
             self.multiplier[:] = np.linalg.solve(gamma, rhs)
             return
@@ -128,7 +129,7 @@ class VirtualConstraints(Coupling):
 
 
 def _flat(arm: Arm, wrench: Array | None, external_torque: Array | None) -> tuple[Array, ...]:
-    """An arm's terms as the compiled kernel takes them, with all that is known to push on the joints as one torque."""
+    """An arm's terms for the compiled kernel, all known joint torques added up."""
     known = np.zeros(arm.nv) if wrench is None else wrench.dot(arm.J)
     if external_torque is not None:
         known += external_torque

@@ -1,1 +1,1 @@
-"""The loop: stations that sense and act, bridges between them, and the session that ticks both on one clock."""
+"""The loop: stations that sense and act, bridges between them, the session that ticks both."""

@@ -1,4 +1,4 @@
-"""Clocks: what a session waits for between ticks. Virtual time waits for nothing, wall time for a deadline."""
+"""Clocks: virtual time waits for nothing, wall time for the deadline of the next tick."""
 
 from __future__ import annotations
 

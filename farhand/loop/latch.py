@@ -1,4 +1,4 @@
-"""Latch: a word from one process to another that neither can hang on, whatever becomes of the other."""
+"""Latch: one flag between two processes; neither can hang on it if the other dies."""
 
 from __future__ import annotations
 

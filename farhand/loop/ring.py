@@ -1,4 +1,4 @@
-"""A ring of fixed-size records in shared memory: one writer that never waits, readers that never see a torn record.
+"""A ring of records in shared memory: the writer never waits, no reader sees a torn record.
 
 Each ring has two counters, *begun* and *done*. The writer raises *begun*, copies the record, raises
 *done*. A reader reads *done*, copies, reads *begun*; record number k lies in row k mod capacity, so
@@ -53,7 +53,7 @@ def align(size: int) -> int:
 
 
 class Fence:
-    """A full memory barrier made of a private lock that is always held: release it, and acquire it again at once.
+    """A full memory barrier, made of a private lock: release it and acquire it again.
 
     x86-64 keeps the order of stores by itself; ARM does not, and Python offers nothing plainer. Not
     for two threads.
@@ -125,7 +125,7 @@ class RingReader:
 
     @property
     def position(self) -> int:
-        """How many records lie behind this reader, taken or lost; set it to go on from elsewhere."""
+        """How many records this reader has taken or lost; set it to go on from elsewhere."""
         return self._next
 
     @position.setter
@@ -145,7 +145,7 @@ class RingReader:
                 return record
 
     def take(self) -> tuple[NDArray[np.int64], int]:
-        """Copies of all records since the last call, oldest first, and how many were overwritten unread."""
+        """Copies of all records since the last call, and how many were overwritten unread."""
         capacity, width = self._rows.shape
         done = int(self._marks[1])
         self._fence()
@@ -171,7 +171,7 @@ def shared_folder() -> Path:
 
 
 def create_file(path: Path, head: bytes, size: int, sweep: bool) -> mmap.mmap:
-    """Map a new file of ``size`` bytes beginning with ``head``, which appears under its name only when it is whole.
+    """Map a new file of ``size`` bytes that begins with ``head``; it appears only when whole.
 
     A file left under that name by a dead process is replaced; with ``sweep``, so are all its like
     in the folder.
@@ -201,14 +201,14 @@ def create_file(path: Path, head: bytes, size: int, sweep: bool) -> mmap.mmap:
 
 
 def remove_file(path: Path, owner: int) -> None:
-    """Remove the file if this process is its ``owner`` [process id]; a forked child has the name, not the right."""
+    """Remove the file if this process is its ``owner`` [process id]; a forked child is not."""
     if os.getpid() == owner:
         with contextlib.suppress(OSError):
             path.unlink()
 
 
 def _remove_if_abandoned(path: Path, must: bool) -> None:
-    """Remove a ring whose writer is dead, however it died; with ``must``, complain about one that cannot be removed."""
+    """Remove a ring whose writer is dead; with ``must``, raise if that is not possible."""
     try:
         with open(path, "rb") as file:
             if file.read(len(MAGIC)) != MAGIC:

@@ -25,7 +25,7 @@ MODES = ("free", "hold", "coupled", "tripped")
 
 
 class Contribution:
-    """What one coupling asks of a station: a wrench already faded, where the tool should be, how far it is engaged.
+    """What one coupling asks of a station: a faded wrench, a target, a degree of engagement.
 
     Attributes:
         wrench: on the arm at the tool, world axes, [N] and [N·m].
@@ -41,10 +41,10 @@ class Contribution:
 
 
 class Station:
-    """Reads a plant, keeps its model up to date, has a controller do what couplings ask for, and guards all of it.
+    """A plant with its model, its controller and its guard.
 
-    A plant that raises trips the guard with the reason; it goes on being read, and is told to stop,
-    in every tick.
+    A plant that raises trips the guard with the reason. It is still read, and commanded to stop, in
+    every tick.
 
     Args:
         name: of the station in the rig.
@@ -82,7 +82,7 @@ class Station:
         if not isinstance(plant, Plant):
             kind = type(plant).__name__
             raise Mismatch(
-                f"station {name!r} needs a plant, and {kind} is none: inherit from farhand.plants.Plant"
+                f"station {name!r}: {kind} is not a plant; inherit from farhand.plants.Plant"
             )
         self.controller = controller or TorqueController(
             arm, rest, period_ns, Brake in plant.accepts
@@ -95,7 +95,7 @@ class Station:
             )
         if observer is not None and commands is not JointTorque:
             raise Mismatch(
-                f"station {name!r} commands {commands.name}; an observer needs to know the joint torques"
+                f"station {name!r} commands {commands.name}; an observer needs joint torques"
             )
         self.name, self.role, self.plant, self.arm, self.guard = name, role, plant, arm, guard
         self.observer = observer
@@ -168,7 +168,7 @@ class Station:
         self.plant.restart()
 
     def rearm(self) -> None:
-        """Tell the plant that a new engagement begins, so that sensors distrusted in the last one count again."""
+        """Tell the plant that a new engagement begins: it may trust its sensors again."""
         self.plant.rearm()
 
     def sense(self, now_ns: int) -> None:
@@ -192,7 +192,7 @@ class Station:
             self.guard.stop(now_ns, "plant", fault)
 
     def _observe(self, observer: MomentumObserver) -> Array | None:
-        """The wrench that explains the arm's momentum; None, and a new start, when its state is not known."""
+        """The wrench that explains the arm's momentum; None while the state is unknown."""
         if not self.valid:
             observer.reset()
             self._observed[:] = np.nan
@@ -242,7 +242,7 @@ class Station:
         return False
 
     def _gather(self, asked: ControlRequest) -> None:
-        """Sum what the couplings pull with; the last that names a target is followed, the most engaged one counts."""
+        """Sum the wrenches of all couplings; the last target and the largest gain count."""
         contributions, effort = self._contributions, asked.effort
         effort[:] = contributions[0].wrench if contributions else 0.0
         for contribution in contributions[1:]:
@@ -265,7 +265,7 @@ class Station:
 
 
 def driven_axes(arm: Arm, actuated: Array) -> Array:
-    """Along which of the tool's axes (x, y, z, then about them) an effort can be exerted, whatever the configuration.
+    """Along which of the tool's six axes an effort can be exerted, in any configuration.
 
     An axis along which a passive joint gives way is not one of them.
     """

@@ -70,7 +70,7 @@ class Stream:
     def channel(
         self, name: str, size: int, unit: str, labels: Sequence[str] = ()
     ) -> NDArray[np.float64]:
-        """Add a signal and return where to write it; the array stays valid for the life of the stream.
+        """Add a signal; returns the array to write it to, valid for the life of the stream.
 
         Args:
             name: unique in the stream, such as ``"wrench_contact_in_world"``.
@@ -84,7 +84,7 @@ class Stream:
         free = MAX_VALUES - self._width
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= free:
             raise BadValue(
-                f"size of channel {name!r} is {size!r}, not a whole number from 1 to {free} [values left]"
+                f"size of channel {name!r} is {size!r}, not a whole number from 1 to {free}"
             )
         if labels and len(labels) != size:
             raise BadValue(
@@ -95,14 +95,14 @@ class Stream:
         return self._staging[start : start + size]
 
     def block(self, *channels: tuple[str, int, str, Sequence[str]]) -> NDArray[np.float64]:
-        """Add signals that lie side by side, each as (name, size, unit, labels), and return all as one array."""
+        """Add signals side by side, each as (name, size, unit, labels); returns one array."""
         start = 1 + self._width
         for name, size, unit, labels in channels:
             self.channel(name, size, unit, labels)
         return self._staging[start : 1 + self._width]
 
     def commit(self, t_ns: int) -> None:
-        """Publish the values now in the channels as one record at ``t_ns`` [ns]; call from one thread only."""
+        """Publish the channels as one record at ``t_ns`` [ns]; call from one thread only."""
         ring = self._ring
         if ring is None:
             if not self._added:
@@ -132,7 +132,7 @@ class Stream:
 
 
 class Telemetry:
-    """The writing end: declare streams and channels, :meth:`freeze`, then commit records from the tick.
+    """The writing end: add streams, :meth:`freeze`, then commit records from the tick.
 
     Args:
         path: the ring file; ``None`` takes a new name in the shared-memory file system.
@@ -213,7 +213,7 @@ class Telemetry:
         self._early_events.clear()
 
     def event(self, t_ns: int, text: str, data: dict[str, Any] | None = None) -> None:
-        """Publish a line of text (a trip, a clutch, ...) at ``t_ns`` [ns], cut to 240 bytes; never raises, never waits.
+        """Publish a line of text at ``t_ns`` [ns], cut to 240 bytes; never raises, never waits.
 
         Events before :meth:`freeze` are kept until then; events after :meth:`close` are dropped.
         One thread only.
@@ -239,7 +239,7 @@ class Telemetry:
         return list(self._streams)
 
     def backlog(self, taken: Sequence[int]) -> float:
-        """Share of the fullest ring still to be taken by a reader that has ``taken`` so many records of each stream."""
+        """Unread share of the fullest ring, for a reader that has ``taken`` these counts."""
         waiting = [
             stream.count - done for stream, done in zip(self._streams.values(), taken, strict=False)
         ]
@@ -335,7 +335,7 @@ class Reader:
 
     @property
     def place(self) -> list[int]:
-        """How far this reader is in every stream and in the events; another reader of the ring can go on from there."""
+        """How far this reader is in every stream; another reader can go on from there."""
         return [*self.taken, self._events.position]
 
     @place.setter
@@ -344,7 +344,7 @@ class Reader:
             ring.position = position
 
     def events(self) -> list[tuple[int, str]]:
-        """Events since the last call as (time [ns], text); overwritten ones are counted in a line of their own."""
+        """Events since the last call as (time [ns], text); overwritten ones are counted."""
         return [(t_ns, text) for t_ns, text, _ in self.events_with_data()]
 
     def events_with_data(self) -> list[tuple[int, str, dict[str, Any] | None]]:
@@ -375,7 +375,7 @@ def columns(stream: dict[str, Any]) -> dict[str, slice]:
 def _check_name(kind: str, name: str, taken: Iterable[str]) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadValue(
-            f"{kind} name {name!r} is not a letter and then at most 63 letters, digits or characters of _./-"
+            f"{kind} name {name!r} must be a letter, then at most 63 letters, digits or _./-"
         )
     if name in taken:
         raise BadValue(f"{kind} name {name!r} is taken; the taken ones are {', '.join(taken)}")

@@ -17,7 +17,7 @@ NOT_A_NUMBER = "gave an effort that is not a number"
 
 
 class End:
-    """One station's end of a bridge: what the law asks of it, faded by the engagement, and the energy that passes.
+    """One station's end of a bridge: the faded effort of the law, and the energy that passes.
 
     Args:
         station: the local station.
@@ -43,7 +43,7 @@ class End:
         )
 
     def take(self, effort: Effort) -> bool:
-        """Remember what the law asks for, unless it is not a number; a wrench only if the station exerts wrenches.
+        """Remember the effort of the law; False if it is not a number.
 
         Raises:
             Exception: of any kind, if it is no effort at all.
@@ -74,5 +74,5 @@ class End:
         self.energy -= float(contribution.wrench.dot(self.station.arm.twist)) * dt
 
     def stop(self, now_ns: int, law: Coupling, why: str) -> None:
-        """Trip the station's guard over a law that failed, with the reason that stands behind its name."""
+        """Trip the station's guard because the law failed; ``why`` follows the law's name."""
         self.station.guard.stop(now_ns, "invalid", f"law {law.name!r} {why}")

@@ -17,7 +17,7 @@ FAREWELLS = 5
 
 
 class RemoteBridge(Bridge):
-    """One end of a coupling: evaluates the law on its own side and on the last packet, and applies its own half.
+    """One end of a coupling: the law on its own side and the last packet; its own half counts.
 
     Args:
         end: of the station in this process.
@@ -70,7 +70,7 @@ class RemoteBridge(Bridge):
         self.end.engagement.release()
 
     def leave(self, now_ns: int) -> None:
-        """Part for good and tell the other end so, a few times, for the session is over; ``now_ns`` [ns]."""
+        """Part for good, and say so to the other end a few times; ``now_ns`` [ns]."""
         self.release()
         self.end.endpoint.outgoing.leaving = True
         for _ in range(FAREWELLS):
