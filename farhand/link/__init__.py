@@ -1,1 +1,1 @@
-"""What crosses between the two sides: packets, the channels that carry them, the endpoints that fill and read them."""
+"""Link: packets, the channels that carry them, and the endpoints that fill and read them."""

@@ -1,4 +1,4 @@
-"""The one packet format that serves every coupling law."""
+"""Packet: the one format that serves every coupling law."""
 
 from __future__ import annotations
 
@@ -23,21 +23,15 @@ _SCALARS = struct.Struct("<QqqqIIII")
 _CHECKED = struct.Struct(_SCALARS.format + "8d")  # scalars and both quaternions, which follow them
 _SCALAR_LIMITS = {
     "sequence": (0, 2**64 - 1),
-    "time_ns": (-(2**63), 2**63 - 1),
-    "echo_time_ns": (-(2**63), 2**63 - 1),
-    "echo_age_ns": (-(2**63), 2**63 - 1),
-    "flags": (0, 2**32 - 1),
-    "mode": (0, 2**32 - 1),
-    "engagement_id": (0, 2**32 - 1),
-    "buttons": (0, 2**32 - 1),
+    **dict.fromkeys(("time_ns", "echo_time_ns", "echo_age_ns"), (-(2**63), 2**63 - 1)),
+    **dict.fromkeys(("flags", "mode", "engagement_id", "buttons"), (0, 2**32 - 1)),
 }
 _SCALARS_AT = _IDENTITY.size
 _FLOATS_AT = _SCALARS_AT + _SCALARS.size
 
 QUATERNION_TOLERANCE = 1e-3  # largest | |quaternion|² - 1 | that load accepts [-]
-# squared lengths between which that is
-_SHORTEST, _LONGEST = (1.0 - QUATERNION_TOLERANCE, 1.0 + QUATERNION_TOLERANCE)
-# of the numbers: sign and the upper seven bits of the exponent
+_SHORTEST, _LONGEST = 1.0 - QUATERNION_TOLERANCE, 1.0 + QUATERNION_TOLERANCE
+# Of every float: its sign and the upper seven bits of its exponent.
 _TOP_BYTES = slice(_FLOATS_AT + 7, None, 8)
 
 
@@ -68,32 +62,18 @@ _OPTIONAL = {
 
 
 def _sizes(nq: int, nv: int) -> dict[str, int]:
-    """Length of every array field, in the order of the layout: those of fixed length first, at fixed places."""
-    pose = {
-        "tool_quaternion": 4,
-        "offset_quaternion": 4,
-        "tool_position": 3,
-        "offset_position": 3,
-        "tool_twist": 6,
-    }
-    port = {
-        "port_energy_in": 6,
-        "port_energy_out": 6,
-        "measured_wrench": 6,
-        "commanded_wrench": 6,
-        "gripper": 2,
-    }
-    return pose | port | {"q": nq, "v": nv, "external_torque": nv}
+    """Length of every array field in the order of the layout, those of fixed length first."""
+    pose = dict(tool_quaternion=4, offset_quaternion=4, tool_position=3, offset_position=3)
+    port = dict(tool_twist=6, port_energy_in=6, port_energy_out=6)
+    optional = dict(measured_wrench=6, commanded_wrench=6, gripper=2)
+    return pose | port | optional | {"q": nq, "v": nv, "external_torque": nv}
 
 
 def model_hash(*parts: str | bytes | ArrayLike) -> int:
-    """Hash of whatever must be the same on both sides, as an unsigned 64-bit number.
+    """Hash of what must be the same on both sides, as an unsigned 64-bit number.
 
-    Numbers are hashed to the last bit, with their shape; hash sources (names, file text,
-    parameters) rather than compiled matrices when the two sides run on unlike machines.
-
-    Args:
-        parts: strings, bytes, numbers or arrays of numbers, in an order both sides agree on.
+    Numbers are hashed to the last bit, with their shape. Hash sources (names, file text,
+    parameters) rather than compiled matrices when the two sides run on different machines.
     """
     digest = hashlib.blake2b(digest_size=8)
     for part in parts:
@@ -102,7 +82,8 @@ def model_hash(*parts: str | bytes | ArrayLike) -> int:
         elif isinstance(part, bytes):
             kind, content = "bytes", part
         else:
-            numbers = np.asarray(part, dtype="<f8") + 0.0  # makes -0 the same as 0
+            # Adding zero makes -0 the same as 0.
+            numbers = np.asarray(part, dtype="<f8") + 0.0
             kind, content = f"array{numbers.shape}", numbers.tobytes()
         digest.update(f"{kind}:{len(content)}:".encode())
         digest.update(content)
@@ -129,7 +110,7 @@ def _array(name: str, meaning: str) -> Any:
 
 
 def _optional(name: str, meaning: str) -> Any:
-    """Array field that reads as None unless its flag is set; assigning sets the flag, assigning None clears it."""
+    """Array field that reads as None unless its flag is set; assigning sets or clears the flag."""
     view = attrgetter(f"_{name}")
     bit = _OPTIONAL[name]
 
@@ -159,7 +140,7 @@ def _flag(bit: int, meaning: str) -> Any:
 class Packet:
     """State of one side as it crosses the link, in a fixed little-endian layout.
 
-    Assigning to an array field copies into the packet's buffer; reading one gives a view that stays
+    Assigning to an array field copies into the packet's buffer. Reading one gives a view that stays
     valid, and changes, for the life of the packet. All quantities are in SI units, twists and
     wrenches linear part first.
 
@@ -169,110 +150,74 @@ class Packet:
     0        magic ``FARH``, version, nq, nv (u32 each), model hash (u64)
     24       sequence (u64), time_ns, echo_time_ns, echo_age_ns (i64 each)
     56       flags, mode, engagement_id, buttons (u32 each)
-    72       f64: tool_quaternion (4), offset_quaternion (4), tool_position (3), offset_position
-    (3),
-             tool_twist (6), port_energy_in (6), port_energy_out (6), measured_wrench (6),
-             commanded_wrench (6), gripper (2), q (nq), v (nv), external_torque (nv)
+    72       f64: tool_quaternion (4), offset_quaternion (4), tool_position (3),
+             offset_position (3), tool_twist (6), port_energy_in (6), port_energy_out (6),
+             measured_wrench (6), commanded_wrench (6), gripper (2), q (nq), v (nv),
+             external_torque (nv)
     =======  ======================================================================================
 
-    Attributes:
+    Args:
         nq: number of configuration coordinates, [-].
         nv: number of velocity coordinates, [-].
         model_hash: what both sides must agree on, from :func:`model_hash`.
+
+    Attributes:
         size: length of the packet, [bytes].
         sequence: number of the packet, counted by its sender from 1; 0 before the first.
         time_ns: when it was sent, by the sender's clock, [ns].
-        echo_time_ns: ``time_ns`` of the newest packet the sender had received; 0 and without
-            meaning unless ``echo_valid``, [ns].
+        echo_time_ns: ``time_ns`` of the newest packet the sender had received; without meaning
+            unless ``echo_valid``, [ns].
         echo_age_ns: how long before ``time_ns`` that packet had arrived, by the sender's clock,
             [ns].
         flags: bits of :class:`Flag`.
         mode: the sender's mode of operation, as the session numbers them.
-        engagement_id: counts engagements, so that offsets are matched with the engagement they
-            belong to.
+        engagement_id: counts engagements, so that offsets match the engagement they belong to.
         buttons: one bit per button, set while pressed.
+
+    Raises:
+        OutOfRange: for a negative or too large number of coordinates.
     """
 
     __slots__ = (
-        *(
-            "nq",
-            "nv",
-            "model_hash",
-            "size",
-            *_SCALAR_LIMITS,
-            *(f"_{name}" for name in _sizes(0, 0)),
-            "_buffer",
-        ),
-        *("_view", "_identity"),
+        *("nq", "nv", "model_hash", "size", "_buffer", "_view", "_identity"),
+        *_SCALAR_LIMITS,
+        *(f"_{name}" for name in _sizes(0, 0)),
     )
 
-    q: Array = _array(
-        "q", "Configuration (nq), [rad] or [m]; a free-floating base as Pinocchio orders it."
-    )
+    q: Array = _array("q", "Configuration (nq) in Pinocchio's order, [rad] or [m].")
     v: Array = _array("v", "Velocity (nv), [rad/s] or [m/s].")
-    tool_position: Array = _array(
-        "tool_position", "Position of the tool in the side's base frame (3), [m]."
-    )
-    tool_quaternion: Array = _array(
-        "tool_quaternion", "Rotation of tool axes into base axes (4), x y z w, [-]."
-    )
-    tool_twist: Array = _array(
-        "tool_twist", "Twist of the tool in base axes (6), [m/s] ×3 then [rad/s] ×3."
-    )
-    offset_position: Array = _array(
-        "offset_position", "Position offset taken at engagement (3), [m]."
-    )
+    tool_position: Array = _array("tool_position", "Of the tool in the base frame (3), [m].")
+    tool_quaternion: Array = _array("tool_quaternion", "Tool in base axes (4), x y z w, [-].")
+    tool_twist: Array = _array("tool_twist", "Of the tool in base axes (6), [m/s] and [rad/s].")
+    offset_position: Array = _array("offset_position", "Offset from engagement (3), [m].")
     offset_quaternion: Array = _array(
-        "offset_quaternion", "Rotation offset taken at engagement (4), x y z w, [-]."
+        "offset_quaternion", "Rotation offset from engagement (4), x y z w, [-]."
     )
-    port_energy_in: Array = _array(
-        "port_energy_in", "Energy this side has put into the port, per axis (6), [J]."
-    )
-    port_energy_out: Array = _array(
-        "port_energy_out", "Energy this side has taken from the port, per axis (6), [J]."
-    )
+    port_energy_in: Array = _array("port_energy_in", "Put into the port, per axis (6), [J].")
+    port_energy_out: Array = _array("port_energy_out", "Taken from the port, per axis (6), [J].")
     measured_wrench: Array | None = _optional(
-        "measured_wrench",
-        "Wrench measured on the arm (6), [N] ×3 then [N·m] ×3; None without a measurement.",
+        "measured_wrench", "Measured on the arm (6), [N] and [N·m]; None without a measurement."
     )
     commanded_wrench: Array | None = _optional(
-        "commanded_wrench",
-        "Wrench the controller asks for (6), [N] ×3 then [N·m] ×3; None without one.",
+        "commanded_wrench", "Of the coupling on the arm (6), [N] and [N·m]; None without one."
     )
     gripper: Array | None = _optional(
         "gripper", "Gripper position [m] and force [N] (2); None without a gripper."
     )
     external_torque: Array | None = _optional(
-        "external_torque",
-        "Joint torque known to act beside the tool's wrench (nv), [N·m]; None where not known.",
+        "external_torque", "Joint torque beside the tool's wrench (nv), [N·m]; None if unknown."
     )
     engaged: bool = _flag(Flag.ENGAGED, "The sender takes part in the coupling.")
-    clutch_pressed: bool = _flag(
-        Flag.CLUTCH_PRESSED, "The sender's clutch is pressed: motion is not to be followed."
-    )
+    clutch_pressed: bool = _flag(Flag.CLUTCH_PRESSED, "Its motion is not to be followed.")
     tripped: bool = _flag(Flag.TRIPPED, "The sender's guard has tripped.")
     deadman_held: bool = _flag(Flag.DEADMAN_HELD, "The sender's dead-man switch is held.")
-    leaving: bool = _flag(
-        Flag.LEAVING, "The sender ends in order: nothing more will be heard of it."
-    )
-    echo_valid: bool = _flag(Flag.ECHO, "The sender has received a packet, and echoes its time.")
+    leaving: bool = _flag(Flag.LEAVING, "The sender ends in order and will send no more.")
+    echo_valid: bool = _flag(Flag.ECHO, "The sender echoes the time of a packet.")
 
     def __init__(self, nq: int, nv: int, model_hash: int = 0) -> None:
-        """Make an empty packet: zeros, identity rotations, no measurements.
-
-        Args:
-            nq: number of configuration coordinates, [-].
-            nv: number of velocity coordinates, [-].
-            model_hash: what both sides must agree on, from :func:`model_hash`.
-
-        Raises:
-            OutOfRange: for a negative or too large number of coordinates.
-        """
-        for name, number, limit in (
-            ("nq", nq, MAX_COORDINATES),
-            ("nv", nv, MAX_COORDINATES),
-            ("model_hash", model_hash, 2**64 - 1),
-        ):
+        most = MAX_COORDINATES
+        limits = (("nq", nq, most), ("nv", nv, most), ("model_hash", model_hash, 2**64 - 1))
+        for name, number, limit in limits:
             if not 0 <= number <= limit:
                 raise OutOfRange(f"packet.{name}", number, 0, limit)
         self.nq, self.nv, self.model_hash = nq, nv, model_hash
@@ -282,7 +227,8 @@ class Packet:
         self.size = _FLOATS_AT + 8 * sum(_sizes(nq, nv).values())  # [bytes]
         self._buffer = bytearray(self.size)
         self._buffer[: _IDENTITY.size] = self._identity
-        self._view = memoryview(self._buffer)  # copies in faster than the buffer itself
+        # A memoryview copies in faster than the buffer itself.
+        self._view = memoryview(self._buffer)
         for name, view in _views(self._buffer, nq, nv).items():
             setattr(self, f"_{name}", view)
         self.tool_quaternion[3] = self.offset_quaternion[3] = 1.0
@@ -292,13 +238,9 @@ class Packet:
         return Packet(self.nq, self.nv, self.model_hash)
 
     def to_bytes(self) -> bytes:
-        """The packet as it goes on the wire.
-
-        Raises:
-            OutOfRange: if a scalar does not fit its place.
-            BadValue: if a scalar is not a whole number.
-        """
+        """The packet as it goes on the wire; a scalar that does not fit its place is refused."""
         try:
+            # One argument per line: unpacking a tuple here would triple the time.
             _SCALARS.pack_into(
                 self._buffer,
                 _SCALARS_AT,
@@ -316,46 +258,26 @@ class Packet:
         return bytes(self._buffer)
 
     def load(self, data: bytes, newer_than: int = -1) -> int:
-        """Take over a received packet, unless it is malformed or not newer than asked for.
-
-        Args:
-            data: what arrived.
-            newer_than: sequence number that the packet has to exceed to be taken over.
+        """Take over a received packet if its number exceeds ``newer_than``.
 
         Returns:
-            The sequence number of the packet that arrived, whether taken over or not.
+            The sequence number of the received packet, whether taken over or not.
 
         Raises:
-            LinkError: if the data is not a well-formed packet of this layout, version and model;
-                the packet keeps what it held.
+            LinkError: the data is not a well-formed packet of this layout, version and model; the
+                packet keeps its content.
         """
         if len(data) != self.size or not data.startswith(self._identity):
             raise self._identity_error(data)
         numbers = _CHECKED.unpack_from(data, _SCALARS_AT)
-        (
-            sequence,
-            time_ns,
-            echo_ns,
-            held_ns,
-            flags,
-            mode,
-            engagement,
-            buttons,
-            a,
-            b,
-            c,
-            d,
-            x,
-            y,
-            z,
-            w,
-        ) = numbers
+        sequence, time_ns, echo_ns, held_ns, flags, mode, engagement, buttons = numbers[:8]
+        a, b, c, d, x, y, z, w = numbers[8:]
         if flags & _UNKNOWN:
             raise LinkError(f"packet has flags {flags:#x}, known bits are {Flag.ALL:#x}")
         if held_ns < 0:
             raise LinkError(f"packet has echo_age_ns = {held_ns}, it must be 0 ns or more")
         top = data[_TOP_BYTES]
-        # a number beyond 1e303, which may be none; far quicker than asking numpy
+        # A number beyond 1e303, which may be infinite or NaN; far faster than numpy.
         if 0x7F in top or 0xFF in top:
             self._check_finite(data, flags)
         if not _SHORTEST <= a * a + b * b + c * c + d * d <= _LONGEST:
@@ -364,27 +286,18 @@ class Packet:
             raise LinkError(f"packet has offset_quaternion = {[x, y, z, w]}, its length must be 1")
         if sequence > newer_than:
             self._view[:] = data
-            self.sequence, self.time_ns, self.echo_time_ns, self.echo_age_ns = (
-                sequence,
-                time_ns,
-                echo_ns,
-                held_ns,
-            )
-            self.flags, self.mode, self.engagement_id, self.buttons = (
-                flags,
-                mode,
-                engagement,
-                buttons,
-            )
+            self.sequence, self.time_ns = sequence, time_ns
+            self.echo_time_ns, self.echo_age_ns = echo_ns, held_ns
+            self.flags, self.mode = flags, mode
+            self.engagement_id, self.buttons = engagement, buttons
         return sequence
 
     def _check_finite(self, data: bytes, flags: int) -> None:
         for name, field in _views(data, self.nq, self.nv).items():
             valid = name not in _OPTIONAL or flags & _OPTIONAL[name]
             if valid and not np.isfinite(field).all():
-                raise LinkError(
-                    f"packet has {name} = {field.tolist()}, every number must be finite"
-                )
+                values = field.tolist()
+                raise LinkError(f"packet has {name} = {values}, every number must be finite")
 
     def _identity_error(self, data: bytes) -> LinkError:
         if len(data) >= _IDENTITY.size:
@@ -396,9 +309,8 @@ class Packet:
             for name, number, right in zip(names, numbers, expected, strict=True):
                 if number != right:
                     return LinkError(f"packet has {name} {number}, expected {right}")
-        return LinkError(
-            f"packet has {len(data)} bytes, expected {self.size} for nq = {self.nq}, nv = {self.nv}"
-        )
+        expected_size = f"{self.size} for nq = {self.nq}, nv = {self.nv}"
+        return LinkError(f"packet has {len(data)} bytes, expected {expected_size}")
 
     def _scalar_error(self) -> FarhandError:
         for name, (low, high) in _SCALAR_LIMITS.items():

@@ -1,4 +1,4 @@
-"""Playout: packets that arrive unevenly are acted on evenly, at the age of the latest of them."""
+"""Playout: packets that arrive unevenly are used evenly, at the age of the latest of them."""
 
 from __future__ import annotations
 
@@ -9,53 +9,46 @@ from farhand.link.packet import Packet
 Array = np.ndarray
 
 KEPT = 2048
-"""How many packets are kept to be played out."""
+"""Packets kept to be played out."""
 
 LOOK_BACK_NS = 2_000_000_000
-"""For how long a late packet is remembered at least; twice that at most, [ns]."""
+"""Least time for which a late packet is remembered; twice that at most, [ns]."""
 
 SLOWER, FASTER = 0.2, 0.02
-"""How much slower or faster than real time is played while the age is adapted, [-]."""
+"""How much slower or faster than real time it plays while the age adapts, [-]."""
 
 
 class Playout:
-    r"""What the other side was like at an even age, between the packets that tell of it.
+    r"""The state of the other side at an even age, between the packets that describe it.
 
-    A leader that moves at v jumps by v times the jitter in the eyes of a follower that acts on the
-    newest packet; its damper turns that into force, and so into tracking error. Here the age grows
-    to that of the latest packet of the last seconds and stays there: between two packets, h apart,
+    For a follower that uses the newest packet, a leader that moves at v jumps by v times the
+    jitter. Its damper turns that into force, and so into tracking error. Here the age grows to that
+    of the latest packet of the last seconds and stays there. Between two packets, h apart,
     positions follow the cubic through both poses and velocities,
 
-    .. math:: x = x_0 + s\,d + s(1-s)\bigl((1-s)(h v_0 - d) - s(h v_1 - d)\bigr), \qquad d = x_1 - x_0
+    .. math:: x = x_0 + s\,d + s(1-s)\bigl((1-s)(h v_0 - d) - s(h v_1 - d)\bigr),
+              \qquad d = x_1 - x_0
 
-    and everything else the straight line. Time never jumps: while the age grows it is played
-    slower, while it shrinks faster; without a newer packet the last one is held. Over an even link
-    nothing is added to the age. Energies are not played out: an end knows at once what it may
-    spend.
+    and everything else the straight line. Time never jumps: it plays slower while the age grows and
+    faster while it shrinks. Without a newer packet it holds the last one. Over an even link nothing
+    is added to the age. Energies are not played out: an end knows at once what it may spend.
 
     Attributes:
-        age_ns: of what is played, by the packets' own times, [ns].
+        age_ns: of what is played, by the times of the packets, [ns].
         behind_ns: how much older that is than the newest packet, [ns].
-        waits_ns: how long that packet waits between its arrival and being played, [ns].
+        waits_ns: how long that packet waits from its arrival until it is played, [ns].
         q: joints, [rad] or [m].
         v: their velocities, [rad/s] or [m/s].
         tool_position: [m].
         tool_quaternion: (x, y, z, w).
         tool_twist: [m/s] and [rad/s].
         measured_wrench: [N] and [N·m]; None where none was measured.
-        commanded_wrench: [N] and [N·m]; None where none was told.
+        commanded_wrench: [N] and [N·m]; None where none was sent.
     """
 
     def __init__(self, nq: int, nv: int) -> None:
-        sizes = {
-            "v": nv,
-            "tool_twist": 6,
-            "_measured": 6,
-            "_commanded": 6,
-            "tool_quaternion": 4,
-            "q": nq,
-        }
-        sizes["tool_position"] = 3
+        sizes = {"v": nv, "tool_twist": 6, "_measured": 6, "_commanded": 6}
+        sizes |= {"tool_quaternion": 4, "q": nq, "tool_position": 3}
         width = sum(sizes.values())
         self._rows, self._times = np.zeros((KEPT, width)), [0] * KEPT
         self._known = [(False, False)] * KEPT
@@ -82,11 +75,11 @@ class Playout:
         self._latest, self._since_ns, self._last_ns = (0, 0), 0, 0
 
     def begin(self) -> None:
-        """The other side has started anew: its times have nothing to do with those before."""
+        """Drop all packets, because the other side was restarted and its times begin again."""
         self._newest, self._older = -1, 0
 
     def take(self, packet: Packet, now_ns: int) -> None:
-        """Keep what a packet newer than all before it says, which has arrived now [ns]."""
+        """Keep the content of a packet newer than all before it, which has arrived now [ns]."""
         self._newest += 1
         at = self._newest % KEPT
         row, columns = self._rows[at], self._columns
@@ -99,33 +92,33 @@ class Playout:
         self._times[at], self._arrival_age_ns = packet.time_ns, now_ns - packet.time_ns
 
     def play(self, now_ns: int) -> None:
-        """Move on to what the other side was like an even age before now [ns]; needs a packet to have been taken."""
+        """Advance to the state an even age before now [ns]; at least one packet must be there."""
         age_ns = now_ns - self._times[self._newest % KEPT]
         self._adapt(now_ns, age_ns)
         self.behind_ns, self.waits_ns = self.age_ns - age_ns, self.age_ns - self._arrival_age_ns
-        wanted = now_ns - self.age_ns
+        time_ns = now_ns - self.age_ns
         self._older = max(self._older, self._newest - KEPT + 1)
-        while self._older < self._newest and self._times[(self._older + 1) % KEPT] <= wanted:
+        while self._older < self._newest and self._times[(self._older + 1) % KEPT] <= time_ns:
             self._older += 1
         older, newer = self._older % KEPT, min(self._older + 1, self._newest) % KEPT
         gap = self._times[newer] - self._times[older]
-        self._between(
-            older, newer, (wanted - self._times[older]) / gap if gap > 0 else 0.0, gap * 1e-9
-        )
+        share = (time_ns - self._times[older]) / gap if gap > 0 else 0.0
+        self._between(older, newer, share, gap * 1e-9)
 
     def _adapt(self, now_ns: int, age_ns: int) -> None:
-        """Let the age follow that of the latest packet, without a jump unless there is nothing newer to play."""
-        if self._newest == 0:  # ages may be of either sign: the two clocks may differ
+        """Let the age follow that of the latest packet, without a jump while there are packets."""
+        # Ages may have either sign: the two clocks may differ.
+        if self._newest == 0:
             self._latest, self._since_ns, self.age_ns = (age_ns, age_ns), now_ns, age_ns
         dt_ns, self._last_ns = now_ns - self._last_ns, now_ns
         if now_ns - self._since_ns > LOOK_BACK_NS:
             self._latest, self._since_ns = (age_ns, self._latest[0]), now_ns
         self._latest = max(self._latest[0], age_ns), self._latest[1]
-        wanted = max(self._latest)
-        if wanted > self.age_ns:
-            self.age_ns = min(wanted, self.age_ns + round(SLOWER * dt_ns))
+        latest_ns = max(self._latest)
+        if latest_ns > self.age_ns:
+            self.age_ns = min(latest_ns, self.age_ns + round(SLOWER * dt_ns))
         else:
-            self.age_ns = max(wanted, self.age_ns - round(FASTER * dt_ns))
+            self.age_ns = max(latest_ns, self.age_ns - round(FASTER * dt_ns))
         self.age_ns = max(self.age_ns, age_ns)
 
     def _between(self, older: int, newer: int, s: float, h: float) -> None:
@@ -134,7 +127,7 @@ class Playout:
         now, way, first = self._now, self._way, self._rows[older]
         np.subtract(self._rows[newer], first, way)
         turn = self._columns["tool_quaternion"]
-        # the same rotation, written the other way
+        # The same rotation, written with the opposite sign.
         if float(first[turn].dot(self._rows[newer, turn])) < 0.0:
             way[turn] = -self._rows[newer, turn] - first[turn]
         np.multiply(way, s, now)

@@ -91,8 +91,8 @@ class WavePort(LayerPort, ABC):
         """Set b to max(D, K T) of the law's spring as the leader feels it, unless b is chosen."""
         b, d, chosen, law = self.impedance, self.damping, self.settings.impedance, self.law
         b[:] = d[:] = DEFAULT_IMPEDANCE
-        if isinstance(law, SpringCoupling) and min(law.spring.damping, law.spring.rotational_damping) > 0.0:
-            spring = law.spring
+        spring = law.spring if isinstance(law, SpringCoupling) else None
+        if law is not None and spring and min(spring.damping, spring.rotational_damping) > 0.0:
             one_way, turned = 0.5 * self.round_trip, law.mapping.force_scale or 1.0
             moved = turned * law.mapping.motion_scale**2
             d[:3], d[3:] = moved * spring.damping, turned * spring.rotational_damping
