@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from farhand.control.trajectory.paths import HandPath, Move
+from farhand.errors import FarhandError
 from farhand.plants.wrappers.faulty import FaultyPlant
 from farhand.rigs import Options, Rig, build_rig
-
-Array = np.ndarray
+from farhand.spatial import Array
+from farhand.world import ImpedanceHand
 
 QUIET: tuple[tuple[str, object], ...] = tuple(
     (f"{side}.plant.{noise}", 0.0)
@@ -52,6 +53,13 @@ def run(rig: Rig, seconds: float | None = None, *commands: str) -> Run:
     return result
 
 
+def with_moves(rig: Rig, *moves: Move) -> Rig:
+    """The rig with a hand that makes these moves instead of the scenario's."""
+    assert isinstance(rig.parts.hand, ImpedanceHand)
+    rig.parts.hand.path = HandPath(moves)
+    return rig
+
+
 def inject_fault(rig: Rig, station: str, fault: str, from_s: float) -> Rig:
     """The rig with a plant that fails from ``from_s`` [s] on."""
     target = next(item for item in rig.session.stations if item.name == station)
@@ -65,3 +73,12 @@ def dual_arm(law: str, scenario: str, *settings: tuple[str, object], **options: 
     return build_rig(
         "dual-arm", Options(law=law, scenario=scenario, settings=everything, **options)
     )
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """The message with which a call is refused; empty if it is not."""
+    try:
+        call()
+    except FarhandError as error:
+        return str(error)
+    return ""

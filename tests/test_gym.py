@@ -91,7 +91,7 @@ def test_an_action_that_is_not_three_numbers_is_refused_and_the_next_one_still_m
     with pytest.raises(BadValue, match="three"):
         env.step(action)
     env.step(np.array([0.2, 0.0, 0.0]))
-    np.testing.assert_allclose(env.rig.session.parameters["hand"].drag, [0.004, 0.0, 0.0])
+    np.testing.assert_allclose(env.rig.parts.hand.drag, [0.004, 0.0, 0.0])
 
 
 def test_the_hand_stays_within_what_it_may_be_dragged_and_turns_back_at_once(env):
@@ -99,7 +99,7 @@ def test_the_hand_stays_within_what_it_may_be_dragged_and_turns_back_at_once(env
     env.reset(seed=1)
     env._drag = np.array([1.999, 0.0, 0.0])
     env.step(np.array([0.2, 0.0, 0.0]))
-    hand = env.rig.session.parameters["hand"]
+    hand = env.rig.parts.hand
     assert hand.drag[0] == 2.0
     env.step(np.array([-0.2, 0.0, 0.0]))
     np.testing.assert_allclose(hand.drag[0], 1.996)

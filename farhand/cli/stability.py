@@ -163,7 +163,7 @@ def _point(
     built = build_rig(rig, Options(law, settings=settings, delay=delay))
     try:
         contact = None if wall is None else Contact(*wall)
-        return operating_point(built.session, built.world, hand, contact, friction=friction)
+        return operating_point(built.session, built.world, built.parts, hand, contact, friction=friction)
     finally:
         built.close()
 

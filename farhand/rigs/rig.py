@@ -1,4 +1,4 @@
-"""What every rig is: a session ready to run, with a scenario, parameters by path, and what to draw."""
+"""What every rig is: a session ready to run, a scenario, parts, and parameters by path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand import plugins
-from farhand.analysis.metrics import Metrics, SideMetrics
+from farhand.analysis.metrics import RunMetrics
 from farhand.analysis.stability.operating_point import Stance, stances
 from farhand.control.trajectory.paths import Move
 from farhand.errors import FarhandError, Mismatch, UnknownName
@@ -29,21 +29,17 @@ if TYPE_CHECKING:
     from farhand.safety.watches import Lateness, Switch
     from farhand.world import ForceHand, ImpedanceHand, Wall
 
-RIGS = {
-    "dual-arm": "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall",
-    "cooperative": "RX160 arms carry a beam, meet in a spring or follow a person's hand, and tell each other nothing",
-    "hazardous": "an iiwa 14 guided by a hand leads a Powerball, which takes joint velocities and may meet a wall",
-    "humanoid": "a haptic pen leads an arm or leg of the small humanoid PHUA, whose servos share one bus of 25 Hz",
-    "youbot": "an omega.6 pen leads the tool of a KUKA youBot by one spring and feels a tenth of its force",
-}
-"""The rigs that come with Farhand, with one line each; other packages bring more.
+RIGS = ("dual-arm", "cooperative", "hazardous", "humanoid", "youbot")
+"""The rigs that come with Farhand; other packages bring more.
 
 A rig is a module with ``TITLE`` (one line), ``SCENARIOS`` (by name) and ``build(options) -> Rig``,
-registered as an entry point of the group ``farhand.rigs``. ``ONE_MACHINE`` in it, if there is one,
-says why the rig cannot be split between two machines.
+registered as an entry point of the group ``farhand.rigs``. An optional ``ONE_MACHINE`` says why the
+rig cannot be split between two machines.
 """
 
 GROUP = "farhand.rigs"
+Settings = list[tuple[str, object]]
+"""Parameter paths and values, applied in order."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +54,7 @@ class Scenario:
         settings: parameter paths and values that belong to it.
         commands: what to post, written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``.
         pulses: what a hand that pushes with given forces does, where the rig has one.
-        varied: makes the moves of a hand that does it a little differently every time; None for the
-            same moves always.
+        varied: makes moves that differ a little with every seed; None for the same moves always.
     """
 
     name: str
@@ -76,6 +71,11 @@ class Scenario:
         return self.moves if self.varied is None else self.varied(np.random.default_rng([seed, 1]))
 
 
+def by_name(*scenarios: Scenario) -> dict[str, Scenario]:
+    """The table of a rig's scenarios."""
+    return {scenario.name: scenario for scenario in scenarios}
+
+
 @dataclass
 class Options:
     """What a user may choose when building a rig.
@@ -90,8 +90,7 @@ class Options:
         loss: share of packets lost, [-].
         settings: parameter paths and values, applied in order.
         clock: virtual by default.
-        side: ``"leader"`` or ``"follower"`` to build that side alone, the other running elsewhere;
-            both by default.
+        side: ``"leader"`` or ``"follower"`` to build that side alone; both by default.
     """
 
     law: str | None = None
@@ -101,7 +100,7 @@ class Options:
     delay: float = 0.0
     jitter: float = 0.0
     loss: float = 0.0
-    settings: list[tuple[str, object]] = field(default_factory=list)
+    settings: Settings = field(default_factory=list)
     clock: Clock | None = None
     side: str | None = None
 
@@ -158,9 +157,8 @@ class Rig:
         metrics: what is measured on the way.
         construction: parameters that shape the parts; fixed once built.
         parts: what it is made of beside its stations.
-        notes: what its user should know of how it was built, one line each.
-        standing: how its robots stood when it was built, before any tick; predictions are made for
-            this.
+        notes: what its user should know about how it was built, one line each.
+        standing: how its robots stood before the first tick; predictions are made for this.
     """
 
     name: str
@@ -169,14 +167,14 @@ class Rig:
     scenario: Scenario
     session: Session
     world: World
-    metrics: Metrics | SideMetrics
+    metrics: RunMetrics
     construction: object
     parts: RigParts = field(default_factory=RigParts)
     notes: tuple[str, ...] = ()
     standing: dict[str, Stance] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Remember where everything stands: a run does not come back there."""
+        """Remember how everything stands, because a run does not come back there."""
         self.standing = stances(self.world)
 
     def parameters(self) -> list[tuple[str, object, str, str]]:
@@ -184,7 +182,7 @@ class Rig:
         return [*describe({"rig": self.construction}), *describe(self.session.parameters)]
 
     def close(self) -> None:
-        """Give back what the rig holds, arms and devices outside the simulation among it."""
+        """Release what the rig holds, including external arms and devices."""
         for station in self.session.stations:
             station.plant.close()
         self.session.close()
@@ -197,7 +195,7 @@ def rig_names() -> list[str]:
 
 def rig_title(name: str) -> str:
     """One line on what a rig is."""
-    return RIGS[name] if name in RIGS else str(getattr(_module(name), "TITLE", ""))
+    return str(_module(name).TITLE)
 
 
 def scenarios_of(name: str) -> dict[str, Scenario]:
@@ -214,7 +212,8 @@ def build_rig(name: str, options: Options | None = None) -> Rig:
     """
     module = _module(name)
     options = options or Options()
-    make_layer(options.layer)  # an unknown one is refused before anything is built
+    # Refuse an unknown layer before anything is built.
+    make_layer(options.layer)
     if options.side is not None and (why := _one_machine(module)):
         able = ", ".join(rig for rig in rig_names() if not _one_machine(_module(rig)))
         raise Mismatch(f"rig {name!r} does not run on two machines: {why}; those that do: {able}")
@@ -258,23 +257,20 @@ def _together(scenario: Scenario) -> str:
     return ""
 
 
-def split_settings(
-    options: Options, scenario: Scenario
-) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
-    """Settings of the scenario, then of the user, as those that shape the parts (``rig.…``) and those of the parts."""
+def split_settings(options: Options, scenario: Scenario) -> tuple[Settings, Settings]:
+    """Settings of the scenario, then of the user: those that shape the rig, and those of parts."""
     absent = {"leader", "follower"} - set(options.roles)
-    own = [
-        (path, value)
-        for path, value in scenario.settings.items()
-        if path.partition(".")[0] not in absent
-    ]
-    everything = [*own, *options.settings]
-    shaping = [(path, value) for path, value in everything if path.startswith("rig.")]
-    return shaping, [(path, value) for path, value in everything if not path.startswith("rig.")]
+    own = [item for item in scenario.settings.items() if item[0].partition(".")[0] not in absent]
+    settings = [*own, *options.settings]
+    shaping = [item for item in settings if item[0].startswith("rig.")]
+    return shaping, [item for item in settings if not item[0].startswith("rig.")]
 
 
 def post_scenario(session: Session, scenario: Scenario, options: Options) -> None:
-    """Post what a scenario commands; a side that runs alone leaves out the other's, a follower the coupling too."""
+    """Post a scenario's commands, without those of an absent side.
+
+    A follower alone leaves out the commands of the coupling too: those are the leader's.
+    """
     absent = tuple(f"{role}." for role in ("leader", "follower") if role not in options.roles)
     for command in scenario.commands:
         _, sets, path = command.partition(":set ")
@@ -282,16 +278,14 @@ def post_scenario(session: Session, scenario: Scenario, options: Options) -> Non
             session.commands.post_text(command)
 
 
-def configure(construction: Any, settings: list[tuple[str, object]]) -> None:
+def configure(construction: Any, settings: Settings) -> None:
     """Apply the settings that shape the parts."""
     for path, value in settings:
         assign({"rig": construction}, path, value)
 
 
-def configure_parts(
-    session: Session, construction: Any, settings: list[tuple[str, object]]
-) -> None:
-    """Apply the settings of the parts, as the first tick finds them; an unknown path is answered with all there are."""
+def configure_parts(session: Session, construction: Any, settings: Settings) -> None:
+    """Apply the settings of the parts; an unknown path is refused with a list of those known."""
     for path, value in settings:
         try:
             assign(session.parameters, path, value)
@@ -299,10 +293,8 @@ def configure_parts(
             if error.kind != "parameter":
                 raise
             session.close()
-            known = [
-                p for p, *_ in (*describe({"rig": construction}), *describe(session.parameters))
-            ]
-            raise UnknownName("parameter", path, known) from None
+            rows = (*describe({"rig": construction}), *describe(session.parameters))
+            raise UnknownName("parameter", path, [known for known, *_ in rows]) from None
         except FarhandError:
             session.close()
             raise

@@ -29,11 +29,11 @@ from farhand.sensing import conditioner as conditioner_module
 from farhand.sensing import identification as identification_module
 from farhand.sensing import profile as profile_module
 from farhand.spatial import adjoint, skew, twist_in_parent
-from farhand_lab.dual_arm.signals import LAW, force, time_axes, with_moves
+from farhand_lab.dual_arm.signals import LAW, force, time_axes
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, Mutations
 from farhand_lab.plots import canvas
-from farhand_lab.trial import Run, dual_arm, run
+from farhand_lab.trial import Run, dual_arm, run, with_moves
 
 Array = np.ndarray
 

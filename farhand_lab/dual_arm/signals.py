@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.trajectory.paths import HandPath, Move
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.rigs import Rig
 from farhand_lab.trial import Run, dual_arm
@@ -36,12 +35,6 @@ def law_of(rig: Rig) -> VirtualConstraints:
     law = rig.session.bridges[0].laws[0]
     assert isinstance(law, VirtualConstraints)
     return law
-
-
-def with_moves(rig: Rig, *moves: Move) -> Rig:
-    """The rig with a hand that makes these moves instead of the scenario's."""
-    rig.session.parameters["hand"].path = HandPath(moves)
-    return rig
 
 
 def position_error(run: Run) -> Array:

@@ -33,12 +33,11 @@ from farhand_lab.dual_arm.signals import (
     rotation_error,
     shade,
     time_axes,
-    with_moves,
 )
 from farhand_lab.dual_arm.threads import ThreadSetup
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.plots import canvas
-from farhand_lab.trial import Run, run
+from farhand_lab.trial import Run, run, with_moves
 
 Array = np.ndarray
 

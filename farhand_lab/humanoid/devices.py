@@ -106,7 +106,7 @@ def profiles() -> Finding:
         plant.write(command, MS)
         shown = plant.port.torque.copy()
         rig = build_rig("humanoid", Options(settings=[("rig.device", name)], scenario="rest"))
-        ok &= rig.session.parameters["leader"]["force"].peak == peak
+        ok &= dict(row[:2] for row in rig.parameters())["leader.force.peak"] == peak
         rig.close()
         ok &= bool(abs(shown[0] - peak) < 1e-9)
         turns.append(round(float(shown[3]), 3))

@@ -10,7 +10,7 @@ from farhand.analysis.stability.loop import Contact, WholeLoop
 from farhand.analysis.stability.operating_point import Point, operating_point
 from farhand.analysis.stability.spectrum import largest_stable_delay
 from farhand.rigs import Options, build_rig
-from farhand.running.stability_trial import SECONDS, Trial, attempt
+from farhand.running.stability_trial import TRIAL_S, Trial, attempt
 from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.trial import QUIET
@@ -54,7 +54,7 @@ def predicted(grip: HandGrip) -> float:
     rig = build_rig("dual-arm", Options(law=grip.law, delay=2.0, settings=list(QUIET)))
     try:
         hand = f"{grip.hand[0]},{grip.hand[1]},0"
-        loop = operating_point(rig.session, rig.world, hand, Contact(*grip.wall)).whole
+        loop = operating_point(rig.session, rig.world, rig.parts, hand, Contact(*grip.wall)).whole
     finally:
         rig.close()
     return 2.0 * loop.period * largest_stable_delay(loop, round(0.5 / loop.period))
@@ -64,7 +64,7 @@ def predicted(grip: HandGrip) -> float:
 def shakes(grip: HandGrip, share: float) -> bool:
     """Whether the rig itself shakes at that share of the predicted round trip."""
     delay = share * predicted(grip)
-    seconds = LONG_TRIAL_S if delay > SLOW_DELAY_S else SECONDS
+    seconds = LONG_TRIAL_S if delay > SLOW_DELAY_S else TRIAL_S
     setup = ("dual-arm", grip.law, 1e3 * delay, *grip.wall, grip.hand, tuple(QUIET))
     return bool(attempt(Trial(*setup, seconds=seconds))["shakes"])
 

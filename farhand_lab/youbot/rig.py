@@ -7,7 +7,7 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.control.joint.assists import JointDamping, WheelCompensation
 from farhand.control.joint.loops import Still
-from farhand.control.trajectory.paths import HandPath, Move
+from farhand.control.trajectory.paths import Move
 from farhand.friction import Friction, make
 from farhand.friction.compensation import FrictionCompensation
 from farhand.friction.fit.data import JointLog
@@ -28,7 +28,7 @@ from farhand.world.touches import Touch
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas
-from farhand_lab.trial import Run, run
+from farhand_lab.trial import Run, run, with_moves
 from farhand_lab.youbot.geometric_spring import GeometricSpring
 
 Array = np.ndarray
@@ -247,7 +247,7 @@ def turned(case: str, turn: str) -> Run:
     settings = [*loose, *{**UNCALMED, **CALMED}[case]]
     rig = build_rig("youbot", Options(scenario="rest", settings=settings))
     turning = Move(END - 1.0, 1.0, (0.0, 0.0, 0.0), TURNS[turn])
-    rig.session.parameters["hand"].path = HandPath((turning,))
+    with_moves(rig, turning)
     return run(rig, SECONDS)
 
 

@@ -93,7 +93,7 @@ def test_a_second_visitor_sees_the_same_and_a_refusal_is_explained(browser, run,
             )
         run.rig.session.commands.post("set", "wall.stiffness", -5.0)
         assert eventually(lambda: "outside" in visitor.text() and "outside" in other.text())
-        assert run.rig.session.parameters["wall"].stiffness == 6000.0
+        assert run.rig.parts.wall.stiffness == 6000.0
     finally:
         other.page.close()
 

@@ -134,7 +134,7 @@ def test_parting_and_coming_together_again_and_again_makes_no_energy_and_no_jump
         .post(*CYCLES)
         .on(4.3)
     )
-    lent = getattr(run.session.parameters["layer"], "lent", 0.0)
+    lent = getattr(run.rig.parts.layer, "lent", 0.0)
     by_leader, from_follower, by_follower, from_leader = run.signal("coupling", "layer_energy").T
     assert (from_follower - by_follower).max() <= 2.0 * lent + 1e-9
     assert (from_leader - by_leader).max() <= 2.0 * lent + 1e-9

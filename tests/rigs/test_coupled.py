@@ -120,7 +120,7 @@ def test_every_layer_can_be_put_around_a_side(side, layer):
     for role in ("leader", "follower"):
         rig = side(role, law="position-position", layer=layer)
         rig.session.run(0.05)
-        assert rig.session.parameters["layer"].name == layer
+        assert rig.parts.layer.name == layer
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def test_every_parameter_can_be_set_to_what_it_is(dual_arm):
 @pytest.mark.parametrize(
     ("path", "value", "check"),
     [
-        ("hand.stiffness", 500, lambda run: run.session.parameters["hand"].stiffness == 500.0),
+        ("hand.stiffness", 500, lambda run: run.rig.parts.hand.stiffness == 500.0),
         (
             "law.spring.stiffness",
             700,
@@ -223,7 +223,7 @@ def test_every_rig_has_a_line_about_it():
 def test_settings_of_the_link_may_come_in_any_order(dual_arm):
     """Jitter before delay is no worse than delay before jitter."""
     run = dual_arm(settings=[("link.jitter", 10.0), ("link.delay", 40.0)])
-    assert run.session.parameters["link"].jitter == 10.0
+    assert run.rig.parts.link.jitter == 10.0
 
 
 def test_a_link_setting_that_cannot_act_is_not_taken_in_silence(dual_arm):

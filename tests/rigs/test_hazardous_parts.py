@@ -236,7 +236,7 @@ def test_a_turned_vehicle_is_driven_and_felt_in_its_own_axes(hazardous):
         Move(0.3, 1.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.6)),
         Move(3.0, 1.0, (0.0, 0.0, 0.0), (0.0, 0.0, -0.6)),
     )
-    run.rig.session.parameters["hand"].path = HandPath((*turn, Move(4.5, 1.0, (0.18, 0.0, 0.0))))
+    run.rig.parts.hand.path = HandPath((*turn, Move(4.5, 1.0, (0.18, 0.0, 0.0))))
     run.on(8.0)
     x, y, yaw, _ = run.signal("follower", "q")[-1, :4]
     assert yaw > 0.2

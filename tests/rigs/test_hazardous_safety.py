@@ -68,7 +68,7 @@ def test_a_tool_that_presses_and_no_longer_moves_is_stuck(hazardous):
     run = hazardous(
         settings=[*stiff, ("follower.guard.force", 500.0), ("leader.guard.force", 500.0)]
     )
-    run.rig.session.parameters["hand"].path = HandPath((Move(0.5, 3.0, (0.2, 0.0, 0.0)),))
+    run.rig.parts.hand.path = HandPath((Move(0.5, 3.0, (0.2, 0.0, 0.0)),))
     run.on(4.0)
     assert run.trips[0] == ("follower", "collision")
     assert "stuck at" in run.session.trips[0].trip.reason
@@ -102,7 +102,7 @@ def test_a_released_leader_hardly_moves_under_20_newtons(hazardous):
     weak = [("hand.stiffness", 20.0), ("hand.damping", 5.0), ("hand.open", False)]
     for path, value in weak:
         assign(run.session.parameters, path, value)
-    run.rig.session.parameters["hand"].path = HandPath(())
+    run.rig.parts.hand.path = HandPath(())
     run.on(0.1)
     assign(run.session.parameters, "hand.drag", (1.0, 0.0, 0.0))  # 20 N
     run.on(0.8)
@@ -146,7 +146,7 @@ def test_an_overheated_sensor_stops_the_follower_and_stays_stopped_while_hot(haz
 def test_the_leader_is_kept_off_its_joint_limit_and_says_so(hazardous):
     """Pulled up with 60 N towards the limit of joint 4: more than a degree clear, no trip, and it is said."""
     run = hazardous(scenario="free", law="none")
-    hand = run.rig.session.parameters["hand"]
+    hand = run.rig.parts.hand
     hand.path = HandPath((Move(0.2, 4.0, (-0.55, 0.0, 0.1)),))
     run.on(6.0)
     limits = run.leader.plant.world.placed["leader"].robot.limits
@@ -160,7 +160,7 @@ def test_the_leader_is_kept_off_its_joint_limit_and_says_so(hazardous):
 def test_a_target_out_of_reach_is_announced_and_the_arm_goes_as_near_as_it_can(hazardous):
     """Scaled up by 1.6 the hand leads 0.4 m ahead, beyond the follower's reach."""
     run = hazardous(scenario="free", settings=[("law.mapping.motion_scale", 1.6)])
-    run.rig.session.parameters["hand"].path = HandPath((Move(0.2, 3.0, (0.25, 0.0, 0.0)),))
+    run.rig.parts.hand.path = HandPath((Move(0.2, 3.0, (0.25, 0.0, 0.0)),))
     run.on(4.5)
     assert told(run, "inverse kinematics of the follower: unreachable")
     assert np.isfinite(run.signal("follower", "q")).all()

@@ -91,7 +91,7 @@ def test_the_tool_follows_the_pen_one_to_one_in_robot_axes(youbot):
 def test_the_wall_stands_two_centimetres_before_the_tool(youbot):
     """Its setpoint goes beyond it, so the tool presses; what the wall gives it is what its spring asks for."""
     run = youbot(scenario="wall-steps")
-    wall, tool = run.session.parameters["wall"], run.rig.world.ports["follower"].tool
+    wall, tool = run.rig.parts.wall, run.rig.world.ports["follower"].tool
     assert wall.point[0] == pytest.approx(tool.position[0] + 0.02, abs=1e-3)
     run.on(4.0)
     assert wall.force > 1.0 and tool.position[0] == pytest.approx(wall.point[0], abs=2e-3)
@@ -125,7 +125,7 @@ def test_with_the_base_switched_off_its_wheels_get_nothing(youbot):
 def test_a_pen_that_is_let_go_comes_to_rest(youbot):
     """The hand opens in the middle of a motion."""
     run = youbot(scenario="free").on(1.2)
-    run.session.parameters["hand"].open = True
+    run.rig.parts.hand.open = True
     run.on(6.0)
     assert np.ptp(run.signal("leader", "position_tool_in_world", 6.7), axis=0).max() < 5e-4
     assert run.trips == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import mujoco
 import numpy as np
@@ -20,13 +20,14 @@ from farhand.analysis.stability.sampled_law import (
 from farhand.arm import Arm
 from farhand.coupling import Coupling, Side
 from farhand.errors import BadValue, Mismatch, UnknownName
+from farhand.link.network import EmulatedLink
 from farhand.loop.bridges.direct import Bridge
 from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.mapping.pen import PenMapping
 from farhand.plants import JointTorque
 from farhand.robots import q_to_pinocchio
-from farhand.world import ImpedanceHand, Wall, World
+from farhand.world import ForceHand, ImpedanceHand, Wall, World
 
 Array = np.ndarray
 
@@ -58,6 +59,14 @@ def stances(world: World) -> dict[str, Stance]:
     return stances
 
 
+class LoopParts(Protocol):
+    """The parts of a rig that close its loop; None where it has no such part."""
+
+    hand: ImpedanceHand | ForceHand | None
+    wall: Wall | None
+    link: EmulatedLink | None
+
+
 @dataclass(frozen=True)
 class Point:
     """An operating point of a rig, for stability limits."""
@@ -77,6 +86,7 @@ class Point:
 def operating_point(
     session: Session,
     world: World,
+    parts: LoopParts,
     hand: str = "rig",
     wall: Contact | None = None,
     delay: float | None = None,
@@ -92,6 +102,7 @@ def operating_point(
     Args:
         session: of the rig.
         world: its simulated physics.
+        parts: its hand, wall and link.
         hand: ``rig`` for the one that the rig simulates, a name of :data:`HANDS`, or ``K,B,M``.
         wall: at the follower; the rig's own by default.
         delay: of the link, round trip, [s]; the rig's own by default.
@@ -106,17 +117,16 @@ def operating_point(
     stations = bridge.a.station, bridge.b.station
     for station in stations:
         _require_torque(station)
-    met = session.parameters.get("wall")
-    plane = met if isinstance(met, Wall) else None
+    plane = parts.wall
     axis = DEFAULT_AXIS if plane is None else -plane.normal / np.linalg.norm(plane.normal)
     period = bridge.period_ns * 1e-9
     placed = _Placed(world, stances(world) if standing is None else standing)
     view = _View(_fresh(bridge.laws[0]), stations, placed, axis, period)
     wall = _contact(plane) if wall is None else wall
-    ticks = int(np.ceil(0.5 * (_delay(session) if delay is None else delay) / period - 1e-9))
+    ticks = int(np.ceil(0.5 * (_delay(parts.link) if delay is None else delay) / period - 1e-9))
     faults = [station.plant.imperfections for station in stations]
     cut_off = max(fault.velocity_from_position if fault else 0.0 for fault in faults)
-    simulated = session.parameters.get("hand")
+    simulated = parts.hand
     held, words = _hand(hand, simulated)
     tools, limbs = view.tools(friction), view.limbs(friction)
     leader = _held(limbs[0], held, simulated if isinstance(simulated, ImpedanceHand) else None)
@@ -259,9 +269,8 @@ def _contact(plane: Wall | None) -> Contact:
     return Contact(plane.stiffness, plane.damping)
 
 
-def _delay(session: Session) -> float:
+def _delay(link: EmulatedLink | None) -> float:
     """Of the rig's own link, round trip, [s]."""
-    link = session.parameters.get("link")
     return 1e-3 * link.delay if link is not None else 0.0
 
 

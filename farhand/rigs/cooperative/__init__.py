@@ -4,7 +4,7 @@ A leader follows a path; followers sense only the wrench at their own wrists and
 What lies between the arms is a spring, a beam that all of them hold, or an object that a person
 guides. Values: sources/cooperative (the published system) where it gives them; ``assumed`` and
 ``recommended`` mark the rest. The parts are in
-:mod:`farhand.rigs.cooperative_parts`.
+:mod:`farhand.rigs.cooperative.parts`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from farhand.rigs.cooperative.parts import make_crew
 from farhand.rigs.cooperative.scenarios import DEFAULTS, SCENARIOS, fitted
 from farhand.rigs.rig import Options, Rig, choose, configure, configure_parts, split_settings
 
+TITLE = "RX160 arms carry a beam, meet in a spring or follow a hand, without communication"
 WATCH_NS = 20_000_000
 """How often the whole team is looked at, [ns]."""
 
@@ -60,4 +61,6 @@ def build(options: Options) -> Rig:
     for command in scenario.commands:
         session.commands.post_text(command)
     metrics = TeamMetrics(session, crew.world, names, crew.thing, full)
-    return Rig("cooperative", LAW, options, scenario, session, crew.world, metrics, shape)
+    return Rig(
+        "cooperative", LAW, options, scenario, session, crew.world, metrics, shape, crew.parts
+    )

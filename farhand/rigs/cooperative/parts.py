@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from farhand.rigs.cooperative.jobs import (
     LeaderCarry,
     Report,
 )
-from farhand.rigs.rig import Scenario
+from farhand.rigs.rig import RigParts, Scenario
 from farhand.robots.edits import Edit, add_payload
 
 # fmt: skip
@@ -70,6 +70,7 @@ class Crew:
         thing: name of what is carried; None if there is nothing.
         lag: of the leader behind its path, [m]; None if there is no leader.
         parameters: what a user may set.
+        parts: the hand of a person, if there is one.
     """
 
     world: World
@@ -78,6 +79,7 @@ class Crew:
     thing: str | None
     lag: Callable[[], Array] | None
     parameters: dict[str, Any]
+    parts: RigParts = field(default_factory=RigParts)
 
 
 def make_crew(
@@ -372,7 +374,7 @@ def _person_and_followers(
         arms.append(arm)
         jobs.append(GUIDED[job](arm, grip, shape.gravity, report))
         parameters[name] = {**arm.parameters, "job": jobs[-1].parameters, "grip": grip}
-    return Crew(world, arms, jobs, THING, None, parameters)
+    return Crew(world, arms, jobs, THING, None, parameters, RigParts(hand=hand))
 
 
 def _guided(scenario: Scenario) -> list[tuple[float, Array]]:

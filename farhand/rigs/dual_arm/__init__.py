@@ -45,6 +45,7 @@ from farhand.sensing.observer import MomentumObserver
 from farhand.world import ForceHand, ImpedanceHand, Placed, Wall, World
 from farhand.world.joints import JointPush
 
+TITLE = "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall"
 DEFAULT_LAW = "virtual-constraints"
 DEFAULT_SCENARIO = "demo"
 AHEAD = 0.319  # of the wall before the published follower's tool at its start [m]

@@ -4,7 +4,7 @@ The operator guides the leader by a handle. The pose goes over the link, is mapp
 follower's workspace and tracked within the drives' limits; what the follower's wrist sensor
 measures comes back, cleaned, as force. Values: sources/hazardous (the published system) where it
 gives them; ``assumed`` marks the rest. The parts are in
-:mod:`farhand.rigs.hazardous_parts`.
+:mod:`farhand.rigs.hazardous.parts`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from farhand.robots.edits import set_damping
 from farhand.safety import Watchdog
 from farhand.world import ImpedanceHand, Placed, Wall, World
 
+TITLE = "an iiwa 14 leads a Powerball, which takes joint velocities and may meet a wall"
 DEFAULT_LAW = "position-force"
 MOTION_SCALE = IIWA_POWERBALL.motion_scale
 """Reach of the follower over reach of the leader, sources/hazardous §2.4 (Table 2.2), [-]."""

@@ -46,6 +46,7 @@ from farhand.world import ImpedanceHand, Placed, World
 
 Array = np.ndarray
 
+TITLE = "a haptic pen leads an arm or leg of the humanoid PHUA, whose servos share one 25 Hz bus"
 DEFAULT_LAW = "unilateral"
 PLACES = {"leader": (0.0, 0.0, 0.0), "follower": (-0.1, 0.55, -0.45)}
 """Where pen and robot stand, [m]; assumed, to be seen together."""

@@ -43,6 +43,7 @@ from farhand.world import ImpedanceHand, Placed, Wall, World
 
 Array = np.ndarray
 
+TITLE = "an omega.6 pen leads the tool of a KUKA youBot by a spring and feels a tenth of its force"
 DEFAULT_LAW = "position-position"
 DEFAULT_SCENARIO = "wall"
 FLOOR = -0.30

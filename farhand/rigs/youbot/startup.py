@@ -1,16 +1,13 @@
-"""How the youBot rig comes to life: from everything off to full force feedback, step by step, and back at any time.
+"""The youBot's start-up: from everything off to full force feedback, step by step.
 
-========
-========================================================================================================= off      S0: motors stopped, until the device displays forces
-homing   S1: a spring leads the pen to its origin, the tool is slack
-unfold   S2: the arm goes to its candle pose under position control, every joint within the
-tolerance approach S3: torque control, soft spring, setpoints are streamed
-engage   S4: nothing pulls any more, force feedback begins
-ramp     S5: the spring grows stiff
-operate  S6: full bilateral operation
-fault    motors stopped, the reason kept until reset
-========
-=========================================================================================================
+- ``off`` (S0): motors stopped, until the device displays forces.
+- ``homing`` (S1): a spring leads the pen to its origin, the tool is slack.
+- ``unfold`` (S2): position control moves every joint of the arm to its candle pose.
+- ``approach`` (S3): torque control, soft spring, setpoints are streamed.
+- ``engage`` (S4): nothing pulls any more, force feedback begins.
+- ``ramp`` (S5): the spring grows stiff.
+- ``operate`` (S6): full bilateral operation.
+- ``fault``: motors stopped, the reason kept until reset.
 
 Sequence, ports and interlocks are published (sources/youbot §2.5, §3.9); silences and timeouts are
 assumed.

@@ -34,7 +34,7 @@ def rig():
 def test_the_mass_is_what_the_tool_feels_like_along_the_wall(rig):
     """1 / (n Γ n), from the model as from the physics."""
     built = rig(law="position-position")
-    point = operating_point(built.session, built.world)
+    point = operating_point(built.session, built.world, built.parts)
     placed = built.world.placed["leader"]
     arm = Arm.of(placed.robot, placed.placement)
     arm.update(built.world.ports["leader"].q, np.zeros(arm.nv))
@@ -51,7 +51,7 @@ def test_looking_changes_nothing(rig):
     for looked in (False, True):
         built = rig(law="position-force", delay=10.0)
         if looked:
-            operating_point(built.session, built.world)
+            operating_point(built.session, built.world, built.parts)
         built.session.run(0.3)
         ends.append(built.world.ports["follower"].q.copy())
     np.testing.assert_array_equal(*ends)
@@ -60,12 +60,12 @@ def test_looking_changes_nothing(rig):
 def test_where_a_rig_stood_is_remembered_when_it_has_moved_on(rig):
     """The point after a run is that of before it at the stance of before it, with the parameters of now."""
     built = rig(law="position-force")
-    before = operating_point(built.session, built.world).loop
+    before = operating_point(built.session, built.world, built.parts).loop
     built.session.run(2.0)
-    moved = operating_point(built.session, built.world).loop
+    moved = operating_point(built.session, built.world, built.parts).loop
     assert moved.leader.mass != pytest.approx(before.leader.mass, rel=1e-3)
-    built.session.parameters["wall"].stiffness = 3000.0
-    after = operating_point(built.session, built.world, standing=built.standing).loop
+    built.parts.wall.stiffness = 3000.0
+    after = operating_point(built.session, built.world, built.parts, standing=built.standing).loop
     assert (after.leader, after.follower) == (before.leader, before.follower)
     assert after.wall.stiffness == 3000.0
 
@@ -73,7 +73,7 @@ def test_where_a_rig_stood_is_remembered_when_it_has_moved_on(rig):
 def test_a_pen_that_leads_backwards_is_seen_in_its_own_axes(rig):
     """The pen's x is the robot's −x, and the hand feels a tenth."""
     built = rig("youbot")
-    law = operating_point(built.session, built.world).loop.law
+    law = operating_point(built.session, built.world, built.parts).loop.law
     np.testing.assert_allclose(law.on_follower[:, 0], [700.0, -700.0], rtol=1e-4)
     np.testing.assert_allclose(law.on_leader[:, 0], [-70.0, 70.0], rtol=1e-4)
 
@@ -81,16 +81,18 @@ def test_a_pen_that_leads_backwards_is_seen_in_its_own_axes(rig):
 def test_hands_go_by_name_or_number(rig):
     """And the words say which."""
     built = rig(law="position-force")
-    firm = operating_point(built.session, built.world, "firm")
+    firm = operating_point(built.session, built.world, built.parts, "firm")
     assert firm.hand == "firm, 1500 N/m, 60 N·s/m, 1.2 kg"
-    assert operating_point(built.session, built.world, "10,2,0.5").loop.hand == Contact(
-        10.0, 2.0, 0.5
+    assert operating_point(
+        built.session, built.world, built.parts, "10,2,0.5"
+    ).loop.hand == Contact(10.0, 2.0, 0.5)
+    assert operating_point(built.session, built.world, built.parts).hand.startswith(
+        "the rig's own, 1000 N/m"
     )
-    assert operating_point(built.session, built.world).hand.startswith("the rig's own, 1000 N/m")
     with pytest.raises(UnknownName, match="unknown hand 'iron'"):
-        operating_point(built.session, built.world, "iron")
+        operating_point(built.session, built.world, built.parts, "iron")
     with pytest.raises(BadValue, match="form K,B,M"):
-        operating_point(built.session, built.world, "1,2")
+        operating_point(built.session, built.world, built.parts, "1,2")
 
 
 def test_followers_that_take_velocities_are_refused(rig):
@@ -99,7 +101,7 @@ def test_followers_that_take_velocities_are_refused(rig):
     with pytest.raises(
         Mismatch, match=r"takes joint velocity, not torques.*farhand run --headless --delay"
     ):
-        operating_point(velocities.session, velocities.world)
+        operating_point(velocities.session, velocities.world, velocities.parts)
 
 
 def test_the_handle_of_an_admittance_is_part_of_the_loop(rig):
@@ -111,7 +113,7 @@ def test_the_handle_of_an_admittance_is_part_of_the_loop(rig):
         "wall__damping": 20.0,
     }
     points = [
-        operating_point(b.session, b.world)
+        operating_point(b.session, b.world, b.parts)
         for b in (rig(law="admittance", law__mass=m, **soft) for m in (4, 8))
     ]
     light, heavy = (wall_limit(point, 15) for point in points)
@@ -133,7 +135,10 @@ def test_an_observer_makes_wrenches_late(rig):
         for gain in (20.0, 800.0)
     )
     sensed = rig(law="four-channel", **soft)
-    loops = [operating_point(built.session, built.world).whole for built in (slow, quick, sensed)]
+    loops = [
+        operating_point(built.session, built.world, built.parts).whole
+        for built in (slow, quick, sensed)
+    ]
     assert [loop.observers for loop in loops] == [(20.0, 20.0), (800.0, 800.0), (0.0, 0.0)]
     largest = [
         np.abs(np.linalg.eigvals(A + B @ R)).max()
@@ -146,9 +151,11 @@ def test_coarser_encoders_and_longer_delays_never_raise_the_limit(rig):
     """What makes a loop worse in the field makes it worse here."""
     soft = {"hand__stiffness": 200.0, "hand__damping": 5.0, "wall__damping": 20.0}
     quick, slow = (rig(law="position-force", delay=delay, **soft) for delay in (80.0, 120.0))
-    near, far = (operating_point(built.session, built.world) for built in (quick, slow))
+    near, far = (
+        operating_point(built.session, built.world, built.parts) for built in (quick, slow)
+    )
     assert wall_limit(far, 15) < wall_limit(near, 15)
-    stepped = operating_point(slow.session, slow.world, quantum=1e-3)
+    stepped = operating_point(slow.session, slow.world, slow.parts, quantum=1e-3)
     assert stepped.quantum > 0.0
     assert wall_limit(stepped, 15) <= wall_limit(far, 15)
 
@@ -157,23 +164,23 @@ def test_every_remedy_alone_makes_the_loop_calm(rig):
     """What is advised is tried."""
     soft = {"hand__stiffness": 200.0, "hand__damping": 5.0, "wall__stiffness": 3000.0}
     built = rig(law="position-force", delay=100.0, **soft)
-    point = operating_point(built.session, built.world)
+    point = operating_point(built.session, built.world, built.parts)
     assert not stable(point.whole)
     advice = {remedy.parameter: remedy for remedy in remedies(point)}
     assert set(advice) == {"--delay", "law.mapping.force_scale", "wall.stiffness"}
     assert stable(point.at_wall(0.99 * advice["wall.stiffness"].limit))
     quicker = rig(law="position-force", delay=advice["--delay"].limit, **soft)
-    assert stable(operating_point(quicker.session, quicker.world).whole)
+    assert stable(operating_point(quicker.session, quicker.world, quicker.parts).whole)
     scale = 0.98 * advice["law.mapping.force_scale"].limit
     gentler = rig(law="position-force", delay=100.0, law__mapping__force_scale=scale, **soft)
-    assert stable(operating_point(gentler.session, gentler.world).whole)
+    assert stable(operating_point(gentler.session, gentler.world, gentler.parts).whole)
     assert str(advice["wall.stiffness"]).endswith("N/m (now 3e+03)")
 
 
 def test_an_uncoupled_leader_is_passive_to_what_its_friction_allows(rig):
     """2 b / T, and no delay bothers it."""
     built = rig(law="none")
-    point = operating_point(built.session, built.world)
+    point = operating_point(built.session, built.world, built.parts)
     assert passive_limit(point) == pytest.approx(2e3 * point.loop.leader.damping)
     assert largest_stable_delay(point.whole, 100) == float("inf")
 
@@ -181,7 +188,7 @@ def test_an_uncoupled_leader_is_passive_to_what_its_friction_allows(rig):
 def test_friction_at_the_tool_is_felt_along_the_axis_through_the_joints(rig):
     """Σ τ_i |q̇_i| = f |ẋ| for the motion that a push along the axis causes."""
     built = rig(law="position-force")
-    point = operating_point(built.session, built.world, friction=0.5)
+    point = operating_point(built.session, built.world, built.parts, friction=0.5)
     limb = point.whole.limbs[1]
     moved = np.linalg.solve(limb.M, limb.J[:3].T @ point.axis)
     moved /= point.axis @ limb.J[:3] @ moved

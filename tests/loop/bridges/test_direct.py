@@ -152,7 +152,7 @@ def test_the_offsets_travel_with_the_engagement(dual_arm):
 def outage(run, start: float, length: float, directions=(0, 1)) -> None:
     """Drop everything in the given directions, leader to follower first."""
     for direction in directions:
-        network = run.session.parameters["link"].networks[direction]
+        network = run.rig.parts.link.networks[direction]
         network.outages = ((round(start * 1e9), round((start + length) * 1e9)),)
 
 

@@ -126,7 +126,7 @@ def test_a_wall_that_would_stop_the_follower_at_once_is_refused():
         build_rig("dual-arm", Options(settings=[("wall.point", "0,0,0")]))
     rig = build_rig("dual-arm", Options(settings=[("rig.follower_robot", "iiwa14")]))
     start = rig.world.ports["follower"].tool.position[0]
-    assert rig.session.parameters["wall"].point[0] == pytest.approx(start + 0.45 - 0.131, abs=1e-3)
+    assert rig.parts.wall.point[0] == pytest.approx(start + 0.45 - 0.131, abs=1e-3)
     rig.close()
 
 
