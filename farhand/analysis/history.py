@@ -1,4 +1,4 @@
-"""History: the signals of a run, taken from the telemetry ring between ticks and kept in bounded memory."""
+"""History: the signals of a run, read from the telemetry ring and kept in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,34 +13,32 @@ from farhand.loop.telemetry import Reader
 
 Array = np.ndarray
 
-MOST_ROWS = 50_000
-"""Rows kept per stream; beyond this every second one is dropped, again and again."""
+MAX_ROWS = 50_000
+"""Rows kept per stream; above it, every second one is dropped."""
 
-MOST_AT_ONCE = 8192
-"""Records taken in one step."""
+CHUNK_ROWS = 8192
+"""Records added in one step."""
 
-MOST_EVENTS = 20_000
-"""Events kept; at twice as many the older half is forgotten."""
+MAX_EVENTS = 20_000
+"""Events kept; at twice as many the older half is dropped."""
 
 
-class Kept:
-    """Rows of one stream, thinned out as they grow too many.
-
-    Args:
-        width: numbers per row.
+class ThinnedRows:
+    """Rows of one stream, ``width`` numbers each, thinned out as they grow too many.
 
     Attributes:
-        stride: every how-many-th record is kept.
+        stride: one record out of this many is kept.
     """
 
     def __init__(self, width: int) -> None:
         self.stride = 1
         self._seen = 0
         self._count = 0
-        self._times, self._rows = np.zeros(0), np.zeros((0, width))
+        self._times = np.zeros(0)
+        self._rows = np.zeros((0, width))
 
     def trim(self) -> None:
-        """Let go of memory that holds no row."""
+        """Release memory that holds no row."""
         self._times, self._rows = self.times.copy(), self.rows.copy()
 
     @property
@@ -54,62 +52,56 @@ class Kept:
         return self._rows[: self._count]
 
     def add(self, times: Array, rows: Array) -> None:
-        """Keep every ``stride``-th of the new records; beyond :data:`MOST_ROWS`, drop every second one."""
-        if len(times) and len(self._times) < MOST_ROWS + MOST_AT_ONCE:
+        """Keep every ``stride``-th new record; above :data:`MAX_ROWS`, drop every second row."""
+        if len(times) and len(self._times) < MAX_ROWS + CHUNK_ROWS:
             self._make_room()
-        for start in range(0, len(times), MOST_AT_ONCE):
-            self._add(times[start : start + MOST_AT_ONCE], rows[start : start + MOST_AT_ONCE])
+        for start in range(0, len(times), CHUNK_ROWS):
+            self._add(times[start : start + CHUNK_ROWS], rows[start : start + CHUNK_ROWS])
 
     def _add(self, times: Array, rows: Array) -> None:
-        wanted = np.arange(-self._seen % self.stride, len(times), self.stride)
+        kept = np.arange(-self._seen % self.stride, len(times), self.stride)
         self._seen += len(times)
-        end = self._count + len(wanted)
-        self._times[self._count : end], self._rows[self._count : end] = times[wanted], rows[wanted]
+        end = self._count + len(kept)
+        self._times[self._count : end] = times[kept]
+        self._rows[self._count : end] = rows[kept]
         self._count = end
-        while self._count > MOST_ROWS:
+        while self._count > MAX_ROWS:
             half = (self._count + 1) // 2
-            self._times[:half], self._rows[:half] = self.times[::2].copy(), self.rows[::2].copy()
-            self._count, self.stride = half, self.stride * 2
+            self._times[:half] = self.times[::2].copy()
+            self._rows[:half] = self.rows[::2].copy()
+            self._count = half
+            self.stride *= 2
 
     def _make_room(self) -> None:
-        """All the room it will ever need, in a mapping of its own.
-
-        The system gives its memory only as it is written to, and gets all of it back. Arrays from
-        the heap that grow step by step leave holes there instead, some ten megabytes with every
-        session.
-        """
-        times, rows = self.times, self.rows
-        self._times, self._rows = (
-            _mapped((MOST_ROWS + MOST_AT_ONCE, *old.shape[1:])) for old in (times, rows)
-        )
-        self._times[: len(times)], self._rows[: len(rows)] = times, rows
+        """Reserve all room that is ever needed."""
+        # A mapping of its own: the system provides its memory only as it is written to, and gets
+        # all of it back. Growing heap arrays would leave holes, some ten megabytes per session.
+        times, rows, most = self.times, self.rows, MAX_ROWS + CHUNK_ROWS
+        self._times, self._rows = (_mapped((most, *old.shape[1:])) for old in (times, rows))
+        self._times[: len(times)] = times
+        self._rows[: len(rows)] = rows
 
 
 def _mapped(shape: tuple[int, ...]) -> Array:
-    private = mmap.mmap(
-        -1, max(8 * math.prod(shape), 8), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    )
-    return np.frombuffer(private, count=math.prod(shape)).reshape(shape)
+    count = math.prod(shape)
+    private = mmap.mmap(-1, max(8 * count, 8), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(private, count=count).reshape(shape)
 
 
 class History:
-    """Signals of a run by stream and channel.
-
-    Args:
-        ring: path of the telemetry ring.
-    """
+    """Signals of a run by stream and channel, from the telemetry ring at a path."""
 
     def __init__(self, ring: Path) -> None:
         self.reader = Reader(ring)
         self.events: list[tuple[int, str]] = []
         self.lost = 0
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, ThinnedRows] = {}
         for name, stream in self.reader.header["streams"].items():
             width = sum(channel["size"] for channel in stream["channels"])
-            self._kept[name] = Kept(width)
+            self._kept[name] = ThinnedRows(width)
 
     def pull(self) -> dict[str, tuple[Array, Array]]:
-        """Take what is new, and return it as (times [s], rows) per stream."""
+        """Take in new records, and return them as (times [s], rows) per stream."""
         new = {}
         for name in self._kept:
             times_ns, rows, lost = self.reader.drain(name)
@@ -117,8 +109,8 @@ class History:
             new[name] = (times_ns * 1e-9, rows)
             self._kept[name].add(*new[name])
         self.events += self.reader.events()
-        if len(self.events) >= 2 * MOST_EVENTS:
-            del self.events[:-MOST_EVENTS]
+        if len(self.events) >= 2 * MAX_EVENTS:
+            del self.events[:-MAX_EVENTS]
         return new
 
     def times(self, stream: str) -> Array:
@@ -126,48 +118,42 @@ class History:
         return self._kept[stream].times
 
     def signal(self, stream: str, channel: str) -> Array:
-        """Kept values of a channel, one row per record."""
+        """ThinnedRows values of a channel, one row per record."""
         return self._kept[stream].rows[:, self.reader.columns(stream)[channel]]
 
     @property
     def latest(self) -> float:
-        """Time of the newest record that was kept, [s]; 0 before the first."""
-        return max(
-            (float(kept.times[-1]) for kept in self._kept.values() if len(kept.times)), default=0.0
-        )
+        """Time of the newest kept record, [s]; 0 before the first."""
+        ends = (float(kept.times[-1]) for kept in self._kept.values() if len(kept.times))
+        return max(ends, default=0.0)
 
     def state(self) -> dict[str, Any]:
-        """All that was taken in, fit to be sent to another process."""
+        """Everything gathered, to be sent to another process."""
         for kept in self._kept.values():
             kept.trim()
-        return {
-            "kept": self._kept,
-            "events": self.events,
-            "lost": self.lost,
-            "place": self.reader.place,
-        }
+        gathered = {"kept": self._kept, "events": self.events, "lost": self.lost}
+        return {**gathered, "place": self.reader.place}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what another process has taken in from the same ring, and go on from there."""
-        self._kept, self.events, self.lost = state["kept"], state["events"], state["lost"]
+        """Continue from what another process gathered from the same ring."""
+        self._kept = state["kept"]
+        self.events = state["events"]
+        self.lost = state["lost"]
         self.reader.place = state["place"]
 
 
 class Gathered:
-    """What is gathered from a run by a process that is not the one that runs it: can be sent there and taken over."""
+    """Numbers of a run, gathered in another process; they can be sent and taken over."""
 
     _gathered: tuple[str, ...] = ("_running",)
     history: History  #: the signals of the run
 
     def state(self) -> dict[str, Any]:
-        """All that was gathered, fit to be sent to another process."""
-        return {
-            "history": self.history.state(),
-            **{name: getattr(self, name) for name in self._gathered},
-        }
+        """Everything gathered, to be sent to another process."""
+        own = vars(self)
+        return {"history": self.history.state(), **{name: own[name] for name in self._gathered}}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what another process has gathered from the same run."""
+        """Continue from what another process gathered from the same run."""
         self.history.restore(state["history"])
-        for name in self._gathered:
-            setattr(self, name, state[name])
+        vars(self).update({name: state[name] for name in self._gathered})

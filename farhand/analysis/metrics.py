@@ -1,23 +1,26 @@
-"""Metrics: the numbers a run is judged by, gathered exactly over every record however long the run."""
+"""Metrics: the numbers of a run, gathered over every record; of both sides, or of one process."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 
 from farhand.analysis.history import Gathered, History
 from farhand.loop.bridges.linked import LinkedBridge
+from farhand.loop.bridges.remote import RemoteBridge
 from farhand.loop.session import Session
 from farhand.world import World
 
 Array = np.ndarray
+Values = dict[str, tuple[float | None, str]]
+"""Value and unit by name."""
 
-FINAL = 0.5
-"""Length of the window at the end of a run over which final values are averaged, [s]."""
+FINAL_S = 0.5
+"""Length of the window at the end of a run over which final values are averaged."""
 
-
-LEAST = 1e-6
+MIN_ENERGY = 1e-6
 """Energy below which an imbalance is not worth a ratio, [J]."""
 
 
@@ -25,10 +28,11 @@ class Running:
     """Largest value and root mean square of a stream of numbers."""
 
     def __init__(self) -> None:
-        self.largest, self._squares, self._count = 0.0, 0.0, 0
+        self.largest = self._squares = 0.0
+        self._count = 0
 
     def add(self, values: Array) -> None:
-        """Take more values; those that are not numbers are left out."""
+        """Add values; those that are not numbers are left out."""
         values = values[np.isfinite(values)]
         if len(values):
             self.largest = max(self.largest, float(values.max()))
@@ -51,14 +55,65 @@ class Running:
         return self.rms if self._count else None
 
 
-class Metrics(Gathered):
+class RunMetrics(Gathered, ABC):
+    """What the metrics of all kinds of runs share."""
+
+    def __init__(self, session: Session, world: World, *running: str) -> None:
+        self.session = session
+        self.world = world
+        self.history = History(session.telemetry.path)
+        self._running = {name: Running() for name in running}
+
+    @abstractmethod
+    def pull(self) -> None:
+        """Take in all records since the last call; call between ticks."""
+
+    @abstractmethod
+    def values(self) -> Values:
+        """Every metric as value and unit; equal to the bit for equal runs in virtual time."""
+
+    def result(self) -> dict[str, dict[str, object]]:
+        """Every metric as ``{name: {value, unit}}``."""
+        values = self.values().items()
+        return {name: {"value": plain(value), "unit": unit} for name, (value, unit) in values}
+
+    def final(self, stream: str, channel: str) -> Array:
+        """Mean of a channel over the last :data:`FINAL_S` seconds."""
+        times, values = self.history.times(stream), self.history.signal(stream, channel)
+        if not len(times):
+            return np.zeros(values.shape[1])
+        return values[times >= times[-1] - FINAL_S].mean(axis=0)
+
+    def final_force(self, station: str) -> float:
+        """Length of the mean force at a station over the end of the run, [N]."""
+        return float(np.linalg.norm(self.final(station, "wrench_measured_in_world")[:3]))
+
+    def final_speed(self, station: str) -> float:
+        """Length of the mean joint velocity over the end of the run, [rad/s]."""
+        return float(np.linalg.norm(self.final(station, "v")))
+
+    def cut_ticks(self) -> float:
+        """Ticks in which a guard limited the torque."""
+        return float(sum(station.guard.clipped for station in self.session.stations))
+
+    def energy_of_world(self) -> Values:
+        """Work on every robot by cause, and the balance error; None if driven from outside."""
+        exchanged = self.world.energy_exchanged()
+        if self.world.externally_driven:
+            return {"energy_balance_error": (None, "-")}
+        work: Values = {
+            f"energy_{name}_on_{robot}": (value, "J")
+            for robot, port in self.world.ports.items()
+            for name, value in port.work.items()
+        }
+        residual = self.world.energy_residual()
+        return {**work, "energy_balance_error": (abs(residual) / max(exchanged, MIN_ENERGY), "-")}
+
+
+class Metrics(RunMetrics):
     """Tracking, force, energy and link numbers of a run with a leader and a follower.
 
     There is no tracking, and its numbers are None, where the two were never coupled.
-
-    Args:
-        session: what runs.
-        world: its simulated physics.
 
     Attributes:
         driven: the station whose tool the hand holds.
@@ -66,22 +121,19 @@ class Metrics(Gathered):
     """
 
     def __init__(self, session: Session, world: World) -> None:
-        self.session, self.world = session, world
-        self.history = History(session.telemetry.path)
+        names = ("position", "rotation", "hand", "contact", "age", "speed")
+        super().__init__(session, world, *names)
         held = [
             name
             for name, port in world.ports.items()
             if any(touch == "hand" for touch, _, _ in port.touches)
         ]
-        self.driven, self.other = (
-            ("follower", "leader") if held == ["follower"] else ("leader", "follower")
-        )
-        names = ("position", "rotation", "hand", "contact", "age", "speed")
-        self._running = {name: Running() for name in names}
+        ends = ("leader", "follower")
+        self.driven, self.other = ends[::-1] if held == ["follower"] else ends
         self._turns = all(station.controller.controls_orientation for station in session.stations)
 
     def pull(self) -> None:
-        """Take in everything recorded since the last call; call between ticks."""
+        """Take in all records since the last call; call between ticks."""
         new = self.history.pull()
         columns = self.history.reader.columns
         _, coupling = new["coupling"]
@@ -93,103 +145,61 @@ class Metrics(Gathered):
         for name, station in (("hand", self.driven), ("contact", self.other)):
             wrench = new[station][1][:, columns(station)["wrench_measured_in_world"]]
             self._running[name].add(np.linalg.norm(wrench[:, :3], axis=1))
-        self._running["speed"].add(
-            np.linalg.norm(new["follower"][1][:, columns("follower")["v"]], axis=1)
-        )
+        speed = new["follower"][1][:, columns("follower")["v"]]
+        self._running["speed"].add(np.linalg.norm(speed, axis=1))
 
-    def final(self, stream: str, channel: str) -> Array:
-        """Mean of a channel over the last :data:`FINAL` seconds."""
-        times, values = self.history.times(stream), self.history.signal(stream, channel)
-        if not len(times):
-            return np.zeros(values.shape[1])
-        return values[times >= times[-1] - FINAL].mean(axis=0)
-
-    def result(self) -> dict[str, dict[str, object]]:
-        """Every metric as ``{name: {value, unit}}``; the same run in virtual time gives the same numbers to the bit."""
-        found: dict[str, tuple[float | None, str]] = {}
-        running = self._running
-        found["tracking_error_max"] = (running["position"].measured, "m")
-        found["tracking_error_rms"] = (running["position"].measured_rms, "m")
-        found["rotation_error_max"] = (running["rotation"].measured if self._turns else None, "rad")
-        found["hand_force_max"] = (running["hand"].measured, "N")
-        found["contact_force_max"] = (running["contact"].measured, "N")
-        hand = float(np.linalg.norm(self.final(self.driven, "wrench_measured_in_world")[:3]))
-        contact = float(np.linalg.norm(self.final(self.other, "wrench_measured_in_world")[:3]))
-        found["hand_force_final"] = (hand, "N")
-        found["contact_force_final"] = (contact, "N")
-        found["reflection_in_contact"] = (self._reflection(), "-")
-        found["follower_speed_max"] = (running["speed"].largest, "rad/s")
-        found["follower_speed_final"] = (
-            float(np.linalg.norm(self.final("follower", "v"))),
-            "rad/s",
-        )
-        found |= self._energy() | self._link()
-        found["torque_cut_ticks"] = (
-            float(sum(station.guard.clipped for station in self.session.stations)),
-            "-",
-        )
+    def values(self) -> Values:
+        """Every metric as value and unit."""
+        running, bridge = self._running, self.session.bridges[0]
         return {
-            name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()
+            "tracking_error_max": (running["position"].measured, "m"),
+            "tracking_error_rms": (running["position"].measured_rms, "m"),
+            "rotation_error_max": (running["rotation"].measured if self._turns else None, "rad"),
+            "hand_force_max": (running["hand"].measured, "N"),
+            "contact_force_max": (running["contact"].measured, "N"),
+            "hand_force_final": (self.final_force(self.driven), "N"),
+            "contact_force_final": (self.final_force(self.other), "N"),
+            "reflection_in_contact": (self._reflection(), "-"),
+            "follower_speed_max": (running["speed"].largest, "rad/s"),
+            "follower_speed_final": (self.final_speed("follower"), "rad/s"),
+            **self.energy_of_world(),
+            "energy_into_coupling": (bridge.a.energy + bridge.b.energy, "J"),
+            **self._link(),
+            "torque_cut_ticks": (self.cut_ticks(), "-"),
         }
 
     def _reflection(self) -> float | None:
-        """Force at the hand over force at the contact, where the follower presses steadily; None when it never does."""
-        hand = self.history.signal(self.driven, "wrench_measured_in_world")[:, :3]
-        contact = self.history.signal(self.other, "wrench_measured_in_world")[:, :3]
-        speed = np.linalg.norm(
-            self.history.signal("follower", "twist_tool_in_world")[:, :3], axis=1
-        )
-        leading = np.linalg.norm(
-            self.history.signal("leader", "twist_tool_in_world")[:, :3], axis=1
+        """Force at the hand over that at the contact while the follower presses steadily."""
+        history = self.history
+        hand = history.signal(self.driven, "wrench_measured_in_world")[:, :3]
+        contact = history.signal(self.other, "wrench_measured_in_world")[:, :3]
+        speed, leading = (
+            np.linalg.norm(history.signal(name, "twist_tool_in_world")[:, :3], axis=1)
+            for name in ("follower", "leader")
         )
         pressed = np.linalg.norm(contact, axis=1)
-        times = self.history.times("coupling")
+        times = history.times("coupling")
         if not len(times):
             return None
-        engaged = np.interp(
-            self.history.times("follower"),
-            times,
-            self.history.signal("coupling", "engagement")[:, 0],
-        )
+        gain = history.signal("coupling", "engagement")[:, 0]
+        engaged = np.interp(history.times("follower"), times, gain)
         steady = (pressed > 5.0) & (speed < 2e-3) & (leading < 2e-3) & (engaged == 1.0)
         if not steady.any():
             return None
         return float(np.median(np.linalg.norm(hand[steady], axis=1) / pressed[steady]))
 
-    def _energy(self) -> dict[str, tuple[float | None, str]]:
-        bridge = self.session.bridges[0]
-        return {
-            **self.energy_of_world(),
-            "energy_into_coupling": (bridge.a.energy + bridge.b.energy, "J"),
-        }
-
-    def energy_of_world(self) -> dict[str, tuple[float | None, str]]:
-        """Work on every robot by cause, and how well the books balance; nothing where something outside moves one."""
-        exchanged = self.world.energy_exchanged()
-        if self.world.externally_driven:
-            return {"energy_balance_error": (None, "-")}
-        work = {
-            f"energy_{name}_on_{robot}": (value, "J")
-            for robot, port in self.world.ports.items()
-            for name, value in port.work.items()
-        }
-        residual = self.world.energy_residual()
-        return {**work, "energy_balance_error": (abs(residual) / max(exchanged, LEAST), "-")}
-
-    def _link(self) -> dict[str, tuple[float | None, str]]:
+    def _link(self) -> Values:
         bridge = self.session.bridges[0]
         if not isinstance(bridge, LinkedBridge):
             return {}
         statistics = [end.endpoint.statistics for end in (bridge.a, bridge.b)]
-        received, lost, late = (
-            sum(getattr(s, name) for s in statistics) for name in ("received", "lost", "late")
-        )
+        received = sum(one.received for one in statistics)
+        lost = sum(one.lost for one in statistics)
+        late = sum(one.late for one in statistics)
+        age_ns = sum(one.age_sum_ns for one in statistics)
         trip_ns = bridge.a.endpoint.round_trip_ns
         return {
-            "link_age_mean": (
-                sum(s.age_sum_ns for s in statistics) * 1e-9 / received if received else None,
-                "s",
-            ),
+            "link_age_mean": (age_ns * 1e-9 / received if received else None, "s"),
             "link_age_max": (self._running["age"].largest, "s"),
             "link_loss": (lost / (received + late + lost) if received else None, "-"),
             "link_late": (float(late), "-"),
@@ -197,6 +207,97 @@ class Metrics(Gathered):
         }
 
 
+class SideMetrics(RunMetrics):
+    """Tracking, force, energy and link numbers of one side, where the other runs elsewhere.
+
+    Attributes:
+        side: name of the station.
+    """
+
+    def __init__(self, session: Session, world: World) -> None:
+        names = ("position", "rotation", "force", "speed", "age", "round_trip")
+        super().__init__(session, world, *names)
+        self.side = session.stations[0].name
+        bridge = session.bridges[0]
+        assert isinstance(bridge, RemoteBridge)
+        self.bridge = bridge
+
+    def pull(self) -> None:
+        """Take in all records since the last call; call between ticks."""
+        new = self.history.pull()
+        columns = self.history.reader.columns
+        coupling, at = new["coupling"][1], columns("coupling")
+        engaged = coupling[:, at["engagement"]][:, 0] > 0.0
+        error = coupling[engaged][:, at["error"]]
+        self._running["position"].add(np.linalg.norm(error[:, :3], axis=1))
+        self._running["rotation"].add(np.linalg.norm(error[:, 3:], axis=1))
+        # A packet that nobody acts on may be of any age.
+        self._running["age"].add(coupling[engaged][:, at["link_age"]][:, 0])
+        self._running["round_trip"].add(coupling[:, at["link_round_trip"]][:, 0])
+        station, at = new[self.side][1], columns(self.side)
+        force = station[:, at["wrench_measured_in_world"]][:, :3]
+        self._running["force"].add(np.linalg.norm(force, axis=1))
+        self._running["speed"].add(np.linalg.norm(station[:, at["v"]], axis=1))
+
+    def values(self) -> Values:
+        """Every metric as value and unit."""
+        running, side = self._running, self.side
+        felt = "hand" if side == "leader" else "contact"
+        return {
+            "tracking_error_max": (running["position"].measured, "m"),
+            "tracking_error_rms": (running["position"].measured_rms, "m"),
+            "rotation_error_max": (running["rotation"].measured, "rad"),
+            f"{felt}_force_max": (running["force"].measured, "N"),
+            f"{felt}_force_final": (self.final_force(side), "N"),
+            f"{felt}_force_ripple": (self._ripple(), "N"),
+            f"{side}_speed_max": (running["speed"].largest, "rad/s"),
+            f"{side}_speed_final": (self.final_speed(side), "rad/s"),
+            "coupled_share": (self._coupled(), "-"),
+            "energy_into_coupling": (self.bridge.end.energy, "J"),
+            **self._energy(),
+            **self._link(),
+        }
+
+    def _ripple(self) -> float | None:
+        """Difference between the largest and the smallest force at the end of the run."""
+        times = self.history.times(self.side)
+        if not len(times):
+            return None
+        wrench = self.history.signal(self.side, "wrench_measured_in_world")
+        force = np.linalg.norm(wrench[times >= times[-1] - FINAL_S][:, :3], axis=1)
+        return float(np.ptp(force))
+
+    def _coupled(self) -> float:
+        """Share of the run in which this side was coupled."""
+        gain = self.history.signal("coupling", "engagement")[:, 0]
+        return float((gain > 0.0).mean()) if len(gain) else 0.0
+
+    def _energy(self) -> Values:
+        [port] = self.world.ports.values()
+        work: Values = {
+            f"energy_{name}_on_{self.side}": (value, "J") for name, value in port.work.items()
+        }
+        residual, exchanged = self.world.energy_residual(), self.world.energy_exchanged()
+        error = abs(residual) / max(exchanged, MIN_ENERGY)
+        return {**work, "energy_balance_error": (error, "-")}
+
+    def _link(self) -> Values:
+        endpoint, live = self.bridge.end.endpoint, self.bridge.live
+        statistics = endpoint.statistics
+        received, mean = statistics.received, statistics.age_mean_ns
+        return {
+            "link_received": (float(received), "-"),
+            "link_loss": (statistics.loss, "-"),
+            "link_late": (float(statistics.late), "-"),
+            "link_malformed": (float(statistics.malformed), "-"),
+            "link_age_mean": (None if mean is None else mean * 1e-9, "s"),
+            "link_age_max": (self._running["age"].measured, "s"),
+            "link_round_trip_rms": (self._running["round_trip"].rms if received else None, "s"),
+            "link_round_trip_max": (self._running["round_trip"].measured, "s"),
+            "clock_offset": (live.offset, "s"),
+        }
+
+
 def plain(value: float | None) -> float | None:
-    """A number JSON can hold; not-a-number becomes None."""
+    """A number that JSON can hold; not-a-number becomes None."""
     return None if value is None or not math.isfinite(value) else float(value)

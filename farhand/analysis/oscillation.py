@@ -1,8 +1,8 @@
 """Oscillation: whether a run shook, how fast and how far, from its signals.
 
-Faster than about 1.3 Hz, an even swing that keeps its size is a loop's: hands do not work so. A
-slower one may be meant, so it counts only where it is known what the hand was asked to do, that
-does not swing so, and a tool does.
+Faster than about 1.3 Hz, an even swing that keeps its size comes from a loop: hands do not move
+like that. A slower one may be intended, so it counts only where the intended motion of the hand is
+known and does not swing like that, and a tool does.
 """
 
 from __future__ import annotations
@@ -16,30 +16,26 @@ from farhand.analysis.history import History
 
 Array = np.ndarray
 
-WINDOWS = (3.0, 2.0, 1.0)  # [s]
-SLOW_WINDOWS = (6.0, 12.0)
-"""Looked at where the others hold nothing, for loops with a long delay: periods up to 3 s, [s]."""
+WINDOWS_S = (3.0, 2.0, 1.0)
 
-FEWEST = 4
-"""Whole periods that a window has to hold; slower motions are somebody's intention."""
+SLOW_WINDOWS_S = (6.0, 12.0)
+"""Tried if the others find nothing, for loops with a long delay: periods up to 3 s."""
 
-UNEVEN = 0.35
-"""Largest spread of the periods, as a share of their mean: shaking is regular, a hand's work is
-not, [-]."""
+MIN_PERIODS = 4
+"""Whole periods that a window must hold; slower motions are intended."""
 
-FADING = 0.7
-"""Share of its amplitude that an oscillation must keep over half a window to count as sustained,
-[-]."""
+MAX_PERIOD_SPREAD = 0.35
+"""Largest spread of the periods over their mean: shaking is regular, a hand's work is not, [-]."""
 
-MOVED = 0.25
-"""Share of an error's oscillation that a tool has to make itself: an error alone swings where
-packets jitter, [-]."""
+MIN_SUSTAINED = 0.7
+"""Share of its amplitude that a sustained oscillation keeps over half a window, [-]."""
 
-BAND = 0.25
-"""Share of its amplitude by which a slow swing has to pass zero to have crossed it: noise alone
-crosses it too. Fast
-windows do without: that irregular motions cross it at every turn is what tells them from shaking
-there, [-]."""
+MIN_TOOL_SHARE = 0.25
+"""Share of an error's oscillation that a tool itself makes: packet jitter moves the error only."""
+
+CROSSING_BAND = 0.25
+"""Share of its amplitude by which a slow swing must pass zero to cross it, against noise. Fast
+windows have none: irregular motions cross zero at every turn there, unlike shaking, [-]."""
 
 THRESHOLDS = {"tracking error": 1e-3, "contact force": 2.0}  # [m], [N]
 
@@ -63,14 +59,13 @@ class Oscillation:
 
 
 IntendedMotion = Callable[[Array], Array]
-"""Where a hand was asked to be at given times [s], one row of [m] for each; only how it changes
-matters."""
+"""Intended position of a hand at given times [s], one row of [m] each; only changes matter."""
 
 
 def oscillation(
     history: History,
     contact: str = "follower",
-    asked: IntendedMotion | None = None,
+    intended: IntendedMotion | None = None,
     driven: str = "leader",
 ) -> Oscillation | None:
     """The strongest sustained oscillation of a run relative to its threshold, or None.
@@ -78,37 +73,28 @@ def oscillation(
     Args:
         history: signals of the run.
         contact: the station that touches something.
-        asked: what the hand was asked to do; where that is not known, slow oscillations are not
-            looked for.
+        intended: motion of the hand; without it, slow oscillations are not searched.
         driven: the station whose tool the hand holds.
     """
-    signals = [
-        ("tracking error", history.times("coupling"), history.signal("coupling", "error")[:, :3]),
-        (
-            "contact force",
-            history.times(contact),
-            history.signal(contact, "wrench_measured_in_world")[:, :3],
-        ),
-    ]
-    columns = [(name, times, column) for name, times, values in signals for column in values.T]
-    hits = [find(*column) for column in columns]
-    found = [
-        hit
-        for hit in hits
-        if hit is not None and (hit.signal != "tracking error" or _is_moved(history, hit))
-    ]
-    if not found and asked is not None:
-        slow = [find(*column, SLOW_WINDOWS, BAND) for column in columns]
-        found = [
-            hit
-            for hit in slow
-            if hit and _is_moved(history, hit) and not _is_meant(history, hit, asked, driven)
-        ]
-    return max(found, key=lambda hit: hit.amplitude / THRESHOLDS[hit.signal], default=None)
+    error = history.signal("coupling", "error")[:, :3]
+    force = history.signal(contact, "wrench_measured_in_world")[:, :3]
+    columns = [("tracking error", history.times("coupling"), column) for column in error.T]
+    columns += [("contact force", history.times(contact), column) for column in force.T]
+    fast = filter(None, (find(*column) for column in columns))
+    hits = [hit for hit in fast if hit.signal != "tracking error" or _is_moved(history, hit)]
+    if not hits and intended is not None:
+        slow = filter(None, (find(*column, SLOW_WINDOWS_S, CROSSING_BAND) for column in columns))
+        moved = [hit for hit in slow if _is_moved(history, hit)]
+        hits = [hit for hit in moved if not _is_meant(history, hit, intended, driven)]
+    return max(hits, key=lambda hit: hit.amplitude / THRESHOLDS[hit.signal], default=None)
 
 
 def find(
-    name: str, times: Array, values: Array, windows: tuple[float, ...] = WINDOWS, band: float = 0.0
+    name: str,
+    times: Array,
+    values: Array,
+    windows: tuple[float, ...] = WINDOWS_S,
+    band: float = 0.0,
 ) -> Oscillation | None:
     """The last window of one signal that oscillates, or None.
 
@@ -116,8 +102,8 @@ def find(
         name: a key of :data:`THRESHOLDS`.
         times: [s].
         values: [m] or [N].
-        windows: lengths, in the order in which they are looked at, [s].
-        band: as :data:`BAND`, [-].
+        windows: lengths, in the order in which they are tried, [s].
+        band: as :data:`CROSSING_BAND`, [-].
     """
     if len(times) < 2 or not np.isfinite(values).all():
         return None
@@ -131,16 +117,20 @@ def find(
 
 
 def _is_moved(history: History, hit: Oscillation) -> bool:
-    """Whether a tool moves as the error does; with a force, by as much as would count for an error."""
+    """Whether a tool moves like the error; with a force, by as much as counts for an error."""
     size = hit.amplitude if hit.signal == "tracking error" else THRESHOLDS["tracking error"]
-    return any(_tool_swing(history, hit, tool) > MOVED * size for tool in ("leader", "follower"))
+    return any(
+        _tool_swing(history, hit, tool) > MIN_TOOL_SHARE * size for tool in ("leader", "follower")
+    )
 
 
-def _is_meant(history: History, hit: Oscillation, asked: IntendedMotion, driven: str) -> bool:
-    """Whether the hand was asked to swing like that, by more than a small share of what its tool does."""
+def _is_meant(history: History, hit: Oscillation, intended: IntendedMotion, driven: str) -> bool:
+    """Whether the intended motion swings likewise, by more than a small share of its tool."""
     times = history.times(driven)
     times = times[(times >= hit.start) & (times <= hit.end)]
-    return swing_at(hit, times, asked(times)) > MOVED * _tool_swing(history, hit, driven)
+    return swing_at(hit, times, intended(times)) > MIN_TOOL_SHARE * _tool_swing(
+        history, hit, driven
+    )
 
 
 def _tool_swing(history: History, hit: Oscillation, tool: str) -> float:
@@ -148,15 +138,9 @@ def _tool_swing(history: History, hit: Oscillation, tool: str) -> float:
 
 
 def swing_at(hit: Oscillation, times: Array, values: Array) -> float:
-    """Amplitude of a signal's rows at the frequency and in the window of an oscillation.
-
-    Args:
-        hit: the oscillation.
-        times: [s].
-        values: one row per time.
-    """
+    """Amplitude of a signal's rows at the frequency and in the window of an oscillation."""
     inside = (times >= hit.start) & (times <= hit.end)
-    if inside.sum() < 4 * FEWEST:
+    if inside.sum() < 4 * MIN_PERIODS:
         return 0.0
     since = times[inside] - hit.start
     swing = _swing(since, values[inside])
@@ -166,22 +150,24 @@ def swing_at(hit: Oscillation, times: Array, values: Array) -> float:
 
 
 def _swing(since: Array, values: Array) -> Array:
-    """What is left of values over time [s] beside a parabola, as a hand's way is one for a while."""
+    """Values over time [s] without a parabola, which a hand's motion resembles for a while."""
     parabola = np.vander(since, 3)
     return values - parabola @ np.linalg.lstsq(parabola, values, rcond=None)[0]
 
 
 def _judge(name: str, times: Array, values: Array, band: float) -> Oscillation | None:
-    if len(times) < 4 * FEWEST:
+    if len(times) < 4 * MIN_PERIODS:
         return None
     swing = _swing(times - times[0], values)
     half = len(swing) // 2
     first, second = (float(np.sqrt(2.0) * part.std()) for part in (swing[:half], swing[half:]))
     ups = _ups(swing, band * second)
-    if len(ups) <= FEWEST:
+    if len(ups) <= MIN_PERIODS:
         return None
     periods = np.diff(times[ups])
-    if periods.std() > UNEVEN * periods.mean() or second < max(FADING * first, THRESHOLDS[name]):
+    if periods.std() > MAX_PERIOD_SPREAD * periods.mean() or second < max(
+        MIN_SUSTAINED * first, THRESHOLDS[name]
+    ):
         return None
     return Oscillation(name, float(times[0]), float(times[-1]), float(1.0 / periods.mean()), second)
 

@@ -1,4 +1,4 @@
-"""Shaking: a rig's two ends moved by a sum of sines, and what a hand and an environment truly see there meanwhile."""
+"""Shake both ends of a rig with sums of sines and record the true motions and forces there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = (1.0, 0.0, 0.0)
 
 @dataclass
 class Shaker:
-    r"""A force that is a sum of sines along one direction, with a spring and a damper to where the tool was at first.
+    r"""A sum of sines along one direction, with a spring and a damper to the first position.
 
     .. math:: f = \sum_i a \sin(2\pi f_i t + \varphi_i) - k\,x - d\,\dot x
     """
@@ -29,11 +29,10 @@ class Shaker:
     direction: Array = field(default_factory=lambda: np.array(X))  #: unit vector in world
     stiffness: float = 0.0  #: k, [N/m]
     damping: float = 0.0  #: d, [N·s/m]
-    #: before this nothing is done, and the force fades in for as long again, [s]
-    start: float = 0.5
+    start: float = 0.5  #: nothing before, then the force fades in for as long again, [s]
 
     def __post_init__(self) -> None:
-        """Where the tool is when it starts is not known yet."""
+        """The first position of the tool is not known yet."""
         self._origin: float | None = None
         self._stretch = 0.0
 
@@ -47,9 +46,8 @@ class Shaker:
         self._stretch = along - self._origin
         fade = min((t - self.start) / max(self.start, 1e-3), 1.0)
         wave = float(multisine(self.frequencies, self.amplitude, np.array([t]))[0])
-        drag = self.stiffness * self._stretch + self.damping * float(
-            self.direction.dot(tool.twist[:3])
-        )
+        speed = float(self.direction.dot(tool.twist[:3]))
+        drag = self.stiffness * self._stretch + self.damping * speed
         np.multiply(self.direction, fade * wave - drag, out=wrench[:3])
 
     @property
@@ -59,36 +57,33 @@ class Shaker:
 
 
 class Probe:
-    """Notes true positions and forces at both ends after every advance of the world; no sensor is needed.
+    """Records true positions and forces at both ends after every step of the world.
 
     Args:
         world: the physics.
-        leader: name of the robot at the hand's end, and the direction that is looked at there, in
-            world.
+        leader: name of the robot at the hand's end, and a direction in world.
         follower: likewise at the environment's end.
     """
 
     def __init__(
         self, world: World, leader: tuple[str, Array], follower: tuple[str, Array]
     ) -> None:
-        self._world = world
-        for name, _ in (leader, follower):
+        self._ends = []
+        for name, direction in (leader, follower):
             if name not in world.ports:
                 raise UnknownName("robot in this world", name, world.ports)
-        self._ends = [
-            (world.ports[name], np.asarray(direction)) for name, direction in (leader, follower)
-        ]
+            self._ends.append((world.ports[name], np.asarray(direction)))
         self._rows: list[tuple[float, ...]] = []
 
     def step(self, now_ns: int) -> None:
-        """Note what is there now; called after the world has advanced."""
-        seen = [
-            (float(d @ port.tool.position), float(d @ port.wrench[:3])) for port, d in self._ends
-        ]
-        self._rows.append((now_ns * 1e-9, *seen[0], *seen[1]))
+        """Record the present state; call after the world has advanced."""
+        row = [now_ns * 1e-9]
+        for port, direction in self._ends:
+            row += [float(direction @ port.tool.position), float(direction @ port.wrench[:3])]
+        self._rows.append(tuple(row))
 
     def signals(self) -> Signals:
-        """Everything noted: F_h acts on the leader, F_e is the opposite of what acts on the follower."""
+        """All records: F_h acts on the leader, F_e is the opposite of what acts on the follower."""
         t, x_h, f_h, x_e, f_e = np.array(self._rows).T
         return Signals(x_h - x_h[0], f_h, x_e - x_e[0], -f_e, float(np.diff(t).mean()))
 
@@ -100,18 +95,17 @@ def shake(
     directions: dict[str, Array],
     seconds: float,
 ) -> Signals:
-    """Run a session with shakers on its robots and return what was seen at both ends.
+    """Run a session with shakers on its robots and return the signals at both ends.
 
     Two runs of two new sessions, one shaken at the leader and one at the follower as well (or with
-    a spring there), tell the hybrid matrix: cut off the transients with :meth:`Signals.after` and
-    hand both to
-    :func:`farhand.analysis.two_port.hybrid_from`.
+    a spring there), determine the hybrid matrix: cut off the transients with :meth:`Signals.after`
+    and pass both to :func:`farhand.analysis.two_port.hybrid_from`.
 
     Args:
         session: engaged by its own commands.
         world: its physics.
         shakers: by robot.
-        directions: by robot, leader first: what is looked at there, unit vectors in world.
+        directions: by robot, leader first; unit vectors in world.
         seconds: how long, [s].
 
     Raises:

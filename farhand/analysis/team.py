@@ -1,6 +1,6 @@
-"""Team: what several arms do to one object, beside their own signals, and the numbers such a run is judged by.
+"""Team: wrenches of several arms on one object, and the metrics of such a run.
 
-All of it is ground truth from the simulated world, for whoever looks on; no arm sees any of it.
+All of it is ground truth from the simulated world; no arm sees any of it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from farhand.analysis.history import History
-from farhand.analysis.metrics import Metrics, Running, plain
+from farhand.analysis.metrics import RunMetrics, Running, Values
 from farhand.control.tool.internal_force import internal
 from farhand.loop.session import Session
 from farhand.loop.telemetry import Telemetry
@@ -18,23 +17,21 @@ from farhand.world import World
 
 Array = np.ndarray
 
-WINDOW = 1.0
-"""Time over which an arm's share of the load is averaged, [s]."""
+WINDOW_S = 1.0
+"""Time over which an arm's share of the load is averaged."""
 
-STEADY = 0.01
-"""An object is carried steadily while it gains or loses less height than this in :data:`WINDOW`,
-[m]."""
+STEADY_HEIGHT = 0.01
+"""Largest change of height in :data:`WINDOW_S` while an object is carried steadily, [m]."""
 
 
 class TeamWatch:
-    """Publishes where the object is and what every arm does to it. Call :meth:`step` at every tick.
+    """Records the object's pose and every arm's wrench on it. Call :meth:`step` at every tick.
 
     Args:
         telemetry: takes the stream ``team``, and one of the object's own.
         world: the simulated physics.
-        arms: names of the arms, in the order of ``places``.
+        arms: names of the arms.
         thing: name of the object in the world; None if there is none.
-        places: n × 3, where the arms take hold, object axes from its centre, [m].
         carried: for each arm, the load it is meant to carry now, [N].
         lag: of the leader behind its path, [m]; None if there is no leader.
         period_ns: time between ticks, [ns].
@@ -46,14 +43,14 @@ class TeamWatch:
         world: World,
         arms: Sequence[str],
         thing: str | None,
-        places: Array,
         carried: Sequence[Callable[[], float]],
         lag: Callable[[], Array] | None,
         period_ns: int,
     ) -> None:
         self._ports = [world.ports[name] for name in arms]
         self._object = world.ports[thing] if thing else None
-        self._places, self._carried, self._lag = places, carried, lag
+        self._carried = carried
+        self._lag = lag
         rate, n = 1e9 / period_ns, len(arms)
         self._stream = telemetry.stream("team", rate)
         self._wrenches = self._stream.channel("wrench_of_arms_on_object_in_world", 6 * n, "N, N·m")
@@ -68,7 +65,7 @@ class TeamWatch:
             self._upright = self._object.tool.rotation[:, 2].copy()
 
     def step(self, now_ns: int) -> None:
-        """Publish one record."""
+        """Record the present state."""
         wrenches = np.array([-port.wrench for port in self._ports])
         self._wrenches[:] = wrenches.ravel()
         self._meant[:] = [carried() for carried in self._carried]
@@ -85,23 +82,19 @@ class TeamWatch:
         self._stream.commit(now_ns)
 
 
-class TeamMetrics(Metrics):
-    """Tracking, forces, shares, internal force, tilt and energy of a run in which arms meet in one object or spring.
+class TeamMetrics(RunMetrics):
+    """Tracking, forces, shares, internal force, tilt and energy of arms that hold one object.
 
-    A share is the vertical force of an arm on the object over what it is meant to carry, in steady
-    carrying, as the mean of a :data:`WINDOW` (:meth:`shares`) or of one record (:meth:`momentary`).
+    A share is the vertical force of an arm on the object over its intended load, in steady
+    carrying, as the mean of a :data:`WINDOW_S` (:meth:`shares`) or of one record
+    (:meth:`momentary`).
 
     Args:
-        session: what runs; no bridge among it.
+        session: without a bridge.
         world: its simulated physics.
         arms: names of the arms, as in :class:`TeamWatch`.
         thing: name of the object in the world; None if there is none.
         full: load that each arm is meant to carry, [N].
-
-    Attributes:
-        arms: as given.
-        thing: as given.
-        full: as given.
     """
 
     _gathered = ("_running", "_forces", "_steps", "_last")
@@ -109,19 +102,16 @@ class TeamMetrics(Metrics):
     def __init__(
         self, session: Session, world: World, arms: Sequence[str], thing: str | None, full: Array
     ) -> None:
-        self.session, self.world = session, world
-        self.history = History(session.telemetry.path)
-        self.driven, self.other = arms[0], arms[-1]
-        self.arms, self.thing, self.full = list(arms), thing, np.asarray(full, dtype=float)
-        self._running = {
-            name: Running() for name in ("error", "tilt", "internal", "internal_moment")
-        }
+        super().__init__(session, world, "error", "tilt", "internal", "internal_moment")
+        self.arms = list(arms)
+        self.thing = thing
+        self.full = np.asarray(full, dtype=float)
         self._forces = {name: (Running(), Running()) for name in arms}
         self._steps = {name: 0.0 for name in arms}
         self._last: dict[str, Array] = {}
 
     def pull(self) -> None:
-        """Take in everything recorded since the last call; call between ticks."""
+        """Take in all records since the last call; call between ticks."""
         new = self.history.pull()
         columns = self.history.reader.columns
         _, rows = new["team"]
@@ -150,46 +140,40 @@ class TeamMetrics(Metrics):
             self._steps[name] = max(self._steps[name], float(np.abs(np.diff(joined, axis=0)).max()))
         self._last[name] = share[-1]
 
-    def result(self) -> dict[str, dict[str, object]]:
-        """Every metric as ``{name: {value, unit}}``; the same run in virtual time gives the same numbers to the bit."""
-        running = self._running
-        found: dict[str, tuple[float | None, str]] = {
-            "tracking_error_max": (running["error"].largest, "m"),
-            "tracking_error_rms": (running["error"].rms, "m"),
+    def values(self) -> Values:
+        """Every metric as value and unit."""
+        error = self._running["error"]
+        values: Values = {
+            "tracking_error_max": (error.largest, "m"),
+            "tracking_error_rms": (error.rms, "m"),
         }
         for name, (force, torque) in self._forces.items():
-            found[f"force_max_{name}"] = (force.measured, "N")
-            found[f"torque_share_max_{name}"] = (torque.measured, "-")
-            found[f"torque_step_max_{name}"] = (self._steps[name], "-")
+            values[f"force_max_{name}"] = (force.measured, "N")
+            values[f"torque_share_max_{name}"] = (torque.measured, "-")
+            values[f"torque_step_max_{name}"] = (self._steps[name], "-")
         if self.thing is not None:
-            found |= self._of_object()
-        found |= self.energy_of_world()
-        found["torque_cut_ticks"] = (
-            float(sum(station.guard.clipped for station in self.session.stations)),
-            "-",
-        )
-        return {
-            name: {"value": plain(value), "unit": unit} for name, (value, unit) in found.items()
-        }
+            values |= self._of_object()
+        values |= self.energy_of_world()
+        values["torque_cut_ticks"] = (self.cut_ticks(), "-")
+        return values
 
     def carrying(self) -> Array:
-        """Which records of the team belong to steady carrying.
+        """Which records belong to steady carrying.
 
-        Everyone at full load, off the ground, hardly any height gained or lost in a :data:`WINDOW`
+        All arms at full load, off the ground, and a nearly constant height over :data:`WINDOW_S`
         before and after.
         """
         assert self.thing is not None
         times = self.history.times("team")
         meant = self.history.signal("team", "load_meant")
         lifted = self.lifted()
-        height = np.interp(
-            times, self.history.times(self.thing), self.history.signal(self.thing, "q")[:, 2]
-        )
-        before, after = (np.interp(times + shift, times, height) for shift in (-WINDOW, WINDOW))
+        heights = self.history.signal(self.thing, "q")[:, 2]
+        height = np.interp(times, self.history.times(self.thing), heights)
+        before, after = (np.interp(times + shift, times, height) for shift in (-WINDOW_S, WINDOW_S))
         full = (meant >= self.full - 1e-9).all(axis=1) & bool(self.full.any())
         off = lifted.sum(axis=1) > 0.9 * self.full.sum()
-        level = np.maximum(np.abs(height - before), np.abs(after - height)) < STEADY
-        return full & off & level & (height - height[0] > STEADY)
+        level = np.maximum(np.abs(height - before), np.abs(after - height)) < STEADY_HEIGHT
+        return full & off & level & (height - height[0] > STEADY_HEIGHT)
 
     def lifted(self) -> Array:
         """Vertical force of every arm on the object, times × arms, [N]."""
@@ -197,33 +181,35 @@ class TeamMetrics(Metrics):
         return wrenches.reshape(-1, len(self.arms), 6)[:, :, 2]
 
     def shares(self) -> Array:
-        """Load of each arm over what it is meant to carry, mean of a :data:`WINDOW` in steady carry, times × arms."""
+        """Load of each arm over its intended load, mean of a :data:`WINDOW_S`, times × arms."""
         times, lifted, steady = self.history.times("team"), self.lifted(), self.carrying()
         total = np.vstack([np.zeros(lifted.shape[1]), np.cumsum(lifted, axis=0)])
-        n = max(1, round(WINDOW / float(np.median(np.diff(times))))) if len(times) > 1 else 1
+        n = max(1, round(WINDOW_S / float(np.median(np.diff(times))))) if len(times) > 1 else 1
         rows = np.arange(n, len(times) + 1)
         means = (total[rows] - total[rows - n]) / n
         whole = np.array([steady[row - n : row].all() for row in rows], dtype=bool)
         return means[whole] / self.full if self.full.any() else means[:0]
 
     def momentary(self) -> Array:
-        """Load of each arm over what it is meant to carry in every single record of steady carry, times × arms."""
+        """Load of each arm over its intended load in every record, times × arms."""
         lifted = self.lifted()
         return lifted[self.carrying()] / self.full if self.full.any() else lifted[:0]
 
-    def _of_object(self) -> dict[str, tuple[float | None, str]]:
+    def _of_object(self) -> Values:
         running, shares, single = self._running, self.shares(), self.momentary()
-        found: dict[str, tuple[float | None, str]] = {}
+        values: Values = {}
         for number, name in enumerate(self.arms):
-            found[f"share_{name}"] = (float(shares[:, number].mean()) if len(shares) else None, "-")
+            mean = float(shares[:, number].mean()) if len(shares) else None
+            values[f"share_{name}"] = (mean, "-")
         final = self.final("team", "internal_wrench_in_world").reshape(-1, 6)
+
+        def error(rows: Array) -> float | None:
+            return float(np.abs(rows - 1.0).max()) if len(rows) else None
+
         return {
-            **found,
-            "share_error_max": (float(np.abs(shares - 1.0).max()) if len(shares) else None, "-"),
-            "share_error_momentary_max": (
-                float(np.abs(single - 1.0).max()) if len(single) else None,
-                "-",
-            ),
+            **values,
+            "share_error_max": (error(shares), "-"),
+            "share_error_momentary_max": (error(single), "-"),
             "internal_force_max": (running["internal"].largest, "N"),
             "internal_moment_max": (running["internal_moment"].largest, "N·m"),
             "internal_force_final": (float(np.linalg.norm(final[:, :3], axis=1).max()), "N"),

@@ -1,4 +1,4 @@
-"""Threshold protocol: a force that grows until it is noticed and until it is too much, with virtual operators."""
+"""Threshold protocol: a force grows until it is noticed, then too much; with virtual operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLISHED = Path(__file__).parent / "operators.toml"
 
 
 class Operators(NamedTuple):
-    """Thresholds of several people, as stiffness of the virtual spring in device order x, y, z, A, B, C."""
+    """Thresholds of several people, as stiffness of the virtual spring: x, y, z, A, B, C."""
 
     names: tuple[str, ...]  #: one per person
     least: Array  #: first noticed, people × 6, [N/m] and [N·m/rad]
@@ -27,12 +27,12 @@ class Operators(NamedTuple):
     lengths: Array  #: of the springs, ×6, [m] and [rad]
 
     def limits(self, name: str | None = None) -> tuple[Array, Array]:
-        """Least and most wrench of one person, or their means, in the order of a wrench, [N] and [N·m].
+        """Least and most wrench of one person, or their means, [N] and [N·m].
 
-        They are what :meth:`farhand.control.haptic.force_map.ForceMap.use` takes.
+        :meth:`farhand.control.haptic.force_map.ForceMap.use` takes them.
         """
         if name is not None and name not in self.names:
-            raise BadValue(f"no operator {name!r}; there are: {', '.join(self.names)}")
+            raise BadValue(f"no operator {name!r}; known: {', '.join(self.names)}")
         rows = slice(None) if name is None else [self.names.index(name)]
         least, most = (self.lengths * table[rows].mean(axis=0) for table in (self.least, self.most))
         return device_axes(least), device_axes(most)
@@ -47,19 +47,16 @@ def load_operators(path: Path = PUBLISHED) -> Operators:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         people = data["operator"]
-        least, most = (
-            np.array([person[key] for person in people], dtype=float) for key in ("least", "most")
-        )
+        least = np.array([person["least"] for person in people], dtype=float)
+        most = np.array([person["most"] for person in people], dtype=float)
         lengths = np.repeat([float(data["length"]), float(data["angle"])], 3)
         names = tuple(str(person["name"]) for person in people)
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise FileError(
-            f"cannot read operators from {path.name}: {' '.join(str(error).split())}"
-        ) from None
+        reason = " ".join(str(error).split())
+        raise FileError(f"cannot read operators from {path.name}: {reason}") from None
     if least.shape != (len(names), 6) or most.shape != least.shape or not (least < most).all():
-        raise FileError(
-            f"{path.name}: every operator needs 6 least and 6 most values, least below most"
-        )
+        rule = "every operator needs 6 least and 6 most values, least below most"
+        raise FileError(f"{path.name}: {rule}")
     return Operators(names, least, most, lengths)
 
 
@@ -82,22 +79,23 @@ class VirtualOperators:
         spread: float = 0.04,
         wobble: float = 0.02,
     ) -> None:
-        self.truth, self._rng, self._wobble = truth, rng, wobble
+        self.truth = truth
+        self._rng = rng
+        self._wobble = wobble
         self._delay = np.maximum(rng.normal(delay, spread, (len(truth.names), 1)), 0.1)
 
     def react(self, onset: Array) -> Array:
         """When they press, for events at ``onset`` [s], people × anything, [s]."""
-        return onset + np.maximum(
-            self._delay + self._rng.normal(0.0, self._wobble, np.shape(onset)), 0.05
-        )
+        wobble = self._rng.normal(0.0, self._wobble, np.shape(onset))
+        return onset + np.maximum(self._delay + wobble, 0.05)
 
 
 @dataclass
 class ThresholdProtocol:
-    """One axis at a time, the force grows by a small step at a time; the operator tells when, twice.
+    """One axis at a time, the force grows in small steps; the operator presses a button twice.
 
     A press comes one reaction time after the force was right. The protocol measures each person's
-    reaction time first, with sudden forces, and takes what the force grew by meanwhile off again.
+    reaction time first, with sudden forces, and subtracts the growth of the force meanwhile.
     """
 
     force_step: float = parameter(0.1, "N", "growth of a force per step", 1e-4, 10.0)
@@ -106,22 +104,20 @@ class ThresholdProtocol:
     rehearsals: int = parameter(20, "-", "sudden forces to measure reaction times with", 0, 1000)
 
     def run(self, people: VirtualOperators) -> Operators:
-        """What the protocol finds of these people."""
-        shape = (len(people.truth.names), 6)
+        """Thresholds that the protocol measures of these people."""
+        truth = people.truth
         reaction: Array | float = 0.0
         if self.rehearsals:
-            reaction = people.react(np.zeros((shape[0], self.rehearsals))).mean(
-                axis=1, keepdims=True
-            )
-        truth = people.truth
-        found = [
+            presses = people.react(np.zeros((len(truth.names), self.rehearsals)))
+            reaction = presses.mean(axis=1, keepdims=True)
+        least, most = (
             self._ramp(people, table * truth.lengths, reaction) / truth.lengths
-            for table in truth[1:3]
-        ]
-        return Operators(truth.names, found[0], found[1], truth.lengths)
+            for table in (truth.least, truth.most)
+        )
+        return Operators(truth.names, least, most, truth.lengths)
 
     def _ramp(self, people: VirtualOperators, threshold: Array, reaction: Array | float) -> Array:
-        """Step on show one reaction time before the press, [N] and [N·m]."""
+        """The step one reaction time before the press, [N] and [N·m]."""
         step = np.repeat([self.force_step, self.torque_step], 3)
         onset = np.ceil(threshold / step - 1e-9) * self.interval  # the step that reaches it
         return np.round((people.react(onset) - reaction) / self.interval) * step

@@ -1,15 +1,16 @@
-r"""Two-port: a teleoperator as the hand and the environment see it, found by shaking it and looking at both ends.
+r"""Two-port: a teleoperator as hand and environment see it, identified by shaking its ends.
 
 The convention (sources/youbot §3.19) uses positions, not velocities, which would add a pole and a
 zero at zero frequency:
 
 .. math:: \begin{bmatrix} F_h \\ x_e \end{bmatrix} =
-          \begin{bmatrix} h_{11} & h_{12} \\ h_{21} & h_{22} \end{bmatrix} \begin{bmatrix} x_h \\ F_e \end{bmatrix}
+          \begin{bmatrix} h_{11} & h_{12} \\ h_{21} & h_{22} \end{bmatrix}
+          \begin{bmatrix} x_h \\ F_e \end{bmatrix}
 
 F_h is the force of the hand on the leader, F_e that of the follower on the environment, both [N];
 x_h and x_e are the positions of leader and follower, [m]. Nothing has to be held or free while
 shaking: any two experiments in which x_h and F_e differ enough (free and in contact, a light and a
-heavy environment, force at either end) tell the matrix.
+heavy environment, force at either end) determine the matrix.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from farhand.errors import BadValue
 
 Array = np.ndarray
 
-WORST_CONDITION = 1e6
-"""Two experiments whose scaled signals are more alike than this do not tell the matrix."""
+MAX_CONDITION = 1e6
+"""Condition of the scaled signals above which experiments are too similar."""
 
 
 class Signals(NamedTuple):
-    """What was seen at both ends in one experiment, sampled evenly."""
+    """Signals at both ends in one experiment, sampled evenly."""
 
     position_hand: Array  #: x_h, [m]
     force_hand: Array  #: F_h, of the hand on the leader, [N]
@@ -38,19 +39,19 @@ class Signals(NamedTuple):
     dt: float  #: [s]
 
     def after(self, seconds: float) -> Signals:
-        """Without the first seconds, in which transients die out."""
+        """Without the first seconds, in which transients decay."""
         first = round(seconds / self.dt)
         x_h, f_h, x_e, f_e = (signal[first:] for signal in self[:4])
         return Signals(x_h, f_h, x_e, f_e, self.dt)
 
 
 class TwoPort(Protocol):
-    """Anything with two ends whose motion at one and force at the other can be imposed."""
+    """Anything with two ends: motion at one and force at the other can be imposed."""
 
     def respond(
         self, position_hand: Array, force_environment: Array, dt: float
     ) -> tuple[Array, Array]:
-        """F_h [N] and x_e [m] for x_h [m] and F_e [N] over time, from rest, sampled every ``dt`` [s]."""
+        """F_h [N] and x_e [m] for x_h [m] and F_e [N], from rest, sampled every ``dt`` [s]."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,13 @@ class HybridMatrix:
         return 2.0 * np.pi * self.frequency
 
     def passivity_margin(self) -> Array:
-        r"""Llewellyn's number per frequency; negative where some passive hand and environment make it unstable.
+        r"""Llewellyn's number per frequency; negative where passive ends can make it unstable.
 
         With the velocity–force immittance p of the same two-port, power counted into it at both
         ends,
 
-        .. math:: \eta = 2\,\mathrm{Re}\,p_{11}\,\mathrm{Re}\,p_{22} - |p_{12}p_{21}| - \mathrm{Re}(p_{12}p_{21})
+        .. math:: \eta = 2\,\mathrm{Re}\,p_{11}\,\mathrm{Re}\,p_{22}
+                  - |p_{12}p_{21}| - \mathrm{Re}(p_{12}p_{21})
 
         Absolute stability needs η ≥ 0, Re p_11 ≥ 0 and Re p_22 ≥ 0. Returned is η over |p_12 p_21|
         (over 1 where that is zero) or, where it is less, a negative Re p_ii over |p_ii|, [-].
@@ -85,7 +87,7 @@ class HybridMatrix:
         return np.where(ends < 0.0, np.minimum(eta, ends), eta)
 
     def absolutely_stable(self, tolerance: float = 1e-6) -> bool:
-        """Whether no passive hand and environment can make it unstable, at the frequencies there are."""
+        """Whether no passive hand and environment can make it unstable, at its frequencies."""
         return bool((self.passivity_margin() >= -tolerance).all())
 
 
@@ -98,38 +100,34 @@ def multisine(frequencies: Array, amplitudes: Array | float, times: Array) -> Ar
 
 
 def components(signal: Array, frequencies: Array, dt: float) -> Array:
-    """Complex amplitudes of a signal at these frequencies [Hz], by least squares beside a mean and a slope."""
+    """Complex amplitudes at these frequencies [Hz], by least squares beside a mean and a slope."""
     times = dt * np.arange(len(signal))
     phase = 2.0 * np.pi * np.outer(times, frequencies)
-    columns = np.concatenate(
-        [np.cos(phase), np.sin(phase), np.ones((len(times), 1)), times[:, None]], axis=1
-    )
-    found = np.linalg.lstsq(columns, signal, rcond=None)[0]
-    n = len(frequencies)
-    return found[:n] - 1j * found[n : 2 * n]
+    line = np.ones((len(times), 1)), times[:, None]
+    columns = np.concatenate([np.cos(phase), np.sin(phase), *line], axis=1)
+    x, n = np.linalg.lstsq(columns, signal, rcond=None)[0], len(frequencies)
+    return x[:n] - 1j * x[n : 2 * n]
 
 
 def hybrid_from(experiments: Sequence[Signals], frequencies: Array) -> HybridMatrix:
-    """The matrix that explains what was seen in two experiments or more, at the frequencies that were excited.
+    """The matrix that explains two or more experiments at the excited frequencies.
 
     Args:
         experiments: without their transients.
         frequencies: [Hz], above zero.
 
     Raises:
-        BadValue: fewer than two experiments, or too much alike to tell.
+        BadValue: fewer than two experiments, or too similar ones.
     """
     if len(experiments) < 2:
-        raise BadValue(
-            f"{len(experiments)} experiment does not tell a hybrid matrix; two unlike ones do"
-        )
+        count = len(experiments)
+        raise BadValue(f"{count} experiment is too few for a hybrid matrix; use two different ones")
     frequencies = np.asarray(frequencies, dtype=float)
-    # experiment × signal × f
+    # Indices: experiment, signal, frequency.
     seen = np.array([[components(x, frequencies, e.dt) for x in e[:4]] for e in experiments])
     inputs, outputs = seen[:, (0, 3)].transpose(2, 1, 0), seen[:, (1, 2)].transpose(2, 1, 0)
-    return HybridMatrix(
-        frequencies, np.array([_solve(*pair) for pair in zip(inputs, outputs, strict=True)])
-    )
+    solved = [_solve(*pair) for pair in zip(inputs, outputs, strict=True)]
+    return HybridMatrix(frequencies, np.array(solved))
 
 
 def hybrid_of(
@@ -140,7 +138,7 @@ def hybrid_of(
     dt: float = 1e-3,
     settle: float = 5.0,
 ) -> HybridMatrix:
-    """The matrix of a two-port that can be asked: once moved with F_e = 0, once pushed with x_h = 0.
+    """The matrix of a two-port, once moved with F_e = 0 and once pushed with x_h = 0.
 
     Args:
         port: the two-port.
@@ -148,14 +146,13 @@ def hybrid_of(
         motion: amplitude of x_h in all, [m].
         force: amplitude of F_e in all, [N].
         dt: sampling period, [s].
-        settle: time before anything is judged, [s].
+        settle: time that is cut off at the start, [s].
     """
     frequencies = np.asarray(frequencies, dtype=float)
     seconds = settle + 2.0 / frequencies.min()
     times = dt * np.arange(round(seconds / dt))
-    shape = multisine(frequencies, 1.0 / len(frequencies), times) * np.minimum(
-        times / (0.5 * settle), 1.0
-    )
+    fade = np.minimum(times / (0.5 * settle), 1.0)
+    shape = multisine(frequencies, 1.0 / len(frequencies), times) * fade
     still = np.zeros(len(times))
     experiments = []
     for position, pushed in ((motion * shape, still), (still, force * shape)):
@@ -182,8 +179,9 @@ def static_hybrid_of(
 def _solve(inputs: Array, outputs: Array) -> Array:
     """H with outputs = H inputs in the least-squares sense, columns being experiments."""
     size = np.linalg.norm(inputs, axis=1, keepdims=True)
-    if not size.all() or np.linalg.cond(inputs / size) > WORST_CONDITION:
+    if not size.all() or np.linalg.cond(inputs / size) > MAX_CONDITION:
         raise BadValue(
-            "the experiments are too much alike to tell the matrix: change the environment, or push there"
+            "the experiments are too similar to determine the matrix: change the environment, "
+            "or push there"
         )
     return np.linalg.lstsq((inputs / size).T, outputs.T, rcond=None)[0].T / size.T

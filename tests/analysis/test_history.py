@@ -56,7 +56,7 @@ def test_records_overwritten_before_they_were_pulled_are_counted(telemetry):
 
 def test_memory_stays_bounded_and_evenly_spaced(telemetry, monkeypatch):
     """Beyond the limit every second record goes, again and again."""
-    monkeypatch.setattr(module, "MOST_ROWS", 100)
+    monkeypatch.setattr(module, "MAX_ROWS", 100)
     history = History(telemetry.path)
     for start in range(0, 1000, 50):
         write(telemetry, start, 50)
@@ -93,7 +93,7 @@ def test_another_process_s_history_is_taken_over_and_gone_on_with(telemetry):
 
 def test_events_stay_bounded(telemetry, monkeypatch):
     """The newest are kept."""
-    monkeypatch.setattr(module, "MOST_EVENTS", 10)
+    monkeypatch.setattr(module, "MAX_EVENTS", 10)
     history = History(telemetry.path)
     for number in range(50):
         telemetry.event(number, f"event {number}")

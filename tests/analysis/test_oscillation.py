@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.analysis.oscillation import BAND, SLOW_WINDOWS, find, oscillation, swing_at
+from farhand.analysis.oscillation import CROSSING_BAND, SLOW_WINDOWS_S, find, oscillation, swing_at
 
 TIMES = np.arange(0.0, 10.0, 2e-3)
 
@@ -84,7 +84,7 @@ def still(times):
 
 def test_slow_shaking_of_a_hand_that_was_asked_to_stay_is_found():
     """A delay of 300 ms swings with a period of 0.8 s."""
-    hit = oscillation(Slow(), asked=still)
+    hit = oscillation(Slow(), intended=still)
     assert hit is not None and hit.signal == "contact force"
     assert hit.frequency == pytest.approx(1.24, rel=0.02)
     assert hit.amplitude == pytest.approx(79.0, rel=0.02)
@@ -94,7 +94,7 @@ def test_noise_makes_no_more_periods_of_a_slow_swing():
     """A slow swing lingers about zero, where noise crosses it again and again."""
     noise = np.random.default_rng(1).normal(0.0, 0.5, len(TIMES))
     hit = find(
-        "contact force", TIMES, 10.0 * np.sin(2 * np.pi * 0.9 * TIMES) + noise, SLOW_WINDOWS, BAND
+        "contact force", TIMES, 10.0 * np.sin(2 * np.pi * 0.9 * TIMES) + noise, SLOW_WINDOWS_S, CROSSING_BAND
     )
     assert hit is not None and hit.frequency == pytest.approx(0.9, rel=0.05)
 
@@ -106,14 +106,14 @@ def test_a_slow_swing_that_the_hand_was_asked_for_is_work(share):
     def asked(times):
         return share * 0.05 * np.sin(2 * np.pi * 1.24 * times)[:, None] * np.ones(3)
 
-    assert oscillation(Slow(), asked=asked) is None
+    assert oscillation(Slow(), intended=asked) is None
 
 
 def test_a_move_on_the_way_does_not_hide_slow_shaking():
     """Asked to go somewhere once is not asked to swing."""
     hit = oscillation(
         Slow(),
-        asked=lambda times: 0.1 * np.clip((times - 9.0) / 1.5, 0.0, 1.0)[:, None] * np.ones(3),
+        intended=lambda times: 0.1 * np.clip((times - 9.0) / 1.5, 0.0, 1.0)[:, None] * np.ones(3),
     )
     assert hit is not None and hit.frequency == pytest.approx(1.24, rel=0.02)
 
@@ -121,4 +121,4 @@ def test_a_move_on_the_way_does_not_hide_slow_shaking():
 def test_a_slow_swing_counts_only_where_the_intention_is_known_and_a_tool_moves():
     """A person may mean it, and a force that swings without any motion is something else."""
     assert oscillation(Slow()) is None
-    assert oscillation(Slow(tool=1e-4), asked=still) is None
+    assert oscillation(Slow(tool=1e-4), intended=still) is None

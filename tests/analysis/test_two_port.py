@@ -105,7 +105,7 @@ def test_experiments_that_are_alike_are_refused():
     t = DT * np.arange(3000)
     x = multisine(F, 0.01, t)
     run = Signals(x, 3.0 * x, 0.5 * x, 10.0 * x, DT)
-    with pytest.raises(BadValue, match="alike"):
+    with pytest.raises(BadValue, match="too similar"):
         hybrid_from([run, run], F)
     with pytest.raises(BadValue, match="two unlike"):
         hybrid_from([run], F)
