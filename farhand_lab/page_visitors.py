@@ -1,24 +1,31 @@
-"""Visitor: somebody who has the page open without a browser, to count what the page really sends.
+"""Visitors of the console page without a browser: they count frames, or work the panel.
 
-It speaks viser's own protocol: a camera is sent once, and whatever comes back is unpacked and
-counted. Several of them share a process, which is not the session's.
+They speak viser's own protocol.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
 
-from farhand.errors import FarhandError
+import msgspec
+import viser
+import zstandard
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
-START_TIMEOUT = 60.0  # [s]
+from farhand.errors import FarhandError, UnknownName
+
+START_TIMEOUT_S = 60.0
 MOVES = ("SetPositionMessage", "SetOrientationMessage")
-PART = "/robots/"
 
 CAMERA = {
     "type": "ViewerCameraMessage",
@@ -32,7 +39,7 @@ CAMERA = {
     "look_at": (0.0, 0.0, 0.0),
     "up_direction": (0.0, 0.0, 1.0),
 }
-"""Where such a visitor stands: what the page needs to know of one before it counts."""
+"""What the page must know about a visitor before it sends anything."""
 
 
 class Visitors:
@@ -54,7 +61,7 @@ class Visitors:
         )
         self._process.start()
         word.close()
-        self._answer(START_TIMEOUT)
+        self._answer(START_TIMEOUT_S)
 
     @property
     def pid(self) -> int:
@@ -77,16 +84,14 @@ class Visitors:
 
     def _ask(self, what: str) -> Sequence[Any]:
         self._hears.send(what)
-        return self._answer(START_TIMEOUT)
+        return self._answer(START_TIMEOUT_S)
 
     def _answer(self, timeout: float) -> Sequence[Any]:
         with suppress(EOFError, OSError):
             if self._hears.poll(timeout):
                 answer: Sequence[Any] = self._hears.recv()
                 return answer
-        raise FarhandError(
-            "nobody could look at the page: it sends nothing that a visitor understands"
-        )
+        raise FarhandError("the page sends nothing that a visitor understands")
 
     def __enter__(self) -> Visitors:
         return self
@@ -107,29 +112,20 @@ class _Visitor:
         self.frames, self.nodes = 0, set[str]()
 
     async def look(self, address: str) -> None:
-        import msgspec
-        import viser
         from websockets.asyncio.client import connect
 
-        version = f"viser-v{viser.__version__}"
+        protocols = [Subprotocol(f"viser-v{viser.__version__}")]
         url = address.replace("http://", "ws://", 1)
-        async with connect(url, subprotocols=[version], max_size=None, compression=None) as line:  # type: ignore[list-item]
+        async with connect(url, subprotocols=protocols, max_size=None, compression=None) as line:
             await line.send(msgspec.msgpack.encode(CAMERA))
             async for message in line:
                 if isinstance(message, bytes):
                     self._take(message)
 
     def _take(self, message: bytes) -> None:
-        import msgspec
-        import zstandard
-
-        length = int.from_bytes(message[8:16], "little")
-        inner = msgspec.msgpack.decode(
-            zstandard.ZstdDecompressor().decompress(message[16 : 16 + length])
-        )
-        said = [(str(item.get("type")), str(item.get("name"))) for item in inner["messages"]]
+        said = [(str(item.get("type")), str(item.get("name"))) for item in unpack(message)]
         self.nodes |= {name for _, name in said if name.startswith("/")}
-        self.frames += any(kind in MOVES and name.startswith(PART) for kind, name in said)
+        self.frames += any(kind in MOVES and name.startswith("/robots/") for kind, name in said)
 
 
 def _visit(address: str, count: int, word: Connection) -> None:
@@ -138,7 +134,7 @@ def _visit(address: str, count: int, word: Connection) -> None:
 
 
 async def _look(address: str, count: int, word: Connection) -> None:
-    """Look at the page, all of them, and answer how many frames there were, until nobody asks any more."""
+    """Let all of them look at the page, and answer requests until nobody asks any more."""
     visitors = [_Visitor() for _ in range(count)]
     looking = [asyncio.create_task(visitor.look(address)) for visitor in visitors]
     while not all(visitor.nodes for visitor in visitors):
@@ -149,9 +145,108 @@ async def _look(address: str, count: int, word: Connection) -> None:
     with suppress(EOFError, OSError):
         while not any(task.done() for task in looking):
             if word.poll():
-                known = {
-                    "frames": [visitor.frames for visitor in visitors],
-                    "nodes": sorted(visitors[0].nodes),
-                }
+                frames = [visitor.frames for visitor in visitors]
+                known = {"frames": frames, "nodes": sorted(visitors[0].nodes)}
                 word.send(known[word.recv()])
             await asyncio.sleep(0.005)
+
+
+REPLY_TIMEOUT_S = 20.0
+
+
+def unpack(message: bytes) -> list[dict[str, Any]]:
+    """The messages in one frame of the page."""
+    length = int.from_bytes(message[8:16], "little")
+    content = zstandard.ZstdDecompressor().decompress(message[16 : 16 + length])
+    return msgspec.msgpack.decode(content)["messages"]
+
+
+class Operator:
+    """One operator at a panel.
+
+    Args:
+        address: of the page, such as ``http://127.0.0.1:8080``.
+
+    Attributes:
+        items: of the panel by id, as they were told and changed.
+        changes: how often each was changed from the other side, by id.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.items: dict[str, dict[str, Any]] = {}
+        self.changes: dict[str, int] = {}
+        url, version = address.replace("http://", "ws://", 1), f"viser-v{viser.__version__}"
+        protocols = [Subprotocol(version)]
+        self._line = connect(url, subprotocols=protocols, max_size=None, compression=None)
+        self._say(CAMERA)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def find(self, label: str) -> str:
+        """Id of the first item with a label.
+
+        Raises:
+            UnknownName: there is none.
+        """
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        while time.monotonic() < deadline:
+            for uuid, item in list(self.items.items()):
+                if item["props"].get("label") == label:
+                    return uuid
+            time.sleep(0.02)
+        known = sorted(str(item["props"].get("label")) for item in self.items.values())
+        raise UnknownName("item of the panel", label, known)
+
+    def enter(self, label: str, value: object) -> None:
+        """Type or choose a value and submit the form it is in."""
+        self.press(label, value)
+        form = self.items[self.find(label)]["container_uuid"]
+        self._say({"type": "GuiFormSubmitMessage", "uuid": form})
+
+    def press(self, label: str, value: object = True) -> None:
+        """Press a button, or one of a group."""
+        uuid, updates = self.find(label), {"value": value}
+        self._say({"type": "GuiUpdateMessage", "uuid": uuid, "updates": updates})
+
+    def key(self, label: str) -> None:
+        """Press the key of a command, such as ``Stop``."""
+        self._say({"type": "CommandTriggerMessage", "uuid": self.find(label)})
+
+    def texts(self) -> str:
+        """Everything that the panel says in words, one item a line."""
+        contents = (item["props"].get("content") for item in list(self.items.values()))
+        return "\n".join(str(content) for content in contents if content)
+
+    def close(self) -> None:
+        """Leave."""
+        self._line.close()
+        self._thread.join()
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._line.send(msgspec.msgpack.encode(message))
+
+    def _listen(self) -> None:
+        with suppress(ConnectionClosed):
+            for message in self._line:
+                if isinstance(message, bytes):
+                    for item in unpack(message):
+                        self._hear(item)
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        uuid = said.get("uuid", "")
+        if "props" in said and said["type"].startswith(("Gui", "Register")):
+            self.items[uuid] = said
+        elif said["type"] == "GuiUpdateMessage" and uuid in self.items:
+            self.items[uuid]["props"] |= said["updates"]
+            self.changes[uuid] = self.changes.get(uuid, 0) + 1
+
+    def __enter__(self) -> Operator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()

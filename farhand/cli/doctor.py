@@ -50,9 +50,8 @@ def doctor(
     within("--seconds", seconds, 0.1, 3600.0, "s")
     check_picture("--picture", picture)
     check_files(picture, json, read=[])
-    from farhand.realtime.advice import advice
     from farhand.realtime.jitter import measure
-    from farhand.realtime.machine import describe_machine
+    from farhand.realtime.machine import advice, describe_machine
 
     machine = describe_machine()
     check_core(core)
@@ -66,7 +65,7 @@ def doctor(
     write_json(json, result)
     _show(result)
     if picture is not None:
-        from farhand.report.friction import save_figure
+        from farhand.report.figures import save_figure
 
         save_figure(draw(result), picture)
         stdout().print(f"picture: {picture}", soft_wrap=True)

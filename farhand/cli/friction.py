@@ -87,7 +87,8 @@ def plot(
     """
     check_files(out, read=[source])
     check_picture("--out", out)
-    from farhand.report.friction import curve_figure, log_figure, save_figure
+    from farhand.report.figures import save_figure
+    from farhand.report.friction import curve_figure, log_figure
 
     if source.suffix.lower() == ".json":
         from farhand.friction.fit.loading import load, read

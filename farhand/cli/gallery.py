@@ -28,7 +28,7 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
     check_folder(out)
     from farhand.errors import UnknownName
     from farhand.rigs.rig import rig_names
-    from farhand.running.gallery import MORE, shown, take, take_more
+    from farhand.running.gallery import MORE, record_run, take, take_more
     from farhand.running.margin import margin
 
     chosen = rigs or rig_names()
@@ -41,9 +41,9 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
     try:
         with tempfile.TemporaryDirectory() as folder:
             for number, rig in enumerate(chosen):
-                paths = take(rig, shown(rig, Path(folder), margin=margin), out)
+                paths = take(rig, record_run(rig, Path(folder), margin=margin), out)
                 if rig in MORE:
-                    paths += take_more(rig, shown(rig, Path(folder), MORE[rig]), out)
+                    paths += take_more(rig, record_run(rig, Path(folder), MORE[rig]), out)
                 taken += map(str, paths)
                 bar.update((number + 1) / len(chosen))
     finally:

@@ -96,10 +96,7 @@ def _layers() -> Rows:
 def _friction() -> Rows:
     from farhand.friction import FRICTIONS
 
-    return [
-        {"name": name, "title": _summary(model)}
-        for name, model in FRICTIONS.items()
-    ]
+    return [{"name": name, "title": _summary(model)} for name, model in FRICTIONS.items()]
 
 
 def _summary(part: type) -> str:

@@ -1,4 +1,4 @@
-"""Controls: the panel of a live run, by mouse and by keyboard: stop first, then coupling, hand, tuning, recording."""
+"""The panel of a live run, by mouse and keyboard: stop, coupling, hand, tuning, recording."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ import numpy as np
 import viser
 
 from farhand.console.drawing import Drawing
-from farhand.console.grasp import STEP, Grasp
-from farhand.console.limb_page import add_trial
+from farhand.console.grasp import KEY_STEP_M, Grasp
 from farhand.console.plots import Plots
-from farhand.console.requests import Requests
 from farhand.console.scene import Scene
-from farhand.console.state import state
-from farhand.console.status import Health, Reading, log, panel
-from farhand.console.tuning import Tuning
+from farhand.console.source import Requests
+from farhand.console.status import Health, Reading, log, panel, state
+from farhand.console.tuning import Tuning, add_trial
 from farhand.console.views import EYES, OVERVIEW, Views
 
-HELD_BY_BUTTON, HELD_BY_KEY = 0.35, 0.8
-"""How long a dead-man counts as held after the last sign of it, [s]; a key repeats only after half
-a second."""
+BUTTON_HOLD_S, KEY_HOLD_S = 0.35, 0.8
+"""How long a dead-man counts as held after the last event; a key repeats only after half a
+second."""
 
-NOTICE = 8.0  # [s], how long a refusal stays on the page
+NOTICE_S = 8.0  # how long a refusal stays on the page
+STOP = "STOP  (Esc)"
 
 KEYS = """
 | key | does |
 | --- | --- |
 | **Esc** or **S** | stop |
 | **E**, **R** | engage, release |
-| **C** | clutch: part, move the hand, press again |
+| **C** | clutch: release, move the hand, press again |
 | **X** | clear trips |
 | **D** (hold) | dead-man |
 | **arrows**, **PgUp**, **PgDn** | move the hand by 1 cm |
@@ -39,17 +38,18 @@ KEYS = """
 """
 
 LEGEND = (
-    "Arrows: force on each tool, {scale}. **Orange**: leader; **blue**: follower. Lattice bar: virtual constraint; "
-    "dashes: another law; coil: what the tracking error stretches. Grey lines: limits of the workspace."
+    "Arrows: force on each tool, {scale}. **Orange**: leader; **blue**: follower. Lattice bar: "
+    "virtual constraint; dashes: another law; coil: tracking error. Grey lines: limits of the "
+    "workspace."
 )
 
 _STEPS: dict[Any, tuple[str, tuple[float, float, float]]] = {
-    "arrowup": ("hand +x", (STEP, 0.0, 0.0)),
-    "arrowdown": ("hand -x", (-STEP, 0.0, 0.0)),
-    "arrowleft": ("hand +y", (0.0, STEP, 0.0)),
-    "arrowright": ("hand -y", (0.0, -STEP, 0.0)),
-    "pageup": ("hand +z", (0.0, 0.0, STEP)),
-    "pagedown": ("hand -z", (0.0, 0.0, -STEP)),
+    "arrowup": ("hand +x", (1.0, 0.0, 0.0)),
+    "arrowdown": ("hand -x", (-1.0, 0.0, 0.0)),
+    "arrowleft": ("hand +y", (0.0, 1.0, 0.0)),
+    "arrowright": ("hand -y", (0.0, -1.0, 0.0)),
+    "pageup": ("hand +z", (0.0, 0.0, 1.0)),
+    "pagedown": ("hand -z", (0.0, 0.0, -1.0)),
 }
 
 
@@ -60,7 +60,7 @@ class Controls:
         server: where it is shown.
         scene: what runs.
         requests: the way to the session.
-        grasp: the visitor's hand; None where no hand can be dragged.
+        grasp: the visitor's hand; None if no hand can be dragged.
         drawing: the picture.
     """
 
@@ -74,7 +74,8 @@ class Controls:
     ) -> None:
         self._server, self._scene, self._requests, self._grasp = server, scene, requests, grasp
         self._kinematics = drawing.kinematics
-        self._clutched, self._held_until, self._was_held, self._recording = False, 0.0, False, False
+        self._clutched = self._was_held = self._recording = False
+        self._held_until = 0.0  # [s], by the monotonic clock
         gui = server.gui
         gui.set_panel_label(f"{scene['rig']} · {scene['law']}")
         self._add_stop()
@@ -104,7 +105,7 @@ class Controls:
         self._add_keys()
 
     def show(self, reading: Reading, health: Health, recording: bool) -> None:
-        """Put the newest status into the panel, and tell of what was refused."""
+        """Put the newest status into the panel, and report what was refused."""
         self._status.content = panel(reading, self._scene, health)
         self._log.content = log(reading)
         for path, value in reading.changes.items():
@@ -121,18 +122,18 @@ class Controls:
             self._record.color = "red" if recording else None
 
     def follow(self, reading: Reading, health: Health) -> None:
-        """Take the newest numbers into the state and the plots, and carry along who looks from the follower."""
+        """Show the newest numbers, and move the cameras that are on the follower."""
         self._plots.add(reading, health)
         self._state.content = state(reading, self._scene, self._kinematics)
         self.views.update()
 
     def refuse(self, why: str) -> None:
-        """Tell every visitor why something was not done."""
+        """Show every visitor why something was not done."""
         for client in self._server.get_clients().values():
-            client.add_notification("Refused", why, auto_close_seconds=NOTICE, color="orange")
+            client.add_notification("Refused", why, auto_close_seconds=NOTICE_S, color="orange")
 
     def keep_alive(self, reading: Reading) -> None:
-        """Part the coupling when the dead-man is let go."""
+        """Release the coupling when the dead-man is released."""
         if not self._deadman.value:
             return
         held = time.monotonic() < self._held_until
@@ -143,14 +144,13 @@ class Controls:
         self._was_held = held
 
     def _add_stop(self) -> None:
-        """First in the panel, so that nothing above it can grow and move it; and over the picture, where it stays."""
+        """A button over the picture, and one at the top of the panel, where nothing can move it."""
         gui = self._server.gui
-        always = gui.add_panel()
-        with always.add_tab("Stop"):
-            over = gui.add_button("STOP  (Esc)", color="red")
-        always.float(x=15, y=-15, width=230)
-        first = gui.add_button("STOP  (Esc)", color="red")
-        for button in (over, first):
+        floating = gui.add_panel()
+        with floating.add_tab("Stop"):
+            over = gui.add_button(STOP, color="red")
+        floating.float(x=15, y=-15, width=230)
+        for button in (over, gui.add_button(STOP, color="red")):
             button.on_click(lambda _: self._requests.send("stop"))
 
     def _press(self, what: str) -> None:
@@ -167,18 +167,17 @@ class Controls:
     def _add_drive(self) -> None:
         gui = self._server.gui
         if self._grasp is not None:
-            most, robot, stiffness = self._grasp.most, self._grasp.robot, self._grasp.stiffness
+            spring = f"a spring of {self._grasp.stiffness:g} N/m"
             gui.add_markdown(
-                f"**Drag the arrows on the {robot}'s tool.** Your hand is a spring of {stiffness:g} N/m that pulls "
-                f"with at most {most:.0f} N: what the follower touches holds it back."
+                f"**Drag the arrows on the {self._grasp.robot}'s tool.** Your hand is {spring} "
+                f"that pulls with at most {self._grasp.most:.0f} N."
             )
             back = gui.add_button("Hand back to its path  (H)")
             back.on_click(lambda _: self._grasp.release() if self._grasp else None)
-        self._deadman = gui.add_checkbox(
-            "dead-man", False, hint="Coupled only while the button below or D is held"
-        )
+        hint = "Coupled only while the button below or D is held"
+        self._deadman = gui.add_checkbox("dead-man", False, hint=hint)
         hold = gui.add_button("Hold to stay coupled  (D)", visible=False)
-        hold.on_hold(lambda _: self._hold(HELD_BY_BUTTON), callback_hz=10.0)
+        hold.on_hold(lambda _: self._hold(BUTTON_HOLD_S), callback_hz=10.0)
 
         def arm(_: object) -> None:
             hold.visible = self._deadman.value
@@ -190,17 +189,19 @@ class Controls:
             gui.add_markdown(KEYS)
         with gui.add_folder("What the picture shows", expand_by_default=False):
             gui.add_markdown(LEGEND.format(scale=f"10 cm for {self._scene['arrow']:g} N"))
-        if self._scene["menus"]["anew"]:
+        if self._scene["menus"]["restartable"]:
             end = gui.add_button("End the run", color="gray", hint="As Ctrl-C where it was started")
             end.on_click(lambda _: self._requests.send("end"))
 
     def _add_record(self) -> None:
         gui, rig = self._server.gui, self._scene["rig"]
         name = gui.add_text("file", f"{rig}.mcap", hint="In the folder that farhand was started in")
+
+        def record(_: object) -> None:
+            self._requests.send("record", "" if self._recording else name.value)
+
         self._record = gui.add_button("Record")
-        self._record.on_click(
-            lambda _: self._requests.send("record", "" if self._recording else name.value)
-        )
+        self._record.on_click(record)
         gui.add_markdown("Play it again with `farhand replay FILE`; everything done here is in it.")
 
     def _add_keys(self) -> None:
@@ -212,14 +213,15 @@ class Controls:
             ("Release", "R", lambda _: self._press("Release")),
             ("Clutch", "C", lambda _: self._press("Clutch")),
             ("Clear trips", "X", lambda _: self._press("Reset")),
-            ("Hold the dead-man", "D", lambda _: self._hold(HELD_BY_KEY)),
+            ("Hold the dead-man", "D", lambda _: self._hold(KEY_HOLD_S)),
             ("Overview", "O", lambda event: self.views.choose(event.client, OVERVIEW)),
             ("View from the follower", "V", lambda event: self.views.choose(event.client, EYES)),
         ]
         grasp = self._grasp
         if grasp is not None:
             presses.append(("Hand back to its path", "H", lambda _: grasp.release()))
-            for key, (label, step) in _STEPS.items():
-                presses.append((label, key, lambda _, step=step: grasp.nudge(np.array(step))))
+            for key, (label, axis) in _STEPS.items():
+                step = KEY_STEP_M * np.array(axis)
+                presses.append((label, key, lambda _, step=step: grasp.nudge(step)))
         for label, key, press in presses:
             gui.add_command(label, hotkey=key).on_trigger(press)

@@ -1,4 +1,4 @@
-"""Drawing: robots, walls, springs and forces as nodes of a viser scene, moved at the viewer's rate."""
+"""Robots, walls, springs and forces as nodes of a viser scene, moved at the viewer's rate."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ import numpy as np
 import viser
 
 from farhand.console import palette
-from farhand.console.arrows import Arrow
-from farhand.console.balance import Balance
-from farhand.console.kinematics import Kinematics
-from farhand.console.lines import (
+from farhand.console.geometry import (
+    Mesh,
     Trail,
     ball_circles,
+    box,
     box_edges,
     coil,
     dashes,
+    joined,
+    mesh_of,
     rod,
     segments,
     torus_circles,
 )
-from farhand.console.scene import Geom, RobotScene, Scene
-from farhand.console.shapes import Mesh, box, joined, mesh_of
-from farhand.console.stage import floor_height, set_stage
+from farhand.console.nodes import Arrow, Balance
+from farhand.console.scene import Geom, Kinematics, RobotScene, Scene
 from farhand.console.status import Reading
 from farhand.console.things import Thing, wall_place
+from farhand.console.views import set_stage
 
 Array = np.ndarray
 
 WALL_OPACITY = 0.30
-ASIDE = 0.40  # [m], of a force's number from its arrow, where many tools are near each other
-ABOVE = 0.15  # [m], of a name over the highest joint of a robot that others stand before
-SMALLEST_GAP = 0.003  # [m], between a tool and where it should be; less is not drawn
+FORCE_LABEL_ASIDE = 0.40  # [m], from its arrow, in a team, where tools are near each other
+NAME_ABOVE = 0.15  # [m], over the highest joint of a robot behind others
+MIN_ERROR_M = 0.003  # of the tool's position; less is not drawn
 
 
 class Drawing:
@@ -42,14 +43,13 @@ class Drawing:
     Args:
         server: where it is shown.
         scene: what is drawn.
-        shadows: whether light casts them; a browser without a graphics card is faster without.
 
     Attributes:
         kinematics: where everything is.
-        view: where the camera looks, and where it stands from there, [m].
+        view: where the camera looks, and where it is from there, [m].
     """
 
-    def __init__(self, server: viser.ViserServer, scene: Scene, shadows: bool = True) -> None:
+    def __init__(self, server: viser.ViserServer, scene: Scene) -> None:
         self._server, self._scene = server, scene
         self.kinematics = Kinematics(scene)
         self._frames: dict[int, viser.FrameHandle] = {}
@@ -58,11 +58,10 @@ class Drawing:
         self._lines: list[tuple[Thing, viser.LineSegmentsHandle]] = []
         self._walls: dict[str, tuple[Thing, viser.MeshHandle]] = {}
         self._balances: list[Balance] = []
-        self._places = {f"{knob['path']}": knob["value"] for knob in scene["knobs"]}
+        self._places = {knob["path"]: knob["value"] for knob in scene["knobs"]}
         lowest = min((robot["position"][2] for robot in scene["robots"]), default=0.0)
-        self.view = set_stage(
-            server, extent_of(scene, self.kinematics), floor_height(lowest), scene["rig"], shadows
-        )
+        extent = extent_of(scene, self.kinematics)
+        self.view = set_stage(server, extent, min(0.0, lowest), scene["rig"])
         self._add_shapes("/world/fixed", scene["fixed"])
         for robot in scene["robots"]:
             self._add_robot(robot)
@@ -81,17 +80,15 @@ class Drawing:
                 frame.position = kinematics.body_position[index]
                 frame.wxyz = kinematics.body_quaternion_wxyz[index]
             for name, arrow in self._arrows.items():
-                arrow.point(
-                    kinematics.tool_position[name], reading.measured(name), reading.origin(name)
-                )
+                tool = kinematics.tool_position[name]
+                arrow.point(tool, reading.measured(name), reading.origin(name))
             for balance in self._balances:
                 balance.update(kinematics)
             for thing, line in self._lines:
                 self._stretch(thing, line, reading)
             for name, (trail, line) in self._trails.items():
-                if reading.time_ns is not None and trail.add(
-                    reading.time_ns, kinematics.tool_position[name]
-                ):
+                tool = kinematics.tool_position[name]
+                if reading.time_ns is not None and trail.add(reading.time_ns, tool):
                     line.points = trail.points
 
     def _change(self, path: str, value: Any) -> None:
@@ -102,9 +99,8 @@ class Drawing:
         self._places[path] = _like(self._places[path], value)
         thing, node = self._walls[owner]
         tool = self.kinematics.tool_position[thing["robot"]]
-        through, facing = (
-            np.array(self._places[f"{owner}.{name}"], dtype=float) for name in ("point", "normal")
-        )
+        values = [self._places[f"{owner}.{name}"] for name in ("point", "normal")]
+        through, facing = (np.array(value, dtype=float) for value in values)
         point, normal = wall_place(through, facing, tool, thing["lowest"])
         node.position, node.vertices = point, _plate(thing["size"], normal)[0]
         node.visible = bool(self._places[f"{owner}.present"])
@@ -128,55 +124,46 @@ class Drawing:
             self._aside(robot),
         )
         tool = np.repeat(self.kinematics.tool_position[name][None], 2, axis=0)
-        line = scene.add_line_segments(
-            f"/trails/{name}", tool[None].astype(np.float32), colour, thickness=0.003
-        )
+        start = tool[None].astype(np.float32)
+        line = scene.add_line_segments(f"/trails/{name}", start, colour, thickness=0.003)
         self._trails[name] = Trail(), line
 
     def _aside(self, robot: RobotScene) -> Array:
-        """Towards a robot's base where more than two work together, [m]; nowhere where they are two."""
+        """Where the number of a force is from its arrow, [m]: in a team, towards the base."""
         if not self._team:
             return np.zeros(3)
         back = np.array(robot["position"]) - self.kinematics.tool_position[robot["name"]]
         back[2] = 0.0
-        return ASIDE * back / max(1e-6, float(np.linalg.norm(back)))
+        return FORCE_LABEL_ASIDE * back / max(1e-6, float(np.linalg.norm(back)))
 
     @property
     def _team(self) -> bool:
-        """Whether more than two robots work together, so that some stand behind others."""
+        """Whether more than two robots work together, some behind others."""
         return sum(other["role"] != "object" for other in self._scene["robots"]) > 2
 
     def _beside(self, robot: RobotScene) -> Array:
-        """Where a robot's name stands, [m]: beside its foot; above it where others of its team stand before it."""
+        """Where a robot's name is, [m]: beside its foot, or above it behind others of its team."""
         middle, camera = self.view
-        if self._team and float((np.array(robot["position"]) - middle) @ camera) < 0.0:
-            top = max(
-                float(self.kinematics.body_position[body["index"]][2]) for body in robot["bodies"]
-            )
-            return np.array([*robot["position"][:2], top + ABOVE])
-        base, first = np.array(robot["position"]), robot["bodies"][0]["index"]
-        shapes = [
-            mesh_of(geom, self.kinematics.model) for geom in robot["geoms"] if geom["body"] == first
-        ]
+        base, indices = np.array(robot["position"]), [body["index"] for body in robot["bodies"]]
+        if self._team and float((base - middle) @ camera) < 0.0:
+            top = max(float(self.kinematics.body_position[index][2]) for index in indices)
+            return np.array([*base[:2], top + NAME_ABOVE])
+        geoms = [geom for geom in robot["geoms"] if geom["body"] == indices[0]]
+        shapes = [mesh_of(geom, self.kinematics.model) for geom in geoms]
         low = min((float(mesh[0][:, 2].min()) for mesh in shapes if mesh is not None), default=0.0)
         return base + [0.0, -0.14 * self._scene["size"], min(0.0, low) + 0.02]
 
     def _add_shapes(self, node: str, geoms: list[Geom]) -> None:
-        """One mesh per colour, which is far cheaper to show than one per shape."""
+        """One mesh per colour: far cheaper to show than one per shape."""
         by_colour: dict[tuple[float, ...], list[Mesh]] = defaultdict(list)
         for geom in geoms:
             mesh = mesh_of(geom, self.kinematics.model)
             if mesh is not None:
                 by_colour[tuple(geom["rgba"])].append(mesh)
         for number, (rgba, meshes) in enumerate(by_colour.items()):
-            vertices, triangles = joined(meshes)
-            self._server.scene.add_mesh_simple(
-                f"{node}/shape_{number}",
-                vertices,
-                triangles,
-                color=np.array(rgba[:3]),
-                opacity=None if rgba[3] >= 1.0 else rgba[3],
-            )
+            look: Any = {"color": np.array(rgba[:3])}
+            look["opacity"] = None if rgba[3] >= 1.0 else rgba[3]
+            self._server.scene.add_mesh_simple(f"{node}/shape_{number}", *joined(meshes), **look)
 
     def _add_thing(self, thing: Thing) -> None:
         kind = thing["kind"]
@@ -196,11 +183,9 @@ class Drawing:
             self._server.scene.add_line_segments(node, edges, palette.LIMITS, thickness=0.0015)
 
     def _add_wall(self, thing: Thing) -> None:
-        vertices, triangles = _plate(thing["size"], np.array(thing["normal"]))
         node = self._server.scene.add_mesh_simple(
             f"/things/{thing['robot']}_{thing['name']}",
-            vertices,
-            triangles,
+            *_plate(thing["size"], np.array(thing["normal"])),
             color=palette.WALL,
             opacity=WALL_OPACITY,
             position=np.array(thing["point"]),
@@ -215,22 +200,20 @@ class Drawing:
         tools = self.kinematics.tool_position
         here = tools[thing["robot"]]
         if thing["kind"] == "spring":
-            line.points = coil(
-                here, tools[thing["other"]] if "other" in thing else np.array(thing["anchor"])
-            )
+            end = tools[thing["other"]] if "other" in thing else np.array(thing["anchor"])
+            line.points = coil(here, end)
             return
         follower = tools[thing["other"]]
         error = reading.errors.get(thing["stream"], np.zeros(3))
         line.visible = reading.engagement > 0.0
         if not line.visible:
             return
-        wanted = follower + error
-        stretched = bool(np.linalg.norm(error) > SMALLEST_GAP)
-        held = rod if thing["rigid"] else dashes
-        links = (
-            [held(here, wanted), coil(wanted, follower)] if stretched else [held(here, follower)]
-        )
-        line.points = np.concatenate(links)
+        stretched = bool(np.linalg.norm(error) > MIN_ERROR_M)
+        goal = follower + error if stretched else follower
+        parts = [(rod if thing["rigid"] else dashes)(here, goal)]
+        if stretched:
+            parts.append(coil(goal, follower))
+        line.points = np.concatenate(parts)
 
 
 _LINES = {
@@ -248,16 +231,13 @@ def extent_of(scene: Scene, kinematics: Kinematics) -> Array:
 
 
 def _like(before: Any, value: Any) -> Any:
-    """A value as the session stores it, from what was asked for: text may stand for numbers or a truth."""
+    """A value or its text, of the same type as the value before."""
     if isinstance(before, bool):
         return str(value).lower() in ("true", "1", "on", "yes")
     if isinstance(before, list):
-        numbers = (
-            [float(part) for part in value.replace(";", ",").split(",")]
-            if isinstance(value, str)
-            else value
-        )
-        numbers = list(np.ravel(numbers))
+        if isinstance(value, str):
+            value = [float(part) for part in value.replace(";", ",").split(",")]
+        numbers = list(np.ravel(value))
         return numbers * len(before) if len(numbers) == 1 else numbers
     return float(value) if isinstance(before, float) else value
 
@@ -266,21 +246,16 @@ def _outline(thing: Thing) -> Array:
     """The limits of a workspace: a box, a ball, a torus, a plane, or curves on a surface."""
     if thing["kind"] == "limits":
         return box_edges(np.array(thing["low"]), np.array(thing["high"]))
-    if thing["kind"] == "ball":
-        return ball_circles(np.array(thing["point"]), 0.5 * thing["size"])
     if thing["kind"] == "curves":
         return np.concatenate([segments(np.array(curve)) for curve in thing["curves"]])
+    point, half = np.array(thing["point"]), 0.5 * thing["size"]
+    if thing["kind"] == "ball":
+        return ball_circles(point, half)
     axes = _facing(np.array(thing["normal"]))
     if thing["kind"] == "torus":
-        return torus_circles(
-            np.array(thing["point"]), axes, 0.5 * thing["size"], 0.5 * thing["tube"]
-        )
-    half = 0.5 * thing["size"]
-    corners = np.array(
-        [[-half, -half, 0.0], [half, -half, 0.0], [half, half, 0.0], [-half, half, 0.0]]
-    )
-    around = corners[[0, 1, 2, 3, 0, 2, 1, 3]] @ axes.T + thing["point"]
-    return segments(around)
+        return torus_circles(point, axes, half, 0.5 * thing["tube"])
+    square = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+    return segments(half * square[[0, 1, 2, 3, 0, 2, 1, 3]] @ axes.T + point)
 
 
 def _plate(size: float, normal: Array) -> Mesh:

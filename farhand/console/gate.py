@@ -1,4 +1,4 @@
-"""Gate: in front of the page, it lets in who belongs there: this machine's own pages, or visitors with the token."""
+"""The gate in front of the page: it admits this machine's own pages and visitors with the token."""
 
 from __future__ import annotations
 
@@ -10,25 +10,30 @@ from urllib.parse import parse_qs, urlsplit
 
 from farhand.errors import FarhandError
 
-LONGEST_HEAD = 32_768  # [bytes]
-REQUEST_TIMEOUT_S = 10.0  # [s], for a visitor to say what it wants
-BLOCK = 65_536  # [bytes]
+MAX_HEAD_BYTES = 32_768
+REQUEST_TIMEOUT_S = 10.0  # for a visitor to send the head of a request
+BLOCK_BYTES = 65_536
 COOKIE = "farhand"
 OWN_NAMES = ("127.0.0.1", "localhost", "::1")
 """What a browser calls the machine it runs on."""
 
-_PAGE = "<!doctype html><meta charset=utf-8><title>Farhand</title><p style='font:16px sans-serif;margin:3em'>{}</p>"
-_NO_TOKEN = "This console needs its access token: open the whole address that farhand printed, with ?token=&hellip;"
-_FOREIGN = "Another site's page may not steer this console."
+_PAGE = (
+    "<!doctype html><meta charset=utf-8><title>Farhand</title>"
+    "<p style='font:16px sans-serif;margin:3em'>{}</p>"
+)
+_NO_TOKEN = (
+    "This console needs its access token: open the whole address that farhand printed, "
+    "with ?token=&hellip;"
+)
+_FOREIGN = "A page of another site may not control this console."
 
 
 class Gate:
-    """A relay that looks at the head of every connection before it passes anything on.
+    """A relay that checks the head of every connection before it passes anything on.
 
     A visitor without the token is refused with code 403. With it in the address (``?token=…``) the
-    browser gets a cookie and is sent on to the plain address. A connection that a page of another
-    site opens is refused as well, also on this machine, where no token is needed: a browser tells
-    where such a page came from.
+    browser gets a cookie and is sent on to the plain address. A connection from a page of another
+    site is refused as well, also on this machine, where no token is needed.
 
     Args:
         host: interface to listen on.
@@ -49,9 +54,8 @@ class Gate:
         self._thread.start()
         self._opened.wait()
         if self._failed is not None:
-            raise FarhandError(
-                f"cannot open port {port} on {host}: {self._failed.strerror}; try --port 0"
-            )
+            reason = f"cannot open port {port} on {host}: {self._failed.strerror}"
+            raise FarhandError(f"{reason}; try --port 0")
 
     def close(self) -> None:
         """Listen no more."""
@@ -61,9 +65,8 @@ class Gate:
     def _run(self, host: str, port: int) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            server = self._loop.run_until_complete(
-                asyncio.start_server(self._meet, host, port, limit=LONGEST_HEAD)
-            )
+            opening = asyncio.start_server(self._meet, host, port, limit=MAX_HEAD_BYTES)
+            server = self._loop.run_until_complete(opening)
             self.port = server.sockets[0].getsockname()[1]
         except OSError as error:
             self._failed = error
@@ -74,9 +77,8 @@ class Gate:
         server.close()
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(
-            OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError
-        ):
+        cut_off = (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError)
+        with contextlib.suppress(OSError, *cut_off):
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_TIMEOUT_S)
             answer = judge(head, self._token)
             if answer is None:
@@ -96,22 +98,19 @@ class Gate:
 
 
 def judge(head: bytes, token: str) -> bytes | None:
-    """The answer to a request that is not let in, or that is sent on with a cookie; None lets it in."""
+    """The answer to a request that is refused or redirected; None to admit it."""
     lines = head.decode("latin-1").split("\r\n")
     target = lines[0].split(" ")[1] if lines[0].count(" ") == 2 else "/"
-    headers = {
-        name.strip().lower(): value.strip()
-        for name, _, value in (line.partition(":") for line in lines[1:])
-    }
+    pairs = (line.partition(":") for line in lines[1:])
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     host = headers.get("host", "")
     if "origin" in headers and urlsplit(headers["origin"]).netloc != host:
         return _answer("403 Forbidden", _FOREIGN)
-    # a name that was made to lead here
+    # Another name that resolves to this machine is an attack
     if not token and urlsplit(f"//{host}").hostname not in OWN_NAMES:
         return _answer("403 Forbidden", _FOREIGN)
-    if not token or hmac.compare_digest(
-        _cookie(headers.get("cookie", "")).encode(), token.encode()
-    ):
+    kept = _cookie(headers.get("cookie", ""))
+    if not token or hmac.compare_digest(kept.encode(), token.encode()):
         return None
     shown = parse_qs(urlsplit(target).query).get("token", [""])[0]
     if hmac.compare_digest(shown.encode(), token.encode()):
@@ -121,9 +120,8 @@ def judge(head: bytes, token: str) -> bytes | None:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes, until it ends."""
     with contextlib.suppress(OSError):
-        while data := await reader.read(BLOCK):
+        while data := await reader.read(BLOCK_BYTES):
             writer.write(data)
             await writer.drain()
     with contextlib.suppress(OSError):

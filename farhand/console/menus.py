@@ -1,4 +1,4 @@
-"""Menus: what an operator may choose and set, as plain values: laws, layers, scenarios and every live parameter."""
+"""What an operator may choose and set, as plain values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
 
 from farhand.coupling import every_law
 from farhand.link.layers import every_layer
@@ -21,7 +23,7 @@ class Knob(TypedDict):
 
     Attributes:
         path: such as ``wall.stiffness``.
-        value: a number, a truth, a word or a list of numbers.
+        value: a number, a bool, a word or a list of numbers.
         unit: of the value, ``"-"`` for none.
         meaning: a few words.
         low: smallest value; None for no bound.
@@ -42,14 +44,14 @@ class Menus(TypedDict):
     """What needs a new session to change, and what is chosen now.
 
     Attributes:
-        laws: by name; empty where the rig has no coupling to choose a law for.
+        laws: by name; empty if the rig has no coupling.
         layers: passivity layers by name.
         scenarios: one line on each, by name.
         build: what the rig is built from, such as ``rig.limb``, with its choices.
         chosen: ``law``, ``layer``, ``scenario``, ``delay`` [ms], ``jitter`` [ms] and ``loss`` of
             this session.
         linked: whether a link carries the coupling, so that its delay can be changed live.
-        anew: whether a new session may be begun from the page.
+        restartable: whether a visitor may begin a new session.
         records: whether the page begins and ends recordings.
     """
 
@@ -59,25 +61,24 @@ class Menus(TypedDict):
     build: dict[str, list[str]]
     chosen: dict[str, Any]
     linked: bool
-    anew: bool
+    restartable: bool
     records: bool
 
 
 def menus_of(rig: Rig) -> Menus:
     """What can be chosen for a rig."""
-    options, link = rig.options, rig.session.parameters.get("link")
+    options = rig.options
+    link = rig.parts.link
     chosen: dict[str, Any] = {"law": rig.law, "layer": options.layer, "scenario": rig.scenario.name}
-    chosen |= {
-        name: getattr(link, name, getattr(options, name)) for name in ("delay", "jitter", "loss")
-    }
-    whole = options.side is None  # one side alone is not started anew from its page
-    build = {"rig": rig.construction}
-    choices = (
-        {path: list(declared(build, path)["choices"]) for path, *_ in describe(build)}
-        if whole
-        else {}
-    )
-    chosen |= {path: value for path, value, *_ in describe(build) if choices.get(path)}
+    network = options if link is None else link
+    chosen |= {"delay": network.delay, "jitter": network.jitter, "loss": network.loss}
+    # One side alone cannot be restarted from its page
+    whole = options.side is None
+    build, choices = {"rig": rig.construction}, dict[str, list[str]]()
+    for path, value, *_ in describe(build) if whole else ():
+        choices[path] = list(declared(build, path)["choices"])
+        if choices[path]:
+            chosen[path] = value
     coupled = bool(rig.session.bridges) and whole
     return {
         "laws": sorted({*every_law(), rig.law}) if coupled else [],
@@ -86,7 +87,7 @@ def menus_of(rig: Rig) -> Menus:
         "build": {path: names for path, names in choices.items() if names},
         "chosen": chosen,
         "linked": link is not None and bool(link.connected),
-        "anew": whole,
+        "restartable": whole,
         "records": whole,
     }
 
@@ -97,16 +98,16 @@ def knobs_of(parameters: object) -> list[Knob]:
 
 
 def range_of(knob: Knob) -> str:
-    """What a knob takes, in words, such as ``0 to 10000 ms``."""
+    """What a knob takes, such as ``0 to 10000 ms``."""
     if knob["choices"]:
         return " or ".join(knob["choices"])
     unit = "" if knob["unit"] == "-" else f" {knob['unit']}"
     low, high = knob["low"], knob["high"]
-    if low is None or high is None:
-        return (
-            f"any number{unit and ','}{unit}" if isinstance(knob["value"], float) else unit.strip()
-        )
-    return f"{low:g} to {high:g}{unit}"
+    if low is not None and high is not None:
+        return f"{low:g} to {high:g}{unit}"
+    if not isinstance(knob["value"], float):
+        return unit.strip()
+    return f"any number,{unit}" if unit else "any number"
 
 
 def path_of(root: object, part: object, prefix: str = "") -> str | None:
@@ -123,13 +124,13 @@ def path_of(root: object, part: object, prefix: str = "") -> str | None:
 
 
 def _knob(parameters: object, path: str, value: Any) -> Knob:
-    said = declared(parameters, path)
+    about = declared(parameters, path)
     return {
         "path": path,
-        "value": value.tolist() if hasattr(value, "tolist") else value,
-        "unit": said["unit"],
-        "meaning": said["doc"],
-        "low": said["low"] if math.isfinite(said["low"]) else None,
-        "high": said["high"] if math.isfinite(said["high"]) else None,
-        "choices": list(said["choices"]),
+        "value": value.tolist() if isinstance(value, np.ndarray | np.generic) else value,
+        "unit": about["unit"],
+        "meaning": about["doc"],
+        "low": about["low"] if math.isfinite(about["low"]) else None,
+        "high": about["high"] if math.isfinite(about["high"]) else None,
+        "choices": list(about["choices"]),
     }

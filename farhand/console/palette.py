@@ -1,4 +1,4 @@
-"""Palette: colours that people with any colour vision can tell apart (Okabe and Ito, 2008), one meaning each."""
+"""Colours that people with any colour vision can distinguish (Okabe and Ito, 2008)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PURPLE: Colour = (204, 121, 167)
 GREY: Colour = (110, 110, 120)
 
 ROLES = {"leader": VERMILION, "follower": BLUE}
-"""Of everything that belongs to one side: its force, its trail, its curves."""
+"""Colour of what belongs to one side: its force, its trail, its curves."""
 
 HAND, COUPLING, WALL, SPRING, LIMITS = GREEN, SKY, PURPLE, ORANGE, GREY
 
 
 def role_colour(role: str) -> Colour:
-    """The colour of a role; grey for any that has none of its own."""
+    """The colour of a role; grey for others."""
     return ROLES.get(role, GREY)
 
 

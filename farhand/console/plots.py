@@ -1,7 +1,8 @@
-"""Plots: the last ten seconds of forces, tracking error, energy, tick time and link age."""
+"""The last ten seconds of forces, tracking error, energy, tick time and link age."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
 
@@ -24,10 +25,14 @@ _COUPLED = (
     ("energy put into the coupling, J", palette.GREEN, 0.1),
     ("age of what the other side sent, ms", palette.ORANGE, 2.0),
 )
-"""Title, colour, and how much the axis shows at least."""
+"""Title, colour, and smallest range of the axis."""
 
-DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 3), (10, 3, 2, 3))
-WORDS = ("solid", "dashed", "dotted", "dash-dotted")
+DASHES: dict[str, tuple[float, ...]] = {
+    "solid": (),
+    "dashed": (6, 3),
+    "dotted": (2, 3),
+    "dash-dotted": (10, 3, 2, 3),
+}
 
 
 class Plots:
@@ -45,9 +50,8 @@ class Plots:
         self._rows: deque[list[float]] = deque(maxlen=int(SECONDS * RATE))
         self._shown: list[tuple[viser.GuiUplotHandle, list[int], float]] = []
         colours = [palette.role_colour(robot["role"]) for robot in robots]
-        names = ", ".join(
-            f"{robot['name']} {word}" for robot, word in zip(robots, WORDS, strict=False)
-        )
+        named = zip(self._robots, DASHES, strict=False)
+        names = ", ".join(f"{robot} {dash}" for robot, dash in named)
         self._add(gui, f"force on the tools, N ({names})", colours, 1, 5.0)
         first = 1 + len(colours)
         coupled = any(thing["kind"] == "tie" for thing in scene["things"])
@@ -57,14 +61,17 @@ class Plots:
             self._add(gui, "time a tick takes, µs", [palette.PURPLE], first + len(_COUPLED), 100.0)
 
     def add(self, reading: Reading, health: Health) -> None:
-        """Take in the newest numbers, at most so many a second."""
+        """Add the newest numbers, at most :data:`RATE` a second."""
         if reading.time_ns is None:
             return
         t = 1e-9 * reading.time_ns
-        if self._rows and not self._rows[-1][0] + 0.999 / RATE <= t <= self._rows[-1][0] + SECONDS:
-            if self._rows[-1][0] <= t < self._rows[-1][0] + SECONDS:
+        if self._rows:
+            since = t - self._rows[-1][0]
+            # A replay was moved, or a new session began
+            if not 0.0 <= since <= SECONDS:
+                self._rows.clear()
+            elif since < 0.999 / RATE:
                 return
-            self._rows.clear()  # another time altogether
         forces = [float(np.linalg.norm(reading.measured(name))) for name in self._robots]
         coupled = reading.engagement > 0.0
         error = 1e3 * reading.error if coupled else math.nan
@@ -74,7 +81,7 @@ class Plots:
         """Draw what there is."""
         if len(self._rows) < 2:
             return
-        # the browser draws nothing of a curve with a gap
+        # The browser does not draw a curve with a gap
         table = np.nan_to_num(np.array(self._rows).T)
         for plot, columns, least in self._shown:
             kept = np.zeros(table.shape[1])
@@ -84,12 +91,11 @@ class Plots:
     def _add(
         self, gui: viser.GuiApi, title: str, colours: list[palette.Colour], first: int, least: float
     ) -> None:
-        """One diagram; a curve that is not seen keeps its axis from showing noise as if it were large."""
+        """One diagram; an invisible curve keeps its axis from magnifying noise."""
+        dashes = itertools.cycle(DASHES.values())
         series = [
-            uplot.Series(
-                label="", stroke=palette.css(colour), width=2, dash=DASHES[n % len(DASHES)]
-            )
-            for n, colour in enumerate(colours)
+            uplot.Series(label="", stroke=palette.css(colour), width=2, dash=next(dashes))
+            for colour in colours
         ]
         plot = gui.add_uplot(
             tuple(np.zeros(2) for _ in range(2 + len(colours))),

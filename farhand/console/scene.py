@@ -1,8 +1,9 @@
-"""Scene: what to draw of a rig, as plain values that travel to another process and fit into JSON."""
+"""What to draw of a rig, as plain values that fit into JSON, and where it is."""
 
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
@@ -10,22 +11,57 @@ import mujoco
 import numpy as np
 
 from farhand.console.menus import Knob, Menus, knobs_of, menus_of
-from farhand.console.scale import force_scale
 from farhand.console.things import Thing, things_of
 from farhand.rigs.rig import rig_title
+from farhand.robots import q_from_pinocchio, q_to_pinocchio
 
 if TYPE_CHECKING:
     from farhand.rigs import Rig
 
+USUAL_FORCE = 100.0
+"""Force that fills a picture if no device bounds it, [N]."""
+
+PEAK_SHARE = 0.6
+"""Share of a device's peak force that fills its picture, [-]: a peak is rare."""
+
+FULL_ARROW = 0.25
+"""Length of an arrow of that force, [m]; shorter if all robots are small."""
+
+STEPS = (1.0, 2.0, 4.0)
+"""Leading digits of the force that ten centimetres stand for."""
+
+
+def force_scale(rig: Rig, size: float) -> float:
+    """Force that an arrow of ten centimetres stands for, [N]: 1, 2 or 4 times a power of ten.
+
+    On the scale of an arm that pushes with 100 N, the arrows of a device with 3 N are invisible.
+
+    Args:
+        rig: whose devices bound the force.
+        size: of what is drawn, from the middle outward, [m]; at most one counts.
+    """
+    peaks = [station.plant.force_peak for station in rig.session.stations]
+    most = min([USUAL_FORCE, *(PEAK_SHARE * peak for peak in peaks)])
+    exact = 0.1 * most / (FULL_ARROW * size)
+    decade = 10.0 ** math.floor(math.log10(exact))
+    choices = [step * decade * tens for tens in (1.0, 10.0) for step in STEPS]
+    return float(f"{min(choices, key=lambda choice: abs(math.log(choice / exact))):g}")
+
+
+def scale_in_words(scale: float) -> str:
+    """What the page says about its arrows."""
+    return f"arrows: 10 cm = {scale:g} N"
+
+
 Array = np.ndarray
 
 HIDDEN_GROUP = 3
-"""Geoms of this group and above are for collision, not for the eye."""
+"""Geoms of this group and above are for collision only."""
 
 SIZES = (0.25, 1.0)
-"""Smallest and largest size of a rig that arrows, handles and labels are made for, [m]."""
+"""Smallest and largest size of a rig that arrows, handles and labels are scaled to, [m]."""
 
-# the engine's own: a geom that still has it takes its material's colour
+# MuJoCo's default: a geom that has it takes its material's colour
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 
 
@@ -70,7 +106,7 @@ class RobotScene(TypedDict):
 
     Attributes:
         name: in the rig.
-        role: ``leader``, ``follower``, or ``object`` for what has no station.
+        role: ``leader``, ``follower``, or ``object`` if it has no station.
         position: of its base in the world, [m].
         quaternion_xyzw: of its base in the world.
         stream: of the telemetry ring, with its state.
@@ -104,7 +140,7 @@ class Scene(TypedDict):
         model: the compiled MuJoCo model of all robots, MJB in base64.
         posture: configuration at the start, in MuJoCo's convention, [rad] or [m].
         robots: in the order of the model.
-        fixed: shapes that stand in the world itself.
+        fixed: shapes of the world itself.
         things: walls, springs, hands, couplings and limits.
         coupling: stream with tracking error and engagement.
         knobs: what can be set live.
@@ -112,8 +148,7 @@ class Scene(TypedDict):
         rate: nominal rate of the ticks, [Hz].
         size: from the middle of the robots to the farthest of them, 0.25 to 1 m.
         arrow: force that an arrow of ten centimetres stands for, [N].
-        margin: how far the run is predicted to be from shaking, in words; empty where that is not
-            known.
+        margin: the predicted stability of the run; empty if unknown.
     """
 
     rig: str
@@ -138,6 +173,7 @@ def scene_of(rig: Rig) -> Scene:
     """Describe what to draw of a rig, from its compiled model, so that any robot works."""
     world = rig.world
     geoms, size = list(_geoms(world.model)), _size(world.data.xpos[1:])
+    periods = [station.period_ns for station in rig.session.stations]
     return {
         "rig": rig.name,
         "title": rig_title(rig.name),
@@ -151,8 +187,7 @@ def scene_of(rig: Rig) -> Scene:
         "coupling": "coupling",
         "knobs": knobs_of(rig.session.parameters),
         "menus": menus_of(rig),
-        "rate": 1e9
-        / min((station.period_ns for station in rig.session.stations), default=1_000_000),
+        "rate": 1e9 / min(periods, default=1_000_000),
         "size": size,
         "arrow": force_scale(rig, size),
         "margin": "",
@@ -161,13 +196,12 @@ def scene_of(rig: Rig) -> Scene:
 
 def model_of(scene: Scene) -> mujoco.MjModel:
     """The model in a scene, for a viewer's own kinematics."""
-    return mujoco.MjModel.from_binary_path(
-        "scene.mjb", {"scene.mjb": base64.b64decode(scene["model"])}
-    )
+    content = base64.b64decode(scene["model"])
+    return mujoco.MjModel.from_binary_path("scene.mjb", {"scene.mjb": content})
 
 
 def _size(places: Array) -> float:
-    """From the middle of places, shape (n, 3), to the farthest of them, [m], as far as it matters to a picture."""
+    """From the middle of places, shape (n, 3), to the farthest, [m], within :data:`SIZES`."""
     away = np.linalg.norm(places - 0.5 * (places.min(axis=0) + places.max(axis=0)), axis=1)
     return float(np.clip(away.max(), *SIZES))
 
@@ -200,7 +234,7 @@ def _geoms(model: mujoco.MjModel) -> Iterator[Geom]:
 
 
 def _robots(rig: Rig, geoms: list[Geom]) -> Iterator[RobotScene]:
-    """Robots lie in the model one after the other, in the order they were attached, after the world's own body."""
+    """The robots; in the model they follow the world's own body in the order of attachment."""
     model, first_body, first_q = rig.world.model, 1, 0
     roles = {station.name: station.role for station in rig.session.stations}
     for name, item in rig.world.placed.items():
@@ -224,3 +258,50 @@ def _robots(rig: Rig, geoms: list[Geom]) -> Iterator[RobotScene]:
 def _body(model: mujoco.MjModel, index: int, robot: str) -> Body:
     name = model.body(index).name.removeprefix(f"{robot}/") or f"body_{index}"
     return {"name": name, "index": index, "parent": int(model.body_parentid[index])}
+
+
+class Kinematics:
+    """Forward kinematics of all robots of a scene.
+
+    Args:
+        scene: what is drawn.
+
+    Attributes:
+        model: the compiled model of all robots.
+        body_position: of every body in world, shape (bodies, 3), [m]; a live view.
+        body_quaternion_wxyz: of every body in world, shape (bodies, 4); a live view.
+        tool_position: of every robot's tool in world by name, [m]; live views.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.model = model_of(scene)
+        self._data = mujoco.MjData(self.model)
+        self._parts = {robot["name"]: slice(*robot["q"]) for robot in scene["robots"]}
+        self._q = np.array(q_to_pinocchio(self.model, np.array(scene["posture"])))
+        self.body_position, self.body_quaternion_wxyz = self._data.xpos, self._data.xquat
+        sites = {robot["name"]: robot["tool_site"] for robot in scene["robots"]}
+        self.tool_position = {name: self._data.site_xpos[site] for name, site in sites.items()}
+        self._tool_axes = {name: self._data.site_xmat[site] for name, site in sites.items()}
+        self._roots = {r["name"]: r["bodies"][0]["index"] for r in scene["robots"] if r["bodies"]}
+        self.update({})
+
+    def update(self, configurations: dict[str, Array]) -> None:
+        """Move robots to configurations in Pinocchio's convention, [rad] or [m]; NaN is skipped."""
+        for name, q in configurations.items():
+            if np.isfinite(q).all():
+                self._q[self._parts[name]] = q
+        self._data.qpos[:] = q_from_pinocchio(self.model, self._q)
+        mujoco.mj_kinematics(self.model, self._data)
+
+    def configuration(self, robot: str) -> Array:
+        """A robot's joints in Pinocchio's convention, [rad] or [m]; a live view."""
+        return self._q[self._parts[robot]]
+
+    def tool_axes(self, robot: str) -> Array:
+        """Axes of a robot's tool in world, one per column."""
+        return self._tool_axes[robot].reshape(3, 3)
+
+    def centre_of_mass(self, robot: str) -> Array:
+        """Centre of mass of a robot in world, [m]."""
+        mujoco.mj_comPos(self.model, self._data)
+        return np.array(self._data.subtree_com[self._roots[robot]])

@@ -1,4 +1,4 @@
-"""Serve: start the page in a process of its own, hear its requests, and take it down again."""
+"""Start the page in a process of its own, take its requests, and end it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from farhand.console.scene import Scene
 from farhand.errors import FarhandError, OutOfRange
 from farhand.loop.commands import NAMES, Commands
 
-START_TIMEOUT = 60.0  # [s]
-STOP_TIMEOUT = 2.0  # [s]
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 2.0
 
 Handler = Callable[[str, object], None]
-"""What a run does about a request that is no command of the session's; gets the path and the
-value."""
+"""Does what a request asks that is not a command of the session; gets its path and value."""
 
 
 class Page:
@@ -33,9 +32,8 @@ class Page:
 
     Attributes:
         address: what to open in a browser, with the access token if there is one.
-        handlers: what to do about requests beside the session's commands, by name.
-        health: numbers the page shows: tick [µs], rate [Hz], overruns, whether a recording goes on;
-            write them.
+        handlers: of requests that are not commands of the session, by name.
+        health: numbers for the page to show: tick [µs], rate [Hz], overruns, whether it records.
     """
 
     def __init__(
@@ -50,12 +48,8 @@ class Page:
         self.address = address
         self.health: Any = health if health is not None else [0.0] * 4
         self.handlers: dict[str, Handler] = {"deadman": self._arm}
-        self._process, self._incoming, self._outgoing, self._commands = (
-            process,
-            incoming,
-            outgoing,
-            commands,
-        )
+        self._process, self._commands = process, commands
+        self._incoming, self._outgoing = incoming, outgoing
         self._deadman = False
         self._reap = weakref.finalize(self, _end, process, incoming)
 
@@ -66,15 +60,11 @@ class Page:
 
     @property
     def pid(self) -> int:
-        """Of the page's process; 0 once it has been taken down."""
+        """Of the page's process; 0 once it has ended."""
         return (self._process.pid or 0) if self._reap.alive else 0
 
     def poll(self) -> int:
-        """Post what the page has asked for since the last call; never waits.
-
-        Returns:
-            how many requests there were.
-        """
+        """Post the page's requests since the last call, and count them; never waits."""
         count = 0
         try:
             while self._reap.alive and self._incoming.poll():
@@ -82,7 +72,8 @@ class Page:
                 count += 1
                 self._pass_on(name, path, value)
         except (EOFError, OSError):
-            self._let_go()  # the page's process has ended; the session goes on without it
+            # The page's process has ended; the session goes on without it
+            self._let_go()
         return count
 
     def show(self, ring_path: Path, scene: Scene, commands: Commands) -> None:
@@ -92,7 +83,7 @@ class Page:
             self._outgoing.send((Path(ring_path), scene))
 
     def close(self) -> None:
-        """Take the page down and wait for its process; a second call does nothing."""
+        """End the page's process and wait for it; a second call does nothing."""
         self._reap()
 
     def _pass_on(self, name: str, path: str, value: object) -> None:
@@ -105,7 +96,7 @@ class Page:
         self._deadman = bool(value)
 
     def _let_go(self) -> None:
-        """Nobody can hold a dead-man on a page that is gone."""
+        # Nobody can hold a dead-man on a page that is gone
         if self._deadman and self._commands is not None:
             self._deadman = False
             self._commands.post("release")
@@ -130,7 +121,7 @@ def serve(
     commands: Commands | None = None,
     token: str | None = None,
 ) -> Page:
-    """Serve the page of a run from a process of its own, which ends with this one however this one ends.
+    """Serve the page of a run from a process of its own, which ends with this one in any case.
 
     Args:
         ring_path: :attr:`farhand.loop.telemetry.Telemetry.path` of the run.
@@ -138,11 +129,10 @@ def serve(
         host: interface to listen on; the default is not reachable from other machines.
         port: to listen on; 0 for any free one.
         commands: where :meth:`Page.poll` posts the operator's requests.
-        token: that visitors must show; by default none on this machine's own interface and a new
-            one on any other.
+        token: that visitors must show; by default a new one, or none on a loopback interface.
 
     Raises:
-        OutOfRange: the port is no port.
+        OutOfRange: there is no such port.
         FarhandError: the port is in use or not allowed, or the page did not start.
     """
     return _start("farhand.console.viewer", (Path(ring_path), scene), host, port, commands, token)
@@ -166,9 +156,8 @@ def serve_recording(
         speed: how many times faster than it was, [-].
         token: that visitors must show.
     """
-    return _start(
-        "farhand.console.player", (Path(recording), scene, speed), host, port, None, token
-    )
+    what = (Path(recording), scene, speed)
+    return _start("farhand.console.player", what, host, port, None, token)
 
 
 def is_local(host: str) -> bool:
@@ -187,7 +176,7 @@ def _start(
     commands: Commands | None,
     token: str | None,
 ) -> Page:
-    """Start a module's ``view`` in a process of its own and wait for its first word."""
+    """Start a module's ``view`` in a process of its own and wait until it is open."""
     _check_port(host, port)
     if token is None:
         token = "" if is_local(host) else secrets.token_urlsafe(16)
@@ -198,10 +187,11 @@ def _start(
     arguments = (module, *what, host, port, token, (hears, asks), health)
     process = context.Process(target=_view, args=arguments, name="farhand-console", daemon=True)
     process.start()
-    asks.close()  # the child has its own; with ours closed its end is seen as the end of the pipe
+    # The child has its own ends; with ours closed, its end is the end of the pipe
+    asks.close()
     hears.close()
     try:
-        opened = _first_word(incoming)
+        opened = _opened_port(incoming)
     except BaseException:
         _end(process, incoming)
         raise
@@ -214,30 +204,29 @@ def _view(module: str, *args: object) -> None:
     importlib.import_module(module).view(*args)
 
 
-def _first_word(incoming: Connection) -> int:
+def _opened_port(incoming: Connection) -> int:
     """The port the page was opened on."""
+    hint = "use --headless to run without it"
     try:
-        if not incoming.poll(START_TIMEOUT):
-            raise FarhandError(
-                f"the console page did not start within {START_TIMEOUT:g} s; use --headless without it"
-            )
-        word = incoming.recv()
+        if not incoming.poll(START_TIMEOUT_S):
+            late = f"the console page did not start within {START_TIMEOUT_S:g} s"
+            raise FarhandError(f"{late}; {hint}")
+        answer = incoming.recv()
     except EOFError:
-        raise FarhandError(
-            "the console page could not be started; use --headless to run without it"
-        ) from None
-    if not isinstance(word, int):
-        raise FarhandError(f"the console page could not be started: {word}")
-    return word
+        raise FarhandError(f"the console page could not be started; {hint}") from None
+    if not isinstance(answer, int):
+        raise FarhandError(f"the console page could not be started: {answer}")
+    return answer
 
 
 def cannot_open(host: str, port: int, error: OSError) -> str:
-    """Why nothing can listen there, and what could."""
-    hint = (
-        "try --port 0"
-        if error.errno == errno.EACCES
-        else "give an address of this machine with --host"
-    )
+    """Why nothing can listen there, and what to do."""
+    hint = "give an address of this machine with --host"
+    if error.errno == errno.EACCES:
+        hint = "try --port 0"
+    elif error.errno == errno.EADDRINUSE:
+        choose = f"choose another with --port, such as --port {port + 1}, or 0 for a free one"
+        return f"port {port} on {host} is in use; {choose}"
     return f"cannot open port {port} on {host}: {error.strerror}; {hint}"
 
 
@@ -251,13 +240,7 @@ def _check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise FarhandError(_in_use(host, port)) from None
             raise FarhandError(cannot_open(host, port, error)) from None
-
-
-def _in_use(host: str, port: int) -> str:
-    return f"port {port} on {host} is in use; choose another with --port, such as --port {port + 1}, or 0 for a free one"
 
 
 def _for_address(host: str) -> str:
@@ -267,9 +250,9 @@ def _for_address(host: str) -> str:
 
 
 def _end(process: SpawnProcess, incoming: Connection) -> None:
-    """Terminate the child, by force if need be, and reap it."""
+    """Terminate the child, by force if necessary, and wait for it."""
     process.terminate()
-    process.join(STOP_TIMEOUT)
+    process.join(STOP_TIMEOUT_S)
     if process.is_alive():
         process.kill()
         process.join()

@@ -1,7 +1,11 @@
-"""Source: where the page's numbers come from: the telemetry ring of a run, or a recording at any of its times."""
+"""Where the page's numbers come from, and where its requests go."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import threading
+from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,11 +30,11 @@ class Source(Protocol):
         """The newest record: its time [ns] and its channels by name; ``None`` before the first."""
 
     def events_with_data(self) -> list[Event]:
-        """Events since the last call as (time [ns], text, what it says to programs)."""
+        """Events since the last call as (time [ns], text, data for programs)."""
 
 
 class RecordedSource:
-    """A recording, seen as if it were happening.
+    """A recording that can be read as if it were happening.
 
     Args:
         recording: what was recorded.
@@ -39,49 +43,63 @@ class RecordedSource:
         header: its streams.
         start_ns: time of the first record, [ns].
         end_ns: time of the last record, [ns].
-        now_ns: where it stands, [ns].
+        now_ns: the present time, [ns].
     """
 
     def __init__(self, recording: Recording) -> None:
         self._streams, self._happened = recording.streams, recording.happened
-        self.header: dict[str, Any] = {
-            "streams": {name: {"rate": s.rate} for name, s in recording.streams.items()}
-        }
-        ends = [
-            stream.times_ns[[0, -1]]
-            for stream in recording.streams.values()
-            if stream.times_ns.size
-        ]
-        self.start_ns = min((int(end[0]) for end in ends), default=0)
-        self.end_ns = max((int(end[1]) for end in ends), default=0)
-        self.now_ns, self._told = self.start_ns, 0
+        rates = {name: {"rate": stream.rate} for name, stream in recording.streams.items()}
+        self.header: dict[str, Any] = {"streams": rates}
+        times = [s.times_ns for s in recording.streams.values() if s.times_ns.size]
+        self.start_ns = min((int(time[0]) for time in times), default=0)
+        self.end_ns = max((int(time[-1]) for time in times), default=0)
+        self.now_ns = self.start_ns
+        self._read = 0  # events read so far
 
     @property
     def closed(self) -> bool:
-        """Whether it stands at its end."""
+        """Whether it is at its end."""
         return self.now_ns >= self.end_ns
 
     def seek(self, t_ns: int) -> None:
-        """Go to a time, [ns]; after a step back, all events up to there are told again."""
+        """Go to a time, [ns]; after a step back, all events up to there come again."""
         if t_ns < self.now_ns:
-            self._told = 0
+            self._read = 0
         self.now_ns = min(max(t_ns, self.start_ns), self.end_ns)
 
     def latest(self, stream: str) -> Record | None:
         """The last record not after the present time."""
-        found = self._streams[stream]
-        index = int(np.searchsorted(found.times_ns, self.now_ns, side="right")) - 1
+        data = self._streams[stream]
+        index = int(np.searchsorted(data.times_ns, self.now_ns, side="right")) - 1
         if index < 0:
             return None
-        return int(found.times_ns[index]), {
-            name: values[index] for name, values in found.channels.items()
-        }
+        channels = {name: values[index] for name, values in data.channels.items()}
+        return int(data.times_ns[index]), channels
 
     def events_with_data(self) -> list[Event]:
-        """Events up to the present time that were not told yet."""
-        first = self._told
-        while (
-            self._told < len(self._happened) and self._happened[self._told].time_ns <= self.now_ns
-        ):
-            self._told += 1
-        return [(e.time_ns, e.text, e.data or None) for e in self._happened[first : self._told]]
+        """Events up to the present time that were not read yet."""
+        due = itertools.takewhile(lambda e: e.time_ns <= self.now_ns, self._happened[self._read :])
+        events: list[Event] = [(e.time_ns, e.text, e.data or None) for e in due]
+        self._read += len(events)
+        return events
+
+
+class Requests:
+    """The way from the page's process to the session; any thread may send.
+
+    Beside the session's commands there are ``restart`` (a new session with other options),
+    ``record``, ``deadman`` (whether one must be held) and ``end``.
+
+    Args:
+        outgoing: this process's end of the pipe; None for the page of a recording.
+    """
+
+    def __init__(self, outgoing: Connection | None) -> None:
+        self._outgoing, self._lock = outgoing, threading.Lock()
+
+    def send(self, name: str, path: str = "", value: object = None) -> None:
+        """Send a request; does nothing if the session has ended."""
+        if self._outgoing is None:
+            return
+        with self._lock, contextlib.suppress(OSError):
+            self._outgoing.send((name, path, value))

@@ -1,4 +1,4 @@
-"""Status: what a run is doing, in plain words, from the newest records of the telemetry ring."""
+"""What a run is doing, for the panel, from the newest telemetry."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from farhand.console.palette import Colour, css, role_colour
-from farhand.console.scale import scale_in_words
-from farhand.console.scene import Scene
+from farhand.console.scene import Kinematics, RobotScene, Scene, scale_in_words
 from farhand.console.source import Event, Source
 from farhand.loop.station import MODES
 from farhand.mapping.ik.chain import STATUSES
@@ -22,22 +22,21 @@ from farhand.plants.simulated.haptic import VERDICTS
 Array = np.ndarray
 
 EVENTS_SHOWN = 20
-QUIET = "hand.drag"  # set many times a second while somebody drags
+# Set many times a second while somebody drags: not worth a line in the log
+UNLOGGED = "hand.drag"
 
 _FORCES = {"leader": "hand force", "follower": "contact force"}
 _DRIVERS = {
     "bus_period": ("bus", lambda v: f"{1.0 / v[0]:.1f} Hz" if v[0] > 0.0 else "silent"),
     "battery": ("battery", lambda v: f"{v[0]:.2f} V"),
     "ik_status": ("inverse kinematics", lambda v: list(STATUSES)[int(v[0])]),
-    "distances_to_limits": (
-        "nearest limit",
-        lambda v: f"{1e3 * v.min():.0f} mm" if np.isfinite(v).all() else "–",
-    ),
+    "distances_to_limits": ("nearest limit", lambda v: _millimetres(v)),
     "calibration": ("calibration", lambda v: VERDICTS[int(v[0])]),
     "sample_age": ("age of its sample", lambda v: f"{1e-6 * v[0]:.1f} ms"),
 }
-"""What a driver may tell beside its motion, by channel: what it is called, and how it is said."""
+"""What a driver may report beside its motion, by channel: name and text."""
 
+_HINGE, _SLIDE = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
 _WORDS = {
     "engage: done": "coupling engaged",
     "release: done": "coupling released",
@@ -48,7 +47,7 @@ _WORDS = {
 }
 
 _STEP = re.compile(r"(?P<robot>\w+): (?:\S+ → )?(?P<state>\S+) \(")
-"""What the machine of a job says when it goes on."""
+"""What a job reports when it goes to another state."""
 
 
 @dataclass
@@ -62,16 +61,16 @@ class Reading:
         commanded: what the law pulls the tool with, in world by robot, [N].
         synthetic: robots whose force is made from kinematics.
         mode: what each robot's station is doing.
-        job: where the job of each robot that has one stands, such as ``carry``.
-        said: what else each robot's driver says, in words, such as the rate of its bus.
-        errors: from the follower's tool to where its coupling wants it, by coupling, [m].
+        job: state of the job of each robot that has one, such as ``carry``.
+        driver: what else each robot's driver reports, such as the rate of its bus.
+        errors: from the follower's tool to its goal, by coupling, [m].
         engagement: 0 apart to 1 coupled, [-]; NaN when unknown.
         energy: put into the coupling by both sides together, [J]; NaN when unknown.
         age: of what the sides know of each other, [s]; NaN when unknown.
-        events: the last few, newest first, as (time [ns], words).
+        events: the last few, newest first, as (time [ns], text).
         trip: why the robots were stopped, empty if they are not.
         changes: parameters set since they were last taken, by path.
-        refusals: commands refused since they were last taken, as (parameter path or "", words).
+        refusals: commands refused since they were last taken, as (parameter path or "", reason).
         ended: whether the run is over.
     """
 
@@ -82,7 +81,7 @@ class Reading:
     synthetic: set[str] = field(default_factory=set)
     mode: dict[str, str] = field(default_factory=dict)
     job: dict[str, str] = field(default_factory=dict)
-    said: dict[str, dict[str, str]] = field(default_factory=dict)
+    driver: dict[str, dict[str, str]] = field(default_factory=dict)
     errors: dict[str, Array] = field(default_factory=dict)
     engagement: float = math.nan
     energy: float = math.nan
@@ -95,75 +94,74 @@ class Reading:
 
     @property
     def error(self) -> float:
-        """Distance between a follower's tool and where its coupling wants it, the largest, [m]; NaN when unknown."""
-        return max(
-            (float(np.linalg.norm(error)) for error in self.errors.values()), default=math.nan
-        )
+        """The largest distance of a follower's tool from its goal, [m]; NaN when unknown."""
+        sizes = (float(np.linalg.norm(error)) for error in self.errors.values())
+        return max(sizes, default=math.nan)
 
     def refresh(self, source: Source, scene: Scene) -> None:
         """Take over what is new."""
         self.ended = source.closed
         for event in source.events_with_data():
-            self._hear(event)
+            self._take_event(event)
         streams = source.header["streams"]
         for robot in scene["robots"]:
             record = source.latest(robot["stream"]) if robot["stream"] in streams else None
             if record is not None:
-                self._see(robot["name"], robot["channel"], *record)
+                self._take_state(robot["name"], robot["channel"], *record)
         for thing in scene["things"]:
             if thing["kind"] == "tie" and thing["stream"] in streams:
                 coupled = source.latest(thing["stream"])
                 if coupled is not None:
-                    self._couple(thing["stream"], coupled[1])
+                    self._take_coupling(thing["stream"], coupled[1])
 
     def measured(self, robot: str) -> Array:
-        """Force on a tool, [N]: as measured, or what the law pulls with where nothing is measured."""
+        """Force on a tool, [N]: as measured, or else as the law commands."""
         force = self.force.get(robot, np.zeros(3))
         return force if np.isfinite(force).all() else self.commanded.get(robot, force)
 
     def origin(self, robot: str) -> str:
-        """What :meth:`measured` tells of a robot where it is not measured: ``law`` or ``synthetic``."""
+        """Where :meth:`measured` comes from if not measured: ``law`` or ``synthetic``."""
         if np.isfinite(self.force.get(robot, np.zeros(3))).all():
             return ""
         return "synthetic" if robot in self.synthetic else "law"
 
-    def _see(self, name: str, channel: str, t_ns: int, channels: dict[str, Array]) -> None:
+    def _take_state(self, name: str, channel: str, t_ns: int, channels: dict[str, Array]) -> None:
         self.time_ns = max(self.time_ns or 0, t_ns)
         self.q[name] = channels[channel]
+        # An object has no station, and nothing measures the force on it
         if "mode" not in channels:
-            return  # an object: it has no station, and nothing measures what it feels
+            return
         self.force[name] = channels["wrench_measured_in_world"][:3]
         self.commanded[name] = channels["wrench_commanded_in_world"][:3]
         if "force_synthetic_in_world" in channels:
             self.commanded[name] = channels["force_synthetic_in_world"]
             self.synthetic.add(name)
         self.mode[name] = MODES[int(channels["mode"][0])]
-        self.said[name] = {
-            what: words(channels[of]) for of, (what, words) in _DRIVERS.items() if of in channels
-        }
+        known = {key: form for key, form in _DRIVERS.items() if key in channels}
+        self.driver[name] = {label: text(channels[key]) for key, (label, text) in known.items()}
 
-    def _couple(self, stream: str, channels: dict[str, Array]) -> None:
+    def _take_coupling(self, stream: str, channels: dict[str, Array]) -> None:
         self.errors[stream] = channels["error"][:3]
         self.engagement = float(channels["engagement"][0])
-        # one side alone does not know the other's
+        # One side alone does not know the other's energy
         self.energy = float(np.nansum(channels["port_energy"]))
         self.age = float(np.nanmax(channels["age"]))
 
-    def _hear(self, event: Event) -> None:
+    def _take_event(self, event: Event) -> None:
         t_ns, text, data = event
-        said = data or {}
-        path, outcome = str(said.get("path", "")), str(said.get("outcome", ""))
-        if said.get("kind") == "trip":
+        about = data or {}
+        path, refused = str(about.get("path", "")), not about.get("done", True)
+        if about.get("kind") == "trip":
             self.trip = in_words(text)
         if text == "reset: done":
             self.trip = ""
-        if outcome.startswith("refused"):
-            self.refusals.append((path, outcome.removeprefix("refused: ")))
-        elif said.get("name") == "set":
-            self.changes[path] = said.get("value")
+        if refused:
+            self.refusals.append((path, str(about["outcome"]).removeprefix("refused: ")))
+        elif about.get("name") == "set":
+            self.changes[path] = about.get("value")
         if step := _STEP.match(text):
             self.job[step["robot"]] = step["state"]
-        if path != QUIET or outcome.startswith("refused"):
+        if path != UNLOGGED or refused:
             self.events.appendleft((t_ns, in_words(text)))
 
 
@@ -173,6 +171,10 @@ def in_words(event: str) -> str:
     if tripped:
         return f"{reason} ({where})"
     return _WORDS.get(event, event.replace(": refused:", " refused:"))
+
+
+def _millimetres(distances: Array) -> str:
+    return f"{1e3 * distances.min():.0f} mm" if np.isfinite(distances).all() else "–"
 
 
 def newtons(force: Array) -> str:
@@ -191,7 +193,7 @@ class Health:
         tick: median time a tick takes, [µs]; NaN when unknown.
         rate: ticks per second, [Hz].
         overruns: ticks that began more than a period late.
-        margin: what ``farhand stability`` says of this run, empty if nothing.
+        margin: the predicted stability of this run, or empty.
     """
 
     tick: float = math.nan
@@ -200,7 +202,6 @@ class Health:
     margin: str = ""
 
     def __str__(self) -> str:
-        """In a line."""
         return f"{self.rate:.0f} Hz · tick {self.tick:.0f} µs"
 
 
@@ -208,16 +209,12 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
     """The status as HTML."""
     title = html.escape(scene["scenario"])
     if reading.time_ns is None:
-        return _PANEL.format(
-            banner="", title=title, rows=_row("waiting", "for the first record"), last=""
-        )
-    rows = [
-        _row(
-            "time",
-            f"{reading.time_ns * 1e-9:.1f} s" + (" · the run has ended" if reading.ended else ""),
-        ),
-        *([] if health is None or math.isnan(health.tick) else _loop(health)),
-    ]
+        waiting = _row("waiting", "for the first record")
+        return _PANEL.format(banner="", title=title, rows=waiting, last="")
+    ended = " · the run has ended" if reading.ended else ""
+    rows = [_row("time", f"{reading.time_ns * 1e-9:.1f} s{ended}")]
+    if health is not None and not math.isnan(health.tick):
+        rows += [_row("loop", str(health)), _row("ticks late or skipped", f"{health.overruns}")]
     if any(thing["kind"] == "tie" for thing in scene["things"]):
         apart = f"{1e3 * reading.error:.1f} mm" if reading.engagement > 0.0 else "–"
         rows += [_row("coupling", _coupling(reading)), _row("tracking error", apart)]
@@ -234,30 +231,57 @@ def panel(reading: Reading, scene: Scene, health: Health | None = None) -> str:
 def log(reading: Reading) -> str:
     """The last events as HTML, newest first."""
     lines = "".join(f"<div>{_event(t_ns, text)}</div>" for t_ns, text in reading.events)
-    return f"<div style='padding:2px 14px 8px;font-size:12px;line-height:1.6'>{lines or 'nothing yet'}</div>"
+    return f"<div style='{_FRAME}'>{lines or 'nothing yet'}</div>"
+
+
+def state(reading: Reading, scene: Scene, kinematics: Kinematics) -> str:
+    """Joints, tool, force and driver of every robot with a station, as HTML."""
+    robots = [robot for robot in scene["robots"] if robot["name"] in reading.mode]
+    tables = "".join(_state(robot, reading, kinematics) for robot in robots)
+    return f"<div style='{_FRAME}'>{tables or 'nothing yet'}</div>"
+
+
+def joints(robot: RobotScene, kinematics: Kinematics) -> list[tuple[str, float, str]]:
+    """Name, value and unit of every hinge [°] and slide [mm] of a robot, in order."""
+    model, first = kinematics.model, robot["q"][0]
+    q, rows = kinematics.configuration(robot["name"]), []
+    for index in range(model.njnt):
+        place, kind = int(model.jnt_qposadr[index]) - first, int(model.jnt_type[index])
+        if 0 <= place < len(q) and kind in (_HINGE, _SLIDE):
+            name = model.joint(index).name.partition("/")[2].replace("_", " ")
+            scale, unit = (math.degrees(1.0), "°") if kind == _HINGE else (1e3, "mm")
+            rows.append((name, scale * float(q[place]), unit))
+    return rows
 
 
 def _robot(name: str, role: str, reading: Reading) -> str:
     """What one robot does and feels."""
-    mode, force, felt = (
-        reading.mode[name],
-        newtons(reading.force[name]),
-        reading.commanded.get(name),
-    )
+    mode, force = reading.mode[name], newtons(reading.force[name])
     coupled = not math.isnan(reading.engagement)
-    what = _FORCES[name] if coupled and name in _FORCES else "force"
-    if force == "not measured" and felt is not None:
-        what = "synthetic force" if reading.origin(name) == "synthetic" else "law pulls"
-        force = newtons(felt)
+    label = _FORCES[name] if coupled and name in _FORCES else "force"
+    if force == "not measured" and name in reading.commanded:
+        label = "synthetic force" if reading.origin(name) == "synthetic" else "law pulls"
+        force = newtons(reading.commanded[name])
     doing = "<b>stopped</b>" if mode == "tripped" else html.escape(reading.job.get(name, mode))
-    bus = reading.said.get(name, {}).get("bus")
-    return _row(f"{name}, {what}", f"{doing} · {force}", role_colour(role)) + (
-        _row("its bus", bus) if bus else ""
-    )
+    bus = reading.driver.get(name, {}).get("bus")
+    row = _row(f"{name}, {label}", f"{doing} · {force}", role_colour(role))
+    return row + (_row("its bus", bus) if bus else "")
 
 
-def _loop(health: Health) -> list[str]:
-    return [_row("loop", str(health)), _row("ticks late or skipped", f"{health.overruns}")]
+def _state(robot: RobotScene, reading: Reading, kinematics: Kinematics) -> str:
+    name = robot["name"]
+    tool = " ".join(f"{1e3 * part:.1f}" for part in kinematics.tool_position[name])
+    force, origin = reading.measured(name), reading.origin(name)
+    parts = " ".join(f"{part:.1f}" for part in force)
+    size = f"{parts} N" if np.isfinite(force).all() else "not measured"
+    rows = [(joint, f"{value:.1f} {unit}") for joint, value, unit in joints(robot, kinematics)]
+    rows.append(("tool, x y z", f"{tool} mm"))
+    rows.append(("force, x y z", f"{size} ({origin})" if origin else size))
+    rows += reading.driver.get(name, {}).items()
+    dot = f"<span style='color:{css(role_colour(robot['role']))}'>●</span>"
+    title = f"<div style='margin-top:6px;font-weight:600'>{dot} {html.escape(name)}</div>"
+    cells = "".join(_row(label, html.escape(value)) for label, value in rows)
+    return f"{title}<table style='width:100%'>{cells}</table>"
 
 
 def _event(t_ns: int, text: str) -> str:
@@ -273,12 +297,14 @@ def _coupling(reading: Reading) -> str:
 
 def _row(label: str, value: str, colour: Colour | None = None) -> str:
     dot = f"<span style='color:{css(colour)}'>●</span> " if colour else ""
-    return (
-        f"<tr><td style='opacity:0.7;padding:1px 6px 1px 0;white-space:nowrap'>{dot}{html.escape(label)}</td>"
-        f"<td style='text-align:right;font-variant-numeric:tabular-nums'>{value}</td></tr>"
-    )
+    return _ROW.format(label=f"{dot}{html.escape(label)}", value=value)
 
 
+_FRAME = "padding:2px 14px 8px;font-size:12px;line-height:1.5"
+_ROW = (
+    "<tr><td style='opacity:0.7;padding:1px 6px 1px 0;white-space:nowrap'>{label}</td>"
+    "<td style='text-align:right;font-variant-numeric:tabular-nums'>{value}</td></tr>"
+)
 _BANNER = (
     "<div role='alert' style='margin:0 0 8px;padding:6px 8px;border-left:4px solid #d55e00;"
     "background:rgba(213,94,0,0.12);font-weight:600'>Stopped: {}"

@@ -1,4 +1,4 @@
-"""Things: what is around the robots of a rig and what lies between them, as plain values to draw."""
+"""What is around and between the robots of a rig, as plain values to draw."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from farhand.console.bounds import bounds_of
 from farhand.console.menus import path_of
+from farhand.control.haptic.haptic_objects import (
+    AnkleObject,
+    Ball,
+    ElbowObject,
+    HalfSpace,
+    HapticObject,
+    Torus,
+)
+from farhand.mapping.limbs import ArmChain, LegChain
+from farhand.safety import Guard
 from farhand.world import GroundSpring, ImpedanceHand, Wall
 
 if TYPE_CHECKING:
@@ -18,29 +27,27 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-WALL_SIZE = 0.8
-"""Edge of the largest square drawn for a wall, which itself has no edges, [m]."""
+MAX_WALL_SIZE = 0.8
+"""Edge of the largest square drawn for a wall, [m]."""
 
 WALL_SHARE = 1.2
 """That edge over the distance of the tool from the robot's base, [-]."""
 
-HAND_FORCE = 100.0
-"""With how much force a visitor's hand pulls at most, [N]; less where the leader's guard would trip
-at twice that."""
+MAX_HAND_FORCE = 100.0
+"""Largest force of a visitor's hand, [N]; at most half of what trips the leader's guard."""
 
-ENDLESS = 4.0
-"""A workspace limit farther than this from the origin is none that a picture should show, [m]."""
+MAX_LIMIT = 4.0
+"""A workspace limit farther than this from the origin is not drawn, [m]."""
 
 
 class Thing(TypedDict, total=False):
     """Something around the robots.
 
     Attributes:
-        kind: ``wall`` (point, normal, size), ``spring`` (robot to anchor or to other), ``grip``
-            (robot to other), ``hand`` (at robot's tool), ``tie`` (the coupling from robot to
-            other), ``limits`` (a box for robot), ``ball`` (point, size), ``plane`` (point, normal),
-            ``torus`` (point, normal, size, tube) or ``curves`` that bound where robot's tool may
-            be, ``sole`` (low, high) that robot stands on, or its ``centre`` of gravity.
+        kind: ``wall``, ``spring`` (robot to anchor or to other), ``grip`` (robot to other),
+            ``hand`` (at robot's tool), ``tie`` (the coupling from robot to other), ``limits`` (a
+            box for robot), ``ball``, ``plane``, ``torus`` or ``curves`` that bound where robot's
+            tool may be, ``sole`` that robot stands on, or its ``centre`` of gravity.
         name: in the rig.
         path: of its parameters; absent if it has none.
         robot: whose tool it touches.
@@ -50,10 +57,8 @@ class Thing(TypedDict, total=False):
         size: edge or diameter of what is drawn, [m].
         tube: diameter of a torus's ring, [m].
         curves: lines on a surface, each as its places, [m].
-        leg: +1 or -1 where the centre of gravity is a leg's, left or right, by its closed form; 0
-            for a whole robot's.
-        rigid: whether a coupling is a constraint between the tools; if not, it is a spring or a
-            command.
+        leg: +1 or -1 if the centre of gravity is a left or right leg's; 0 for a whole robot's.
+        rigid: whether a coupling is a constraint between the tools.
         lowest: height of its middle when it stands on the floor, [m].
         present: whether a wall is there.
         anchor: fixed end of a spring, [m].
@@ -94,24 +99,24 @@ class Thing(TypedDict, total=False):
 
 def things_of(rig: Rig) -> list[Thing]:
     """Everything there is to draw around the robots of a rig."""
-    world = rig.world
-    found = [thing for name, port in world.ports.items() for thing in _touching(rig, name, port)]
-    found += _couplings(rig)
-    found += bounds_of(rig)
+    ports = rig.world.ports.items()
+    things = [thing for name, port in ports for thing in _touching(rig, name, port)]
+    things += _couplings(rig)
+    things += bounds_of(rig)
     for station in rig.session.stations:
-        low, high = getattr(station.guard, "low", None), getattr(station.guard, "high", None)
-        if (
-            low is not None
-            and high is not None
-            and max(np.abs(low).max(), np.abs(high).max()) < ENDLESS
-        ):
+        guard = station.guard
+        if isinstance(guard, Guard) and max(map(_largest, (guard.low, guard.high))) < MAX_LIMIT:
             box: Thing = {"kind": "limits", "name": "limits", "robot": station.name}
-            found.append({**box, "low": low.tolist(), "high": high.tolist()})
-    return found
+            things.append({**box, "low": guard.low.tolist(), "high": guard.high.tolist()})
+    return things
+
+
+def _largest(corner: Array) -> float:
+    return float(np.abs(corner).max())
 
 
 def wall_place(wall_point: Array, normal: Array, tool: Array, lowest: float) -> tuple[Array, Array]:
-    """Middle of what is drawn of a wall, which the tool faces, no lower than ``lowest`` [m]; and its unit normal."""
+    """Middle of what is drawn of a wall, facing the tool, not below ``lowest`` [m]; its normal."""
     unit = normal / np.linalg.norm(normal)
     point = tool + unit * float(unit @ (wall_point - tool))
     if abs(unit[2]) < 0.1:
@@ -120,31 +125,19 @@ def wall_place(wall_point: Array, normal: Array, tool: Array, lowest: float) -> 
 
 
 def _touching(rig: Rig, robot: str, port: Port) -> Iterator[Thing]:
-    """What touches one robot's tool; a tie between two tools is told by the first of them."""
+    """What touches one robot's tool; a tie between two tools belongs to the first of them."""
     for name, touch, _ in port.touches:
         place = path_of(rig.session.parameters, touch) if touch is not None else None
-        where: Thing = {"path": place} if place else {}
+        about: Thing = {"name": name, "robot": robot}
+        if place:
+            about["path"] = place
         if isinstance(touch, Wall):
-            yield {
-                **_wall(
-                    name,
-                    robot,
-                    touch,
-                    port.tool.position,
-                    rig.world.placed[robot].placement.position,
-                ),
-                **where,
-            }
+            base = rig.world.placed[robot].placement.position
+            yield {**_wall(touch, port.tool.position, base), **about}
         elif isinstance(touch, GroundSpring):
-            yield {
-                "kind": "spring",
-                "name": name,
-                "robot": robot,
-                "anchor": touch.anchor.tolist(),
-                **where,
-            }
+            yield {"kind": "spring", "anchor": touch.anchor.tolist(), **about}
         elif isinstance(touch, ImpedanceHand):
-            yield {**_hand(rig, name, robot, touch, port), **where}
+            yield {**_hand(rig, robot, touch, port), **about}
         elif touch is None:
             yield from _tie(rig, robot, name)
         else:
@@ -152,45 +145,40 @@ def _touching(rig: Rig, robot: str, port: Port) -> Iterator[Thing]:
 
 
 def _tie(rig: Rig, robot: str, name: str) -> Iterator[Thing]:
-    """A spring between two tools, or an arm's grip on an object, which has no station of its own."""
-    ports, stations = rig.world.ports, {station.name for station in rig.session.stations}
-    ends = [
-        r
-        for r, port in ports.items()
-        if any(n == name and touch is None for n, touch, _ in port.touches)
-    ]
+    """A spring between two tools, or an arm's grip on an object, which has no station."""
+    stations = {station.name for station in rig.session.stations}
+    tied = {other: {n for n, t, _ in port.touches if t is None} for other, port in _ports(rig)}
+    ends = [other for other, names in tied.items() if name in names]
     if ends[0] == robot:
         kind = "grip" if len(stations.intersection(ends)) == 1 else "spring"
         yield {"kind": kind, "name": name, "robot": robot, "other": ends[-1]}
 
 
-def _hand(rig: Rig, name: str, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
-    guards = [getattr(s.guard, "force", np.inf) for s in rig.session.stations if s.name == robot]
-    moves = [
-        {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(m).items()}
-        for m in hand.path.moves
-    ]
+def _ports(rig: Rig) -> list[tuple[str, Port]]:
+    return list(rig.world.ports.items())
+
+
+def _hand(rig: Rig, robot: str, hand: ImpedanceHand, port: Port) -> Thing:
+    guards = [station.guard for station in rig.session.stations if station.name == robot]
+    limits = [guard.force for guard in guards if isinstance(guard, Guard)]
+    moves = [asdict(move).items() for move in hand.path.moves]
     return {
         "kind": "hand",
-        "name": name,
-        "robot": robot,
         "start": (port.tool.position - hand.drag).tolist(),
-        "moves": moves,
+        "moves": [{k: list(v) if isinstance(v, tuple) else v for k, v in move} for move in moves],
         "stiffness": hand.stiffness,
         "open": hand.open,
-        "most": float(min(HAND_FORCE, 0.5 * min(guards, default=np.inf))),
+        "most": float(min(MAX_HAND_FORCE, 0.5 * min(limits, default=np.inf))),
     }
 
 
-def _wall(name: str, robot: str, wall: Wall, tool: Array, base: Sequence[float]) -> Thing:
+def _wall(wall: Wall, tool: Array, base: Sequence[float]) -> Thing:
     """A wall as large as the robot reaches, standing on its floor."""
-    size = min(WALL_SIZE, WALL_SHARE * float(np.linalg.norm(tool - np.array(base))))
+    size = min(MAX_WALL_SIZE, WALL_SHARE * float(np.linalg.norm(tool - np.array(base))))
     lowest = base[2] + 0.5 * size
     point, normal = wall_place(wall.point, wall.normal, tool, lowest)
     return {
         "kind": "wall",
-        "name": name,
-        "robot": robot,
         "point": point.tolist(),
         "normal": normal.tolist(),
         "size": size,
@@ -202,13 +190,89 @@ def _wall(name: str, robot: str, wall: Wall, tool: Array, base: Sequence[float])
 def _couplings(rig: Rig) -> Iterator[Thing]:
     for index, bridge in enumerate(rig.session.bridges):
         stream = f"coupling-{index + 1}" if index else "coupling"
-        if len(bridge.stations) == 2:  # the other one may run elsewhere
-            a, b = bridge.stations
-            tie: Thing = {
-                "kind": "tie",
-                "name": stream,
-                "robot": a.name,
-                "other": b.name,
-                "stream": stream,
-            }
+        # The other side may run elsewhere
+        if len(bridge.stations) == 2:
+            a, b = (station.name for station in bridge.stations)
+            tie: Thing = {"kind": "tie", "name": stream, "robot": a, "other": b, "stream": stream}
             yield {**tie, "rigid": rig.law == "virtual-constraints"}
+
+
+PLANE_SIZE = 0.2  # [m], edge of the square drawn for a plane that bounds a workspace
+CURVE_POINTS = 13  # on each curve of a surface that is drawn as curves
+
+
+def bounds_of(rig: Rig) -> Iterator[Thing]:
+    """The limits of a limb's workspace that a hand feels, and the limb's balance."""
+    controllers = [station.controller for station in rig.session.stations]
+    synthetic = [each.synthetic for each in controllers if each.synthetic is not None]
+    for station in rig.session.stations:
+        base = station.controller.workspace_origin
+        if base is None:
+            continue
+        for force in synthetic:
+            for item in force.objects:
+                yield from _surfaces(item, station.name, base)
+            yield from _balance(rig, station, base, force.balance)
+
+
+def _surfaces(item: HapticObject, robot: str, base: Array) -> Iterator[Thing]:
+    """The surfaces of an object."""
+    where: Thing = {"name": item.name, "robot": robot}
+    if isinstance(item, Ball):
+        where["point"] = (base + item.centre).tolist()
+        yield {"kind": "ball", **where, "size": 2.0 * item.radius}
+    elif isinstance(item, HalfSpace):
+        where |= {"point": (base + item.point).tolist(), "normal": list(map(float, item.normal))}
+        yield {"kind": "plane", **where, "size": PLANE_SIZE}
+    elif isinstance(item, Torus):
+        where |= {"point": base.tolist(), "normal": list(map(float, item.axis))}
+        yield {"kind": "torus", **where, "size": 2.0 * item.major, "tube": 2.0 * item.minor}
+    elif isinstance(item, ElbowObject):
+        yield from _surfaces(item.ball, robot, base)
+        yield from _surfaces(item.torus, robot, base)
+    elif isinstance(item, AnkleObject):
+        yield {"kind": "curves", **where, "curves": (base + _ankle(item)).tolist()}
+
+
+def _ankle(item: AnkleObject) -> Array:
+    """Where the leg is with its ankle at a limit, shape (6, n, 3), [m]: three leans, three bends.
+
+    The whole torus would fill most of the picture; it bounds the workspace only where the leg can
+    be, and the hip is never below the ankle.
+    """
+    leg = item.leg
+    flexed = (leg.highest if item.upper else leg.lowest)[1]
+    # [rad], at which the hip is as low as the ankle
+    level = flexed + np.arccos(max(-1.0, -leg.shank / leg.thigh * np.cos(flexed))) - 1e-6
+    leans = np.linspace(leg.lowest[0], leg.highest[0], CURVE_POINTS)
+    bends = np.linspace(leg.lowest[2], min(leg.highest[2], level), CURVE_POINTS)
+    q = np.full((6, CURVE_POINTS, 3), flexed)  # [rad]
+    for row, part in enumerate((0, CURVE_POINTS // 2, -1)):
+        q[row, :, 0], q[row, :, 2] = leans[part], bends
+        q[row + 3, :, 0], q[row + 3, :, 2] = leans, bends[part]
+    return leg.forward(q)
+
+
+def _balance(rig: Rig, station: Any, base: Array, balance: Any) -> Iterator[Thing]:
+    """The soles that a robot stands on and its centre of gravity, if it has feet."""
+    model, robot = rig.world.model, station.name
+    sites = [(k, *model.site(k).name.partition("/")[::2]) for k in range(model.nsite)]
+    soles = [(k, name) for k, owner, name in sites if owner == robot and name.endswith("sole")]
+    for index, name in soles:
+        sole = rig.world.data.site_xpos[index]
+        low, high = (
+            [*map(float, sole[:2] + corner), float(sole[2])]
+            for corner in (balance.low, balance.high)
+        )
+        yield {"kind": "sole", "name": name, "robot": robot, "low": low, "high": high}
+    if soles:
+        chain = station.controller.chain
+        about: Thing = {"kind": "centre", "name": "centre of gravity", "robot": robot}
+        side = chain.side if isinstance(chain, LegChain) else 0
+        yield {**about, "point": base.tolist(), "leg": side}
+
+
+def chain_of(limb: str) -> ArmChain | LegChain:
+    """The closed form of a limb such as ``left-arm``."""
+    side = 1 if limb.startswith("left") else -1
+    return ArmChain(side=side) if limb.endswith("arm") else LegChain(side=side)

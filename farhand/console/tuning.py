@@ -1,14 +1,18 @@
-"""Tuning: forms for what can be changed while a run goes on, and for what begins a new session."""
+"""Forms for what can be changed live, and for what begins a new session."""
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
+import numpy as np
 import viser
 
 from farhand.console.menus import Knob, range_of
-from farhand.console.requests import Requests
 from farhand.console.scene import Scene
+from farhand.console.source import Requests
+from farhand.console.things import chain_of
+from farhand.mapping.ik.chain import STATUSES
 
 SCALES = ("law.mapping.motion_scale", "law.mapping.force_scale")
 LINK = ("link.delay", "link.jitter", "link.loss")
@@ -24,7 +28,7 @@ LIMB = (
     "leader.device.inkwell.check",
     "demonstration.active",
 )
-MOST_GAINS = 8
+MAX_GAINS = 8
 
 
 class Tuning:
@@ -42,65 +46,57 @@ class Tuning:
         self._inputs: dict[str, list[Any]] = {}
 
     def add_choices(self) -> None:
-        """Law, layer, scenario and what the rig is built from: a change begins a new session in this page."""
+        """Law, layer, scenario and parts of the rig: a change begins a new session."""
         menus, gui = self._scene["menus"], self._gui
-        if not menus["anew"]:
+        if not menus["restartable"]:
             return
-        chosen, inputs = menus["chosen"], dict[str, Any]()
+        inputs = dict[str, Any]()
+
+        def choose(name: str, choices: list[str]) -> None:
+            value = menus["chosen"][name]
+            inputs[name] = gui.add_dropdown(_label(name), choices, initial_value=value)
+
         gui.add_html(_note("These begin a new session here: the arms go back to where they start."))
         with gui.add_form(None) as form:
             if menus["laws"]:
-                inputs["law"] = gui.add_dropdown("law", menus["laws"], initial_value=chosen["law"])
-                inputs["layer"] = gui.add_dropdown(
-                    "layer", menus["layers"], initial_value=chosen["layer"]
-                )
-            names = list(menus["scenarios"])
-            inputs["scenario"] = gui.add_dropdown(
-                "scenario", names, initial_value=chosen["scenario"]
-            )
-            about = gui.add_html(_note(menus["scenarios"][chosen["scenario"]]))
+                choose("law", menus["laws"])
+                choose("layer", menus["layers"])
+            choose("scenario", list(menus["scenarios"]))
+            about = gui.add_html(_note(menus["scenarios"][menus["chosen"]["scenario"]]))
             for path, choices in menus["build"].items():
-                inputs[path] = gui.add_dropdown(_label(path), choices, initial_value=chosen[path])
+                choose(path, choices)
             start = gui.add_button("Start", hint="Begin a new session with these")
-        inputs["scenario"].on_update(
-            lambda _: setattr(about, "content", _note(menus["scenarios"][inputs["scenario"].value]))
-        )
-        start.on_click(lambda _: form.submit())
-        form.on_submit(lambda _: self._requests.send("restart", "", self._wishes(inputs)))
 
-    def _wishes(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """What is chosen; of what the rig is built from only what was changed, for a scenario has its own say in it."""
+        def describe(_: object) -> None:
+            about.content = _note(menus["scenarios"][inputs["scenario"].value])
+
+        inputs["scenario"].on_update(describe)
+        start.on_click(lambda _: form.submit())
+        form.on_submit(lambda _: self._requests.send("restart", "", self._changes(inputs)))
+
+    def _changes(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """What is chosen; unchanged parts of the rig are left to the scenario."""
         menus = self._scene["menus"]
-        wanted = {name: item.value for name, item in inputs.items()}
-        same = {name for name in menus["build"] if wanted.get(name) == menus["chosen"][name]}
-        return {name: value for name, value in wanted.items() if name not in same}
+        values = {name: item.value for name, item in inputs.items()}
+        same = {name for name in menus["build"] if values.get(name) == menus["chosen"][name]}
+        return {name: value for name, value in values.items() if name not in same}
 
     def add_live(self) -> None:
         """Scale, gains, hand, wall and link."""
         gains = [
             path
-            for path in self._knobs
-            if path.startswith(("law.", "layer.")) and path not in SCALES
+            for path, knob in self._knobs.items()
+            if path.startswith(("law.", "layer.")) and not knob["choices"]
         ]
-        gains = [
-            path for path in gains if ".mapping." not in path and not self._knobs[path]["choices"]
-        ][:MOST_GAINS]
-        for label, paths in (
-            ("Scale", SCALES),
-            ("Gains", gains),
-            ("Hand", HAND),
-            ("Wall", WALL),
-            ("Limb", LIMB),
-        ):
+        gains = [path for path in gains if path not in SCALES and ".mapping." not in path]
+        forms = {"Scale": SCALES, "Gains": gains[:MAX_GAINS], "Hand": HAND, "Wall": WALL}
+        for label, paths in (forms | {"Limb": LIMB}).items():
             known = [path for path in paths if path in self._knobs]
             if known:
                 self._add_form(label, known)
-        if LINK[0] in self._knobs and (
-            self._scene["menus"]["linked"] or self._scene["menus"]["anew"]
-        ):
-            self._add_form(
-                "Link", list(LINK), None if self._scene["menus"]["linked"] else self._relink
-            )
+        menus = self._scene["menus"]
+        if LINK[0] in self._knobs and (menus["linked"] or menus["restartable"]):
+            self._add_form("Link", list(LINK), None if menus["linked"] else self._relink)
 
     def add_any(self) -> None:
         """Every other parameter, one at a time."""
@@ -126,24 +122,19 @@ class Tuning:
         """Show the value a parameter now has."""
         if path not in self._knobs:
             return
-        before = self._knobs[path]["value"]
-        self._knobs[path]["value"] = (
-            value if not isinstance(before, bool) else str(value).lower() in _TRUE
-        )
+        if isinstance(self._knobs[path]["value"], bool):
+            value = str(value).lower() in ("true", "1", "on", "yes")
+        self._knobs[path]["value"] = value
         self.restore(path)
 
     def restore(self, path: str) -> None:
-        """Put an input back to what its parameter really is, after a refusal."""
+        """Show the true value of a parameter again, after a refusal."""
         for item in self._inputs.get(path, ()):
-            value = self._knobs[path]["value"]
-            item.value = value if isinstance(value, bool) else _text(value)
+            item.value = self._shown(path)
 
     def _add_form(self, label: str, paths: list[str], instead: Any = None) -> None:
-        gui = self._gui
-        with (
-            gui.add_folder(label, expand_by_default=label in ("Scale", "Gains")),
-            gui.add_form(None) as form,
-        ):
+        gui, expanded = self._gui, label in ("Scale", "Gains")
+        with gui.add_folder(label, expand_by_default=expanded), gui.add_form(None) as form:
             inputs = {path: self._add_input(path) for path in paths}
             button = gui.add_button("Apply", hint="or press Enter")
         button.on_click(lambda _: form.submit())
@@ -185,11 +176,8 @@ def _label(path: str) -> str:
     return path.rpartition(".")[2].replace("_", " ")
 
 
-_TRUE = ("true", "1", "on", "yes")
-
-
 def _in_order(changed: dict[str, Any], knobs: dict[str, Knob]) -> list[str]:
-    """Delay before jitter where the delay grows, after it where it shrinks: jitter must fit into the delay."""
+    """The paths with delay before jitter if the delay grows, else after: jitter must fit in."""
     paths = list(changed)
     try:
         shrinks = float(changed["link.delay"]) < float(knobs["link.delay"]["value"])
@@ -206,16 +194,46 @@ def _text(value: Any) -> str:
     """A value as ``--set`` takes it."""
     if isinstance(value, list):
         return ",".join(f"{number:g}" for number in value)
-    return (
-        f"{value:g}"
-        if isinstance(value, float)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else str(value)
-    )
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _note(text: str) -> str:
-    return (
-        f"<div style='padding:0 14px 6px;font-size:12px;line-height:1.4;opacity:0.7'>{text}</div>"
-    )
+    style = "padding:0 14px 6px;font-size:12px;line-height:1.4;opacity:0.7"
+    return f"<div style='{style}'>{html.escape(text)}</div>"
+
+
+def limb_of(scene: Scene) -> str | None:
+    """The limb that a rig leads, such as ``left-arm``; None if it has no closed form."""
+    limb = scene["menus"]["chosen"].get("rig.limb")
+    return str(limb) if limb else None
+
+
+def try_place(limb: str, text: str) -> str:
+    """Angles of a limb for a place ``x,y,z`` [m] in its base, or why there are none."""
+    try:
+        x, y, z = (float(part) for part in text.split(","))
+    except ValueError:
+        return f"{text!r} is not three numbers with commas between them"
+    chain = chain_of(limb)
+    start = np.clip(np.zeros(3), chain.lowest, chain.highest)
+    solution = chain.solve(np.array([x, y, z]), start)
+    if solution.status != "solved":
+        return f"{solution.status}: {STATUSES[solution.status]}"
+    return "solved: " + ", ".join(f"{angle:.1f}°" for angle in np.degrees(solution.q))
+
+
+def add_trial(gui: viser.GuiApi, scene: Scene) -> Any:
+    """A form to try where a limb can reach, without moving it; None if there is no such limb."""
+    limb = limb_of(scene)
+    if limb is None:
+        return None
+    with gui.add_folder("Inverse kinematics", expand_by_default=False), gui.add_form(None) as form:
+        hint = f"Of the {limb}'s end from its base"
+        place = gui.add_text("x,y,z [m]", "0.15,0.08,-0.10", hint=hint)
+        answer = gui.add_html(_note("Nothing moves: this only shows which angles would be sent."))
+        button = gui.add_button("Try")
+    button.on_click(lambda _: form.submit())
+    form.on_submit(lambda _: setattr(answer, "content", _note(try_place(limb, place.value))))
+    return form

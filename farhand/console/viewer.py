@@ -1,4 +1,4 @@
-"""Viewer: the process behind the page. It reads the telemetry ring, draws, and hands the operator's requests on."""
+"""The process behind the page: it reads the telemetry, draws, and passes requests on."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from farhand.console.controls import Controls
 from farhand.console.drawing import Drawing
 from farhand.console.gate import Gate
 from farhand.console.grasp import Grasp
-from farhand.console.requests import Requests
 from farhand.console.scene import Scene
-from farhand.console.source import Source
-from farhand.console.stage import suit
+from farhand.console.source import Requests, Source
 from farhand.console.status import Health, Reading
+from farhand.console.views import fit_camera
 from farhand.errors import FarhandError
 from farhand.loop.telemetry import Reader
 
-PERIOD = 1.0 / 30.0  # [s], between two frames
-SHORTEST_REST = 0.005  # [s], even when behind
+FRAME_PERIOD_S = 1.0 / 30.0
+MIN_REST_S = 0.005  # between two frames, even when behind
 FRAMES_PER_STATUS = 6
 NICENESS = 5
 PANEL_WIDTH = 340  # [px]
@@ -38,38 +37,33 @@ NARROW = """<span id="farhand-page"></span><style>@media (max-width: 36em) {
 .mantine-Paper-root:has(#farhand-page), .mantine-Paper-root:has(#farhand-page) div[style*="20em"] {
 width: 100vw !important; max-width: 100vw }
 .mantine-Paper-root:has(#farhand-page) { max-height: 58% !important }
-div:has(> #farhand-page) + div > button { position: fixed; top: 10px; right: 10px; width: 10em; z-index: 20 }
+div:has(> #farhand-page) + div > button {
+position: fixed; top: 10px; right: 10px; width: 10em; z-index: 20 }
 }</style>"""
-"""On a phone the panel is a sheet below the picture, as wide as the window; what stops the arms
-stays in sight."""
+"""On a phone the panel is a sheet below the picture, as wide as the window; the stop button stays
+visible."""
 
 
 class Console:
     """One run on the page: its picture, its panel and the visitor's hand.
 
     Args:
-        server: where it is shown; whatever it showed before is taken away.
+        server: where it is shown, instead of what it showed before.
         source: of the numbers.
         scene: what to draw.
         requests: the way to the session.
-        shadows: whether light casts them.
 
     Attributes:
         reading: the newest of everything.
     """
 
     def __init__(
-        self,
-        server: viser.ViserServer,
-        source: Source,
-        scene: Scene,
-        requests: Requests,
-        shadows: bool = True,
+        self, server: viser.ViserServer, source: Source, scene: Scene, requests: Requests
     ) -> None:
         clear(server)
         self._server, self._source, self._scene = server, source, scene
         self.reading = Reading()
-        self.drawing = Drawing(server, scene, shadows)
+        self.drawing = Drawing(server, scene)
         self.grasp = grasp_of(server, scene, requests)
         self.controls = Controls(server, scene, requests, self.grasp, self.drawing)
 
@@ -119,9 +113,9 @@ def view(
     pipes: tuple[Connection, Connection],
     health: Any,
 ) -> None:
-    """Serve the page until this process or its parent is terminated. The target of a :class:`multiprocessing.Process`.
+    """Serve the page until this process or its parent ends; runs in a process of its own.
 
-    The first thing sent is the port that was opened, or a line of text that says why there is none.
+    It first sends the port that was opened, or a line of text that says why there is none.
 
     Args:
         ring_path: the telemetry ring.
@@ -129,8 +123,8 @@ def view(
         host: interface to listen on.
         port: to listen on; 0 for any free one.
         token: that a visitor must show; empty for none.
-        pipes: for what the session says, and for what the page asks.
-        health: shared numbers of the session's: tick [µs], rate [Hz], overruns, whether it records.
+        pipes: from the session, and to the session.
+        health: shared numbers of the session: tick [µs], rate [Hz], overruns, whether it records.
     """
     incoming, outgoing = pipes
     behave()
@@ -142,26 +136,26 @@ def view(
         return
     requests = Requests(outgoing)
     console = Console(server, source, scene, requests)
-    view_from = console.drawing.view
-    server.on_client_connect(lambda client: suit(client, *view_from))
+    overview = console.drawing.view
+    server.on_client_connect(lambda client: fit_camera(client, *overview))
     outgoing.send(opened)
     _follow(server, console, incoming, requests, health, scene)
     gate.close()
 
 
 def open_server(host: str, port: int, token: str, rig: str) -> tuple[viser.ViserServer, int, Gate]:
-    """A page that only its own visitors reach: viser on a port of its own on this machine, a gate before it."""
+    """A page that only its visitors reach: viser on a local port, with a gate in front."""
     server = viser.ViserServer("127.0.0.1", 0, label=f"Farhand · {rig}", verbose=False)
     gate = Gate(host, port, server.get_port(), token)
     return server, gate.port, gate
 
 
 def behave() -> None:
-    """Yield to the session, leave the keyboard to the parent, and keep the terminal clean."""
+    """Let the session go first, leave Ctrl-C to the parent, and keep the terminal clean."""
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.pop("_VISER_PORT_OVERRIDE", None)
-    # a port scanner is no reason for a traceback
+    # A port scanner is no reason for a traceback
     logging.getLogger("websockets").setLevel(logging.CRITICAL)
     warnings.simplefilter("ignore")
     sys.stdout = open(os.devnull, "w")
@@ -181,26 +175,26 @@ def _follow(
     health: Any,
     scene: Scene,
 ) -> None:
-    """Draw at a steady rate for as long as the parent lives; show another run when told to."""
+    """Draw at a steady rate while the parent lives; show another run on its request."""
     last = due = time.monotonic()
     for frame in itertools.count():
         if parent_gone():
             return
-        told = _hear(incoming)
-        if told is not None:
-            scene = told[1]
-            console = Console(server, Reader(told[0]), scene, requests)
+        another = _receive(incoming)
+        if another is not None:
+            ring_path, scene = another
+            console = Console(server, Reader(ring_path), scene, requests)
         now = time.monotonic()
         tick, rate, overruns, recording = health[:]
         state = Health(tick or math.nan, rate, int(overruns), scene["margin"])
         console.frame(now - last, state, bool(recording), frame % FRAMES_PER_STATUS == 0)
         last = now
-        due = max(due + PERIOD, time.monotonic() + SHORTEST_REST)
+        due = max(due + FRAME_PERIOD_S, time.monotonic() + MIN_REST_S)
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _hear(incoming: Connection) -> tuple[Path, Scene] | None:
-    """What the session says: the ring and the scene of another run."""
+def _receive(incoming: Connection) -> tuple[Path, Scene] | None:
+    """The ring and the scene of another run, if the session sent them."""
     try:
         return incoming.recv() if incoming.poll() else None
     except (EOFError, OSError):

@@ -1,22 +1,97 @@
-"""Views: where a visitor looks from: beside the rig, or out of the follower's own eyes, each visitor for himself."""
+"""Floor, light and cameras: an overview, or the follower's own eyes."""
 
 from __future__ import annotations
 
 import numpy as np
 import viser
 
-from farhand.console.kinematics import Kinematics
-from farhand.console.scene import RobotScene, Scene
-from farhand.console.stage import FIELD_OF_VIEW, suit
+from farhand.console.scene import Kinematics, RobotScene, Scene
 
 Array = np.ndarray
+
+FLOOR = (246, 247, 249)
+FIELD_OF_VIEW = np.radians(38.0)
+MIN_ASPECT = 1.35  # width over height of a window; a narrower one needs more distance
+NARROW_SHIFT = 0.28  # share of its height that a narrow window, with its panel below, looks lower
+VIEW_DIRECTION = np.array([0.72, -0.56, 0.36])  # from the middle of the scene to the camera
+
+CAMERAS = {
+    "youbot": np.array([0.62, -0.62, 0.42]),
+    "cooperative": np.array([0.55, -0.75, 0.55]),
+    "humanoid": np.array([0.85, 0.10, 0.30]),
+}
+"""View direction of a rig, if it is not the usual one."""
+
+FARTHER = {"youbot": 1.15}
+"""How much farther away than usual the camera of a rig is, [-], for long arrows."""
+
+
+def set_stage(
+    server: viser.ViserServer, points: Array, floor: float, rig: str
+) -> tuple[Array, Array]:
+    """Light, a floor at a height [m], and a camera that sees all points, shape (n, 3), [m].
+
+    Returns:
+        where the camera looks, and where it is from there, [m].
+    """
+    scene = server.scene
+    scene.set_up_direction("+z")
+    scene.configure_default_lights(cast_shadow=True)
+    scene.world_axes.visible = False
+    _lay_floor(scene, floor)
+    middle, back = camera_of(points, rig)
+    camera = server.initial_camera
+    camera.fov = FIELD_OF_VIEW
+    camera.look_at = middle
+    camera.position = middle + back
+    return middle, back
+
+
+def camera_of(points: Array, rig: str) -> tuple[Array, Array]:
+    """Where the camera looks to see all points, and where it is from there, [m]."""
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    radius = max(0.25, float(np.linalg.norm(points - middle, axis=1).max()))
+    away = CAMERAS.get(rig, VIEW_DIRECTION)
+    distance = 1.25 * FARTHER.get(rig, 1.0) * radius / np.tan(0.5 * FIELD_OF_VIEW)
+    return middle, away / np.linalg.norm(away) * distance
+
+
+def fit_camera(client: viser.ClientHandle, middle: Array, back: Array) -> None:
+    """Move the camera back until a narrow window, such as a phone's, shows as much."""
+    aspect = client.camera.aspect
+    if aspect < MIN_ASPECT:
+        farther = back * MIN_ASPECT / aspect
+        height = 2.0 * float(np.linalg.norm(farther)) * np.tan(0.5 * FIELD_OF_VIEW)
+        lower = middle - [0.0, 0.0, NARROW_SHIFT * height]
+        # First the position: it moves what is looked at as well
+        client.camera.position = lower + farther
+        client.camera.look_at = lower
+
+
+def _lay_floor(scene: viser.SceneApi, height: float) -> None:
+    scene.add_grid(
+        "/world/floor",
+        width=6.0,
+        height=6.0,
+        cell_size=0.1,
+        section_size=0.5,
+        cell_color=(225, 228, 232),
+        section_color=(190, 195, 202),
+        infinite_grid=True,
+        fade_distance=7.0,
+        fade_from="origin",
+        shadow_opacity=0.25,
+        plane_color=FLOOR,
+        plane_opacity=1.0,
+        position=(0.0, 0.0, height),
+    )
+
 
 OVERVIEW, EYES = "Overview", "Follower's eyes"
 EYE_FIELD = float(np.radians(70.0))  # of a camera on a robot
 BEHIND, BESIDE, AHEAD = 0.30, 0.12, 0.25  # [m], of the eye from the tool, and of what it looks at
 BEFORE = 0.09  # [m], of an eye from the middle of its head
-HEAD = "head"
-"""Body from which a robot looks, where it has one."""
+HEAD = "head"  # body from which a robot looks, if it has one
 
 
 class Views:
@@ -29,7 +104,7 @@ class Views:
         server: where they are shown.
         scene: whose follower has eyes.
         kinematics: where it is.
-        overview: where the camera looks, and where it stands from there, [m].
+        overview: where the camera looks, and where it is from there, [m].
     """
 
     def __init__(
@@ -40,16 +115,15 @@ class Views:
         overview: tuple[Array, Array],
     ) -> None:
         self._server, self._kinematics, self._overview = server, kinematics, overview
-        self._robot = next(
-            (robot for robot in scene["robots"] if robot["role"] == "follower"), None
-        )
+        followers = (robot for robot in scene["robots"] if robot["role"] == "follower")
+        self._robot = next(followers, None)
         self._inside: set[int] = set()
         if self._robot is not None:
             buttons = server.gui.add_button_group("view", (OVERVIEW, EYES))
             buttons.on_click(lambda event: self.choose(event.client, buttons.value))
 
     def choose(self, client: viser.ClientHandle | None, view: str) -> None:
-        """Take one visitor to a view; nobody else's picture changes."""
+        """Give one visitor a view; nobody else's picture changes."""
         if client is None:
             return
         if view == EYES:
@@ -62,10 +136,10 @@ class Views:
         middle, back = self._overview
         client.camera.position = middle + back
         client.camera.look_at = middle
-        suit(client, middle, back)
+        fit_camera(client, middle, back)
 
     def update(self) -> None:
-        """Carry along those who look out of the follower's eyes."""
+        """Move the cameras that are on the follower."""
         if not self._inside:
             return
         clients = self._server.get_clients()
@@ -91,7 +165,8 @@ def eye_of(robot: RobotScene, kinematics: Kinematics) -> tuple[Array, Array]:
     up = np.array([0.0, 0.0, 1.0])
     above = up - ahead * float(up @ ahead)
     size = float(np.linalg.norm(above))
-    if size < 0.3:  # a tool that points up or down has its camera on the side away from the base
+    # A tool that points up or down has its camera on the side away from the base
+    if size < 0.3:
         above = tool - kinematics.body_position[robot["bodies"][0]["index"]]
         above = above - ahead * float(above @ ahead)
         size = float(np.linalg.norm(above))

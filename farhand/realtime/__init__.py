@@ -1,4 +1,4 @@
-"""Real time: what a loop asks of the machine, how late it is, where its time goes, and what is done about overruns."""
+"""Real time: privileges of a loop, lateness and sections of its ticks, overruns."""
 
 from farhand.realtime.cycle import Cycle, Meter
 from farhand.realtime.deadlines import Deadlines

@@ -12,10 +12,7 @@ SECTIONS = {
     "write": "writing to the arms",
     "other": "something else in the tick",
 }
-"""Sections in the order of a tick, with what each is in words.
-
-Simulated physics comes first, and publishing belongs to the part that publishes.
-"""
+"""Sections in the order of a tick; publishing belongs to the part that publishes."""
 
 
 class Meter:
@@ -32,7 +29,7 @@ class Meter:
         self.pending, self.histogram = 0, Histogram()
 
     def close(self) -> None:
-        """The tick is over."""
+        """End the tick."""
         if self.pending:
             self.histogram.add(self.pending)
             self.pending = 0
@@ -53,7 +50,7 @@ class Cycle:
         self._all = tuple(self.meters.values())
 
     def close(self, took_ns: int, late_ns: int) -> None:
-        """A tick is over: it took so long, [ns], and began so late, [ns]."""
+        """End a tick, with how long it took and how late it began, [ns]."""
         for meter in self._all:
             meter.close()
         self.tick.add(took_ns)
@@ -68,16 +65,14 @@ class Cycle:
         }
 
     def heaviest(self, period_ns: int) -> str | None:
-        """Which section takes more than half of a period [ns] in most ticks, and how long, in words; None if none does.
+        """The section that takes more than half of a period [ns] in most ticks, as text, or None.
 
         Another computer would not help much then.
         """
-        medians = {
-            name: meter.histogram.percentile(50.0)
-            for name, meter in self.meters.items()
-            if meter.histogram.count
-        }
+        histograms = {name: meter.histogram for name, meter in self.meters.items()}
+        medians = {n: h.percentile(50.0) for n, h in histograms.items() if h.count}
         name = max(medians, key=medians.__getitem__, default=None)
         if name is None or medians[name] <= 0.5e-9 * period_ns:
             return None
-        return f"{SECTIONS[name]} takes {1e3 * medians[name]:.3g} ms of a period of {period_ns * 1e-6:g} ms"
+        took, period = f"{1e3 * medians[name]:.3g} ms", f"{period_ns * 1e-6:g} ms"
+        return f"{SECTIONS[name]} takes {took} of a period of {period}"

@@ -1,7 +1,6 @@
-"""Histogram of durations: counts in buckets 3 % wide, made once, so that a tick can add to it without growing anything.
+"""A histogram of durations with buckets 3 % wide, allocated once.
 
-A duration below 64 ns has a bucket of its own; above, each power of two is cut into 32 equal
-buckets.
+Each duration below 64 ns has its own bucket; above, each power of two has 32 equal buckets.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ BITS = 5
 FINE = 1 << (BITS + 1)
 """Durations below this are counted exactly, [ns]."""
 
-LONGEST = (1 << 40) - 1
+MAX_NS = (1 << 40) - 1
 """Longer ones are counted as this, about 18 minutes, [ns]."""
 
 
@@ -29,29 +28,29 @@ class Histogram:
     __slots__ = ("_counts", "count", "largest")
 
     def __init__(self) -> None:
-        self._counts = array("q", bytes(8 * (_bucket(LONGEST) + 1)))
+        self._counts = array("q", bytes(8 * (_bucket(MAX_NS) + 1)))
         self.count, self.largest = 0, 0
 
     def add(self, duration_ns: int) -> None:
         """Count one duration, [ns]; a negative one counts as none."""
         if duration_ns > self.largest:
             self.largest = duration_ns
-        self._counts[_bucket(min(max(duration_ns, 0), LONGEST))] += 1
+        self._counts[_bucket(min(max(duration_ns, 0), MAX_NS))] += 1
         self.count += 1
 
     def percentile(self, share: float) -> float:
-        """Duration that ``share`` percent do not exceed, at most 3 % too long, [s]; NaN where nothing was added."""
+        """Duration that ``share`` percent do not exceed, up to 3 % too long, [s]; NaN if empty."""
         if not self.count:
             return math.nan
-        wanted, seen = max(1, math.ceil(share * self.count / 100.0)), 0
+        rank, total = max(1, math.ceil(share * self.count / 100.0)), 0
         for bucket, count in enumerate(self._counts):
-            seen += count
-            if seen >= wanted:
+            total += count
+            if total >= rank:
                 return min(_end(bucket), self.largest) * 1e-9
         return self.largest * 1e-9
 
     def bars(self) -> Iterator[tuple[float, float, int]]:
-        """Start and end of every bucket that has something, [s], and how many are in it."""
+        """Start and end of every bucket that is not empty, [s], and its count."""
         for bucket, count in enumerate(self._counts):
             if count:
                 yield _start(bucket) * 1e-9, (_end(bucket) + 1) * 1e-9, count
@@ -61,14 +60,12 @@ class Histogram:
         return sum(count for start, _, count in self.bars() if start > duration)
 
     def summary(self) -> dict[str, float | None]:
-        """Median, 99th and 99.9th percentile and the longest, [s]; None where nothing was added."""
+        """Median, 99th and 99.9th percentile and the longest, [s]; None if empty."""
         if not self.count:
             return dict.fromkeys(("p50", "p99", "p999", "max"))
         shares = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
-        return {
-            **{name: self.percentile(share) for name, share in shares.items()},
-            "max": self.largest * 1e-9,
-        }
+        percentiles = {name: self.percentile(share) for name, share in shares.items()}
+        return {**percentiles, "max": self.largest * 1e-9}
 
 
 def _bucket(duration_ns: int) -> int:

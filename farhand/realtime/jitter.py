@@ -1,48 +1,44 @@
-"""Jitter: an empty loop on the wall clock, how late its ticks begin, and which rates that is good enough for."""
+"""How late the ticks of an empty loop begin, and which rates that is good enough for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from farhand.loop.clock import WallClock
 from farhand.realtime.histogram import Histogram
 from farhand.realtime.privileges import Grant, real_time
 
-RATE = 1000.0
-"""Of the loop that is measured, [Hz]."""
+MEASURED_HZ = 1000.0
+JUDGED_HZ = (250, 500, 1000, 4000)
 
-RATES = (250, 500, 1000, 4000)
-"""That are judged, [Hz]."""
-
-SHARE = 0.1
-"""Of a period that a tick may be late without the loop noticing."""
-
-WORST = {"ok": 0, "marginal": 1, "no": 2}
+LATE_SHARE = 0.1
+"""Share of a period that a tick may be late without harm."""
 
 
 def measure(
     seconds: float, core: int | None = None, progress: Callable[[float], None] | None = None
 ) -> Jitter:
-    """Run the loop for so long, [s], with the privileges of a real one, and say what came of it.
+    """Run the loop with the privileges of a real one.
 
     Args:
-        seconds: how long.
+        seconds: how long, [s].
         core: to stay on; any by default.
         progress: called with the share that is done, about twice a second, outside the ticks.
     """
-    clock, late, period_ns = WallClock(), Histogram(), round(1e9 / RATE)
-    ticks, pause = round(seconds * RATE), round(RATE / 2)
+    clock, late, period_ns = WallClock(), Histogram(), round(1e9 / MEASURED_HZ)
+    ticks, batch = round(seconds * MEASURED_HZ), round(MEASURED_HZ / 2)
     with real_time(core) as grants:
-        begun = 0
-        while begun < ticks:
+        done = 0
+        while done < ticks:
             clock.start()
-            for tick in range(1, min(pause, ticks - begun) + 1):
+            for tick in range(1, min(batch, ticks - done) + 1):
                 clock.wait_until(tick * period_ns)
                 late.add(clock.late_ns)
-            begun += pause
+            done += batch
             if progress is not None:
-                progress(min(begun / ticks, 1.0))
+                progress(min(done / ticks, 1.0))
     return Jitter(late, list(grants))
 
 
@@ -65,24 +61,22 @@ class Jitter:
     @property
     def overruns(self) -> int:
         """Ticks that began more than a period late."""
-        return self.late.over(1.0 / RATE)
+        return self.late.over(1.0 / MEASURED_HZ)
 
     def verdicts(self) -> dict[str, str]:
-        """Each of :data:`RATES` judged by :func:`verdict`."""
-        return {str(rate): verdict(self.late, 1.0 / rate) for rate in RATES}
+        """Each of :data:`JUDGED_HZ` judged by :func:`verdict`."""
+        return {str(rate): verdict(self.late, 1.0 / rate) for rate in JUDGED_HZ}
 
     def result(self) -> dict[str, Any]:
         """All of it, ready for JSON; times in s."""
         return {
-            "rate": RATE,
+            "rate": MEASURED_HZ,
             "ticks": self.late.count,
             "overruns": self.overruns,
             "scheduler": self.scheduler,
             "lateness": self.late.summary(),
             "verdicts": self.verdicts(),
-            "privileges": [
-                {"name": g.name, "had": g.had, "what": g.what, "cure": g.cure} for g in self.grants
-            ],
+            "privileges": [asdict(grant) for grant in self.grants],
             "histogram": [list(bar) for bar in self.late.bars()],
         }
 
@@ -94,10 +88,9 @@ def verdict(late: Histogram, period: float) -> str:
     - ``marginal``: 99 % do, and 99.9 % within a whole period;
     - ``no``: anything worse.
 
-    The longest delay does not count: on machines without a real-time kernel it says more about the
-    day than about the machine.
+    The longest delay does not count: without a real-time kernel it is a matter of chance.
     """
     p99, p999 = late.percentile(99.0), late.percentile(99.9)
-    if p999 <= SHARE * period:
+    if p999 <= LATE_SHARE * period:
         return "ok"
-    return "marginal" if p99 <= SHARE * period and p999 <= period else "no"
+    return "marginal" if p99 <= LATE_SHARE * period and p999 <= period else "no"

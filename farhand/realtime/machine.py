@@ -1,4 +1,4 @@
-"""Machine: what of this computer matters to a real-time loop, read from the operating system and changed in nothing."""
+"""What matters to a real-time loop about this computer, and what to change."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from typing import Any
 CONFIG = ("/proc/config.gz", f"/boot/config-{platform.release()}")
 SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 READINGS = 2000
+GOOD_SOURCES = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page")
+MAX_LOAD = 0.7  # of the usable cores
 
 
 def describe_machine() -> dict[str, Any]:
-    """Clock, kernel, cores and limits; None for what the system does not tell."""
+    """Clock, kernel, cores and limits; None for what the system does not say."""
     return {"clock": _clock(), "kernel": _kernel(), "cores": _cores(), "limits": _limits()}
 
 
@@ -30,22 +33,20 @@ def _clock() -> dict[str, Any]:
         if now > before:
             steps.append(now - before)
             before = now
-    step = min(steps) * 1e-9 if steps else None
     return {
         "source": _read(SOURCE),
         "resolution": info.resolution,
-        "step": step,
+        "step": min(steps) * 1e-9 if steps else None,
         "monotonic": info.monotonic,
     }
 
 
 def _kernel() -> dict[str, Any]:
     """Version, timer frequency [Hz], and how far the kernel itself can be interrupted."""
-    version = platform.version()
-    found = re.search(r"PREEMPT\w*", version)
-    preemption = (
-        "PREEMPT_RT" if _read("/sys/kernel/realtime") == "1" else found.group() if found else None
-    )
+    match = re.search(r"PREEMPT\w*", platform.version())
+    preemption = match.group() if match else None
+    if _read("/sys/kernel/realtime") == "1":
+        preemption = "PREEMPT_RT"
     return {
         "release": platform.release(),
         "hz": _hz(),
@@ -58,28 +59,24 @@ def _hz() -> int | None:
     for name in CONFIG:
         with suppress(OSError):
             data = Path(name).read_bytes()
-            text = (gzip.decompress(data) if name.endswith(".gz") else data).decode(
-                errors="replace"
-            )
-            if found := re.search(r"^CONFIG_HZ=(\d+)", text, re.MULTILINE):
-                return int(found.group(1))
+            data = gzip.decompress(data) if name.endswith(".gz") else data
+            if match := re.search(rb"^CONFIG_HZ=(\d+)", data, re.MULTILINE):
+                return int(match.group(1))
     return None
 
 
 def _is_guest() -> bool | None:
-    told = _read("/proc/cpuinfo")
-    return (
-        None if told is None else bool(re.search(r"^flags\s*:.*\bhypervisor\b", told, re.MULTILINE))
-    )
+    text = _read("/proc/cpuinfo")
+    if text is None:
+        return None
+    return bool(re.search(r"^flags\s*:.*\bhypervisor\b", text, re.MULTILINE))
 
 
 def _cores() -> dict[str, Any]:
-    """How many there are, which this process may use, which are isolated, and how their clock is governed."""
-    usable = (
-        sorted(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else list(range(os.cpu_count() or 1))
-    )
+    """How many there are, which are usable or isolated, and their frequency governor."""
+    usable = list(range(os.cpu_count() or 1))
+    if hasattr(os, "sched_getaffinity"):
+        usable = sorted(os.sched_getaffinity(0))
     folder = Path("/sys/devices/system/cpu")
     governors = {_read(str(folder / f"cpu{core}/cpufreq/scaling_governor")) for core in usable}
     return {
@@ -93,7 +90,7 @@ def _cores() -> dict[str, Any]:
 
 
 def _limits() -> dict[str, Any]:
-    """How much memory may be locked [bytes], the highest priority an ordinary user may take, and the kernel's brake."""
+    """Memory that may be locked [bytes], highest priority, and share of time at that priority."""
     import resource
 
     def limit(which: int) -> int | str:
@@ -114,3 +111,50 @@ def _read(path: str) -> str | None:
         return Path(path).read_text(errors="replace").strip()
     except OSError:
         return None
+
+
+def advice(machine: dict[str, Any], jitter: dict[str, Any]) -> list[str]:
+    """What to change, the most useful first; nothing where every rate is ok.
+
+    Args:
+        machine: from :func:`describe_machine`, before the loop was measured.
+        jitter: from :meth:`farhand.realtime.jitter.Jitter.result`.
+    """
+    if all(verdict == "ok" for verdict in jitter["verdicts"].values()):
+        return []
+    return [*_refused(jitter), *_surroundings(machine), *_deeper(machine)]
+
+
+def _refused(jitter: dict[str, Any]) -> Iterator[str]:
+    for grant in jitter["privileges"]:
+        if not grant["had"]:
+            yield f"{grant['name']}: {grant['cure']}"
+
+
+def _surroundings(machine: dict[str, Any]) -> Iterator[str]:
+    cores, clock = machine["cores"], machine["clock"]
+    load, usable = cores["load"], len(cores["usable"])
+    if load is not None and load > MAX_LOAD * usable:
+        measured = f"the load was {load:.1f} on {usable} cores before the loop"
+        yield f"other programs: {measured}; stop what you do not need"
+    if usable < 2:
+        yield "cores: loop, page and recorder share one core; use a machine with two or more"
+    if cores["governor"] not in (None, "performance"):
+        remedy = "run 'cpupower frequency-set -g performance'"
+        yield f"cores: the frequency governor is {cores['governor']}; {remedy}"
+    if clock["source"] not in (None, *GOOD_SOURCES):
+        remedy = "boot with clocksource=tsc if the processor has an invariant TSC"
+        yield f"clock: {clock['source']} is slow to read; {remedy}"
+
+
+def _deeper(machine: dict[str, Any]) -> Iterator[str]:
+    cores, kernel = machine["cores"], machine["kernel"]
+    if not cores["isolated"] and len(cores["usable"]) > 1:
+        last = cores["usable"][-1]
+        boot = f"boot with 'isolcpus={last} nohz_full={last}' and run with --core {last}"
+        yield f"cores: none is isolated; {boot}"
+    if kernel["preemption"] != "PREEMPT_RT":
+        yield "kernel: this is not a real-time kernel; PREEMPT_RT bounds the longest delay"
+    if kernel["virtual_machine"]:
+        reason = "its host pauses it for milliseconds, and nothing inside can prevent that"
+        yield f"virtual machine: {reason}; use a real one"

@@ -1,7 +1,7 @@
-"""Privileges: what a real-time loop asks of the operating system, what it got, and how to get the rest.
+"""Privileges of a real-time loop: what the system grants, and how to get the rest.
 
-Each is asked for by itself; a refusal costs that one and no other. All are given back when the loop
-ends. Threads and processes that the loop starts get none of them.
+Each is requested by itself, so that one refusal does not cost the others. All are given back when
+the loop ends. Threads and processes that the loop starts get none of them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 PRIORITY = 80
-"""Of the loop under SCHED_FIFO, 1 to 99: above what the kernel runs at 50 for devices, below its
-own watchdogs."""
+"""Of the loop under SCHED_FIFO, 1 to 99: above the kernel's device threads at 50, below its
+watchdogs."""
 
 MCL_CURRENT, MCL_FUTURE = 1, 2
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
@@ -28,13 +29,13 @@ Undo = Callable[[], None]
 
 @dataclass(frozen=True)
 class Grant:
-    """One thing asked of the operating system.
+    """One privilege, granted or not.
 
     Attributes:
         name: one of :data:`NAMES`.
         had: whether it was granted.
-        what: what holds now, in a few words.
-        cure: how to get it where it was refused; empty otherwise.
+        what: what holds now.
+        cure: how to get it if it was refused.
     """
 
     name: str
@@ -55,10 +56,12 @@ def real_time(core: int | None = None) -> Iterator[list[Grant]]:
     """
     grants: list[Grant] = []
     with ExitStack() as stack:
-        for ask in (_pin(core), _lock_memory, _tighten_timer, _hold_collector, _take_priority):
-            grant, undo = ask()
-            if grant is not None:
-                grants.append(grant)
+        requests = [_lock_memory, _tighten_timer, _hold_collector, _take_priority]
+        if core is not None:
+            requests.insert(0, partial(_pin, core))
+        for request in requests:
+            grant, undo = request()
+            grants.append(grant)
             stack.callback(undo)
         yield sorted(grants, key=lambda grant: NAMES.index(grant.name))
 
@@ -68,11 +71,10 @@ def _nothing() -> None: ...
 
 def _take_priority() -> tuple[Grant, Undo]:
     """SCHED_FIFO for this thread; children start without it."""
-    cure = "allow it with 'ulimit -r 99', a line '@realtime - rtprio 99' in /etc/security/limits.conf, or CAP_SYS_NICE"
+    cure = "allow it with 'ulimit -r 99', '@realtime - rtprio 99' in limits.conf, or CAP_SYS_NICE"
     if not hasattr(os, "SCHED_FIFO"):
-        return Grant(
-            "scheduler", False, "ordinary", "use Linux: this system has no SCHED_FIFO"
-        ), _nothing
+        cure = "use Linux: this system has no SCHED_FIFO"
+        return Grant("scheduler", False, "ordinary", cure), _nothing
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
@@ -82,7 +84,8 @@ def _take_priority() -> tuple[Grant, Undo]:
     def undo() -> None:
         try:
             os.sched_setscheduler(0, policy, parameters)
-        except OSError:  # without CAP_SYS_NICE the flag for children stays
+        except OSError:
+            # Without CAP_SYS_NICE the flag for children cannot be removed
             with suppress(OSError):
                 os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, parameters)
 
@@ -91,13 +94,14 @@ def _take_priority() -> tuple[Grant, Undo]:
 
 def _lock_memory() -> tuple[Grant, Undo]:
     """Keep all memory, present and future, from being paged out."""
-    cure = "allow it with 'ulimit -l unlimited', '@realtime - memlock unlimited' in limits.conf, or CAP_IPC_LOCK"
-    lost = Grant("memory", False, "not locked", cure)
+    cure = "'ulimit -l unlimited', '@realtime - memlock unlimited' in limits.conf, or CAP_IPC_LOCK"
+    refused = Grant("memory", False, "not locked", f"allow it with {cure}")
     library = _library()
+    # Under a limit, locking future memory would make later allocations fail
     if library is None or not hasattr(library, "mlockall") or not may_lock():
-        return lost, _nothing  # under a limit, locking the future would make later allocations fail
+        return refused, _nothing
     if library.mlockall(MCL_CURRENT | MCL_FUTURE) != 0:
-        return lost, _nothing
+        return refused, _nothing
     return Grant("memory", True, "locked"), lambda: library.munlockall() and None
 
 
@@ -119,42 +123,34 @@ def may_lock() -> bool:
 
 def _tighten_timer() -> tuple[Grant, Undo]:
     """Wake up when asked, not up to 50 µs later."""
+    cure = "use Linux: this system has no timer slack to set"
+    refused = Grant("timer", False, "up to 50 µs late", cure)
     library = _library()
-    before = (
-        library.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
-        if library is not None and hasattr(library, "prctl")
-        else -1
-    )
-    if library is None or before < 0 or library.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0) != 0:
-        return Grant(
-            "timer", False, "up to 50 µs late", "use Linux: this system has no timer slack to set"
-        ), _nothing
-    return Grant(
-        "timer", True, "slack 1 ns"
-    ), lambda: library.prctl(PR_SET_TIMERSLACK, before, 0, 0, 0) and None
+    if library is None or not hasattr(library, "prctl"):
+        return refused, _nothing
+    before = library.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+    if before < 0 or library.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0) != 0:
+        return refused, _nothing
+
+    def undo() -> None:
+        library.prctl(PR_SET_TIMERSLACK, before, 0, 0, 0)
+
+    return Grant("timer", True, "slack 1 ns"), undo
 
 
-def _pin(core: int | None) -> Callable[[], tuple[Grant | None, Undo]]:
-    """Stay on one core, if asked."""
-
-    def ask() -> tuple[Grant | None, Undo]:
-        if core is None:
-            return None, _nothing
-        if not hasattr(os, "sched_setaffinity"):
-            return Grant(
-                "core", False, "any", "use Linux: this system cannot bind a thread to a core"
-            ), _nothing
-        before = os.sched_getaffinity(0)
-        try:
-            os.sched_setaffinity(0, {core})
-        except (OSError, ValueError, OverflowError):
-            allowed = ", ".join(str(number) for number in sorted(before))
-            return Grant(
-                "core", False, "any", f"core {core} is not to be had; choose one of {allowed}"
-            ), _nothing
-        return Grant("core", True, f"{core}"), lambda: os.sched_setaffinity(0, before)
-
-    return ask
+def _pin(core: int) -> tuple[Grant, Undo]:
+    """Stay on one core."""
+    if not hasattr(os, "sched_setaffinity"):
+        cure = "use Linux: this system cannot bind a thread to a core"
+        return Grant("core", False, "any", cure), _nothing
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {core})
+    except (OSError, ValueError, OverflowError):
+        allowed = ", ".join(str(number) for number in sorted(before))
+        cure = f"core {core} is not available; choose one of {allowed}"
+        return Grant("core", False, "any", cure), _nothing
+    return Grant("core", True, f"{core}"), lambda: os.sched_setaffinity(0, before)
 
 
 def _hold_collector() -> tuple[Grant, Undo]:

@@ -1,9 +1,8 @@
-"""CDR: messages of one shape, laid out once, so that thousands of them are written and read as one array.
+"""CDR messages, written and read by the thousand as one array.
 
 All strings of a recorded topic are constant, so every message has the same length and every number
-its fixed place. A
-:class:`Template` is that message; :func:`block` fills many copies of it at once, each with its MCAP
-record header.
+its fixed place. A :class:`Template` is that message; :func:`block` fills many copies of it at once,
+each with its MCAP record header.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ MESSAGE = 0x05
 """Opcode of a message record in an MCAP file."""
 
 PREFIX = 31
-"""Bytes of a message record before its content: opcode, length, channel, sequence, log time,
-publish time."""
+"""Bytes of a message record before its content."""
 
 _ENCAPSULATION = b"\x00\x01\x00\x00"  # plain CDR, little-endian
 _RECORD: list[tuple[str, str, int]] = [
@@ -105,17 +103,12 @@ def record_type(size: int, places: list[tuple[str, int, int]], stamps: list[int]
     """
     fields: list[tuple[str, Any, int]] = list(_RECORD)
     for index, offset in enumerate(stamps):
-        fields += [
-            (f"sec{index}", "<i4", PREFIX + offset),
-            (f"nanosec{index}", "<u4", PREFIX + offset + 4),
-        ]
-    fields += [
-        (f"value:{name}", ("<f8", (count,)), PREFIX + offset) for name, count, offset in places
-    ]
+        fields.append((f"sec{index}", "<i4", PREFIX + offset))
+        fields.append((f"nanosec{index}", "<u4", PREFIX + offset + 4))
+    fields += [(f"value:{name}", ("<f8", (count,)), PREFIX + at) for name, count, at in places]
     names, formats, offsets = zip(*fields, strict=True)
-    return np.dtype(
-        {"names": names, "formats": formats, "offsets": offsets, "itemsize": PREFIX + size}
-    )
+    layout: Any = {"names": names, "formats": formats, "offsets": offsets}
+    return np.dtype(layout | {"itemsize": PREFIX + size})
 
 
 def block(
@@ -153,11 +146,9 @@ def block(
 
 
 def record(channel: int, sequence: int, log_ns: int, content: bytes) -> bytes:
-    """One message record whose length is its own."""
-    head = struct.pack(
-        "<BQHIQQ", MESSAGE, 22 + len(content), channel, sequence & 0xFFFFFFFF, log_ns, log_ns
-    )
-    return head + content
+    """One message record."""
+    head = (MESSAGE, 22 + len(content), channel, sequence & 0xFFFFFFFF, log_ns, log_ns)
+    return struct.pack("<BQHIQQ", *head) + content
 
 
 def event_content(t_ns: int, kind: str, text: str, data: str) -> bytes:
@@ -168,17 +159,8 @@ def event_content(t_ns: int, kind: str, text: str, data: str) -> bytes:
 
 def log_content(t_ns: int, level: int, name: str, text: str) -> bytes:
     """A ``rcl_interfaces/Log``; level 20 is information, 30 a warning, 40 an error."""
-    template = (
-        Template()
-        .stamp()
-        .integer(level, "B")
-        .string(name)
-        .string(text)
-        .string("")
-        .string("")
-        .integer(0)
-    )
-    return _stamped(template, t_ns)
+    template = Template().stamp().integer(level, "B").string(name).string(text)
+    return _stamped(template.string("").string("").integer(0), t_ns)
 
 
 def read_event(content: bytes) -> tuple[str, str, str]:

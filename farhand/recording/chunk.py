@@ -1,4 +1,4 @@
-"""Chunks: the messages of a recording, compressed together some times per second, each with a checksum."""
+"""Chunks of a recording: messages compressed together, with a checksum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from farhand.errors import FileError
 from farhand.recording.cdr import MESSAGE, PREFIX
 
 HEAD = struct.Struct("<BQ")
-"""Of every record: its kind and its length, [bytes]."""
+"""Of every record: its opcode and its length, [bytes]."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,13 @@ class Chunk:
         try:
             if self._compression == "zstd":
                 if zstandard.get_frame_parameters(self._data[:18]).content_size != self._size:
-                    raise FileError("a chunk has another size than it says")
-                content = zstandard.ZstdDecompressor().decompress(
-                    self._data, max_output_size=self._size
-                )
+                    raise FileError("the size of a chunk is wrong")
+                unpack = zstandard.ZstdDecompressor().decompress
+                content = unpack(self._data, max_output_size=self._size)
             elif not self._compression:
                 content = bytes(self._data)
             else:
-                raise FileError(
-                    f"a chunk is compressed with {self._compression}, which Farhand does not write"
-                )
+                raise FileError(f"a chunk is compressed with {self._compression}, not with zstd")
         except (zstandard.ZstdError, MemoryError):
             raise FileError("a chunk cannot be decompressed") from None
         if len(content) != self._size or (self._crc and zlib.crc32(content) != self._crc):
@@ -60,7 +57,7 @@ class Chunk:
         return content
 
     def fits(self) -> bool:
-        """Whether it is good and ends just where its compressed content does."""
+        """Whether it is good and ends exactly where its compressed content ends."""
         stream = zstandard.ZstdDecompressor().decompressobj()
         try:
             stream.decompress(self._data)
@@ -71,7 +68,7 @@ class Chunk:
 
 
 def messages(records: bytes, kinds: dict[int, np.dtype[Any]]) -> Iterator[tuple[int, Any]]:
-    """The messages of a chunk as (channel, array of records) where ``kinds`` knows the channel's layout, else bytes."""
+    """The messages of a chunk as (channel, records): an array if ``kinds`` has it, else bytes."""
     place = 0
     while place < len(records):
         if place + PREFIX > len(records):
@@ -93,16 +90,13 @@ def messages(records: bytes, kinds: dict[int, np.dtype[Any]]) -> Iterator[tuple[
 
 def _alike(records: bytes, place: int, kind: np.dtype[Any], channel: int) -> int:
     """How many records of one channel follow one another."""
-    most, look = (len(records) - place) // kind.itemsize, 64
+    most, count = (len(records) - place) // kind.itemsize, 64
     while True:
-        block = np.frombuffer(records, kind, min(look, most), place)
-        same = (
-            (block["opcode"] == MESSAGE)
-            & (block["length"] == kind.itemsize - 9)
-            & (block["channel"] == channel)
-        )
+        block = np.frombuffer(records, kind, min(count, most), place)
+        same = (block["opcode"] == MESSAGE) & (block["channel"] == channel)
+        same &= block["length"] == kind.itemsize - HEAD.size
         if not same.all():
             return int(np.argmin(same))
         if len(block) == most:
             return most
-        look *= 4
+        count *= 4

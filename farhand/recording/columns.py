@@ -1,4 +1,4 @@
-"""Columns: the signals of a recording as flat columns whose names carry the unit, for tables."""
+"""The signals of a recording as flat columns whose names carry the unit, for tables."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Array = np.ndarray
 def component_units(unit: str, size: int) -> list[str]:
     """The unit of every number of a channel.
 
-    Of ``"N, N·m"`` the first half has the first and the other the second, six by six where there
-    are several wrenches, and three and four in a pose of position and quaternion (``"m, -"``).
-    Three units of 36 numbers are the blocks of a covariance. ``"m ×2, rad ×6"`` says how many there
-    are. Otherwise every unit has as many numbers as every other.
+    With ``"N, N·m"`` each wrench has three numbers of the first unit, then three of the second; a
+    pose of position and quaternion (``"m, -"``) has three and four. Three units of 36 numbers are
+    the blocks of a covariance. ``"m ×2, rad ×6"`` gives the counts. Otherwise all units have
+    equally many numbers.
     """
     if unit.startswith("index of"):
         return ["index"] * size
@@ -27,9 +27,8 @@ def component_units(unit: str, size: int) -> list[str]:
         counts = [int(count) if count.isdecimal() else 1 for _, _, count in counted]
         if sum(counts) != size:
             return [unit] * size
-        return [
-            one for (one, _, _), count in zip(counted, counts, strict=True) for _ in range(count)
-        ]
+        names = [name for name, _, _ in counted]
+        return [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
     if len(parts) == 2 and size % 6 == 0:
         return ([parts[0]] * 3 + [parts[1]] * 3) * (size // 6)
     if len(parts) == 2 and size == 7:
@@ -55,7 +54,6 @@ def columns_of(stream: StreamData) -> Iterator[tuple[str, Array]]:
     yield "device_time [ns]", stream.device_ns
     for channel, values in stream.channels.items():
         units = component_units(stream.units[channel], values.shape[1])
-        for index, (name, unit) in enumerate(
-            zip(component_names(stream, channel), units, strict=True)
-        ):
-            yield f"{name} [{unit}]", values[:, index]
+        names = component_names(stream, channel)
+        for name, unit, column in zip(names, units, values.T, strict=True):
+            yield f"{name} [{unit}]", column

@@ -46,7 +46,8 @@ DEFINITIONS = {
         ("geometry_msgs/TransformStamped",),
     ),
     "sensor_msgs/JointState": (
-        "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n",
+        "std_msgs/Header header\nstring[] name\n"
+        "float64[] position\nfloat64[] velocity\nfloat64[] effort\n",
         ("std_msgs/Header",),
     ),
     "rcl_interfaces/Log": (
@@ -56,7 +57,8 @@ DEFINITIONS = {
         ("builtin_interfaces/Time",),
     ),
     "farhand_msgs/Event": (
-        "# Something that happened once. kind: command, trip, mode, coupling, lost or note; data: JSON, may be empty.\n"
+        "# Something that happened once. kind: command, trip, mode, coupling, lost or note; "
+        "data: JSON, may be empty.\n"
         "builtin_interfaces/Time stamp\nstring kind\nstring text\nstring data\n",
         ("builtin_interfaces/Time",),
     ),
@@ -65,21 +67,20 @@ DEFINITIONS = {
 
 
 def definition(name: str) -> str:
-    """The text of a message with everything it needs below it, as an MCAP schema of encoding ``ros2msg`` has it."""
-    text, needed = DEFINITIONS[name]
-    return with_dependencies(text, needed)
+    """The text of a message and of all it depends on, for an MCAP schema (``ros2msg``)."""
+    return with_dependencies(*DEFINITIONS[name])
 
 
 def with_dependencies(text: str, needed: tuple[str, ...]) -> str:
     """A definition followed by those it depends on, each once."""
-    found: list[str] = []
+    names: list[str] = []
     waiting = list(needed)
     while waiting:
         name = waiting.pop(0)
-        if name not in found:
-            found.append(name)
+        if name not in names:
+            names.append(name)
             waiting += DEFINITIONS[name][1]
-    return text + "".join(f"{_LINE}\nMSG: {name}\n{DEFINITIONS[name][0]}" for name in found)
+    return text + "".join(f"{_LINE}\nMSG: {name}\n{DEFINITIONS[name][0]}" for name in names)
 
 
 def full_name(name: str) -> str:

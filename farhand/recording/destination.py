@@ -1,4 +1,4 @@
-"""Destination: where a recording goes, and what must not be written over there."""
+"""Where a recording goes, and what it must not overwrite."""
 
 from __future__ import annotations
 
@@ -11,44 +11,39 @@ from farhand.recording.scan import scan
 
 
 def part_of(path: Path) -> Path:
-    """The name a recording has until its first records are written; of a link, beside what it leads to."""
+    """The name a recording has until its first records are written; beside a link's target."""
     real = Path(os.path.realpath(path))
     return real.with_name(real.name + ".part")
 
 
 def check_destination(path: Path) -> None:
-    """Refuse, before anything starts, a destination that cannot be written; creates and changes nothing."""
+    """Refuse, before anything starts, a destination that cannot be written; changes nothing."""
     real, part = Path(os.path.realpath(path)), part_of(path)
     folder = real.parent
+    reason = None
     if not folder.is_dir():
-        raise FileError(f"cannot write {path}: {folder} is not a folder")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise FileError(f"cannot write {path}: the folder {folder} is not writable")
-    if Path(path).is_dir():
-        raise FileError(f"cannot write {path}: it is a folder")
-    if Path(path).exists() and not real.is_file():
-        raise FileError(f"cannot write {path}: it is a pipe or a device, and recordings are files")
-    if os.path.lexists(part) and (part.is_symlink() or not part.is_file()):
-        raise FileError(
-            f"cannot write {path}: {part} is in the way; move it or choose another name"
-        )
-    for taken in (real, part):
-        if growing(taken):
-            raise FileError(
-                f"cannot write {path}: another run is recording to {taken}; choose another name"
-            )
-    if part.exists() and part.stat().st_size:
-        _check_part(path, part)
+        reason = f"{folder} is not a folder"
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        reason = f"the folder {folder} is not writable"
+    elif Path(path).is_dir():
+        reason = "it is a folder"
+    elif Path(path).exists() and not real.is_file():
+        reason = "it is a pipe or a device, and recordings are files"
+    elif os.path.lexists(part) and (part.is_symlink() or not part.is_file()):
+        reason = f"{part} is in the way; move it or choose another name"
+    elif taken := next((file for file in (real, part) if growing(file)), None):
+        reason = f"another run is recording to {taken}; choose another name"
+    elif part.exists() and part.stat().st_size:
+        reason = _in_part(part)
+    if reason is not None:
+        raise FileError(f"cannot write {path}: {reason}")
 
 
-def _check_part(path: Path, part: Path) -> None:
-    """Refuse to write over what is left under the temporary name, unless there is not one record in it."""
+def _in_part(part: Path) -> str | None:
+    """Why a file under the temporary name must not be overwritten; None if it has no records."""
     try:
-        held = len(scan(part, salvage=True).chunks)
+        chunks = scan(part, salvage=True).chunks
     except FileError:
-        raise FileError(
-            f"cannot write {path}: {part} is in the way; move it or choose another name"
-        ) from None
-    if held:
-        hint = f"farhand recover {part} saves what is in it; then remove it, or choose another name"
-        raise FileError(f"cannot write {path}: {part} holds an earlier recording; {hint}")
+        return f"{part} is in the way; move it or choose another name"
+    hint = f"farhand recover {part} saves what is in it; then remove it, or choose another name"
+    return f"{part} holds an earlier recording; {hint}" if chunks else None

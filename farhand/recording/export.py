@@ -1,4 +1,4 @@
-"""Export: a recording as CSV or Parquet, one table per stream at its own rate, with events and set-up beside."""
+"""A recording as CSV or Parquet: one table per stream, the events, and the set-up."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from farhand.errors import FileError
 from farhand.recording.columns import columns_of
 from farhand.recording.loader import Recording
@@ -19,7 +21,7 @@ from farhand.recording.loader import Recording
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A folder that appears under its name only when everything in it is written; one with something in it is refused.
+    """A folder that gets its name when everything in it is written.
 
     Raises:
         FileError: the folder is not empty, or cannot be written.
@@ -41,13 +43,13 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def export_csv(recording: Recording, folder: Path) -> list[Path]:
-    """Write ``STREAM.csv``, ``events.csv`` and ``about.json``; numbers read back to the same bits."""
+    """Write ``STREAM.csv``, ``events.csv`` and ``about.json``; numbers keep all their bits."""
 
     def table(path: Path, columns: dict[str, Any]) -> None:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(zip(*(_words(values) for values in columns.values()), strict=True))
+        writer.writerows(zip(*(_cells(values) for values in columns.values()), strict=True))
         path.write_text(text.getvalue(), encoding="utf-8")
 
     return _export(recording, folder, "csv", table)
@@ -68,19 +70,16 @@ def _export(
     recording: Recording, folder: Path, suffix: str, table: Callable[[Path, dict[str, Any]], None]
 ) -> list[Path]:
     with new_folder(folder) as part:
-        for file, stream in zip(
-            file_names(recording.streams), recording.streams.values(), strict=True
-        ):
+        names = file_names(recording.streams)
+        for file, stream in zip(names, recording.streams.values(), strict=True):
             table(part / f"{file}.{suffix}", dict(columns_of(stream)))
         happened = recording.happened
+        data = [json.dumps(e.data, ensure_ascii=False) if e.data else "" for e in happened]
         events = {
             "time [ns]": [event.time_ns for event in happened],
             "kind": [event.kind for event in happened],
             "text": [event.text for event in happened],
-            "data": [
-                json.dumps(event.data, ensure_ascii=False) if event.data else ""
-                for event in happened
-            ],
+            "data": data,
         }
         table(part / f"events.{suffix}", events)
         about = json.dumps(recording.metadata, indent=2, ensure_ascii=False, sort_keys=True)
@@ -88,22 +87,24 @@ def _export(
     return sorted(folder.iterdir())
 
 
-def _words(values: Any) -> list[Any]:
-    """Numbers as the shortest digits that read back to the same bits; no measurement as an empty cell."""
-    plain = values.tolist() if hasattr(values, "tolist") else values
-    return [
-        "" if value != value else repr(value) if isinstance(value, float) else value
-        for value in plain
-    ]
+def _cells(values: Any) -> list[Any]:
+    """Numbers as the shortest digits that read back to the same bits; NaN as an empty cell."""
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, float):
+            return value
+        return "" if value != value else repr(value)
+
+    return [cell(value) for value in np.asarray(values).tolist()]
 
 
 def file_names(streams: Iterable[str]) -> list[str]:
     """A name for the file of every stream, no two the same, nor that of the events."""
-    found: list[str] = []
+    names: list[str] = []
     for stream in streams:
         plain = name = stream.replace("/", "-")
         count = 2
-        while name in (*found, "events"):
+        while name in (*names, "events"):
             name, count = f"{plain}-{count}", count + 1
-        found.append(name)
-    return found
+        names.append(name)
+    return names

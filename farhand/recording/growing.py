@@ -1,8 +1,7 @@
-"""A growing MCAP file: whole after every write, so that a crash costs what was not yet written and nothing else.
+"""A growing MCAP file that is whole after every write, so that a crash loses only unwritten data.
 
-Behind the data there always stand the end records of the format, and in front of those a few
-kilobytes of padding that readers skip. The next write goes over both. When the disk is full, the
-padding is the room in which to say so.
+The end records of the format always follow the data, after a few kilobytes of padding that readers
+skip. The next write replaces both. When the disk is full, the padding is the room to say so.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import zstandard
@@ -35,8 +35,9 @@ from mcap.records import (
 from numpy.typing import NDArray
 
 MAGIC = b"\x89MCAP0\r\n"
-LEVEL = 1  # of compression: the numbers are noisy, so more effort buys little
-RESERVE = 4096  # [bytes] of padding
+# The numbers are noisy: a higher level of compression gains little
+COMPRESSION_LEVEL = 1
+PADDING_BYTES = 4096
 PRIVATE = 0x80  # opcode that readers skip
 
 Index = tuple[int, NDArray[np.int64], NDArray[np.int64]]
@@ -46,7 +47,7 @@ FOOT = struct.pack("<BQQQI", Opcode.FOOTER, 20, 0, 0, 0) + MAGIC
 """How a file without an index ends."""
 
 _END = struct.Struct("<BQI")
-_PADDING = struct.pack("<BQ", PRIVATE, RESERVE) + bytes(RESERVE)
+_PADDING = struct.pack("<BQ", PRIVATE, PADDING_BYTES) + bytes(PADDING_BYTES)
 _TAIL_SIZE = len(_PADDING) + _END.size + len(FOOT)
 
 
@@ -58,9 +59,9 @@ class GrowingFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._compress = zstandard.ZstdCompressor(level=LEVEL).compress
+        self._compress = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL).compress
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        # as long as it grows; ends with the process, however that ends
+        # The lock says that the file grows; it ends with the process, in any case
         fcntl.flock(self._file, fcntl.LOCK_EX)
         self._place, self._crc = 0, 0  # how far the data goes, and the checksum of all of it
         self._schemas: dict[str, Schema] = {}
@@ -81,17 +82,19 @@ class GrowingFile:
         records = b""
         if schema not in self._schemas:
             number = len(self._schemas) + 1
-            self._schemas[schema] = Schema(
-                id=number, name=schema, encoding="ros2msg", data=definition.encode()
-            )
+            text = definition.encode()
+            self._schemas[schema] = Schema(id=number, name=schema, encoding="ros2msg", data=text)
             records = record_bytes(self._schemas[schema])
-        number, of = len(self._channels) + 1, self._schemas[schema].id
-        made = Channel(
-            id=number, topic=topic, message_encoding="cdr", schema_id=of, metadata=metadata
+        channel = Channel(
+            id=len(self._channels) + 1,
+            topic=topic,
+            message_encoding="cdr",
+            schema_id=self._schemas[schema].id,
+            metadata=metadata,
         )
-        self._channels.append(made)
-        self._append(records + record_bytes(made))
-        return number
+        self._channels.append(channel)
+        self._append(records + record_bytes(channel))
+        return channel.id
 
     def metadata(self, name: str, content: dict[str, str]) -> None:
         """Add named texts."""
@@ -101,33 +104,23 @@ class GrowingFile:
 
     def attachment(self, name: str, media_type: str, content: bytes) -> None:
         """Add a file."""
-        data = record_bytes(
-            Attachment(create_time=0, log_time=0, name=name, media_type=media_type, data=content)
-        )
-        index = AttachmentIndex(
-            offset=self._place,
-            length=len(data),
-            create_time=0,
-            log_time=0,
-            data_size=len(content),
-            name=name,
-            media_type=media_type,
-        )
-        self._attachments.append(index)
+        about: dict[str, Any] = {"create_time": 0, "log_time": 0}
+        about |= {"name": name, "media_type": media_type}
+        data = record_bytes(Attachment(data=content, **about))
+        about |= {"offset": self._place, "length": len(data), "data_size": len(content)}
+        self._attachments.append(AttachmentIndex(**about))
         self._append(data)
 
     def chunk(self, records: bytes, indexes: Iterable[Index]) -> None:
-        """Add message records that are already laid out, compressed together, and the index of each channel in them."""
-        found = [index for index in indexes if len(index[1])]
-        if not found:
+        """Add message records, compressed together, and the index of each channel in them."""
+        used = [index for index in indexes if len(index[1])]
+        if not used:
             return
-        start, end = min(int(i[1].min()) for i in found), max(int(i[1].max()) for i in found)
+        start, end = min(int(i[1].min()) for i in used), max(int(i[1].max()) for i in used)
         packed = self._compress(records)
-        head = struct.pack("<QQQI", start, end, len(records), zlib.crc32(records)) + _string("zstd")
-        content = head + struct.pack("<Q", len(packed)) + packed
-        chunk = struct.pack("<BQ", Opcode.CHUNK, len(content)) + content
+        chunk = _chunk_record(start, end, records, "zstd", packed)
         tables, offsets = b"", {}
-        for channel, times, places in found:
+        for channel, times, places in used:
             offsets[channel] = self._place + len(chunk) + len(tables)
             tables += _index_record(channel, times, places)
         place = self._place
@@ -145,7 +138,7 @@ class GrowingFile:
                 uncompressed_size=len(records),
             )
         )
-        for channel, times, _ in found:
+        for channel, times, _ in used:
             self._counts[channel] += len(times)
 
     def sync(self) -> None:
@@ -160,19 +153,14 @@ class GrowingFile:
         self._close()
 
     def give_up(self, records: bytes, indexes: Iterable[Index]) -> None:
-        """Close a file whose disk is full: cut what did not fit, and say why in the room kept for that."""
+        """Close a file whose disk is full: cut what did not fit, and say why in the padding."""
         os.ftruncate(self._file, self._place + _TAIL_SIZE)
-        found = [index for index in indexes if len(index[1])]
-        time = int(found[0][1][0]) if found else 0
-        content = struct.pack("<QQQI", time, time, len(records), zlib.crc32(records)) + _string("")
-        content += struct.pack("<Q", len(records)) + records
-        chunk = struct.pack("<BQ", Opcode.CHUNK, len(content)) + content
-        left = RESERVE - len(chunk)
-        padded = (
-            chunk + struct.pack("<BQ", PRIVATE, left) + bytes(max(left, 0))
-            if left >= 0
-            else _PADDING
-        )
+        used = [index for index in indexes if len(index[1])]
+        time = int(used[0][1][0]) if used else 0
+        chunk = _chunk_record(time, time, records, "", records)
+        left, padded = PADDING_BYTES - len(chunk), _PADDING
+        if left >= 0:
+            padded = chunk + struct.pack("<BQ", PRIVATE, left) + bytes(left)
         self._write(padded + _end(zlib.crc32(padded, self._crc)) + FOOT, self._place)
         self._close()
 
@@ -181,7 +169,7 @@ class GrowingFile:
         self._file = -1
 
     def _append(self, data: bytes) -> None:
-        """Write over the end records, and behind the data new ones; the place moves on only when all is written."""
+        """Write over the end records, and new ones behind the data."""
         crc = zlib.crc32(data, self._crc)
         self._write(data + _PADDING + _end(zlib.crc32(_PADDING, crc)) + FOOT, self._place)
         self._place, self._crc = self._place + len(data), crc
@@ -205,10 +193,8 @@ class GrowingFile:
         for opcode, records in groups:
             data = b"".join(record_bytes(record) for record in records)
             if data:
-                offset = SummaryOffset(
-                    group_opcode=opcode, group_start=start + len(content), group_length=len(data)
-                )
-                offsets += record_bytes(offset)
+                place = {"group_start": start + len(content), "group_length": len(data)}
+                offsets += record_bytes(SummaryOffset(group_opcode=opcode, **place))
                 content += data
         offset_start = start + len(content)
         content += offsets
@@ -249,12 +235,15 @@ def record_bytes(record: McapRecord) -> bytes:
 
 
 def _end(crc: int) -> bytes:
-    """The end of the data, whose checksum this is."""
+    """The record that ends the data, with their checksum."""
     return _END.pack(Opcode.DATA_END, 4, crc)
 
 
-def _string(text: str) -> bytes:
-    return struct.pack("<I", len(text)) + text.encode()
+def _chunk_record(start: int, end: int, records: bytes, compression: str, packed: bytes) -> bytes:
+    content = struct.pack("<QQQI", start, end, len(records), zlib.crc32(records))
+    content += struct.pack("<I", len(compression)) + compression.encode()
+    content += struct.pack("<Q", len(packed)) + packed
+    return struct.pack("<BQ", Opcode.CHUNK, len(content)) + content
 
 
 def _index_record(channel: int, times: NDArray[np.int64], places: NDArray[np.int64]) -> bytes:

@@ -1,9 +1,8 @@
-"""LeRobotDataset v3: a recording as frames and episodes, force first.
+"""LeRobotDataset v3: a recording as frames and episodes, with forces at full rate.
 
-Frames are samples of the recording at a fixed rate: the last record at or before the frame's time,
-never a blend of two. What happens between frames is kept where it matters most: each frame carries
-the window of full-rate wrenches since the frame before, so that every reading of an episode is in
-one window and in no other. An episode is the time from one engagement of the coupling to its end.
+A frame holds the last record at or before its time; nothing is interpolated. It also carries the
+window of full-rate wrenches since the frame before, so that every reading of an episode is in
+exactly one window. An episode is the time from one engagement of the coupling to its end.
 """
 
 from __future__ import annotations
@@ -31,10 +30,11 @@ MAIN = {"observation": "observation.state", "action": "action"}
 """Names that LeRobot's policies look for: the joint positions of either role."""
 
 RESAMPLING = (
-    "each frame holds the last record at or before its time (zero-order hold, no interpolation), the last frame of an "
-    "episode its last record; a *_window holds the full-rate records since the frame before, oldest first; as many at "
-    "its end as window_count says are new, those before repeat the oldest of them: at the start of an episode, where "
-    "the frame rate does not divide the record rate, and in gaps (0: nothing new came)"
+    "each frame holds the last record at or before its time (zero-order hold, no interpolation), "
+    "the last frame of an episode its last record; a *_window holds the full-rate records since "
+    "the frame before, oldest first; as many at its end as window_count says are new, those before "
+    "repeat the oldest of them: at the start of an episode, where the frame rate does not divide "
+    "the record rate, and in gaps (0: nothing new came)"
 )
 WINDOWED = "wrench"
 CHUNK = "chunk-000/file-000.parquet"
@@ -96,7 +96,7 @@ class Exported:
 
     Attributes:
         frames: how many.
-        notes: what a user should know of the dataset, in words.
+        notes: what a user should know about the dataset.
     """
 
     frames: int
@@ -112,9 +112,8 @@ def export_lerobot(
         recording: what to export.
         folder: the dataset's root; must be new or empty.
         fps: frames per second.
-        task: what the operator did, in words; the scenario's name by default.
-        episodes: ``engaged``, one per engagement of the coupling, or ``whole``, the recording as
-            one.
+        task: what the operator did; the scenario's name by default.
+        episodes: ``engaged``, one per engagement of the coupling, or ``whole``, all as one.
     """
     import pyarrow as arrow
     from pyarrow import parquet
@@ -122,59 +121,49 @@ def export_lerobot(
     spans = episode_spans(recording, episodes)
     frames = Frames.of(spans, fps)
     if not frames.lengths:
-        raise Mismatch(
-            f"{recording.path} has no episode of at least one frame; try --episodes whole"
-        )
-    task = task or ": ".join(
-        str(recording.metadata.get(key, "demonstration")) for key in ("rig", "scenario")
-    )
-    everything = features_of(recording, frames, fps)
-    features = {name: f for name, f in everything.items() if not np.isnan(f.values).all()}
-    silent = {name: f.source for name, f in everything.items() if name not in features}
-    notes = list(_notes(features, silent))
+        raise Mismatch(f"{recording.path} has no episode of a frame or more; try --episodes whole")
+    names = (recording.metadata.get(key, "demonstration") for key in ("rig", "scenario"))
+    task = task or ": ".join(map(str, names))
+    columns = features_of(recording, frames, fps)
+    features = {name: f for name, f in columns.items() if not np.isnan(f.values).all()}
+    unmeasured = {name: f.source for name, f in columns.items() if name not in features}
+    notes = list(_notes(features, unmeasured))
     indexes = _indexes(frames.lengths, fps)
     with new_folder(folder) as part:
         for sub in ("data/chunk-000", "meta/episodes/chunk-000"):
             (part / sub).mkdir(parents=True)
         table = {name: _column(arrow, f.values) for name, f in features.items()}
-        parquet.write_table(
-            arrow.table(table | {k: arrow.array(v) for k, v in indexes.items()}),
-            part / "data" / CHUNK,
-        )
+        table |= {name: arrow.array(values) for name, values in indexes.items()}
+        parquet.write_table(arrow.table(table), part / "data" / CHUNK)
         _write_episodes(arrow, parquet, part, frames.lengths, task)
         _write_json(part / "meta/info.json", _info(recording, features, indexes, fps))
         _write_json(part / "meta/stats.json", _statistics(features, indexes))
-        said = {"never_measured": silent, "notes": notes}
-        _write_json(
-            part / "meta/farhand.json", _declaration(recording, features, spans, fps) | said
-        )
+        about = _declaration(recording, features, spans, fps)
+        about |= {"never_measured": unmeasured, "notes": notes}
+        _write_json(part / "meta/farhand.json", about)
     return Exported(sum(frames.lengths), notes)
 
 
-def _notes(features: dict[str, Feature], silent: dict[str, str]) -> Iterator[str]:
-    """What is not there: signals that never had a value, and what LeRobot's policies look for."""
-    if silent:
-        yield f"never measured and left out: {', '.join(sorted(set(silent.values())))}"
-    for role, name in MAIN.items():
+def _notes(features: dict[str, Feature], unmeasured: dict[str, str]) -> Iterator[str]:
+    """What is missing: signals that never had a value, and what LeRobot's policies look for."""
+    if unmeasured:
+        yield f"never measured and left out: {', '.join(sorted(set(unmeasured.values())))}"
+    positions = [name for name, f in features.items() if f.source.endswith("/q")]
+    for stream, role in ROLES.items():
+        name = MAIN[role]
         if name not in features:
-            stream = next(stream for stream, its in ROLES.items() if its == role)
-            others = [
-                key
-                for key, f in features.items()
-                if f.source.endswith("/q") and key not in MAIN.values()
-            ]
+            others = [key for key in positions if key not in MAIN.values()]
             instead = f"; positions are in {', '.join(others)}" if others else ""
-            yield f"no {name}, which LeRobot's policies look for: the recording has no {stream} with joints{instead}"
+            reason = f"the recording has no {stream} with joints{instead}"
+            yield f"no {name}, which LeRobot's policies look for: {reason}"
 
 
 def episode_spans(recording: Recording, kind: str) -> list[tuple[int, int]]:
     """First and last time of every episode, [ns]."""
-    ends = [
-        stream.times_ns[[0, -1]] for stream in recording.streams.values() if stream.times_ns.size
-    ]
-    if not ends:
+    times = [s.times_ns for s in recording.streams.values() if s.times_ns.size]
+    if not times:
         return []
-    whole = (max(int(end[0]) for end in ends), min(int(end[1]) for end in ends))
+    whole = (max(int(time[0]) for time in times), min(int(time[-1]) for time in times))
     coupled = [event for event in recording.happened if event.kind == "coupling"]
     if kind == "whole" or not coupled:
         return [whole]
@@ -190,7 +179,7 @@ def episode_spans(recording: Recording, kind: str) -> list[tuple[int, int]]:
 
 def features_of(recording: Recording, frames: Frames, fps: int) -> dict[str, Feature]:
     """The columns of all frames."""
-    found: dict[str, Feature] = {}
+    features: dict[str, Feature] = {}
     for name, stream in recording.streams.items():
         if not stream.times_ns.size:
             continue
@@ -200,30 +189,28 @@ def features_of(recording: Recording, frames: Frames, fps: int) -> dict[str, Fea
         windows, counts = _windows(stream, frames, fps)
         for channel, values in stream.channels.items():
             key = MAIN[role] if role and channel == "q" else f"{prefix}.{channel}"
-            labels = list(stream.labels[channel]) or [
-                f"{channel}_{i + 1}" for i in range(values.shape[1])
-            ]
-            unit, source = stream.units[channel], f"{name}/{channel}"
-            found[key] = Feature(values[places].astype(np.float32), labels, unit, source)
+            counted = [f"{channel}_{i + 1}" for i in range(values.shape[1])]
+            about = (
+                list(stream.labels[channel]) or counted,
+                stream.units[channel],
+                f"{name}/{channel}",
+            )
+            features[key] = Feature(values[places].astype(np.float32), *about)
             if channel.startswith(WINDOWED) and stream.rate > fps:
-                found[f"{key}_window"] = Feature(
-                    values[windows].astype(np.float32), labels, unit, source
-                )
-                found[f"{prefix}.window_count"] = Feature(counts, ["window_count"], "-", name)
-    return found
+                features[f"{key}_window"] = Feature(values[windows].astype(np.float32), *about)
+                features[f"{prefix}.window_count"] = Feature(counts, ["window_count"], "-", name)
+    return features
 
 
 def _windows(stream: StreamData, frames: Frames, fps: int) -> tuple[Array, Array]:
-    """Which records are in each frame's window, shape (frames, width), and how many are its own, shape (frames, 1).
+    """Records of each frame's window, (frames, width), and how many are its own, (frames, 1).
 
-    The width is that of the fullest: the rate over that of the frames, rounded up, or more where
+    The width is that of the fullest: the rate over that of the frames, rounded up, or more if
     records came late and together. The rest repeats the oldest of the frame's own, or the last one
-    before where there is none.
+    before it.
     """
-    first, last = (
-        np.searchsorted(stream.times_ns, at, side="right")
-        for at in (frames.since_ns, frames.until_ns)
-    )
+    first = np.searchsorted(stream.times_ns, frames.since_ns, side="right")
+    last = np.searchsorted(stream.times_ns, frames.until_ns, side="right")
     counts = last - first
     width = max(math.ceil(stream.rate / fps - 1e-6), int(counts.max()))
     oldest = np.maximum(np.minimum(first, last - 1), 0)
@@ -269,39 +256,25 @@ def _write_episodes(arrow: Any, parquet: Any, part: Path, lengths: list[int], ta
     }
     parquet.write_table(arrow.table(table), part / "meta/episodes" / CHUNK)
     index = "__index_level_0__"
-    words = {
-        "index_columns": [index],
-        "column_indexes": [],
-        "columns": [
-            {
-                "name": "task_index",
-                "field_name": "task_index",
-                "pandas_type": "int64",
-                "numpy_type": "int64",
-            },
-            {"name": None, "field_name": index, "pandas_type": "unicode", "numpy_type": "object"},
-        ],
-    }
+    number = {"name": "task_index", "pandas_type": "int64", "numpy_type": "int64"}
+    text = {"name": None, "field_name": index, "pandas_type": "unicode", "numpy_type": "object"}
+    columns = [number | {"field_name": "task_index"}, text]
+    # For pandas the task is the index of the table
+    pandas = {"index_columns": [index], "column_indexes": [], "columns": columns}
     tasks = arrow.table({"task_index": np.array([0]), index: [task]})
-    # the task is the index of the table
-    tasks = tasks.replace_schema_metadata({"pandas": json.dumps(words)})
+    tasks = tasks.replace_schema_metadata({"pandas": json.dumps(pandas)})
     parquet.write_table(tasks, part / "meta/tasks.parquet")
 
 
 def _info(
     recording: Recording, features: dict[str, Feature], indexes: dict[str, Array], fps: int
 ) -> dict[str, Any]:
-    described = {
-        name: {
-            "dtype": "float32",
-            "shape": list(f.values.shape[1:]),
-            "names": f.names if f.values.ndim == 2 else None,
-        }
-        for name, f in features.items()
-    }
-    described |= {
-        name: {"dtype": kind, "shape": [1], "names": None} for name, kind in _INDEXES.items()
-    }
+    columns: dict[str, dict[str, Any]] = {}
+    for name, f in features.items():
+        names = f.names if f.values.ndim == 2 else None
+        columns[name] = {"dtype": "float32", "shape": list(f.values.shape[1:]), "names": names}
+    for name, kind in _INDEXES.items():
+        columns[name] = {"dtype": kind, "shape": [1], "names": None}
     count = int(indexes["episode_index"][-1]) + 1
     return {
         "codebase_version": "v3.0",
@@ -316,44 +289,40 @@ def _info(
         "splits": {"train": f"0:{count}"},
         "data_path": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
         "video_path": None,
-        "features": described,
+        "features": columns,
     }
 
 
 def _statistics(features: dict[str, Feature], indexes: dict[str, Array]) -> dict[str, Any]:
-    everything = {name: f.values for name, f in features.items()}
-    everything |= {name: values[:, None] for name, values in indexes.items()}
-    found = {}
-    for name, values in everything.items():
+    columns = {name: f.values for name, f in features.items()}
+    columns |= {name: values[:, None] for name, values in indexes.items()}
+    rows = {}
+    for name, values in columns.items():
         known = np.ma.masked_invalid(values.astype(np.float64))
-        numbers = {
-            "min": known.min(0),
-            "max": known.max(0),
-            "mean": known.mean(0),
-            "std": known.std(0),
+        # A number that was never measured counts as zero
+        rows[name] = {
+            kind: np.ma.filled(getattr(known, kind)(0), 0.0).tolist()
+            for kind in ("min", "max", "mean", "std")
         }
-        # never measured: zero
-        plain = {key: np.ma.filled(value, 0.0).tolist() for key, value in numbers.items()}
-        found[name] = plain | {"count": [len(values)]}
-    return found
+        rows[name]["count"] = [len(values)]
+    return rows
 
 
 def _declaration(
     recording: Recording, features: dict[str, Feature], spans: list[tuple[int, int]], fps: int
 ) -> dict[str, Any]:
+    keys = ("rig", "law", "scenario", "seed", "version")
+    rates = {name: stream.rate for name, stream in recording.streams.items()}
     return {
         "source": recording.path.name,
         "resampling": RESAMPLING,
-        "rates": {name: stream.rate for name, stream in recording.streams.items()}
-        | {"frames": fps},
+        "rates": rates | {"frames": fps},
         "episodes": [{"start": start * 1e-9, "end": end * 1e-9} for start, end in spans],
         "features": {
             name: {"signal": f.source, "units": component_units(f.unit, f.values.shape[-1])}
             for name, f in features.items()
         },
-        "about": {
-            k: recording.metadata.get(k) for k in ("rig", "law", "scenario", "seed", "version")
-        },
+        "about": {key: recording.metadata.get(key) for key in keys},
     }
 
 

@@ -1,4 +1,4 @@
-"""Loader: a recording as named arrays with units."""
+"""A recording as named arrays with units."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StreamData:
         device_ns: when the device measured it, by its own clock, shape (n,), [ns], exact.
         channels: by name, shape (n, size), NaN where there was no value.
         units: of the channels, by name.
-        labels: of the numbers in each channel, by name; empty where none were given.
+        labels: of the numbers in each channel, by name; may be empty.
     """
 
     rate: float
@@ -66,7 +66,7 @@ class RecordedEvent:
 
 @dataclass(frozen=True)
 class Recording:
-    """What one run left behind. ``recording["leader/q"]`` is one signal, ``recording.units["leader/q"]`` its unit.
+    """A recorded run. ``recording["leader/q"]`` is a signal, ``units["leader/q"]`` its unit.
 
     Attributes:
         path: the file.
@@ -74,8 +74,8 @@ class Recording:
         happened: every event, in the order of their times.
         metadata: how the run was set up: rig, law, seed, version, options, parameters, …
         files: models and the like, by name.
-        complete: whether the run ended in order and nothing of it is missing; otherwise this is all
-            there was when it broke off, and ``metadata["ended"]`` says why where that is known.
+        complete: whether the run ended in order and nothing of it is missing; otherwise
+            ``metadata["ended"]`` says why, if that is known.
     """
 
     path: Path
@@ -102,9 +102,8 @@ class Recording:
     @property
     def duration(self) -> float:
         """From the first to the last record, [s]."""
-        ends = [
-            stream.times_ns[[0, -1]] for stream in self.streams.values() if stream.times_ns.size
-        ]
+        times = [stream.times_ns for stream in self.streams.values()]
+        ends = [time[[0, -1]] for time in times if time.size]
         return float(max(e[1] for e in ends) - min(e[0] for e in ends)) * 1e-9 if ends else 0.0
 
     def __getitem__(self, signal: str) -> Array:
@@ -134,7 +133,7 @@ class RecordedTopic:
     """A topic while it is being read.
 
     Attributes:
-        layout: what its channel says of it: where its numbers lie, and their units.
+        layout: where its numbers are, and their units.
         blocks: its messages so far.
     """
 
@@ -143,9 +142,8 @@ class RecordedTopic:
 
     def __post_init__(self) -> None:
         """Lay out its messages."""
-        self.kind = record_type(
-            self.layout["size"], [tuple(p) for p in self.layout["places"]], self.layout["stamps"]
-        )
+        places = [tuple(place) for place in self.layout["places"]]
+        self.kind = record_type(self.layout["size"], places, self.layout["stamps"])
 
     def column(self, name: str) -> NDArray[Any]:
         """One field of all messages."""
@@ -164,9 +162,7 @@ def load(path: str | Path) -> Recording:
     try:
         path = Path(path)
     except TypeError:
-        raise BadValue(
-            f"a recording is named by its path, such as 'run.mcap', not {path!r}"
-        ) from None
+        raise BadValue(f"{path!r} is not a path of a recording, such as 'run.mcap'") from None
     found = scan(path)
     metadata, topics = described(path, found)
     with _one_line_errors(path):
@@ -180,27 +176,23 @@ def load(path: str | Path) -> Recording:
 
 
 def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, RecordedTopic]]:
-    """Metadata of a recording, and its topics by channel, after a look at its version.
+    """Metadata of a recording, and its topics by channel.
 
     Raises:
-        FileError: it is of another version, not a recording of Farhand's, or what it says of itself
-            makes no sense.
+        FileError: it is of another version, not a recording of Farhand's, or its description is
+            damaged.
     """
     if METADATA_NAME not in found.metadata:
-        raise FileError(
-            f"{path} is an MCAP file, but not of Farhand's: it has no {METADATA_NAME!r} metadata"
-        )
+        reason = f"it has no {METADATA_NAME!r} metadata"
+        raise FileError(f"{path} is an MCAP file, but not one of Farhand's: {reason}")
     texts = dict(found.metadata[METADATA_NAME])
     version = texts.pop("format", "1")
-    if not version.isdecimal() or int(version) != FORMAT:
+    if version != str(FORMAT):
         newer = version.isdecimal() and int(version) > FORMAT
-        why = (
-            "update Farhand"
-            if newer
-            else "it was written by an early version of Farhand, or is damaged"
-        )
-        told = version if version.isdecimal() else repr(version[:20])
-        raise FileError(f"{path} has format {told}, and this version reads format {FORMAT}: {why}")
+        early = "an early version of Farhand wrote it, or it is damaged"
+        name = version if version.isdecimal() else repr(version[:20])
+        reason = "update Farhand" if newer else early
+        raise FileError(f"{path} has format {name}, this version reads {FORMAT}: {reason}")
     for name, content in found.metadata.items():
         if name.startswith(f"{METADATA_NAME}/"):
             texts |= content
@@ -212,14 +204,13 @@ def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, Recor
             if "farhand" in channel.metadata
         }
         topics = {key: topic for key, topic in topics.items() if not topic.layout["derived"]}
-        if not isinstance(metadata.get("streams", {}), dict):
+        streams = metadata.get("streams", {})
+        if not isinstance(streams, dict):
             raise ValueError("its list of streams cannot be read")
-        _streams(metadata.get("streams", {}), list(topics.values()))
-        strange = {topic.layout["stream"] for topic in topics.values()} - metadata.get(
-            "streams", {}
-        ).keys()
-        if strange:
-            raise ValueError(f"nothing is said of its stream {sorted(strange)[0]!r}")
+        _streams(streams, list(topics.values()))
+        unknown = {topic.layout["stream"] for topic in topics.values()} - streams.keys()
+        if unknown:
+            raise ValueError(f"its stream {sorted(unknown)[0]!r} is not described")
         if any(channel.schema_id not in found.schemas for channel in found.channels.values()):
             raise ValueError("a channel has no schema")
     return metadata, topics
@@ -227,34 +218,32 @@ def described(path: Path, found: Found) -> tuple[dict[str, Any], dict[int, Recor
 
 @contextmanager
 def _one_line_errors(path: Path) -> Iterator[None]:
-    """Whatever content that is not what it should be raises, as one line."""
+    """Turn what damaged content raises into one line."""
     try:
         yield
     except (FileError, *UNREADABLE) as error:
-        reason = str(error) if isinstance(error, FileError) else f"{type(error).__name__}: {error}"
-        reason = " ".join((str(error) if type(error) is ValueError else reason).split())[:120]
-        raise FileError(
-            f"{path} is damaged: {reason}; farhand recover {path} saves what can be saved"
-        ) from None
+        plain = isinstance(error, FileError) or type(error) is ValueError
+        reason = " ".join((str(error) if plain else f"{type(error).__name__}: {error}").split())
+        hint = f"farhand recover {path} saves what can be saved"
+        raise FileError(f"{path} is damaged: {reason[:120]}; {hint}") from None
 
 
 def _read(found: Found, topics: dict[int, RecordedTopic]) -> list[RecordedEvent]:
     """Read all messages; those of the topics go there, and the events come back."""
     happened: list[RecordedEvent] = []
     kinds = {key: topic.kind for key, topic in topics.items()}
-    said = {channel.id for channel in found.channels.values() if channel.topic == EVENTS_TOPIC}
+    events = {channel.id for channel in found.channels.values() if channel.topic == EVENTS_TOPIC}
     for chunk in found.chunks:
         for channel, records in messages(chunk.records(), kinds):
             if channel in topics:
                 if isinstance(records, bytes):
-                    raise ValueError(
-                        f"a message of {topics[channel].layout['stream']} has another length than it says"
-                    )
+                    stream = topics[channel].layout["stream"]
+                    raise ValueError(f"a message of {stream} has the wrong length")
                 topics[channel].blocks.append(records)
-            elif channel in said:
+            elif channel in events:
                 happened.append(_event(records))
             elif channel not in found.channels:
-                raise ValueError(f"a message is of channel {channel}, of which nothing is said")
+                raise ValueError(f"a message is of channel {channel}, which is not described")
     return sorted(happened, key=lambda event: event.time_ns)
 
 
@@ -292,6 +281,7 @@ def _stream(shape: dict[str, Any], topics: list[RecordedTopic]) -> StreamData:
             channels[name] = topic.column(f"value:{place}").astype(np.float64)
             units[name], labels[name] = source["unit"], tuple(source["labels"])
     rate = float(shape["rate"])
-    if not 0.0 < rate < np.inf or len({len(values) for values in (times, *channels.values())}) > 1:
+    lengths = {len(values) for values in (times, *channels.values())}
+    if not 0.0 < rate < np.inf or len(lengths) > 1:
         raise ValueError(f"a stream has the rate {rate:g}, or topics of different length")
     return StreamData(rate, times, device, channels, units, labels)

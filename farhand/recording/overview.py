@@ -1,4 +1,4 @@
-"""Overview: what is in a recording, in numbers a person asks for first."""
+"""What is in a recording: the numbers a person asks for first."""
 
 from __future__ import annotations
 
@@ -10,44 +10,34 @@ from farhand.recording.loader import Recording, StreamData
 
 Array = np.ndarray
 
-GAP = 1.5
-"""A pause between two records longer than this many periods is a gap."""
+MIN_GAP_PERIODS = 1.5
+"""A longer pause between two records is a gap."""
 
 ENERGY = "port_energy"
+ABOUT = ("rig", "law", "scenario", "seed", "version", "clock")
 
 
 def overview(recording: Recording) -> dict[str, Any]:
-    """Duration, streams with true rates and gaps, signals, peak forces, energy and events; plain JSON values."""
-    lost = recording.metadata.get("lost", {})
+    """Duration, streams with true rates and gaps, signals, peaks, energy and events, for JSON."""
+    lost, streams = recording.metadata.get("lost", {}), recording.streams.items()
+    signals: dict[str, Any] = {}
+    peaks: dict[str, Any] = {}
+    energy: dict[str, Any] = {}
+    for name, stream in streams:
+        signals |= _signals(name, stream)
+        peaks |= _peaks(name, stream)
+        energy |= _energy(name, stream)
     return {
         "file": str(recording.path),
         "bytes": recording.path.stat().st_size,
         "complete": recording.complete,
         "ended": recording.metadata.get("ended"),
         "duration": recording.duration,
-        "about": {
-            k: recording.metadata.get(k)
-            for k in ("rig", "law", "scenario", "seed", "version", "clock")
-        },
-        "streams": {
-            name: rate_of(stream) | {"lost": int(lost.get(name, 0))}
-            for name, stream in recording.streams.items()
-        },
-        "signals": {
-            f"{name}/{key}": row
-            for name, s in recording.streams.items()
-            for key, row in _signals(s).items()
-        },
-        "peaks": {
-            key: row
-            for name, s in recording.streams.items()
-            for key, row in _peaks(name, s).items()
-        },
-        "energy": {
-            key: row
-            for name, s in recording.streams.items()
-            for key, row in _energy(name, s).items()
-        },
+        "about": {key: recording.metadata.get(key) for key in ABOUT},
+        "streams": {n: rate_of(s) | {"lost": int(lost.get(n, 0))} for n, s in streams},
+        "signals": signals,
+        "peaks": peaks,
+        "energy": energy,
         "events": [
             {"time": event.time_ns / 1e9, "kind": event.kind, "text": event.text}
             for event in recording.happened
@@ -59,7 +49,7 @@ def rate_of(stream: StreamData) -> dict[str, Any]:
     """True rate [Hz] beside the nominal one, and where records are missing."""
     steps = np.diff(stream.times_ns)
     period = 1e9 / stream.rate
-    gaps = np.flatnonzero(steps > GAP * period)
+    gaps = np.flatnonzero(steps > MIN_GAP_PERIODS * period)
     span = float(stream.times_ns[-1] - stream.times_ns[0]) if steps.size else 0.0
     return {
         "records": int(stream.times_ns.size),
@@ -71,13 +61,13 @@ def rate_of(stream: StreamData) -> dict[str, Any]:
     }
 
 
-def _signals(stream: StreamData) -> dict[str, dict[str, Any]]:
+def _signals(name: str, stream: StreamData) -> dict[str, dict[str, Any]]:
     rows = {}
-    for name, values in stream.channels.items():
+    for channel, values in stream.channels.items():
         known = values[np.isfinite(values)]
-        rows[name] = {
+        rows[f"{name}/{channel}"] = {
             "size": values.shape[1],
-            "unit": stream.units[name],
+            "unit": stream.units[channel],
             "min": float(known.min()) if known.size else None,
             "max": float(known.max()) if known.size else None,
             "missing": int(np.isnan(values).all(axis=1).sum()),
@@ -87,29 +77,25 @@ def _signals(stream: StreamData) -> dict[str, dict[str, Any]]:
 
 def _peaks(name: str, stream: StreamData) -> dict[str, dict[str, float]]:
     """Largest force and torque of every wrench, and when."""
-    found = {}
+    rows = {}
     for channel, values in stream.channels.items():
-        if (
-            channel.startswith("wrench")
-            and values.shape[1] == 6
-            and np.isfinite(values).all(axis=1).any()
-        ):
-            force, torque = (
-                np.linalg.norm(values[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))
-            )
-            at, turned = int(np.nanargmax(force)), int(np.nanargmax(torque))
-            found[f"{name}/{channel}"] = {
+        wrench = channel.startswith("wrench") and values.shape[1] == 6
+        if wrench and np.isfinite(values).all(axis=1).any():
+            force, torque = (np.linalg.norm(v, axis=1) for v in (values[:, :3], values[:, 3:]))
+            at, torque_at = int(np.nanargmax(force)), int(np.nanargmax(torque))
+            rows[f"{name}/{channel}"] = {
                 "force": float(force[at]),
                 "time": float(stream.times_ns[at]) * 1e-9,
-                "torque": float(torque[turned]),
-                "torque_time": float(stream.times_ns[turned]) * 1e-9,
+                "torque": float(torque[torque_at]),
+                "torque_time": float(stream.times_ns[torque_at]) * 1e-9,
             }
-    return found
+    return rows
 
 
 def _energy(name: str, stream: StreamData) -> dict[str, dict[str, float]]:
     """Energy put into a coupling by both sides together: at the end, and the least it ever was."""
     if ENERGY not in stream.channels or not stream.times_ns.size:
         return {}
-    total = np.nansum(stream.channels[ENERGY], axis=1)  # one side alone does not know the other's
+    # One side alone does not know the other's energy
+    total = np.nansum(stream.channels[ENERGY], axis=1)
     return {name: {"final": float(total[-1]), "least": float(total.min())}}

@@ -1,4 +1,4 @@
-"""Playback: a recording put back into a telemetry ring at any speed, for the console and any other reader."""
+"""A recording put back into a telemetry ring at any speed, for any reader of the ring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from farhand.recording.loader import Recording, StreamData
 
 FASTEST = 1e4
 SLOWEST = 1e-3
-STEP = 0.01  # [s], between two looks at the clock
+STEP_S = 0.01  # between two looks at the clock
 
 
 class Playback:
@@ -33,26 +33,24 @@ class Playback:
         if not SLOWEST <= speed <= FASTEST:
             raise OutOfRange("speed", f"{speed:g}", SLOWEST, FASTEST)
         self.telemetry, self._speed = Telemetry(), speed
-        self._tracks = [
-            _Track(self.telemetry.stream(n, s.rate), s) for n, s in recording.streams.items()
-        ]
+        streams = recording.streams.items()
+        self._tracks = [_Track(self.telemetry.stream(n, s.rate), s) for n, s in streams]
         self._events = list(recording.happened)
-        self.telemetry.freeze(
-            {k: v for k, v in recording.metadata.items() if isinstance(v, str | int)}
-        )
+        about = {k: v for k, v in recording.metadata.items() if isinstance(v, str | int)}
+        self.telemetry.freeze(about)
         ends = [track.times[[0, -1]] for track in self._tracks if track.times.size]
         self.now_ns = min((int(end[0]) for end in ends), default=0)
         self.end_ns = max((int(end[1]) for end in ends), default=0)
 
     def run(self, between: Callable[[], bool] | None = None) -> None:
-        """Play to the end, or until ``between``, which is called about every 10 ms, says True."""
+        """Play to the end, or until ``between``, called about every 10 ms, returns True."""
         origin_ns, began = self.now_ns, time.monotonic()
         while self.now_ns <= self.end_ns:
             self.play_to(origin_ns + round((time.monotonic() - began) * 1e9 * self._speed))
             if between is not None and between():
                 return
             if self.now_ns <= self.end_ns:
-                time.sleep(STEP)
+                time.sleep(STEP_S)
 
     def play_to(self, t_ns: int) -> None:
         """Publish everything up to a time of the recording, [ns]."""

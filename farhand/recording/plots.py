@@ -1,4 +1,4 @@
-"""Plots of a recording: motion, forces, error and energy, or whatever signals are asked for, with the events."""
+"""A picture of a recording: motion, forces, error and energy, or chosen signals, with events."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ Array = np.ndarray
 
 COLOURS = ("#1f6fb4", "#d9730d", "#39424e", "#2b8a3e", "#8a4fbf", "#b3261e", "#0b7285", "#a98500")
 MARKED = ("trip", "command", "coupling", "full", "lost")
-MOST_POINTS = 4000
-CHOSEN = ("position_tool_in_world", "wrench_measured_in_world", "error", "port_energy")
-"""Drawn unless signals are asked for: the tools, what they touch, how far apart they are, and the
-energy."""
+MAX_POINTS = 4000  # per curve
+DEFAULT_CHANNELS = ("position_tool_in_world", "wrench_measured_in_world", "error", "port_energy")
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,7 @@ def draw(
     Args:
         recording: what to draw.
         out: PNG, SVG or PDF.
-        signals: such as ``leader/q``; position, force, error and energy of all streams if none are
-            given.
+        signals: such as ``leader/q``; :data:`DEFAULT_CHANNELS` of all streams if empty.
         since: first time shown, [s].
         until: last time shown, [s].
 
@@ -74,27 +71,28 @@ def draw(
     """
     for signal in signals:
         recording[signal]
-    wanted = signals or [name for name in recording.units if name.partition("/")[2] in CHOSEN]
+    names = signals or [s for s in recording.units if s.partition("/")[2] in DEFAULT_CHANNELS]
     end = max((s.times[-1] for s in recording.streams.values() if s.times_ns.size), default=0.0)
     until = end if until is None else until
-    wanted = [
-        s for s in wanted if ((recording.times(s) >= since) & (recording.times(s) <= until)).any()
-    ]
-    if not wanted or not since < until:
-        raise BadValue(f"{recording.path} has nothing to draw from {since:g} s to {until:g} s")
-    curves = {signal: curves_of(recording, signal, (since, until)) for signal in wanted}
-    silent = [signal for signal, found in curves.items() if not found]
-    shown = [one for found in curves.values() for one in found]
+    window, span = (since, until), f"from {since:g} s to {until:g} s"
+    names = [name for name in names if _inside(recording.times(name), window).any()]
+    if not names or not since < until:
+        raise BadValue(f"{recording.path} has nothing to draw {span}")
+    curves = {signal: curves_of(recording, signal, window) for signal in names}
+    missing = [signal for signal, panels in curves.items() if not panels]
+    shown = [panel for panels in curves.values() for panel in panels]
     if not shown:
-        raise BadValue(
-            f"{recording.path} has no reading of {', '.join(silent)} from {since:g} s to {until:g} s"
-        )
-    said = recording.metadata
-    title = " · ".join(str(said[k]) for k in ("rig", "law", "scenario") if k in said)
-    title = "\n".join([title, *(f"not measured: {signal}" for signal in silent)])
+        raise BadValue(f"{recording.path} has no reading of {', '.join(missing)} {span}")
+    about = recording.metadata
+    title = " · ".join(str(about[k]) for k in ("rig", "law", "scenario") if k in about)
+    title = "\n".join([title, *(f"not measured: {signal}" for signal in missing)])
     marks = [event for event in recording.happened if event.kind in MARKED]
-    _save(_figure(title, shown, marks, (since, until)), out)
-    return silent
+    _save(_figure(title, shown, marks, window), out)
+    return missing
+
+
+def _inside(times: Array, window: tuple[float, float]) -> Array:
+    return (times >= window[0]) & (times <= window[1])
 
 
 def _figure(
@@ -104,8 +102,8 @@ def _figure(
 
     figure = Canvas(figsize=(11.0, 1.2 + 1.9 * len(shown)), layout="constrained")
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
-    for panel, one in zip(panels, shown, strict=True):
-        _panel(panel, one)
+    for panel, curves in zip(panels, shown, strict=True):
+        _panel(panel, curves)
     _mark(panels, marks, window)
     panels[-1].set(xlabel="time [s]", xlim=window)
     figure.suptitle(title, x=0.01, ha="left")
@@ -113,38 +111,40 @@ def _figure(
 
 
 def _save(figure: Figure, out: Path) -> None:
-    """In memory first, so that a picture is there whole or not at all."""
+    # In memory first, so that the file is whole or not there
     picture = io.BytesIO()
     figure.savefig(picture, dpi=110, format=out.suffix.lower().removeprefix("."))
     write_bytes(out, picture.getvalue())
 
 
 def curves_of(recording: Recording, signal: str, window: tuple[float, float]) -> list[Curves]:
-    """The panels of a signal, one per unit of its numbers; none where nothing was measured.
+    """The panels of a signal, one per unit of its numbers; none if nothing was measured.
 
-    Forces are what people look for: a wrench is drawn as its sizes; a table of the recording has
-    the rest. A position counts from where it was first.
+    A wrench is drawn as the sizes of force and torque, a position from where it was first.
     """
     stream_name, _, channel = signal.partition("/")
     stream = recording.streams[stream_name]
     times, values = stream.times, stream.channels[channel]
-    inside = (times >= window[0]) & (times <= window[1])
-    stride = -(-int(inside.sum()) // MOST_POINTS) or 1
+    inside = _inside(times, window)
+    stride = -(-int(inside.sum()) // MAX_POINTS) or 1
     times, values = times[inside][::stride], values[inside][::stride]
     names = [name.removeprefix(f"{channel}.") for name in component_names(stream, channel)]
     units, title = component_units(stream.units[channel], values.shape[1]), signal
     if channel.startswith("wrench") and values.shape[1] == 6:
-        names, units, values = ["|force|", "|torque|"], [units[0], units[3]], _sizes(values)
+        names, units = ["|force|", "|torque|"], [units[0], units[3]]
+        parts = (values[:, :3], values[:, 3:])
+        values = np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1)
     known = np.isfinite(values).all(axis=1)
     if channel.startswith("position") and known.any():
         first = int(known.argmax())
         values, title = values - values[first], f"{signal}, from where it was at {times[first]:g} s"
-    found = []
+    panels = []
+    measured = np.asarray(np.isfinite(values).any(axis=0))
     for unit in dict.fromkeys(units):
-        of = [i for i, one in enumerate(units) if one == unit and np.isfinite(values[:, i]).any()]
-        if of:
-            found.append(Curves(title, unit, [names[i] for i in of], times, values[:, of]))
-    return found
+        own = [i for i, other in enumerate(units) if other == unit and measured[i]]
+        if own:
+            panels.append(Curves(title, unit, [names[i] for i in own], times, values[:, own]))
+    return panels
 
 
 def _panel(panel: Axes, curves: Curves) -> None:
@@ -154,25 +154,14 @@ def _panel(panel: Axes, curves: Curves) -> None:
         panel.plot(curves.times, curves.values[:, index], color=colour, linewidth=1.1, label=name)
     panel.set_ylabel(curves.unit, fontsize=10 if len(curves.unit) < 16 else 6)
     panel.set_title(curves.title, loc="left", fontsize=9)
-    panel.legend(
-        fontsize=7,
-        loc="lower right",
-        bbox_to_anchor=(1.0, 0.98),
-        ncols=min(len(names), 8),
-        frameon=False,
-    )
+    place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.98)}
+    panel.legend(fontsize=7, ncols=min(len(names), 8), frameon=False, **place)
     panel.grid(True, color="#e3e6ea", linewidth=0.6)
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def _sizes(wrench: Array) -> Array:
-    return np.stack(
-        [np.linalg.norm(wrench[:, :3], axis=1), np.linalg.norm(wrench[:, 3:], axis=1)], axis=1
-    )
-
-
 def _mark(panels: np.ndarray, events: list[RecordedEvent], window: tuple[float, float]) -> None:
-    """Events as vertical lines; those too close to be told apart share one."""
+    """Events as vertical lines; those too close to each other share one."""
     since, until = window
     groups: list[list[RecordedEvent]] = []
     for event in (event for event in events if since <= event.time_ns * 1e-9 <= until):
@@ -185,13 +174,8 @@ def _mark(panels: np.ndarray, events: list[RecordedEvent], window: tuple[float, 
         at, colour = group[0].time_ns * 1e-9, "#b3261e" if bad else "#39424e"
         for panel in panels:
             panel.axvline(at, color=colour, linestyle=":", linewidth=1.0)
-        words = ", ".join(event.text for event in group)
-        words = words if len(words) < 44 else f"{words[:43]}…"
-        style: dict[str, Any] = {
-            "rotation": 90,
-            "ha": "left",
-            "va": "top",
-            "fontsize": 6.5,
-            "color": colour,
-        }
-        panels[0].annotate(words, (at, 0.97), xycoords=("data", "axes fraction"), **style)
+        text = ", ".join(event.text for event in group)
+        text = text if len(text) < 44 else f"{text[:43]}…"
+        style: dict[str, Any] = {"rotation": 90, "ha": "left", "va": "top", "fontsize": 6.5}
+        axes = panels[0].get_xaxis_transform()
+        panels[0].text(at, 0.97, text, transform=axes, color=colour, **style)

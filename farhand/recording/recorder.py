@@ -1,4 +1,4 @@
-"""Recorder: from the telemetry ring to an MCAP file that ROS 2 tools open, in a process of its own."""
+"""From the telemetry ring to an MCAP file that ROS 2 tools open, in a process of its own."""
 
 from __future__ import annotations
 
@@ -26,37 +26,36 @@ from farhand.recording.cdr import event_content, log_content, record
 from farhand.recording.definitions import definition, full_name
 from farhand.recording.destination import check_destination, part_of
 from farhand.recording.growing import GrowingFile, Index
-from farhand.recording.topics import AGE, schema_name, topics_of
+from farhand.recording.topics import AGE, topics_of
 from farhand.recording.watch import Watch
 
 FORMAT = 2
 """Version of what is in the file; a reader refuses a newer one."""
 
-PUMP_PERIOD = 0.05  # [s], between two looks at the ring
-HURRIED_PERIOD = 0.005  # [s], the same when the run waits for the recorder
-SYNC_PERIOD = 1.0  # [s], between two waits for the disk
-SPAN_NS = 250_000_000  # [ns] of the run's time, at most, in one chunk
-LAST_WORD = 1.0  # [s], for the run to say that it ends after all, when both were asked to terminate
+PUMP_PERIOD_S = 0.05  # between two looks at the ring
+HURRIED_PERIOD_S = 0.005  # the same when the run waits for the recorder
+SYNC_PERIOD_S = 1.0  # between two waits for the disk
+CHUNK_NS = 250_000_000  # of the run's time, at most, in one chunk
+LAST_STOP_S = 1.0  # for the run to end in order when both were asked to terminate
 BROKEN = 2
-"""Word of a run to its recorder: an error has ended it."""
+"""What a run sets ``stop`` to if an error has ended it."""
 
 EVENTS_TOPIC, LOG_TOPIC = "/events", "/rosout"
 METADATA_NAME = "farhand"
 END_NAME = "farhand/end"
 ENDED, IN_ORDER = "ended", "in order"
-"""The last metadata say how the run ended: so, or why it broke off. Files that say nothing ended in
-order if they have
-an index."""
+"""The last metadata say how the run ended: so, or why it broke off. A file without them ended in
+order if it has an index."""
 
 RingEvent = tuple[int, str, dict[str, Any] | None]
-"""Time [ns], text, and what it says to programs."""
+"""Time [ns], text, and data for programs."""
 
 _LEVELS = {"trip": 40, "lost": 30, "full": 40}
 
 
 @dataclass
 class About:
-    """What a recording should say beside its signals.
+    """What a recording holds beside its signals.
 
     Attributes:
         texts: by name: how the run was set up, as JSON.
@@ -89,10 +88,8 @@ class Recorder:
     def __init__(self, path: Path, header: dict[str, Any], about: About | None = None) -> None:
         self._path, self._part = Path(os.path.realpath(path)), part_of(path)
         self._streams = {name: columns(stream) for name, stream in header["streams"].items()}
-        self._widths = {
-            name: max((c.stop for c in parts.values()), default=0)
-            for name, parts in self._streams.items()
-        }
+        streams = self._streams.items()
+        self._widths = {n: max((c.stop for c in parts.values()), default=0) for n, parts in streams}
         self._seen = dict.fromkeys(self._streams, 0)
         self._watch = Watch(header["streams"])
         self.lost = dict.fromkeys(self._streams, 0)
@@ -102,7 +99,7 @@ class Recorder:
         self._size, self._named = 0, False
         check_destination(path)
         with self._one_line_errors():
-            # of a run that died before its first record, as was checked
+            # Left by a run that died before its first record, as check_destination made sure
             self._part.unlink(missing_ok=True)
             self._file = GrowingFile(self._part)
             self._describe(header, about or About())
@@ -128,17 +125,12 @@ class Recorder:
         if times.min() < 0:
             raise BadValue(f"a record has the time {times.min()} ns; MCAP has no times before 0")
         age = self._streams[stream].get(AGE)
-        device = (
-            times if age is None else np.maximum(times - values[:, age.start].astype(np.int64), 0)
-        )
+        device = times
+        if age is not None:
+            device = np.maximum(times - values[:, age.start].astype(np.int64), 0)
         for topic, channel in self._topics[stream]:
             data = topic.block(channel, self._seen[stream], times, device, values)
-            kept = (
-                times
-                if topic.every == 1
-                else times[-self._seen[stream] % topic.every :: topic.every]
-            )
-            self._keep(channel, data, kept)
+            self._keep(channel, data, times[-self._seen[stream] % topic.every :: topic.every])
         self._seen[stream] += times.size
         self.time_ns = max(self.time_ns, int(times.max()))
         for t_ns, kind, text in self._watch.changes(stream, times, values):
@@ -153,12 +145,10 @@ class Recorder:
         extra = json.dumps(data, ensure_ascii=False) if data else ""
         kind = (data or {}).get("kind") or kind
         now = np.array([t_ns], dtype=np.int64)
-        content = event_content(t_ns, kind, text, extra)
-        self._keep(
-            self._event_channel, record(self._event_channel, self._events, t_ns, content), now
-        )
-        said = log_content(t_ns, _LEVELS.get(kind, 20), f"farhand.{kind}", text)
-        self._keep(self._log_channel, record(self._log_channel, self._events, t_ns, said), now)
+        event = event_content(t_ns, kind, text, extra)
+        line = log_content(t_ns, _LEVELS.get(kind, 20), f"farhand.{kind}", text)
+        for channel, content in ((self._event_channel, event), (self._log_channel, line)):
+            self._keep(channel, record(channel, self._events, t_ns, content), now)
         self._events += 1
         self.time_ns = max(self.time_ns, t_ns)
 
@@ -187,13 +177,13 @@ class Recorder:
         self.flush()
         ended = f"broken off: {broken}" if broken else IN_ORDER
         with self._one_line_errors():
-            said = {"lost": json.dumps(self.lost), "time_ns": str(self.time_ns), ENDED: ended}
-            self._file.metadata(END_NAME, said)
+            last = {"lost": json.dumps(self.lost), "time_ns": str(self.time_ns), ENDED: ended}
+            self._file.metadata(END_NAME, last)
             self._file.finish()
             self._name()
 
     def give_up(self, reason: str) -> None:
-        """Close without what could not be written, and leave the reason in the file; never raises."""
+        """Close without what could not be written, with the reason in the file; never raises."""
         self._clear()
         if self._file.closed:
             return
@@ -214,23 +204,17 @@ class Recorder:
         self.close("" if kind is None else f"{kind.__name__} in the run")
 
     def _describe(self, header: dict[str, Any], about: About) -> None:
-        description = {
-            key: json.dumps(value, ensure_ascii=False)
-            for key, value in header["description"].items()
-        }
-        shape = {
-            name: {k: stream[k] for k in ("rate", "channels")}
-            for name, stream in header["streams"].items()
-        }
-        self._file.metadata(
-            METADATA_NAME, {**description, "format": str(FORMAT), "streams": json.dumps(shape)}
-        )
+        said = header["description"].items()
+        texts = {key: json.dumps(value, ensure_ascii=False) for key, value in said}
+        streams = header["streams"].items()
+        shape = {n: {k: stream[k] for k in ("rate", "channels")} for n, stream in streams}
+        texts |= {"format": str(FORMAT), "streams": json.dumps(shape)}
+        self._file.metadata(METADATA_NAME, texts)
         for name, text in about.texts.items():
             self._file.metadata(f"{METADATA_NAME}/{name}", {name: text})
         for name, content in about.files.items():
-            self._file.attachment(
-                name, "application/xml" if name.endswith(".xml") else "text/plain", content
-            )
+            kind = "application/xml" if name.endswith(".xml") else "text/plain"
+            self._file.attachment(name, kind, content)
 
     def _declare(self, header: dict[str, Any]) -> None:
         self._topics: dict[str, list[tuple[Any, int]]] = {}
@@ -239,20 +223,15 @@ class Recorder:
             self._topics[name] = []
             for topic in topics_of(name, stream, self._streams[name]):
                 if topic.name not in shared:
-                    metadata = topic.metadata
-                    shared[topic.name] = self._file.channel(
-                        topic.name, schema_name(topic), topic.definition, metadata
-                    )
+                    about = (full_name(topic.type), topic.definition, topic.metadata)
+                    shared[topic.name] = self._file.channel(topic.name, *about)
                 self._topics[name].append((topic, shared[topic.name]))
-        self._event_channel, self._log_channel = (
-            self._file.channel(
-                topic, full_name(kind), definition(kind), {"offered_qos_profiles": ""}
-            )
-            for topic, kind in (
-                (EVENTS_TOPIC, "farhand_msgs/Event"),
-                (LOG_TOPIC, "rcl_interfaces/Log"),
-            )
-        )
+        self._event_channel = self._plain_channel(EVENTS_TOPIC, "farhand_msgs/Event")
+        self._log_channel = self._plain_channel(LOG_TOPIC, "rcl_interfaces/Log")
+
+    def _plain_channel(self, topic: str, kind: str) -> int:
+        quality = {"offered_qos_profiles": ""}
+        return self._file.channel(topic, full_name(kind), definition(kind), quality)
 
     def _name(self) -> None:
         if not self._named:
@@ -268,11 +247,7 @@ class Recorder:
 
     def _index(self) -> list[Index]:
         return [
-            (
-                channel,
-                np.concatenate([part[0] for part in parts]),
-                np.concatenate([part[1] for part in parts]),
-            )
+            (channel, np.concatenate([t for t, _ in parts]), np.concatenate([p for _, p in parts]))
             for channel, parts in self._indexes.items()
         ]
 
@@ -290,7 +265,7 @@ class Recorder:
 
 
 def record_from(reader: Reader, recorder: Recorder) -> int:
-    """Move everything new in the ring to the file, and say there what was lost on the way.
+    """Move everything new in the ring to the file, with a note of what was lost.
 
     Returns:
         how many records were written.
@@ -308,9 +283,9 @@ def record_from(reader: Reader, recorder: Recorder) -> int:
         recorder.event(t_ns, text, "note", data)
     starts = [int(times_ns[0]) for times_ns, _, _ in drained.values() if times_ns.size]
     ends = [int(times_ns[-1]) for times_ns, _, _ in drained.values() if times_ns.size]
-    for begin in range(min(starts, default=0), max(ends, default=-1) + 1, SPAN_NS):
+    for begin in range(min(starts, default=0), max(ends, default=-1) + 1, CHUNK_NS):
         for stream, (times_ns, rows, _) in drained.items():
-            part = slice(*np.searchsorted(times_ns, (begin, begin + SPAN_NS)))
+            part = slice(*np.searchsorted(times_ns, (begin, begin + CHUNK_NS)))
             recorder.write(stream, times_ns[part], rows[part])
         recorder.flush()
     recorder.flush()
@@ -363,13 +338,11 @@ def record_process(
     hurry: bool = False,
     earlier: Sequence[RingEvent] = (),
 ) -> None:
-    """Record until ``stop`` is set, the ring is closed, or this process or its parent is terminated; then finish.
+    """Record until ``stop`` is set, the ring is closed, or this process or its parent ends.
 
     The file says that the run ended in order only if ``stop`` was set, and not to :data:`BROKEN`.
-
-    The target of a :class:`multiprocessing.Process`, which ends with exit code 2 and one line if
-    the file cannot be written; :func:`check_destination` in the parent says so earlier. The
-    keyboard interrupt is left to the parent.
+    In a process of its own it leaves Ctrl-C to the parent, and exits with code 2 if the file cannot
+    be written.
 
     Args:
         ring_path: the telemetry ring.
@@ -377,11 +350,9 @@ def record_process(
         stop: set when to end.
         about: what the file should say.
         taken: where to count the records taken, by stream.
-        word: where to say why the recording stopped before its end.
-        hurry: whether the run waits for this process, as in virtual time; otherwise the run comes
-            first.
-        earlier: events from before the recording began; those the ring has forgotten are written
-            first.
+        word: receives why the recording stopped before its end.
+        hurry: whether the run waits for this process, as in virtual time.
+        earlier: events from before the recording began.
     """
     parent = multiprocessing.parent_process()
     terminated: list[bool] = []
@@ -393,12 +364,11 @@ def record_process(
     recorder: Recorder | None = None
 
     def ending() -> str | None:
-        if stop.wait(HURRIED_PERIOD if hurry else PUMP_PERIOD) or (
-            terminated and stop.wait(LAST_WORD)
-        ):
+        stopped = stop.wait(HURRIED_PERIOD_S if hurry else PUMP_PERIOD_S)
+        if stopped or (terminated and stop.wait(LAST_STOP_S)):
             return "an error in the run" if stop.word == BROKEN else IN_ORDER
         if parent is not None and not parent.is_alive():
-            return "the run's process has ended without a word"
+            return "the run's process has ended unexpectedly"
         return "the recorder was terminated" if terminated else None
 
     try:
@@ -406,7 +376,7 @@ def record_process(
         recorder = Recorder(mcap_path, reader.header, about)
         _catch_up(reader, recorder, earlier)
         why = _record_until(ending, reader, recorder, taken)
-        # in virtual time the run would wait for ever for one that is gone
+        # In virtual time the run would otherwise wait for ever for this process
         if why and word is not None:
             with suppress(OSError):
                 word.send(why)
@@ -416,28 +386,19 @@ def record_process(
 
 
 def _catch_up(reader: Reader, recorder: Recorder, earlier: Sequence[RingEvent]) -> None:
-    """Write the events of the run so far, each once: those told, then what the ring holds beside them."""
+    """Write the events of the run so far, each once: the earlier ones and those in the ring."""
     if not earlier:
         return
-    held = reader.events_with_data()
     known = {_key(event) for event in earlier}
-    for t_ns, text, data in sorted(
-        [*earlier, *(e for e in held if _key(e) not in known)], key=lambda event: event[0]
-    ):
+    others = [event for event in reader.events_with_data() if _key(event) not in known]
+    for t_ns, text, data in sorted([*earlier, *others], key=lambda event: event[0]):
         recorder.event(t_ns, text, "note", data)
 
 
 def _key(event: RingEvent) -> tuple[object, ...]:
     """What makes a command of a run the same in its log and in the ring."""
     data = event[2] or {}
-    return (
-        event[0],
-        data.get("kind"),
-        data.get("tick"),
-        data.get("name"),
-        data.get("path"),
-        data.get("outcome"),
-    )
+    return event[0], *(data.get(key) for key in ("kind", "tick", "name", "path", "outcome"))
 
 
 def _record_until(
@@ -446,19 +407,15 @@ def _record_until(
     recorder: Recorder,
     taken: MutableSequence[int] | None,
 ) -> str:
-    """Move what is new to the file again and again, let the disk catch up now and then, and finish.
-
-    Returns:
-        why the run broke off, nothing if it ended in order.
-    """
+    """Move what is new to the file until the end; why the run broke off, or nothing."""
     why, synced = None, time.monotonic()
     while why is None:
         closed = reader.closed
-        why = ending() or ("the run has closed its telemetry without a word" if closed else None)
+        why = ending() or ("the run has closed its telemetry unexpectedly" if closed else None)
         record_from(reader, recorder)
         if taken is not None:
             taken[:] = reader.taken
-        if time.monotonic() - synced > SYNC_PERIOD:
+        if time.monotonic() - synced > SYNC_PERIOD_S:
             recorder.sync()
             synced = time.monotonic()
     broken = "" if why == IN_ORDER else why
@@ -467,7 +424,7 @@ def _record_until(
 
 
 def _explain(error: FarhandError, recorder: Recorder | None, word: Connection | None) -> None:
-    """Leave the reason in the file, and tell the run or, where nobody listens, the terminal."""
+    """Leave the reason in the file, and report it to the run, or else on the terminal."""
     if recorder is not None:
         recorder.give_up(str(error))
     if word is None:

@@ -1,4 +1,4 @@
-"""Recover: what a crash, a full disk or a broken copy left of a recording, as a whole file."""
+"""What a crash, a full disk or a broken copy left of a recording, as a whole file."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class Recovered:
         messages: how many are in it.
         damaged: chunks that had to be left out.
         unread: bytes that belong to no whole record.
-        altered: whether something beside the chunks is not as it was written, such as a parameter,
-            and it cannot be told what.
-        ended: how the run ended, in words, as the new file says it.
+        altered: whether something beside the chunks was changed, such as a parameter.
+        ended: how the run ended, as the new file says it.
     """
 
     path: Path
@@ -80,9 +79,7 @@ def recover(source: Path, destination: Path) -> Recovered:
     except OSError as error:
         raise FileError(f"cannot write {destination}: {error.strerror}") from None
     except UNREADABLE:
-        raise FileError(
-            f"{source} is damaged where it describes itself: nothing can be saved"
-        ) from None
+        raise _hopeless(source, "describes itself") from None
     finally:
         with suppress(OSError):
             part.unlink()
@@ -90,10 +87,10 @@ def recover(source: Path, destination: Path) -> Recovered:
 
 
 def _repair(source: Path, found: Found) -> dict[int, int | None]:
-    """Make sure that the new file will be readable: without channels and streams the numbers mean nothing.
+    """Make sure that the new file will describe its channels and streams.
 
     Returns:
-        how long a message of each channel is with its head, [bytes]; None where they differ.
+        how long a message of each channel is with its head, [bytes]; None if they differ.
     """
     try:
         topics = described(source, found)[1]
@@ -103,31 +100,27 @@ def _repair(source: Path, found: Found) -> dict[int, int | None]:
             raise
         found.matches = False
         try:
-            layouts = [
-                json.loads(channel.metadata.get("farhand", "{}"))
-                for channel in found.channels.values()
-            ]
-            rates = {
-                row["stream"]: {"rate": row["rate"]}
-                for row in layouts
-                if row and not row["derived"]
-            }
-            texts["streams"] = json.dumps(rates)
+            metadata = [channel.metadata for channel in found.channels.values()]
+            layouts = [json.loads(own.get("farhand", "{}")) for own in metadata]
+            rows = [row for row in layouts if row and not row["derived"]]
+            texts["streams"] = json.dumps({row["stream"]: {"rate": row["rate"]} for row in rows})
             topics = described(source, found)[1]
         except (FileError, *UNREADABLE):
-            raise FileError(
-                f"{source} is damaged where it describes itself: nothing can be saved"
-            ) from None
+            raise _hopeless(source, "describes itself") from None
     if sorted(found.channels) != list(range(1, len(found.channels) + 1)):
-        raise FileError(f"{source} is damaged where it lists its channels: nothing can be saved")
+        raise _hopeless(source, "lists its channels")
     return {key: topics[key].kind.itemsize if key in topics else None for key in found.channels}
+
+
+def _hopeless(source: Path, where: str) -> FileError:
+    return FileError(f"{source} is damaged where it {where}: nothing can be saved")
 
 
 def _account(destination: Path, found: Found, counts: list[int | None]) -> Recovered:
     """What was saved and what is missing."""
     kept = [count for count in counts if count is not None]
     damaged = len(counts) - len(kept)
-    # which would explain it
+    # Missing data explain a wrong checksum; otherwise something was changed
     altered = not found.matches and not (damaged or found.unread or found.mended)
     missing = [f"{damaged} damaged chunks"] if damaged else []
     missing += [f"{found.unread} bytes of no whole record"] if found.unread else []
@@ -136,7 +129,7 @@ def _account(destination: Path, found: Found, counts: list[int | None]) -> Recov
     if missing:
         ended = f"damaged, and recovered without {' and '.join(missing)}"
     elif altered:
-        ended = "damaged, and recovered with something beside the signals not as it was"
+        ended = "damaged, and recovered with an altered description"
     else:
         ended = before or "broken off, and recovered"
     return Recovered(destination, sum(kept), damaged, found.unread, altered, ended)
@@ -144,13 +137,13 @@ def _account(destination: Path, found: Found, counts: list[int | None]) -> Recov
 
 def _end(found: Found, saved: Recovered) -> dict[str, str]:
     """The last metadata: those of the old file, with how it ended and that it was recovered."""
-    told = {"messages": saved.messages, "damaged": saved.damaged, "unread_bytes": saved.unread}
-    said = {ENDED: saved.ended, "recovered": json.dumps(told | {"altered": saved.altered})}
-    return found.metadata.get(END_NAME, {}) | said
+    counts = {"messages": saved.messages, "damaged": saved.damaged, "unread_bytes": saved.unread}
+    recovered = json.dumps(counts | {"altered": saved.altered})
+    return found.metadata.get(END_NAME, {}) | {ENDED: saved.ended, "recovered": recovered}
 
 
 def _copy(chunk: Chunk, file: GrowingFile, sizes: dict[int, int | None]) -> int | None:
-    """Copy one chunk with a new index; None if it is damaged or nothing is known of its messages."""
+    """Copy one chunk with a new index; None if it is damaged or its messages are unknown."""
     try:
         records = chunk.records()
         places: dict[int, list[tuple[int, int]]] = {}

@@ -1,4 +1,4 @@
-"""Rerun: a recording as an ``.rrd`` file, every signal as curves and every tool as a moving frame."""
+"""A recording as an ``.rrd`` file for Rerun: signals as curves, tools as moving frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVELS = {"trip": "ERROR", "full": "ERROR", "lost": "WARN"}
 
 
 def export_rerun(recording: Recording, folder: Path) -> Path:
-    """Write ``NAME.rrd`` into a new folder, NAME being the recording's.
+    """Write ``NAME.rrd`` into a new folder, with the name of the recording.
 
     Raises:
         Mismatch: the Rerun library is not installed.
@@ -30,7 +30,7 @@ def export_rerun(recording: Recording, folder: Path) -> Path:
     name = f"{recording.path.stem}.rrd"
     with new_folder(folder) as part:
         stream = rerun.RecordingStream("farhand", recording_id=recording.path.stem)
-        # Rerun's own writer ends a full disk with noise and no reason
+        # In memory: Rerun's own writer gives no reason when the disk is full
         held = stream.memory_recording()
         for key, data in recording.streams.items():
             _signals(rerun, stream, key, data)

@@ -1,9 +1,9 @@
-"""Scan: the records of an MCAP file from front to back, with a clear word for whatever is wrong with it.
+"""The records of an MCAP file from front to back, and what is wrong with it.
 
-Nothing in the format protects the head of a file but the checksum of all data, and early files lack
-that. So every record is taken only if it would be written again as it stands. Channels and schemas
-come from the summary where that matches its own checksum. Behind a damaged record reading goes on
-at the next one that the index knows, or that can be found by what a record looks like.
+Only the checksum of all data protects the head of a file, and early files lack it. So a record is
+accepted only if writing it again gives the same bytes. Channels and schemas come from the summary
+if that matches its checksum. After a damaged record, reading goes on at the next one that the index
+lists, or that is found by its pattern.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _END_SIZE = 13  # [bytes] of the record that ends the data
 _ZSTD = b"\x04\x00\x00\x00zstd"
 # [bytes] from the start of a chunk to the name of its compression
 _ZSTD_AT = HEAD.size + _CHUNK.size
-_FARTHEST = 1 << 20  # [bytes] over which a record is looked for by its looks
+_SEARCH_BYTES = 1 << 20  # over which a record is searched by its pattern
 
 _PARSED: dict[int, type[Any]] = {
     Opcode.HEADER: Header,
@@ -62,7 +62,7 @@ UNREADABLE = (
     *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
     *(struct.error, McapError),
 )
-"""What reading raises of content that is not what it should be."""
+"""What damaged content raises when it is read."""
 
 
 @dataclass
@@ -76,10 +76,10 @@ class Found:
         attachments: files by name.
         chunks: in order.
         indexed: whether it has an index, as finished files have.
-        whole: whether every record is as it should be, up to the end.
-        matches: whether the data match their checksum; True where there is none, as in early files.
-        mended: chunks that were taken though one of their lengths or their kind is wrong.
-        unread: bytes that belong to no whole record, [bytes].
+        whole: whether every record is good, up to the end.
+        matches: whether the data match their checksum; True if there is none, as in early files.
+        mended: good chunks with a wrong length or kind in their head.
+        unread: bytes that belong to no whole record.
     """
 
     schemas: dict[int, Schema] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Found:
     unread: int = 0
 
     def take(self, record: McapRecord) -> None:
-        """Add what a record of the head says."""
+        """Add a record of the head."""
         if isinstance(record, Schema):
             self.schemas[record.id] = record
         elif isinstance(record, Channel):
@@ -107,16 +107,16 @@ class Found:
 
 @dataclass
 class _Summary:
-    """What stands behind the data of a finished file.
+    """What follows the data of a finished file.
 
     Attributes:
         end: where the data end, [bytes].
-        said: schemas and channels.
+        head: schemas and channels.
         starts: where chunks, metadata and attachments begin, in order, [bytes].
     """
 
     end: int
-    said: Found = field(default_factory=Found)
+    head: Found = field(default_factory=Found)
     starts: list[int] = field(default_factory=list)
 
 
@@ -148,23 +148,21 @@ def scan(path: Path, salvage: bool = False) -> Found:
     except UNREADABLE as error:
         _refuse(path, error)
     if summary is not None:
-        found.schemas, found.channels = summary.said.schemas, summary.said.channels
+        found.schemas, found.channels = summary.head.schemas, summary.head.channels
     return found
 
 
 def _refuse(path: Path, error: Exception) -> None:
     reason = " ".join(str(error).split())[:120] or "a record ends too early"
-    raise FileError(
-        f"{path} is cut off or damaged ({reason}); farhand recover {path} saves what is there"
-    ) from None
+    hint = f"farhand recover {path} saves what is there"
+    raise FileError(f"{path} is cut off or damaged ({reason}); {hint}") from None
 
 
 def _open(path: Path) -> memoryview:
     try:
         if not stat.S_ISREG(mode := os.stat(path).st_mode) and not stat.S_ISDIR(mode):
-            raise FileError(
-                f"cannot read {path}: it is a pipe or a device, and recordings are files"
-            )
+            reason = "it is a pipe or a device, and recordings are files"
+            raise FileError(f"cannot read {path}: {reason}")
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 raise FileError(f"{path} is empty")
@@ -174,7 +172,7 @@ def _open(path: Path) -> memoryview:
 
 
 def _summary(content: memoryview) -> _Summary | None:
-    """The summary, if it matches its checksum; None of a file that was never finished."""
+    """The summary, if it matches its checksum; None if the file was never finished."""
     if bytes(content[-len(MAGIC) :]) != MAGIC or len(content) < len(MAGIC) + _END_SIZE + len(FOOT):
         raise ValueError(f"it ends after {len(content)} bytes without the end of the format")
     foot = len(content) - len(FOOT)
@@ -183,27 +181,26 @@ def _summary(content: memoryview) -> _Summary | None:
         raise ValueError("its last record is not the one that ends a file")
     if start == 0:
         return None
-    if not len(MAGIC) + _END_SIZE <= start <= foot or (
-        crc and zlib.crc32(content[start : foot + 25]) != crc
-    ):
+    inside = len(MAGIC) + _END_SIZE <= start <= foot
+    if not inside or (crc and zlib.crc32(content[start : foot + 25]) != crc):
         raise ValueError("its index does not match its checksum")
-    found, place = _Summary(start - _END_SIZE), start
+    summary, place = _Summary(start - _END_SIZE), start
     while place < foot:
         opcode, end = _head(content, place)
         if opcode in _PARSED:
             record = _parse(opcode, content, place, end)
-            found.said.take(record)
+            summary.head.take(record)
             if isinstance(record, ChunkIndex):
-                found.starts.append(record.chunk_start_offset)
+                summary.starts.append(record.chunk_start_offset)
             elif isinstance(record, MetadataIndex | AttachmentIndex):
-                found.starts.append(record.offset)
+                summary.starts.append(record.offset)
         place = end
-    found.starts = sorted([*found.starts, found.end])
-    return found
+    summary.starts = sorted([*summary.starts, summary.end])
+    return summary
 
 
 def _walk(content: memoryview, found: Found, summary: _Summary | None, salvage: bool) -> None:
-    """Take in record after record until the end of the data, which must be where the rest of the file begins."""
+    """Read record after record until the end of the data, where the rest of the file begins."""
     place, starts = len(MAGIC), summary.starts if summary else []
     rest = len(content) - _END_SIZE - len(FOOT) if summary is None else summary.end
     while place < len(content):
@@ -211,9 +208,7 @@ def _walk(content: memoryview, found: Found, summary: _Summary | None, salvage: 
             opcode, end = _head(content, place)
             if opcode == Opcode.DATA_END and end == place + _END_SIZE:
                 if found.whole and place != rest:
-                    raise ValueError(
-                        f"the data end at byte {place}, which is not where its last part begins"
-                    )
+                    raise ValueError(f"the data end at byte {place}, not where the index begins")
                 (crc,) = struct.unpack_from("<I", content, place + HEAD.size)
                 found.matches = not crc or zlib.crc32(content[:place]) == crc
                 return
@@ -241,26 +236,25 @@ def _head(content: memoryview, place: int) -> tuple[int, int]:
 
 def _take(opcode: int, content: memoryview, place: int, end: int, found: Found) -> None:
     """Add the record at a place of the data."""
-    stray = (
-        opcode == Opcode.MESSAGE
-        and struct.unpack_from("<H", content, place + 9)[0] not in found.channels
-    )
-    if opcode not in _DATA or stray:
+    known = opcode in _DATA
+    if opcode == Opcode.MESSAGE:
+        known = struct.unpack_from("<H", content, place + 9)[0] in found.channels
+    if not known:
         raise ValueError(f"the record at byte {place} is of an unknown kind ({opcode})")
     if opcode == Opcode.CHUNK:
         chunk, until = _chunk(content, place)
         if until != end:
-            raise ValueError(f"the chunk at byte {place} has another length than it says")
+            raise ValueError(f"the chunk at byte {place} has the wrong length")
         found.chunks.append(chunk)
     elif opcode == Opcode.MESSAGE_INDEX:
         if end - place < 15 or struct.unpack_from("<I", content, place + 11)[0] != end - place - 15:
-            raise ValueError(f"the index at byte {place} has another length than it says")
+            raise ValueError(f"the index at byte {place} has the wrong length")
     elif opcode in _NAMED:
         found.take(_parse(opcode, content, place, end))
 
 
 def _chunk(content: memoryview, place: int) -> tuple[Chunk, int]:
-    """The chunk at a place, and where it ends by its own account, whatever its head says."""
+    """The chunk at a place, and where it ends according to its inner length."""
     start, end, size, crc = _CHUNK.unpack_from(content, place + HEAD.size)
     (name,) = struct.unpack_from("<I", content, place + _ZSTD_AT)
     at = place + _ZSTD_AT + 4
@@ -273,7 +267,7 @@ def _chunk(content: memoryview, place: int) -> tuple[Chunk, int]:
 
 
 def _parse(opcode: int, content: memoryview, place: int, end: int) -> McapRecord:
-    """The record at a place, if it would be written as it stands there."""
+    """The record at a place, if writing it again gives the same bytes."""
     written = bytes(content[place:end])
     record: McapRecord = _PARSED[opcode].read(ReadDataStream(BytesIO(written[HEAD.size :])))
     again = record_bytes(record)
@@ -284,20 +278,20 @@ def _parse(opcode: int, content: memoryview, place: int, end: int) -> McapRecord
 
 
 def _resume(content: memoryview, place: int, starts: list[int], found: Found) -> int:
-    """Where to go on after the damaged record at a place; takes it all the same if it is a chunk with a wrong head."""
+    """Where to go on after the damaged record at a place; keeps a chunk with a wrong head."""
     chunk = _good_chunk(content, place)
     if chunk is not None:
         found.chunks.append(chunk[0])
         found.mended += 1
         return chunk[1]
     later = [start for start in starts if start > place]
-    goal = later[0] if later else _look(content, place)
+    goal = later[0] if later else _search(content, place)
     found.unread += goal - place
     return goal
 
 
 def _good_chunk(content: memoryview, place: int) -> tuple[Chunk, int] | None:
-    """The chunk at a place and its end if it matches its checksum, though one of the two lengths it gives is wrong."""
+    """The chunk at a place and its end, if it is good but for one of its two lengths."""
     data = place + _ZSTD_AT + len(_ZSTD) + 8
     if bytes(content[place + _ZSTD_AT : data - 8]) != _ZSTD or data > len(content):
         return None
@@ -310,15 +304,15 @@ def _good_chunk(content: memoryview, place: int) -> tuple[Chunk, int] | None:
     return None
 
 
-def _look(content: memoryview, place: int) -> int:
-    """The next place behind this one with a record that is good beyond doubt; the end if there is none."""
+def _search(content: memoryview, place: int) -> int:
+    """The next place after this one with a record that is certainly good, or the end."""
     limit, data = len(content), content.obj
     at = place + _ZSTD_AT
     while (at := data.find(_ZSTD, at + 1)) >= 0:  # type: ignore[attr-defined]
         if _good_chunk(content, at - _ZSTD_AT) is not None:
             limit = at - _ZSTD_AT
             break
-    for start in range(place + 1, min(limit, place + _FARTHEST)):
+    for start in range(place + 1, min(limit, place + _SEARCH_BYTES)):
         if content[start] in _NAMED:
             try:
                 opcode, end = _head(content, start)

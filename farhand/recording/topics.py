@@ -1,10 +1,10 @@
-"""Topics: which ROS 2 messages the channels of a telemetry stream become, by their names.
+"""Which ROS 2 messages the channels of a telemetry stream become, by their names.
 
 ``q`` with ``v`` is a JointState; ``position_X_in_F`` with ``rotation_X_in_F`` (column by column) a
-PoseStamped and a transform;
-``twist_X_in_F`` a TwistStamped; ``wrench_X_in_F`` a WrenchStamped; ``torque_commanded``,
-``velocity_commanded`` and ``position_commanded`` a JointState of their own. All other channels of a
-stream are the fields of one message of Farhand's, made for it, with the units in its definition.
+PoseStamped and a transform; ``twist_X_in_F`` a TwistStamped; ``wrench_X_in_F`` a WrenchStamped;
+``torque_commanded``, ``velocity_commanded`` and ``position_commanded`` a JointState of their own.
+All other channels of a stream are the fields of one message made for it, with the units in its
+definition.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farhand.recording.cdr import Template, block
-from farhand.recording.definitions import definition, full_name, with_dependencies
+from farhand.recording.definitions import definition, with_dependencies
 
 Array = NDArray[np.float64]
 Channel = dict[str, Any]
 
-TRANSFORM_RATE = 50.0
-"""Of ``/tf``, which viewers draw frames from, [Hz]; the poses themselves have the full rate."""
+TRANSFORM_HZ = 50.0
+"""Rate of ``/tf``, from which viewers draw frames; the poses themselves have the full rate."""
 
 AGE = "sample_age"
-"""Channel with the age of the device's sample, [ns]: the tick's time less this is the device's
-own."""
+"""Channel with the age of the device's sample, [ns]."""
 
 _COMMANDED = {
     "position_commanded": "position",
@@ -54,7 +53,7 @@ class Topic:
         stream: which stream.
         rate: nominal, [Hz].
         measured: whether it is stamped with the device's time; otherwise with the tick's.
-        every: only every so-many-th record is written.
+        every: only every n-th record is written.
         derived: whether it repeats what another topic has.
         sequence: how many messages there were.
     """
@@ -74,7 +73,7 @@ class Topic:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the file says of the topic: where its numbers lie, and their units."""
+        """What the file says about the topic: where its numbers are, and their units."""
         layout = {
             "stream": self.stream,
             "rate": self.rate,
@@ -135,13 +134,11 @@ class _Maker:
             return set()
         names = q["labels"] or [f"joint_{index + 1}" for index in range(q["size"])]
         self._joint_topic("joint_states", names, {"position": q, "velocity": v}, True)
-        commanded = {
-            n: c for n, c in self.channels.items() if n in _COMMANDED and c["size"] == len(names)
-        }
+        known = {name: self.channels[name] for name in self.channels if name in _COMMANDED}
+        commanded = {name: c for name, c in known.items() if c["size"] == len(names)}
         if commanded:
-            self._joint_topic(
-                "joint_commands", names, {_COMMANDED[n]: c for n, c in commanded.items()}, False
-            )
+            parts = {_COMMANDED[name]: channel for name, channel in commanded.items()}
+            self._joint_topic("joint_commands", names, parts, False)
         return {"q", "v", *commanded}
 
     def _joint_topic(
@@ -164,61 +161,47 @@ class _Maker:
         return taken
 
     def _pose(self, what: str, frame: str, position: Channel, rotation: Channel) -> None:
-        where, turned = self.columns[position["name"]], self.columns[rotation["name"]]
+        place, axes = self.columns[position["name"]], self.columns[rotation["name"]]
 
         def pose() -> Callable[[Array], dict[str, Array]]:
             steady = Steady()
 
             def fill(rows: Array) -> dict[str, Array]:
-                return {
-                    "position": rows[:, where],
-                    "orientation": steady(quaternions(rotations(rows[:, turned]))),
-                }
+                orientation = steady(quaternions(rotations(rows[:, axes])))
+                return {"position": rows[:, place], "orientation": orientation}
 
             return fill
 
-        orientation = {
-            "name": f"quaternion_{what}_in_{frame}",
-            "unit": "-",
-            "labels": ["x", "y", "z", "w"],
-        }
+        name, labels = f"quaternion_{what}_in_{frame}", ["x", "y", "z", "w"]
+        orientation = {"name": name, "unit": "-", "labels": labels}
         template = Template().header(frame).numbers("position", 3).numbers("orientation", 4)
         sources = {"position": position, "orientation": orientation}
         self._add(f"pose_{what}_in_{frame}", "geometry_msgs/PoseStamped", template, sources, pose())
         self._transforms(what, frame, pose())
 
     def _transforms(self, what: str, frame: str, pose: Callable[[Array], dict[str, Array]]) -> None:
-        """The frame itself, and one at the same point with the axes of ``frame``, in which wrenches are given."""
+        """The frame itself, and one at its origin with the axes of ``frame``, for wrenches."""
+        upright = np.array([0.0, 0.0, 0.0, 1.0])
 
         def fill(rows: Array) -> dict[str, Array]:
-            found = pose(rows)
+            filled = pose(rows)
             return {
-                "translation": found["position"],
-                "rotation": found["orientation"],
-                "point": found["position"],
+                "translation": filled["position"],
+                "rotation": filled["orientation"],
+                "point": filled["position"],
+                "upright": np.broadcast_to(upright, (len(rows), 4)),
             }
 
         template = Template().integer(2).header(frame).string(f"{self.stream}/{what}")
         template.numbers("translation", 3).numbers("rotation", 4)
-        template.header(frame).string(_point(self.stream, what)).numbers("point", 3).numbers(
-            "upright", 4
+        template.header(frame).string(_point(self.stream, what))
+        template.numbers("point", 3).numbers("upright", 4)
+        kind, every = "tf2_msgs/TFMessage", max(1, round(self.rate / TRANSFORM_HZ))
+        topic = Topic(
+            "/tf", kind, definition(kind), template, {}, fill, self.stream, self.rate / every
         )
-        upright = np.array([0.0, 0.0, 0.0, 1.0])
-        every = max(1, round(self.rate / TRANSFORM_RATE))
-        self.topics.append(
-            Topic(
-                "/tf",
-                "tf2_msgs/TFMessage",
-                definition("tf2_msgs/TFMessage"),
-                template,
-                {},
-                lambda rows: fill(rows) | {"upright": np.broadcast_to(upright, (len(rows), 4))},
-                self.stream,
-                self.rate / every,
-                every=every,
-                derived=True,
-            )
-        )
+        topic.every, topic.derived = every, True
+        self.topics.append(topic)
 
     def spatial(self) -> set[str]:
         """Twists and wrenches, each at its point with the axes of its frame."""
@@ -226,19 +209,13 @@ class _Maker:
         for name, channel in self.channels.items():
             match = _SPATIAL.fullmatch(name)
             if match and channel["size"] == 6:
-                points = [
-                    m[1] for m in map(_POSITION.fullmatch, self.channels) if m and m[2] == match[3]
-                ]
+                positions = map(_POSITION.fullmatch, self.channels)
+                points = [found[1] for found in positions if found and found[2] == match[3]]
                 frame = _point(self.stream, points[0]) if points else match[3]
-                kind = (
-                    "geometry_msgs/TwistStamped"
-                    if match[1] == "twist"
-                    else "geometry_msgs/WrenchStamped"
-                )
+                kind = f"geometry_msgs/{match[1].capitalize()}Stamped"
                 template = Template().header(frame).numbers("value", 6)
-                self._add(
-                    name, kind, template, {"value": channel}, measured="commanded" not in name
-                )
+                measured = "commanded" not in name
+                self._add(name, kind, template, {"value": channel}, measured=measured)
                 taken.add(name)
         return taken
 
@@ -249,14 +226,13 @@ class _Maker:
         template = Template().header("")
         lines = [f"# Stream {self.stream} of a Farhand recording; linear parts first, SI units."]
         lines.append("std_msgs/Header header")
+        fields: list[str] = []
         for channel in channels:
             template.numbers(channel["name"], channel["size"])
             size = "" if channel["size"] == 1 else f"[{channel['size']}]"
             labels = f" ({', '.join(channel['labels'])})" if channel["labels"] else ""
-            field_name = _identifier(
-                channel["name"], [line.split("  #")[0].split()[-1] for line in lines[2:]]
-            )
-            lines.append(f"float64{size} {field_name}  # [{channel['unit']}]{labels}")
+            fields.append(_identifier(channel["name"], fields))
+            lines.append(f"float64{size} {fields[-1]}  # [{channel['unit']}]{labels}")
         words = re.split(r"[^A-Za-z0-9]+", self.stream)
         kind = f"farhand_msgs/{''.join(word[:1].upper() + word[1:] for word in words)}State"
         text = with_dependencies("\n".join(lines) + "\n", ("std_msgs/Header",))
@@ -273,32 +249,16 @@ class _Maker:
         measured: bool = True,
         text: str | None = None,
     ) -> None:
-        parts = (
-            {}
-            if fill
-            else {place: self.columns[channel["name"]] for place, channel in sources.items()}
-        )
-        fill = fill or (lambda rows: {place: rows[:, part] for place, part in parts.items()})
+        if fill is None:
+            parts = {place: self.columns[channel["name"]] for place, channel in sources.items()}
+
+            def fill(rows: Array) -> dict[str, Array]:
+                return {place: rows[:, part] for place, part in parts.items()}
+
         kept = {p: {k: c[k] for k in ("name", "unit", "labels")} for p, c in sources.items()}
-        text = text or definition(kind)
-        self.topics.append(
-            Topic(
-                f"/{self.stream}/{name}",
-                kind,
-                text,
-                template,
-                kept,
-                fill,
-                self.stream,
-                self.rate,
-                measured,
-            )
-        )
-
-
-def schema_name(topic: Topic) -> str:
-    """As the file has it."""
-    return full_name(topic.type)
+        layout = (text or definition(kind), template, kept, fill)
+        where = f"/{self.stream}/{name}"
+        self.topics.append(Topic(where, kind, *layout, self.stream, self.rate, measured))
 
 
 def rotations(values: Array) -> Array:
@@ -307,7 +267,7 @@ def rotations(values: Array) -> Array:
 
 
 def quaternions(rotations: Array) -> Array:
-    """Quaternions (x, y, z, w), w ≥ 0, of rotation matrices n × 3 × 3; each by its largest component."""
+    """Quaternions (x, y, z, w), w ≥ 0, of rotation matrices n × 3 × 3."""
     m = rotations
     diagonal = np.stack([m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]], axis=1)
     squares = np.empty((len(m), 4))
@@ -321,37 +281,37 @@ def quaternions(rotations: Array) -> Array:
         products[:, i, j] = products[:, j, i] = m[:, j, i] + m[:, i, j]
     for i, (a, b) in ((x, (z, y)), (y, (x, z)), (z, (y, x))):
         products[:, i, w] = products[:, w, i] = m[:, a, b] - m[:, b, a]
+    # The largest component is the most exact divisor
     largest = np.argmax(squares, axis=1)
-    found = products[np.arange(len(m)), largest]
+    q = products[np.arange(len(m)), largest]
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = found / np.linalg.norm(found, axis=1, keepdims=True)
-    return np.where(found[:, 3:] < 0.0, -found, found)
+        q = q / np.linalg.norm(q, axis=1, keepdims=True)
+    return np.where(q[:, 3:] < 0.0, -q, q)
 
 
 class Steady:
-    """Keeps the sign of a stream's quaternions from jumping: q and −q are one rotation, but not one number.
+    """Keeps the sign of a stream's quaternions from jumping: q and −q are the same rotation.
 
     The first has w ≥ 0; each one after that has the sign with which it is nearer to the one before.
-    The bits of the outcome do not depend on how the stream is cut into blocks. What is not a number
-    is passed over.
+    The bits of the result do not depend on how the stream is cut into blocks. NaN is skipped.
     """
 
     def __init__(self) -> None:
         self._last: Array | None = None
         self._sign = 1.0
 
-    def __call__(self, found: Array) -> Array:
+    def __call__(self, q: Array) -> Array:
         """The next quaternions of the stream, shape (n, 4), from those with w ≥ 0."""
-        known = np.flatnonzero(np.isfinite(found).all(axis=1))
+        known = np.flatnonzero(np.isfinite(q).all(axis=1))
         if not known.size:
-            return found
-        here = found[known]
+            return q
+        here = q[known]
         before = np.vstack([here[:1] if self._last is None else self._last, here[:-1]])
         x, y, z, w = (here * before).T
-        signs = np.ones(len(found))
+        signs = np.ones(len(q))
         signs[known] = self._sign * np.cumprod(np.where(x + y + z + w < 0.0, -1.0, 1.0))
         self._last, self._sign = here[-1], float(signs[known[-1]])
-        return found * signs[:, None]
+        return q * signs[:, None]
 
 
 def _point(stream: str, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Watch: events that the signals themselves tell of, found outside the tick."""
+"""Events that the signals themselves show, found outside the tick."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from farhand.loop.telemetry import columns
 
 INDEX = "index of "
-"""Units that begin so list the words that a number stands for, such as ``index of free, hold``."""
+"""Units with this start list the words that a number stands for: ``index of free, hold``."""
 
 
 class Watch:
-    """Notices changes of what is counted in words (modes, buttons) and couplings that begin or end.
+    """Notices changes of modes and buttons, and couplings that begin or end.
 
     Args:
         streams: of the telemetry's header.
@@ -26,14 +26,14 @@ class Watch:
         self._last: dict[tuple[str, str], float] = {}
         for name, stream in streams.items():
             places = columns(stream)
-            found = self._watched[name] = []
-            for channel in stream["channels"]:
-                unit, single = channel["unit"], channel["size"] == 1
-                if single and unit.startswith(INDEX):
+            watched = self._watched[name] = []
+            for channel in (channel for channel in stream["channels"] if channel["size"] == 1):
+                key, unit = channel["name"], channel["unit"]
+                if unit.startswith(INDEX):
                     words = unit.removeprefix(INDEX).split(", ")
-                    found.append((channel["name"], places[channel["name"]].start, words))
-                elif single and channel["name"] == "engagement":
-                    found.append(("engagement", places["engagement"].start, []))
+                    watched.append((key, places[key].start, words))
+                elif key == "engagement":
+                    watched.append((key, places[key].start, []))
 
     def changes(
         self, stream: str, times: NDArray[np.int64], rows: NDArray[np.float64]
@@ -41,9 +41,8 @@ class Watch:
         """Changes in new rows of a stream as (time [ns], kind, words)."""
         for name, column, words in self._watched[stream]:
             values = rows[:, column] if words else (rows[:, column] > 0.0).astype(float)
-            before = np.concatenate(
-                [[self._last.get((stream, name), values[0] if words else 0.0)], values[:-1]]
-            )
+            first = self._last.get((stream, name), values[0] if words else 0.0)
+            before = np.concatenate([[first], values[:-1]])
             self._last[stream, name] = values[-1]
             for place in np.flatnonzero(values != before):
                 new, old = values[place], before[place]

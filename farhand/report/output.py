@@ -140,8 +140,8 @@ def plain_value(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def show_values(title: str, rows: Iterable[tuple[str, str]]) -> None:
-    """Print a title and named values below it, two columns."""
+def show_values(title: str, rows: Iterable[tuple[str, str]], beside: str = "") -> None:
+    """Print a title, with something beside it, and named values below it in two columns."""
     from rich.table import Table
     from rich.text import Text
 
@@ -151,7 +151,8 @@ def show_values(title: str, rows: Iterable[tuple[str, str]]) -> None:
     for name, value in rows:
         table.add_row(Text(f"  {name}", style="cyan"), Text(value))
     console = stdout()
-    console.print(Text(title, style="bold"))
+    heading = Text(title, "bold")
+    console.print(heading.append(f"   {beside}", "not bold dim") if beside else heading)
     console.print(table)
 
 

@@ -19,14 +19,16 @@ LARGEST_SVG = 400_000
 """Above this size, in bytes, a plot is embedded as PNG."""
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1d2129; --soft: #5b6472; --line: #dfe3e8; --back: #fcfcfb; --head: #f1f3f5;
-  --pass: #11703c; --corrected: #8a5a00; --differs: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --soft: #9aa4b1; --line: #343a43; --back: #15181c;
-  --head: #1f242a; --pass: #5fd394; --corrected: #eebb55; --differs: #ff8a80; } }
-body { margin: 0 auto; max-width: 76rem; padding: 2.5rem 1.25rem 5rem; background: var(--back); color: var(--ink);
+:root { color-scheme: light dark; --ink: #1d2129; --soft: #5b6472; --line: #dfe3e8;
+  --back: #fcfcfb; --head: #f1f3f5; --pass: #11703c; --corrected: #8a5a00; --differs: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --soft: #9aa4b1; --line: #343a43;
+  --back: #15181c; --head: #1f242a; --pass: #5fd394; --corrected: #eebb55; --differs: #ff8a80; } }
+body { margin: 0 auto; max-width: 76rem; padding: 2.5rem 1.25rem 5rem;
+  background: var(--back); color: var(--ink);
   font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .5rem; }
-h2 { font-size: 1.35rem; margin: 3rem 0 .75rem; padding-top: .75rem; border-top: 1px solid var(--line); }
+h2 { font-size: 1.35rem; margin: 3rem 0 .75rem; padding-top: .75rem;
+  border-top: 1px solid var(--line); }
 p { max-width: 44rem; }
 p.lead { color: var(--soft); font-size: 1.1rem; margin-top: 0; }
 .scroll { overflow-x: auto; margin: 1.25rem 0; }
@@ -36,7 +38,8 @@ th { background: var(--head); text-align: left; }
 th, td { padding: .5rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .badge { font-weight: 600; white-space: nowrap; }
-.pass { color: var(--pass); } .corrected { color: var(--corrected); } .differs { color: var(--differs); }
+.pass { color: var(--pass); } .corrected { color: var(--corrected); }
+.differs { color: var(--differs); }
 figure { margin: 1.75rem 0; }
 figcaption { padding: .5rem 0 0; }
 nav ul { padding-left: 1.25rem; } nav li { margin: .25rem 0; } a { color: inherit; }
@@ -46,16 +49,18 @@ tr:target { background: var(--head); }
   body { padding: 1.5rem .9rem 4rem; } h1 { font-size: 1.6rem; } h2 { overflow-wrap: anywhere; }
   table.cards thead { display: none; }
   table.cards tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--line); }
-  table.cards td { display: block; border: 0; padding: .1rem 0; overflow-wrap: anywhere; text-align: left; }
+  table.cards td { display: block; border: 0; padding: .1rem 0;
+    overflow-wrap: anywhere; text-align: left; }
   table.cards td:empty { display: none; }
   table.cards td:nth-child(-n+2) { font-weight: 600; }
   table.cards td:nth-child(3)::before { content: "ours: "; }
-  table.cards td:nth-child(4)::before { content: "wanted: "; }
+  table.cards td:nth-child(4)::before { content: "criterion: "; }
   table.cards td:nth-child(6)::before { content: "published: "; }
   table.cards td::before { color: var(--soft); }
   figure { overflow-x: auto; } figure img { max-width: none; width: 40rem; }
 }
-img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem; box-sizing: border-box; }
+img { max-width: 100%; background: #fff; border-radius: 6px; padding: .5rem;
+  box-sizing: border-box; }
 """
 
 

@@ -1,4 +1,4 @@
-"""The page that ``farhand run --report`` writes: what happened, in one sentence, one table and a few plots."""
+"""The page of ``farhand run --report``: one sentence, one table and a few plots."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farhand.analysis.history import History
-from farhand.report.page import ReportPage
-
-# fmt: skip
+from farhand.analysis.team import TeamMetrics
+from farhand.report.figures import BAND, DARK, dress, new_figure, thinned
+from farhand.report.page import Animation, ReportPage
 from farhand.report.summary import (
     Numbers,
     Result,
     arms_of,
-    draw_heights,
-    draw_loads,
-    draw_squeeze,
     headline,
     is_team,
     lines,
-    moving_picture,
     number,
     team_headline,
 )
@@ -34,16 +30,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LEADER, FOLLOWER, NEUTRAL, TRIP = "#1f6fb4", "#d9730d", "#39424e", "#b3261e"
+LEADER, FOLLOWER, TRIP = "#1f6fb4", "#d9730d", "#b3261e"
 ABOVE = ("data", "axes fraction")
-CHARACTERS = 130
+
+PLOT_WIDTH = 130
 """Characters of a label that fit side by side across a plot."""
 
-UPWARD = 48
+PLOT_HEIGHT = 48
 """Characters of a label that fit up a plot."""
-
-MOST_POINTS = 4000
-"""Points per line; more cannot be told apart on the page."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +68,14 @@ def write_report(rig: Rig, result: Result, folder: Path) -> Path:
     if result["trips"]:
         rows = [(f"{t['time']:.3f} s", t["where"], t["kind"], t["reason"]) for t in result["trips"]]
         page.table(("time", "where", "kind", "reason"), rows, "Trips: what stopped the arms")
-    if is_team(result) and (moving := moving_picture(rig)) is not None:
-        page.figure(moving, "The run, twice as fast as it was")
-    for drawing in _drawings(rig, result):
-        page.figure(figure_of(drawing, rig, result), drawing.title)
+    film = _film(rig)
+    if film is not None:
+        page.figure(film, "The run, twice as fast as it was")
+    for plot in plots_of(rig, result):
+        page.figure(figure_of(plot, rig, result), plot.title)
     page.section("All numbers")
-    metrics = result["metrics"].items()
-    page.table(("metric", "value", "unit"), [(name, m["value"], m["unit"]) for name, m in metrics])
+    metrics = [(name, m["value"], m["unit"]) for name, m in result["metrics"].items()]
+    page.table(("metric", "value", "unit"), metrics)
     commands = [
         (f"{c['time']:.3f} s", c["tick"], c["command"], c["outcome"]) for c in result["commands"]
     ]
@@ -100,30 +95,31 @@ def _setting(rig: Rig, result: Result) -> str:
     )
 
 
-def figure_of(drawing: ReportPlot, rig: Rig, result: Result) -> Figure:
-    """Draw one plot, with the scenario's moves shaded and trips and commands as vertical lines."""
-    from matplotlib.figure import Figure
+def _film(rig: Rig) -> Animation | None:
+    """The run of a team as a film; None for other rigs, and if nothing was recorded."""
+    from farhand.report.team_film import film_of
 
-    figure = Figure(figsize=(10.0, 1.6 + 1.9 * drawing.rows), layout="constrained")
-    axes: list[Axes] = [
-        ax for row in figure.subplots(drawing.rows, 1, sharex=True, squeeze=False) for ax in row
-    ]
-    drawing.draw(axes)
-    figure.suptitle(drawing.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    metrics = rig.metrics
+    if not isinstance(metrics, TeamMetrics) or not len(metrics.history.times("team")):
+        return None
+    size = next((value for path, value, *_ in rig.parameters() if path == "rig.size"), np.zeros(3))
+    return Animation(film_of(metrics, np.asarray(size)))
+
+
+def figure_of(plot: ReportPlot, rig: Rig, result: Result) -> Figure:
+    """Draw one plot, with the scenario's moves shaded and trips and commands as vertical lines."""
+    figure = new_figure(10.0, 1.6 + 1.9 * plot.rows)
+    axes: list[Axes] = list(figure.subplots(plot.rows, 1, sharex=True, squeeze=False)[:, 0])
+    plot.draw(axes)
+    figure.suptitle(plot.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
     end = result["seconds"]
     for ax in axes:
         _shade(ax, rig, end, labelled=ax is axes[0])
         _mark(ax, result, labelled=ax is axes[0])
         ax.set_xlim(0.0, end)
-        ax.grid(True, color="#e3e6ea", linewidth=0.6)
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.legend(
-        *axes[0].get_legend_handles_labels(),
-        loc="outside lower left",
-        ncols=4,
-        frameon=False,
-        fontsize=9,
-    )
+        dress(ax, y=ax.get_ylabel())
+    legend = axes[0].get_legend_handles_labels()
+    figure.legend(*legend, loc="outside lower left", ncols=4, frameon=False, fontsize=9)
     axes[-1].set_xlabel("time [s]")
     figure.align_ylabels(axes)
     return figure
@@ -131,17 +127,16 @@ def figure_of(drawing: ReportPlot, rig: Rig, result: Result) -> Figure:
 
 def _shade(ax: Axes, rig: Rig, end: float, labelled: bool) -> None:
     """The scenario's moves as grey bands, with their labels above the uppermost axes."""
+    style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 8, "color": "#5b6472"}
     for move in rig.scenario.moves:
         if move.start >= end:
             continue
-        ax.axvspan(move.start, min(move.end, end), color="#eef1f4", zorder=0)
+        stop = min(move.end, end)
+        ax.axvspan(move.start, stop, color=BAND, zorder=0)
         if labelled:
-            width = max(6, round(CHARACTERS * move.duration / end))
-            at = 0.5 * (move.start + min(move.end, end)), 1.02
-            words = textwrap.fill(move.label, width, break_long_words=False)
-            ax.annotate(
-                words, at, xycoords=ABOVE, ha="center", va="bottom", fontsize=8, color="#5b6472"
-            )
+            width = max(6, round(PLOT_WIDTH * move.duration / end))
+            text = textwrap.fill(move.label, width, break_long_words=False)
+            ax.annotate(text, (0.5 * (move.start + stop), 1.02), xycoords=ABOVE, **style)
 
 
 def _mark(ax: Axes, result: Result, labelled: bool) -> None:
@@ -153,112 +148,100 @@ def _mark(ax: Axes, result: Result, labelled: bool) -> None:
     tripped = {round(trip["time"], 2) for trip in result["trips"]}
     for trip in result["trips"]:
         marks.setdefault(round(trip["time"], 2), []).append(f"{trip['where']} trips")
-    for time, words in marks.items():
-        colour = TRIP if time in tripped else NEUTRAL
+    style: dict[str, Any] = {"rotation": 90, "ha": "right", "va": "top", "fontsize": 7.5}
+    style["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
+    for time, names in marks.items():
+        colour = TRIP if time in tripped else DARK
         ax.axvline(time, color=colour, linestyle="--" if time in tripped else ":", linewidth=1.2)
         if labelled:
-            text: dict[str, Any] = {
-                "rotation": 90,
-                "ha": "right",
-                "va": "top",
-                "fontsize": 7.5,
-                "color": colour,
-            }
-            text["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
-            ax.annotate(_short(words), (time, 0.98), xycoords=ABOVE, **text).set_in_layout(False)
+            label = ax.annotate(_short(names), (time, 0.98), xycoords=ABOVE, color=colour, **style)
+            label.set_in_layout(False)
 
 
-def _short(words: list[str]) -> str:
+def _short(names: list[str]) -> str:
     """What happened at one time, in as many characters as fit up a plot."""
-    text = ", ".join(words)
-    return text if len(text) <= UPWARD else f"{words[0][:UPWARD]} and {len(words) - 1} more"
+    text = ", ".join(names)
+    if len(text) <= PLOT_HEIGHT:
+        return text
+    return f"{names[0][:PLOT_HEIGHT]} and {len(names) - 1} more"
 
 
-def _drawings(rig: Rig, result: Result) -> Iterator[ReportPlot]:
+def plots_of(rig: Rig, result: Result) -> Iterator[ReportPlot]:
+    """The plots that suit a run."""
     history, m = rig.metrics.history, Numbers(result)
     if is_team(result):
-        yield from _team_drawings(history, result)
+        yield from _team_plots(history, result)
         return
-    behind, rms = (number(1e3 * (m[f"tracking_error_{kind}"] or 0.0)) for kind in ("max", "rms"))
-    if result["never_coupled"]:
-        yield ReportPlot(
-            "Where the tools go: they were never coupled", lambda ax: _positions(ax, history), 3
-        )
-    else:
-        title = f"Where the tools go: while coupled, the follower is at most {behind} mm off"
-        yield ReportPlot(title, lambda ax: _positions(ax, history), 3)
-        title = f"Tracking error while coupled: {behind} mm at most, {rms} mm rms"
+    most, rms = m.text("tracking_error_max", 1e3), m.text("tracking_error_rms", 1e3)
+    coupled = f"while coupled, the follower is at most {most} mm off"
+    title = "they were never coupled" if result["never_coupled"] else coupled
+    yield ReportPlot(f"Where the tools go: {title}", lambda ax: _positions(ax, history), 3)
+    if not result["never_coupled"]:
+        title = f"Tracking error while coupled: {most} mm at most, {rms} mm rms"
         yield ReportPlot(title, lambda ax: _error(ax[0], history))
     if m["hand_force_max"] is not None or m["contact_force_max"] is not None:
         yield ReportPlot(_force_title(m), lambda ax: _forces(ax[0], history))
     yield ReportPlot(_energy_title(history), lambda ax: _energy(ax[0], history))
     if m["link_age_mean"] is not None:
-        age, oldest = number(1e3 * m["link_age_mean"]), number(1e3 * (m["link_age_max"] or 0.0))
+        age, oldest = m.text("link_age_mean", 1e3), m.text("link_age_max", 1e3)
         title = f"What arrives over the link is {age} ms old on average, {oldest} ms at most"
         yield ReportPlot(title, lambda ax: _age(ax[0], history))
 
 
-def _team_drawings(history: History, result: Result) -> Iterator[ReportPlot]:
+def _team_plots(history: History, result: Result) -> Iterator[ReportPlot]:
     arms = arms_of(result)
-    yield ReportPlot(team_headline(result), lambda ax: draw_loads(ax[0], history, arms))
-    yield ReportPlot("What the grips do to each other", lambda ax: draw_squeeze(ax[0], history))
-    yield ReportPlot("How high every tool is", lambda ax: draw_heights(ax[0], history, arms))
+    yield ReportPlot(team_headline(result), lambda ax: _loads(ax[0], history, arms))
+    yield ReportPlot("What the grips do to each other", lambda ax: _squeeze(ax[0], history))
+    yield ReportPlot("How high every tool is", lambda ax: _heights(ax[0], history, arms))
 
 
 def _force_title(m: Numbers) -> str:
-    hand, contact, felt = m["hand_force_max"], m["contact_force_max"], m["reflection_in_contact"]
+    contact, felt = m["contact_force_max"], m["reflection_in_contact"]
+    hand = f"{number(m['hand_force_max'])} N"
     if felt is not None:
-        return (
-            f"Pressing steadily, the hand feels {number(100 * felt)} % of what the follower touches"
-        )
+        share = f"{number(100 * felt)} % of what the follower touches"
+        return f"Pressing steadily, the hand feels {share}"
+    moves = f"the hand moves the leader with {hand} at most"
     if contact is None:
-        return f"The hand moves the leader with {number(hand)} N at most; no sensor tells what the follower touches"
+        return f"T{moves[1:]}; no sensor tells what the follower touches"
     if contact < 1.0:
-        return f"Nothing is touched; the hand moves the leader with {number(hand)} N at most"
-    return f"Force: {number(hand)} N at the hand and {number(contact)} N at the contact at most"
+        return f"Nothing is touched; {moves}"
+    return f"Force: {hand} at the hand and {number(contact)} N at the contact at most"
 
 
 def _energy_title(history: History) -> str:
     total = history.signal("coupling", "port_energy").sum(axis=1)
     if not total.any():
         return "No energy goes through the coupling"
-    lowest = float(total.min())
+    lowest, final = float(total.min()), float(total[-1])
     if lowest < -0.01:
         at = history.times("coupling")[int(np.argmin(total))]
-        return f"The coupling gives out {number(-lowest)} J more than it got by {at:.1f} s: it is not passive"
-    return (
-        f"The coupling takes up {number(float(total[-1]))} J and never gives out more than it got"
-    )
+        more = f"{number(-lowest)} J more than it got by {at:.1f} s"
+        return f"The coupling gives out {more}: it is not passive"
+    return f"The coupling takes up {number(final)} J and never gives out more than it got"
+
+
+def _plot(ax: Axes, times: np.ndarray, values: np.ndarray, *style: str, **look: Any) -> None:
+    keep = thinned(len(times))
+    ax.plot(times[keep], values[keep], *style, **({"linewidth": 1.2} | look))
 
 
 def _positions(axes: list[Axes], history: History) -> None:
     for name, colour, style in (("leader", LEADER, "-"), ("follower", FOLLOWER, "--")):
-        times, position = _thin(history.times(name), history.signal(name, "position_tool_in_world"))
+        times, position = history.times(name), history.signal(name, "position_tool_in_world")
+        start = ", ".join(f"{x:.2f}" for x in position[0])
         for index, ax in enumerate(axes):
-            label = (
-                f"{name} from {', '.join(f'{x:.2f}' for x in position[0])} m" if index == 0 else ""
-            )
-            ax.plot(
-                times,
-                position[:, index] - position[0, index],
-                style,
-                color=colour,
-                label=label,
-                linewidth=1.4,
-            )
+            moved = position[:, index] - position[0, index]
+            label = f"{name} from {start} m" if index == 0 else ""
+            _plot(ax, times, moved, style, color=colour, label=label, linewidth=1.4)
             ax.set_ylabel(f"{'xyz'[index]} from start [m]")
 
 
 def _error(ax: Axes, history: History) -> None:
-    times = history.times("coupling")
     error = 1e3 * np.linalg.norm(history.signal("coupling", "error")[:, :3], axis=1)  # [mm]
     engaged = history.signal("coupling", "engagement")[:, 0] > 0.0
-    ax.plot(
-        *_thin(times, np.where(engaged, error, np.nan)),
-        color=NEUTRAL,
-        linewidth=1.2,
-        label="while coupled",
-    )
+    shown = np.where(engaged, error, np.nan)
+    _plot(ax, history.times("coupling"), shown, color=DARK, label="while coupled")
     ax.set_ylabel("distance of the tools [mm]")
     ax.set_ylim(bottom=0.0)
 
@@ -268,33 +251,51 @@ def _forces(ax: Axes, history: History) -> None:
         ("leader", "hand on the leader", LEADER, "-"),
         ("follower", "contact on the follower", FOLLOWER, "--"),
     ):
-        # [N]
         force = np.linalg.norm(history.signal(name, "wrench_measured_in_world")[:, :3], axis=1)
-        ax.plot(*_thin(history.times(name), force), style, color=colour, linewidth=1.2, label=label)
+        _plot(ax, history.times(name), force, style, color=colour, label=label)
     ax.set_ylabel("force [N]")
     ax.set_ylim(bottom=0.0)
 
 
 def _energy(ax: Axes, history: History) -> None:
-    times, energy = _thin(history.times("coupling"), history.signal("coupling", "port_energy"))
-    ax.plot(times, energy[:, 0], color=LEADER, linewidth=1.2, label="from the leader")
-    ax.plot(times, energy[:, 1], "--", color=FOLLOWER, linewidth=1.2, label="from the follower")
-    ax.plot(times, energy.sum(axis=1), color=NEUTRAL, linewidth=1.6, label="both together")
-    ax.axhline(0.0, color=NEUTRAL, linewidth=0.8)
+    times, energy = history.times("coupling"), history.signal("coupling", "port_energy")
+    _plot(ax, times, energy[:, 0], color=LEADER, label="from the leader")
+    _plot(ax, times, energy[:, 1], "--", color=FOLLOWER, label="from the follower")
+    _plot(ax, times, energy.sum(axis=1), color=DARK, linewidth=1.6, label="both together")
+    ax.axhline(0.0, color=DARK, linewidth=0.8)
     ax.set_ylabel("energy into the coupling [J]")
 
 
 def _age(ax: Axes, history: History) -> None:
-    times, age = _thin(history.times("coupling"), 1e3 * history.signal("coupling", "age"))  # [ms]
+    times, age = history.times("coupling"), 1e3 * history.signal("coupling", "age")  # [ms]
     for index, (name, colour) in enumerate((("leader", LEADER), ("follower", FOLLOWER))):
-        ax.plot(
-            times, age[:, index], color=colour, linewidth=0.9, alpha=0.8, label=f"at the {name}"
-        )
+        look = {"color": colour, "linewidth": 0.9, "alpha": 0.8}
+        _plot(ax, times, age[:, index], label=f"at the {name}", **look)
     ax.set_ylabel("age of the other side [ms]")
     ax.set_ylim(bottom=0.0)
 
 
-def _thin(times: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every so-many-th record, so that the plot stays small."""
-    stride = -(-len(times) // MOST_POINTS)
-    return times[::stride], values[::stride]
+def _loads(ax: Axes, history: History, arms: list[str]) -> None:
+    """What every arm lifts with."""
+    wrenches = history.signal("team", "wrench_of_arms_on_object_in_world")
+    lifted = wrenches.reshape(len(wrenches), -1, 6)[:, :, 2]
+    for index, arm in enumerate(arms):
+        ax.plot(history.times("team"), lifted[:, index], linewidth=1.2, label=arm)
+    ax.set_ylabel("lift of each arm [N]")
+
+
+def _squeeze(ax: Axes, history: History) -> None:
+    """The largest internal force."""
+    times = history.times("team")
+    inner = history.signal("team", "internal_wrench_in_world").reshape(len(times), -1, 6)
+    largest = np.linalg.norm(inner[:, :, :3], axis=2).max(axis=1)
+    ax.plot(times, largest, linewidth=1.2, label="largest at a grip")
+    ax.set_ylabel("internal force [N]")
+    ax.set_ylim(bottom=0.0)
+
+
+def _heights(ax: Axes, history: History, arms: list[str]) -> None:
+    for arm in arms:
+        height = history.signal(arm, "position_tool_in_world")[:, 2]
+        ax.plot(history.times(arm), height, linewidth=1.2, label=arm)
+    ax.set_ylabel("height of the tool [m]")

@@ -1,4 +1,4 @@
-"""A run of a team as a moving picture: its arms as stick figures, what they carry, and the force of every arm on it."""
+"""A run of a team as a film: arms as stick figures, their load, and their forces on it."""
 
 from __future__ import annotations
 
@@ -23,27 +23,17 @@ STOPPED = "#b3261e"
 EYE = np.array([[0.92, -0.39, 0.0], [0.14, 0.33, 0.93]])
 """From world to the picture: seen from the side and a little from above."""
 
-PER_NEWTON = 0.006
-"""Length of a force's arrow, [m/N]."""
+ARROW_M_PER_N = 0.006
+"""Length of the arrow of a force, [m/N]."""
 
-SIZE = (5.6, 4.5)
-"""Of the picture at 80 dots per inch, [in]."""
+PICTURE_SIZE = (5.6, 4.5)
+"""At 80 dots per inch, [in]."""
 
-EDGES = (
-    (0, 1),
-    (1, 3),
-    (3, 2),
-    (2, 0),
-    (4, 5),
-    (5, 7),
-    (7, 6),
-    (6, 4),
-    (0, 4),
-    (1, 5),
-    (2, 6),
-    (3, 7),
-)
-"""Of a box whose corners are counted by the bits of their number."""
+EDGES = [(a, a | bit) for a in range(8) for bit in (1, 2, 4) if not a & bit]
+"""Of a box; the bits of a corner's number say on which side it is."""
+
+MAX_FRAMES = 150
+"""Of a film; a longer run has them farther apart."""
 
 
 class FilmScene:
@@ -62,17 +52,13 @@ class FilmScene:
     ) -> None:
         self.world, self.history, self.arms, self.thing = world, history, arms, thing
         self._data, self._half = mujoco.MjData(world.model), 0.5 * np.asarray(size, dtype=float)
-        model = world.model
-        bodies = {
-            name: [k for k in range(model.nbody) if model.body(k).name.startswith(f"{name}/")]
-            for name in arms
-        }
+        names = [world.model.body(index).name for index in range(world.model.nbody)]
         self._bodies = {
-            n: [k for k in ks if "payload" not in model.body(k).name] for n, ks in bodies.items()
+            arm: [k for k, n in enumerate(names) if n.startswith(f"{arm}/") and "payload" not in n]
+            for arm in arms
         }
-        self._forces = history.signal("team", "wrench_of_arms_on_object_in_world").reshape(
-            -1, len(arms), 6
-        )[:, :, :3]
+        wrenches = history.signal("team", "wrench_of_arms_on_object_in_world")
+        self._forces = wrenches.reshape(-1, len(arms), 6)[:, :, :3]
 
     @property
     def end(self) -> float:
@@ -84,9 +70,8 @@ class FilmScene:
         start = 0
         for name, item in self.world.placed.items():
             size = len(item.robot.home)
-            self._data.qpos[start : start + size] = self.history.signal(name, "q")[
-                self._row(name, time)
-            ]
+            q = self.history.signal(name, "q")[self._row(name, time)]
+            self._data.qpos[start : start + size] = q
             start += size
         mujoco.mj_kinematics(self.world.model, self._data)
         self.forces = self._forces[self._row("team", time)]
@@ -107,10 +92,6 @@ class FilmScene:
         return int(np.searchsorted(times, time - 1e-9).clip(0, len(times) - 1))
 
 
-MOST = 150
-"""Pictures of a film; a longer run has them farther apart."""
-
-
 def film(
     scene: FilmScene,
     every: float = 0.25,
@@ -121,7 +102,7 @@ def film(
 
     Args:
         scene: the run.
-        every: time between pictures, [s]; more if they would be more than :data:`MOST`.
+        every: time between pictures, [s]; longer if there would be too many.
         faster: how many times faster it plays than it was, [-].
         stopped: when arms tripped, by name, [s]; they are red from then on.
     """
@@ -129,7 +110,8 @@ def film(
     from matplotlib.figure import Figure
     from PIL import Image
 
-    figure, pictures, every = Figure(figsize=SIZE, dpi=80), [], max(every, scene.end / MOST)
+    figure, pictures = Figure(figsize=PICTURE_SIZE, dpi=80), []
+    every = max(every, scene.end / MAX_FRAMES)
     canvas, ax = FigureCanvasAgg(figure), figure.add_axes((0.0, 0.0, 1.0, 1.0))
     for time in np.arange(0.0, scene.end, every).tolist():
         ax.clear()
@@ -137,15 +119,13 @@ def film(
         draw(ax, scene, time, stopped or {})
         canvas.draw()
         pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3]).quantize(48))
-    buffer = io.BytesIO()
-    shown = round(1000.0 * every / faster)
-    pictures[0].save(
-        buffer, "GIF", save_all=True, append_images=pictures[1:], duration=shown, loop=0
-    )
+    buffer, duration_ms = io.BytesIO(), round(1000.0 * every / faster)
+    more = {"append_images": pictures[1:], "duration": duration_ms, "loop": 0}
+    pictures[0].save(buffer, "GIF", save_all=True, **more)
     return buffer.getvalue()
 
 
-def filmed(metrics: TeamMetrics, size: Array) -> bytes:
+def film_of(metrics: TeamMetrics, size: Array) -> bytes:
     """A measured run as an animated GIF.
 
     Args:
@@ -153,17 +133,16 @@ def filmed(metrics: TeamMetrics, size: Array) -> bytes:
         size: edges of what is carried, [m].
     """
     scene = FilmScene(metrics.world, metrics.history, metrics.arms, metrics.thing, size)
-    stopped = {
-        record.where: 1e-9 * record.trip.time_ns for record in reversed(metrics.session.trips)
-    }
+    trips = reversed(metrics.session.trips)
+    stopped = {record.where: 1e-9 * record.trip.time_ns for record in trips}
     return film(scene, stopped=stopped)
 
 
 def draw(ax: Axes, scene: FilmScene, time: float, stopped: Mapping[str, float]) -> None:
-    """One picture: those who stand behind first, then what is carried, then the others, then the forces on it."""
-    look, chains = {}, {arm: scene.chain(arm) for arm in scene.arms}
-    for arm, colour in zip(scene.arms, COLOURS, strict=False):
-        look[arm] = STOPPED if time >= stopped.get(arm, np.inf) else colour
+    """One picture, from back to front: arms behind, the load, arms in front, forces."""
+    chains = {arm: scene.chain(arm) for arm in scene.arms}
+    look = dict(zip(scene.arms, COLOURS, strict=False))
+    look |= dict.fromkeys((arm for arm in look if time >= stopped.get(arm, np.inf)), STOPPED)
     behind = [arm for arm in scene.arms if chains[arm][0, 1] > 0.0]
     for arm in behind:
         _draw_arm(ax, chains[arm], look[arm])
@@ -177,27 +156,13 @@ def draw(ax: Axes, scene: FilmScene, time: float, stopped: Mapping[str, float]) 
             _draw_arm(ax, chains[arm], look[arm])
     for number, arm in enumerate(scene.arms):
         _draw_force(ax, chains[arm][-1], scene.forces[number], look[arm])
-        words = f"{arm}\n{round(scene.forces[number, 2]):d} N" + (
-            " stopped" if look[arm] == STOPPED else ""
-        )
-        ax.text(
-            -1.9 + 3.8 * number / len(scene.arms),
-            -0.62,
-            words,
-            color=look[arm],
-            fontsize=10,
-            va="top",
-        )
+        state = " stopped" if look[arm] == STOPPED else ""
+        label = f"{arm}\n{round(scene.forces[number, 2]):d} N{state}"
+        x = -1.9 + 3.8 * number / len(scene.arms)
+        ax.text(x, -0.62, label, color=look[arm], fontsize=10, va="top")
     ax.text(-1.9, 2.15, f"{time:.1f} s", fontsize=11, va="top")
-    ax.text(
-        1.85,
-        2.15,
-        "arrows: force of each arm on what is carried",
-        fontsize=8,
-        va="top",
-        ha="right",
-        color="#555",
-    )
+    legend = "arrows: force of each arm on what is carried"
+    ax.text(1.85, 2.15, legend, fontsize=8, va="top", ha="right", color="#555")
     ax.set_xlim(-1.95, 1.95)
     ax.set_ylim(-0.95, 2.2)
     ax.set_aspect("equal", adjustable="box")
@@ -205,17 +170,15 @@ def draw(ax: Axes, scene: FilmScene, time: float, stopped: Mapping[str, float]) 
 
 
 def _draw_arm(ax: Axes, chain: Array, colour: str) -> None:
-    seen = chain @ EYE.T
-    ax.plot(
-        seen[:, 0], seen[:, 1], "-", color=colour, linewidth=5.0, alpha=0.75, solid_capstyle="round"
-    )
-    ax.plot(seen[:, 0], seen[:, 1], "o", color=colour, markersize=5.0)
+    x, y = (chain @ EYE.T).T
+    ax.plot(x, y, "-", color=colour, linewidth=5.0, alpha=0.75, solid_capstyle="round")
+    ax.plot(x, y, "o", color=colour, markersize=5.0)
 
 
 def _draw_force(ax: Axes, at: Array, force: Array, colour: str) -> None:
     if np.linalg.norm(force) < 1.0:
         return
-    (x, y), (to_x, to_y) = (EYE @ at).tolist(), (EYE @ (at + PER_NEWTON * force)).tolist()
+    (x, y), (to_x, to_y) = (EYE @ at).tolist(), (EYE @ (at + ARROW_M_PER_N * force)).tolist()
     for shade, width, head in (("white", 5.0, 18.0), (colour, 2.5, 14.0)):
         style = {"arrowstyle": "-|>", "color": shade, "linewidth": width, "mutation_scale": head}
         ax.annotate("", (to_x, to_y), (x, y), arrowprops=style)

@@ -1,4 +1,4 @@
-"""The same tasks under several laws and delays: what each does to motion, force, energy and the hand."""
+"""The same tasks under several laws and delays: motion, force, energy and feel of each."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import numpy as np
 
 from farhand.analysis.shaking import Probe, Shaker, shake
 from farhand.analysis.two_port import Signals, components
-from farhand.errors import FarhandError
+from farhand.errors import FarhandError, Mismatch
 from farhand.rigs import Options, Rig, build_rig
 from farhand.rigs.rig import scenarios_of
+from farhand.world import Wall
 
 Array = np.ndarray
 Progress = Callable[[int, int, str], None]
 
-SOFT = 500.0
-"""Stiffness of the soft wall, [N/m]; the hard one is the rig's own."""
+SOFT_STIFFNESS = 500.0
+"""Of the soft wall, [N/m]; the hard one is the rig's own."""
 
 FREQUENCIES = np.array([0.5, 1.0, 2.0, 3.0, 5.0, 8.0])
 """At which the leader is shaken, [Hz]."""
@@ -29,18 +30,17 @@ FREQUENCIES = np.array([0.5, 1.0, 2.0, 3.0, 5.0, 8.0])
 COUPLED = ("law.", "layer.", "link.")
 """Parameters that the leader by itself does not have."""
 
-INERTIA_BAND = (1.0, 3.0)
-"""Over which felt inertia is judged, [Hz]."""
+INERTIA_BAND_HZ = (1.0, 3.0)
+"""Over which felt inertia is judged."""
 
 HOLDING = (50.0, 20.0)
-"""Spring and damper that hold the shaken leader, [N/m] and [N·s/m]: what the start sets off on them
-is gone in 2 s."""
+"""Spring and damper that hold the shaken leader, [N/m] and [N·s/m]; their transient takes 2 s."""
 
-HOLD = 2.5
-"""How long a hand that stays presses before the contact is judged, [s]."""
+PRESS_S = 2.5
+"""How long the hand presses before the contact is judged."""
 
-STEADY = 0.5
-"""Length of the window in which a contact counts as steady, [s]."""
+STEADY_S = 0.5
+"""Length of the window in which a contact counts as steady."""
 
 UNITS = {
     "free_error_rms": "m",
@@ -67,13 +67,8 @@ class Case:
     """One row of the comparison.
 
     Attributes:
-        rig: which system.
-        law: which law.
         delay: round trip, [ms].
-        layer: passivity layer.
-        seed: of every random number.
-        settings: parameter paths and values, before those that make the tasks: a soft wall is soft
-            on any rig.
+        settings: parameter paths and values, before those of the tasks.
     """
 
     rig: str
@@ -85,67 +80,52 @@ class Case:
 
     def build(self, scenario: str, *settings: tuple[str, object]) -> Rig:
         """The rig under this law and delay."""
-        chosen = [*self.settings, *settings]
-        return build_rig(
-            self.rig,
-            Options(self.law, self.layer, scenario, self.seed, self.delay, settings=chosen),
-        )
+        options = Options(self.law, self.layer, scenario, self.seed, self.delay)
+        options.settings = [*self.settings, *settings]
+        return build_rig(self.rig, options)
 
 
 def compare(
     cases: Sequence[Case], progress: Progress | None = None, workers: int | None = None
 ) -> list[dict[str, Any]]:
-    """Every case's metrics, over the machine's cores, in the order of the cases.
+    """The metrics of every case, computed on all cores, in the order of the cases.
 
     Returns:
         Rows ``{rig, law, layer, delay, settings: {path: value}, metrics: {name: {value, unit}},
-            impedance: {...}}``; a
-        law that the rig refuses has ``refused`` instead of metrics.
+        impedance: {...}}``; a law that the rig refuses has ``refused`` instead of metrics.
     """
     workers = workers or os.cpu_count() or 1
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(max_workers=min(workers, len(cases))) as pool:
         rigs = dict.fromkeys((case.rig, case.settings) for case in cases)
-        own = {rig: pool.submit(own_impedance, *rig) for rig in rigs}
-        found = [pool.submit(measure, case) for case in cases]
-        for number, (case, future) in enumerate(zip(cases, found, strict=True)):
+        own = {rig: pool.submit(own_inertia, *rig) for rig in rigs}
+        futures = [pool.submit(measure, case) for case in cases]
+        for number, (case, future) in enumerate(zip(cases, futures, strict=True)):
             if progress is not None:
                 progress(number, len(cases), f"{case.law}, {case.delay:g} ms")
             row = future.result()
-            rows.append(
-                row
-                if "refused" in row
-                else _subtract_own(row, own[case.rig, case.settings].result())
-            )
+            if "refused" not in row:
+                row = _subtract_own(row, own[case.rig, case.settings].result())
+            rows.append(row)
     if progress is not None:
         progress(len(cases), len(cases), "")
     return rows
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """One row, without the leader's own inertia taken off yet."""
-    row: dict[str, Any] = {
-        "rig": case.rig,
-        "law": case.law,
-        "layer": case.layer,
-        "delay": case.delay,
-    }
-    row["settings"] = dict(case.settings)
+    """One row, still with the leader's own inertia."""
+    row: dict[str, Any] = {"rig": case.rig, "law": case.law, "layer": case.layer}
+    row |= {"delay": case.delay, "settings": dict(case.settings)}
+    soft_wall = {"wall.stiffness": SOFT_STIFFNESS, "wall.damping": 1.0}
     try:
         values = _free(case)
-        walls: dict[str, list[tuple[str, object]]] = {
-            "soft": [("wall.stiffness", SOFT), ("wall.damping", 1.0)],
-            "hard": [],
-        }
-        for name, wall in walls.items():
-            values |= {
-                f"{name}_{key}" if key in _PER_WALL else key: v
-                for key, v in contact(case, wall).items()
-            }
-            values["energy_created"] = max(values["energy_created"], values.pop("created"))
-            values["trips"] += values.pop("tripped")
+        for name, wall in (("soft", soft_wall), ("hard", {})):
+            pressed = contact(case, wall)
+            values["energy_created"] = max(values["energy_created"], pressed.pop("created"))
+            values["trips"] += pressed.pop("tripped")
+            values |= {f"{name}_{key}": value for key, value in pressed.items()}
         row["metrics"] = values
-        free, soft = impedance(case), impedance(case, SOFT)
+        free, soft = impedance(case), impedance(case, SOFT_STIFFNESS)
         row["impedance"] = {
             "frequency": FREQUENCIES.tolist(),
             "free": np.abs(free).tolist(),
@@ -157,7 +137,7 @@ def measure(case: Case) -> dict[str, Any]:
     return row
 
 
-def own_impedance(rig: str, settings: tuple[tuple[str, object], ...] = ()) -> float:
+def own_inertia(rig: str, settings: tuple[tuple[str, object], ...] = ()) -> float:
     """Inertia of the leader by itself, uncoupled, along the direction into the wall, [kg]."""
     alone = tuple(pair for pair in settings if not pair[0].startswith(COUPLED))
     return inertia(impedance(Case(rig, "none", settings=alone)))
@@ -166,12 +146,12 @@ def own_impedance(rig: str, settings: tuple[tuple[str, object], ...] = ()) -> fl
 def check(cases: Sequence[Case]) -> None:
     """Refuse settings that no case can be built with, before anything is run.
 
-    One that only some laws have is a reason of the other laws' rows.
+    A setting that only some laws have is the reason in the other laws' rows.
 
     Raises:
-        FarhandError: what the first case that is able to run without the settings says to them.
+        FarhandError: the first refusal by a case that can run without the settings.
     """
-    said: FarhandError | None = None
+    refusal: FarhandError | None = None
     for case in cases:
         able = False
         try:
@@ -180,85 +160,74 @@ def check(cases: Sequence[Case]) -> None:
             case.build("free").close()
             return
         except FarhandError as error:
-            said = error if able and said is None else said
-    if said is not None:
-        raise said
+            refusal = error if able and refusal is None else refusal
+    if refusal is not None:
+        raise refusal
 
 
 def _subtract_own(row: dict[str, Any], own: float) -> dict[str, Any]:
     values = row["metrics"]
     values["felt_inertia"] = row["impedance"].pop("inertia") - own
-    row["metrics"] = {
-        name: {"value": _plain(values[name]), "unit": unit} for name, unit in UNITS.items()
-    }
+    finite = {name: value if math.isfinite(value) else None for name, value in values.items()}
+    row["metrics"] = {name: {"value": finite[name], "unit": unit} for name, unit in UNITS.items()}
     return row
 
 
-_PER_WALL = ("wall_stiffness", "contact_force", "force_error", "felt_stiffness", "settling")
-
-
 def _free(case: Case) -> dict[str, float]:
-    """Tracking in free motion, and what went wrong."""
+    """Tracking in free motion, energy and trips."""
     rig = case.build("free", ("wall.present", False))
     _run(rig, min(scenarios_of(case.rig)["free"].seconds, 6.0))
     history = rig.metrics.history
     engaged = history.signal("coupling", "engagement")[:, 0] > 0.99
     error = np.linalg.norm(history.signal("coupling", "error")[engaged][:, :3], axis=1)
-    rms, largest = (
-        (float(np.sqrt((error**2).mean())), float(error.max()))
-        if len(error)
-        else (math.nan, math.nan)
-    )
-    return {
-        "free_error_rms": rms,
-        "free_error_max": largest,
-        "energy_created": _created(rig),
-        "trips": float(len(rig.session.trips)),
-    }
+    values = {"free_error_rms": math.nan, "free_error_max": math.nan}
+    if len(error):
+        values["free_error_rms"] = float(np.sqrt((error**2).mean()))
+        values["free_error_max"] = float(error.max())
+    trips = float(len(rig.session.trips))
+    return {**values, "energy_created": _created(rig), "trips": trips}
 
 
-def contact(case: Case, wall: list[tuple[str, object]]) -> dict[str, float]:
-    """Pressing on a wall: force at the contact and at the hand, felt stiffness, and how soon the force settles."""
+def contact(case: Case, wall: dict[str, float]) -> dict[str, float]:
+    """Pressing on a wall: forces, felt stiffness, settling, energy created and trips."""
     name = "press" if "press" in scenarios_of(case.rig) else "wall"
-    rig = case.build(name, *wall)
+    rig = case.build(name, *wall.items())
     probe = Probe(rig.world, *directions(rig).items())
     rig.session.add(probe.step, after="physics")
     moves = scenarios_of(case.rig)[name].moves
-    # the last of several comes back
-    _run(rig, moves[-1].start if len(moves) > 1 else moves[-1].end + HOLD)
-    seen = probe.signals()
-    steady = slice(-round(STEADY / seen.dt), None)
-    pressed, hand = (
-        float(seen.force_environment[steady].mean()),
-        float(seen.force_hand[steady].mean()),
-    )
+    # The last of several moves comes back
+    _run(rig, moves[-1].start if len(moves) > 1 else moves[-1].end + PRESS_S)
+    signals = probe.signals()
+    steady = slice(-round(STEADY_S / signals.dt), None)
+    pressed = float(signals.force_environment[steady].mean())
+    hand = float(signals.force_hand[steady].mean())
     mapping = rig.session.bridges[0].laws[0].mapping
     expected = pressed * mapping.force_scale * mapping.motion_scale
-    touched = seen.force_environment > 0.02 * max(pressed, 1e-9)
+    touched = signals.force_environment > 0.02 * max(pressed, 1e-9)
     start = int(np.argmax(touched)) if touched.any() else len(touched) - 1
-    moved = float(seen.position_hand[steady].mean() - seen.position_hand[start])
+    moved = float(signals.position_hand[steady].mean() - signals.position_hand[start])
     return {
-        "wall_stiffness": rig.session.parameters["wall"].stiffness,
+        "wall_stiffness": _wall(rig).stiffness,
         "contact_force": pressed,
         "force_error": abs(hand - expected) / expected if expected > 1e-6 else math.nan,
         "felt_stiffness": hand / moved if moved > 1e-4 else math.nan,
-        "settling": _settling(seen, start, pressed),
+        "settling": _settling(signals, start, pressed),
         "created": _created(rig),
         "tripped": float(len(rig.session.trips)),
     }
 
 
-def _settling(seen: Signals, start: int, steady: float) -> float:
-    """Time after touch from which the contact force stays within a tenth of its steady value; NaN if it never does."""
-    off = np.abs(seen.force_environment[start:] - steady) > 0.1 * abs(steady)
-    if not len(off) or off[-round(STEADY / seen.dt) :].any():
+def _settling(signals: Signals, start: int, steady: float) -> float:
+    """Time after touch until the contact force stays within a tenth of its steady value; or NaN."""
+    off = np.abs(signals.force_environment[start:] - steady) > 0.1 * abs(steady)
+    if not len(off) or off[-round(STEADY_S / signals.dt) :].any():
         return math.nan
     last = len(off) - 1 - int(np.argmax(off[::-1])) if off.any() else 0
-    return last * seen.dt
+    return last * signals.dt
 
 
 def impedance(case: Case, stiffness: float = 0.0) -> Array:
-    """F_h/x_h at the leader, shaken by a small force, with a spring [N/m] at the follower or none, per frequency."""
+    """F_h/x_h of the shaken leader per frequency, with a spring [N/m] at the follower or none."""
     rig = case.build("free", ("wall.present", False), ("hand.open", True))
     along = directions(rig)
     (leader, to), (follower, into) = along.items()
@@ -266,26 +235,31 @@ def impedance(case: Case, stiffness: float = 0.0) -> Array:
     shakers = {leader: Shaker(FREQUENCIES, size / len(FREQUENCIES) ** 0.5, to, *HOLDING)}
     if stiffness:
         shakers[follower] = Shaker(FREQUENCIES, 0.0, into, stiffness=stiffness)
-    seen = shake(rig.session, rig.world, shakers, along, 6.0).after(2.0)
-    return components(seen.force_hand, FREQUENCIES, seen.dt) / components(
-        seen.position_hand, FREQUENCIES, seen.dt
-    )
+    signals = shake(rig.session, rig.world, shakers, along, 6.0).after(2.0)
+    force = components(signals.force_hand, FREQUENCIES, signals.dt)
+    return force / components(signals.position_hand, FREQUENCIES, signals.dt)
 
 
-def inertia(answer: Array) -> float:
-    """Mass that explains F_h/x_h = −m ω² + … over the band, [kg]."""
-    low, high = INERTIA_BAND
+def inertia(response: Array) -> float:
+    """Mass m of F_h/x_h = −m ω² + … over the band, [kg]."""
+    low, high = INERTIA_BAND_HZ
     band = (low <= FREQUENCIES) & (high >= FREQUENCIES)
     omega = 2.0 * np.pi * FREQUENCIES[band]
-    return float((-answer[band].real @ omega**2) / (omega**2 @ omega**2))
+    return float((-response[band].real @ omega**2) / (omega**2 @ omega**2))
 
 
 def directions(rig: Rig) -> dict[str, Array]:
-    """Unit vectors into the wall at both tools, the leader's as the mapping turns it."""
-    into = -np.asarray(rig.session.parameters["wall"].normal, dtype=float)
+    """Unit vectors into the wall at both tools, the leader's through the mapping."""
+    into = -np.asarray(_wall(rig).normal, dtype=float)
     into /= np.linalg.norm(into)
     back = rig.session.bridges[0].laws[0].mapping.matrix[:3, :3].T @ into
     return {"leader": back / np.linalg.norm(back), "follower": into}
+
+
+def _wall(rig: Rig) -> Wall:
+    if rig.parts.wall is None:
+        raise Mismatch(f"rig {rig.name!r} has no wall to compare laws at")
+    return rig.parts.wall
 
 
 def _run(rig: Rig, seconds: float) -> None:
@@ -293,10 +267,6 @@ def _run(rig: Rig, seconds: float) -> None:
 
 
 def _created(rig: Rig) -> float:
-    """Most energy that the coupling had given out beyond what was put in, at any time, [J]."""
+    """Largest energy that the coupling gave out beyond what went in, [J]."""
     net = rig.metrics.history.signal("coupling", "port_energy").sum(axis=1)
     return float(max(0.0, -net.min())) if len(net) else 0.0
-
-
-def _plain(value: float) -> float | None:
-    return None if not math.isfinite(value) else float(value)

@@ -1,7 +1,7 @@
-"""Gallery: pictures and short animations of every rig, taken of the page itself in a browser without a window.
+"""Pictures and short animations of every rig, taken of the page in a browser without a window.
 
-A rig runs in virtual time and is recorded; the page then shows the recording at fixed times, so the
-pictures are the same whenever nothing about the rig or the page has changed.
+The page shows recordings of runs in virtual time at fixed times, so the pictures change only with
+the rig or the page.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ import numpy as np
 import viser
 
 from farhand.console.player import Player
-from farhand.console.requests import Requests
 from farhand.console.scene import Scene, scene_of
-from farhand.console.source import RecordedSource
-from farhand.console.stage import suit
+from farhand.console.source import RecordedSource, Requests
 from farhand.console.status import Health
 from farhand.console.viewer import PANEL_WIDTH, Console
+from farhand.console.views import fit_camera
 from farhand.errors import FileError
 from farhand.files import write_bytes
 from farhand.recording.loader import Recording, load
@@ -32,39 +31,32 @@ from farhand.running.rerun import record
 
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 ARGUMENTS = (
-    "--no-sandbox",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--ignore-gpu-blocklist",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
+    *("--no-sandbox", "--no-first-run"),
+    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-"""Without a graphics card, and without a word to anybody."""
+"""Without a graphics card, and without network access."""
 
 WIDE, PHONE, SMALL = (1280, 800), (390, 844), (480 + PANEL_WIDTH, 320)  # [px]
-FRAMES, SPAN, FRAME_TIME = 12, 6.0, 250  # [-], [s] of the run, [ms] each is shown
-COVERAGE = 1  # of Pillow's ways to choose a palette, the one that keeps a small arrow's colour
-PAGE_TIMEOUT_S = (
-    120.0  # [s], for the page to be drawn; software rendering on a busy machine is slow
-)
+FRAMES, FILM_S, FRAME_MS = 12, 6.0, 250
+COVERAGE = 1  # Pillow's way to choose a palette that keeps the colour of a small arrow
+PAGE_TIMEOUT_S = 120.0  # for the page to be drawn: software rendering is slow
 
 SCENARIOS = {"dual-arm": "wall"}
-"""What is shown, where it is not what a rig does by default."""
+"""What is shown, if it is not the default scenario."""
 
 MORE = {"humanoid": "balance"}
 """Another scenario of a rig that is worth a picture."""
 
 Margin = Callable[[Rig], str | None]
 
-# The browser's remark that it has no graphics card
-_QUIET = ".mantine-Notifications-root { display: none }"
+# Hides the browser's remark that it has no graphics card
+_HIDE_NOTES = ".mantine-Notifications-root { display: none }"
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A rig and what was recorded of it.
+class RecordedRun:
+    """A rig and a recording of its run.
 
     Attributes:
         scene: what to draw.
@@ -77,20 +69,27 @@ class Shown:
     moment: float
 
 
-def shown(
+def record_run(
     rig: str, folder: Path, scenario: str | None = None, margin: Margin | None = None
-) -> Shown:
-    """Run a rig in virtual time, record it, and find the moment worth a picture; ``margin`` predicts its stability."""
-    made = build_rig(rig, Options(scenario=scenario or SCENARIOS.get(rig)))
-    scene = scene_of(made)
-    scene["margin"] = ((margin(made) if margin else None) or "").partition("; hand:")[0]
-    found = load(record(made, folder / f"{rig}-{made.scenario.name}.mcap"))
-    return Shown(scene, found, _moment(scene, found))
+) -> RecordedRun:
+    """Run a rig in virtual time, record it, and find the moment worth a picture.
+
+    Args:
+        rig: by name.
+        folder: where the recording goes.
+        scenario: the one of :data:`SCENARIOS` or the rig's own by default.
+        margin: predicts the stability.
+    """
+    built = build_rig(rig, Options(scenario=scenario or SCENARIOS.get(rig)))
+    scene = scene_of(built)
+    scene["margin"] = ((margin(built) if margin else None) or "").partition("; hand:")[0]
+    recording = load(record(built, folder / f"{rig}-{built.scenario.name}.mcap"))
+    return RecordedRun(scene, recording, _moment(scene, recording))
 
 
-def take(rig: str, item: Shown, folder: Path) -> list[Path]:
-    """Take all pictures of a rig: wide, on a phone, and moving; for the first rig also of the console itself."""
-    with _shown_to_a_browser(item) as (driver, server, source, player):
+def take(rig: str, item: RecordedRun, folder: Path) -> list[Path]:
+    """Take all pictures of a rig: wide, phone and moving; of dual-arm also the console."""
+    with _page_in_browser(item) as (driver, server, source, player):
         paths = [
             _still(driver, server, player, item.moment, WIDE, folder / f"{rig}.png"),
             _still(driver, server, player, item.moment, PHONE, folder / f"{rig}-phone.png"),
@@ -99,34 +98,32 @@ def take(rig: str, item: Shown, folder: Path) -> list[Path]:
         if rig == "dual-arm":
             console = Console(server, source, item.scene, Requests(None))
             source.seek(round(1e9 * item.moment))
+            margin = item.scene["margin"]
             for size, name in ((WIDE, "console.png"), (PHONE, "console-phone.png")):
-                paths.append(
-                    _console(driver, server, console, item.scene["margin"], size, folder / name)
-                )
+                paths.append(_console(driver, server, console, margin, size, folder / name))
         return paths
 
 
-def take_more(rig: str, item: Shown, folder: Path) -> list[Path]:
+def take_more(rig: str, item: RecordedRun, folder: Path) -> list[Path]:
     """One wide picture of another scenario of a rig."""
-    with _shown_to_a_browser(item) as (driver, server, _, player):
-        return [
-            _still(driver, server, player, item.moment, WIDE, folder / f"{rig}-{MORE[rig]}.png")
-        ]
+    path = folder / f"{rig}-{MORE[rig]}.png"
+    with _page_in_browser(item) as (driver, server, _, player):
+        return [_still(driver, server, player, item.moment, WIDE, path)]
 
 
 @contextmanager
-def _shown_to_a_browser(
-    item: Shown,
+def _page_in_browser(
+    item: RecordedRun,
 ) -> Iterator[tuple[Any, viser.ViserServer, RecordedSource, Player]]:
     """A browser, and a page with a recording on it."""
-    # viser has a word to say, asked or not
+    # viser prints to the terminal
     with browser() as driver, redirect_stdout(io.StringIO()):
         label = f"Farhand · {item.scene['rig']}"
         server = viser.ViserServer("127.0.0.1", 0, label=label, verbose=False)
         try:
             source = RecordedSource(item.recording)
             player = Player(server, source, item.scene)
-            server.on_client_connect(lambda client: suit(client, *player.drawing.view))
+            server.on_client_connect(lambda client: fit_camera(client, *player.drawing.view))
             yield driver, server, source, player
         finally:
             server.stop()
@@ -137,15 +134,11 @@ def browser() -> Iterator[Any]:
     """A browser without a window."""
     program = next((path for path in CHROMIUM if Path(path).exists()), None)
     if program is None:
-        raise FileError(
-            "the gallery needs a browser: install Chromium, such as with apt install chromium"
-        )
+        raise FileError("the gallery needs Chromium, such as with: apt install chromium")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        raise FileError(
-            "the gallery needs a driver for its browser: pip install playwright"
-        ) from None
+        raise FileError("the gallery needs playwright: pip install playwright") from None
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=program, args=list(ARGUMENTS))
         try:
@@ -161,7 +154,7 @@ def _page(driver: Any, server: viser.ViserServer, size: tuple[int, int]) -> Iter
     try:
         page.goto(f"http://127.0.0.1:{server.get_port()}")
         page.locator("canvas").first.wait_for()
-        page.add_style_tag(content=_QUIET)
+        page.add_style_tag(content=_HIDE_NOTES)
         yield page
     finally:
         page.close()
@@ -189,7 +182,7 @@ def _console(
     size: tuple[int, int],
     path: Path,
 ) -> Path:
-    """The page as an operator has it; a recording has no ticks to be timed."""
+    """The page as an operator sees it; ticks of a recording are not timed."""
     with _page(driver, server, size) as page:
         console.frame(0.0, Health(margin=margin), False, True)
         write_bytes(path, _settled(page))
@@ -202,29 +195,22 @@ def _moving(driver: Any, server: viser.ViserServer, player: Player, t: float, pa
     clip = {"x": 0, "y": 0, "width": SMALL[0] - PANEL_WIDTH, "height": SMALL[1]}
     frames = []
     with _page(driver, server, SMALL) as page:
-        player.seek(max(0.0, t - SPAN / 2))
+        start = max(0.0, t - FILM_S / 2)
+        player.seek(start)
         _settled(page)
-        for moment in np.linspace(max(0.0, t - SPAN / 2), t + SPAN / 2, FRAMES):
+        for moment in np.linspace(start, t + FILM_S / 2, FRAMES):
             player.seek(float(moment))
-            frames.append(
-                Image.open(io.BytesIO(_settled(page, clip))).convert("RGB").quantize(128, COVERAGE)
-            )
-    made = io.BytesIO()
-    frames[0].save(
-        made,
-        "GIF",
-        save_all=True,
-        append_images=frames[1:],
-        duration=FRAME_TIME,
-        loop=0,
-        optimize=True,
-    )
-    write_bytes(path, made.getvalue())
+            picture = Image.open(io.BytesIO(_settled(page, clip)))
+            frames.append(picture.convert("RGB").quantize(128, COVERAGE))
+    film = io.BytesIO()
+    more = {"append_images": frames[1:], "duration": FRAME_MS, "loop": 0}
+    frames[0].save(film, "GIF", save_all=True, optimize=True, **more)
+    write_bytes(path, film.getvalue())
     return path
 
 
 def _settled(page: Any, clip: dict[str, int] | None = None) -> bytes:
-    """A picture of the page once two in a row are equal, or the patience is at its end."""
+    """A picture of the page once two in a row are equal, or after a timeout."""
     deadline, before = time.monotonic() + PAGE_TIMEOUT_S, b""
     while True:
         page.wait_for_timeout(150)
@@ -235,9 +221,9 @@ def _settled(page: Any, clip: dict[str, int] | None = None) -> bytes:
 
 
 def _moment(scene: Scene, recording: Recording) -> float:
-    """When an object is lifted highest, or else the followers' tools feel most, as measured or as the law pulls, [s].
+    """When an object is highest, or else the force on a follower's tool is largest, [s].
 
-    The middle where nothing is lifted or felt.
+    The middle of the recording if nothing is lifted or touched.
     """
     best, when = 0.0, 0.5 * recording.duration
     for robot in scene["robots"]:

@@ -1,4 +1,4 @@
-"""Listening: metrics and progress of a run on the wall clock, in a process of their own beside the loop's."""
+"""Metrics and progress of a run on the wall clock, in a process beside the loop's."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from multiprocessing.connection import Connection
 from farhand.report.output import Bar
 from farhand.rigs import Rig
 
-PERIOD = 0.25  # [s], between two looks at the telemetry
-HANDOVER_TIMEOUT_S = 60.0  # [s], for the metrics to be handed over
+PERIOD_S = 0.25  # between two looks at the telemetry
+HANDOVER_TIMEOUT_S = 60.0  # for the metrics to come back
 
 
 class Listener:
-    """Takes in what a rig says while its loop runs, and hands the metrics back at the end.
+    """Reads the telemetry while a rig's loop runs, and hands the metrics back at the end.
 
-    The other process is a copy of this one made before the loop starts, so it has the rig's metrics
-    and nothing has to be described to it. It ends with this process, however that ends.
+    The other process is a copy of this one, made before the loop starts, so it has the rig's
+    metrics. It ends with this process in any case.
 
     Args:
         rig: about to run; its metrics must not be pulled until :meth:`close`.
@@ -30,9 +30,8 @@ class Listener:
         self._rig = rig
         self._line, theirs = context.Pipe()
         arguments = (rig, length, theirs, self._line)
-        self._process = context.Process(
-            target=_listen, args=arguments, name="farhand-listener", daemon=True
-        )
+        self._process = context.Process(target=_listen, args=arguments, daemon=True)
+        self._process.name = "farhand-listener"
         self._process.start()
         theirs.close()
 
@@ -51,20 +50,19 @@ class Listener:
 
 
 def can_listen() -> bool:
-    """Whether this process may have a copy of itself beside it."""
-    return (
-        "fork" in multiprocessing.get_all_start_methods()
-        and not multiprocessing.current_process().daemon
-    )
+    """Whether this process can have a copy of itself."""
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    return forks and not multiprocessing.current_process().daemon
 
 
 def _listen(rig: Rig, length: float | None, line: Connection, parents: Connection) -> None:
-    parents.close()  # so that the end of the other process is the end of the line
+    # So that the end of the other process is the end of the line
+    parents.close()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     bar = Bar(f"running {rig.name}")
     with suppress(EOFError, OSError):
-        while not line.poll(PERIOD):
+        while not line.poll(PERIOD_S):
             rig.metrics.pull()
             if length is not None:
                 bar.update(rig.metrics.history.latest / length)

@@ -135,7 +135,7 @@ def page_for(rig: Rig, host: str, port: int, fixed: bool = False) -> Page:
     """
     scene = scene_for(rig)
     if fixed:
-        scene["menus"]["anew"] = False
+        scene["menus"]["restartable"] = False
     return serve(rig.session.telemetry.path, scene, host, port, rig.session.commands)
 
 

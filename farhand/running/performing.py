@@ -1,4 +1,4 @@
-"""Performing: the rig of the demonstrations again, with a skill that moves the follower and nobody at the leader."""
+"""The rig of the demonstrations, with a skill that moves the follower."""
 
 from __future__ import annotations
 
@@ -18,26 +18,35 @@ from farhand.spatial import rotation_from_vector
 
 Array = np.ndarray
 
-TOUCHED = 1.0
-"""A measured force above this is contact, [N]; six times the sensor's noise."""
+MIN_CONTACT_N = 1.0
+"""A larger measured force is contact; six times the sensor's noise."""
 
-SPARE = 3.0
-"""How long a run goes on beyond the skill's own time, for looking for the contact, [s]."""
+SPARE_S = 3.0
+"""How long a run may exceed the skill's own time, to find the contact."""
+
+TITLE = "the follower does by itself what it was taught; nobody holds the leader"
+"""What the page says about a performance."""
+
+RIGS = ("dual-arm", "humanoid")
+"""Where skills can be performed."""
+
+NOISE = {"force_noise": 0.1, "torque_noise": 0.002}
+"""The sensors as they were in the demonstrations, which the quiet scenario silences."""
 
 
 @dataclass(frozen=True)
 class PerformanceOutcome:
-    """How a performance went, over the time in which the skill wanted contact.
+    """How a performance went, over the time in which the skill commands contact.
 
     Attributes:
         phase: how far the skill got, 0 to 1.
         contact_kept: share of that time in contact, [-]; None for a skill without contact.
         force_mean: mean force over all of that time, [N].
-        force_rms_error: of the force from the wanted one, [N].
+        force_rms_error: from the commanded force, [N].
         force_demonstrated: mean force in contact of the demonstrations, [N].
         force_ratio: mean over demonstrated, [-].
         goal_error: distance of the tool from the skill's goal at the end, [m].
-        stopped: what stopped it before its end, and when; None if nothing did.
+        stopped: what stopped it early, and when; None if nothing did.
     """
 
     phase: float
@@ -56,67 +65,51 @@ def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float 
     Args:
         skill: learnt on one of :data:`RIGS`.
         options: the user's choices; the law and the scenario are the skill's.
-        shift: how far the wall of the dual-arm rig stands further away than it did, [m].
-        tilt: by how much it is turned about the vertical through the middle of the contact, [rad].
+        shift: how much further away the wall of the dual-arm rig is, [m].
+        tilt: its rotation about the vertical through the middle of the contact, [rad].
 
     Raises:
-        Mismatch: the skill is of another rig.
+        Mismatch: the skill is of another rig, or touches no wall that could be moved.
     """
-    if skill.facts.robot.rig not in RIGS:
+    facts = skill.facts
+    if facts.robot.rig not in RIGS:
         rigs = " and ".join(RIGS)
-        raise Mismatch(
-            f"skill {skill.facts.name!r} is of the rig {skill.facts.robot.rig!r}; skills run on {rigs}"
-        )
-    if skill.facts.robot.rig == "humanoid":
+        raise Mismatch(f"skill {facts.name!r} is of rig {facts.robot.rig!r}; skills run on {rigs}")
+    if facts.robot.rig == "humanoid":
         if shift or tilt:
-            raise Mismatch(
-                f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted"
-            )
+            raise _no_wall(skill)
         return _on_humanoid(skill, options)
-    before = [
-        (p, v)
-        for p, v in skill.facts.settings.items()
-        if p.startswith(("rig.", "wall.")) and p != "rig.driven"
-    ]
-    noise = [
-        (f"{side}.plant.{kind}", value) for side in dual_arm.ROLES for kind, value in NOISE.items()
-    ]
+    before = [(path, v) for path, v in facts.settings.items() if path.startswith(("rig.", "wall."))]
+    before = [(path, value) for path, value in before if path != "rig.driven"]
+    noise = [(f"{side}.plant.{kind}", v) for side in dual_arm.ROLES for kind, v in NOISE.items()]
     settings = [*before, *noise, *_moved(skill, shift, tilt), *options.settings]
-    options = replace(options, law=Performance.name, scenario="rest", settings=settings)
-    rig = dual_arm.build(options, performing(skill))
-    return _titled(rig, _law(rig).approach + skill.facts.duration / _law(rig).pace + SPARE)
+    rig = dual_arm.build(_quiet(options, Performance.name, settings), performing(skill))
+    return _titled(rig, _law(rig).approach + facts.duration / _law(rig).pace + SPARE_S)
+
+
+def _quiet(options: Options, law: str, settings: list[tuple[str, object]]) -> Options:
+    return replace(options, law=law, scenario="rest", settings=settings)
+
+
+def _no_wall(skill: Skill) -> Mismatch:
+    return Mismatch(f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted")
 
 
 def _on_humanoid(skill: Skill, options: Options) -> Rig:
-    """By position, from where the limb is: its bus takes nothing else, and nothing measures a force."""
-    before = [
-        (path, value) for path, value in skill.facts.settings.items() if path.startswith("rig.")
-    ]
-    settings = [
-        *before,
-        ("hand.open", True),
-        ("law.relative", True),
-        ("law.force_aware", False),
-        *options.settings,
-    ]
-    rig = humanoid.build(
-        replace(options, law=Performance.name, scenario="rest", settings=settings),
-        performing(skill),
-    )
-    return _titled(rig, _law(rig).approach + skill.facts.duration / _law(rig).pace + 1.0)
+    """Relative and by position: the limb's bus takes nothing else and measures no force."""
+    facts = skill.facts
+    before = [(path, value) for path, value in facts.settings.items() if path.startswith("rig.")]
+    law = [("hand.open", True), ("law.relative", True), ("law.force_aware", False)]
+    chosen = _quiet(options, Performance.name, [*before, *law, *options.settings])
+    rig = humanoid.build(chosen, performing(skill))
+    return _titled(rig, _law(rig).approach + facts.duration / _law(rig).pace + 1.0)
 
 
 def replay_rig(points: Sequence[TaughtPoint], options: Options) -> Rig:
     """The humanoid, ready to go to way-points of one of its limbs from where it begins."""
-    settings = [
-        ("rig.limb", points[0].chain),
-        ("hand.open", True),
-        ("follower.dead_band.width", 1e-5),
-    ]
-    options = replace(
-        options, law=Replay.name, scenario="rest", settings=[*settings, *options.settings]
-    )
-    rig = humanoid.build(options, replaying(points))
+    limb = [("rig.limb", points[0].chain), ("hand.open", True), ("follower.dead_band.width", 1e-5)]
+    chosen = _quiet(options, Replay.name, [*limb, *options.settings])
+    rig = humanoid.build(chosen, replaying(points))
     law = rig.session.bridges[0].laws[0]
     assert isinstance(law, Replay)
     places = np.array([(0.0, 0.0, 0.0), *(point.position for point in points)])
@@ -124,18 +117,8 @@ def replay_rig(points: Sequence[TaughtPoint], options: Options) -> Rig:
     return _titled(rig, float((ways + law.patience + law.rest).sum()) + 1.0)
 
 
-TITLE = "the follower does by itself what it was taught; nobody holds the leader"
-"""What the page says of a performance."""
-
-RIGS = ("dual-arm", "humanoid")
-"""Where skills can be performed."""
-
-NOISE = {"force_noise": 0.1, "torque_noise": 0.002}
-"""The sensors as they were in the demonstrations, which the quiet scenario silences."""
-
-
 def _titled(rig: Rig, seconds: float) -> Rig:
-    """The rig with what happens on it in words, and how long it takes, [s]."""
+    """The rig with its title, and how long it takes, [s]."""
     rig.scenario = replace(rig.scenario, title=TITLE, seconds=seconds)
     return rig
 
@@ -147,9 +130,7 @@ def _moved(skill: Skill, shift: float, tilt: float) -> list[tuple[str, object]]:
     motion = skill.motion()
     contact = np.linalg.norm(motion.force, axis=1) > skill.threshold
     if not contact.any() or "wall.normal" not in skill.facts.settings:
-        raise Mismatch(
-            f"skill {skill.facts.name!r} touches no wall that could be shifted or tilted"
-        )
+        raise _no_wall(skill)
     normal = np.array(skill.facts.settings["wall.normal"])
     normal = normal / np.linalg.norm(normal)
     point = motion.position[contact].mean(axis=0)
@@ -165,45 +146,39 @@ def _law(rig: Rig) -> Performance:
 
 
 def check_reach(rig: Rig, place: Array, what: str) -> None:
-    """Refuse a place that no posture of the follower's arm can bring its tool to, whatever its joints' limits.
+    """Refuse a place that is out of reach of the follower in any posture.
 
     Args:
         rig: ready to perform a skill.
         place: as the skill has it, [m].
-        what: the place in words.
+        what: name of the place.
 
     Raises:
-        BadValue: it is further away than the arm is long; from a start not known before, than twice
-            its length.
+        BadValue: it is further away than the arm is long; if the start is not known before, than
+            twice its length.
     """
-    law, follower = (
-        _law(rig),
-        next(station for station in rig.session.stations if station.name == "follower"),
-    )
-    base, length = reach_of(follower.arm)
-    away, furthest, whence = float(np.linalg.norm(place - base)), length, "the base of the follower"
+    law = _law(rig)
+    follower = next(station for station in rig.session.stations if station.name == "follower")
+    origin, reach = reach_of(follower.arm)
+    name = "the base of the follower"
     if law.relative:
-        start = law.skill.motion(2).position[0]
-        away, furthest, whence = (
-            float(np.linalg.norm(place - start)),
-            2.0 * length,
-            "the skill's start",
-        )
-    if away > furthest:
-        raise BadValue(
-            f"{what} is out of reach: {away:.2f} m from {whence}, and the follower spans {furthest:.2f} m"
-        )
+        origin, reach, name = law.skill.motion(2).position[0], 2.0 * reach, "the skill's start"
+    distance = float(np.linalg.norm(place - origin))
+    if distance > reach:
+        span = f"{distance:.2f} m from {name}, and the follower spans {reach:.2f} m"
+        raise BadValue(f"{what} is out of reach: {span}")
 
 
 def reach_of(arm: Arm) -> tuple[Array, float]:
-    """Where an arm's first joint is in world, and how far from there its tool is with all links in one line, [m]."""
+    """Where an arm's first joint is in world, and the length of all its links in one line, [m]."""
     model = arm.model
     tool = model.frames[model.getFrameId(arm.tool)]
     chain = list(model.supports[tool.parentJoint])[1:]
     length = float(np.linalg.norm(tool.placement.translation))
     for number in chain:
         joint = model.joints[number]
-        if joint.shortname().startswith("JointModelP"):  # a slide: as far as it goes
+        # A slide: as far as it goes
+        if joint.shortname().startswith("JointModelP"):
             ends = (model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q])
             length += float(np.abs(ends).max())
         elif joint.nv > 1:
@@ -215,37 +190,38 @@ def reach_of(arm: Arm) -> tuple[Array, float]:
 def outcome_of(rig: Rig) -> PerformanceOutcome:
     """How the performance of a rig went; after its run."""
     skill, history = _law(rig).skill, rig.metrics.history
-    wanted = history.signal("coupling", "force_wanted")[:, 0]
+    commanded = history.signal("coupling", "force_wanted")[:, 0]
     phase = history.signal("coupling", "phase")[:, 0]
     force = np.linalg.norm(history.signal("follower", "wrench_measured_in_world")[:, :3], axis=1)
     goal = skill.motion().position[-1]
     end = history.signal("follower", "position_tool_in_world")[-1]
-    asked = (wanted > skill.threshold) & (phase > 0.0)
-    error, demonstrated = float(np.linalg.norm(end - goal)), skill.facts.force_mean
-    if not asked.any():
-        return PerformanceOutcome(
-            float(phase[-1]), None, None, None, demonstrated, None, error, stopped(rig)
-        )
-    mean = float(force[asked].mean())
-    rms = float(np.sqrt(np.square(force[asked] - wanted[asked]).mean()))
-    kept = float((force[asked] > TOUCHED).mean())
-    return PerformanceOutcome(
-        float(phase[-1]),
-        kept,
-        mean,
-        rms,
-        demonstrated,
-        mean / max(demonstrated, 1e-9),
-        error,
-        stopped(rig),
+    demonstrated = skill.facts.force_mean
+    outcome = PerformanceOutcome(
+        phase=float(phase[-1]),
+        contact_kept=None,
+        force_mean=None,
+        force_rms_error=None,
+        force_demonstrated=demonstrated,
+        force_ratio=None,
+        goal_error=float(np.linalg.norm(end - goal)),
+        stopped=stopped(rig),
+    )
+    pressing = (commanded > skill.threshold) & (phase > 0.0)
+    if not pressing.any():
+        return outcome
+    mean = float(force[pressing].mean())
+    return replace(
+        outcome,
+        contact_kept=float((force[pressing] > MIN_CONTACT_N).mean()),
+        force_mean=mean,
+        force_rms_error=float(np.sqrt(np.square(force[pressing] - commanded[pressing]).mean())),
+        force_ratio=mean / max(demonstrated, 1e-9),
     )
 
 
 def stopped(rig: Rig) -> str | None:
     """What stopped a rig before its end, and when; None if nothing did."""
-    trip = next(iter(rig.session.trips), None)
-    return (
-        None
-        if trip is None
-        else f"{trip.where} stopped at {1e-9 * trip.trip.time_ns:.3f} s: {trip.trip.reason}"
-    )
+    if not rig.session.trips:
+        return None
+    where, trip = rig.session.trips[0].where, rig.session.trips[0].trip
+    return f"{where} stopped at {1e-9 * trip.time_ns:.3f} s: {trip.reason}"

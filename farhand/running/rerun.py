@@ -1,4 +1,4 @@
-"""Robot files: which ones a rig's robots were read from; a re-run finds them again and knows if they have changed."""
+"""Running a recording again, and the proof that the repeat is equal to the bit."""
 
 from __future__ import annotations
 
@@ -32,33 +32,32 @@ Files = Mapping[str, Mapping[str, str]]
 """By robot: ``file`` and ``hash``."""
 
 Settings = list[tuple[str, object]]
+Array = np.ndarray
 
 
 def files_of(rig: Rig) -> dict[str, dict[str, str]]:
-    """The model file of every robot of a rig that has one, and a hash of it and of the toml beside it.
+    """File and hash of every robot of a rig that has a model file.
 
-    A user's own file is told with its whole path; one that comes with the package by its name.
+    A user's own file has its whole path, one of the package its name.
     """
-    robots = {
-        name: placed.robot
-        for name, placed in rig.world.placed.items()
-        if placed.robot.source.is_file()
+    robots = {name: placed.robot for name, placed in rig.world.placed.items()}
+    return {
+        name: {"file": _name(robot), "hash": _hash(robot)}
+        for name, robot in robots.items()
+        if robot.source.is_file()
     }
-    return {name: {"file": _told(robot), "hash": _hash(robot)} for name, robot in robots.items()}
 
 
 def changed_files(rig: Rig, recorded: Files) -> list[str]:
-    """Robots whose files are not the recorded ones, as ``leader: arm.xml``; what is not recorded is not compared."""
+    """Robots whose files differ from the recorded ones, as ``leader: arm.xml``."""
     now = files_of(rig)
-    return [
-        f"{n}: {now[n]['file']}"
-        for n, then in recorded.items()
-        if n in now and now[n]["hash"] != then["hash"]
-    ]
+    both = [name for name in recorded if name in now]
+    changed = [name for name in both if now[name]["hash"] != recorded[name]["hash"]]
+    return [f"{name}: {now[name]['file']}" for name in changed]
 
 
 def find_files(settings: Settings, recorded: Files) -> Settings:
-    """Settings with the recorded place of each robot file that is not found from the present folder.
+    """Settings with the recorded path of each robot file that this folder does not have.
 
     Args:
         settings: parameter paths and values of a recording.
@@ -74,7 +73,7 @@ def _found(path: str, value: object, recorded: Files) -> object:
     return str(there) if there.is_file() else value
 
 
-def _told(robot: Robot) -> str:
+def _name(robot: Robot) -> str:
     source = robot.source.resolve()
     return robot.name if source.is_relative_to(FOLDER.resolve()) else str(source)
 
@@ -89,23 +88,17 @@ def _hash(robot: Robot) -> str:
     return digest.hexdigest()
 
 
-# Re-run: what a recording must say for its run to be repeated, and the proof that the repeat is
-# equal to the bit.
-
-Array = np.ndarray
-
 LIBRARIES = ("numpy", "mujoco", "pin", "numba")
 """Libraries whose version may show in the last bits."""
 
 PERFORMED = (Performance.name, Replay.name)
-"""What moves a follower without a hand; the skill or the way-points themselves are in no
-recording."""
+"""Laws of a performance; the skill or the way-points themselves are not in the recording."""
 
 PLANTS = ("rig.leader_plant", "rig.follower_plant")
-"""Where something outside takes the place of a simulated plant."""
+"""Settings that replace a simulated plant."""
 
 ALIKE = ("ur:", "serial:")
-"""Plants that look like the simulated ones in whose place they are."""
+"""Plants that look like the simulated ones they replace."""
 
 
 def about(rig: Rig, arguments: list[str] | None = None) -> About:
@@ -115,14 +108,10 @@ def about(rig: Rig, arguments: list[str] | None = None) -> About:
         rig: ready to run.
         arguments: of the command line that started it.
     """
-    options = asdict(rig.options) | {"clock": None}
-    parameters = [
-        {"path": path, "value": value, "unit": unit, "meaning": meaning}
-        for path, value, unit, meaning in rig.parameters()
-    ]
+    keys = ("path", "value", "unit", "meaning")
     content: dict[str, Any] = {
-        "options": options,
-        "parameters": parameters,
+        "options": asdict(rig.options) | {"clock": None},
+        "parameters": [dict(zip(keys, row, strict=True)) for row in rig.parameters()],
         "clock": rig.session.clock.name,
         "version": farhand.__version__,
         "libraries": libraries(),
@@ -134,24 +123,20 @@ def about(rig: Rig, arguments: list[str] | None = None) -> About:
         },
         "arguments": sys.argv[1:] if arguments is None else arguments,
     }
-    texts = {
-        name: json.dumps(value, ensure_ascii=False, default=_plain)
-        for name, value in content.items()
-    }
-    return About(
-        texts, {f"{name}.xml": _model(placed) for name, placed in rig.world.placed.items()}
-    )
+    texts = {k: json.dumps(v, ensure_ascii=False, default=_plain) for k, v in content.items()}
+    placed = rig.world.placed.items()
+    return About(texts, {f"{name}.xml": _model(robot) for name, robot in placed})
 
 
 def libraries() -> dict[str, str]:
     """Versions of the libraries that compute."""
-    found = {}
+    versions = {}
     for name in LIBRARIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "none"
-    return found
+            versions[name] = "none"
+    return versions
 
 
 def _model(placed: Any) -> bytes:
@@ -188,7 +173,7 @@ def record(rig: Rig, path: Path, seconds: float | None = None) -> Path:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a repeat left its recording: the first time in one signal.
+    """Where a repeat first differs from its recording, in one signal.
 
     Attributes:
         signal: such as ``leader/q``.
@@ -211,13 +196,12 @@ class Rerun:
         seconds: how long it ran, [s].
         records: how many were compared.
         values: how many numbers were compared.
-        missing: records of the repeat that the recording does not have, because they were lost
-            then.
+        missing: records of the repeat that the recording had lost.
         commands: how many commands were given again.
         late: commands after the last record, of a run that broke off; they are left out.
         differences: where they are not equal to the bit.
-        versions: libraries that have another version than in the recording, as ``name: then, now``.
-        robots: those whose files have changed since, as ``leader: arm.xml``.
+        versions: libraries whose version has changed, as ``name: then, now``.
+        robots: those whose files have changed, as ``leader: arm.xml``.
     """
 
     seconds: float = 0.0
@@ -241,108 +225,94 @@ def rig_of(recording: Recording, drawn: bool = False) -> Rig:
 
     Args:
         recording: what was recorded.
-        drawn: the rig is only to be looked at and never runs; simulated plants and a law of the rig
-            then stand for what is not in the recording.
+        drawn: the rig is only drawn and never runs; simulated plants and a law of the rig then
+            replace what is not in the recording.
 
     Raises:
-        Mismatch: the recording does not say how its rig was set up, lacks a command, or something
-            outside took part.
+        Mismatch: the recording does not say how its rig was set up, lacks a command, or depends on
+            something that is not in it.
         UnknownName: this version has no such rig.
     """
-    said = recording.metadata
-    if "options" not in said or "rig" not in said:
-        raise Mismatch(
-            f"{recording.path} does not say how its rig was set up: only farhand run --record writes that"
-        )
-    options = {**said["options"], "settings": [tuple(pair) for pair in said["options"]["settings"]]}
-    options["settings"] = find_files(options["settings"], said.get("robots", {}))
-    outside = _outside(options)
-    if outside is not None and not drawn:
-        raise Mismatch(
-            f"{recording.path} cannot be run again: {outside}; farhand replay without --rerun shows it"
-        )
-    if drawn:
-        options = _drawable(options)
+    path, about = recording.path, recording.metadata
+    if "options" not in about or "rig" not in about:
+        reason = "only farhand run --record writes that"
+        raise Mismatch(f"{path} does not say how its rig was set up: {reason}")
+    settings = [(name, value) for name, value in about["options"]["settings"]]
+    options = {**about["options"], "settings": find_files(settings, about.get("robots", {}))}
+    external = _external(options)
+    if external is not None and not drawn:
+        hint = "farhand replay without --rerun shows it"
+        raise Mismatch(f"{path} cannot be run again: {external}; {hint}")
     try:
-        rig = build_rig(said["rig"], Options(**options))
+        rig = build_rig(about["rig"], Options(**(_drawable(options) if drawn else options)))
     except TypeError as error:
-        raise BadValue(
-            f"{recording.path} has options that this version does not know: {error}"
-        ) from None
-    _restore(rig, {row["path"]: row["value"] for row in said.get("parameters", [])})
+        raise BadValue(f"{path} has options that this version does not know: {error}") from None
+    _restore(rig, {row["path"]: row["value"] for row in about.get("parameters", [])})
     commands = rig.session.commands
     commands.clear()
-    for event in recording.happened:
-        if event.kind == "command":
-            given = event.data
-            if given.get("cut"):
-                why = given.get("why", "too long to record")
-                raise Mismatch(
-                    f"{recording.path} lacks the command at {event.time_ns * 1e-9:g} s, {why}"
-                )
-            commands.post(given["name"], given["path"], given["value"], event.time_ns)
+    for event in _commands(recording):
+        command = event.data
+        if command.get("cut"):
+            why = command.get("why", "too long to record")
+            raise Mismatch(f"{path} lacks the command at {event.time_ns * 1e-9:g} s, {why}")
+        commands.post(command["name"], command["path"], command["value"], event.time_ns)
     return rig
 
 
-def _outside(options: dict[str, Any]) -> str | None:
-    """What took part in a run and is not in its recording, in words; None if nothing did."""
+def _commands(recording: Recording) -> list[RecordedEvent]:
+    return [event for event in recording.happened if event.kind == "command"]
+
+
+def _external(options: dict[str, Any]) -> str | None:
+    """What a run depended on and its recording lacks; None if nothing."""
     if options.get("law") in PERFORMED:
-        return "it is of a performance, and what was performed is not in the file"
+        return "it is a performance, and the skill is not in the file"
     if options.get("side") is not None:
-        return f"it is of the {options['side']}'s side alone, and what the other side said is not in the file"
-    plants = [
-        str(value) for path, value in options["settings"] if path in PLANTS and value != "simulated"
-    ]
+        return f"it is the {options['side']}'s side alone, without the data of the other side"
+    plants = [str(value) for path, value in options["settings"] if path in PLANTS]
+    plants = [plant for plant in plants if plant != "simulated"]
     return f"{' and '.join(plants)} took part, whose motion cannot be computed" if plants else None
 
 
 def _drawable(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a rig that looks the same and needs nothing from outside."""
-    performed = options.get("law") in PERFORMED
-    kept = [
+    """The options of a rig that looks the same and needs nothing else."""
+    settings = [
         (path, value)
         for path, value in options["settings"]
-        if not (performed and path.startswith("law."))
-        and not (path in PLANTS and str(value).startswith(ALIKE))
+        if not (path in PLANTS and str(value).startswith(ALIKE))
     ]
-    return options | {"settings": kept} | ({"law": "unilateral"} if performed else {})
+    if options.get("law") not in PERFORMED:
+        return options | {"settings": settings}
+    settings = [(path, value) for path, value in settings if not path.startswith("law.")]
+    return options | {"settings": settings, "law": "unilateral"}
 
 
 def _restore(rig: Rig, values: dict[str, Any]) -> None:
-    """Give every parameter its recorded value where building the rig gave it another, as the clock may have done."""
-    now = {
-        path: json.loads(json.dumps(value, default=_plain))
-        for path, value, _, _ in rig.parameters()
-    }
-    changed = [
-        (path, value) for path, value in values.items() if path in now and now[path] != value
-    ]
-    configure_parts(
-        rig.session, rig.construction, [pair for pair in changed if not pair[0].startswith("rig.")]
-    )
+    """Give every parameter its recorded value, if building the rig gave it another."""
+    now = {p: json.loads(json.dumps(v, default=_plain)) for p, v, _, _ in rig.parameters()}
+    live = {path: value for path, value in values.items() if not path.startswith("rig.")}
+    changed = [(path, v) for path, v in live.items() if path in now and now[path] != v]
+    configure_parts(rig.session, rig.construction, changed)
 
 
 def rerun(recording: Recording) -> Rerun:
-    """Run the recording's rig again in virtual time, with its seed, parameters and commands; compare every number."""
+    """Run the recording's rig again in virtual time, and compare every number."""
     rig = rig_of(recording)
     result = Rerun()
-    then = recording.metadata.get("libraries", {})
-    result.versions = [
-        f"{k}: {then[k]}, {v}" for k, v in libraries().items() if k in then and then[k] != v
-    ]
+    then, now = recording.metadata.get("libraries", {}), libraries()
+    result.versions = [f"{k}: {then[k]}, {v}" for k, v in now.items() if then.get(k, v) != v]
     result.robots = changed_files(rig, recording.metadata.get("robots", {}))
-    ends = [
-        int(stream.times_ns[-1]) for stream in recording.streams.values() if stream.times_ns.size
-    ]
-    result.seconds = (max(ends, default=-1) + 1) * 1e-9
-    given = [event for event in recording.happened if event.kind == "command"]
-    told = [event for event in given if event.time_ns <= max(ends, default=-1)]
-    result.commands, result.late = len(told), len(given) - len(told)
+    streams = [stream for stream in recording.streams.values() if stream.times_ns.size]
+    end_ns = max((int(stream.times_ns[-1]) for stream in streams), default=-1)
+    result.seconds = (end_ns + 1) * 1e-9
+    commands = _commands(recording)
+    given = [event for event in commands if event.time_ns <= end_ns]
+    result.commands, result.late = len(given), len(commands) - len(given)
     try:
         comparison = _Comparison(recording, Reader(rig.session.telemetry.path), result)
-        if ends:
+        if streams:
             rig.session.run(result.seconds, comparison.pull)
-        _compare_commands(told, rig, result)
+        _compare_commands(given, rig, result)
     finally:
         rig.close()
     return result
@@ -366,23 +336,21 @@ class _Comparison:
             self._compare(name, times[known], rows, known, places[known])
 
     def _compare(self, name: str, times: Array, rows: Array, known: Array, places: Array) -> None:
-        """Compare the rows that are known; a quaternion's sign follows from all that were there."""
+        # The sign of a quaternion follows from all rows, also those that are not compared
         recorded, columns = self._recording.streams[name], self._reader.columns(name)
         for channel, values in recorded.channels.items():
             again = _channel(channel, rows, columns)
             if channel not in columns:
                 again = self._steady[f"{name}/{channel}"](again)
-            again = again[known]
-            then = values[places]
+            again, then = again[known], values[places]
             self._result.values += then.size
             same = (then.view(np.int64) == np.ascontiguousarray(again).view(np.int64)).all(axis=1)
-            signal = f"{name}/{channel}"
-            if not same.all() and all(known.signal != signal for known in self._result.differences):
+            signal, differences = f"{name}/{channel}", self._result.differences
+            if not same.all() and all(earlier.signal != signal for earlier in differences):
                 at = int(np.argmin(same))
-                found = Difference(
-                    signal, float(times[at]) * 1e-9, then[at].tolist(), again[at].tolist()
-                )
-                self._result.differences.append(found)
+                values_then, values_now = then[at].tolist(), again[at].tolist()
+                time = float(times[at]) * 1e-9
+                differences.append(Difference(signal, time, values_then, values_now))
 
 
 def _channel(name: str, rows: Array, columns: dict[str, slice]) -> Array:
@@ -395,18 +363,14 @@ def _channel(name: str, rows: Array, columns: dict[str, slice]) -> Array:
 def _compare_commands(given: list[RecordedEvent], rig: Rig, result: Rerun) -> None:
     """The same commands at the same ticks with the same outcome."""
     then = [(e.time_ns, e.data["name"], e.data["outcome"], e.data["tick"]) for e in given]
-    again = [
-        (logged.time_ns, logged.request.name, str(logged.outcome), logged.tick)
-        for logged in rig.session.commands.log
-    ]
+    log = rig.session.commands.log
+    again = [(one.time_ns, one.request.name, str(one.outcome), one.tick) for one in log]
     for old, new in zip(then, again, strict=False):
         if old != new:
-            words = (
-                f"command {old[1]}: {old[2]} at tick {old[3]} then, {new[2]} at tick {new[3]} now"
-            )
-            result.differences.append(Difference(words, old[0] * 1e-9, [], []))
+            change = f"{old[2]} at tick {old[3]} then, {new[2]} at tick {new[3]} now"
+            difference = Difference(f"command {old[1]}: {change}", old[0] * 1e-9, [], [])
+            result.differences.append(difference)
             return
     if len(then) != len(again):
-        result.differences.append(
-            Difference(f"{len(then)} commands then, {len(again)} now", 0.0, [], [])
-        )
+        counts = f"{len(then)} commands then, {len(again)} now"
+        result.differences.append(Difference(counts, 0.0, [], []))

@@ -14,9 +14,9 @@ import pytest
 
 from farhand.console import Page, scene_of, serve
 from farhand.console.drawing import extent_of
-from farhand.console.kinematics import Kinematics
-from farhand.console.stage import FIELD_OF_VIEW, camera_of
+from farhand.console.scene import Kinematics
 from farhand.console.viewer import PANEL_WIDTH
+from farhand.console.views import FIELD_OF_VIEW, camera_of
 from farhand.loop.clock import WallClock
 from farhand.rigs import Options, Rig, build_rig
 

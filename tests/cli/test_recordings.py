@@ -146,7 +146,7 @@ def test_a_recording_is_drawn_and_exported(farhand_command, recorded, tmp_path):
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("plot", "--out", "x.txt"), "ends in none of .png"),
+        (("plot", "--out", "x.txt"), "must end in one of .png"),
         (("plot", "--signal", "leader/z"), "available: "),
         (("replay", "--headless", "--speed", "0"), "speed = 0 is outside"),
         (("export", "d", "--format", "lerobot", "--fps", "0"), "--fps = 0 is outside"),
@@ -213,7 +213,7 @@ def test_a_run_that_broke_off_is_called_so_by_all(farhand_command, tmp_path):
         said = farhand_command("replay", path, "--rerun")
         assert (
             said.code == 0
-            and "is broken off: OverflowError in the run; this is all there is" in said.err
+            and "is broken off: OverflowError in the run; this is what it holds" in said.err
         )
         said = farhand_command("export", path, tmp_path / path.stem, "--format", "csv")
         assert said.code == 0 and "is broken off" in said.err

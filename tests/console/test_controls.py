@@ -37,7 +37,7 @@ def heard() -> Heard:
 def console(rig, heard) -> Iterator[Console]:
     """The console of the dual-arm rig, on a page nobody looks at."""
     server = viser.ViserServer("127.0.0.1", 0, verbose=False)
-    made = Console(server, Reader(rig.session.telemetry.path), scene_of(rig), heard, shadows=False)
+    made = Console(server, Reader(rig.session.telemetry.path), scene_of(rig), heard)
     made.frame(FRAME, Health(), False, True)
     yield made
     server.stop()

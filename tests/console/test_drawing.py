@@ -102,12 +102,9 @@ def test_the_ankle_of_a_leg_is_drawn_where_it_is_felt(server):
     """Every place on the curves is on the surface of its limit: the distance there is nothing."""
     rig = build_rig("humanoid", Options(settings=[("rig.limb", "left-leg")]))
     scene = scene_of(rig)
-    synthetic = next(
-        force for s in rig.session.stations if (force := getattr(s.controller, "synthetic", None))
-    )
-    base = next(
-        b for s in rig.session.stations if (b := getattr(s.controller, "base", None)) is not None
-    )
+    controllers = [station.controller for station in rig.session.stations]
+    synthetic = next(c.synthetic for c in controllers if c.synthetic is not None)
+    base = next(c.workspace_origin for c in controllers if c.workspace_origin is not None)
     felt = {item.name: item for item in synthetic.objects}
     Drawing(server, scene)
     rig.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.console.limb_page import try_place
+from farhand.console.tuning import try_place
 from farhand.mapping.limbs import ArmChain
 
 

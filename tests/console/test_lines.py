@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.console.lines import TRAIL_POINTS, Trail, box_edges, coil, dashes
+from farhand.console.geometry import TRAIL_POINTS, Trail, box_edges, coil, dashes
 
 POINTS = st.tuples(*[st.floats(-2.0, 2.0)] * 3).map(np.array)
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from farhand.console.scale import force_scale, scale_in_words
+from farhand.console.scene import force_scale, scale_in_words
 
 
 def rig_with(*peaks: float | None) -> SimpleNamespace:

@@ -10,9 +10,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from farhand.console.kinematics import Kinematics
 from farhand.console.menus import range_of
-from farhand.console.scene import model_of, scene_of
+from farhand.console.scene import Kinematics, model_of, scene_of
 from farhand.console.status import Reading
 from farhand.loop.telemetry import Reader
 from farhand.rigs import Options, build_rig, rig_names
@@ -109,7 +108,7 @@ def test_the_wall_is_drawn_on_its_plane_before_the_tool_it_stops(rig):
 
 def test_a_wall_that_is_not_there_is_not_drawn(rig):
     """``wall.present=false`` takes it out of the picture, but a visitor may bring it back."""
-    rig.session.parameters["wall"].present = False
+    rig.parts.wall.present = False
     (wall,) = [thing for thing in scene_of(rig)["things"] if thing["kind"] == "wall"]
     assert wall["present"] is False and wall["path"] == "wall"
 

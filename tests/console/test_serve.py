@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from farhand.console import Page, scene_of, serve
-from farhand.console.requests import Requests
+from farhand.console.source import Requests
 from farhand.console.viewer import NICENESS
 from farhand.errors import FarhandError, OutOfRange
 from farhand.loop.commands import Commands

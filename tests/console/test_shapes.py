@@ -6,8 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from farhand.console.geometry import Mesh, mesh_of
 from farhand.console.scene import _geoms
-from farhand.console.shapes import Mesh, mesh_of
 
 MODEL = """
 <mujoco>

@@ -37,7 +37,7 @@ def recording(tmp_path_factory):
 def player(recording, scene) -> Iterator[Player]:
     """The recording on a page nobody looks at."""
     server = viser.ViserServer("127.0.0.1", 0, verbose=False)
-    yield Player(server, RecordedSource(recording), scene, shadows=False)
+    yield Player(server, RecordedSource(recording), scene)
     server.stop()
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from farhand.console.kinematics import Kinematics
-from farhand.console.scene import scene_of
-from farhand.console.state import joints, state
-from farhand.console.status import Reading
+from farhand.console.scene import Kinematics, scene_of
+from farhand.console.status import Reading, joints, state
 from farhand.loop.telemetry import Reader
 from farhand.rigs import build_rig
 

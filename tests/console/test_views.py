@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from farhand.console.kinematics import Kinematics
-from farhand.console.scene import scene_of
+from farhand.console.scene import Kinematics, scene_of
 from farhand.console.views import EYES, OVERVIEW, Views, eye_of
 from farhand.rigs import build_rig, rig_names
 

@@ -49,8 +49,8 @@ def loop():
         session.deadlines.refresh()
         session.made = []
         part = session.parts[0]
-        inner = part.run
-        part.run = lambda now_ns: (session.made.append(now_ns), inner(now_ns))
+        inner = part.step
+        part.step = lambda now_ns: (session.made.append(now_ns), inner(now_ns))
         sessions.append(session)
         return session
 
@@ -108,7 +108,7 @@ def test_a_session_without_simulated_physics_does_not_catch_up():
 def test_parts_of_other_rates_stay_on_their_own_grid_when_ticks_are_skipped(loop):
     """A part at 250 Hz beside one at 1 kHz: both come back at multiples of their period, neither twice."""
     session, slow = loop(Stalling({200 * MS: 301 * MS})), []
-    session.parts.append(type(session.parts[0])(slow.append, 4 * MS))
+    session.add(slow.append, 4 * MS, after="law")
     session.run(1.0)
     assert slow == [*range(0, 200 * MS, 4 * MS), 500 * MS, *range(504 * MS, 1000 * MS, 4 * MS)]
     assert session.made[200:202] == [501 * MS, 502 * MS]

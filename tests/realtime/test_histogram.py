@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.realtime.histogram import LONGEST, Histogram
+from farhand.realtime.histogram import MAX_NS, Histogram
 
 
 @given(
@@ -25,7 +25,7 @@ def test_a_percentile_is_at_most_three_per_cent_too_long_and_never_too_short(dur
     assert histogram.percentile(share) <= exact * (1.0 + 1.0 / 32.0) + 1e-15
 
 
-@given(st.lists(st.integers(0, LONGEST), max_size=100))
+@given(st.lists(st.integers(0, MAX_NS), max_size=100))
 def test_the_bars_hold_every_duration_once(durations):
     """Each lies in exactly one of them, and they do not overlap."""
     histogram = Histogram()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand.realtime import Grant, Histogram
-from farhand.realtime.advice import advice
+from farhand.realtime.machine import advice
 from farhand.realtime.jitter import Jitter, measure, verdict
 from farhand.realtime.machine import describe_machine
 

@@ -112,7 +112,7 @@ def test_a_signal_is_asked_for_by_stream_and_name(recorded) -> None:
 
 def test_what_is_no_path_is_refused() -> None:
     """In Farhand's words."""
-    with pytest.raises(BadValue, match="named by its path, such as 'run.mcap', not None"):
+    with pytest.raises(BadValue, match="None.*run.mcap"):
         farhand.load(None)
 
 
@@ -140,9 +140,7 @@ def test_a_file_of_a_newer_version_is_refused_on_one_line(recorded) -> None:
     """With what to do about it."""
     newer = recorded.read_bytes().replace(b"format\x01\x00\x00\x002", b"format\x01\x00\x00\x009")
     recorded.write_bytes(newer)
-    with pytest.raises(
-        FileError, match="has format 9, and this version reads format 2: update Farhand"
-    ):
+    with pytest.raises(FileError, match="has format 9, this version reads 2: update Farhand"):
         load(recorded)
 
 

@@ -322,7 +322,7 @@ def test_the_child_process_finishes_the_file_however_the_run_ends(telemetry, pat
     assert child.exitcode == 0
     assert load(path).streams["leader"].times_ns.tolist() == [0, 1, 2]
     why = {
-        "close": "the run has closed its telemetry without a word",
+        "close": "the run has closed its telemetry unexpectedly",
         "terminate": "the recorder was terminated",
     }
     assert not load(path).complete and load(path).metadata["ended"] == f"broken off: {why[end]}"
@@ -392,7 +392,7 @@ def test_a_recorder_whose_parent_is_killed_finishes_the_file(telemetry, path) ->
     wait_for(lambda: path.exists() and not growing(path))
     assert load(path).streams["leader"].times_ns.tolist() == [0, 1, 2]
     assert not load(path).complete
-    assert load(path).metadata["ended"] == "broken off: the run's process has ended without a word"
+    assert load(path).metadata["ended"] == "broken off: the run's process has ended unexpectedly"
 
 
 def test_the_child_process_survives_a_keyboard_interrupt(telemetry, path) -> None:

@@ -109,7 +109,7 @@ def test_what_is_no_recording_is_refused_and_nothing_is_written(tmp_path):
     for content, reason in (
         (b"", "is empty"),
         (b"hello there", "not an MCAP"),
-        (b"\x89MCAP0\r\n", "not of Farhand's"),
+        (b"\x89MCAP0\r\n", "not one of Farhand's"),
     ):
         (tmp_path / "x.mcap").write_bytes(content)
         with pytest.raises(FileError, match=reason):

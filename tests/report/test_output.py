@@ -76,7 +76,7 @@ def test_a_number_outside_its_range_is_refused(value):
 
 def test_progress_is_silent_without_a_terminal(capsys, monkeypatch):
     """A log file stays free of bars."""
-    monkeypatch.setattr(output, "SHORTEST", 0.0)
+    monkeypatch.setattr(output, "MIN_SHOWN_S", 0.0)
     with output.counting("working") as progress:
         progress(0, 2, "one")
         progress(2, 2, "")
@@ -110,8 +110,8 @@ def test_a_dash_for_the_json_file_leaves_nothing_else_on_stdout(capsys, tmp_path
 
 def test_the_device_of_standard_output_is_the_dash():
     """Not tried with a command: one that went wrong would write a file over the device."""
-    assert output._heard(output.Path("/dev/stdout")) == output.DASH
-    assert output._heard(output.Path("s.json")) == output.Path("s.json")
+    assert output.claim_stdout(output.Path("/dev/stdout")) == output.DASH
+    assert output.claim_stdout(output.Path("s.json")) == output.Path("s.json")
 
 
 def test_lines_in_a_pipe_are_not_broken_at_the_width_of_a_terminal(monkeypatch, capsys):

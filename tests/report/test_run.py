@@ -33,7 +33,7 @@ def test_the_page_leads_with_the_finding(run, tmp_path):
 
 def test_every_axis_has_a_unit_and_every_plot_a_legend(run):
     """A plot without units is a picture."""
-    for drawing in runreport._drawings(*run):
+    for drawing in runreport.plots_of(*run):
         figure = runreport.figure_of(drawing, *run)
         assert all(re.search(r"\[(m|mm|N|J|ms)\]$", ax.get_ylabel()) for ax in figure.axes)
         assert figure.axes[-1].get_xlabel() == "time [s]"
@@ -43,7 +43,7 @@ def test_every_axis_has_a_unit_and_every_plot_a_legend(run):
 
 def test_trips_and_moves_are_marked(run):
     """What happened when can be read off the plot."""
-    drawing = next(runreport._drawings(*run))
+    drawing = next(runreport.plots_of(*run))
     words = [text.get_text() for text in runreport.figure_of(drawing, *run).axes[0].texts]
     assert words == ["+z", "stop, leader trips, follower trips"]
 
@@ -57,7 +57,7 @@ def test_the_page_of_a_team_shows_it_moving_and_fetches_nothing(tmp_path):
     text = runreport.write_report(rig, result, tmp_path / "report").read_text()
     assert text.count('src="data:image/gif;base64,') == 1
     assert "http" not in re.sub(r"base64,[^\"]*", "", text)
-    drawing = next(runreport._drawings(rig, result))
+    drawing = next(runreport.plots_of(rig, result))
     words = [label.get_text() for label in runreport.figure_of(drawing, rig, result).axes[0].texts]
     assert "set hand.damping=50 and 2 more" in words
     rig.close()

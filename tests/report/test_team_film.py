@@ -10,7 +10,7 @@ from PIL import Image
 
 from farhand.analysis.team import TeamMetrics
 from farhand.report import team_film
-from farhand.report.team_film import MOST, FilmScene, film, filmed
+from farhand.report.team_film import MAX_FRAMES, FilmScene, film, film_of
 from farhand.rigs import Options, Rig, build_rig
 
 
@@ -37,10 +37,10 @@ def scene_of(rig: Rig) -> FilmScene:
 
 def test_the_film_moves_is_small_and_plays_twice_as_fast(ran: Rig) -> None:
     """One picture every 0.25 s, shown for 0.125 s."""
-    data = filmed(ran.metrics, ran.construction.size)
+    data = film_of(ran.metrics, ran.construction.size)
     picture = Image.open(io.BytesIO(data))
     assert picture.n_frames == 9 and picture.info["duration"] in (120, 130)
-    assert len(data) < 2_000_000 * 9 / MOST
+    assert len(data) < 2_000_000 * 9 / MAX_FRAMES
 
 
 def test_a_scene_shows_the_tools_where_the_run_had_them_and_the_forces_of_the_time(
@@ -58,5 +58,5 @@ def test_a_scene_shows_the_tools_where_the_run_had_them_and_the_forces_of_the_ti
 
 def test_a_long_run_has_pictures_farther_apart(ran: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the film stays small."""
-    monkeypatch.setattr(team_film, "MOST", 4)
+    monkeypatch.setattr(team_film, "MAX_FRAMES", 4)
     assert Image.open(io.BytesIO(film(scene_of(ran)))).n_frames == 4

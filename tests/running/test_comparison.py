@@ -9,12 +9,12 @@ import pytest
 
 from farhand.errors import UnknownName
 from farhand.running import comparison
-from farhand.running.comparison import SOFT, UNITS, Case, compare, impedance, own_impedance
+from farhand.running.comparison import SOFT_STIFFNESS, UNITS, Case, compare, impedance, own_inertia
 
 
 def test_four_channels_hide_the_followers_inertia_and_a_spring_between_the_tools_does_not():
     """Felt beyond the leader's own 4 kg or so: next to nothing, against most of a kilogram."""
-    own = own_impedance("dual-arm")
+    own = own_inertia("dual-arm")
     felt = {
         law: comparison.inertia(impedance(Case("dual-arm", law))) - own
         for law in ("four-channel", "position-position")
@@ -33,7 +33,7 @@ def test_a_row_holds_every_metric_with_its_unit_and_the_series_spring_is_felt():
         metric["value"] is None or math.isfinite(metric["value"]) for metric in metrics.values()
     )
     assert metrics["soft_felt_stiffness"]["value"] == pytest.approx(
-        1.0 / (1.0 / SOFT + 1.0 / 1000.0), rel=0.1
+        1.0 / (1.0 / SOFT_STIFFNESS + 1.0 / 1000.0), rel=0.1
     )
     assert metrics["trips"]["value"] == 0.0
     assert len(row["impedance"]["free"]) == len(row["impedance"]["frequency"])
@@ -68,11 +68,11 @@ def test_settings_change_the_rig_and_leave_the_tasks_alone():
         "position-position",
         settings=(("wall.stiffness", 3000.0), ("wall.present", True)),
     )
-    hard, soft = case.build("press"), case.build("press", ("wall.stiffness", SOFT))
-    stiffnesses = [rig.session.parameters["wall"].stiffness for rig in (hard, soft)]
+    hard, soft = case.build("press"), case.build("press", ("wall.stiffness", SOFT_STIFFNESS))
+    stiffnesses = [rig.parts.wall.stiffness for rig in (hard, soft)]
     hard.close()
     soft.close()
-    assert stiffnesses == [3000.0, SOFT]
+    assert stiffnesses == [3000.0, SOFT_STIFFNESS]
 
 
 def test_a_setting_is_refused_if_no_law_has_it_and_is_a_laws_own_affair_otherwise():
@@ -92,5 +92,5 @@ def test_the_leader_by_itself_has_the_users_settings_but_for_those_of_the_coupli
     """Another robot weighs something else; a law's spring is none of its parts."""
     seen = []
     monkeypatch.setattr(comparison, "impedance", lambda case: seen.append(case) or -np.ones(6))
-    own_impedance("dual-arm", (("law.spring.stiffness", 800.0), ("rig.leader_robot", "ur10e")))
+    own_inertia("dual-arm", (("law.spring.stiffness", 800.0), ("rig.leader_robot", "ur10e")))
     assert [case.settings for case in seen] == [(("rig.leader_robot", "ur10e"),)]

@@ -56,9 +56,7 @@ def test_a_layer_is_named_where_the_prediction_leaves_it_out():
     words = margin(rig)
     rig.close()
     assert words is not None
-    assert words.startswith(
-        "predicted to shake but for the layer tank, which is not in the prediction: a wall of"
-    )
+    assert words.startswith("predicted to shake, without the layer tank,")
 
 
 def test_the_lag_of_drives_that_nothing_comes_back_from_is_not_shaking(monkeypatch):

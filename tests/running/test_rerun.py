@@ -119,11 +119,8 @@ def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (
-            {"law": "skill", "settings": [("law.force_aware", True)]},
-            "what was performed is not in the file",
-        ),
-        ({"side": "leader"}, "it is of the leader's side alone"),
+        ({"law": "skill", "settings": [("law.force_aware", True)]}, "the skill is not in the file"),
+        ({"side": "leader"}, "it is the leader's side alone"),
         ({"settings": [("rig.leader_plant", "ur:192.0.2.1")]}, "ur:192.0.2.1 took part"),
     ],
 )

@@ -42,7 +42,7 @@ def test_a_run_that_breaks_off_leaves_what_it_recorded(rig, tmp_path, monkeypatc
             raise ZeroDivisionError
         whole(now_ns)
 
-    rig.session.parts[2].run = step
+    rig.session.parts[2].step = step
     with pytest.raises(ZeroDivisionError):
         drive(rig, 1.0, tmp_path / "r.mcap")
     assert len(load(tmp_path / "r.mcap").streams["coupling"].times_ns) == 700

@@ -1,0 +1,133 @@
+"""Parts of the picture that show forces and balance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import viser
+
+from farhand.console import palette
+from farhand.console.geometry import segments
+from farhand.console.scene import Kinematics, Scene
+from farhand.console.status import newtons
+from farhand.console.things import Thing
+from farhand.mapping.limbs import LegChain
+
+Array = np.ndarray
+
+MIN_ARROW_M = 1.25e-3  # a shorter one is not drawn
+MAX_ARROW_M = 1.0  # a crash must not send an arrow through the roof
+HEAD_LENGTH, HEAD_RADIUS, SHAFT_RADIUS = 0.06, 0.025, 0.010  # [m]
+
+
+@dataclass
+class Arrow:
+    """The force on one tool: an arrow from the tool point along the force, and its size in [N].
+
+    Attributes:
+        arrow: the node of the scene.
+        label: its number.
+        scale: force that ten centimetres stand for, [N].
+        aside: where the number is from the tip, [m], so that numbers of tools that meet do not.
+    """
+
+    arrow: viser.ArrowsHandle
+    label: viser.LabelHandle
+    scale: float
+    aside: Array
+
+    def point(self, tool: Array, force: Array, word: str = "") -> None:
+        """Show the force [N] at the tool [m], unless it is small or unknown."""
+        size = float(np.linalg.norm(force))
+        length = min(0.1 * size / self.scale, MAX_ARROW_M)
+        # False for NaN too
+        self.arrow.visible = self.label.visible = length >= MIN_ARROW_M
+        if not self.arrow.visible:
+            return
+        along = force * (length / size)
+        shrink = min(1.0, 0.6 * length / HEAD_LENGTH)
+        self.arrow.head_length, self.arrow.head_radius = HEAD_LENGTH * shrink, HEAD_RADIUS * shrink
+        self.arrow.shaft_radius = SHAFT_RADIUS * shrink
+        self.arrow.points = np.array([[[0.0, 0.0, 0.0], along]], dtype=np.float32)
+        self.arrow.position = tool
+        self.label.position = tool + along * (1.0 + 0.03 / length) + self.aside
+        self.label.text = f"{word} {newtons(force)}".strip()
+
+
+CENTRE_RADIUS = 0.008  # [m], of the ball that stands for the centre of gravity
+LIFT = 0.001  # [m], of what is drawn on the ground
+SOLE_OPACITY = 0.35
+LABEL_BELOW = 0.11  # [m], of the margin's text from the ground
+INSIDE, OUTSIDE = palette.GREEN, palette.VERMILION
+
+
+class Balance:
+    """Centre of gravity, its projection on the ground, and the soles, of one robot.
+
+    The centre of a leg is the published closed form, which the balance force uses; that of a whole
+    robot is the model's. With several soles, the rectangle around them counts.
+
+    Args:
+        server: where it is shown.
+        scene: with the soles.
+        thing: the centre.
+
+    Attributes:
+        margin: distance of the projection to the nearest edge, [m]; negative outside.
+    """
+
+    def __init__(self, server: viser.ViserServer, scene: Scene, thing: Thing) -> None:
+        self._thing = thing
+        soles = [t for t in scene["things"] if t["kind"] == "sole" and t["robot"] == thing["robot"]]
+        self._low = np.min([sole["low"] for sole in soles], axis=0)
+        self._high = np.max([sole["high"] for sole in soles], axis=0)
+        self._leg = LegChain(side=thing["leg"]) if thing["leg"] else None
+        self.margin = np.nan
+        for sole in soles:
+            _add_sole(server.scene, sole)
+        node = f"/balance/{thing['robot']}"
+        add, nothing = server.scene, np.zeros((9, 2, 3), dtype=np.float32)
+        self._ball = add.add_icosphere(f"{node}/centre", CENTRE_RADIUS, INSIDE, cast_shadow=False)
+        self._drop = add.add_line_segments(f"{node}/drop", nothing, INSIDE, thickness=0.002)
+        self._label = add.add_label(f"{node}/margin", "", anchor="top-center")
+
+    def centre(self, kinematics: Kinematics) -> Array:
+        """Where the centre of gravity is in world, [m]."""
+        robot = self._thing["robot"]
+        if self._leg is not None:
+            q = kinematics.configuration(robot)
+            return np.asarray(self._thing["point"]) + self._leg.centre(q)
+        return kinematics.centre_of_mass(robot)
+
+    def update(self, kinematics: Kinematics) -> None:
+        """Move it to where the robot is."""
+        centre = self.centre(kinematics)
+        self.margin = float(np.minimum(centre - self._low, self._high - centre)[:2].min())
+        ground = np.array([centre[0], centre[1], self._low[2] + LIFT])
+        colour = INSIDE if self.margin >= 0.0 else OUTSIDE
+        self._ball.position, self._ball.color = centre, colour
+        self._drop.points = np.concatenate([segments(np.array([centre, ground])), _ring(ground)])
+        self._drop.colors = np.broadcast_to(np.array(colour, dtype=np.uint8), (9, 2, 3))
+        self._label.position = ground - [0.0, 0.0, LABEL_BELOW]
+        where = "inside" if self.margin >= 0.0 else "outside"
+        self._label.text = f"COG {1e3 * abs(self.margin):.1f} mm {where} the sole"
+
+
+def _add_sole(scene: viser.SceneApi, sole: Thing) -> None:
+    low, high = np.array(sole["low"]), np.array(sole["high"])
+    corners = np.array([low, [high[0], low[1], low[2]], high, [low[0], high[1], low[2]]])
+    corners += [0.0, 0.0, LIFT]
+    node, triangles = f"/balance/{sole['robot']}/{sole['name']}", np.array([[0, 1, 2], [0, 2, 3]])
+    look: Any = {"color": palette.LIMITS, "opacity": SOLE_OPACITY, "side": "double"}
+    scene.add_mesh_simple(node, corners, triangles, cast_shadow=False, **look)
+    edge = segments(corners[[0, 1, 2, 3, 0]])
+    scene.add_line_segments(f"{node}_edge", edge, palette.LIMITS, thickness=0.0015)
+
+
+def _ring(middle: Array) -> Array:
+    """A small circle on the ground, [m]."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 9)
+    around = np.stack([np.cos(angles), np.sin(angles), np.zeros(9)], axis=1)
+    return segments(middle + 1.2 * CENTRE_RADIUS * around)
