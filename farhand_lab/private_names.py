@@ -51,7 +51,7 @@ class PrivateName:
 TABLE = [
     # Methods and values that mutations replace
     PrivateName("farhand.arm", "_WORLD_ALIGNED", "Jacobians in the tool's own axes"),
-    PrivateName("farhand.console.bounds", "_surfaces", "leave one limit undrawn"),
+    PrivateName("farhand.console.things", "_surfaces", "leave one limit undrawn"),
     PrivateName("farhand.console.tuning", "Tuning._shown", "forms that pass no value on"),
     PrivateName("farhand.control.joint.limb", "LimbController._follow", "trust the measured start"),
     PrivateName("farhand.control.tool.direct_force", "DirectForce._SELECT", "wrong distribution"),
