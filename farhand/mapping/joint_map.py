@@ -32,13 +32,7 @@ class JointMapping:
 
     Args:
         source: s(i), for each joint of the follower the joint of the leader, from 0.
-        signs: σ_i, 1 or −1.
-        offsets: o_i, [rad].
         locked: angle of each locked joint of the leader, by its number, [rad].
-        leader_joints: how many joints the leader has.
-        lower: limits of the follower, [rad].
-        upper: limits of the follower, [rad].
-        force_scale: s_f, how strongly the hand feels, [-].
 
     Attributes:
         q: the follower's joints at the last :meth:`forward`, [rad].
@@ -155,11 +149,7 @@ class JointTarget(WorkspaceMapping):
 
 
 class JointCopy:
-    """A solver that answers with the joints of a joint map, whatever the pose.
-
-    Args:
-        joints: the map, moved on by a :class:`JointTarget`.
-    """
+    """A solver that answers with the joints of a joint map, whatever the pose."""
 
     def __init__(self, joints: JointMapping) -> None:
         self.joints = joints

@@ -146,12 +146,10 @@ class HybridPosition:
     can be reached without a button.
 
     Attributes:
-        region: where the pen controls position.
         drift: d, [m].
         position: p, [m].
         velocity: of p in rate mode, [m/s].
         rate: whether the target is driven on.
-        clutched: whether the pen is free to move without the target.
     """
 
     region: Region = field(default_factory=Region)
@@ -163,12 +161,7 @@ class HybridPosition:
         self.rate, self.clutched = False, False
 
     def step(self, h: Array, dt: float) -> Array:
-        """Where the target is now, [m]; the array is reused.
-
-        Args:
-            h: pen in robot axes, [m].
-            dt: since the last step, measured, not assumed, [s].
-        """
+        """The target [m] for a pen at ``h`` [m], ``dt`` [s] after the last; the array is reused."""
         if self.clutched:
             self.velocity[:] = 0.0
             np.subtract(self.position, h, out=self.drift)
@@ -298,8 +291,6 @@ class PenMapping(WorkspaceMapping):
     apply them (``drives`` is False there).
 
     Attributes:
-        hybrid: position and rate.
-        limiter: bound on the setpoint's speed.
         drives: whether this end decides.
     """
 

@@ -77,7 +77,6 @@ class Vehicle:
 
     Args:
         arm: the robot's model, kept up to date by whoever knows its joints.
-        placement: where it was placed.
         mount: of the arm's base on the vehicle, [m].
 
     Attributes:
@@ -136,7 +135,6 @@ class VehicleMapping(WorkspaceMapping):
     mode.
 
     Attributes:
-        vehicle: the base.
         offset: the leader's displacement since engagement along x, y, z and about z, [m] and [rad].
     """
 

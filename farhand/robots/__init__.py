@@ -1,5 +1,6 @@
 """Robot models: one folder per robot, or a user's own MJCF or URDF file."""
 
+from farhand.robots.limits import Limits
 from farhand.robots.pinocchio_model import (
     pinocchio_from_mujoco,
     q_from_pinocchio,
@@ -7,7 +8,7 @@ from farhand.robots.pinocchio_model import (
     v_from_pinocchio,
     v_to_pinocchio,
 )
-from farhand.robots.robot import Limits, Placement, Robot, load_robot, robot_names
+from farhand.robots.robot import Placement, Robot, load_robot, robot_names
 
 __all__ = [
     "Limits",

@@ -61,24 +61,25 @@ def read_limits(
     Raises:
         BadValue: a range that does not rise, a speed or an effort that is not positive, or NaN.
     """
-    given = toml.section(table.get("limits", {}), f"{where}: limits")
-    toml.known_keys(given, {"lower", "upper", "velocity", "torque"}, f"{where}: limits")
+    overrides = toml.section(table.get("limits", {}), f"{where}: limits")
+    toml.known_keys(overrides, {"lower", "upper", "velocity", "torque"}, f"{where}: limits")
     stated = urdf_limits(path)
-    if not {"lower", "upper"} <= given.keys():
+    if not {"lower", "upper"} <= overrides.keys():
         _check_ranges(spec, stated, path)
-    if "torque" not in given:
+    if "torque" not in overrides:
         _check_forces(spec, path)
     lower, upper = position_limits(model)
     velocity, torque = np.full(model.nv, np.inf), torque_limits(model)
     _take_stated(stated, model, velocity, torque)
     arrays = {"lower": lower, "upper": upper, "velocity": velocity, "torque": torque}
-    for key, value in given.items():
+    for key, value in overrides.items():
         arrays[key] = toml.vector(value, model.nv, f"{where}: limits.{key}", infinite=True)
     for array in arrays.values():
         array.setflags(write=False)
     limits = Limits(**arrays, slides=_slides(model))
-    origin = {key: where if key in given else str(path) for key in ("lower", "velocity", "torque")}
-    _check(limits, model, actuated, {**origin, "lower": where} if "upper" in given else origin)
+    checked = ("lower", "velocity", "torque")
+    origin = {key: where if key in overrides else str(path) for key in checked}
+    _check(limits, model, actuated, {**origin, "lower": where} if "upper" in overrides else origin)
     return limits
 
 

@@ -331,10 +331,10 @@ def _rates(table: dict[str, Any], where: str) -> dict[str, float]:
 def _actuated(table: dict[str, Any], model: mujoco.MjModel, where: str) -> NDArray[np.bool_]:
     actuated = np.array(single_dof(model)[model.dof_jntid])
     if "actuated" in table:
-        given = table["actuated"]
-        booleans = isinstance(given, list) and all(isinstance(item, bool) for item in given)
-        if not booleans or len(given) != model.nv:
-            raise BadValue(f"{where}: actuated must be {model.nv} booleans, not {given!r}")
-        actuated = np.array(given, dtype=bool)
+        flags = table["actuated"]
+        booleans = isinstance(flags, list) and all(isinstance(item, bool) for item in flags)
+        if not booleans or len(flags) != model.nv:
+            raise BadValue(f"{where}: actuated must be {model.nv} booleans, not {flags!r}")
+        actuated = np.array(flags, dtype=bool)
     actuated.setflags(write=False)
     return actuated

@@ -120,17 +120,17 @@ def read_springs(table: Any, model: mujoco.MjModel, where: str) -> dict[int, Joi
         FarhandError: an unknown joint or kind, or values that are not numbers.
     """
     springs = {}
-    for name, given in section(table, f"{where}: springs").items():
+    for name, entry in section(table, f"{where}: springs").items():
         joint = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
         if joint < 0:
             raise UnknownName("joint", name, [model.joint(i).name for i in range(model.njnt)])
-        spring = _spring(section(given, f"{where}: springs.{name}"), where)
+        spring = _spring(section(entry, f"{where}: springs.{name}"), where)
         springs[int(model.jnt_dofadr[joint])] = spring
     return springs
 
 
-def _spring(given: dict[str, Any], where: str) -> JointSpring:
-    kind, rest = given.get("kind"), {key: value for key, value in given.items() if key != "kind"}
+def _spring(entry: dict[str, Any], where: str) -> JointSpring:
+    kind, rest = entry.get("kind"), {key: value for key, value in entry.items() if key != "kind"}
     if kind == "cubic":
         known_keys(rest, {"coefficients", "range"}, f"{where}: a cubic spring")
         what = f"{where}: coefficients of a cubic spring"

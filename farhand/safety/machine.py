@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from farhand.control.controller import Channels
 from farhand.errors import BadValue, FarhandError, UnknownName
+from farhand.plants.plant import Channels
 from farhand.safety.guard import Trip
 from farhand.spatial import Array
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Channels, Controller, ControlRequest
+from farhand.control.controller import Controller, ControlRequest
 from farhand.parameters import parameter
-from farhand.plants.plant import Command, JointVelocity
+from farhand.plants.plant import Channels, Command, JointVelocity
 from farhand.safety.guard import Guard
 from farhand.spatial import Array
 

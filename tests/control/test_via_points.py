@@ -1,4 +1,4 @@
-"""Trajectories through points: boundary conditions, derivatives, and refusal of what cannot be followed."""
+"""Trajectories through points: boundary conditions, derivatives, and refusals."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def placed(**parameters) -> HybridPosition:
 @given(pens, st.floats(0.0, 0.4))
 @settings(max_examples=60)
 def test_the_target_never_jumps_beyond_the_pens_own_motion(path, hysteresis):
-    """Whatever the pen does, a tick moves the target by the pen's step (inside), by v dt (outside), or not at all."""
+    """A tick moves the target by the pen's step (inside), by v dt (outside), or not at all."""
     hybrid = placed(hysteresis=hysteresis)
     before_h, before = np.zeros(3), hybrid.position.copy()
     for h in path:

@@ -1,4 +1,4 @@
-"""Closed forms and their pieces: every branch must lead back to the pose, whatever the arm's geometry."""
+"""Closed forms and their pieces: every branch leads back to the pose, on any geometry."""
 
 from __future__ import annotations
 

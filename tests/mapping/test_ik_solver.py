@@ -1,4 +1,4 @@
-"""The recommended solver, judged by Pinocchio: what it calls solved is met and inside the limits, on every arm."""
+"""The recommended solver, judged by Pinocchio: solved means met and inside the limits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from farhand.spatial import rotation_from_vector
 ARMS = ("ur5e", "iiwa14", "lwa4p", "elbow6", "rx160")
 _CACHE: dict[str, tuple[Solver, Model]] = {}
 
-PLANAR = """<mujoco><worldbody><body name="a"><joint axis="0 0 1" range="-150 150"/><geom size="0.1"/>
+PLANAR = """<mujoco><worldbody><body name="a"><joint axis="0 0 1" range="-150 150"/>
+    <geom size="0.1"/>
     <body name="b" pos="0.5 0 0"><joint axis="0 0 1" range="-150 150"/><geom size="0.1"/>
-    <body name="c" pos="0.4 0 0"><joint type="slide" axis="0 0 1" range="-0.2 0.3"/><geom size="0.1"/>
+    <body name="c" pos="0.4 0 0"><joint type="slide" axis="0 0 1" range="-0.2 0.3"/>
+    <geom size="0.1"/>
     <body name="d" pos="0 0 0"><joint axis="0 0 1" range="-170 170"/><geom size="0.1"/>
     <site name="tool" pos="0 0 0.05"/></body></body></body></body></worldbody></mujoco>"""
 
@@ -56,7 +58,7 @@ def test_every_pose_the_arm_can_take_is_found_from_nowhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", ARMS)
 def test_a_moving_pose_is_followed_without_a_jump(name: str) -> None:
-    """A smooth path away from limits and singularities: the joints move as little as the path asks for."""
+    """On a smooth path away from limits and singularities the joints move as little as they can."""
     solver, model = arm(name)
     q = solver.chain.home.copy()
     middle, rng = q.copy(), np.random.default_rng(9)
@@ -85,7 +87,7 @@ def test_any_pose_at_all_gets_an_honest_answer(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", ARMS)
 def test_a_pose_out_of_reach_gets_the_closest_one_and_says_so(name: str) -> None:
-    """Pulled straight outward from a stretched arm, the tool stays put: the error is what was pulled."""
+    """Pulled outward from a stretched arm, the tool stays: the error is what was pulled."""
     solver, model = arm(name)
     far = Pose(np.array([1.7, 0.0, 0.4]), np.eye(3))
     found = solver.solve(far)
@@ -103,7 +105,7 @@ def test_a_pose_out_of_reach_gets_the_closest_one_and_says_so(name: str) -> None
 
 @pytest.mark.parametrize("folded", [2.0 * np.pi, 0.0])
 def test_a_pose_at_the_edge_of_reach_is_solved_if_it_is_met(folded: float) -> None:
-    """Wrist and upper arm straight: rounding puts such poses beyond every branch, yet the arm gets there."""
+    """Wrist and upper arm straight: rounding puts the pose beyond every branch, yet it is met."""
     solver, model = arm("ur5e")
     rng = np.random.default_rng(9)
     for elbow in (-0.171, 0.222, -0.49, -0.087, -0.129, 0.0):
@@ -270,15 +272,17 @@ def test_a_robot_that_branches_is_refused(tmp_path: Path) -> None:
     """There is no single way from the base to the tool."""
     path = tmp_path / "fork.xml"
     path.write_text(
-        '<mujoco><worldbody><body name="a"><joint axis="0 0 1"/><geom size="0.1"/><site name="tool"/></body>'
-        '<body name="b" pos="1 0 0"><joint axis="0 0 1"/><geom size="0.1"/></body></worldbody></mujoco>'
+        '<mujoco><worldbody><body name="a"><joint axis="0 0 1"/><geom size="0.1"/>'
+        '<site name="tool"/></body>'
+        '<body name="b" pos="1 0 0"><joint axis="0 0 1"/><geom size="0.1"/></body>'
+        '</worldbody></mujoco>'
     )
     with pytest.raises(ModelError, match="single chain"):
         Solver(load_robot(path))
 
 
 def test_nothing_is_left_to_compile_in_the_midst_of_a_run():
-    """Whatever becomes of a pose, and however arrays lie in memory, no stage meets arguments it was not made for."""
+    """Whatever becomes of a pose, and however arrays lie in memory, no stage compiles again."""
     solver, _ = arm("lwa4p")
     stages = [stage for stage in vars(solver._stages).values() if hasattr(stage, "overloads")]
     before = {stage.__name__: len(stage.overloads) for stage in stages}
@@ -295,7 +299,7 @@ def test_nothing_is_left_to_compile_in_the_midst_of_a_run():
 
 
 def test_arrays_of_the_wrong_shape_never_reach_compiled_code():
-    """It reads beyond their end: a position of two numbers used to be "solved" with whatever stood behind them."""
+    """Compiled code reads beyond short arrays: a position of two numbers was "solved"."""
     solver, model = arm("ur5e")
     q = np.full(6, 0.1)
     for position, rotation in (

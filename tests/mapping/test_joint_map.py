@@ -1,4 +1,4 @@
-"""The joint map and the robot pair: what is copied, what is clamped, and that no power is made on the way."""
+"""The joint map and the robot pair: what is copied, what is clamped, and no power is made."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_published_pair_keeps_the_tools_parallel() -> None:
 
 @given(seeds)
 def test_no_power_is_made_or_lost(seed: int) -> None:
-    """Torque back times leader speed is torque times follower speed, also with joints at their limits."""
+    """Torque back times leader speed is torque times follower speed, also at joint limits."""
     rng = np.random.default_rng(seed)
     mapping = JointMapping(**IIWA_TO_POWERBALL, lower=np.full(6, -1.0), upper=np.full(6, 1.0))
     v, torque, felt = rng.normal(size=7), rng.normal(size=6), np.zeros(7)

@@ -1,4 +1,4 @@
-"""Joint target: the follower's tool is where its copied joints put it, and power passes both ways."""
+"""Joint target: the tool is where its copied joints put it, and power passes both ways."""
 
 from __future__ import annotations
 

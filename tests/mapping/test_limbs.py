@@ -1,4 +1,4 @@
-"""Closed forms of the limbs: there and back again, mirrored, differentiated, and honest where there is no way."""
+"""Closed forms of the limbs: inverse, mirrored, differentiated, and a status if out of reach."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def angle(a, b) -> float:
 
 @given(points, st.booleans())
 def test_translation_is_straight_bounded_and_complete(target, euclidean):
-    """Every tick but the last moves the largest component (or the whole) by one step; the end is the target itself."""
+    """Every tick but the last moves by one step; the end is the target itself."""
     limiter = PoseLimiter(euclidean=euclidean)
     for _ in range(200):
         before = limiter.position.copy()

@@ -26,7 +26,7 @@ def at_rest(**parameters) -> PenMapping:
 
 @given(screws, screws, st.floats(0.1, 5.0))
 def test_the_way_back_is_the_power_dual_times_the_force_scale(twist, wrench, scale):
-    """With a force scale of one the hand does the follower's work, in position mode with the limiter passing."""
+    """With a force scale of one the hand does the follower's work, while the limiter passes."""
     mapping, felt = at_rest(force_scale=1.0, motion_scale=scale), np.zeros(6)
     mapping.forward(ZERO, EYE, twist)
     mapping.back(wrench, felt)

@@ -1,4 +1,4 @@
-"""Rate mode: inside the dead band nothing moves, beyond it the speed grows smoothly and saturates."""
+"""Rate mode: nothing moves in the dead band; beyond it the speed grows smoothly and saturates."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_the_targets_twist_is_its_motion():
 
 
 def test_forward_of_the_leader_is_forward_of_the_vehicle():
-    """Turned by a quarter, x of the leader is y of the placement's axes; forces come back the same way."""
+    """Turned by a quarter, the leader's x is y of the placement; forces come back the same way."""
     mapping, arm = riding((0.0, 0.0, np.pi / 2, 0.0))
     mapping.capture(np.zeros(3), np.eye(3), arm.position, arm.rotation)
     mapping.forward(np.array([0.1, 0.0, 0.0]), np.eye(3), STILL)

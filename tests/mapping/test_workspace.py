@@ -32,7 +32,7 @@ def mapping_with(
 def test_the_way_back_is_the_power_dual_of_the_way_forward(
     axes, scale, twist, wrench, position, turn
 ):
-    """With a force scale of one the follower's power is the leader's power, whatever the axes and the scale."""
+    """With a force scale of one the follower's power is the leader's, for any axes and scale."""
     mapping, felt = mapping_with(axes, scale), np.zeros(6)
     mapping.forward(position, rotation_from_vector(turn), twist)
     mapping.back(wrench, out=felt)
@@ -117,7 +117,7 @@ def test_a_change_between_capture_and_the_first_step_makes_no_jump():
 
 
 def test_a_change_after_capturing_anew_keeps_the_new_target():
-    """The leader has moved while clutched; the captured target counts, not the one from before the clutch."""
+    """The leader has moved while clutched; the captured target counts, not the one before."""
     mapping = mapping_with()
     leader = np.array([0.4, -0.2, 0.7])
     mapping.forward(leader, EYE, np.zeros(6))

@@ -33,7 +33,7 @@ def test_the_arms_joints_have_the_fixed_arms_limits() -> None:
 
 
 def test_the_crane_carries_arm_and_carriage() -> None:
-    """Weight on the slide: 10 kg of carriage and 13.5 kg of moving arm; nothing on the wheels' joints."""
+    """Weight on the slide: 10 kg of carriage, 13.5 kg of moving arm; nothing on the wheels."""
     arm = Arm.of(load_robot("cernbot"))
     arm.update(load_robot("cernbot").home, np.zeros(10))
     np.testing.assert_allclose(arm.gravity[:4], [0.0, 0.0, 0.0, 9.81 * 23.5], atol=1e-9)

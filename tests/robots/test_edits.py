@@ -24,7 +24,8 @@ GEOM_INERTIA = """<mujoco><compiler inertiafromgeom="true" settotalmass="5"/><wo
     <body name="a"><inertial pos="0 0 0" euler="20 30 40" mass="9" diaginertia="1 1 1"/>
         <joint axis="0 1 0" damping="2" frictionloss="3"/>
         <geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0" euler="10 20 30"/>
-        <body name="b" pos="0 0 1"><joint axis="1 0 0"/><geom type="capsule" size="0.1 0.2" euler="0 50 0"/>
+        <body name="b" pos="0 0 1"><joint axis="1 0 0"/>
+        <geom type="capsule" size="0.1 0.2" euler="0 50 0"/>
             <site name="tool" pos="0 0 0.1" euler="90 0 0"/></body></body></worldbody></mujoco>"""
 
 
@@ -68,7 +69,7 @@ def test_a_quarter_of_the_mass_is_a_quarter_of_the_mass_matrix(name: str) -> Non
 
 
 def test_scaling_also_reaches_inertias_that_come_from_geoms(geom_robot: Robot) -> None:
-    """Neither ``inertiafromgeom``, ``settotalmass`` nor an overruled ``<inertial>`` undoes it, alone or in a world."""
+    """No ``inertiafromgeom``, ``settotalmass`` or ``<inertial>`` undoes it, alone or in a world."""
     q = np.array([0.3, -0.4])
     light = geom_robot.edited(scale_mass(0.25))
     np.testing.assert_allclose(mass_matrix(light, q), 0.25 * mass_matrix(geom_robot, q), rtol=1e-12)
@@ -110,7 +111,7 @@ def test_joint_values_are_set_for_all_joints_or_one_by_one() -> None:
 
 @pytest.mark.parametrize("name", robot_names())
 def test_a_payload_pulls_at_the_tool_with_its_weight(name: str) -> None:
-    """The gravity load grows by the weight through the Jacobian transpose, at the given point of the tool frame."""
+    """Gravity load grows by the weight through Jᵀ, at the given point of the tool frame."""
     robot = load_robot(name)
     q, com, mass = random_configuration(robot), np.array([0.02, -0.03, 0.1]), 2.0
     bare, loaded = robot.pinocchio(), robot.edited(add_payload(mass, com)).pinocchio()

@@ -64,7 +64,7 @@ def test_a_range_that_is_switched_off_may_be_anything(tmp_path: Path) -> None:
 def test_a_limit_in_urdf_that_means_nothing_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, words: str
 ) -> None:
-    """An exporter's zeros too: neither an immovable joint nor an unlimited one can be what was meant."""
+    """An exporter's zeros too: neither an immovable nor an unlimited joint can be meant."""
     monkeypatch.chdir(tmp_path)
     error = refusal(write(tmp_path, URDF.replace(old, new), name="pendulum.urdf"))
     assert isinstance(error, BadValue)

@@ -12,7 +12,10 @@ from farhand.errors import BadValue, UnknownName
 from farhand.robots import load_robot
 from tests.robots.own_files import CHAIN, refusal, write
 
-FINGER = '<body name="{0}"><joint name="{0}" type="slide" range="0 0.04"/><geom size="0.01" mass="0.1"/></body>'
+FINGER = (
+    '<body name="{0}"><joint name="{0}" type="slide" range="0 0.04"/>'
+    '<geom size="0.01" mass="0.1"/></body>'
+)
 GRIPPER = (
     CHAIN.replace(
         "</body>\n    </body>",
@@ -23,7 +26,8 @@ GRIPPER = (
     )
     .replace(
         "<actuator>",
-        """<tendon><fixed name="split"><joint joint="left" coef="0.5"/><joint joint="right" coef="0.5"/></fixed>
+        """<tendon><fixed name="split"><joint joint="left" coef="0.5"/>
+        <joint joint="right" coef="0.5"/></fixed>
         </tendon><actuator><motor tendon="split"/><motor joint="left"/>""",
     )
     .replace("<sensor>", '<sensor><jointpos joint="left"/>')
@@ -32,7 +36,7 @@ GRIPPER = (
 
 
 def test_a_gripper_can_be_locked_in_a_model_that_drives_it(tmp_path: Path) -> None:
-    """With its tendon, constraint, motors, sensor and places in the keyframe; the arm keeps its own."""
+    """With its tendon, constraint, motors, sensor and keyframe entries; the arm keeps its own."""
     assert "locked" in str(refusal(write(tmp_path, GRIPPER)))
     robot = load_robot(write(tmp_path, GRIPPER, toml='locked = ["left", "right"]'))
     np.testing.assert_array_equal(robot.home, [0.5, 1.5])

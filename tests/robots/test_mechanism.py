@@ -1,4 +1,4 @@
-"""What only MuJoCo would know of is refused, so that the engines cannot drift apart; so is what is no number."""
+"""What only MuJoCo would know is refused, so that the engines agree; so are non-numbers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ TENDON = '</worldbody><tendon><fixed name="rope" {}><joint joint="j1" coef="1"/>
 EQUALITY = "</worldbody><equality>{}</equality>"
 MIMIC = URDF.replace(
     "</robot>",
-    """<link name="finger"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
-    </inertial></link><joint name="grip" type="revolute"><parent link="tip"/><child link="finger"/><axis xyz="0 1 0"/>
+    """<link name="finger"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+    </inertial></link><joint name="grip" type="revolute"><parent link="tip"/>
+    <child link="finger"/><axis xyz="0 1 0"/>
     <limit lower="-1" upper="2" effort="5" velocity="3"/><mimic joint="swing"/></joint></robot>""",
 )
 

@@ -1,4 +1,4 @@
-"""Meshes of a URDF: found wherever ROS would find them, and done without where mass does not depend on them."""
+"""Meshes of a URDF: found where ROS would find them, and left out if no mass depends on them."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_plain_paths_and_file_addresses_still_work(
 def test_a_link_with_inertia_does_without_its_mesh_and_says_so(
     tmp_path: Path, uri: str, words: str
 ) -> None:
-    """The shape is for looks and contact; the dynamics are those of the same file without any mesh."""
+    """The shape is for looks and contact; the dynamics are those of the file without a mesh."""
     part(tmp_path / "my_robot", "meshes/part.dae")
     robot = load_robot(write(tmp_path, with_mesh(uri), name="arm.urdf"))
     assert len(robot.notes) == 1 and words in robot.notes[0] and "\n" not in robot.notes[0]

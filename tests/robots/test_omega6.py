@@ -1,4 +1,4 @@
-"""The omega.6: six axes sensed, three driven, decoupled at the point where the wrist's axes meet."""
+"""The omega.6: six axes sensed, three driven, decoupled where the wrist's axes meet."""
 
 from __future__ import annotations
 

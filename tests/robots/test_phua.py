@@ -76,7 +76,7 @@ def test_the_closed_form_of_the_arm_is_that_of_the_model(side: str) -> None:
 def test_the_closed_form_of_the_leg_is_that_of_the_model_and_its_centre_nearly_so(
     side: str,
 ) -> None:
-    """The published centre of gravity leaves out offsets below 3 mm; it is within 2 mm of the model's."""
+    """The published centre of gravity leaves out offsets below 3 mm; it is within 2 mm."""
     robot, chain = load_robot("phua_leg", side), LegChain(side=SIDES[side])
     arm, model = Arm.of(robot), robot.compile()
     data = mujoco.MjData(model)
@@ -91,7 +91,7 @@ def test_the_closed_form_of_the_leg_is_that_of_the_model_and_its_centre_nearly_s
 
 
 def test_the_bands_hold_the_trunk_up_and_push_the_knee_straight() -> None:
-    """The trunk's stiffness exceeds what its weight takes away; the knee's band pulls harder the more it bends."""
+    """The trunk's stiffness exceeds what its weight takes; the knee's band pulls more when bent."""
     springs, model = load_robot("phua", "banded").springs, load_robot("phua").compile()
     lateral = springs[int(model.joint("torso_lateral").dofadr[0])]
     knee = springs[int(model.joint("left_knee").dofadr[0])]

@@ -27,37 +27,50 @@ ARM = f"""<body name="upper" pos="0.1 0 0.2" euler="20 30 40">
     <body name="lower" pos="0 0 0.3"><joint name="j2" axis="-1 0 0"/>{MASS}
         <site name="tool" pos="0.1 0.2 0.3" euler="10 20 30"/></body></body>"""
 INLINE = {
-    "one joint": f"""<mujoco><worldbody><body name="a"><joint axis="0 1 0"/>{MASS}<site name="tool" pos="0 0 1"/></body>
+    "one joint": f"""<mujoco><worldbody><body name="a">
+    <joint axis="0 1 0"/>{MASS}<site name="tool" pos="0 0 1"/></body>
         </worldbody></mujoco>""",
     "two roots": f"""<mujoco><option gravity="1 2 -9.804"/><worldbody>
         <body name="first" pos="1 2 3"><joint axis="1 2 3" armature="0.2"/>{MASS}
-            <body name="leaf"><joint type="slide" axis="0 0 -1"/>{MASS}</body></body>{ARM}</worldbody></mujoco>""",
+            <body name="leaf"><joint type="slide" axis="0 0 -1"/>{MASS}</body>
+            </body>{ARM}</worldbody></mujoco>""",
     "mobile base": f"""<mujoco><worldbody><body name="base" pos="0 0 0.1" euler="0 0 30">
         <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
         <joint name="turn" axis="0 0 1" pos="0.2 0.1 0"/>{MASS}{ARM}</body></worldbody></mujoco>""",
-    "free-floating tree with a ball joint": f"""<mujoco><worldbody><body name="torso" pos="1 1 1" euler="0 90 0">
+    "free-floating tree with a ball joint": f"""<mujoco><worldbody>
+    <body name="torso" pos="1 1 1" euler="0 90 0">
         <freejoint/>{MASS}
-        <body name="head" pos="0 0 0.3" euler="0 0 50"><joint type="ball" pos="0.05 0.02 -0.1" armature="0.05"/>{MASS}
+        <body name="head" pos="0 0 0.3" euler="0 0 50">
+        <joint type="ball" pos="0.05 0.02 -0.1" armature="0.05"/>{MASS}
             </body>{ARM}</body></worldbody></mujoco>""",
     "joint reference and anchor": f"""<mujoco><worldbody><body name="a" pos="0 0 1" euler="0 40 0">
         <joint axis="1 1 0" ref="35" pos="0.1 0.2 0.3" armature="0.3"/>{MASS}
         <body name="b" pos="0.5 0 0"><joint type="slide" axis="0 1 1" ref="0.4" pos="0 0 0.2"/>
-            <joint axis="0 0 1" ref="-70" pos="0.3 0 0"/>{MASS}<site name="tool" pos="0 0 0.2"/></body></body>
+            <joint axis="0 0 1" ref="-70" pos="0.3 0 0"/>{MASS}<site name="tool" pos="0 0 0.2"/>
+            </body></body>
         </worldbody></mujoco>""",
-    "jointless bodies with a pose": f"""<mujoco><worldbody><body name="stand" pos="1 0 0" euler="0 0 90">{MASS}
-        <body name="mount" pos="0 0.2 0.5" euler="45 0 0">{ARM}<body name="upper 2"><joint axis="0 0 1"/>{MASS}
-            <body name="bracket" pos="0.1 0 0" euler="0 30 0">{MASS}<site name="on bracket" pos="1 0 0"/>
+    "jointless bodies with a pose": f"""<mujoco><worldbody>
+    <body name="stand" pos="1 0 0" euler="0 0 90">{MASS}
+        <body name="mount" pos="0 0.2 0.5" euler="45 0 0">{ARM}<body name="upper 2">
+        <joint axis="0 0 1"/>{MASS}
+            <body name="bracket" pos="0.1 0 0" euler="0 30 0">{MASS}
+            <site name="on bracket" pos="1 0 0"/>
             <body name="finger" pos="0 0.1 0"><joint axis="0 -1 0"/>{MASS}</body></body></body>
         </body></body></worldbody></mujoco>""",
     "urdf": """<robot name="two"><link name="base"/>
         <link name="l1"><inertial><origin xyz="0 0 0.1" rpy="0 0 1"/><mass value="2"/>
-            <inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="-0.002" iyz="0.003"/></inertial></link>
-        <link name="tip"><inertial><mass value="1"/><inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0" ixz="0" iyz="0"/>
+            <inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="-0.002" iyz="0.003"/>
             </inertial></link>
-        <joint name="j1" type="revolute"><parent link="base"/><child link="l1"/><origin xyz="0 0 1" rpy="0.1 0.2 0.3"/>
+        <link name="tip"><inertial><mass value="1"/>
+        <inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0" ixz="0" iyz="0"/>
+            </inertial></link>
+        <joint name="j1" type="revolute"><parent link="base"/><child link="l1"/>
+        <origin xyz="0 0 1" rpy="0.1 0.2 0.3"/>
             <axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="5" velocity="2"/></joint>
-        <joint name="j2" type="prismatic"><parent link="l1"/><child link="tip"/><origin xyz="0 0.5 0.5"/>
-            <axis xyz="0.6 0 0.8"/><limit lower="-1" upper="1" effort="5" velocity="2"/></joint></robot>""",
+        <joint name="j2" type="prismatic"><parent link="l1"/><child link="tip"/>
+        <origin xyz="0 0.5 0.5"/>
+            <axis xyz="0.6 0 0.8"/><limit lower="-1" upper="1" effort="5" velocity="2"/></joint>
+            </robot>""",
 }
 SHIPPED = [(name, variant) for name in robot_names() for variant in load_robot(name).variants]
 TILTED = Placement((0.3, 0.75, -0.2), (0.1, 0.2, 0.3, 0.9))
@@ -113,7 +126,7 @@ def test_mass_matrices_agree_and_include_the_armature(model: mujoco.MjModel) -> 
 
 
 def test_bias_forces_agree(model: mujoco.MjModel) -> None:
-    """Coriolis, centrifugal and gravity forces are what holds the accelerations of MuJoCo at zero."""
+    """Coriolis, centrifugal and gravity forces hold MuJoCo's accelerations at zero."""
     for state in states(model):
         torque = pin.rnea(state.model, state.data, state.q, state.v, state.drift)
         np.testing.assert_allclose(state.turn.T @ torque, state.mj.qfrc_bias, rtol=0, atol=1e-10)
@@ -174,7 +187,7 @@ def test_jacobians_and_their_drift_agree_at_every_body(model: mujoco.MjModel) ->
 
 
 def test_free_fall_keeps_the_centre_of_mass_on_its_parabola() -> None:
-    """A check that needs no second engine: internal motion of a free-floating tree does not move its centre of mass."""
+    """Without a second engine: internal motion of a free tree does not move its centre of mass."""
     model = mujoco.MjModel.from_xml_string(INLINE["free-floating tree with a ball joint"])
     state = State(model, seed=1)
     acceleration = pin.aba(state.model, state.data, state.q, state.v, np.zeros(model.nv))
@@ -183,7 +196,7 @@ def test_free_fall_keeps_the_centre_of_mass_on_its_parabola() -> None:
 
 
 def test_hinges_and_slides_become_axis_aligned_joints() -> None:
-    """Aligned joints are Pinocchio's fastest; an oblique axis is made one by turning the joint frame."""
+    """Aligned joints are Pinocchio's fastest; turning the joint frame aligns an oblique axis."""
     model = pinocchio_from_mujoco(mujoco.MjModel.from_xml_string(INLINE["two roots"]))
     kinds = [joint.shortname() for joint in list(model.joints)[1:]]
     assert kinds == ["JointModelRZ", "JointModelPZ", "JointModelRY", "JointModelRZ"]
@@ -192,7 +205,8 @@ def test_hinges_and_slides_become_axis_aligned_joints() -> None:
 def test_limits_friction_and_gravity_are_carried() -> None:
     """What the file says about joints and gravity is in the Pinocchio model."""
     text = f"""<mujoco><option gravity="0 1 -2"/><compiler angle="radian"/><worldbody><body>
-        <joint range="-1 2" damping="3" frictionloss="4" axis="0 0 1"/><joint axis="0 1 0"/>{MASS}</body></worldbody>
+        <joint range="-1 2" damping="3" frictionloss="4" axis="0 0 1"/>
+        <joint axis="0 1 0"/>{MASS}</body></worldbody>
         </mujoco>"""
     model = pinocchio_from_mujoco(mujoco.MjModel.from_xml_string(text))
     np.testing.assert_array_equal(model.lowerPositionLimit, [-1, -np.inf])
@@ -224,7 +238,7 @@ FLOATING = mujoco.MjModel.from_xml_string(INLINE["free-floating tree with a ball
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
 def test_conversions_are_inverse_and_carry_power(seed: int) -> None:
-    """There and back changes nothing, and force times velocity is the same number in both conventions."""
+    """There and back changes nothing; force times velocity is equal in both conventions."""
     rng = np.random.default_rng(seed)
     qpos = FLOATING.qpos0.copy()
     mujoco.mj_integratePos(FLOATING, qpos, rng.normal(size=FLOATING.nv), 1.0)

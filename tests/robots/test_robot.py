@@ -24,7 +24,7 @@ def shipped(request: pytest.FixtureRequest) -> Robot:
 
 
 def test_a_shipped_robot_is_complete(shipped: Robot) -> None:
-    """It has a description, a tool, limits that contain its postures, and says where its values come from."""
+    """It has a description, a tool, limits that contain its postures, and sources."""
     model = shipped.compile()
     assert shipped.description
     assert mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, shipped.tool) >= 0
@@ -47,7 +47,7 @@ def test_a_shipped_robot_is_complete(shipped: Robot) -> None:
 
 
 def test_a_shipped_robot_is_only_a_mechanism(shipped: Robot) -> None:
-    """No servo fights the plant, nothing collides unasked, and the file brings no options of its own."""
+    """No servo fights the plant, nothing collides, and the file brings no options of its own."""
     model = shipped.compile(gravity=9.804)
     assert model.nu == model.nsensor == model.nkey == 0
     assert model.opt.timestep == 1e-3
@@ -103,7 +103,7 @@ def test_pinocchio_gets_the_limits_of_the_robot() -> None:
 
 
 def test_pinocchio_gets_the_position_limits_of_the_toml(tmp_path: Path) -> None:
-    """Also behind a free joint, whose quaternion has one number more than it has degrees of freedom."""
+    """Also behind a free joint, whose quaternion has one number more than it has DOF."""
     base = CHAIN.replace(
         '<body name="upper"', '<body name="base"><freejoint/><geom size="0.1"/><body name="upper"'
     )
@@ -234,7 +234,7 @@ def test_a_folder_with_a_model_is_a_robot(tmp_path: Path) -> None:
 
 
 def test_a_start_outside_the_limits_moves_to_the_middle_and_says_so(tmp_path: Path) -> None:
-    """Without a home, a joint that cannot be at zero (the elbow of many arms) starts where its guard lets it be."""
+    """Without a home, a joint that cannot be at zero, such as an elbow, starts inside its guard."""
     text = CHAIN.replace('qpos="0.5 1.5"', "").replace('range="-1 2"', 'range="0.2 2"')
     robot = load_robot(write(tmp_path, text.replace('name="home"', 'name="other"')))
     np.testing.assert_allclose(robot.home, [0.0, 1.1])
@@ -310,6 +310,10 @@ def test_a_robot_that_is_not_there_is_refused(
     assert words in str(error)
 
 
+ORPHAN = """<robot name="r"><link name="a"/>
+    <joint name="j" type="revolute"><parent link="a"/></joint></robot>"""
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -319,7 +323,7 @@ def test_a_robot_that_is_not_there_is_refused(
         "<mujoco/>",
         "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>",
         '<mujoco><asset><mesh file="gone.obj"/></asset></mujoco>',
-        '<robot name="r"><link name="a"/><joint name="j" type="revolute"><parent link="a"/></joint></robot>',
+        ORPHAN,
         "\x00\xff",
     ],
 )

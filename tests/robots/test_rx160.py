@@ -1,4 +1,4 @@
-"""The RX160 family against published vectors, with its balance spring the same number in arm and world."""
+"""The RX160 family against published vectors; its balance spring is equal in arm and world."""
 
 from __future__ import annotations
 

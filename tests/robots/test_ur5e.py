@@ -1,4 +1,4 @@
-"""The UR5e against its own tables: DH product for the kinematics, kinetic energy per link for the dynamics.
+"""The UR5e against its own tables: DH product, and kinetic energy per link.
 
 The tables are typed here once more on purpose: a test that read the robot's own files would not
 notice a slip in them.
@@ -145,7 +145,7 @@ def test_the_mass_matrix_is_the_kinetic_energy_of_the_tabulated_links(variant: s
 
 @pytest.mark.parametrize("variant", LENGTHS)
 def test_each_link_has_the_tabulated_inertia_in_its_dh_frame(variant: str) -> None:
-    """The shoulder's off-diagonal terms never show in the mass matrix of a fixed base, so look at the tensors too."""
+    """The shoulder's off-diagonal terms never show in the mass matrix, so check the tensors too."""
     model = load_robot("ur5e", variant).compile()
     data = mujoco.MjData(model)
     data.qpos = STATES[0]

@@ -1,4 +1,4 @@
-"""The youBot against the public description, written out here once more, and its two variants against each other."""
+"""The youBot against the public description, and its two variants against each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.errors import UnknownName
-from farhand.plants.simulated.link_map import LinkMap
+from farhand.plants.simulated.mecanum import LinkMap
 from farhand.robots import load_robot
 from farhand.spatial import rotation_from_vector
 
@@ -67,7 +67,7 @@ def test_home_is_the_published_first_setpoint_with_the_tool_45_degrees_down() ->
 
 
 def test_the_candle_pose_points_straight_up() -> None:
-    """The published unfolded pose equals the joint offsets of the description, up to a degree about the vertical."""
+    """The published unfolded pose equals the description's joint offsets, up to a degree."""
     arm = arm_at("fixed", load_robot("youbot", "fixed").postures["candle"])
     np.testing.assert_allclose(arm.rotation[:, 2], [0.0, 0.0, 1.0], atol=1e-12)
     height = 0.084 + 0.046 + 0.096 + 0.019 + 0.155 + 0.135 + 0.130 + 0.070
@@ -100,7 +100,8 @@ def test_locking_a_joint_that_is_not_there_is_refused_by_name(tmp_path) -> None:
     folder = tmp_path / "rail"
     folder.mkdir()
     (folder / "model.xml").write_text(
-        '<mujoco><worldbody><body name="a"><joint name="j1" axis="0 0 1"/><geom size="0.1"/><site name="tool"/></body>'
+        '<mujoco><worldbody><body name="a"><joint name="j1" axis="0 0 1"/>'
+        '<geom size="0.1"/><site name="tool"/></body>'
         "</worldbody></mujoco>"
     )
     (folder / "robot.toml").write_text('variant = "free"\n[variants.stuck]\nlocked = ["j2"]\n')

@@ -34,7 +34,7 @@ def test_a_tool_that_is_not_stuck_stays_in_the_operators_hands(kind):
 
 
 def test_a_short_blow_is_not_a_collision():
-    """The patience starts anew each time; while it lasts the tool is held, however little it is then commanded to go."""
+    """The patience starts again each time; meanwhile the tool is held, however slow the command."""
     guard = CollisionRetreat()
     for _ in range(10):
         np.testing.assert_array_equal(stuck(guard, 1), np.zeros(3))

@@ -53,7 +53,7 @@ def test_at_the_instant_of_release_spring_and_damper_are_slack():
 
 
 def test_the_target_slows_down_evenly_then_holds_the_pose_reached():
-    """Half of speed times time away at last; from then on where the leader is, however far the spring had stretched."""
+    """It ends half of speed times time away; then it is where the leader is."""
     guard, spring = DeadMan(), CartesianImpedance()
     step(guard, spring, 5.0, n=100)
     step(guard, spring, 0.0, n=round(0.09 / DT))

@@ -1,4 +1,4 @@
-"""Guard: each limit trips with its own kind and a reason that names value and limit, and the first trip stays."""
+"""Guard: each limit trips with its kind and a reason with value and limit; the first stays."""
 
 from __future__ import annotations
 

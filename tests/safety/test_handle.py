@@ -1,4 +1,4 @@
-"""Handle controller: what the hand feels, what holds the leader when nobody does, and what keeps it off its limits."""
+"""Handle controller: what the hand feels, what holds a released leader, and joint walls."""
 
 from __future__ import annotations
 

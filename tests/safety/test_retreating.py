@@ -1,4 +1,4 @@
-"""Retreating controller: a stuck or tripped tool goes out along the force, is held, and follows again after a reset."""
+"""Retreating controller: a stuck tool goes out along the force, is held, and follows again."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_letting_go_parts_and_a_new_grip_couples_again_a_hundred_times():
 
 
 def test_an_engagement_without_a_grip_does_not_last():
-    """Whoever couples meanwhile is parted at once, and a grip later on does not couple what was not coupled before."""
+    """A coupling made meanwhile is parted at once; a later grip couples only what was coupled."""
     bridge, said = Bridge(), []
     deadman, watch = watched(bridge, said)
     bridge.release()

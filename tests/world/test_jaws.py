@@ -49,7 +49,7 @@ def test_open_jaws_let_an_object_fall(held) -> None:
 
 
 def test_closed_jaws_carry_its_weight_and_the_cell_sees_it(held) -> None:
-    """At rest the tool bears m g and its moment about the tool point; nothing has slid by more than a millimetre."""
+    """At rest the tool carries m g and its moment; nothing has slid by more than a millimetre."""
     world, jaws = held
     jaws.closed = True
     jaws._share = 1.0  # already closed when gravity begins to act

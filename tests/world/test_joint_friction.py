@@ -63,7 +63,7 @@ def test_no_bristle_is_too_stiff_for_the_worlds_step(stiffness):
 
 
 def test_friction_can_be_set_and_switched_off_by_path():
-    """The same words as on the command line; a wrong name or parameter is refused and changes nothing."""
+    """The same words as on the command line; a wrong name or parameter changes nothing."""
     plant = pushed(8.0, 10, friction="kfm", friction_parameters="coulomb=50;breakaway=50")
     still = np.abs(plant.port.v).max()
     for path, value in (

@@ -10,7 +10,7 @@ H = 1e-3
 
 @pytest.mark.parametrize("steps", [1, PAGE_STEPS - 1, PAGE_STEPS, 2 * PAGE_STEPS + 7])
 def test_pages_add_up_to_the_plain_sum_over_steps(steps):
-    """Two robots of unlike size, a touch on each and two on the second, constraints in some steps only."""
+    """Two robots of unlike size, one touch on the first and two on the second, some constraints."""
     rng = np.random.default_rng(5)
     robots, owners = [slice(0, 2), slice(2, 5)], [0, 1, 1]
     damping = rng.uniform(0.1, 1.0, 5)

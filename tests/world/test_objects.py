@@ -1,4 +1,4 @@
-"""Objects and grips: nothing is made of nothing, tables carry, pads slide, and the books balance."""
+"""Objects and grips: tables carry, pads slide, momentum and energy balance."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_box_rests_on_its_table_and_falls_without_one():
 
 
 def holding(offset: tuple[float, float, float], step_ns: int = 500_000) -> World:
-    """An arm with an object of 8 kg in its jaws, the object's centre at an offset from them, [m]."""
+    """An arm with an 8 kg object in its jaws, the object's centre off them by this, [m]."""
     robot = load_robot("rx160")
     at = World({"arm": Placed(robot)}).ports["arm"].tool.position + offset
     world = World({"arm": Placed(robot), "box": Placed(box((0.2, 0.2, 0.2), 8.0, at))}, step_ns)
@@ -125,7 +125,7 @@ def holding(offset: tuple[float, float, float], step_ns: int = 500_000) -> World
 
 
 def test_the_books_balance_while_an_arm_holds_a_swinging_object():
-    """What actuators, grips and constraints gave is what arm and object have gained; the rest goes with the step."""
+    """Work of actuators, grips and constraints is what arm and object gained; the rest is error."""
     left = []
     for step_ns in (500_000, 125_000):
         world = holding((0.1, 0.0, -0.1), step_ns)
@@ -136,7 +136,7 @@ def test_the_books_balance_while_an_arm_holds_a_swinging_object():
 
 
 def test_the_wrist_feels_exactly_what_the_grip_transmits():
-    """The port's wrench, which the load cell measures, is minus what the object gets at the same place."""
+    """The port's wrench, which the load cell measures, is minus the object's at the same place."""
     world = holding((0.0, 0.0, 0.0))
     world.advance(50_000_000)
     arm, thing = world.ports["arm"], world.ports["box"]

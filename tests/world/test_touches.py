@@ -147,7 +147,7 @@ def test_a_wall_pushes_with_stiffness_times_depth_plus_damping_times_rate(depth,
 
 
 def test_an_elastic_wall_gives_back_all_the_energy_it_took():
-    """A point thrown at a wall without damping comes back as fast as it went; with damping slower."""
+    """Thrown at a wall without damping, a point comes back as fast; with damping slower."""
     speeds = []
     for damping in (0.0, 3.0):
         world = World({"ball": Placed(load_robot("point3"))}, step_ns=20_000, gravity=0.0)
@@ -217,7 +217,7 @@ def test_a_hand_pulls_towards_its_path_and_its_drag():
 
 
 def test_an_open_hand_holds_nothing():
-    """Neither force nor stored energy; closing it takes hold of the tool where it then is, without a pull."""
+    """Neither force nor stored energy; closing holds the tool where it is, without a pull."""
     hand, tool = ImpedanceHand(), tool_at((0.0, 0.0, 0.0))
     push(hand, tool)
     away = tool_at((0.1, 0.0, 0.0), twist=(1, 1, 1, 1, 1, 1))

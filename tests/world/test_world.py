@@ -74,7 +74,7 @@ def _kinetic(world: World, name: str, placement: Placement) -> float:
 
 
 def test_the_account_closes_for_damped_joints():
-    """What viscous friction takes is counted, and it only takes; the rest is integration error, which goes with h."""
+    """Viscous friction only takes, and is counted; the rest is integration error of order h."""
     residuals = []
     for step_ns in (400_000, 200_000):
         world = two_arms(step_ns, robot=UR5E.edited(set_damping(3.0)))
@@ -106,7 +106,7 @@ def test_the_account_closes_for_a_hand_and_a_wall():
 
 
 def test_the_account_closes_for_a_tie_between_two_arms():
-    """A loaded spring and damper between the tools: what one arm gets is what the spring, or the other arm, gave."""
+    """A loaded spring and damper between tools: one arm gets what the spring or the other gave."""
     world = two_arms(500_000, gravity=0.0)
     rest = world.ports["right"].tool.position - world.ports["left"].tool.position
     tie = ToolSpring(
@@ -126,7 +126,7 @@ def test_the_account_closes_for_a_tie_between_two_arms():
 
 
 def test_an_undamped_tie_keeps_the_sum_of_motion_and_spring_energy():
-    """Linear and torsional spring together conserve energy without gravity, to 0.5 % of what they hold over 1 s."""
+    """Linear and torsional spring conserve energy without gravity, to 0.5 % over 1 s."""
     world = two_arms(gravity=0.0, step_ns=250_000)
     rest = world.ports["right"].tool.position - world.ports["left"].tool.position
     tie = ToolSpring(length=rest + [0.05, -0.03, 0.04], stiffness=400.0, rotational_stiffness=5.0)
@@ -141,7 +141,7 @@ def test_an_undamped_tie_keeps_the_sum_of_motion_and_spring_energy():
 
 
 def test_a_tie_between_two_free_points_keeps_their_momentum():
-    """Two point devices tied by a spring, without gravity: m₁v₁ + m₂v₂ stays zero, and they meet in the middle."""
+    """Two point devices on a spring: m₁v₁ + m₂v₂ stays zero; they meet in the middle."""
     world = World(
         {"a": Placed(POINT3), "b": Placed(POINT3, Placement((0.05, 0.0, 0.0)))}, gravity=0.0
     )
@@ -165,7 +165,7 @@ def test_joint_stops_are_in_the_account():
 
 @pytest.mark.parametrize("with_hand", [False, True])
 def test_mujoco_and_pinocchio_move_the_same_arm_the_same_way(with_hand):
-    """Same torque and hand: the first-order world converges to the fourth-order Pinocchio plant as its step shrinks."""
+    """The first-order world converges to the fourth-order Pinocchio plant as its step shrinks."""
     torque = np.array([2.0, -60.0, -20.0, 1.0, -0.5, 0.3])
     robot = UR5E.edited(set_damping(1.5))
 
@@ -192,7 +192,7 @@ def test_mujoco_and_pinocchio_move_the_same_arm_the_same_way(with_hand):
 
 
 def test_a_robot_attached_second_moves_as_if_it_were_alone():
-    """Unlike robots in one world: each has its own slices of the state, and neither feels the other."""
+    """Unlike robots in one world: each has its own slices of the state; neither feels the other."""
     torques = {
         "arm": np.array([1.0, -55.0, -18.0, 0.5, 0.2, 0.1]),
         "device": np.array([0.3, -0.2, 1.6]),
@@ -221,7 +221,7 @@ def test_a_robot_attached_second_moves_as_if_it_were_alone():
 
 
 def test_the_tool_of_a_port_is_the_tool_of_the_arm():
-    """Position, rotation and twist as Pinocchio has them, for an arm that stands askew and moves."""
+    """Position, rotation and twist as in Pinocchio, for an arm that stands askew and moves."""
     world, arm = two_arms(), Arm.of(UR5E, BESIDE)
     world.advance(200_000_000)
     port = world.ports["right"]
@@ -245,7 +245,7 @@ def test_a_wrench_on_the_tool_acts_as_jacobian_transpose():
 
 
 def test_touches_add_up():
-    """Two hands on one tool push with the sum of their wrenches, and each is charged for its own work."""
+    """Two hands on one tool push with the sum of their wrenches; each pays for its own work."""
     world = World({"arm": Placed(UR5E, q=Q_A)}, gravity=0.0)
     for name, wrench in (("one", (5.0, 0, 0, 0, 0, 0)), ("two", (0, 7.0, 0, 0, 0, 0.5))):
         world.touch("arm", name, ForceHand(pulses=[ForcePulse(-1.0, 2.0, wrench)]))
@@ -299,7 +299,7 @@ def test_a_tie_refused_for_one_end_leaves_the_other_untouched():
 
 
 def test_a_diverged_world_is_seen_not_reset():
-    """A not-a-number torque shows: the engine must not put the arm back to its start in silence, but stand still."""
+    """A NaN torque shows: the arm stands still, the engine does not reset it in silence."""
     world = two_arms()
     world.ports["left"].v[:] = 0.3
     world.advance(10_000_000)
@@ -311,7 +311,7 @@ def test_a_diverged_world_is_seen_not_reset():
 
 
 def test_ground_springs_hang_an_arm():
-    """A spring to the ground holds a weightless arm where it anchors it, and its energy is in the account."""
+    """A spring to the ground holds a weightless arm, and its energy is in the account."""
     world = World({"arm": Placed(UR5E.edited(set_damping(5.0)), q=Q_A)}, gravity=0.0)
     anchor = world.ports["arm"].tool.position + [0.03, 0.02, -0.04]
     spring = GroundSpring(anchor=anchor, stiffness=500.0, damping=20.0)

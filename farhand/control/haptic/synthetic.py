@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Channels, ControlRequest
+from farhand.control.controller import ControlRequest
 from farhand.control.haptic.haptic_objects import (
     ContactForce,
     HalfSpace,
@@ -24,7 +24,7 @@ from farhand.control.haptic.haptic_objects import (
 from farhand.control.tool.torque import TorqueController
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.plants.plant import Command
+from farhand.plants.plant import Channels, Command
 from farhand.spatial import Array
 
 Place = Callable[[], Array]

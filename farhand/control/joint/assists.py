@@ -11,8 +11,7 @@ from farhand.arm import Arm
 from farhand.friction import make
 from farhand.friction.compensation import FrictionCompensation
 from farhand.parameters import parameter
-from farhand.plants.simulated.link_map import LinkMap
-from farhand.plants.simulated.mecanum import along_chord, turned
+from farhand.plants.simulated.mecanum import LinkMap, along_chord, turned
 from farhand.spatial import Array
 
 

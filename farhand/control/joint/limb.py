@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Channels, Controller, ControlRequest
+from farhand.control.controller import Controller, ControlRequest
 from farhand.mapping.ik.chain import STATUS_INDEX, Solution
 from farhand.parameters import parameter
-from farhand.plants.plant import Command, JointPosition
+from farhand.plants.plant import Channels, Command, JointPosition
 from farhand.spatial import Array
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Channels, ControlRequest
+from farhand.control.controller import ControlRequest
 from farhand.control.tool.torque import TorqueController
 from farhand.control.trajectory.paths import Reference
 from farhand.friction import Gears
 from farhand.parameters import parameter
-from farhand.plants.plant import Command
+from farhand.plants.plant import Channels, Command
 from farhand.spatial import ATTITUDE_ERRORS, Array, attitude_error, robust_inverse
 
 
@@ -178,11 +178,6 @@ class TaskController(TorqueController):
         """Gains, dead zone, compensation, and how it holds still."""
         own = {"loop": self.loop, "zone": self.zone, "compensation": self.compensation}
         return super().parts | own
-
-    @property
-    def near_singular(self) -> bool:
-        """Whether the inverse of the Jacobian was damped at the last tick."""
-        return self.margin < self.NEAR
 
     def record(self, stream: Channels) -> Array:
         """Declare the torque and the distance from a singularity."""

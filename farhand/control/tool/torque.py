@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Channels, Controller, ControlRequest
+from farhand.control.controller import Controller, ControlRequest
 from farhand.control.joint.assists import Assist, settings_of
 from farhand.control.joint.loops import Still
 from farhand.parameters import parameter
-from farhand.plants.plant import Brake, Command, JointTorque
+from farhand.plants.plant import Brake, Channels, Command, JointTorque
 from farhand.spatial import Array
 
 RELEASE_TIME_S = 0.2

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.arm import Arm
-from farhand.control.controller import Channels, Controller, ControlRequest, JointModel, Target
+from farhand.control.controller import Controller, ControlRequest, JointModel, Target
 from farhand.control.joint.joint_units import join_units
 from farhand.control.joint.loops import LimitedPD
 from farhand.errors import BadValue
 from farhand.mapping.ik import STATUS_INDEX, Pose, Solution
 from farhand.mapping.vehicle import RateMode, Vehicle, VehicleMapping
-from farhand.plants.plant import Command, JointVelocity
+from farhand.plants.plant import Channels, Command, JointVelocity
 from farhand.robots import Placement
 from farhand.spatial import Array
 

@@ -376,23 +376,16 @@ def _triad(first, second, out):
 
 
 class ClosedForm:
-    """Every branch of an arm that has a closed form.
-
-    Args:
-        chain: the arm.
-    """
+    """Every branch of an arm that has a closed form."""
 
     def __init__(self, chain: Chain) -> None:
         self.family, self.points = family_of(chain)
         self.chain = chain
 
     def solve(self, position: Array, rotation: Array, elbow_angle: float = 0.0) -> Array:
-        """The exact branches, k × n with k ≤ 8, limits or not, each angle in (−π, π], [rad].
+        """The exact branches for a pose in the base, k × n with k ≤ 8, in (−π, π], [rad].
 
-        Args:
-            position: of the tool in the base, [m].
-            rotation: of the tool in the base.
-            elbow_angle: ψ of a seven-joint arm, [rad].
+        Joint limits do not count. ``elbow_angle`` is ψ of a seven-joint arm, [rad].
         """
         chain, out = self.chain, np.empty((BRANCHES, self.chain.n))
         arm = (self.family, chain.axes, self.points, chain.tool_position, chain.tool_rotation)

@@ -19,7 +19,6 @@ class PositionSolver:
     the start first, then from evenly spread places. A redundant arm moves as little as it can.
 
     Args:
-        robot: a single chain of hinges and slides.
         tolerance: when a position counts as met, [m].
 
     Raises:

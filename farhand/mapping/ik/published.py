@@ -21,9 +21,7 @@ class Newton:
     values and throws the joints tens of thousands of radians away. It ignores joint limits.
 
     Args:
-        robot: a single chain.
         tolerance: every component of e must be smaller, [m] and [rad].
-        iterations: most steps.
         cut_off: singular values below it count as zero, [m] and [-].
     """
 
@@ -60,11 +58,8 @@ class Levenberg:
     it grows. Without a solution the closest pose comes back. It ignores joint limits.
 
     Args:
-        robot: a single chain.
         tolerance: ε; solved when \|We\| < ε, so 1e-5 allows 1e-3 rad, [m].
         iterations: most steps, taken or not.
-        damping: λ at the start.
-        weights: diagonal of W.
         stall: relative decrease of the cost below which a step counts as stalled; 0 never stops
             early.
         stalled_steps: how many of them in a row stop it.

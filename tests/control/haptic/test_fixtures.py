@@ -1,4 +1,4 @@
-"""Virtual fixtures lead where they say, never give out more energy than was put in, and never jump."""
+"""Virtual fixtures lead where they say, give out no more energy than was put in, never jump."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Force map and vibration cue: what the hand gets is odd, monotone, continuous and bounded; light touches buzz."""
+"""Force map and vibration cue: odd, monotone, continuous and bounded; light touches buzz."""
 
 from __future__ import annotations
 

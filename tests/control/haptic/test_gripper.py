@@ -1,4 +1,4 @@
-"""Gripper command: the ring gives the sign of the speed, and the force limit is kept while closing."""
+"""Gripper command: the ring gives the sign of the speed; closing keeps the force limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Haptic objects: distances are distances, directions lead back, and membership is what inverse kinematics can do."""
+"""Haptic objects: distances, ways back, and membership that agrees with inverse kinematics."""
 
 from __future__ import annotations
 

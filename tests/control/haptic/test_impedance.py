@@ -1,4 +1,4 @@
-"""Cartesian impedance: springs pull to the target, dampers oppose motion, and hand guidance is felt as nothing."""
+"""Cartesian impedance: springs pull, dampers oppose motion, and hand guidance is free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limit and contact force: smooth where they should be, never pulling, and refused where no law exists."""
+"""Limit and contact force: smooth, never pulling, and refused where no law exists."""
 
 from __future__ import annotations
 

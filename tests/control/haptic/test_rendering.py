@@ -1,4 +1,4 @@
-"""Rendering: both ways of making a force give the wanted one at rest; each has its own fault in motion."""
+"""Rendering: both ways give the right force at rest; each has its own fault in motion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_at_rest_the_hand_gets_what_is_wanted(mode):
 
 
 def test_springs_are_set_anew_only_at_their_rate():
-    """A hand at 0.25 m/s against 10 N: the force is off by v T/Δx, 7 % at 350 Hz, and right after each update."""
+    """A hand at 0.25 m/s against 10 N: off by v T/Δx, 7 % at 350 Hz, right after each update."""
     rendering, wanted = Rendering(mode="springs"), np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     felt = np.array(
         [

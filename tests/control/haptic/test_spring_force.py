@@ -1,4 +1,4 @@
-"""Force by virtual springs: right at rest, off by v T / Δx in motion; and the direct mode that lets go."""
+"""Force by virtual springs: right at rest, off by v T / Δx in motion; and the direct mode."""
 
 from __future__ import annotations
 

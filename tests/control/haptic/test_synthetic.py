@@ -1,4 +1,4 @@
-"""The synthetic force: a lift everywhere, pushes where there are limits, and never more than the device's peak."""
+"""The synthetic force: a lift everywhere, pushes at limits, never more than the device's peak."""
 
 from __future__ import annotations
 

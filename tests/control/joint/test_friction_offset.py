@@ -1,4 +1,4 @@
-"""The friction offset: it points where the joint moves or is pushed, and never exceeds its share."""
+"""The friction offset points where the joint moves or is pushed, within its share."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_the_offset_never_exceeds_its_share_of_the_friction(arm, v, commanded, w
 
 @given(numbers)
 def test_a_moving_joint_is_helped_along_its_motion(arm, v):
-    """Also against the command: a joint that is being slowed down still has friction to overcome."""
+    """Also against the command: a joint that slows down still has friction to overcome."""
     v = np.where(np.abs(v) < 0.1, 0.1, v)
     offset = FrictionOffset(coulomb=COULOMB).torque(at_speed(arm, v), -100.0 * v, None)
     np.testing.assert_allclose(offset, 0.7 * COULOMB * np.sign(v), rtol=2e-4)
 
 
 def test_at_rest_what_the_hand_and_the_command_push_together_counts(arm):
-    """The hand pulls with 20 N; the law answers with 4 N against it; the offset goes with the hand."""
+    """The hand pulls with 20 N, the law answers with 4 N against it: the offset helps the hand."""
     at_speed(arm, np.zeros(6))
     hand = np.array([20.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     against = -0.2 * hand @ arm.J

@@ -24,7 +24,7 @@ BASE = chain(
 
 
 def test_slides_are_metres_and_newtons_hinges_radians_and_newton_metres():
-    """Three and three are said as wrenches are; anything else with how many there are; one unit once."""
+    """Three and three read like a wrench; anything else gives counts; one unit stands once."""
     said = [joint_units(PEN, unit) for unit in ("rad", "rad/s", "N·m")]
     assert said == ["m, rad", "m/s, rad/s", "N, N·m"]
     assert [joint_units(BASE, unit) for unit in ("rad", "N·m")] == ["m ×2, rad", "N ×2, N·m"]

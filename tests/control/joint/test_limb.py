@@ -1,4 +1,4 @@
-"""The limb controller: takes over without a jump, ignores tremor, and stays where it is when it cannot follow."""
+"""The limb controller engages without a jump, ignores tremor, and stays if it cannot follow."""
 
 from __future__ import annotations
 

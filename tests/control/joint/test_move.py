@@ -1,4 +1,4 @@
-"""Joint move: an arm is led to a posture at bounded speed, arrives at rest, and holds without a target."""
+"""Joint move: an arm goes to a posture at bounded speed, arrives at rest, then holds."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def plant_and_model() -> tuple[RigidPlant, Arm]:
 def hold(
     plant: RigidPlant, arm: Arm, still: Still, seconds: float, begin: bool = True
 ) -> dict[str, np.ndarray]:
-    """Stop and hold for so long; every tick's velocity, torque without gravity and configuration."""
+    """Stop and hold; every tick's velocity, torque without gravity and configuration."""
     command, log = JointTorque(6), {"v": [], "torque": [], "q": []}
     start_ns = plant.now_ns
     for tick in range(round(seconds * 1e9 / DT_NS)):
@@ -43,7 +43,7 @@ def hold(
 
 
 def test_a_moving_arm_slows_down_no_faster_than_asked_and_stops():
-    """Every joint's deceleration stays at its bound, and the arm is at rest after the slowest ramp."""
+    """Every joint's deceleration stays at its bound; the arm rests after the slowest ramp."""
     plant, arm = plant_and_model()
     plant.v = np.array([1.5, -1.0, 0.8, -2.0, 1.0, 0.5])
     log = hold(plant, arm, Still(), 1.5)

@@ -1,4 +1,4 @@
-"""Direct force control: the tool goes where it is pushed, keeps its orientation if told to, and never jumps."""
+"""Direct force control: the tool follows a push, can keep its orientation, and never jumps."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from farhand.control.tool.direct_force import MODES, SELECTIONS, DirectForce, Fo
 from farhand.parameters import assign
 from farhand.robots import load_robot
 from farhand.spatial import rotation_vector
+from farhand_lab.cooperative.bench import ScriptedPush, ideal
 from farhand_lab.cooperative.force import quiet
-from farhand_lab.cooperative.ideal import ScriptedPush, ideal
 
 ROBOT = load_robot("rx160")
 WRENCH = np.array([12.0, -8.0, 5.0, 1.0, 0.5, -2.0])
@@ -91,7 +91,7 @@ def test_orientation_is_held_while_the_tool_is_pushed_away(selection: str):
 
 
 def test_the_selection_says_which_joints_do_what():
-    """In joint space joints 4 to 6 turn and 1 to 3 push; the least-norm solution turns with all of them."""
+    """In joint space joints 4 to 6 turn and 1 to 3 push; the least norm turns with all of them."""
     for selection in SELECTIONS:
         controller, asked = standing(mode="hold", selection=selection)
         asked.wrench = WRENCH

@@ -1,4 +1,4 @@
-"""Internal force: what cancels out on the object, what is left for it, and how one arm lets squeeze go."""
+"""Internal force: what cancels on the object, what is left, and how one arm lets squeeze go."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_one_arm_alone_cannot_squeeze():
 
 
 def test_nominal_shares_balance_the_weight():
-    """They sum to one and have no moment; four arms at the corners of a rectangle carry a quarter each."""
+    """They sum to one without a moment; four arms at a rectangle's corners carry a quarter each."""
     corners = np.array([[x, y, 0.0] for x in (-0.8, 0.8) for y in (-0.1, 0.1)])
     np.testing.assert_allclose(nominal_shares(corners), 0.25)
     three = np.array([[-0.8, -0.1, 0.0], [0.8, -0.1, 0.0], [0.0, 0.1, 0.0]])

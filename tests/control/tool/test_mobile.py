@@ -1,4 +1,4 @@
-"""Mobile controller: the arm keeps its target while the base drives, and without a target everything comes to rest."""
+"""Mobile controller: the arm keeps its target while the base drives; without one all rests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Drive:
         self.asked.valid, self.share = True, 0.0
 
     def run(self, seconds: float, leader: np.ndarray | None, turn: float = 0.0) -> Drive:
-        """Let it run with the leader going somewhere within half a second, or with nobody leading."""
+        """Run with the leader going somewhere within half a second, or without a leader."""
         for k in range(round(120 * seconds)):
             if leader is not None:
                 self.share = max(self.share, min(k / 60.0, 1.0))
@@ -62,7 +62,7 @@ def test_inside_the_dead_band_only_the_arm_moves():
 
 
 def test_beyond_it_the_base_drives_where_the_vehicle_points_and_the_arm_keeps_its_place_on_it():
-    """Turned by a quarter, forward is along y; the tool stays where the arm holds it on the vehicle."""
+    """Turned by a quarter, forward is along y; the tool stays in place on the vehicle."""
     drive = Drive(np.pi / 2)
     drive.run(3.0, np.array([0.2, 0.0, 0.0]))
     x, y = drive.arm.q[:2]

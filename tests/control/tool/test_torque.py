@@ -1,4 +1,4 @@
-"""Torque controller: efforts become joint torque on top of the weight, and an arm that may not move is held."""
+"""Torque controller: efforts become joint torque over the weight; a stopped arm is held."""
 
 from __future__ import annotations
 

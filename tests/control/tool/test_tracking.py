@@ -1,4 +1,4 @@
-"""Tracking controller: targets become limited joint velocities, and no target means standing still."""
+"""Tracking controller: targets become limited joint velocities; no target means rest."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_velocities_and_their_steps_keep_to_the_limits_whatever_is_asked():
 
 @pytest.mark.parametrize("why", ["no target", "tripped", "blind"])
 def test_an_arm_that_must_not_go_on_stops_within_its_limits_and_stays(why):
-    """Every joint that moves slows down by its step limit per step, none turns round, and all end at zero."""
+    """Every moving joint slows by its step limit per step, none turns round, all end at zero."""
     loop = Loop().aim((0.0, 0.1, 0.0)).run(12)
     before = loop.commands[-1].copy()
     if why == "no target":
@@ -92,7 +92,7 @@ def test_an_arm_that_must_not_go_on_stops_within_its_limits_and_stays(why):
 
 
 def test_the_targets_velocity_is_not_followed():
-    """At the target with the leader still said to move: nothing moves, so a dead link is not extrapolated."""
+    """At the target with a stale leader twist nothing moves: a dead link is not extrapolated."""
     loop = Loop().aim().run(120)
     assert np.abs(np.array(loop.commands)).max() < 1e-3
 
@@ -116,7 +116,7 @@ def test_a_target_out_of_reach_is_approached_as_far_as_the_arm_goes():
 
 
 def test_a_target_that_needs_a_jump_of_the_joints_is_not_gone_for():
-    """40 cm in one step: the arm stays, says why, and follows again when the target comes back near."""
+    """40 cm in one step: the arm stays, says why, and follows again when the target comes back."""
     loop = Loop().aim((0.0, 0.4, 0.0)).run(60)
     assert loop.controller.status == "jump"
     assert np.abs(np.array(loop.commands)).max() < 1e-12

@@ -11,7 +11,7 @@ from farhand.control.joint.assists import JointDamping, WallAssist, WheelCompens
 from farhand.control.tool.torque import Base, WholeBodyController
 from farhand.friction import make
 from farhand.friction.compensation import FrictionCompensation
-from farhand.plants.simulated.link_map import LinkMap
+from farhand.plants.simulated.mecanum import LinkMap
 from farhand.robots import load_robot
 from farhand.safety.handle import JointWall
 
@@ -65,7 +65,7 @@ def test_every_helper_adds_its_torque_and_shows_its_settings(arm) -> None:
 
 
 def test_compensation_pushes_the_base_along_its_motion_by_the_wheels_friction(arm) -> None:
-    """Rolling on at 1.05 rad/s of the wheels: 90 % of each wheel's own friction, in world axes of a turned base."""
+    """Wheels at 1.05 rad/s: 90 % of each one's own friction, in world axes of a turned base."""
     helper = WheelCompensation(FrictionCompensation(make("youbot-wheels", 4)))
     q, v = arm.q.copy(), np.zeros(8)
     heading = np.array([np.cos(q[2]), np.sin(q[2])])
