@@ -8,7 +8,7 @@ from typing import Any
 
 from farhand.control.trajectory.paths import HandPath, Move
 from farhand.errors import FarhandError
-from farhand.plants.wrappers.faulty import FaultyPlant
+from farhand.plants.wrappers.wrapped import FaultyPlant
 from farhand.rigs import Options, Rig, build_rig
 from farhand.spatial import Array
 from farhand.world import ImpedanceHand

@@ -1,4 +1,4 @@
-"""Plants: things that move and can be commanded. Simulated ones here; each hardware driver is one more file."""
+"""Plants: things that move and can be commanded, simulated or real."""
 
 from farhand.plants.plant import (
     Brake,

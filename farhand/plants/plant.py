@@ -1,5 +1,7 @@
 """Plant: the interface of everything that moves, simulated or real."""
 
+# ruff: noqa: B027 - the empty methods of Plant are its defaults
+
 from __future__ import annotations
 
 import math
@@ -19,17 +21,16 @@ Array = np.ndarray
 
 
 class Sample:
-    """The latest a plant knows of itself. Arrays are reused by the next read, so copy what must last.
+    """The latest state of a plant. The next read reuses the arrays, so copy what you keep.
 
     Attributes:
         time_ns: device time of the sample, [ns].
         q: configuration in Pinocchio's order, [rad] or [m].
         v: velocity in Pinocchio's order, [rad/s] or [m/s].
         wrench: raw wrench of the tool sensor, applied by hand or environment on the arm, world axes
-            at the tool point, [N] and
-            [N·m]; None when there is no measurement, which is not the same as zero.
-        values: q, v and wrench in one array (the wrench zero where there is none), for checks and
-            copies in one go.
+            at the tool point, [N] and [N·m]; None without a measurement, which is not zero.
+        values: q, v and wrench in one array, the wrench zero where there is none.
+        motion: q and v in one array.
     """
 
     __slots__ = ("_wrench", "has_wrench", "motion", "q", "time_ns", "v", "values")
@@ -38,11 +39,9 @@ class Sample:
         self.time_ns = 0
         self.values = np.zeros(nq + nv + 6)
         self.motion = self.values[: nq + nv]
-        self.q, self.v, self._wrench = (
-            self.values[:nq],
-            self.values[nq : nq + nv],
-            self.values[nq + nv :],
-        )
+        self.q = self.values[:nq]
+        self.v = self.values[nq : nq + nv]
+        self._wrench = self.values[nq + nv :]
         self.has_wrench = False
 
     @property
@@ -51,19 +50,19 @@ class Sample:
         return self._wrench if self.has_wrench else None
 
     def set_wrench(self, wrench: Array | None) -> None:
-        """Store a measured wrench, or that there is none."""
+        """Store a measured wrench, or None."""
         self.has_wrench = wrench is not None
         self._wrench[:] = 0.0 if wrench is None else wrench
 
     def copy(self) -> Sample:
-        """A sample of its own, with the same content."""
+        """A separate sample with the same content."""
         copy = Sample(len(self.q), len(self.v))
         copy.time_ns, copy.values[:], copy.has_wrench = self.time_ns, self.values, self.has_wrench
         return copy
 
 
 class Command:
-    """What a plant is told to do until the next command. Subclasses are the modes a plant may accept."""
+    """What a plant does until the next command; the subclasses are the modes of plants."""
 
     name: ClassVar[str]
 
@@ -72,27 +71,27 @@ class Command:
 
 
 class JointTorque(Command):
-    """Torque per joint, gravity not included by the plant, [N·m] (or [N] for a slide)."""
+    """Torque per joint; the plant does not add gravity, [N·m] (or [N] for a slide)."""
 
     name = "joint torque"
 
 
 class JointVelocity(Command):
-    """Velocity per joint, kept up by the plant's own servo against weight and contact, [rad/s] (or [m/s])."""
+    """Velocity per joint, which the plant's own servo holds under load, [rad/s] (or [m/s])."""
 
     name = "joint velocity"
 
 
 class JointPosition(Command):
-    """Position per joint, which the plant's own servos go to, [rad] (or [m])."""
+    """Position per joint, to which the plant's own servos move, [rad] (or [m])."""
 
     name = "joint position"
 
 
 class Brake(Command):
-    """Stop by the machine's own means, whatever is or is not measured, and stay: brakes where there are any.
+    """Stop and stay by the machine's own means, such as brakes, without any measurement.
 
-    The value is the joint torque the motors keep up meanwhile, such as gravity at the last known
+    The value is the joint torque of the motors meanwhile, such as gravity at the last known
     configuration, [N·m].
     """
 
@@ -109,8 +108,8 @@ class Channels(Protocol):
 class Plant(ABC):
     """Something that moves and can be commanded: the base of every plant, simulated or real.
 
-    A plant must have :meth:`read`, :meth:`write` and the first three attributes. Everything else has
-    a default that suits a machine without that ability. A real machine does its communication in a
+    A plant must have :meth:`read`, :meth:`write` and the first three attributes. The rest has
+    defaults that suit a machine without that ability. The plant of a real machine communicates in a
     thread of its own, so that no method blocks the tick.
 
     Attributes:
@@ -122,7 +121,7 @@ class Plant(ABC):
         period_ns: how often the device makes a new sample, [ns].
         fault: why the machine has switched itself off, or None; an attribute or a property.
         imperfections: the switchable errors of a simulated plant, or None.
-        wrench_sigma: standard deviation of the wrench sensor, [N] ×3 and [N·m] ×3; NaN where unknown.
+        wrench_sigma: standard deviation of the wrench sensor, [N] and [N·m]; NaN where unknown.
         force_peak: largest force of a haptic device, [N].
     """
 

@@ -13,7 +13,7 @@ from farhand.control.tool.tracking import TrackingController
 from farhand.errors import BadValue, Mismatch
 from farhand.mapping.ik import Pose, Solver
 from farhand.plants import Plant
-from farhand.plants.wrappers.mirrored import MirroredPlant
+from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs.rig import Options
 from farhand.robots import Placement, Robot
 from farhand.world import World

@@ -11,7 +11,7 @@ from farhand.control.tool.direct_force import DirectForce
 from farhand.control.tool.task import TaskController
 from farhand.control.trajectory.feasibility import Feasibility
 from farhand.errors import FarhandError
-from farhand.plants.simulated.drive import DrivePlant
+from farhand.plants.wrappers.wrapped import DrivePlant
 from farhand.report.page import Animation
 from farhand.report.team_film import film_of
 from farhand.rigs import Options, build_rig

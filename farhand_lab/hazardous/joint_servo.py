@@ -8,7 +8,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.plants.simulated.velocity import ROUNDING, DriveLimits
+from farhand.plants.simulated.velocity import LIMIT_TOLERANCE, DriveLimits
 
 Array = np.ndarray
 
@@ -56,8 +56,8 @@ class JointServo(DriveLimits):
         self.tripped = np.zeros(self.q.shape, dtype=bool)
         self._whole, rest = divmod(self.delay / self.period, 1.0)
         # share of a period that the older command still lasts
-        self._late = rest if rest > ROUNDING else 0.0
-        if rest > 1.0 - ROUNDING:
+        self._late = rest if rest > LIMIT_TOLERANCE else 0.0
+        if rest > 1.0 - LIMIT_TOLERANCE:
             self._whole, self._late = self._whole + 1.0, 0.0
         self._sent = [np.zeros_like(self.q) for _ in range(int(self._whole) + 1)]
 

@@ -17,8 +17,7 @@ from farhand.loop.bridges.linked import LinkEnd
 from farhand.mapping.pen import PEN, AxisMap, PenMapping
 from farhand.plants.plant import JointTorque
 from farhand.plants.simulated.haptic import HapticPlant
-from farhand.plants.simulated.link_map import TICK
-from farhand.plants.simulated.mecanum import MecanumPlant
+from farhand.plants.simulated.mecanum import TICK, MecanumPlant
 from farhand.plants.simulated.port import SimulatedPlant
 from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot

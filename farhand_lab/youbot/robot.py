@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-import farhand.plants.simulated.link_map
+import farhand.plants.simulated.mecanum
 from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
 from farhand.control.tool.torque import Base, TorqueController, WholeBodyController
 from farhand.plants.plant import JointTorque
-from farhand.plants.simulated.link_map import TICK, LinkMap, Odometry, move_along_arc
+from farhand.plants.simulated.mecanum import TICK, LinkMap, Odometry, move_along_arc
 from farhand.plants.simulated.mecanum import MecanumPlant, turned
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
 from farhand.plants.simulated.rigid import RigidPlant
@@ -265,7 +265,7 @@ def one_wheel_backwards(_, self, wrench):
     return (wrench @ self.B) * np.array([1.0, 1.0, -1.0, 1.0])
 
 
-@MUTATIONS.of(farhand.plants.simulated.link_map, "move_along_arc", "Y-19")
+@MUTATIONS.of(farhand.plants.simulated.mecanum, "move_along_arc", "Y-19")
 def no_heading(_, pose, moved):
     """Odometry adds up the base's own displacements without turning them."""
     pose += moved

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from farhand.plants.wrappers.faulty import FaultyPlant
+from farhand.plants.wrappers.wrapped import FaultyPlant
 
 PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 ROW = re.compile(r"^\| `([a-z-]+)` \|(.*)\| ([0-9.]+) s \| ([0-9.]+) s \|$", re.MULTILINE)

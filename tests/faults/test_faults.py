@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.coupling import laws_with
-from farhand.plants.wrappers.faulty import FAULTS, FaultyPlant
+from farhand.plants.wrappers.wrapped import FAULTS, FaultyPlant
 
 AT = 1.0  # [s], while the hand moves the leader at 0.12 m/s
 DT, RAMP = 1e-3, 0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.plants.simulated.link_map import TICK
+from farhand.plants.simulated.mecanum import TICK
 from farhand_lab import harness
 from farhand_lab.youbot import motor, rig, robot
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.plants import JointTorque, Plant, Sample
-from farhand.plants.wrappers.faulty import FaultyPlant
-from farhand.plants.wrappers.wrapped import WrappedPlant
+from farhand.plants.wrappers.wrapped import FaultyPlant, WrappedPlant
 
 
 def test_a_new_sample_has_no_wrench():

@@ -1,4 +1,4 @@
-"""One joint on a bench, or a thousand of them at once: inertia, friction, encoder and a drive with its faults."""
+"""One joint on a bench, or a thousand: inertia, friction, encoder and a drive with faults."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ Array = np.ndarray
 WHEEL_TICK = 2.0 * np.pi / 4000 / (9405 / 364)
 """One tick of the youBot's motor-side encoder at the wheel: 4000 per turn, gear 25.838, [rad]."""
 WHEEL_INERTIA = 1.06e-2
-"""Wheel and rotor seen from the wheel's side, 1.6e-3 + 25.838² × 1.35e-5, [kg·m²]; derived from
-data sheets."""
+"""Wheel and rotor at the wheel, 1.6e-3 + 25.838² × 1.35e-5 by data sheets, [kg·m²]."""
 
 
 @dataclass
 class DriveFaults:
-    """What a joint's drive and encoder do wrong. Each is its own switch; zero (or off) is perfect."""
+    """Faults of a joint's drive and encoder, each its own switch; zero (or off) is perfect."""
 
     offset: float = parameter(0.0, "N·m", "smallest torque the drive puts out", 0.0, 100.0)
     shortfall: float = parameter(
@@ -39,15 +38,15 @@ class DriveFaults:
 
 
 class OneJoint:
-    r"""Joints that know nothing of each other: :math:`J \ddot q = \tau - F`.
+    r"""Independent joints: :math:`J \ddot q = \tau - F`.
 
-    All torques are those at the joint, and J is seen from there (rotor times gear ratio squared
-    included). Arrays have one entry per joint, so a sweep of a thousand cases is one run.
+    Torques and J are those at the joint (rotor times gear ratio squared included). Arrays have one
+    entry per joint, so a sweep of a thousand cases is one run.
 
     Args:
         friction: F, with as many joints as there are.
         inertia: J, one for all or one per joint, [kg·m²].
-        faults: what the drive does wrong.
+        faults: of the drive.
         dt: time between commands, [s].
         substeps: solver steps in that time.
         rng: source of the noise.
@@ -55,7 +54,7 @@ class OneJoint:
     Attributes:
         position: true position, [rad].
         velocity: true velocity, [rad/s].
-        torque: what the drive really put out in the last step, [N·m].
+        torque: true torque of the drive in the last step, [N·m].
         resistance: friction in the last step, [N·m].
         work: energy that friction has taken so far, [J].
     """
@@ -72,12 +71,8 @@ class OneJoint:
         if not np.all(np.asarray(inertia) > 0.0):
             raise OutOfRange("inertia", inertia, 0.0, np.inf, "kg·m²")
         n = friction.joints
-        self.friction, self.faults, self.dt, self.substeps = (
-            friction,
-            faults or DriveFaults(),
-            dt,
-            substeps,
-        )
+        self.friction, self.faults = friction, faults or DriveFaults()
+        self.dt, self.substeps = dt, substeps
         self.inertia = np.array(np.broadcast_to(np.asarray(inertia, dtype=float), (n,)))
         self.position, self.velocity, self.torque = np.zeros(n), np.zeros(n), np.zeros(n)
         self.resistance, self.work, self._lagged = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -91,10 +86,9 @@ class OneJoint:
 
     @property
     def measured_velocity(self) -> Array:
-        """The drive's own estimate: the last difference of measured positions, with noise, [rad/s]."""
-        return (self.measured_position - self._seen) / self.dt + self._noise(
-            self.faults.velocity_noise
-        )
+        """The drive's estimate: the last difference of measured positions, with noise, [rad/s]."""
+        noise = self._noise(self.faults.velocity_noise)
+        return (self.measured_position - self._seen) / self.dt + noise
 
     @property
     def measured_torque(self) -> Array:
@@ -103,16 +97,10 @@ class OneJoint:
         return np.abs(measured) if self.faults.unsigned_current else measured
 
     def step(self, command: float | Array, external: float | Array = 0.0) -> None:
-        """Move on by one period.
-
-        Args:
-            command: torque asked of the drive, [N·m].
-            external: torque by hand or load, [N·m].
-        """
+        """Advance by one period under a commanded torque and one by hand or load, [N·m]."""
         self._seen = self.measured_position
-        self.torque = self._driven(
-            np.broadcast_to(np.asarray(command, dtype=float), self.position.shape)
-        )
+        commands = np.broadcast_to(np.asarray(command, dtype=float), self.position.shape)
+        self.torque = self._driven(commands)
         pushed, dt = self.torque + external, self.dt / self.substeps
         for _ in range(self.substeps):
             after, self.resistance = advance(self.friction, self.velocity, dt, pushed, self.inertia)
@@ -121,7 +109,7 @@ class OneJoint:
             self.velocity = after
 
     def _driven(self, command: Array) -> Array:
-        """What the drive makes of a command."""
+        """The torque of the drive for a command."""
         faults, torque = self.faults, command
         if faults.shortfall:
             torque = np.sign(torque) * np.maximum(np.abs(torque) - faults.shortfall, 0.0)

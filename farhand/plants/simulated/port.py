@@ -1,4 +1,4 @@
-"""Simulated plant: a port of the World, as perfect or as imperfect as asked."""
+"""Simulated plant: a robot of the World with switchable imperfections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from farhand.friction.models.model import read_parameters
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Command, JointTorque, Plant, Sample
 from farhand.plants.simulated.grippers import GripperDrive
-from farhand.plants.wrappers.faulty import FAULTS, inject_fault
+from farhand.plants.wrappers.wrapped import FAULTS, inject_fault
 from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
 from farhand.world.joints import JointFriction
 from farhand.world.world import World
@@ -24,7 +24,7 @@ Array = np.ndarray
 
 @dataclass
 class Imperfections:
-    """What makes a simulated plant as bad as a real one. Each is its own switch; zero (or off) is perfect."""
+    """Errors of a simulated plant, each its own switch; zero (or off) is perfect."""
 
     encoder_step: float = parameter(0.0, "rad", "encoder step", 0.0, 0.1)
     velocity_from_position: float = parameter(
@@ -54,31 +54,28 @@ class Imperfections:
         self.refresh()
 
     def refresh(self) -> None:
-        """Stack the standard deviations of the wrench, [N] and [N·m]; check the friction model."""
+        """Stack the standard deviations of the wrench, and check the friction model."""
         self.wrench_sigma = np.repeat([self.force_noise, self.torque_noise], 3)
         values = read_parameters(self.friction_parameters)
         self.joint_friction = (self.friction, values) if self.friction != "none" else None
         if self.joint_friction:
-            make(
-                self.friction,
-                max([np.size(value) for value in values.values()], default=1),
-                **values,
-            )
+            joints = max([np.size(value) for value in values.values()], default=1)
+            make(self.friction, joints, **values)
 
 
 class SimulatedPlant(Plant):
-    """A robot of the World behind the plant interface. It alone converts between MuJoCo's and Pinocchio's conventions.
+    """A robot of the World as a plant; it converts between MuJoCo's and Pinocchio's conventions.
 
     Args:
         world: the world the robot stands in.
         name: the robot's name there.
-        imperfections: what is wrong with it.
+        imperfections: its errors.
         rng: source of the sensor noise.
 
     Attributes:
-        encoder_scale: each joint's encoder step over the imperfections' one, [-].
-        gripper: what it carries at its tool, or None.
-        zero: what its encoders read too much, one per coordinate, or None.
+        encoder_scale: each joint's encoder step over that of the imperfections, [-].
+        gripper: at its tool, or None.
+        zero: offset of its encoders, one per coordinate, or None.
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
@@ -112,7 +109,7 @@ class SimulatedPlant(Plant):
         self._noise: list[Array] = []
         self._sigma: Array | None = None
         self._lagged = np.zeros(self._model.nv)
-        self._rub: tuple[str, dict[str, Array]] | None = None
+        self._friction: tuple[str, dict[str, Array]] | None = None
         self._read_ns = -1
         self._written_ns = 0
 
@@ -152,27 +149,24 @@ class SimulatedPlant(Plant):
         if faults.force_noise or faults.torque_noise:
             self._degrade_wrench(sample)
         if faults.fault != "none":
-            return self._spoilt(sample)
+            return self._with_fault(sample)
         return self._delayed(sample) if faults.sensor_delay else sample
 
     def write(self, command: Command, now_ns: int) -> None:
-        """Set the joint torques that act from now on; the brakes open when anything but :class:`Brake` is asked for."""
+        """Set the joint torques from now on; any command but :class:`Brake` opens the brakes."""
         self.port.brake(isinstance(command, Brake))
         faults, torque = self.imperfections, self.port.torque
-        if faults.joint_friction is not self._rub:
+        if faults.joint_friction is not self._friction:
             self._change_friction()
-        wanted = (
-            command.value
-            if self._plain
-            else v_from_pinocchio(self._model, self.port.q, command.value)
-        )
+        value = command.value
+        if not self._plain:
+            value = v_from_pinocchio(self._model, self.port.q, value)
         if faults.actuator_lag:
-            self._lagged += (
-                1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)
-            ) * (wanted - self._lagged)
-            wanted = self._lagged
+            share = 1.0 - np.exp(-(now_ns - self._written_ns) * 1e-9 / faults.actuator_lag)
+            self._lagged += share * (value - self._lagged)
+            value = self._lagged
         self._written_ns = now_ns
-        torque[:] = wanted
+        torque[:] = value
         if faults.torque_offset:
             torque += faults.torque_offset
         if not self._all_actuated:
@@ -181,22 +175,22 @@ class SimulatedPlant(Plant):
             self._saturate(torque, faults.actuator_limit)
 
     def _change_friction(self) -> None:
-        """Give the joints the friction that is asked for now."""
-        self._rub = self.imperfections.joint_friction
-        name, values = self._rub or ("viscous", {"viscous": np.zeros(1)})
-        self.world.add_friction(
-            self.name, JointFriction(make(name, self._model.nv, **values), self.world, self.name)
-        )
+        """Give the joints the friction that is set now."""
+        self._friction = self.imperfections.joint_friction
+        name, values = self._friction or ("viscous", {"viscous": np.zeros(1)})
+        friction = make(name, self._model.nv, **values)
+        self.world.add_friction(self.name, JointFriction(friction, self.world, self.name))
 
     def _saturate(self, torque: Array, fraction: float) -> None:
         share = np.multiply(torque, self._inverse_limit, out=self._share)
-        if share.dot(share) > fraction * fraction:  # a norm below the limit needs no closer look
+        # A norm below the limit needs no test per joint.
+        if share.dot(share) > fraction * fraction:
             limit = self._limit * fraction
             np.minimum(torque, limit, out=torque)
             np.maximum(torque, -limit, out=torque)
 
-    def _spoilt(self, sample: Sample) -> Sample:
-        """The sample with the fault in it while that lasts; a frozen plant repeats its last good sample."""
+    def _with_fault(self, sample: Sample) -> Sample:
+        """The sample with the fault while it lasts; a frozen plant repeats its last good sample."""
         faults = self.imperfections
         if not 0.0 <= sample.time_ns * 1e-9 - faults.fault_start < faults.fault_length:
             self._frozen = None
@@ -233,7 +227,8 @@ class SimulatedPlant(Plant):
 
     def _degrade_wrench(self, sample: Sample) -> None:
         sigma = self.imperfections.wrench_sigma
-        if not self._noise or sigma is not self._sigma:  # drawn in blocks: one call for many ticks
+        # Drawn in blocks: one call for many ticks.
+        if not self._noise or sigma is not self._sigma:
             self._sigma = sigma
             self._noise = list(self._rng.standard_normal((512, 6)) * sigma)
         noise = self._noise.pop()

@@ -1,4 +1,4 @@
-"""Rigid plant: one arm integrated with Pinocchio's forward dynamics, by the integrators the published systems used."""
+"""Rigid plant: an arm by Pinocchio's forward dynamics, with the published integrators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTEGRATORS = ("zoh", "semi-implicit", "rk4")
 
 
 class RigidPlant(Plant):
-    r"""An arm that obeys :math:`M\dot v = \tau - c - g - D v + J^\top w`, advanced in fixed steps h.
+    r"""An arm with :math:`M\dot v = \tau - c - g - D v + J^\top w`, advanced in fixed steps h.
 
     ``zoh`` holds the acceleration over a step, :math:`q' = q + h v + \tfrac12 h^2 a,\ v' = v + h
     a`; ``semi-implicit`` uses the new velocity, :math:`q' = q + h v'`; ``rk4`` is the classical
@@ -26,7 +26,7 @@ class RigidPlant(Plant):
 
     Args:
         name: of this plant.
-        arm: the arm's true model (give the controller another one).
+        arm: the true model of the arm; the controller needs another one.
         q: initial configuration, [rad].
         step_ns: h, [ns].
         integrator: one of :data:`INTEGRATORS`.
@@ -50,11 +50,8 @@ class RigidPlant(Plant):
         self._pushed = np.zeros(6)
         self._tool = Tool(arm.position, arm.rotation, arm.twist)
         self._sample = Sample(arm.nq, arm.nv)
-        self._step: Callable[[float], None] = {
-            "zoh": self._zoh,
-            "semi-implicit": self._semi_implicit,
-            "rk4": self._rk4,
-        }[integrator]
+        steps = {"zoh": self._zoh, "semi-implicit": self._semi_implicit, "rk4": self._rk4}
+        self._step: Callable[[float], None] = steps[integrator]
         self._sense(0.0)
 
     def touch(self, touch: Touch) -> None:
@@ -83,13 +80,12 @@ class RigidPlant(Plant):
         self.torque[:] = command.value
 
     def acceleration(self, q: Array, v: Array, t: float) -> Array:
-        """Joint acceleration at a state and time, [rad/s²]; leaves the arm's terms at that state."""
+        """Joint acceleration at a state and time, [rad/s²]; the arm stays at that state."""
         arm = self.arm
         arm.update(q, v)
         self._push(t)
-        return np.linalg.solve(
-            arm.M, self.torque - arm.bias - arm.viscous * v + arm.J.T @ self.wrench
-        )
+        torque = self.torque - arm.bias - arm.viscous * v + arm.J.T @ self.wrench
+        return np.linalg.solve(arm.M, torque)
 
     def _sense(self, t: float) -> None:
         self.arm.update(self.q, self.v)

@@ -1,4 +1,4 @@
-"""Drive limits: what velocity-commanded joints put up with, the one home of it for every plant that has such drives."""
+"""Velocity-commanded arms: the limits of their drives, and such an arm as a plant."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from farhand.world.world import World
 Array = np.ndarray
 
 POWERBALL_VELOCITY = (0.45, 0.5, 0.5, 0.6, 0.8, 1.0)
-"""Largest velocity of the Powerball's joints, share of the largest speed, stated in the source
-(Table 2.3), [-]."""
+"""Largest velocity of the Powerball's joints, as a share of full speed (source, Table 2.3), [-]."""
 
 POWERBALL_STEP = (0.04, 0.06, 0.06, 0.1, 0.1, 0.2)
-"""Its largest change per command, the same share, stated in the source (Table 2.3), [-]."""
+"""Its largest change per command, as the same share (source, Table 2.3), [-]."""
 
-ROUNDING = 1e-9
-"""What a command may exceed a limit by without being a breach, as a share of full speed, [-]."""
+LIMIT_TOLERANCE = 1e-9
+"""By how much a command may exceed a limit, as a share of full speed, [-]."""
 
 
 @dataclass
@@ -37,18 +36,18 @@ class DriveLimits:
     step_limit: Array = parameter(POWERBALL_STEP, "-", "change per command that trips", 0.0, 2.0)
 
     def breaches(self, command: Array, last: Array) -> tuple[Array, Array]:
-        """Which joints are asked for too much velocity, and which for too much change; NaN is beyond any limit.
+        """Which joints get too much velocity, and which too much change; NaN breaks any limit.
 
         Args:
             command: relative velocities, joints on the last axis, [-].
             last: those before, [-].
         """
-        fast = ~(np.abs(command) <= self.velocity_limit + ROUNDING)
-        steep = ~(np.abs(command - last) <= self.step_limit + ROUNDING)
+        fast = ~(np.abs(command) <= self.velocity_limit + LIMIT_TOLERANCE)
+        steep = ~(np.abs(command - last) <= self.step_limit + LIMIT_TOLERANCE)
         return fast, steep
 
     def objection(self, command: Array, last: Array) -> str | None:
-        """What the drives say to a command beyond their limits, naming the joint; None if they take it."""
+        """Why the drives refuse a command, with the joint; None if they accept it."""
         named = (
             ("velocity", command, self.velocity_limit),
             ("change of velocity", command - last, self.step_limit),
@@ -56,20 +55,14 @@ class DriveLimits:
         for (what, share, limit), beyond in zip(named, self.breaches(command, last), strict=True):
             if beyond.any():
                 joint = int(np.argmax(beyond))
-                asked = (
-                    f"{what} of {share[joint]:.3f} of its largest speed (limit {limit[joint]:g})"
-                )
-                return f"joint {joint + 1} switched the arm off: it was asked for a {asked}"
+                size = f"{share[joint]:.3f} of its largest speed (limit {limit[joint]:g})"
+                return f"joint {joint + 1} switched the arm off: commanded {what} {size}"
         return None
-
-
-# Velocity plant: a simulated arm whose own drives take joint velocities, late, and switch off if
-# misused.
 
 
 @dataclass
 class Drives(DriveLimits):
-    """What the drives of an arm do with velocities, and what they do not put up with."""
+    """How the drives of an arm execute velocities, and what they refuse."""
 
     velocity_limit: Array = parameter((1.0,) * 6, "-", "largest relative velocity taken", 0.0, 1.0)
     step_limit: Array = parameter(
@@ -87,29 +80,27 @@ class Drives(DriveLimits):
 class VelocityPlant(SimulatedPlant):
     r"""A robot of the World whose drives take joint velocities.
 
-    A command is taken from the bus every :math:`1/\mathrm{rate}` and acted on after the delay
-    :math:`\theta_d`. The drives' reference follows it no faster than the step limit per command,
-    and the arm follows the reference by computed torque on its true model,
+    A command is read from the bus every :math:`1/\mathrm{rate}` and executed after the delay
+    :math:`\theta_d`. The reference of the drives follows it no faster than the step limit per
+    command, and the arm follows the reference by computed torque on its true model,
 
-    .. math:: \dot q_r \to \mathrm{sat}(u(t - \theta_d)), \qquad
-              \tau = M\,(\ddot q_r + 2\omega(\dot q_r - \dot q) + \omega^2 (q_r - q)) + c + g + D\,\dot q,
+    .. math:: \dot q_r &\to \mathrm{sat}(u(t - \theta_d)), \\
+              \tau &= M\,(\ddot q_r + 2\omega(\dot q_r - \dot q) + \omega^2 (q_r - q))
+              + c + g + D\,\dot q,
 
     so it is stiff in contact and stands still at :math:`u = 0`. A command beyond the velocity
-    limit, or too far from the one before, switches the arm off: brakes close, and nothing is taken
-    until :meth:`restart`.
+    limit, or too far from the one before, switches the arm off: brakes close, and commands have no
+    effect until :meth:`restart`.
 
-    The servo runs in every step of the world, so the session must carry this plant along
-    (``worlds=[plant]``) where it would carry the world.
+    The servo runs in every step of the world, so the session must advance this plant
+    (``worlds=[plant]``) in place of the world.
 
     Args:
         world: the world the robot stands in.
         name: the robot's name there.
         drives: limits, delay and servo.
-        imperfections: what is wrong with it.
+        imperfections: its errors.
         rng: source of the sensor noise.
-
-    Attributes:
-        fault: why the arm switched itself off, or None.
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointVelocity})
@@ -124,17 +115,17 @@ class VelocityPlant(SimulatedPlant):
     ) -> None:
         super().__init__(world, name, imperfections, rng)
         placed = world.placed[name]
-        self.drives = drives or Drives(np.ones(len(self.actuated)), np.ones(len(self.actuated)))
+        ones = np.ones(len(self.actuated))
+        self.drives = drives or Drives(ones, ones.copy())
         if not self._plain or not self._all_actuated:
-            raise BadValue(
-                f"a velocity plant needs an arm of driven hinges and slides; {placed.robot.name} is not one"
-            )
+            robot = placed.robot.name
+            raise BadValue(f"a velocity plant needs driven hinges and slides; {robot} has others")
         self._true = Arm.of(placed.robot, placed.placement, -float(world.model.opt.gravity[2]))
         self._true.update(self.port.q, self.port.v)
         self._speed = placed.robot.limits.velocity
         nv = self._true.nv
         self._torque, self._off = JointTorque(nv), Brake(nv)
-        self._wanted, self._taken, self._due = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        self._commanded, self._taken, self._due = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._q, self._v = self.port.q.copy(), np.zeros(nv)
         self._under_way: deque[tuple[int, Array]] = deque()
         self._take_ns = world.now_ns
@@ -158,13 +149,13 @@ class VelocityPlant(SimulatedPlant):
 
     def write(self, command: Command, now_ns: int) -> None:
         """Put a velocity on the bus."""
-        self._wanted[:] = command.value
+        self._commanded[:] = command.value
 
     def restart(self) -> None:
-        """Switch an arm on again that has switched itself off; it stands still where it is."""
+        """Switch the arm on again; it stands still where it is."""
         self.fault = None
         self._under_way.clear()
-        for velocity in (self._wanted, self._taken, self._due, self._v):
+        for velocity in (self._commanded, self._taken, self._due, self._v):
             velocity[:] = 0.0
         self._q[:] = self.port.q
 
@@ -173,7 +164,7 @@ class VelocityPlant(SimulatedPlant):
         if now_ns >= self._take_ns and self.fault is None:
             self._take(now_ns)
         if self.fault is not None:
-            # stands in for brakes that do not creep, as the engine's do
+            # Gravity is compensated because the engine's brakes creep, unlike real ones.
             self._off.value[:] = self._true.gravity
             super().write(self._off, now_ns)
             return
@@ -187,17 +178,17 @@ class VelocityPlant(SimulatedPlant):
         self._v += h * acceleration
         np.clip(self._q, arm.q - drives.windup, arm.q + drives.windup, out=self._q)
         w = drives.bandwidth
-        wanted = acceleration + 2.0 * w * (self._v - arm.v) + w * w * (self._q - arm.q)
-        np.add(arm.M.dot(wanted), arm.bias, out=self._torque.value)
+        servo = acceleration + 2.0 * w * (self._v - arm.v) + w * w * (self._q - arm.q)
+        np.add(arm.M.dot(servo), arm.bias, out=self._torque.value)
         self._torque.value += arm.viscous * arm.v
         super().write(self._torque, now_ns)
 
     def _take(self, now_ns: int) -> None:
-        """Take the command that is on the bus, unless it is beyond what the drives put up with."""
+        """Read the command from the bus, unless the drives refuse it."""
         drives = self.drives
         self._take_ns += round(1e9 / drives.rate)
         if drives.latch:
-            self.fault = drives.objection(self._wanted / self._speed, self._taken / self._speed)
+            self.fault = drives.objection(self._commanded / self._speed, self._taken / self._speed)
         if self.fault is None:
-            self._taken[:] = self._wanted
-            self._under_way.append((now_ns + round(1e9 * drives.delay), self._wanted.copy()))
+            self._taken[:] = self._commanded
+            self._under_way.append((now_ns + round(1e9 * drives.delay), self._commanded.copy()))

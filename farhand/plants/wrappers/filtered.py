@@ -1,4 +1,4 @@
-"""Filtered plant: any plant whose velocities and wrench go through scalar Kalman filters before anyone sees them."""
+"""Plants whose velocities or wrench go through scalar Kalman filters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray
 
 @dataclass
 class Filters:
-    """Scalar filters, one per joint velocity and per wrench component, one step per sample. Variances may change live."""
+    """Scalar filters, one per joint velocity and wrench component; variances may change live."""
 
     q: float = parameter(0.125, "-", "variance gained per sample", 1e-9, 1e6)
     r_velocity: float = parameter(
@@ -26,15 +26,9 @@ class Filters:
 
 
 class FilteredPlant(WrappedPlant):
-    """A plant with the published filters. They start at zero, as published; a missing wrench starts its own anew.
+    """A plant with the published filters, which start at zero; a missing wrench restarts its own.
 
-    What is not a number is passed on as it is, so that the guard notices.
-
-    Args:
-        plant: the plant.
-        nq: size of its configuration.
-        nv: size of its velocity.
-        filters: the variances.
+    A sample that is not a number is passed on as it is, so that the guard notices.
     """
 
     def __init__(self, plant: Plant, nq: int, nv: int, filters: Filters | None = None) -> None:
@@ -45,7 +39,7 @@ class FilteredPlant(WrappedPlant):
         self._read_ns = -1
 
     def read(self, now_ns: int) -> Sample:
-        """The plant's sample, filtered; the same again until the plant has a new one."""
+        """The plant's sample, filtered; the same until the plant has a new one."""
         raw, sample, filters = self._plant.read(now_ns), self._sample, self.filters
         if raw.time_ns == self._read_ns:
             return sample
@@ -53,15 +47,15 @@ class FilteredPlant(WrappedPlant):
             return raw
         self._read_ns = sample.time_ns = raw.time_ns
         sample.q[:] = raw.q
-        sample.v[:] = self._passed(self._velocity, raw.v, filters.r_velocity)
+        sample.v[:] = self._filter(self._velocity, raw.v, filters.r_velocity)
         if raw.wrench is None:
             self._wrench = _fresh(6)
             sample.set_wrench(None)
         else:
-            sample.set_wrench(self._passed(self._wrench, raw.wrench, filters.r_wrench))
+            sample.set_wrench(self._filter(self._wrench, raw.wrench, filters.r_wrench))
         return sample
 
-    def _passed(self, kalman: ScalarKalman, reading: Array, r: float) -> Array:
+    def _filter(self, kalman: ScalarKalman, reading: Array, r: float) -> Array:
         if r <= 0.0:
             assert kalman.x is not None
             kalman.x[:] = reading
@@ -77,13 +71,9 @@ def _fresh(size: int) -> ScalarKalman:
     return ScalarKalman(np.ones(size), np.ones(size), np.zeros(size), np.zeros(size))
 
 
-# Smoothed plant: any plant whose measured wrench goes through the published Kalman filter before
-# anyone sees it.
-
-
 @dataclass
 class Smoothing:
-    """How a measured wrench is smoothed: one scalar filter per channel, for a constant that wanders."""
+    """How a measured wrench is smoothed: one filter per channel, for a drifting constant."""
 
     active: bool = parameter(True, "-", "whether the wrench is smoothed")
     rate: float = parameter(500.0, "Hz", "rate of the filter", 1.0, 10_000.0)
@@ -95,14 +85,8 @@ class Smoothing:
 class SmoothedPlant(WrappedPlant):
     """A plant with a filter on its wrench sensor.
 
-    A missing measurement starts the filter anew; one that is not a number is passed on as it is, so
-    that it is noticed.
-
-    Args:
-        plant: the plant.
-        nq: size of its configuration.
-        nv: size of its velocity.
-        smoothing: the filter.
+    A missing measurement restarts the filter. One that is not a number is passed on as it is, so
+    that the guard notices.
     """
 
     def __init__(self, plant: Plant, nq: int, nv: int, smoothing: Smoothing) -> None:
@@ -114,7 +98,7 @@ class SmoothedPlant(WrappedPlant):
         self._raw, self._variance = np.zeros(6), np.zeros(6)
 
     def record(self, stream: Channels) -> None:
-        """Publish the wrench before the filter, and the variance that is left after it, beside the filtered one."""
+        """Publish the wrench before the filter, and the variance that is left after it."""
         axes = ("fx", "fy", "fz", "tx", "ty", "tz")
         self._raw = stream.channel("wrench_raw_in_world", 6, "N, N·m", axes)
         self._variance = stream.channel("variance_wrench_measured_in_world", 6, "N², N²·m²", axes)
@@ -131,12 +115,10 @@ class SmoothedPlant(WrappedPlant):
             return raw
         if self._kalman is None:
             ones = np.ones(6)
-            sigma = self._plant.wrench_sigma
-            self._reading = sigma * sigma  # variance of one reading, where it is known
-            self._kalman, self._due_ns = (
-                ScalarKalman(self.smoothing.trust * ones, ones, np.zeros(6)),
-                now_ns,
-            )
+            # Variance of one reading, where it is known.
+            self._reading = self._plant.wrench_sigma**2
+            self._kalman = ScalarKalman(self.smoothing.trust * ones, ones, np.zeros(6))
+            self._due_ns = now_ns
         if now_ns >= self._due_ns:
             self._due_ns += round(1e9 / self.smoothing.rate)
             self._kalman.q[:] = self.smoothing.trust

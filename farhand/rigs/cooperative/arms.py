@@ -16,7 +16,7 @@ from farhand.friction import Gears
 from farhand.loop.station import Station
 from farhand.parameters import parameter
 from farhand.plants import Imperfections, SimulatedPlant
-from farhand.plants.simulated.drive import DrivePlant, Lifeline
+from farhand.plants.wrappers.wrapped import DrivePlant, Lifeline
 from farhand.plants.wrappers.filtered import FilteredPlant, Filters
 from farhand.plants.wrappers.instrumented import InstrumentedPlant
 from farhand.robots import Placement, Robot, load_robot

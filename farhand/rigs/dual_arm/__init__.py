@@ -26,7 +26,7 @@ from farhand.loop.clock import WallClock
 from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.plants import Brake, Imperfections, JointVelocity, SimulatedPlant
-from farhand.plants.wrappers.mirrored import MirroredPlant
+from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs import external_plants
 from farhand.rigs.coupled import ROLES, CoupledBuild
 from farhand.rigs.dual_arm.parts import (

@@ -19,7 +19,7 @@ from farhand.plants import Imperfections, SimulatedPlant
 from farhand.plants.simulated.grippers import SimulatedJaws
 from farhand.plants.simulated.velocity import Drives, VelocityPlant
 from farhand.plants.wrappers.filtered import SmoothedPlant, Smoothing
-from farhand.plants.wrappers.wrist import WristPlant
+from farhand.plants.wrappers.instrumented import WristPlant
 from farhand.rigs.hazardous.following import Following, Hazardous
 from farhand.robots import Placement
 from farhand.safety import Guard

@@ -16,7 +16,7 @@ from farhand.loop.bridges.linked import LinkedBridge
 from farhand.loop.bridges.remote import RemoteBridge
 from farhand.loop.telemetry import Stream, Telemetry
 from farhand.mapping.ik import STATUSES
-from farhand.plants.wrappers.wrist import WristPlant
+from farhand.plants.wrappers.instrumented import WristPlant
 from farhand.rigs.hazardous.gripper import (
     AtFollower,
     AtLeader,

@@ -14,7 +14,7 @@ from farhand.mapping.limbs import ArmChain, LegChain
 from farhand.parameters import assign_all
 from farhand.plants.servo_bus.joints import LIMBS, BusJoint, joints_named
 from farhand.plants.servo_bus.plant import BusParts, ServoBusPlant
-from farhand.plants.wrappers.mirrored import MirroredPlant
+from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.rigs.external_plants import SIMULATED
 from farhand.rigs.rig import Options
 from farhand.robots import Robot, load_robot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.plants import JointTorque, SimulatedPlant
-from farhand.plants.simulated.drive import DrivePlant
+from farhand.plants.wrappers.wrapped import DrivePlant
 from farhand.robots import load_robot
 from farhand.world import Placed, World
 

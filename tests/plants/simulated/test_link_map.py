@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from farhand.errors import BadValue
-from farhand.plants.simulated.link_map import TICK, LinkMap, Odometry, move_along_arc
+from farhand.plants.simulated.mecanum import TICK, LinkMap, Odometry, move_along_arc
 
 LINK = LinkMap()
 three = arrays(float, 3, elements=st.floats(-10, 10))

@@ -92,7 +92,7 @@ def test_a_robot_without_a_base_and_friction_of_one_wheel_are_refused() -> None:
 
 def test_a_move_in_world_axes_and_in_the_bases_own_are_one() -> None:
     """Along an arc that ends at a heading: the inverse of moving along it."""
-    from farhand.plants.simulated.link_map import move_along_arc
+    from farhand.plants.simulated.mecanum import move_along_arc
 
     pose, own = np.array([0.3, -0.2, 0.5]), np.array([0.01, -0.02, 0.3])
     before = pose.copy()

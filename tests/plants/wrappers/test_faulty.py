@@ -7,7 +7,7 @@ import pytest
 
 from farhand.errors import UnknownName
 from farhand.plants import JointTorque, SimulatedPlant
-from farhand.plants.wrappers.faulty import FAULTS, FaultyPlant
+from farhand.plants.wrappers.wrapped import FAULTS, FaultyPlant
 from farhand.robots import load_robot
 from farhand.world import ForceHand, ForcePulse, Placed, World
 

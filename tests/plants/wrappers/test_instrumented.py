@@ -9,8 +9,8 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.plants import JointTorque, SimulatedPlant
-from farhand.plants.wrappers.faulty import FaultyPlant
 from farhand.plants.wrappers.instrumented import InstrumentedPlant
+from farhand.plants.wrappers.wrapped import FaultyPlant
 from farhand.robots import load_robot
 from farhand.sensing import Conditioner, ForceSensor, Mounting, load_handle, load_sensor
 from farhand.world import ForceHand, ForcePulse, Placed, World

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.plants import JointTorque, Plant, Sample
-from farhand.plants.wrappers.mirrored import MirroredPlant
+from farhand.plants.wrappers.wrapped import MirroredPlant
 from farhand.robots import load_robot
 from farhand.world import Placed, World
 

@@ -7,7 +7,7 @@ import pytest
 
 from farhand.arm import Arm
 from farhand.plants import Plant, Sample
-from farhand.plants.wrappers.wrist import WristPlant
+from farhand.plants.wrappers.instrumented import WristPlant
 from farhand.robots import load_robot
 from farhand.sensing import load_sensor
 
