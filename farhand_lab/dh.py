@@ -16,9 +16,7 @@ import numpy as np
 import farhand.robots
 from farhand.errors import BadValue, FileError, ModelError, UnknownName
 from farhand.robots.description import known_keys, section, strings, vector
-from farhand.spatial import skew
-
-Array = np.ndarray
+from farhand.spatial import Array, skew
 
 FOLDER = Path(farhand.robots.__file__).parent
 TABLE = "dh.toml"

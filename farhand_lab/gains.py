@@ -16,8 +16,7 @@ from scipy.linalg import expm
 from scipy.optimize import brentq
 
 from farhand.errors import OutOfRange
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 MAX_PHASE = 200.0
 """The search for the settling time ends at this ω_n t, [rad]."""
@@ -43,13 +42,7 @@ class Gains:
 
     @classmethod
     def design(cls, settling_time: float, damping_ratio: float = 0.8, band: float = 0.02) -> Gains:
-        """Gains with the given settling time into ± ``band`` of the offset.
-
-        Args:
-            settling_time: [s].
-            damping_ratio: ζ, [-].
-            band: half width of the band as a share of the offset, [-].
-        """
+        """Gains with this settling time [s] into ± ``band`` [-] of the offset, and ratio ζ [-]."""
         if not 0.0 < settling_time < math.inf:
             raise OutOfRange("settling time", settling_time, 0.0, math.inf, "s")
         if not 0.05 <= damping_ratio <= 10.0:
@@ -100,18 +93,11 @@ class Gains:
         return self.phase_margin / self.crossover
 
     def longest_period(self, latency: int = 0) -> float:
-        """Longest sampling period that leaves the loop stable, [s].
-
-        Args:
-            latency: whole samples between reading the state and the input taking effect.
-        """
+        """Longest stable sampling period, with the input ``latency`` samples late, [s]."""
         # The limit without latency; a later input is never better
         edge = 2.0 / self.derivative
-
-        def excess(period: float) -> float:
-            return self._radius(period, latency) - 1.0
-
-        return float(brentq(excess, 1e-3 * edge, 1.5 * edge, xtol=1e-12))
+        low, high = 1e-3 * edge, 1.5 * edge
+        return float(brentq(lambda T: self._radius(T, latency) - 1.0, low, high, xtol=1e-12))
 
     def _radius(self, period: float, latency: int) -> float:
         """Spectral radius of the sampled loop: state (e, ė) and pending inputs, oldest first."""
@@ -145,8 +131,5 @@ def _settling(z: float, band: float) -> float:
     if last == len(phase) - 1:
         raise OutOfRange("damping ratio", z, 0.05, 10.0)
     sign = math.copysign(1.0, float(_response(z, phase[last])))
-
-    def outside_by(x: float) -> float:
-        return sign * float(_response(z, np.asarray(x))) - band
-
-    return float(brentq(outside_by, phase[last], phase[last + 1]))
+    low, high = phase[last : last + 2]
+    return float(brentq(lambda x: sign * float(_response(z, x)) - band, low, high))

@@ -50,12 +50,7 @@ SIGNIFICANT_DIGITS = 6
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot that is drawn only if a report is written.
-
-    Attributes:
-        title: caption of the plot.
-        make: draws it; see :func:`farhand_lab.plots.canvas`.
-    """
+    """A plot that ``make`` draws if a report is written; see :func:`farhand_lab.plots.canvas`."""
 
     title: str
     make: Callable[[], matplotlib.figure.Figure | Animation | Drawn]
@@ -66,12 +61,10 @@ class Finding:
     """What an experiment measured.
 
     Attributes:
-        value: the measured value, in ``unit``.
         ok: whether the criterion is met (the corrected one if ``corrected``).
         note: context; the section of docs/errata.md if ``corrected``, the cause if not ``ok``.
         unit: unit of ``value``, if it is not that of the feature.
         corrected: the published criterion was wrong and ``ok`` judges the corrected one.
-        figures: plots for the report.
     """
 
     value: Value
@@ -113,9 +106,7 @@ class Entry:
 
     Attributes:
         value: plain Python, floats to six digits; ``None`` if the experiment ended in an error.
-        group: the rig.
         seconds: wall time of the function that measured it, [s]; several ids may share it.
-        figures: plots for the report.
     """
 
     id: str
@@ -275,7 +266,7 @@ def run(
 
     Args:
         selection: see :func:`select`.
-        progress: called before each experiment and at the end.
+        progress: called before each function and at the end.
         seed: seed of :func:`generator`.
         keep: called with the entries of each rig, while the shared runs still exist; returns the
             entries to keep, for example with their figures drawn. Without it the shared runs of
@@ -308,10 +299,7 @@ def measure(
 ) -> list[Entry]:
     """Run these experiments, each function once, and judge them in the given order.
 
-    Args:
-        experiments: what to run.
-        progress: called before each function and at the end.
-        failures: exceptions that count as the verdict ``differs``; all others propagate.
+    The ``failures`` count as the verdict ``differs``; other exceptions propagate.
     """
     items = list(experiments)
     by_function: dict[Callable[[], Findings], list[Experiment]] = {}
@@ -353,11 +341,6 @@ def judge(item: Experiment, finding: Finding, seconds: float = 0.0) -> Entry:
 
     ``pass`` if the criterion is met, ``corrected`` if the corrected criterion is met, ``differs``
     otherwise, with the measured value appended to the note. NaN never passes.
-
-    Args:
-        item: the experiment.
-        finding: what it measured.
-        seconds: how long it took, [s].
 
     Raises:
         BadValue: the note of a ``corrected`` finding does not name the errata, or JSON cannot hold

@@ -11,8 +11,6 @@ from farhand.coupling import Side
 from farhand.coupling.virtual_constraints import VirtualConstraints
 from farhand.spatial import attitude_potential, orientation_potential, rotation_vector
 
-Array = np.ndarray
-
 
 class LyapunovMonitor:
     r"""Watches the Lyapunov functions of :math:`\ddot y + K_d \dot y + K_p e = 0`.

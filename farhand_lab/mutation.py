@@ -32,7 +32,6 @@ class Mutation:
     """One part broken on purpose.
 
     Attributes:
-        name: short name, such as ``"flip-constraint-sign"``.
         breaks: what is wrong while it is applied, in one sentence.
         watched: ids whose verdict must flip.
         apply: returns a context manager inside which the part is broken; see :func:`patched`.
@@ -129,10 +128,7 @@ def collect(package: str) -> list[Mutation]:
 def check(group: str, progress: Progress | None = None, *, seed: int = 0) -> list[MutationResult]:
     """Apply each mutation of a rig in turn and see whether the ids that watch it notice.
 
-    Args:
-        group: the rig, such as ``"dual-arm"``.
-        progress: called with the mutations done, their number and the name of the next.
-        seed: see :func:`~farhand_lab.harness.run`.
+    ``progress`` gets the mutations done, their number and the name of the next.
 
     Raises:
         UnknownName: no such rig, or a mutation watches an id that does not exist.

@@ -67,7 +67,8 @@ def main() -> int:
     print(f"{len(cases)} recordings", file=sys.stderr)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         recordings = dict(zip(cases, pool.map(outcome_of, cases.values()), strict=True))
-    outcomes: dict[str, Any] = {"machine": _machine(), "recordings": recordings}
+    machine = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+    outcomes: dict[str, Any] = {"machine": machine, "recordings": recordings}
     if not options.recordings_only:
         outcomes["verdicts"] = _verdicts(options.verdicts)
     if options.action == "keep":
@@ -133,10 +134,6 @@ def _verdicts(path: Path | None) -> dict[str, str]:
             _farhand("reproduce", "--json", str(path))
         rows = json.loads(path.read_text(encoding="utf-8"))
     return {row["id"]: row["verdict"] for row in rows}
-
-
-def _machine() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
 def _compare(kept: dict[str, Any], now: dict[str, Any], only: str) -> int:

@@ -75,10 +75,10 @@ def dual_arm(law: str, scenario: str, *settings: tuple[str, object], **options: 
     )
 
 
-def refusal(call: Callable[[], object]) -> str:
+def refusal(call: Callable[..., object], *inputs: Any) -> str:
     """The message with which a call is refused; empty if it is not."""
     try:
-        call()
+        call(*inputs)
     except FarhandError as error:
         return str(error)
     return ""

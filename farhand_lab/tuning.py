@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.errors import BadValue, OutOfRange, UnknownName
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 GAINS_PER_ROUND = 9
 MIN_GROWTH = -1e-3
@@ -209,11 +208,8 @@ def find_fault(effort: Array, dt: float, chatter: float = 0.005, oscillation: fl
     The second difference of the effort shows chatter. A line between 2.5 and 20 Hz that stands out
     from its octaves on both sides shows an oscillation; motion and friction have no such line.
 
-    Args:
-        effort: n × channels, as shares of their limits, [-].
-        dt: time between samples, [s].
-        chatter: largest root mean square of the second difference that passes, [-].
-        oscillation: largest amplitude of a line that passes, [-].
+    ``effort`` is n × channels, as shares of their limits, one row per ``dt`` [s]. ``chatter`` is
+    the largest RMS of the second difference that passes, ``oscillation`` the largest line, [-].
     """
     steps = np.sqrt(np.mean(np.diff(effort, n=2, axis=0) ** 2, axis=0)).max()
     if not steps < chatter:

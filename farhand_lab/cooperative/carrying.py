@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,24 +10,18 @@ from farhand.analysis.team import TeamMetrics
 from farhand.control.tool.direct_force import DirectForce
 from farhand.control.tool.task import TaskController
 from farhand.control.trajectory.feasibility import Feasibility
-from farhand.errors import FarhandError
 from farhand.plants.wrappers.wrapped import DrivePlant
 from farhand.report.page import Animation
 from farhand.report.team_film import film_of
 from farhand.rigs import Options, build_rig
 from farhand.rigs.cooperative.jobs import FollowerCarry
 from farhand.rigs.cooperative.scenarios import orders
-from farhand.spatial import rotation_from_quaternion
+from farhand.spatial import Array, rotation_from_quaternion
 from farhand.world import Jaws
 from farhand_lab.cooperative.machines import grips, tools, trial, trips
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutations
-from farhand_lab.trial import Run, run
-
-if TYPE_CHECKING:
-    import matplotlib.figure
-
-Array = np.ndarray
+from farhand_lab.trial import Run, refusal, run
 
 WEIGHT, PER_ARM = 20.0 * 9.804, 5.0
 """Weight of the beam [N] and mass per arm [kg]."""
@@ -172,19 +166,14 @@ REFUSED = {
 @experiment("B-04")
 def refused() -> Finding:
     """100 kg for four arms of 20 kg payload; a lift of 1.5 m; one of 1 m through a singularity."""
-    messages = {name: refusal(*setting) for name, (setting, _) in REFUSED.items()}
-    right = [all(word in messages[name] for word in words) for name, (_, words) in REFUSED.items()]
-    note = "; ".join(f"{name}: {text}" for name, text in messages.items())
-    return Finding(sum(right), all(right), note)
 
-
-def refusal(path: str, value: object) -> str:
-    """Why the rig is not even built."""
-    try:
+    def build(path: str, value: object) -> None:
         build_rig("cooperative", Options(scenario="carry", settings=[(path, value)])).close()
-    except FarhandError as error:
-        return str(error)
-    return "not refused"
+
+    messages = {name: refusal(build, *setting) for name, (setting, _) in REFUSED.items()}
+    right = [all(word in messages[name] for word in words) for name, (_, words) in REFUSED.items()]
+    note = "; ".join(f"{name}: {text or 'not refused'}" for name, text in messages.items())
+    return Finding(sum(right), all(right), note)
 
 
 @shared
@@ -274,7 +263,7 @@ def in_contact() -> Finding:
     return Finding(worst, ok, note)
 
 
-def draw_loads() -> matplotlib.figure.Figure:
+def draw_loads() -> Any:
     """The lift of every arm over time."""
     from matplotlib.figure import Figure as Canvas
 

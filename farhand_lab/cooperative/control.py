@@ -18,7 +18,7 @@ from farhand.plants.wrappers.filtered import Filters
 from farhand.robots import load_robot
 from farhand.robots.edits import scale_mass
 from farhand.safety.guard import Guard
-from farhand.spatial import rotation_from_vector, rotation_vector
+from farhand.spatial import Array, rotation_from_vector, rotation_vector
 from farhand_lab.cooperative.bench import (
     DEGREE,
     GAINS,
@@ -28,19 +28,18 @@ from farhand_lab.cooperative.bench import (
     ArmBench,
     BenchLog,
     BenchSetup,
+    ScriptedPush,
     gains,
     gripping,
+    ideal,
     path,
     published,
     tracked,
 )
-from farhand_lab.cooperative.ideal import ScriptedPush, ideal
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared
 from farhand_lab.lyapunov import AttitudeMonitor
 from farhand_lab.mutation import Mutation, Mutations
 from farhand_lab.plots import canvas
-
-Array = np.ndarray
 
 START = np.array(POSTURES["T3.1"][0][0]) * DEGREE
 HEAVIER = 1.2

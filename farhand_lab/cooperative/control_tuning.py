@@ -11,20 +11,12 @@ from scipy.stats import spearmanr
 from farhand.control.tool.task import PoseLoop
 from farhand.control.trajectory.paths import Reference
 from farhand.safety.guard import Guard
+from farhand.spatial import Array
+from farhand_lab import tuning
 from farhand_lab.cooperative.bench import TORQUE_LIMIT, BenchLog, gains, published
 from farhand_lab.harness import Finding, experiment, generator
 from farhand_lab.mutation import Mutation, Mutations
-from farhand_lab.tuning import (
-    TuningRun,
-    Ultimate,
-    best_of,
-    find_fault,
-    find_ultimate,
-    grid_search,
-    ziegler_nichols,
-)
-
-Array = np.ndarray
+from farhand_lab.tuning import TuningRun, Ultimate, find_fault
 
 DT = 0.004
 """Period of the published controller, [s]."""
@@ -187,9 +179,9 @@ def _predicted() -> Ultimate:
 @experiment("F-45", "X-05")
 def tuner() -> Finding:
     """The loop of sources/cooperative §3.26, two samples late."""
-    ultimate, truth = find_ultimate(_loops, 50.0, 2000.0, DT), _predicted()
+    ultimate, truth = tuning.find_ultimate(_loops, 50.0, 2000.0, DT), _predicted()
     off = 100.0 * abs(ultimate.gain / truth.gain - 1.0)
-    rule = ziegler_nichols(Ultimate(500.0, 0.5), "PD")
+    rule = tuning.ziegler_nichols(Ultimate(500.0, 0.5), "PD")
     exact = rule.proportional == 400.0 and rule.derivative == 25.0
     note = (
         f"k_u {ultimate.gain:.1f} for {truth.gain:.1f}, "
@@ -213,7 +205,7 @@ def rejection() -> Finding:
     pair from the published table. The value counts the smooth runs kept of three that the table
     calls smooth.
     """
-    best, runs = grid_search(one_pair, PAIRS)
+    best, runs = tuning.grid_search(one_pair, PAIRS)
     smooth = sum(one.counts for one in runs if one.gains in ((400, 25), (450, 25), (500, 35)))
     calm = position_only(450, 25)
     torque, t = calm.torque / TORQUE_LIMIT, calm.time[:, None]
@@ -222,7 +214,7 @@ def rejection() -> Finding:
     printed = [
         TuningRun((kp, kd), (total, *more[:3]), more[3]) for kp, kd, total, more in TABLE_A2 if more
     ]
-    choice = best_of(printed).gains
+    choice = tuning.best_of(printed).gains
     ok = smooth == 3 and injected == ["chatter", "oscillation"] and choice == (500, 35)
     thrown = [f"{one.gains[0]:g}/{one.gains[1]:g} {one.fault}" for one in runs if not one.counts]
     note = (

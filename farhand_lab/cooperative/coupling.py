@@ -13,17 +13,14 @@ from farhand.plants.plant import Sample
 from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload
-from farhand.spatial import rotation_from_vector
+from farhand.spatial import Array, rotation_from_vector
 from farhand.world.touches import CompressionSpring, GuidedSpring, Tie, Tool, ToolSpring
-from farhand_lab.cooperative.bench import DEGREE, GRAVITY, POSTURES, TABLE, BenchLog, path
-from farhand_lab.cooperative.ideal import advanced
+from farhand_lab.cooperative.bench import DEGREE, GRAVITY, POSTURES, TABLE, BenchLog, advanced, path
 from farhand_lab.cooperative.isolation import shared_between
 from farhand_lab.cooperative.machines import trial, trips, turned
 from farhand_lab.cooperative.sensing import kalman
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutations
-
-Array = np.ndarray
 
 
 def random_tool(rng: np.random.Generator) -> Tool:

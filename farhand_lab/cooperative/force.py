@@ -13,7 +13,7 @@ from farhand.control.tool.task import PoseLoop
 from farhand.control.trajectory.paths import Trajectory, Waypoint
 from farhand.robots import load_robot
 from farhand.robots.edits import add_payload
-from farhand.spatial import zyx_from_rotation
+from farhand.spatial import Array, zyx_from_rotation
 from farhand.world.touches import Touch
 from farhand_lab.cooperative.bench import (
     DEGREE,
@@ -22,15 +22,15 @@ from farhand_lab.cooperative.bench import (
     ArmBench,
     BenchLog,
     BenchSetup,
+    Leash,
+    ScriptedPush,
     gripping,
+    ideal,
     path,
 )
 from farhand_lab.cooperative.control import noisy
-from farhand_lab.cooperative.ideal import Leash, ScriptedPush, ideal
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation, Mutations
-
-Array = np.ndarray
 
 NOISE = float(np.sqrt(5e-5 / 0.004))
 """Standard deviation of the simulated cell: thesis Fig. 3.12, [N] and [N·m]."""

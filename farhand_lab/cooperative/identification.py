@@ -10,13 +10,12 @@ from scipy.optimize import least_squares
 from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.friction import Gears, Waiboer
+from farhand.spatial import Array
 from farhand.world.joints import GearFriction
 from farhand.world.world import Placed, World
 from farhand_lab.cooperative.bench import DEGREE, GRAVITY, PLANT_NS, gripping
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutation
-
-Array = np.ndarray
 
 WRIST = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 """How terms a, b and c turn with joints 5 and 6."""
@@ -40,15 +39,11 @@ def there_and_back(there: Array, back: Array) -> Array:
 
 
 def fit_gears(velocity: Array, friction: Array) -> Gears:
-    """Fit gear terms to the friction of all joints at steady speeds.
+    """Fit gear terms to the friction [N·m] of all joints at steady speeds [rad/s], both n × 6.
 
     Joints 1 to 4 have a term each. Joints 5 and 6 have one each and share one that turns with the
     sum of their speeds; the data separates the three only if the ratio of the two speeds changes.
     The term of joint 6 has the form of the others: below a few rad/s its film acts as a drag.
-
-    Args:
-        velocity: n × 6, [rad/s].
-        friction: n × 6, resisting torque, [N·m].
     """
     v, F = np.asarray(velocity, dtype=float), np.asarray(friction, dtype=float)
     if v.shape != F.shape or v.ndim != 2 or v.shape[1] != 6 or len(v) < MIN_SPEEDS:

@@ -8,13 +8,11 @@ from farhand.rigs import Options, build_rig
 from farhand.rigs.cooperative.guiding import Centred, Guided, Lifted, SharedLoad
 from farhand.rigs.cooperative.scenarios import GIVEN
 from farhand.safety.machine import Machine
-from farhand.spatial import rotation_from_quaternion, zyx_from_rotation
+from farhand.spatial import Array, rotation_from_quaternion, zyx_from_rotation
 from farhand_lab.cooperative.bench import DEGREE
 from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.trial import Run, run
-
-Array = np.ndarray
 
 
 @shared

@@ -21,6 +21,7 @@ from farhand.robots.edits import set_armature
 from farhand.robots.springs import CubicSpring
 from farhand.safety.guard import Guard
 from farhand.spatial import (
+    Array,
     attitude_error,
     quaternion_from_rotation,
     rotation_from_quaternion,
@@ -41,8 +42,6 @@ from farhand_lab.cooperative.bench import (
 )
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutations
-
-Array = np.ndarray
 
 FK = (
     ((0, 0, 0, 0, 0, 0), (0.150, 0.0, 2.110), (0.0, 0.0, 1.0)),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from farhand.arm import Arm
 from farhand.control.tool.payload import Payload
 from farhand.control.tool.task import DeadZone
-from farhand.errors import BadValue
 from farhand.robots import load_robot
 from farhand.sensing import (
     Conditioner,
@@ -24,11 +21,11 @@ from farhand.sensing import (
     loads,
 )
 from farhand.sensing.kalman import ScalarKalman, steady_gain, time_constant
+from farhand.spatial import Array
 from farhand_lab.cooperative.bench import GRAVITY, gripping
 from farhand_lab.harness import Finding, experiment, generator
 from farhand_lab.mutation import Mutations
-
-Array = np.ndarray
+from farhand_lab.trial import refusal
 
 CELL = "ati-delta-si-660-60"
 OBJECT = Load(2.002, np.array([0.0286, -0.0052, 0.1087]))
@@ -216,21 +213,13 @@ def grasped_object() -> dict[str, Finding]:
     clean = weighings(30.0, 0.0, rng)
     centres = [loads.estimate(*clean, method, GRAVITY).com for method in methods]
     exact = max(float(np.abs(centre - OBJECT.com).max()) for centre in centres)
-    refused = _refuses(lambda: loads.estimate(*weighings(8.0, 0.0, rng)))
+    refused = bool(refusal(loads.estimate, *weighings(8.0, 0.0, rng)))
     mass = 100.0 * float(np.percentile(masses, 95))
     rule, best = spread[30.0]
     rows = "; ".join(f"{turn:g}°: {a:.1f} and {b:.1f} mm" for turn, (a, b) in spread.items())
     note = f"rule and least squares, {rows}; 8° refused: {refused}; without noise {exact:.0e} m"
     ok = rule < 5.0 and best < rule and exact < 1e-12 and refused
     return {"F-38": Finding(mass, mass < 1.0, "95th percentile"), "F-39": Finding(best, ok, note)}
-
-
-def _refuses(call: Callable[[], object]) -> bool:
-    try:
-        call()
-    except BadValue:
-        return True
-    return False
 
 
 @experiment("F-40")

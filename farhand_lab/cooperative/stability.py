@@ -5,20 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import expm
 
 from farhand.sensing.kalman import ScalarKalman, steady_gain
+from farhand.spatial import Array
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas
-
-if TYPE_CHECKING:
-    import matplotlib.figure
-
-Array = np.ndarray
 
 MARGIN = 1e-9
 """How far outside the unit circle an eigenvalue may lie by rounding."""
@@ -249,7 +245,7 @@ SIMULATED = {
 """Loops whose boundary is also found in time simulation."""
 
 
-def draw() -> matplotlib.figure.Figure:
+def draw() -> Any:
     """Largest stiffness over damping gain, one line per force filter."""
     figure, axes = canvas("damping gain k_df [N·s/m]", "largest stable stiffness [N/m]", height=4.2)
     gains = np.geomspace(20.0, 5000.0, 25)

@@ -8,14 +8,12 @@ from farhand.control.tool import task
 from farhand.control.tool.task import PoseLoop
 from farhand.control.trajectory.feasibility import Feasibility
 from farhand.control.trajectory.paths import Quintic, Reference, Trajectory, Waypoint
-from farhand.errors import FarhandError
 from farhand.robots import load_robot
-from farhand.spatial import rotation_vector
+from farhand.spatial import Array, rotation_vector
 from farhand_lab.cooperative.bench import GAINS, POSES, POSTURES, BenchLog, path, tracked
 from farhand_lab.harness import Finding, experiment, generator, shared
 from farhand_lab.mutation import Mutations, patched
-
-Array = np.ndarray
+from farhand_lab.trial import refusal
 
 NEAR_FROM = 11.0
 """From this time on T4.1 is near its singular way-point, [s]."""
@@ -55,19 +53,13 @@ def _slope(trajectory: Trajectory) -> float:
 
 def _refusals() -> list[str]:
     """Messages about an unreachable point, a singular path and too much load."""
-    check, messages = Feasibility(load_robot("rx160")), []
+    check = Feasibility(load_robot("rx160"))
     good = path("TA.1").points[0]
     far = Waypoint(5.0, np.array([2.5, 0.0, 0.5]), good.rotation)
-    for attempt in (
-        lambda: check.check(Trajectory([good, far])),
-        lambda: check.check(path("T4.1")),
-        lambda: check.check_load(19.0, 2.3),
-    ):
-        try:
-            attempt()
-        except FarhandError as error:
-            messages.append(str(error))
-    return messages
+    paths = (Trajectory([good, far]), path("T4.1"))
+    messages = [refusal(check.check, one) for one in paths]
+    messages.append(refusal(check.check_load, 19.0, 2.3))
+    return [message for message in messages if message]
 
 
 @shared

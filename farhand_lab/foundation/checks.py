@@ -18,14 +18,13 @@ from farhand.plants.simulated.port import SimulatedPlant
 from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot, q_to_pinocchio, robot_names, v_to_pinocchio
 from farhand.safety import Guard, Watchdog
+from farhand.spatial import Array
 from farhand.world.ledger import Ledger
 from farhand.world.touches import Tool, Wall
 from farhand_lab.harness import Figure, Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.plots import canvas
 from farhand_lab.trial import Run, dual_arm, inject_fault, run
-
-Array = np.ndarray
 
 
 @shared
@@ -50,18 +49,13 @@ def rest() -> Finding:
     return Finding(moved, moved <= 1e-6)
 
 
-@experiment("P-02")
-def energy_balance() -> Finding:
+@experiment("P-02", "P-03")
+def energy_balance() -> dict[str, Finding]:
     """Work of hand, wall, actuators and friction against the energy of the links."""
-    error = pressing("position-force").value("energy_balance_error")
-    return Finding(error, error <= 1e-3)
-
-
-@experiment("P-03")
-def energy_balance_delayed() -> Finding:
-    """The same with 20 ms of round trip."""
-    error = pressing("position-force", 20.0).value("energy_balance_error")
-    return Finding(error, error <= 1e-3)
+    delays = {"P-02": 0.0, "P-03": 20.0}
+    runs = {id: pressing("position-force", delay) for id, delay in delays.items()}
+    errors = {id: result.value("energy_balance_error") for id, result in runs.items()}
+    return {id: Finding(error, error <= 1e-3) for id, error in errors.items()}
 
 
 @experiment("P-04")
@@ -157,7 +151,8 @@ def delay_is_true() -> Finding:
 def elastic_wall() -> Finding:
     """Work of the wall over a whole contact, in and out, against its largest stored energy."""
     result = run(dual_arm("position-force", "wall"), 14.0)
-    wall: Wall = result.rig.session.parameters["wall"]
+    wall = result.rig.parts.wall
+    assert wall is not None
     peak = 0.5 * result.value("contact_force_max") ** 2 / wall.stiffness
     kept = abs(result.value("energy_wall_on_follower"))
     return Finding(kept / peak, kept <= 0.01 * peak and peak > 0.1)

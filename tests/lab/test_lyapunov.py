@@ -1,4 +1,4 @@
-"""The Lyapunov monitor: zero where the constraint is met, positive elsewhere, with its potential."""
+"""The Lyapunov monitor: zero where the constraint is met, positive elsewhere; its potential."""
 
 from __future__ import annotations
 
