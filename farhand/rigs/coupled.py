@@ -1,8 +1,9 @@
-"""What every rig with a leader and a follower builds in the same way: link, layer, ends, bridge, session."""
+"""What all rigs with a leader and a follower share: link, layer, ends, bridge, session, pen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from farhand.loop.session import Physics, Session
 from farhand.loop.station import Station
 from farhand.loop.telemetry import Telemetry
 from farhand.parameters import assign_all, describe
+from farhand.plants import Imperfections
+from farhand.plants.simulated.haptic import HapticPlant, HapticProfile
 from farhand.rigs.rig import (
     Options,
     Rig,
@@ -33,6 +36,9 @@ from farhand.rigs.rig import (
     post_scenario,
     split_settings,
 )
+from farhand.robots import Robot
+from farhand.robots.edits import set_armature
+from farhand.robots.limits import Limits
 from farhand.safety import Watchdog
 from farhand.world import ImpedanceHand, Wall, World
 
@@ -83,7 +89,7 @@ class CoupledBuild:
         needs_models: bool = False,
         direct: Callable[[Coupling, Station, Station], Bridge] | None = None,
     ) -> Bridge:
-        """The law between the stations: in one process, over an emulated link, or one end of a real one.
+        """The law between the stations: in one process, on an emulated link, or one real end.
 
         Args:
             law: its class.
@@ -206,6 +212,24 @@ def hand_and_wall(
         wall.refresh()
         world.touch("follower", "wall", wall)
     return RigParts(hand=hand, wall=wall, watchdog=watchdog)
+
+
+def haptic_pen(world: World, cut_off: float, rng: np.random.Generator) -> HapticPlant:
+    """A leading pen as its driver presents it: velocity filtered at ``cut_off`` [Hz], no wrench."""
+    profile = HapticProfile.of(world.placed["leader"].robot)
+    step = profile.position_step
+    faults = Imperfections(wrench_sensor=False, encoder_step=step, velocity_from_position=cut_off)
+    return HapticPlant(world, "leader", profile, None, faults, rng)
+
+
+def in_hand(robot: Robot, mass: float, inertia: float) -> Robot:
+    """A pen with the mass [kg] and inertia [kg·m²] of the hand that holds it."""
+    return robot.edited(set_armature(np.repeat([mass, inertia], 3)))
+
+
+def with_slack(limits: Limits, slack: float = 0.02) -> Limits:
+    """Joint limits as a guard sees them: end stops give a little before they hold; assumed."""
+    return replace(limits, lower=limits.lower - slack, upper=limits.upper + slack)
 
 
 def endpoint_of(role: str, packets: dict[str, Packet]) -> Endpoint:

@@ -11,8 +11,9 @@ import pytest
 from farhand.console.scene import model_of, scene_of
 from farhand.errors import Mismatch
 from farhand.loop.telemetry import Reader
+from farhand.plants.simulated.velocity import POWERBALL_STEP, POWERBALL_VELOCITY
 from farhand.rigs import Options, build_rig, scenarios_of
-from farhand.rigs.hazardous import MOTION_SCALE, STEP_LIMIT, VELOCITY_LIMIT
+from farhand.rigs.hazardous import MOTION_SCALE
 from tests.conftest import QUIET, Run
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def test_the_loop_never_breaks_the_drives_limits(hazardous):
     ).on(4.0)
     speed = run.world.placed["follower"].robot.limits.velocity
     sent = run.signal("follower", "velocity_commanded") / speed
-    assert (np.abs(sent) <= np.array(VELOCITY_LIMIT) + 1e-9).all()
-    assert (np.abs(np.diff(sent, axis=0)) <= np.array(STEP_LIMIT) + 1e-9).all()
+    assert (np.abs(sent) <= np.array(POWERBALL_VELOCITY) + 1e-9).all()
+    assert (np.abs(np.diff(sent, axis=0)) <= np.array(POWERBALL_STEP) + 1e-9).all()
     assert run.follower.plant.fault is None
 
 

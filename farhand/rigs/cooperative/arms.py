@@ -16,9 +16,9 @@ from farhand.friction import Gears
 from farhand.loop.station import Station
 from farhand.parameters import parameter
 from farhand.plants import Imperfections, SimulatedPlant
-from farhand.plants.wrappers.wrapped import DrivePlant, Lifeline
 from farhand.plants.wrappers.filtered import FilteredPlant, Filters
 from farhand.plants.wrappers.instrumented import InstrumentedPlant
+from farhand.plants.wrappers.wrapped import DrivePlant, Lifeline
 from farhand.robots import Placement, Robot, load_robot
 from farhand.robots.edits import add_payload, move_tool
 from farhand.safety import Guard

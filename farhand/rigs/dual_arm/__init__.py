@@ -1,7 +1,6 @@
-"""The dual-arm rig: two arms tied tool to tool by a law; a hand moves one, the follower may meet a wall.
+"""The dual-arm rig: two arms tied tool to tool by a law; a hand moves one, the other meets a wall.
 
-Its robots and what shapes them are in :mod:`farhand.rigs.dual_arm.parts`, what happens in
-:mod:`farhand.rigs.dual_arm.scenarios`.
+Its robots and their shape are in :mod:`farhand.rigs.dual_arm.parts`.
 """
 
 from __future__ import annotations
@@ -48,7 +47,8 @@ from farhand.world.joints import JointPush
 TITLE = "two UR5e arms, one moved by a hand, tied tool to tool; the other may meet a wall"
 DEFAULT_LAW = "virtual-constraints"
 DEFAULT_SCENARIO = "demo"
-AHEAD = 0.319  # of the wall before the published follower's tool at its start [m]
+WALL_AHEAD_M = 0.319
+"""From the tool of the published follower at its start to the wall."""
 
 
 def build(options: Options, law: type[Coupling] | None = None) -> Rig:
@@ -58,10 +58,9 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     chosen = _chosen_plants(shape, options)
     law = _law(options, law, external_plants.is_device(chosen["leader"]))
     arms = arms_of(shape, robots)
-    period_ns = round(1e9 / shape.rate)
     roles = options.roles
     placed = {n: Placed(arms.true[n], arms.placements[n], arms.postures[n]) for n in roles}
-    world = World(placed, period_ns, shape.gravity)
+    world = World(placed, round(1e9 / shape.rate), shape.gravity)
     hand = _hand(shape, work.scenario, options.seed)
     wall = _wall(world, shape)
     fixture = Fixture()
@@ -76,24 +75,21 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
     # Assumed for the published sensor.
     noise = Imperfections(force_noise=0.1, torque_noise=0.002)
     plants = {n: SimulatedPlant(world, n, replace(noise), work.rng.spawn(1)[0]) for n in roles}
-    plants |= _from_outside(chosen, world, arms, shape)
+    plants |= _external(chosen, world, arms, shape)
     # A person's own hand holds a machine outside the simulation.
     if isinstance(hand, ImpedanceHand):
         hand.open = isinstance(plants.get(shape.driven), MirroredPlant)
-    stations = {n: _station(n, plants[n], arms, shape, period_ns, law) for n in roles}
+    stations = {n: _station(n, plants[n], arms, shape, world.step_ns, law) for n in roles}
     _push(shape, world, stations)
 
-    believed = [numbers_of(arms.believed[role]) for role in ROLES]
-    identity = model_hash(
-        "dual-arm", law.name, shape.distance, shape.gravity, *believed[0], *believed[1]
-    )
+    believed = [number for role in ROLES for number in numbers_of(arms.believed[role])]
     bridge = work.couple(
         law,
         lambda role, models: law(),
         stations,
         parts,
         models=lambda: {n: arms.model(n, shape.gravity) for n in ROLES},
-        identity=identity,
+        identity=model_hash("dual-arm", law.name, shape.distance, shape.gravity, *believed),
         needs_models="models" in law.needs,
     )
     parameters = {**parts.settable(), "law": tuple(bridge.laws)}
@@ -111,33 +107,33 @@ def build(options: Options, law: type[Coupling] | None = None) -> Rig:
 
 
 def _law(options: Options, law: type[Coupling] | None, device: bool) -> type[Coupling]:
-    """The law asked for, if the plants give what it needs; an input device has no model and feels nothing."""
+    """The chosen law, if the plants provide what it needs."""
     law = law or law_named(options.law or (external_plants.DEVICE_LAW if device else DEFAULT_LAW))
-    law().require(
-        {"follower-wrench"}
-        if device
-        else {"leader-wrench", "follower-wrench", "models", "observers"}
-    )
+    # An input device has no model and measures nothing.
+    of_arm = set() if device else {"leader-wrench", "models", "observers"}
+    law().require({"follower-wrench", *of_arm})
     return law
 
 
 def _wall(world: World, shape: DualArm) -> Wall:
-    """The wall, for any other follower as far ahead of its tool as it is for the published one."""
+    """The wall: as far ahead of any other follower's tool as of the published one's."""
     if shape.follower_robot in PUBLISHED or "follower" not in world.placed:
         return Wall()
-    return Wall(point=np.array([world.ports["follower"].tool.position[0] + AHEAD, 0.0, 0.0]))
+    tool = world.ports["follower"].tool
+    return Wall(point=np.array([tool.position[0] + WALL_AHEAD_M, 0.0, 0.0]))
 
 
 def _configure(work: CoupledBuild, session: Session, shape: DualArm, bridge: Bridge) -> None:
-    """Set every part; on the wall clock the compiled kernel is ready before the first tick."""
+    """Set every part; on the wall clock, compile the law's kernel before the first tick."""
     compiled = isinstance(session.clock, WallClock) and bridge.laws[0].has_kernel
     work.configure(session, shape, first=[("law.kernel", "numba")] if compiled else [])
     if compiled:
-        _warm(bridge)
+        for end, law in zip((bridge.a, bridge.b), bridge.laws, strict=False):
+            law.step(end.station.side, end.remote, 0.0)
 
 
 def _check_start(session: Session, wall: Wall) -> None:
-    """Refuse a wall around the tool that would stop the follower before its first move."""
+    """Refuse a wall around the tool that would trip the follower before its first move."""
     for station in session.stations:
         if station.name == "follower" and wall.force > station.guard.force:
             session.close()
@@ -149,23 +145,23 @@ def _check_start(session: Session, wall: Wall) -> None:
 
 
 def _chosen_plants(shape: DualArm, options: Options) -> dict[str, str]:
-    """Which plant leads and which follows, as far as this process has them."""
+    """The plant of each role, checked."""
     external_plants.check(shape.leader_plant, options)
     external_plants.check(shape.follower_plant, options, devices=False)
     return {"leader": shape.leader_plant, "follower": shape.follower_plant}
 
 
-def _from_outside(
-    chosen: dict[str, str], world: World, arms: Arms, shape: DualArm
-) -> dict[str, Any]:
+def _external(chosen: dict[str, str], world: World, arms: Arms, shape: DualArm) -> dict[str, Any]:
     """The plants that are not simulated."""
-    made = {
-        n: external_plants.open_plant(
-            chosen[n], n, world, arms.believed[n], arms.placements[n], shape.gravity
+    plants = {}
+    for name in world.placed:
+        robot, placement = arms.believed[name], arms.placements[name]
+        plant = external_plants.open_plant(
+            chosen[name], name, world, robot, placement, shape.gravity
         )
-        for n in world.placed
-    }
-    return {name: plant for name, plant in made.items() if plant is not None}
+        if plant is not None:
+            plants[name] = plant
+    return plants
 
 
 def _hand(shape: DualArm, scenario: Scenario, seed: int) -> ImpedanceHand | ForceHand:
@@ -175,7 +171,7 @@ def _hand(shape: DualArm, scenario: Scenario, seed: int) -> ImpedanceHand | Forc
 
 
 def _push(shape: DualArm, world: World, stations: dict[str, Station]) -> None:
-    """Somebody pushes on the leader's links; the law may be told."""
+    """Somebody pushes on the leader's links; the law may know it."""
     if not shape.push_torque.any() or "leader" not in stations:
         return
     push = JointPush(shape.push_torque, shape.push_start, shape.push_duration)
@@ -192,7 +188,8 @@ def _station(
     law: type[Coupling],
 ) -> Station:
     robot = arms.believed[name]
-    guard = Guard(force=400.0, moment=80.0)  # twice what the published sensor could bear
+    # Twice the range of the published sensor.
+    guard = Guard(force=400.0, moment=80.0)
     guard.watch(robot.limits)
     arm = Arm.of(robot, arms.placements[name], shape.gravity)
     helped = shape.friction_offset and name == "leader"
@@ -206,20 +203,5 @@ def _station(
             arm, robot, arms.placements[name], shape.rate
         )
     observer = MomentumObserver(arm, shape.observer_gain) if "observers" in law.needs else None
-    return Station(
-        name,
-        name,
-        plant,
-        arm,
-        guard,
-        rest=rest,
-        period_ns=period_ns,
-        controller=controller,
-        observer=observer,
-    )
-
-
-def _warm(bridge: Bridge) -> None:
-    """Evaluate the law once, so that a compiled kernel is ready before the first tick."""
-    for end, law in zip((bridge.a, bridge.b), bridge.laws, strict=False):
-        law.step(end.station.side, end.remote, 0.0)
+    options = {"period_ns": period_ns, "controller": controller, "observer": observer}
+    return Station(name, name, plant, arm, guard, **options)

@@ -1,9 +1,8 @@
-"""The robots of the dual-arm rig: the published pair, or any other two, and what shapes them.
+"""The robots of the dual-arm rig: the published pair, or any other two, and their shape.
 
 Values: sources/dual-arm (the published system) where it gives them, public Universal Robots data
-for masses, and assumptions marked so. They are the published pair's: of any other robot the masses,
-rotor inertia and friction of its own file hold unless they are set, vectors are as long as it has
-joints, and its links do not touch each other.
+for masses, and marked assumptions. They hold for the published pair. Any other robot keeps the
+masses, rotor inertia and friction of its own file unless you set them; its links do not touch.
 """
 
 from __future__ import annotations
@@ -35,7 +34,9 @@ PUBLISHED = ("ur5e", ROBOT)
 
 ARMATURE = (0.1,) * 6  # [kg·m²], assumed, as in a public model
 VISCOUS = (2.0, 2.0, 2.0, 0.5, 0.5, 0.5)  # [N·m·s/rad], assumed
-DECIMALS = 12  # to which the numbers of two models are compared
+NONE = (0.0,) * 6
+DECIMALS = 12
+"""Digits to which the numbers of two models are compared."""
 
 
 @dataclass
@@ -54,16 +55,12 @@ class DualArm:
     armature: Array = parameter(ARMATURE, "kg·m²", "rotor inertia per joint", 0.0, 10.0)
     viscous: Array = parameter(VISCOUS, "N·m·s/rad", "viscous friction of the leader", 0.0, 100.0)
     coulomb: Array = parameter(
-        (0.0,) * 6, "N·m", "Coulomb friction of the leader, unknown to its controller", 0.0, 100.0
+        NONE, "N·m", "Coulomb friction of the leader, unknown to its controller", 0.0, 100.0
     )
-    friction_offset: bool = parameter(
-        False, "-", "help the leader's joints against Coulomb friction"
-    )
+    friction_offset: bool = parameter(False, "-", "offset the leader's Coulomb friction")
     leader_posture: str = parameter("home", "-", "where the leader starts")
     follower_posture: str = parameter("home", "-", "where the follower starts")
-    follower_offset: Array = parameter(
-        (0.0,) * 6, "rad", "added to where the follower starts", -6.3, 6.3
-    )
+    follower_offset: Array = parameter(NONE, "rad", "added to the follower's start", -6.3, 6.3)
     model_mass: float = parameter(
         1.0, "-", "follower plant's masses over what its controller believes", 0.1, 10.0
     )
@@ -73,12 +70,10 @@ class DualArm:
     observer_gain: float = parameter(200.0, "1/s", "gain of the momentum observers", 1.0, 900.0)
     driven: str = parameter("leader", "-", "whose tool the hand holds", choices=ROLES)
     hand: str = parameter("impedance", "-", "what the hand does", choices=("impedance", "force"))
-    push_torque: Array = parameter(
-        (0.0,) * 6, "N·m", "exerted on the leader's links", -150.0, 150.0
-    )
+    push_torque: Array = parameter(NONE, "N·m", "exerted on the leader's links", -150.0, 150.0)
     push_start: float = parameter(1.0, "s", "when the push on the leader's links begins", 0.0, 1e6)
     push_duration: float = parameter(1.0, "s", "how long it lasts", 0.0, 1e6)
-    push_known: bool = parameter(False, "-", "whether the law is told of it")
+    push_known: bool = parameter(False, "-", "whether the law knows it")
     leader_plant: str = parameter(
         "simulated", "-", "what leads: simulated, ur:HOST, spacemouse or gamepad"
     )
@@ -87,7 +82,7 @@ class DualArm:
 
 @dataclass
 class Arms:
-    """Both robots by role: as their controllers believe them, as they are, where they stand and how."""
+    """Both robots by role: as controllers believe them, as they are, their places and postures."""
 
     believed: dict[str, Robot]
     true: dict[str, Robot]
@@ -100,12 +95,12 @@ class Arms:
 
 
 def shaped(settings: Sequence[tuple[str, object]]) -> tuple[DualArm, dict[str, Robot]]:
-    """The shape that ``rig.…`` settings give the rig, and its two robots by role, as they are loaded."""
+    """The rig's shape from ``rig.…`` settings, and its two robots by role."""
     shape = DualArm()
-    words = [
-        (path, value) for path, value in settings if isinstance(getattr(shape, path[4:], None), str)
-    ]
-    configure(shape, words)  # first which robots: they say how many joints there are
+    # First the words: they choose the robots, which have the number of joints.
+    texts = {f"rig.{name}" for name, value in vars(shape).items() if isinstance(value, str)}
+    words = [pair for pair in settings if pair[0] in texts]
+    configure(shape, words)
     shape.leader_robot = external_plants.leader_robot(shape.leader_plant, shape.leader_robot)
     names = {"leader": shape.leader_robot, "follower": shape.follower_robot}
     robots = {
@@ -114,45 +109,46 @@ def shaped(settings: Sequence[tuple[str, object]]) -> tuple[DualArm, dict[str, R
     }
     leader, follower = (robot.compile() for robot in robots.values())
     if names["leader"] not in PUBLISHED:
-        shape.armature, shape.viscous = leader.dof_armature.copy(), leader.dof_damping.copy()
+        shape.armature = leader.dof_armature.copy()
+        shape.viscous = leader.dof_damping.copy()
         shape.coulomb = leader.dof_frictionloss.copy()
     if names["follower"] not in PUBLISHED:
         shape.mass_scale = 1.0
-    shape.push_torque, shape.follower_offset = np.zeros(leader.nv), np.zeros(follower.nq)
-    configure(shape, [pair for pair in settings if pair not in words])
-    given = {path[4:] for path, _ in settings}
-    edits = {role: _edits(role, names[role], robots[role], shape, given) for role in ROLES}
+    shape.push_torque = np.zeros(leader.nv)
+    shape.follower_offset = np.zeros(follower.nq)
+    configure(shape, [pair for pair in settings if pair[0] not in texts])
+    paths = {path for path, _ in settings}
+    edits = {role: _edits(role, names[role], robots[role], shape, paths) for role in ROLES}
     return shape, {role: robots[role].edited(*edits[role]) for role in ROLES}
 
 
-def _edits(role: str, name: str, robot: Robot, shape: DualArm, given: set[str]) -> list[Edit]:
-    """What becomes of a robot: published values for the published pair, and whatever was given."""
-    edits: list[Edit] = [] if name in PUBLISHED else [_apart]
-    for field, published, edit in (
-        ("armature", ARMATURE, set_armature),
-        ("viscous", VISCOUS, set_damping),
+def _edits(role: str, name: str, robot: Robot, shape: DualArm, paths: set[str]) -> list[Edit]:
+    """Published values for the published pair, and whatever the user has set."""
+    edits: list[Edit] = [] if name in PUBLISHED else [_disable_contacts]
+    for path, values, published, edit in (
+        ("rig.armature", shape.armature, ARMATURE, set_armature),
+        ("rig.viscous", shape.viscous, VISCOUS, set_damping),
     ):
-        if field in given:
-            edits.append(edit(_per_joint(f"rig.{field}", getattr(shape, field), role, robot)))
+        if path in paths:
+            edits.append(edit(_per_joint(path, values, role, robot)))
         elif name in PUBLISHED:
             edits.append(edit(published))
     return edits
 
 
 def _per_joint(path: str, values: Array, role: str, robot: Robot) -> Array | float:
-    """Values given for the leader's joints, for a robot's: one for all where it has another number of joints."""
+    """The leader's values for a robot: one for all if it has another number of joints."""
     joints = robot.actuated.size
     if values.size == joints:
         return values
     if (values == values[0]).all():
         return float(values[0])
-    raise BadValue(
-        f"{path} has {values.size} numbers, the {role} {joints} joints: give one number for all"
-    )
+    numbers = f"{path} has {values.size} numbers, the {role} {joints} joints"
+    raise BadValue(f"{numbers}: give one number for all")
 
 
-def _apart(spec: mujoco.MjSpec) -> None:
-    """Links do not touch each other or anything: contact in this rig is at the tool."""
+def _disable_contacts(spec: mujoco.MjSpec) -> None:
+    """Contact in this rig is at the tool only."""
     for geom in spec.geoms:
         geom.contype = geom.conaffinity = 0
     for pair in list(spec.pairs):
@@ -168,40 +164,30 @@ def arms_of(shape: DualArm, robots: dict[str, Robot]) -> Arms:
     if shape.model_mass != 1.0:
         true_follower = true_follower.edited(scale_mass(shape.model_mass))
     if shape.model_viscous:
-        true_follower = true_follower.edited(
-            set_damping(follower.compile().dof_damping + shape.model_viscous)
-        )
-    true_leader = (
-        leader.edited(set_frictionloss(shape.coulomb), _dry) if shape.coulomb.any() else leader
-    )
+        viscous = follower.compile().dof_damping + shape.model_viscous
+        true_follower = true_follower.edited(set_damping(viscous))
+    true_leader = leader
+    if shape.coulomb.any():
+        true_leader = leader.edited(set_frictionloss(shape.coulomb), _hold_by_friction)
     postures = {
         "leader": _posture(leader, shape.leader_posture),
         "follower": _posture(follower, shape.follower_posture) + shape.follower_offset,
     }
     placements = {"leader": Placement(), "follower": Placement((0.0, shape.distance, 0.0))}
-    believed, true = (
-        {"leader": leader, "follower": follower},
-        {"leader": true_leader, "follower": true_follower},
-    )
+    believed = {"leader": leader, "follower": follower}
+    true = {"leader": true_leader, "follower": true_follower}
     return Arms(believed, true, placements, postures)
 
 
 def numbers_of(robot: Robot) -> list[Array]:
-    """What two machines have to agree on about a robot: its links and joints, whatever its file is called."""
-    model = robot.compile()
-    tool = model.site(robot.tool)
-    links = (
-        model.body_parentid,
-        model.body_pos,
-        model.body_quat,
-        model.body_mass,
-        model.body_inertia,
-    )
-    joints = model.jnt_type, model.jnt_pos, model.jnt_axis, model.dof_armature, model.dof_damping
-    places = model.body_ipos, model.body_iquat, tool.bodyid, tool.pos, tool.quat
-    return [
-        np.round(np.asarray(part, dtype=float), DECIMALS) for part in (*links, *joints, *places)
-    ]
+    """The links and joints of a robot, on which two machines have to agree."""
+    m = robot.compile()
+    tool = m.site(robot.tool)
+    links = m.body_parentid, m.body_pos, m.body_quat, m.body_mass, m.body_inertia
+    joints = m.jnt_type, m.jnt_pos, m.jnt_axis, m.dof_armature, m.dof_damping
+    places = m.body_ipos, m.body_iquat, tool.bodyid, tool.pos, tool.quat
+    numbers = (*links, *joints, *places)
+    return [np.round(np.asarray(part, dtype=float), DECIMALS) for part in numbers]
 
 
 def _posture(robot: Robot, name: str) -> Array:
@@ -211,24 +197,15 @@ def _posture(robot: Robot, name: str) -> Array:
     return known[name]
 
 
-def _dry(spec: Any) -> None:
-    """Friction that holds: with the engine's defaults a joint below its dry friction creeps by 0.01 rad/s."""
+def _hold_by_friction(spec: Any) -> None:
+    # With the engine's defaults a joint below its dry friction creeps by 0.01 rad/s.
     for joint in spec.joints:
         joint.solref_friction = [0.002, 1.0]
         joint.solimp_friction = [0.9999, 0.9999, 0.001, 0.5, 2.0]
 
 
-# Guidance: a virtual fixture that pushes on one of a rig's stations, beside what couplings ask of
-# it.
-
-
 class Guidance:
-    """Pushes a station's tool with a fixture, whichever side it is set to.
-
-    Args:
-        fixture: live.
-        stations: of the rig.
-    """
+    """A virtual fixture that pushes the tool of the side it is set to, beside the couplings."""
 
     def __init__(self, fixture: Fixture, stations: Sequence[Station]) -> None:
         self.fixture = fixture
@@ -236,8 +213,9 @@ class Guidance:
         self._last_ns = 0
 
     def step(self, now_ns: int) -> None:
-        """Write what the fixture pushes with; nothing on the other side."""
-        dt, self._last_ns = (now_ns - self._last_ns) * 1e-9, now_ns
+        """Push on the fixture's side, and not on the other."""
+        dt = (now_ns - self._last_ns) * 1e-9
+        self._last_ns = now_ns
         for station, contribution in self._ends:
             if station.role == self.fixture.side:
                 arm = station.arm

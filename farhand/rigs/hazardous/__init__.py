@@ -1,10 +1,9 @@
-"""The hazardous-environment rig: a KUKA iiwa 14 leads a Schunk Powerball that takes joint velocities and nothing else.
+"""The hazardous-environment rig: a KUKA iiwa 14 leads a Schunk Powerball by joint velocities.
 
 The operator guides the leader by a handle. The pose goes over the link, is mapped into the
 follower's workspace and tracked within the drives' limits; what the follower's wrist sensor
 measures comes back, cleaned, as force. Values: sources/hazardous (the published system) where it
-gives them; ``assumed`` marks the rest. The parts are in
-:mod:`farhand.rigs.hazardous.parts`.
+gives them; ``assumed`` marks the rest. The parts are in :mod:`farhand.rigs.hazardous.parts`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from farhand.link.packet import model_hash
 from farhand.loop.telemetry import Telemetry
 from farhand.mapping.workspace import IIWA_POWERBALL
 from farhand.parameters import describe
-from farhand.plants.simulated.velocity import POWERBALL_STEP, POWERBALL_VELOCITY
 from farhand.rigs.coupled import CoupledBuild, hand_and_wall
 from farhand.rigs.hazardous.following import PLACES, Hazardous, following
 from farhand.rigs.hazardous.parts import law_maker, make_sides
@@ -31,8 +29,6 @@ TITLE = "an iiwa 14 leads a Powerball, which takes joint velocities and may meet
 DEFAULT_LAW = "position-force"
 MOTION_SCALE = IIWA_POWERBALL.motion_scale
 """Reach of the follower over reach of the leader, sources/hazardous §2.4 (Table 2.2), [-]."""
-
-VELOCITY_LIMIT, STEP_LIMIT = POWERBALL_VELOCITY, POWERBALL_STEP
 
 
 def build(options: Options) -> Rig:
@@ -54,16 +50,15 @@ def build(options: Options) -> Rig:
     parts = _surroundings(world, work.scenario)
     sides = make_sides(world, way, places["leader"], shape, work.rng)
     make = law_maker(law, shape)
-    shaped = [
-        f"{path}={value}" for path, value, *_ in describe({"rig": shape}) if path != "rig.rate"
-    ]
+    # Two sides compare the rate by itself.
+    rows = [row for row in describe({"rig": shape}) if row[0] != "rig.rate"]
     bridge = work.couple(
         law,
         lambda role, arms: make(way.mapping(arms["leader"], arms["follower"], role != "leader")),
         sides.stations,
         parts,
         models=way.models,
-        identity=model_hash("hazardous", law.name, *shaped),
+        identity=model_hash("hazardous", law.name, *(f"{row[0]}={row[1]}" for row in rows)),
         needs_models=way.needs_models,
     )
     parameters = {**parts.settable(), "law": tuple(bridge.laws), **sides.parameters}
@@ -79,7 +74,7 @@ def build(options: Options) -> Rig:
         session.add(step, bridge.period_ns)
     work.configure(session, shape)
     if sides.follower is not None:
-        # With the faults that were set.
+        # After the settings, so that the sensor's faults count.
         sides.follower.wrist.calibrate()
     return work.rig(law.name, session, world, shape, parts)
 

@@ -1,4 +1,4 @@
-"""What shapes the hazardous-environment rig, with the source of every value."""
+"""The shape of the hazardous-environment rig, and the ways in which its follower can follow."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from farhand.robots import Placement, Robot, load_robot
 
 MAPPINGS = ("cartesian", "joint", "position-only")
 BASES = ("fixed", "mobile")
+Array = np.ndarray
 
 PLACES = {"leader": (0.0, 0.0, 0.0), "follower": (0.0, 1.2, 0.0)}
 """Where the robots stand, side by side to be seen together; assumed, [m]."""
@@ -46,14 +47,14 @@ class Hazardous:
     # published
     follower_shoulder: float = parameter(0.205, "m", "height of the follower's shoulder", 0.0, 2.0)
     # assumed
-    leader_viscous: float = parameter(
-        1.0, "N·m·s/rad", "viscous friction of the leader", 0.0, 100.0
-    )
+    leader_viscous: float = parameter(1.0, "N·m·s/rad", "friction of the leader", 0.0, 100.0)
     # published
     mapping: str = parameter("cartesian", "-", "how motion is mapped", choices=MAPPINGS)
     base: str = parameter("fixed", "-", "what the follower stands on", choices=BASES)
-    force_map: bool = parameter(True, "-", "bend forces into the operator's range")  # published
-    operator: str = parameter("mean", "-", "whose range of forces")  # published, Tables 4.1 and 4.2
+    # published
+    force_map: bool = parameter(True, "-", "bend forces into the operator's range")
+    # published, Tables 4.1 and 4.2
+    operator: str = parameter("mean", "-", "whose range of forces")
 
     @property
     def period_ns(self) -> int:
@@ -67,14 +68,10 @@ class Hazardous:
         return RobotPair(IIWA_POWERBALL.motion_scale, *centres)
 
 
-# How the follower follows: the robot, where it starts, its controller and its mapping, one class
-# per way.
-
-Array = np.ndarray
-
-
 class Following:
-    """Scaled about the shoulders: the tool goes where the scaled leader's goes, by inverse kinematics, on a fixed base.
+    """One way to follow: robot, start, controller and mapping.
+
+    This one is scaled about the shoulders, by inverse kinematics, on a fixed base.
 
     Args:
         shape: of the rig.
@@ -84,43 +81,42 @@ class Following:
     Attributes:
         robot: the follower.
         locked: angles of the leader's locked joints, by number from 0, [rad].
-        needs_models: whether the mapping has to know both arms' joints.
-        velocity_limit: of the drives, [-].
-        step_limit: of the drives, [-].
+        needs_models: whether the mapping needs both arms' joints.
+        velocity_limit: of the drives, as a share of the joints' limits, [-].
+        step_limit: its largest change per step of the drives, [-].
     """
 
     locked: dict[int, float] = {}
     needs_models = False
 
     def __init__(self, shape: Hazardous, leader: Robot, placement: Placement) -> None:
-        self.shape, self.leader, self.placement = shape, leader, placement
+        self.shape = shape
+        self.leader = leader
+        self.placement = placement
         self.robot = self.arm_robot = load_robot("lwa4p")
-        self.velocity_limit, self.step_limit = (
-            np.array(POWERBALL_VELOCITY),
-            np.array(POWERBALL_STEP),
-        )
-        # as deployed; the step is assumed
+        self.velocity_limit = np.array(POWERBALL_VELOCITY)
+        self.step_limit = np.array(POWERBALL_STEP)
+        # As deployed; the step is assumed.
         self.solver: IkSolver = Solver(self.arm_robot, 1e-4, 1e-3, step_max=0.5)
 
     def posture(self) -> Array:
-        """Where the follower's tool is what the mapping about the shoulders makes of the leader's home, [rad].
+        """Where the follower starts: at the image of the leader's home, [rad].
 
-        Offsets are captured at engagement; with this start they are those of the published pair of
-        robots.
+        Engagement captures offsets; from this start they are those of the published robots.
         """
-        leader, mapping = Arm.of(self.leader), self.shape.pair.mapping()
+        leader = Arm.of(self.leader)
+        mapping = self.shape.pair.mapping()
         leader.update(self.leader.home, np.zeros(leader.nv))
         mapping.forward(leader.position, leader.rotation, leader.twist)
-        found = self.solver.solve(Pose(mapping.position, mapping.rotation))
-        if found.status != "solved":
+        solution = self.solver.solve(Pose(mapping.position, mapping.rotation))
+        if solution.status != "solved":
             where = ", ".join(f"{value:.3f}" for value in mapping.position)
-            raise BadValue(
-                f"the follower cannot start at ({where}) m, where the leader's home maps to: {found.status}"
-            )
-        return found.q
+            why = f"where the leader's home maps to: {solution.status}"
+            raise BadValue(f"the follower cannot start at ({where}) m, {why}")
+        return solution.q
 
     def models(self) -> dict[str, Arm]:
-        """Both arms by role, new, as each side knows the other."""
+        """Fresh models of both arms by role, as each side knows the other."""
         gravity = self.shape.gravity
         return {
             "leader": Arm.of(self.leader, gravity=gravity),
@@ -128,15 +124,15 @@ class Following:
         }
 
     def controller(self, arm: Arm) -> Controller:
-        """What makes joint velocities of targets."""
+        """The controller that turns targets into joint velocities."""
         return self.tracking(arm)
 
     def tracking(self, joints: JointModel) -> TrackingController:
         """The loop of the arm's joints; gains as published."""
-        rate, speed = self.shape.pd_rate, self.arm_robot.limits.velocity
-        pd = LimitedPD(
-            velocity_limit=np.array(POWERBALL_VELOCITY), step_limit=np.array(POWERBALL_STEP)
-        )
+        speed = self.arm_robot.limits.velocity
+        velocity, step = np.array(POWERBALL_VELOCITY), np.array(POWERBALL_STEP)
+        pd = LimitedPD(velocity_limit=velocity, step_limit=step)
+        rate = self.shape.pd_rate
         return TrackingController(joints, self.solver, self.placement, speed, pd, rate)
 
     def mapping(self, leader: Arm, follower: Arm, drives: bool) -> WorkspaceMapping:
@@ -169,7 +165,8 @@ class JointToJoint(Following):
         super().__init__(shape, leader, placement)
         limits = self.robot.limits
         self.joints = JointMapping(**IIWA_TO_POWERBALL, lower=limits.lower, upper=limits.upper)
-        self.solver, self.locked = JointCopy(self.joints), dict(self.joints.locked)
+        self.solver = JointCopy(self.joints)
+        self.locked = dict(self.joints.locked)
 
     def posture(self) -> Array:
         """The leader's home, joint by joint."""
@@ -177,7 +174,7 @@ class JointToJoint(Following):
         return self.joints.q.copy()
 
     def mapping(self, leader: Arm, follower: Arm, drives: bool) -> WorkspaceMapping:
-        """The tool as the copied joints have it."""
+        """The tool's pose by the copied joints."""
         joints = self.joints if drives else replace(self.joints)
         image = Arm.of(self.robot, self.placement, self.shape.gravity)
         return JointTarget(joints=joints, leader=leader, follower=follower, image=image)
@@ -192,7 +189,7 @@ class Mobile(Following):
         super().__init__(shape, leader, placement)
         self.robot = load_robot("cernbot")
         self.velocity_limit = np.concatenate([np.ones(4), self.velocity_limit])
-        # assumed for the base
+        # Assumed for the base.
         self.step_limit = np.concatenate([np.full(4, 0.05), self.step_limit])
         arms = [Arm.of(robot) for robot in (self.robot, self.arm_robot)]
         for arm, robot in zip(arms, (self.robot, self.arm_robot), strict=True):
@@ -206,9 +203,8 @@ class Mobile(Following):
     def controller(self, arm: Arm) -> Controller:
         """The arm's loop, and the base's rate mode."""
         vehicle = Vehicle(arm, self.placement, self._mount)
-        return MobileController(
-            self.tracking(ArmOnBase(arm)), vehicle, RateMode(), 1.0 / self.shape.pd_rate
-        )
+        tracking = self.tracking(ArmOnBase(arm))
+        return MobileController(tracking, vehicle, RateMode(), 1.0 / self.shape.pd_rate)
 
     def mapping(self, leader: Arm, follower: Arm, drives: bool) -> WorkspaceMapping:
         """In the axes of the vehicle."""
@@ -223,11 +219,11 @@ WAYS: dict[tuple[str, str], type[Following]] = {
     ("joint", "fixed"): JointToJoint,
     ("cartesian", "mobile"): Mobile,
 }
-"""Every way by mapping and base."""
+"""The ways by mapping and base."""
 
 
 def following(shape: Hazardous, leader: Robot, placement: Placement) -> Following:
-    """The way that the rig's shape asks for.
+    """The way that the rig's shape names.
 
     Raises:
         Mismatch: a mapping that does not go with the base.
@@ -235,7 +231,6 @@ def following(shape: Hazardous, leader: Robot, placement: Placement) -> Followin
     way = WAYS.get((shape.mapping, shape.base))
     if way is None:
         able = ", ".join(mapping for mapping, base in WAYS if base == shape.base)
-        raise Mismatch(
-            f"mapping {shape.mapping!r} does not go with a {shape.base} base; there are: {able}"
-        )
+        base = f"a {shape.base} base"
+        raise Mismatch(f"mapping {shape.mapping!r} does not go with {base}; there are: {able}")
     return way(shape, leader, placement)

@@ -1,4 +1,4 @@
-"""The gripper's channel: the ring on the handle at one end, the jaws and their force at the other, over the link."""
+"""The gripper over the link: the ring on the handle at one end, the jaws and force at the other."""
 
 from __future__ import annotations
 
@@ -13,41 +13,42 @@ from farhand.plants.simulated.grippers import SimulatedJaws
 from farhand.safety.handle import Handle
 
 CODES = {0: 0, 1: 1, -1: 2}
-"""How the buttons of the leader's packet say where the ring is."""
+"""The ring's position in the buttons of the leader's packet."""
 
 RINGS = {code: ring for ring, code in CODES.items()}
 CUE = 1
-"""Bit of the buttons of the follower's packet: the handle is to buzz."""
+"""Bit of the buttons of the follower's packet: the handle must buzz."""
 
 
 class ToFollower(Protocol):
-    """What the leader knows of the gripper, and how it says where the ring is."""
+    """The leader's end: sends the ring, receives the state of the jaws."""
 
     def turn(self, ring: int) -> None:
-        """Tell where the ring is."""
+        """Send the position of the ring, −1, 0 or +1."""
 
     def jaws(self) -> tuple[float, float]:
         """Opening [m] and grip force [N]."""
 
 
 class ToLeader(Protocol):
-    """What the follower knows of the ring, and how it says what the jaws do."""
+    """The follower's end: receives the ring, sends the state of the jaws."""
 
     def ring(self) -> int:
         """The ring, −1, 0 or +1, [-]."""
 
     def report(self, opening: float, force: float) -> None:
-        """Tell opening [m] and grip force [N]."""
+        """Send opening [m] and grip force [N]."""
 
 
 class SameProcess:
-    """Both ends know the same."""
+    """Both ends without a link."""
 
     def __init__(self) -> None:
-        self._ring, self._jaws = 0, (0.0, 0.0)
+        self._ring = 0
+        self._jaws = (0.0, 0.0)
 
     def turn(self, ring: int) -> None:
-        """Tell where the ring is."""
+        """Send the position of the ring."""
         self._ring = ring
 
     def ring(self) -> int:
@@ -55,7 +56,7 @@ class SameProcess:
         return self._ring
 
     def report(self, opening: float, force: float) -> None:
-        """Tell opening and force."""
+        """Send opening and force."""
         self._jaws = opening, force
 
     def jaws(self) -> tuple[float, float]:
@@ -64,73 +65,70 @@ class SameProcess:
 
 
 class AtLeader:
-    """The leader's end of a link: the ring goes with its packets, the jaws' state comes with the follower's."""
+    """The leader's end of a link: its packets carry the ring, the follower's the jaws."""
 
     def __init__(self, end: LinkEnd) -> None:
-        self._endpoint, self._known = end.endpoint, (0.0, 0.0)
+        self._endpoint = end.endpoint
+        self._jaws = (0.0, 0.0)
 
     def turn(self, ring: int) -> None:
-        """Say in every packet from now on where the ring is."""
+        """Put the ring into every packet from now on."""
         self._endpoint.outgoing.buttons = CODES[ring]
 
     def jaws(self) -> tuple[float, float]:
         """Opening and force of the last packet that had them."""
-        known = self._endpoint.incoming.gripper
-        if known is not None:
-            self._known = float(known[0]), float(known[1])
-        return self._known
+        jaws = self._endpoint.incoming.gripper
+        if jaws is not None:
+            self._jaws = float(jaws[0]), float(jaws[1])
+        return self._jaws
 
 
 class AtFollower:
-    """The follower's end of a link; one that has heard nothing for too long lets the jaws stand."""
+    """The follower's end of a link; after too long a silence the jaws stand still."""
 
     def __init__(self, end: LinkEnd) -> None:
         self._end = end
 
     def ring(self) -> int:
         """The ring of the last packet."""
-        return (
-            0 if self._end.trip is not None else RINGS.get(self._end.endpoint.incoming.buttons, 0)
-        )
+        tripped = self._end.trip is not None
+        return 0 if tripped else RINGS.get(self._end.endpoint.incoming.buttons, 0)
 
     def report(self, opening: float, force: float) -> None:
-        """Say in every packet from now on what the jaws do."""
+        """Put the jaws' state into every packet from now on."""
         self._end.endpoint.outgoing.gripper = np.array([opening, force])
 
 
 class CueOverLink:
-    """The cue in the handle where a link lies between handle and wrist: decided at the follower, felt at the leader.
-
-    Args:
-        end: of this process.
-        decided: whether the handle is to buzz [-], at the follower.
-    """
+    """The handle's cue over a link: decided at the follower by ``decided``, felt at the leader."""
 
     def __init__(self, end: LinkEnd, decided: Callable[[], float] = float) -> None:
-        self._endpoint, self._decided = end.endpoint, decided
+        self._endpoint = end.endpoint
+        self._decided = decided
 
     def step(self, now_ns: int) -> None:
-        """Tell the leader; the follower's part."""
+        """Send the cue; the follower's part."""
         self._endpoint.outgoing.buttons = CUE if self._decided() else 0
 
     def buzz(self) -> float:
-        """As the last packet told; the leader's part, [-]."""
+        """The cue of the last packet; the leader's part, [-]."""
         return float(self._endpoint.incoming.buttons & CUE)
 
 
 class Ring:
-    """Says where the ring on the handle is."""
+    """Sends the position of the ring on the handle in every tick."""
 
     def __init__(self, handle: Handle, carrier: ToFollower) -> None:
-        self._handle, self._carrier = handle, carrier
+        self._handle = handle
+        self._carrier = carrier
 
     def step(self, now_ns: int) -> None:
-        """Look at the ring."""
+        """Send it."""
         self._carrier.turn(self._handle.ring)
 
 
 class JawsChannel:
-    """Moves the jaws as the ring says, and reports what they do.
+    """Moves the jaws by the ring, and reports their state.
 
     Args:
         command: jaw speed from ring and force.
@@ -148,8 +146,11 @@ class JawsChannel:
         able: Callable[[], bool],
         period_ns: int,
     ) -> None:
-        self._command, self._gripper, self._carrier = command, gripper, carrier
-        self._able, self._dt = able, period_ns * 1e-9
+        self._command = command
+        self._gripper = gripper
+        self._carrier = carrier
+        self._able = able
+        self._dt = period_ns * 1e-9
 
     def step(self, now_ns: int) -> None:
         """Move the jaws for one tick."""

@@ -1,4 +1,4 @@
-"""Both sides of the hazardous-environment rig: plants with sensors, and stations with controllers and guards."""
+"""Both sides of the hazardous-environment rig, and its law: plants, sensors, stations, guards."""
 
 from __future__ import annotations
 
@@ -34,13 +34,7 @@ Array = np.ndarray
 
 @dataclass
 class Leader:
-    """The side of the operator.
-
-    Attributes:
-        station: that carries its weight and may be guided.
-        parts: of the handle.
-        parameters: what a user may set.
-    """
+    """The operator's side: an arm that carries its weight and may be guided by its handle."""
 
     station: Station
     parts: HandleParts
@@ -49,17 +43,16 @@ class Leader:
 
 @dataclass
 class Follower:
-    """The side of the tool.
+    """The tool's side: an arm that tracks within the limits of its drives.
 
     Attributes:
-        station: that tracks within its drives' limits.
-        drives: the arm with its drives, which runs the world.
+        drives: the arm with its drives, which step the world.
         wrist: with the force sensor.
-        retreat: the controller that leads away from collisions.
-        overheat: when the sensor is too hot.
-        cue: when the handle buzzes.
+        retreat: controller that backs away from collisions.
+        overheat: limit of the sensor's temperature.
+        cue: decides when the handle buzzes.
         gripper: the jaws.
-        grip: how fast they move.
+        grip: speed of the jaws.
         parameters: what a user may set.
     """
 
@@ -67,93 +60,71 @@ class Follower:
     drives: VelocityPlant
     wrist: WristPlant
     retreat: RetreatingController
+    parameters: dict[str, Any]
     overheat: OverheatStop = field(default_factory=OverheatStop)
     cue: VibrationCue = field(default_factory=VibrationCue)
     gripper: SimulatedJaws = field(default_factory=SimulatedJaws)
     grip: GripperCommand = field(default_factory=GripperCommand)
-    parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Add what is made here to the parameters."""
-        self.parameters |= {
-            "overheat": self.overheat,
-            "cue": self.cue,
-            "gripper": self.gripper,
-            "grip": self.grip,
-        }
+        """Let the user set what is made here."""
+        for name in ("overheat", "cue", "gripper", "grip"):
+            self.parameters[name] = vars(self)[name]
 
 
 @dataclass
 class Sides:
-    """What of the rig is in this process: both sides, or the one whose other runs elsewhere.
-
-    Attributes:
-        leader: the side of the operator, or None.
-        follower: the side of the tool, or None.
-    """
+    """The sides in this process: both, or the one whose other runs elsewhere."""
 
     leader: Leader | None
     follower: Follower | None
 
     @property
     def stations(self) -> dict[str, Station]:
-        """Of the sides there are, by role."""
-        return {
-            side.station.role: side.station
-            for side in (self.leader, self.follower)
-            if side is not None
-        }
+        """The stations by role."""
+        sides = (self.leader, self.follower)
+        return {side.station.role: side.station for side in sides if side is not None}
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What a user may set, by role."""
-        return {
-            side.station.role: side.parameters
-            for side in (self.leader, self.follower)
-            if side is not None
-        }
+        sides = (self.leader, self.follower)
+        return {side.station.role: side.parameters for side in sides if side is not None}
 
 
 def make_sides(
     world: World, way: Following, placement: Placement, shape: Hazardous, rng: np.random.Generator
 ) -> Sides:
-    """The sides whose robots are in the world; each has the same random numbers with and without the other."""
-    of_leader, of_follower = rng.spawn(1)[0], rng.spawn(1)[0]
-    leader = (
-        make_leader(world, way, placement, shape, of_leader) if "leader" in world.ports else None
-    )
-    return Sides(
-        leader, make_follower(world, way, shape, of_follower) if "follower" in world.ports else None
-    )
+    """The sides whose robots are in the world."""
+    # Each side has the same random numbers with and without the other.
+    leader_rng = rng.spawn(1)[0]
+    follower_rng = rng.spawn(1)[0]
+    sides = Sides(None, None)
+    if "leader" in world.ports:
+        sides.leader = make_leader(world, way, placement, shape, leader_rng)
+    if "follower" in world.ports:
+        sides.follower = make_follower(world, way, shape, follower_rng)
+    return sides
 
 
 def make_leader(
     world: World, way: Following, placement: Placement, shape: Hazardous, rng: np.random.Generator
 ) -> Leader:
     """A leader that carries its weight, may be guided, and has a handle."""
-    plant, robot = SimulatedPlant(world, "leader", Imperfections(), rng), way.leader
-    arm, guard, parts = (
-        Arm.of(robot, placement, shape.gravity),
-        Guard(force=150.0, moment=30.0),
-        HandleParts(),
-    )
-    guard.watch(robot.limits)
-    parts.wall.watch(robot.limits.lower, robot.limits.upper)
+    plant = SimulatedPlant(world, "leader", Imperfections(), rng)
+    limits = way.leader.limits
+    arm = Arm.of(way.leader, placement, shape.gravity)
+    guard = Guard(force=150.0, moment=30.0)
+    guard.watch(limits)
+    parts = HandleParts()
+    parts.wall.watch(limits.lower, limits.upper)
     parts.lock.angles = way.locked
-    controller = HandleController(arm, shape.period_ns, parts)
+    period_ns = shape.period_ns
+    control = HandleController(arm, period_ns, parts)
     station = Station(
-        "leader",
-        "leader",
-        plant,
-        arm,
-        guard,
-        rest="free",
-        period_ns=shape.period_ns,
-        controller=controller,
+        "leader", "leader", plant, arm, guard, period_ns=period_ns, controller=control
     )
-    return Leader(
-        station, parts, {"plant": plant.imperfections, "guard": guard, **controller.parts}
-    )
+    return Leader(station, parts, {"plant": plant.imperfections, "guard": guard, **control.parts})
 
 
 def make_follower(
@@ -162,60 +133,55 @@ def make_follower(
     """A follower that takes joint velocities, with the published force sensor at its wrist."""
     robot, placement = way.robot, way.placement
     limits = np.array(way.velocity_limit), np.array(way.step_limit)
-    drives = Drives(*limits, rate=shape.pd_rate, delay=0.05)  # sources/hazardous §3.11 [A]
+    # sources/hazardous §3.11 [A]
+    drives = Drives(*limits, rate=shape.pd_rate, delay=0.05)
     plant = VelocityPlant(world, "follower", drives, Imperfections(), rng.spawn(1)[0])
     # [rad/s²]
     steepest = float(np.linalg.norm(way.step_limit * robot.limits.velocity * shape.pd_rate))
     model = Arm.of(robot, placement, shape.gravity)
     wrist = WristPlant(plant, load_sensor("schunk-ftm115"), model, steepest, shape.gravity, rng)
+    arm = Arm.of(robot, placement, shape.gravity)
     # erratum E-18
-    arm, guard = (Arm.of(robot, placement, shape.gravity), Guard(force=100.0, moment=30.0))
-    # the drives are the tighter limit
+    guard = Guard(force=100.0, moment=30.0)
+    # The drives are the tighter limit.
     guard.watch(replace(robot.limits, velocity=1.05 * robot.limits.velocity))
     # sources/hazardous §3.14 [A], as the published filter must have been: 63 % in 126 ms
     smoothing = Smoothing()
-    retreat = RetreatingController(
-        way.controller(arm), arm, guard, CollisionRetreat(), lambda: wrist.contact
-    )
     smoothed = SmoothedPlant(wrist, arm.nq, arm.nv, smoothing)
+    tracking = way.controller(arm)
+    retreat = RetreatingController(tracking, arm, guard, CollisionRetreat(), lambda: wrist.contact)
+    period_ns = shape.period_ns
     station = Station(
-        "follower",
-        "follower",
-        smoothed,
-        arm,
-        guard,
-        rest="hold",
-        period_ns=shape.period_ns,
-        controller=retreat,
+        "follower", "follower", smoothed, arm, guard, period_ns=period_ns, controller=retreat
     )
     parameters = {
         "plant": plant.imperfections,
         "guard": guard,
         "drives": drives,
         "smoothing": smoothing,
+        "sensor": wrist.faults,
+        "compensation": wrist.compensation,
+        **retreat.parts,
     }
-    parameters |= {"sensor": wrist.faults, "compensation": wrist.compensation, **retreat.parts}
-    return Follower(station, plant, wrist, retreat, parameters=parameters)
+    return Follower(station, plant, wrist, retreat, parameters)
 
-
-# The coupling of the hazardous-environment rig: the law with the mapping, in one process, over a
-# link, or one end.
 
 MakeLaw = Callable[[WorkspaceMapping], Coupling]
 
 HANDLE_DAMPING = 600.0
-"""Of an admittance's handle, derived, [N·s/m]: the follower's drives act 50 ms late and its wrench
-is felt 126 ms late,
-so a wall of k N/m answers a handle at v with k v τ, τ = 0.18 s; against the rig's own 5000 N/m
-times 0.7, a lighter
-one is thrown back until the leader trips."""
+"""Of an admittance's handle, derived, [N·s/m].
+
+The follower's drives act 50 ms late and its wrench is felt 126 ms late, so a wall of k N/m answers
+a handle at v with k v τ, τ = 0.18 s. Against the rig's own 5000 N/m times 0.7, a lighter handle is
+thrown back until the leader trips.
+"""
 
 
 def law_maker(law: type[Coupling], shape: Hazardous) -> MakeLaw:
-    """What makes the law with a mapping.
+    """A function that makes the law with a mapping.
 
-    The position–force law gets the operator's map if the shape says so, an admittance a handle that
-    the slow follower bears.
+    The position–force law gets the operator's force map if the shape has one; an admittance gets a
+    handle heavy enough for the slow follower.
     """
     people = load_operators()
     profiles = {"mean": people.limits(), **{name: people.limits(name) for name in people.names}}

@@ -3,106 +3,93 @@
 from __future__ import annotations
 
 from farhand.control.trajectory.paths import Move
-from farhand.rigs.rig import Scenario
+from farhand.rigs.rig import Scenario, by_name
 
 DEFAULT_SCENARIO = "wall"
 INTO = (0.12, 0.0, 0.0)  # [m] of the leader, 89 mm of the follower, 39 mm of them beyond the wall
+OUT = Move(5.5, 2.0, (-0.12, 0.0, 0.0), label="-x")
+NO_WALL: dict[str, object] = {"wall.present": False}
+OUTAGE = {"link.delay": 20.0, "link.outage_start": 1.5, "link.outage_length": 30.0}
+FRAGILE = {"follower.grip.force_limit": 2.0, "follower.gripper.object_width": 0.12}
 
-GRIPPED, LET_GO = 10.0, 0.0  # [N], assumed
-
-SCENARIOS = {
-    scenario.name: scenario
-    for scenario in (
-        Scenario(
-            "wall",
-            "the hand leads the follower into a stiff wall, waits, and comes back",
-            9.0,
-            (
-                Move(0.5, 2.0, INTO, label="+x, into the wall"),
-                Move(5.5, 2.0, (-0.12, 0.0, 0.0), label="-x"),
-            ),
+SCENARIOS = by_name(
+    Scenario(
+        "wall",
+        "the hand leads the follower into a stiff wall, waits, and comes back",
+        9.0,
+        (Move(0.5, 2.0, INTO, label="+x, into the wall"), OUT),
+    ),
+    Scenario(
+        "free",
+        "free motion: up with a turn, sideways, and back",
+        9.0,
+        (
+            Move(0.5, 1.5, (0.0, 0.0, 0.15), (0.0, 0.0, 0.4), label="+z with a turn"),
+            Move(2.5, 1.5, (0.0, 0.2, 0.0), label="+y"),
+            Move(4.5, 1.5, (0.0, -0.2, 0.0), (0.0, 0.3, 0.0), label="-y, tilting"),
+            Move(6.5, 1.5, (0.0, 0.0, -0.15), (0.0, -0.3, 0.0), label="-z, tilting back"),
         ),
-        Scenario(
-            "free",
-            "free motion: up with a turn, sideways, and back",
-            9.0,
-            (
-                Move(0.5, 1.5, (0.0, 0.0, 0.15), (0.0, 0.0, 0.4), label="+z with a turn"),
-                Move(2.5, 1.5, (0.0, 0.2, 0.0), label="+y"),
-                Move(4.5, 1.5, (0.0, -0.2, 0.0), (0.0, 0.3, 0.0), label="-y, tilting"),
-                Move(6.5, 1.5, (0.0, 0.0, -0.15), (0.0, -0.3, 0.0), label="-z, tilting back"),
-            ),
-            {"wall.present": False},
+        NO_WALL,
+    ),
+    Scenario(
+        "sponge",
+        "as wall, into a soft sponge",
+        9.0,
+        (Move(0.5, 2.0, INTO, label="+x, into the sponge"), OUT),
+        # assumed
+        {"wall.stiffness": 300.0, "wall.damping": 10.0},
+    ),
+    Scenario(
+        "link-loss",
+        "the link goes dead while both arms move; the follower stays where it was last sent",
+        14.0,
+        (Move(0.5, 1.88, (0.0, 0.3, 0.0), label="+y"),),
+        {**NO_WALL, **OUTAGE},
+    ),
+    Scenario(
+        "collision",
+        "the hand rams the follower into the wall: it retreats and holds; then reset and engaged",
+        9.0,
+        (
+            Move(0.5, 1.5, (0.2, 0.0, 0.0), label="+x, ramming"),
+            Move(4.5, 2.0, (-0.2, 0.0, 0.0), label="-x"),
         ),
-        Scenario(
-            "sponge",
-            "as wall, into a soft sponge",
-            9.0,
-            (
-                Move(0.5, 2.0, INTO, label="+x, into the sponge"),
-                Move(5.5, 2.0, (-0.12, 0.0, 0.0), label="-x"),
-            ),
-            {"wall.stiffness": 300.0, "wall.damping": 10.0},  # assumed
+        # Assumed: a strong hand.
+        {"hand.stiffness": 600.0, "hand.damping": 60.0},
+        commands=("0:engage", "7:reset", "7.1:engage"),
+    ),
+    Scenario(
+        "let-go",
+        "the handle is let go in motion and gripped again",
+        6.0,
+        (Move(0.5, 3.0, (0.0, 0.3, 0.0), label="+y"),),
+        NO_WALL,
+        # A grip of 10 N is assumed.
+        commands=(
+            "0:engage",
+            "1.5:set leader.handle.grip=0",
+            "1.5:set hand.open=true",
+            "3.5:set leader.handle.grip=10",
+            "3.5:set hand.open=false",
         ),
-        Scenario(
-            "link-loss",
-            "the link goes dead while both arms move; the follower stays where it was last sent",
-            14.0,
-            (Move(0.5, 1.88, (0.0, 0.3, 0.0), label="+y"),),
-            {
-                "wall.present": False,
-                "link.delay": 20.0,
-                "link.outage_start": 1.5,
-                "link.outage_length": 30.0,
-            },
+    ),
+    Scenario(
+        "grasp",
+        "the ring closes the gripper on a fragile object, waits, and opens it",
+        8.0,
+        (),
+        {**NO_WALL, **FRAGILE},
+        commands=("0:engage", "0.5:set leader.handle.ring=1", "6:set leader.handle.ring=-1"),
+    ),
+    Scenario(
+        "drive",
+        "the hand leaves the dead band, which drives the follower's base, and comes back",
+        9.0,
+        (
+            Move(0.5, 1.5, (0.2, 0.0, 0.0), label="+x, beyond the dead band"),
+            Move(5.0, 1.5, (-0.2, 0.0, 0.0), label="-x"),
         ),
-        Scenario(
-            "collision",
-            "the hand rams the follower into the wall: it is stuck, retreats and is held; then reset and engaged again",
-            9.0,
-            (
-                Move(0.5, 1.5, (0.2, 0.0, 0.0), label="+x, ramming"),
-                Move(4.5, 2.0, (-0.2, 0.0, 0.0), label="-x"),
-            ),
-            {"hand.stiffness": 600.0, "hand.damping": 60.0},  # assumed: a strong hand
-            commands=("0:engage", "7:reset", "7.1:engage"),
-        ),
-        Scenario(
-            "let-go",
-            "the handle is let go in motion and gripped again",
-            6.0,
-            (Move(0.5, 3.0, (0.0, 0.3, 0.0), label="+y"),),
-            {"wall.present": False},
-            commands=(
-                "0:engage",
-                f"1.5:set leader.handle.grip={LET_GO:g}",
-                "1.5:set hand.open=true",
-                f"3.5:set leader.handle.grip={GRIPPED:g}",
-                "3.5:set hand.open=false",
-            ),
-        ),
-        Scenario(
-            "grasp",
-            "the ring closes the gripper on a fragile object, waits, and opens it",
-            8.0,
-            (),
-            {
-                "wall.present": False,
-                "follower.grip.force_limit": 2.0,
-                "follower.gripper.object_width": 0.12,
-            },
-            commands=("0:engage", "0.5:set leader.handle.ring=1", "6:set leader.handle.ring=-1"),
-        ),
-        Scenario(
-            "drive",
-            "the hand goes beyond the dead band, which drives the base on which the follower stands, and comes back",
-            9.0,
-            (
-                Move(0.5, 1.5, (0.2, 0.0, 0.0), label="+x, beyond the dead band"),
-                Move(5.0, 1.5, (-0.2, 0.0, 0.0), label="-x"),
-            ),
-            {"wall.present": False, "rig.base": "mobile"},
-        ),
-    )
-}
+        {**NO_WALL, "rig.base": "mobile"},
+    ),
+)
 """Every scenario by name."""

@@ -1,22 +1,21 @@
-"""The operator's panel: what the handle, the gripper and the sensor's thermometer say, recorded beside the arms.
+"""What runs beside the stations of the hazardous-environment rig, and the operator's panel.
 
-With both sides in one process it is one stream, ``operator``; apart, the leader records the handle
-with what it has heard in ``operator``, and the follower the wrist in ``wrist``.
+The panel records handle, gripper and the sensor's thermometer. With both sides in one process it is
+one stream, ``operator``; apart, the leader records the handle and what it receives in ``operator``,
+and the follower the wrist in ``wrist``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
-from farhand.control.haptic.force_map import VibrationCue
 from farhand.loop.bridges.direct import Bridge
 from farhand.loop.bridges.linked import LinkedBridge
 from farhand.loop.bridges.remote import RemoteBridge
-from farhand.loop.telemetry import Stream, Telemetry
+from farhand.loop.telemetry import Telemetry
 from farhand.mapping.ik import STATUSES
-from farhand.plants.wrappers.instrumented import WristPlant
 from farhand.rigs.hazardous.gripper import (
     AtFollower,
     AtLeader,
@@ -28,146 +27,85 @@ from farhand.rigs.hazardous.gripper import (
     ToLeader,
 )
 from farhand.rigs.hazardous.parts import Follower, Leader, Sides
-from farhand.safety.handle import HandleParts
 from farhand.safety.retreating import Phase
 from farhand.safety.watches import Announcer, GripWatch, OverheatWatch, Report
 
-
-class PanelReadings(Protocol):
-    """Some channels of the panel."""
-
-    def declare(self, stream: Stream) -> None:
-        """Declare them."""
-
-    def fill(self) -> None:
-        """Write them."""
+WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+Step = Callable[[int], None]
 
 
-class HandleReadings:
-    """How the handle is held."""
+@dataclass(frozen=True)
+class PanelReading:
+    """One channel of the panel, and the function that reads its value in every tick."""
 
-    def __init__(self, parts: HandleParts) -> None:
-        self._parts = parts
-
-    def declare(self, stream: Stream) -> None:
-        """Grip force, and whether it counts as gripped."""
-        self._grip = stream.channel("grip", 1, "N")
-        self._gripped = stream.channel("gripped", 1, "-")
-
-    def fill(self) -> None:
-        """Look at the handle."""
-        self._grip[0], self._gripped[0] = self._parts.handle.grip, self._parts.deadman.enabled
-
-
-class GripperReadings:
-    """The cue in the handle and the jaws, as this process knows them.
-
-    Args:
-        buzz: whether the handle buzzes, [-].
-        jaws: opening [m] and grip force [N].
-    """
-
-    def __init__(self, buzz: Callable[[], float], jaws: Callable[[], tuple[float, float]]) -> None:
-        self._known_buzz, self._known_jaws = buzz, jaws
-
-    def declare(self, stream: Stream) -> None:
-        """Cue, opening and grip force."""
-        self._buzz = stream.channel("cue", 1, "-")
-        self._jaws = stream.channel("gripper", 2, "m, N", ("opening", "force"))
-
-    def fill(self) -> None:
-        """Write what is known."""
-        self._buzz[0] = self._known_buzz()
-        self._jaws[0], self._jaws[1] = self._known_jaws()
-
-
-class WristReadings:
-    """The follower's wrist, and the decision on the cue.
-
-    Args:
-        wrist: with the force sensor.
-        cue: when the handle buzzes.
-        period_ns: time between steps, [ns].
-    """
-
-    def __init__(self, wrist: WristPlant, cue: VibrationCue, period_ns: int) -> None:
-        self._wrist, self._cue, self._dt, self._buzz = wrist, cue, period_ns * 1e-9, 0.0
-
-    def buzz(self) -> float:
-        """Whether the handle is to buzz, as last decided, [-]."""
-        return self._buzz
-
-    def declare(self, stream: Stream) -> None:
-        """Temperature, and the contact wrench before its filter."""
-        self._temperature = stream.channel("temperature_of_sensor", 1, "°C")
-        self._contact = stream.channel(
-            "wrench_contact_raw_in_world", 6, "N, N·m", ("fx", "fy", "fz", "tx", "ty", "tz")
-        )
-
-    def fill(self) -> None:
-        """Look at the sensor; without a measurement the cue stays as it is."""
-        wrist, contact = self._wrist, self._wrist.contact
-        if contact is None:
-            self._contact[:] = float("nan")
-        else:
-            self._contact[:] = contact
-            self._buzz = float(self._cue.step(contact[:3], wrist.gauges.acceleration, self._dt))
-        self._temperature[0] = wrist.gauges.reading
+    name: str
+    size: int
+    unit: str
+    value: Callable[[], Any]
+    labels: tuple[str, ...] = ()
 
 
 class Panel:
-    """Records the readings that this process has.
+    """Records readings in the order given.
 
-    Args:
-        telemetry: where they are recorded, before it is frozen.
-        name: of the stream.
-        readings: in the order of their channels; written from the last to the first, for the wrist
-            decides on the cue.
-        period_ns: time between steps, [ns].
+    They are read from the last to the first, because the wrist decides on the cue.
     """
 
     def __init__(
-        self, telemetry: Telemetry, name: str, readings: list[PanelReadings], period_ns: int
+        self, telemetry: Telemetry, name: str, readings: list[PanelReading], period_ns: int
     ) -> None:
-        self._stream = telemetry.stream(name, 1e9 / period_ns)
-        for some in readings:
-            some.declare(self._stream)
-        self._readings = readings[::-1]
+        self._stream = stream = telemetry.stream(name, 1e9 / period_ns)
+        channels = [stream.channel(one.name, one.size, one.unit, one.labels) for one in readings]
+        self._channels = [*zip(channels, readings, strict=True)][::-1]
 
     def step(self, now_ns: int) -> None:
         """Publish this tick."""
-        for some in self._readings:
-            some.fill()
+        for channel, reading in self._channels:
+            channel[:] = reading.value()
         self._stream.commit(now_ns)
 
 
-# What watches over the hazardous-environment rig in every tick, beside its stations.
+class WristReadings:
+    """The follower's wrist, and the decision on the cue in the handle."""
 
+    def __init__(self, follower: Follower, period_ns: int) -> None:
+        self._wrist = follower.wrist
+        self._cue = follower.cue
+        self._dt = period_ns * 1e-9
+        self._buzz = 0.0
 
-class Steps(Protocol):
-    """What is ticked."""
+    def buzz(self) -> float:
+        """Whether the handle must buzz, as last decided, [-]."""
+        return self._buzz
 
-    def step(self, now_ns: int) -> None:
-        """Once per tick; ``now_ns`` [ns]."""
+    def readings(self) -> list[PanelReading]:
+        """Temperature, and the contact wrench before its filter."""
+        gauges = self._wrist.gauges
+        return [
+            PanelReading("temperature_of_sensor", 1, "°C", lambda: gauges.reading),
+            PanelReading("wrench_contact_raw_in_world", 6, "N, N·m", self._contact, WRENCH_AXES),
+        ]
+
+    def _contact(self) -> Any:
+        contact = self._wrist.contact
+        # Without a measurement the cue stays as it is.
+        if contact is None:
+            return float("nan")
+        self._buzz = float(self._cue.step(contact[:3], self._wrist.gauges.acceleration, self._dt))
+        return contact
 
 
 @dataclass
 class Watches:
-    """What a side, or both, add.
+    """What a side adds: steps in order, announcements, and readings in the order of channels."""
 
-    Attributes:
-        parts: what is ticked, in order.
-        says: what is announced.
-        readings: what is recorded, in the order of the channels.
-    """
-
-    parts: list[Steps]
-    says: list[Callable[[], str]]
-    readings: list[PanelReadings]
+    steps: list[Step]
+    announcements: list[Callable[[], str]]
+    readings: list[PanelReading] = field(default_factory=list)
 
 
-def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Callable[[int], None]]:
-    """All that is ticked beside the stations of this process; declares the operator's stream, or the wrist's."""
+def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Step]:
+    """All steps beside the stations of this process; declares the panel's stream."""
     leader, follower, report = sides.leader, sides.follower, telemetry.event
     if leader is not None and follower is not None:
         watches = _together(leader, follower, bridge, report)
@@ -176,99 +114,107 @@ def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Callable[[
     else:
         assert follower is not None
         watches = _follower_alone(follower, bridge)
-    name, period_ns = "wrist" if leader is None else "operator", bridge.period_ns
-    parts = (
-        *watches.parts,
-        Announcer(report, *watches.says),
-        Panel(telemetry, name, watches.readings, period_ns),
-    )
-    return [part.step for part in parts]
+    name = "wrist" if leader is None else "operator"
+    panel = Panel(telemetry, name, watches.readings, bridge.period_ns)
+    return [*watches.steps, Announcer(report, *watches.announcements).step, panel.step]
 
 
 def _together(leader: Leader, follower: Follower, bridge: Bridge, report: Report) -> Watches:
-    """Both sides in one process: ring, jaws and cue go over the link if there is one, and are known at once if not."""
-    guard, wrist = (
-        follower.station.guard,
-        WristReadings(follower.wrist, follower.cue, bridge.period_ns),
-    )
+    """Both sides in one process; ring, jaws and cue go over the link if there is one."""
+    guard = follower.station.guard
+    wrist = WristReadings(follower, bridge.period_ns)
     to_follower: ToFollower
     to_leader: ToLeader
     to_follower = to_leader = SameProcess()
-    buzz, crossing = wrist.buzz, list[Steps]()
+    buzz = wrist.buzz
+    crossing: list[Step] = []
     if isinstance(bridge, LinkedBridge):
         to_follower, to_leader = AtLeader(bridge.a), AtFollower(bridge.b)
-        buzz, crossing = CueOverLink(bridge.a).buzz, [CueOverLink(bridge.b, wrist.buzz)]
+        buzz = CueOverLink(bridge.a).buzz
+        crossing = [CueOverLink(bridge.b, wrist.buzz).step]
     handle = _handle(leader, bridge, to_follower, buzz, report)
     tool = _tool(follower, bridge, to_leader, lambda: guard.trip is None)
     return Watches(
-        [*handle.parts, *tool.parts, *crossing],
-        [*tool.says, *handle.says],
-        [*handle.readings, wrist],
+        [*handle.steps, *tool.steps, *crossing],
+        [*tool.announcements, *handle.announcements],
+        [*handle.readings, *wrist.readings()],
     )
 
 
 def _leader_alone(leader: Leader, bridge: Bridge, report: Report) -> Watches:
-    """The operator's side: jaws and cue are known as the follower's packets tell them."""
+    """The operator's side: jaws and cue come with the follower's packets."""
     assert isinstance(bridge, RemoteBridge)
     return _handle(leader, bridge, AtLeader(bridge.end), CueOverLink(bridge.end).buzz, report)
 
 
 def _follower_alone(follower: Follower, bridge: Bridge) -> Watches:
-    """The tool's side: it stands, jaws and all, until it is coupled."""
+    """The tool's side: arm and jaws stand still until it is coupled."""
     assert isinstance(bridge, RemoteBridge)
     end, guard, gripper = bridge.end, follower.station.guard, follower.gripper
-    wrist = WristReadings(follower.wrist, follower.cue, bridge.period_ns)
+    wrist = WristReadings(follower, bridge.period_ns)
     tool = _tool(
         follower, bridge, AtFollower(end), lambda: guard.trip is None and end.engagement.wanted
     )
-    jaws = GripperReadings(wrist.buzz, lambda: (gripper.opening, gripper.force))
-    return Watches([*tool.parts, CueOverLink(end, wrist.buzz)], tool.says, [jaws, wrist])
+    jaws = _gripper_readings(wrist.buzz, lambda: (gripper.opening, gripper.force))
+    steps = [*tool.steps, CueOverLink(end, wrist.buzz).step]
+    return Watches(steps, tool.announcements, [*jaws, *wrist.readings()])
+
+
+def _gripper_readings(
+    buzz: Callable[[], float], jaws: Callable[[], tuple[float, float]]
+) -> list[PanelReading]:
+    return [
+        PanelReading("cue", 1, "-", buzz),
+        PanelReading("gripper", 2, "m, N", jaws, ("opening", "force")),
+    ]
 
 
 def _handle(
     leader: Leader, bridge: Bridge, carrier: ToFollower, buzz: Callable[[], float], report: Report
 ) -> Watches:
-    """What is ticked at the handle, said of its arm, and recorded for the operator."""
-    gripped = GripWatch(
-        leader.parts.deadman, bridge, lambda: bridge.b.contribution.gain > 0.0, report
-    )
-    readings: list[PanelReadings] = [
-        HandleReadings(leader.parts),
-        GripperReadings(buzz, carrier.jaws),
+    """At the handle: ring, grip and the wall before the joints' limits."""
+    handle, deadman = leader.parts.handle, leader.parts.deadman
+    engaged = lambda: bridge.b.contribution.gain > 0.0  # noqa: E731
+    gripped = GripWatch(deadman, bridge, engaged, report)
+    readings = [
+        PanelReading("grip", 1, "N", lambda: handle.grip),
+        PanelReading("gripped", 1, "-", lambda: deadman.enabled),
+        *_gripper_readings(buzz, carrier.jaws),
     ]
-    return Watches([Ring(leader.parts.handle, carrier), gripped], [lambda: _wall(leader)], readings)
+    steps = [Ring(handle, carrier).step, gripped.step]
+    return Watches(steps, [lambda: _joint_wall(leader)], readings)
 
 
 def _tool(
     follower: Follower, bridge: Bridge, carrier: ToLeader, able: Callable[[], bool]
 ) -> Watches:
-    """What is ticked at the tool, and said of its arm."""
+    """At the tool: jaws, heat, kinematics and retreat."""
     jaws = JawsChannel(follower.grip, follower.gripper, carrier, able, bridge.period_ns)
     heat = OverheatWatch(follower.overheat, follower.wrist.gauges, follower.station.guard)
-    return Watches([jaws, heat], [lambda: _kinematics(follower), lambda: _retreat(follower)], [])
+    announcements = [lambda: _kinematics(follower), lambda: _retreat(follower)]
+    return Watches([jaws.step, heat.step], announcements)
 
 
 def _kinematics(follower: Follower) -> str:
     status = follower.retreat.status
-    return (
-        ""
-        if status == "solved"
-        else f"inverse kinematics of the follower: {status}, {STATUSES[status]}"
-    )
+    if status == "solved":
+        return ""
+    return f"inverse kinematics of the follower: {status}, {STATUSES[status]}"
 
 
 def _retreat(follower: Follower) -> str:
     collision = follower.retreat.collision
-    said = {Phase.RETREATING: "follower retreats from what it hit"}
-    said[Phase.HOLDING] = f"follower holds after its retreat; largest force {collision.peak:.0f} N"
-    return said.get(collision.phase, "")
+    if collision.phase is Phase.RETREATING:
+        return "follower retreats from what it hit"
+    if collision.phase is Phase.HOLDING:
+        return f"follower holds after its retreat; largest force {collision.peak:.0f} N"
+    return ""
 
 
-def _wall(leader: Leader) -> str:
-    clear, zone = leader.parts.wall.clearance(leader.station.arm.q), leader.parts.wall.zone
+def _joint_wall(leader: Leader) -> str:
+    wall = leader.parts.wall
+    clear = wall.clearance(leader.station.arm.q)
     joint = int(clear.argmin())
-    return (
-        f"joint {joint + 1} of the leader is in the wall before its limit"
-        if clear[joint] < zone
-        else ""
-    )
+    if clear[joint] >= wall.zone:
+        return ""
+    return f"joint {joint + 1} of the leader is in the wall before its limit"

@@ -85,11 +85,8 @@ class YoubotStartup:
 
     Attributes:
         peer: the robot; None is a robot that is not there.
-        tunables: stiffness, rate speed and force divisor.
-        gate: when force feedback begins.
-        homing: what leads the pen home before.
+        homing: spring that leads the pen home before.
         gripper: the pen's button.
-        machine: the states.
         ports: inputs by name; :meth:`wire` connects the two flags that stay inside.
         feedback: whether the pen displays the spring's force.
         streaming: whether setpoints may be sent to the controller.
@@ -112,21 +109,19 @@ class YoubotStartup:
     gripper: GripperToggle = field(default_factory=GripperToggle)
 
     def __post_init__(self) -> None:
-        """All off."""
-        self.ports: dict[str, InPort[Any]] = {
-            name: InPort(name, kind) for name, kind in PORTS.items()
-        }
-        self._rise, self._flag = (
-            OutPort("C2.rise_stiff", FlagMessage),
-            OutPort("C1.force_feedback_flag", FlagMessage),
-        )
-        self.feedback, self.streaming = False, False
+        """Begin with everything off."""
+        self.ports: dict[str, InPort[Any]] = {n: InPort(n, kind) for n, kind in PORTS.items()}
+        self._rise = OutPort("C2.rise_stiff", FlagMessage)
+        self._flag = OutPort("C1.force_feedback_flag", FlagMessage)
+        self.feedback = False
+        self.streaming = False
         self.joint_target: Array | None = None
         self.pen_force = np.zeros(3)
         self.gripper_command: float | None = None
         self._heard_ns = dict.fromkeys(PORTS, 0)
         self._last: dict[str, Any] = dict.fromkeys(PORTS)
-        self._now_ns, self._velocity = 0, np.zeros(3)
+        self._now_ns = 0
+        self._velocity = np.zeros(3)
         self.machine = self._build()
 
     def wire(self) -> None:
@@ -138,15 +133,15 @@ class YoubotStartup:
         """Begin with everything off.
 
         Raises:
-            BadValue: a port is not connected or the robot is not there; all that is missing is
-                named.
+            BadValue: ports are not connected, or the robot is missing; the message names them.
         """
         self._now_ns = now_ns
         self.machine.start(now_ns)
 
     def step(self, now_ns: int) -> None:
-        """Read every port once, move on, and compute what the pen, the spring and the gripper are told."""
-        dt, self._now_ns = (now_ns - self._now_ns) * 1e-9, now_ns
+        """Read every port once, move on, and compute commands for pen, spring and gripper."""
+        dt = (now_ns - self._now_ns) * 1e-9
+        self._now_ns = now_ns
         self._read(now_ns)
         if self.machine.state == "approach" and self._is_on("C2.force_feedback_flag"):
             wrench = self._last["C2.youbot_force"]
@@ -154,9 +149,8 @@ class YoubotStartup:
         self.machine.step(now_ns)
         self.tunables.step(dt)
         pen = self._last["C1.hap_in"]
-        self.gripper_command = (
-            self.gripper.step(pen.button) if pen is not None and self.streaming else None
-        )
+        live = pen is not None and self.streaming
+        self.gripper_command = self.gripper.step(pen.button) if live else None
         self._display(pen)
 
     def stop(self, now_ns: int) -> None:
@@ -166,15 +160,15 @@ class YoubotStartup:
 
     @property
     def stiffness(self) -> CartesianStiffness:
-        """Of the spring, as it is sent to the controller."""
+        """Stiffness of the spring, as sent to the controller."""
         return CartesianStiffness(self.tunables.kt.value, self.tunables.kr.value)
 
     def feedback_force(self, wrench: SpringWrench) -> Array:
-        """What the hand feels of the spring's wrench on the tool, device axes, before the device's limit, [N]."""
+        """Force of the spring on the hand, device axes, before the device's limit, [N]."""
         return PEN.back(-wrench.wrench[:3]) / self.tunables.kf.value
 
     def unfolded(self) -> bool | str:
-        """Whether every joint of the arm is near the candle pose; if not, which is farthest off."""
+        """Whether every joint is near the candle pose; if not, which one is farthest off."""
         arm = self._last["C1.yb_in"]
         if arm is None:
             return "the arm's joints are not known yet"
@@ -182,18 +176,16 @@ class YoubotStartup:
         worst = int(np.argmax(off))
         if off[worst] <= self.tolerance:
             return True
-        return f"joint {worst + 1} is {np.degrees(off[worst]):.1f}° off (limit {np.degrees(self.tolerance):g}°)"
+        limit = f"(limit {np.degrees(self.tolerance):g}°)"
+        return f"joint {worst + 1} is {np.degrees(off[worst]):.1f}° off {limit}"
 
     def _build(self) -> Machine:
+        longest = lambda: self.unfold_timeout  # noqa: E731
+        released = lambda: self.gate.open or "the spring still pulls"  # noqa: E731
         states = [
             State("off", enter=self._all_off),
             State("homing"),
-            State(
-                "unfold",
-                enter=self._unfold,
-                leave=self._unfolded,
-                timeout=lambda: self.unfold_timeout,
-            ),
+            State("unfold", enter=self._unfold, leave=self._unfolded, timeout=longest),
             State("approach", enter=self._approach),
             State("engage", enter=self._engage),
             State("ramp", enter=lambda: self.tunables.enter("full")),
@@ -204,14 +196,15 @@ class YoubotStartup:
             Transition("off", "homing", guard=self._displays),
             Transition("homing", "unfold", "set_initial_position"),
             Transition("unfold", "approach", guard=self.unfolded),
-            Transition(
-                "approach", "engage", guard=lambda: self.gate.open or "the spring still pulls"
-            ),
+            Transition("approach", "engage", guard=released),
             Transition("engage", "ramp", guard=lambda: self._is_on("C1.rise_stiff")),
             Transition("ramp", "operate", guard=lambda: self.tunables.settled),
         ]
-        locks = [Interlock("ports", self._unconnected), Interlock("peer", self._no_peer)]
-        locks += [Interlock("silence", self._silent, ALIVE)]
+        locks = [
+            Interlock("ports", self._unconnected),
+            Interlock("peer", self._no_peer),
+            Interlock("silence", self._silent, ALIVE),
+        ]
         return Machine("start-up", states, transitions, locks)
 
     def _read(self, now_ns: int) -> None:
@@ -221,7 +214,8 @@ class YoubotStartup:
                 if name == "C1.hap_in" and (before := self._last[name]) is not None:
                     since = max(now_ns - self._heard_ns[name], 1) * 1e-9
                     self._velocity = (message.position - before.position) / since
-                self._last[name], self._heard_ns[name] = message, now_ns
+                self._last[name] = message
+                self._heard_ns[name] = now_ns
 
     def _display(self, pen: HapticState | None) -> None:
         """The spring's force while engaged, the homing force before, nothing when off."""
@@ -243,7 +237,8 @@ class YoubotStartup:
         return self._last[port] is not None and self._last[port].on
 
     def _all_off(self) -> None:
-        self.feedback, self.streaming, self.joint_target = False, False, None
+        self.feedback = self.streaming = False
+        self.joint_target = None
         self.gate.close()
         self.tunables.enter("slack")
         for flag in (self._rise, self._flag):
@@ -269,7 +264,8 @@ class YoubotStartup:
         self._rise.write(FlagMessage(True))
 
     def _switch(self, mode: ControlMode) -> None:
-        assert self.peer is not None  # an interlock looks
+        # An interlock has checked it.
+        assert self.peer is not None
         self.peer.set_control_mode(mode)
 
     def _unconnected(self) -> str | None:
@@ -277,8 +273,7 @@ class YoubotStartup:
         return f"not connected: {', '.join(missing)}" if missing else None
 
     def _no_peer(self) -> str | None:
-        ready = self.peer is not None and callable(getattr(self.peer, "set_control_mode", None))
-        return None if ready else "the robot is not there, or its control modes cannot be set"
+        return None if self.peer is not None else "the robot is not there"
 
     def _silent(self) -> str | None:
         for name in ("C1.hap_in", "C1.yb_in"):
@@ -288,26 +283,16 @@ class YoubotStartup:
         return None
 
 
-# The youBot's bridge with its start-up sequence around the law: from a folded arm to full force
-# feedback.
-
-HOME = 0.005
-"""How near its origin the pen must be before the arm unfolds, [m]; assumed: an operator looked and
-typed."""
+HOME_RADIUS_M = 0.005
+"""How near its origin the pen must be before the arm unfolds; assumed: an operator decided it."""
 
 
 class YoubotDrives:
-    """The arm's drives, as far as the start-up switches them: they hold, are led to a pose, or take torque.
-
-    Args:
-        still: how the arm is held and led.
-
-    Attributes:
-        mode: the present one.
-    """
+    """The arm's drives as the start-up switches them; ``still`` holds the arm or moves it."""
 
     def __init__(self, still: JointMove) -> None:
-        self.mode, self.still = ControlMode.MOTOR_STOP, still
+        self.mode = ControlMode.MOTOR_STOP
+        self.still = still
 
     def set_control_mode(self, mode: ControlMode) -> None:
         """Switch the arm's drives."""
@@ -315,7 +300,7 @@ class YoubotDrives:
 
 
 class StartupBridge(DirectBridge):
-    """The law between pen and robot, brought to life by the published start-up sequence.
+    """The law between pen and robot, started by the published start-up sequence.
 
     ``engage`` starts the sequence; ``release`` and every trip stop it. While it runs, the pen shows
     the homing spring and from engagement on the law's effort; the law's spring, if it has one, has
@@ -324,9 +309,8 @@ class StartupBridge(DirectBridge):
     Args:
         law: the coupling.
         a: the pen's station.
-        b: the robot's, whose controller holds still by a
-            :class:`~farhand.control.joint.loops.JointMove`.
-        still: that one.
+        b: the robot's station.
+        still: how the robot's controller holds still.
         period_ns: time between evaluations, [ns].
 
     Attributes:
@@ -349,17 +333,18 @@ class StartupBridge(DirectBridge):
         for name, out in (*self._outs.items(), ("C2.hap_in", self._outs["C1.hap_in"])):
             self.startup.ports[name].connect(out)
         self.startup.wire()
-        self._wanted, self._streaming = False, False
+        self._requested = False
+        self._streaming = False
         self.startup.machine.record(self.stream)
         self._opening = self.stream.channel("gripper", 1, "m")
         self._stiffness = self.stream.channel("stiffness", 2, "N/m, N·m/rad", ("kt", "kr"))
 
     def release(self) -> None:
         """Stop the sequence: the arm is held, the pen is free."""
-        self._wanted = False
+        self._requested = False
 
     def _engage(self) -> None:
-        self._wanted = True
+        self._requested = True
 
     def _evaluate(self, now_ns: int, dt: float) -> None:
         a, b, startup = self.a, self.b, self.startup
@@ -372,7 +357,8 @@ class StartupBridge(DirectBridge):
         try:
             if not self._spring(dt):
                 b.stop(now_ns, self.law, NOT_A_NUMBER)
-        except Exception as error:  # a user's law may raise anything
+        # A user's law may raise anything.
+        except Exception as error:
             b.stop(now_ns, self.law, f"raised {describe_error(error)}")
         a.apply(1.0 if startup.machine.state in ALIVE else 0.0, dt)
         b.apply(1.0 if startup.streaming else 0.0, dt)
@@ -383,19 +369,23 @@ class StartupBridge(DirectBridge):
         pen, arm = self.a.station, self.b.station.arm
         q, plant = pen.arm.q, pen.plant
         pressed = isinstance(plant, HapticPlant) and plant.buttons.get("gripper", False)
-        angles = np.array([-q[5], q[4], -q[3]])  # the wrist turns about x, y, z by −o_z, o_y, −o_x
+        # The wrist turns about x, y, z by −o_z, o_y, −o_x.
+        angles = np.array([-q[5], q[4], -q[3]])
         self._outs["C1.hap_in"].write(HapticState(q[:3].copy(), angles, pressed, True))
         self._outs["C1.yb_in"].write(ArmJoints(arm.q[-5:]))
 
     def _sequence(self, now_ns: int) -> None:
-        """Start, move on or stop the sequence, and pass on what it says."""
+        """Start, step or stop the sequence, and pass on its commands."""
         startup, machine = self.startup, self.startup.machine
-        if self._wanted and not machine.running:
+        if self._requested and not machine.running:
             startup.start(now_ns)
-        elif not self._wanted and machine.running:
+        elif not self._requested and machine.running:
             startup.stop(now_ns)
         if machine.running:
-            if machine.state == "homing" and float(np.abs(self.a.station.arm.q[:3]).max()) < HOME:
+            if (
+                machine.state == "homing"
+                and float(np.abs(self.a.station.arm.q[:3]).max()) < HOME_RADIUS_M
+            ):
                 machine.post("set_initial_position")
             startup.step(now_ns)
         still = self.drives.still
@@ -408,7 +398,7 @@ class StartupBridge(DirectBridge):
         return np.concatenate([self.b.station.arm.q[:-5], joints])
 
     def _spring(self, dt: float) -> bool:
-        """The law while setpoints are streamed, with the sequence's gains; whether its efforts are numbers."""
+        """Step the law while setpoints are streamed; whether its efforts are numbers."""
         startup, law, tunables = self.startup, self.law, self.startup.tunables
         if not startup.streaming:
             self._streaming = False
@@ -419,10 +409,8 @@ class StartupBridge(DirectBridge):
             self._streaming = True
             law.engage(self.a.station.side, self.b.station.side)
         if isinstance(law.mapping, PenMapping):
-            law.mapping.hybrid.speed, law.mapping.force_scale = (
-                tunables.v.value,
-                1.0 / tunables.kf.value,
-            )
+            law.mapping.hybrid.speed = tunables.v.value
+            law.mapping.force_scale = 1.0 / tunables.kf.value
         if isinstance(law, SpringCoupling):
             law.spring.stiffness = tunables.kt.value
             law.spring.rotational_stiffness = tunables.kr.value
