@@ -44,8 +44,12 @@ def servo_sim(
     from farhand.loop.interrupts import stop_event
     from farhand.plants.drivers.worker import urgent
     from farhand.plants.servo_bus.joints import LIMBS
-    from farhand.plants.servo_bus.simulated_bus import BusFaults, PseudoTerminal, SimulatedBus
-    from farhand.plants.simulated.servo import Servos
+    from farhand.plants.servo_bus.simulated_bus import (
+        BusFaults,
+        PseudoTerminal,
+        Servos,
+        SimulatedBus,
+    )
     from farhand.rigs.humanoid.parts import Limb
 
     if limb not in LIMBS:

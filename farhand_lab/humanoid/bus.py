@@ -9,12 +9,16 @@ import numpy as np
 from farhand.control.joint.limb import MotionDeadBand
 from farhand.errors import LinkError, OutOfRange
 from farhand.plants.servo_bus import frames
-from farhand.plants.servo_bus.battery import Battery
 from farhand.plants.servo_bus.driver import ServoDriver
 from farhand.plants.servo_bus.joints import BusJoint
-from farhand.plants.servo_bus.plant import BusParts
-from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, SimulatedBus
-from farhand.plants.simulated.servo import ServoLoop, Servos
+from farhand.plants.servo_bus.plant import Battery, BusParts
+from farhand.plants.servo_bus.simulated_bus import (
+    BusFaults,
+    BusTiming,
+    ServoLoop,
+    Servos,
+    SimulatedBus,
+)
 from farhand.rigs import Options, build_rig
 from farhand_lab.harness import Figure, Finding, experiment
 from farhand_lab.humanoid.bus_bench import (

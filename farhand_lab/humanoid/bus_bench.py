@@ -17,10 +17,10 @@ from farhand.plants.servo_bus.simulated_bus import (
     BusFaults,
     BusTiming,
     PseudoTerminal,
+    Servos,
     SimulatedBus,
     VirtualLine,
 )
-from farhand.plants.simulated.servo import Servos
 from farhand.robots import Placement, load_robot
 from farhand.robots.edits import set_armature
 from farhand.world import Placed, World

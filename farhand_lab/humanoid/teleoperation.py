@@ -12,7 +12,7 @@ from farhand.control.joint.limb import LimbController, MotionDeadBand
 from farhand.mapping.limbs import ArmChain
 from farhand.mapping.workspace import PositionOnlyMapping
 from farhand.plants.servo_bus.driver import ServoDriver
-from farhand.plants.simulated.servo import Servos
+from farhand.plants.servo_bus.simulated_bus import Servos
 from farhand.rigs import Options, build_rig
 from farhand.robots import load_robot
 from farhand_lab.harness import Figure, Finding, experiment, generator, shared

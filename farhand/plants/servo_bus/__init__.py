@@ -1,1 +1,1 @@
-"""The servo bus of the humanoid: frames, joints, a simulated bus, the driver that talks to it or to the real one."""
+"""The servo bus of the humanoid: frames, joints, driver, simulated bus and plants."""

@@ -1,13 +1,12 @@
-"""Driver of the servo bus: what is asked in which order, what an answer means, and what to do without one.
+"""Driver of the servo bus: the order of frames, the meaning of answers, and silence.
 
-:class:`ServoDriver` is the protocol alone, without any input or output: its exchanges are
-generators that yield a frame and are sent its answer. :class:`SerialLine` runs them on a serial
-port, real or pseudo; the simulated plant runs the same ones in virtual time.
+:class:`ServoDriver` is the protocol without input or output: its exchanges are generators that
+yield a frame and are sent its answer. :class:`SerialLine` runs them on a serial port, the simulated
+plant in virtual time.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import termios
 import time
@@ -24,22 +23,23 @@ from farhand.plants.servo_bus.simulated_bus import BusTiming
 
 Array = np.ndarray
 Exchange = Generator[tuple[Frame, bool], bytes | None, None]
-"""Yields a frame and whether its answer is wanted; is sent the answer, or None."""
+"""Yields a frame and whether to wait for its answer; is sent the answer, or None."""
 
 MAX_MISSED_ANSWERS = 10
 """Answers missed in a row before a servo counts as silent."""
 
-TRIES = 5
-"""How often a servo is looked for before it counts as missing: one lost answer is no missing
-servo."""
+SCAN_TRIES = 5
+"""Tries before a servo counts as missing: one answer may be lost."""
 
 
 class ServoDriver:
-    """Commands servos and reads them back. A lost answer is replaced by what was sent last; a silent servo stops it.
+    """Commands servos and reads them back; a silent servo stops it.
+
+    A lost answer is replaced by the position sent last.
 
     Args:
-        joints: the servos it speaks to.
-        start: where they are believed to be, [counts].
+        joints: of the servos.
+        start: their assumed positions, [counts].
         patience: answers missed in a row before a servo counts as silent.
 
     Attributes:
@@ -48,7 +48,7 @@ class ServoDriver:
         assumed: which of :attr:`heard` were not read.
         speed: sent with every reading, 255 for the top speed.
         fault: why it commands no more, or None.
-        answers: how many came.
+        answers: how many arrived.
         missed: how many did not.
     """
 
@@ -64,18 +64,17 @@ class ServoDriver:
         self._silences = [0] * len(self.joints)
 
     def counts(self, q: Array) -> Array:
-        """Positions for angles [rad], each cut to what its joint and servo allow, [counts]."""
-        found = []
+        """Positions for angles [rad], each limited to its joint and servo, [counts]."""
+        counts = []
         for joint, angle in zip(self.joints, q, strict=True):
             low, high = joint.limits
-            found.append(joint.counts(min(max(float(angle), low), high)))
-        return np.array(found, dtype=float)
+            counts.append(joint.counts(min(max(float(angle), low), high)))
+        return np.array(counts, dtype=float)
 
     def angles(self, counts: Array) -> Array:
         """Angles at positions [counts], [rad]."""
-        return np.array(
-            [joint.angle(float(count)) for joint, count in zip(self.joints, counts, strict=True)]
-        )
+        pairs = zip(self.joints, counts, strict=True)
+        return np.array([joint.angle(float(count)) for joint, count in pairs])
 
     def restart(self) -> None:
         """Try again after a fault."""
@@ -83,23 +82,20 @@ class ServoDriver:
         self._silences = [0] * len(self.joints)
 
     def scan(self) -> Exchange:
-        """Read every servo, one that is silent several times; all must answer for commands to be allowed."""
+        """Read every servo, a silent one several times; all must answer before any command."""
         self.restart()
         for index in range(len(self.joints)):
-            for _ in range(TRIES):
+            for _ in range(SCAN_TRIES):
                 yield from self._read(index)
                 if not self.assumed[index]:
                     break
-        missing = [
-            f"{joint.id} ({joint.name})"
-            for joint, away in zip(self.joints, self.assumed, strict=True)
-            if away
-        ]
+        silent = [self.joints[index] for index in np.flatnonzero(self.assumed)]
+        missing = [f"{joint.id} ({joint.name})" for joint in silent]
         if missing:
             self.fault = f"no answer from servo {', '.join(missing)}"
 
     def command(self, counts: Array) -> Exchange:
-        """Send positions and believe that they are reached; no answer is waited for."""
+        """Send positions and assume that they are reached, without waiting for answers."""
         for index, joint in enumerate(self.joints):
             if self.fault is not None:
                 return
@@ -118,17 +114,17 @@ class ServoDriver:
             yield from self._read(index)
 
     def halt(self) -> Exchange:
-        """Have every servo stop where it is."""
+        """Stop every servo where it is."""
         yield Frame(frames.GO, 0), True
 
     def let_go(self) -> Exchange:
-        """Have every servo give way, and read where the limb is moved to."""
+        """Release every servo, and read where the limb is moved to."""
         yield Frame(frames.RELEASE), True
         for index in range(len(self.joints)):
             yield from self._read(index)
 
     def nothing(self) -> Exchange:
-        """Say nothing at all."""
+        """Send nothing."""
         yield from ()
 
     def _read(self, index: int) -> Exchange:
@@ -139,7 +135,7 @@ class ServoDriver:
         self.heard[index] = self.sent[index] if position is None else position
 
     def _note(self, index: int, position: int | None) -> None:
-        """Count an answer, or that there was none."""
+        """Count an answer, or a missing one."""
         if position is not None:
             self.answers += 1
             self._silences[index] = 0
@@ -147,17 +143,17 @@ class ServoDriver:
         self.missed += 1
         self._silences[index] += 1
         if self._silences[index] >= self.patience and self.fault is None:
-            joint = self.joints[index]
-            self.fault = f"servo {joint.id} ({joint.name}) gave no answer {self._silences[index]} times in a row"
+            joint, times = self.joints[index], self._silences[index]
+            self.fault = f"servo {joint.id} ({joint.name}) gave no answer {times} times in a row"
 
 
 class SerialLine:
     """Runs exchanges on a serial port.
 
     Args:
-        path: of the port, such as ``/dev/ttyUSB0`` or a pseudo-terminal's.
-        timing: how long answers are waited for.
-        echo: whether the adaptor hears what it sends, as one that ties both lines does.
+        path: of the port, such as ``/dev/ttyUSB0``.
+        timing: how long to wait for answers.
+        echo: whether the adaptor receives what it sends, because it joins both lines.
 
     Raises:
         Mismatch: pyserial is not installed.
@@ -176,7 +172,7 @@ class SerialLine:
         self._port.close()
 
     def run(self, exchange: Exchange) -> None:
-        """Carry an exchange out, frame by frame; blocks for as long as it takes."""
+        """Run an exchange to its end; this blocks."""
         try:
             frame, wants = next(exchange)
             while True:
@@ -185,15 +181,16 @@ class SerialLine:
             return
 
     def transact(self, frame: Frame, wants: bool = True) -> bytes | None:
-        """Send one frame and wait for its answer, or for its time on the line where none is wanted."""
+        """Send one frame, and wait for its answer if ``wants``."""
         port, patience = self._port, self.timing.silent_ns * 1e-9
         if port.timeout != patience:
             port.timeout = patience
         start_ns = max(self._free_ns, time.monotonic_ns())
-        # the frame before must have left the line
+        # The frame before must have left the line.
         time.sleep(max(0.0, (start_ns - time.monotonic_ns()) * 1e-9))
         try:
-            port.reset_input_buffer()  # what came too late must not pass for this answer
+            # A late answer must not count as the answer to this frame.
+            port.reset_input_buffer()
             port.write(frame.encode())
             if not wants:
                 self._free_ns = start_ns + self.timing.sent_ns
@@ -201,7 +198,7 @@ class SerialLine:
             skipped = frames.LENGTH if self._echo else 0
             answer = port.read(skipped + 2)[skipped:]
         except (OSError, termios.error) as error:
-            raise FileError(f"the servo bus went away: {error.args[-1]}") from None
+            raise FileError(f"the servo bus is gone: {error.args[-1]}") from None
         return answer if len(answer) == 2 else None
 
 
@@ -211,15 +208,9 @@ def _open(path: str) -> Any:
     except ImportError:
         raise Mismatch("the servo bus needs pyserial: pip install 'farhand[serial]'") from None
     try:
-        return serial.Serial(
-            path, frames.BAUD, serial.EIGHTBITS, serial.PARITY_NONE, serial.STOPBITS_TWO
-        )
+        settings = serial.EIGHTBITS, serial.PARITY_NONE, serial.STOPBITS_TWO
+        return serial.Serial(path, frames.BAUD, *settings)
     except (OSError, ValueError) as error:
-        number = getattr(error, "errno", None)
+        number = error.errno if isinstance(error, OSError) else None
         reason = os.strerror(number) if number else " ".join(str(error).split())
         raise FileError(f"cannot open the servo bus at {path}: {reason}") from None
-
-
-def rate(times: Array) -> float:
-    """Cycles per second from the times they began at, by the median cycle, [Hz]."""
-    return 1.0 / float(np.median(np.diff(times))) if len(times) > 1 else math.nan

@@ -1,4 +1,4 @@
-"""Frames of the HITEC bidirectional serial interface: seven bytes at 19 200 baud, 8N2, one shared half-duplex line.
+"""Frames of the HITEC serial interface: seven bytes at 19 200 baud, 8N2, half duplex.
 
 =====  ====  =======  ======  ======  ========  =======  =======
 byte   1     2        3       4       5         6        7
@@ -7,8 +7,8 @@ host   0x80  command  first   second  checksum  0x00     0x00
 servo  –     –        –       –       –         answer   answer
 =====  ====  =======  ======  ======  ========  =======  =======
 
-Layout, settings and checksum are published (sources/humanoid §2.3); the command set is the
-published driver's.
+Layout, settings and checksum are published (sources/humanoid §2.3); the commands are those of the
+published driver.
 """
 
 from __future__ import annotations
@@ -23,39 +23,33 @@ BITS = 11
 """Bits of one byte on the line: start, eight, two stops."""
 
 LENGTH, HEARD = 7, 5
-"""Bytes of a frame, and how many of them the host fills."""
+"""Bytes of a frame, and bytes of it that the host fills."""
 
 BYTE_NS = round(1e9 * BITS / BAUD)
 FRAME_NS = round(1e9 * LENGTH * BITS / BAUD)
 """Time of a whole frame, 4.010 ms."""
 
 LOWEST, HIGHEST, CENTRE = 600, 2400, 1500
-"""Positions a servo takes, [counts] of 0.1° at its shaft."""
+"""Positions of a servo, [counts] of 0.1° at its shaft."""
 
 READABLE = (595, 2405)
-"""Positions that are believed when read back, [counts]."""
+"""Positions that are accepted when read back, [counts]."""
 
 FAILED = 0xFFFF
 """Answer that means failure."""
 
 DONE = 3
-"""First byte of an answer that means that it was done."""
+"""First byte of an answer that means success."""
 
 SET_SPEED, MOVE_ALL, VERSION, GO, RELEASE, WRITE = 0xE9, 0xE6, 0xE7, 0xEB, 0xEF, 0xE2
-"""Commands beside a servo's own number, which moves it."""
+"""Commands; the number of a servo as a command moves it."""
 
 ID_ADDRESS = 0x29
-"""Where a servo keeps its own number."""
+"""Address at which a servo stores its number."""
 
 
 class Frame(NamedTuple):
-    """What the host says.
-
-    Attributes:
-        command: one of the commands above, or a servo's number to move it.
-        first: first parameter.
-        second: second parameter.
-    """
+    """What the host sends: a command, or a servo's number to move it, and two parameters."""
 
     command: int
     first: int = 0
@@ -75,24 +69,19 @@ class Frame(NamedTuple):
 
 
 def checksum(command: int, first: int, second: int) -> int:
-    """What makes the first five bytes sum to zero in eight bits; 0x00 where the printed formula gives 256 (E-15)."""
+    """The byte that makes five bytes sum to zero; 0 where the printed formula has 256 (E-15)."""
     return -(START + command + first + second) & 0xFF
 
 
 def decode(raw: bytes) -> Frame:
-    """The frame in seven bytes.
-
-    Raises:
-        LinkError: another length, start or checksum.
-    """
+    """The frame in seven bytes; LinkError for another length, start or checksum."""
     if len(raw) != LENGTH:
         raise LinkError(f"a bus frame has {LENGTH} bytes, not {len(raw)}")
     if raw[0] != START:
         raise LinkError(f"a bus frame starts with 0x{START:02x}, not 0x{raw[0]:02x}")
     if sum(raw[:HEARD]) & 0xFF:
-        raise LinkError(
-            f"checksum of a bus frame is 0x{raw[4]:02x}, not 0x{checksum(*raw[1:4]):02x}"
-        )
+        right = checksum(*raw[1:4])
+        raise LinkError(f"checksum of a bus frame is 0x{raw[4]:02x}, not 0x{right:02x}")
     return Frame(*raw[1:4])
 
 
@@ -109,7 +98,7 @@ def move_all(position: int) -> Frame:
 
 
 def read(servo: int, speed: int = 0xFF) -> Frame:
-    """Set a servo's speed, 0 to 255 of its top speed, which also reads its position: the usual way to do so."""
+    """Set a servo's speed, 0 to 255 of its top speed, which also reads its position."""
     return Frame(SET_SPEED, servo, speed)
 
 
@@ -120,28 +109,28 @@ def number(answer: bytes | None) -> int | None:
 
 
 def position(answer: bytes | None) -> int | None:
-    """The position in an answer, [counts]; None where there is none to be believed."""
+    """The position in an answer, [counts]; None without a valid one."""
     value = number(answer)
     return value if value is not None and READABLE[0] <= value <= READABLE[1] else None
 
 
 class Splitter:
-    """Finds frames in a stream of bytes; what fits no frame is skipped until the next one that does."""
+    """Finds frames in a stream of bytes, and skips what is not a frame."""
 
     def __init__(self) -> None:
         self._left = bytearray()
 
     def feed(self, raw: bytes) -> list[Frame]:
-        """Take more bytes and hand back every whole frame."""
+        """Take more bytes and return every whole frame."""
         self._left += raw
-        found: list[Frame] = []
+        whole: list[Frame] = []
         while True:
             start = self._left.find(START)
             del self._left[: len(self._left) if start < 0 else start]
             if len(self._left) < LENGTH:
-                return found
+                return whole
             try:
-                found.append(decode(bytes(self._left[:LENGTH])))
+                whole.append(decode(bytes(self._left[:LENGTH])))
                 del self._left[:LENGTH]
             except LinkError:
                 del self._left[:1]

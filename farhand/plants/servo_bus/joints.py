@@ -17,7 +17,7 @@ Array = np.ndarray
 
 FOLDER = Path(__file__).parent
 GRAVITY = 9.80665
-"""Of the kilogram-force that torques are rated in, [m/s²]."""
+"""For torques rated in kilogram-force, [m/s²]."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +52,15 @@ class BusJoint:
         return abs(self.slope_above) / 10.0
 
     def counts(self, angle: float) -> int:
-        """Position for an angle [rad], to the nearest count.
-
-        Raises:
-            OutOfRange: the angle is beyond the joint's travel or the position beyond what a servo
-                takes.
-        """
+        """Position for an angle [rad] to the nearest count; OutOfRange beyond joint or servo."""
         degrees = math.degrees(angle)
         low, high = self.travel
         if not low - 1e-9 <= degrees <= high + 1e-9:
             raise OutOfRange(self.name, f"{degrees:.3f}", low, high, "°")
         counts = round(self.exact_counts(angle))
         if not LOWEST <= counts <= HIGHEST:
-            raise OutOfRange(
-                f"position of {self.name} at {degrees:.2f}°", counts, LOWEST, HIGHEST, "counts"
-            )
+            what = f"position of {self.name} at {degrees:.2f}°"
+            raise OutOfRange(what, counts, LOWEST, HIGHEST, "counts")
         return counts
 
     def exact_counts(self, angle: float) -> float:
@@ -92,22 +86,16 @@ class BusJoint:
 def bus_joints() -> dict[str, BusJoint]:
     """Every joint on the bus, by name."""
     servos = load_toml(FOLDER / "servos.toml")
-    found = {}
+    joints = {}
     for name, row in load_toml(FOLDER / "joints.toml").items():
         rating = servos[row["servo"]]
-        speed, torque = 10.0 * rating["speed"], 0.01 * GRAVITY * rating["torque"]
-        found[name] = BusJoint(
-            name, **{**row, "travel": tuple(row["travel"])}, speed=speed, torque=torque
-        )
-    return found
+        ratings = {"speed": 10.0 * rating["speed"], "torque": 0.01 * GRAVITY * rating["torque"]}
+        joints[name] = BusJoint(name, **row | {"travel": tuple(row["travel"])} | ratings)
+    return joints
 
 
 def joints_named(*names: str) -> list[BusJoint]:
-    """The joints of a limb, in the order given.
-
-    Raises:
-        UnknownName: a joint that is not on the bus.
-    """
+    """The joints of these names; UnknownName for one that is not on the bus."""
     known = bus_joints()
     for name in names:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Serial servo plant: a limb whose servos hang on a serial port, real or pseudo, in wall time."""
+"""Serial servo plant: a limb whose servos share a serial port, in wall time."""
 
 from __future__ import annotations
 
@@ -18,37 +18,31 @@ from farhand.plants.servo_bus.simulated_bus import BusTiming
 
 Array = np.ndarray
 
-IDLE = 0.04
-"""How often a stopped driver looks whether it may go on, [s]."""
+IDLE_PERIOD_S = 0.04
+"""Time after which a stopped driver checks whether to continue, [s]."""
 
 
 @dataclass
 class SerialParts:
-    """What may be set of a limb on a serial port.
-
-    Attributes:
-        timing: how long answers are waited for, and whether positions are read.
-        orders: what an operator asks of the servos.
-    """
+    """The settings of a limb on a serial port."""
 
     timing: BusTiming = field(default_factory=BusTiming)
     orders: ServoOrders = field(default_factory=ServoOrders)
 
 
 class SerialServoPlant(Plant):
-    """A limb on a serial port, served by a thread of its own; reading and writing never wait.
+    """A limb on a serial port, served by a separate thread.
 
-    It begins where the limb is: every servo is read before anything is commanded.
+    It starts where the limb is: every servo is read before the first command.
 
     Args:
         name: of the plant.
         path: of the port.
         joints: its servos.
-        parts: what may be set of it.
+        parts: its settings; also an attribute.
 
     Attributes:
-        driver: what was sent and heard.
-        settings: what may be set of it.
+        driver: with what was sent and received.
         worker: the thread.
 
     Raises:
@@ -61,21 +55,15 @@ class SerialServoPlant(Plant):
         self, name: str, path: str, joints: Sequence[BusJoint], parts: SerialParts | None = None
     ) -> None:
         n = len(joints)
-        self.name, self.settings, self.actuated = (
-            name,
-            parts or SerialParts(),
-            np.ones(n, dtype=bool),
-        )
-        self.driver = ServoDriver(
-            joints, np.array([joint.counts(joint.limits[0]) for joint in joints])
-        )
+        self.name, self.settings = name, parts or SerialParts()
+        self.actuated = np.ones(n, dtype=bool)
+        start = np.array([joint.counts(joint.limits[0]) for joint in joints])
+        self.driver = ServoDriver(joints, start)
         self.period_ns = 2 * n * self.settings.timing.answer_ns
         self._line = SerialLine(path, self.settings.timing)
         self._find(path)
-        self._wanted, self._state = (
-            Latest(name, self.driver.heard),
-            Latest(name, self._published(0.0, 0.0)),
-        )
+        self._targets = Latest(name, self.driver.heard)
+        self._state = Latest(name, self._published(0.0, 0.0))
         self._sample, self._asked = Sample(n, n), np.full(n, np.nan)
         self._recorded: tuple[Array, ...] | None = None
         self._began_ns, self._halted, self._again = time.monotonic_ns(), False, False
@@ -86,22 +74,22 @@ class SerialServoPlant(Plant):
 
     @property
     def fault(self) -> str | None:  # type: ignore[override]
-        """Why the limb is commanded no more, or None."""
+        """Why the limb stopped, or None."""
         if self.worker.error is not None:
             return str(self.worker.error)
         return None if self._again else self.driver.fault
 
     def restart(self) -> None:
-        """Try again after a servo was silent."""
+        """Continue after a servo was silent."""
         self._again = True
 
     def close(self) -> None:
-        """End the thread and close the port; the servos stay where they were sent."""
+        """End the thread and close the port; the servos stay at their targets."""
         self.worker.stop()
         self._line.__exit__()
 
     def record(self, stream: Channels) -> None:
-        """Declare what the bus knows beside its samples."""
+        """Publish the positions sent, the assumed replies and the bus period."""
         n = len(self.actuated)
         self._recorded = (
             stream.channel("q_sent", n, "rad"),
@@ -110,7 +98,7 @@ class SerialServoPlant(Plant):
         )
 
     def read(self, now_ns: int) -> Sample:
-        """What the bus said last, as old as the first reading of its cycle."""
+        """The last reading of the bus, as old as the first reading of its cycle."""
         state, sample, n = self._state.get(), self._sample, len(self.actuated)
         sample.time_ns = now_ns - state.age_ns(time.monotonic_ns()) - round(1e9 * state.value[-1])
         sample.motion[:] = state.value[: 2 * n]
@@ -124,10 +112,10 @@ class SerialServoPlant(Plant):
         """Leave a position for the next cycle of the bus."""
         if not np.array_equal(command.value, self._asked):
             self._asked[:] = command.value
-            self._wanted.put(self.driver.counts(command.value))
+            self._targets.put(self.driver.counts(command.value))
 
     def _find(self, path: str) -> None:
-        """Begin where every servo says that it is."""
+        """Start at the measured position of every servo."""
         self._line.run(self.driver.scan())
         if self.driver.fault is None:
             self.driver.sent[:] = self.driver.heard
@@ -136,13 +124,13 @@ class SerialServoPlant(Plant):
         raise FileError(f"{self.driver.fault} at {path}: is the robot switched on?")
 
     def _published(self, period: float, lag: float, v: Array | None = None) -> Array:
-        """Angles [rad], speeds [rad/s], angles sent [rad], which are assumed, period of the bus and lag of q, [s]."""
+        """Angles, speeds, angles sent, which are assumed, bus period and lag of q, [rad], [s]."""
         driver, speed = self.driver, np.zeros(len(self.actuated)) if v is None else v
         heard, sent = driver.angles(driver.heard), driver.angles(driver.sent)
         return np.concatenate([heard, speed, sent, driver.assumed, [period, lag]])
 
     def _serve(self, now_ns: int) -> None:
-        """One cycle of the bus, in the thread; a stopped one only says that the posture is still what it was."""
+        """One cycle of the bus, in the thread; a stopped bus repeats the posture."""
         before, driver, n = self._state.get().value, self.driver, len(self.actuated)
         if self._again:
             driver.restart()
@@ -150,27 +138,24 @@ class SerialServoPlant(Plant):
         stopped = driver.fault is not None
         self._line.run(self._exchange())
         if stopped:
-            time.sleep(IDLE)
+            time.sleep(IDLE_PERIOD_S)
         ended_ns = time.monotonic_ns()
         period, self._began_ns = (ended_ns - self._began_ns) * 1e-9, ended_ns
-        lag = (
-            max(0.0, period - self.settings.timing.answer_ns * 1e-9)
-            if self.settings.timing.read_back
-            else 0.0
-        )
+        timing = self.settings.timing
+        lag = max(0.0, period - timing.answer_ns * 1e-9) if timing.read_back else 0.0
         v = (driver.angles(driver.heard) - before[:n]) / max(period, 1e-3)
         self._state.put(self._published(0.0, 0.0) if stopped else self._published(period, lag, v))
 
     def _exchange(self) -> Exchange:
-        """What to say next: where to go, or to let go, or to stop."""
-        driver, settings, wanted = self.driver, self.settings, self._wanted.get()
+        """What to send next: targets, a release or a stop."""
+        driver, settings, targets = self.driver, self.settings, self._targets.get()
         if driver.fault is not None:
             halted, self._halted = self._halted, True
             return driver.nothing() if halted else driver.halt()
         driver.speed = settings.orders.speed
         if settings.orders.passive:
-            self._left, self._left_at = driver.heard.copy(), wanted.number
+            self._left, self._left_at = driver.heard.copy(), targets.number
             return driver.let_go()
-        # it stays where it was left
-        counts = self._left if wanted.number == self._left_at else wanted.value
+        # The limb stays where it was left until there is a new target.
+        counts = self._left if targets.number == self._left_at else targets.value
         return driver.refresh(counts) if settings.timing.read_back else driver.command(counts)

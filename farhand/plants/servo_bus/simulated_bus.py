@@ -1,58 +1,166 @@
-"""Simulated bus: servos that hear frames and answer them, in virtual time or on a real pseudo-terminal."""
+"""Simulated servo bus: servos that answer frames, in virtual time or on a pseudo-terminal.
+
+Positions are counts of the servo, 0.1° of the shaft, 600 to 2400 with the centre at 1500.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
 import time
 import tty
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from farhand.errors import BadValue
 from farhand.parameters import parameter
-from farhand.plants.servo_bus.frames import (
-    DONE,
-    FAILED,
-    FRAME_NS,
-    GO,
-    ID_ADDRESS,
-    LENGTH,
-    MOVE_ALL,
-    RELEASE,
-    SET_SPEED,
-    VERSION,
-    WRITE,
-    Frame,
-    Splitter,
-)
-from farhand.plants.simulated.servo import Servos
+from farhand.plants.servo_bus import frames
+from farhand.plants.servo_bus.frames import CENTRE, FRAME_NS, HIGHEST, LOWEST, Frame, Splitter
+from farhand.plants.servo_bus.joints import BusJoint
 
 Array = np.ndarray
 
 FIRMWARE = 0x10
 """Version that the simulated servos report; assumed."""
 
-WAKING_NS = 60_000
-"""How long a sleeping thread takes to wake up, [ns]; measured."""
+WAKE_UP_NS = 60_000
+"""Time that a sleeping thread takes to wake up, [ns]; measured."""
 
-IDLE_NS = 20_000_000
-"""How often a bus without work looks whether it should stop, [ns]."""
+IDLE_PERIOD_NS = 20_000_000
+"""Time after which an idle bus checks whether to stop, [ns]."""
 
-POLLING_NS = 2_500_000
-"""Share of the latency that is the host's own: a frame so soon after an answer counts as sent right
-after it, [ns]."""
+HOST_LATENCY_NS = 2_500_000
+"""The host's part of the latency: a frame this soon after an answer counts as sent right after it,
+[ns]."""
+
+COUNT = math.radians(0.1)
+"""Angle of the shaft per count, [rad]."""
+
+FULL_SPEED = 255
+RATED_VOLTAGE = 6.0
+"""Voltage of the ratings of torque and speed, [V]."""
+
+
+@dataclass
+class ServoLoop:
+    r"""The loop in a servo, at its shaft, and its supply.
+
+    .. math:: \tau = \mathrm{sat}\bigl(K_p\,\mathrm{dead}(\theta_r - \theta) - K_d\,\dot\theta\bigr)
+    """
+
+    # Assumed: the source states no gains and no brown-out, a dead zone that is "lowest", and
+    # potentiometers that are wrong by 1–3°.
+    kp: float = parameter(30.0, "N·m/rad", "proportional gain at the shaft", 0.0, 1e4)
+    kd: float = parameter(0.6, "N·m·s/rad", "derivative gain at the shaft", 0.0, 1e3)
+    dead_zone: float = parameter(1.0, "counts", "error that moves nothing", 0.0, 100.0)
+    pot_error: float = parameter(20.0, "counts", "largest error of the potentiometers", 0.0, 100.0)
+    voltage: float = parameter(RATED_VOLTAGE, "V", "supply", 0.0, 12.0)
+    brown_out: float = parameter(4.8, "V", "voltage below which servos fail", 0.0, 12.0)
+
+    @property
+    def share(self) -> float:
+        """Torque and speed over their ratings at this voltage, [-]."""
+        return 0.0 if self.voltage < self.brown_out else self.voltage / RATED_VOLTAGE
+
+
+class Servos:
+    r"""Several servos, whose targets may be replaced at any time.
+
+    The reference goes to the target in a straight line at the commanded share of the top speed:
+
+    .. math:: \dot r = \pm v_{top}\,s/255, \qquad r \to p_1
+
+    The potentiometer reads :math:`\theta + A \sin\pi x + B \sin 2\pi x` with :math:`x = (\theta -
+    1500)/900`: no error at the centre and at both ends, another shape for every unit.
+
+    Args:
+        joints: what they move, with the ratings of the servos.
+        start: initial positions, [counts].
+        loop: gains, errors and supply.
+        rng: draws the errors of the units.
+
+    Attributes:
+        reference: r, [counts].
+        target: p_1, [counts].
+        speed: s, 0 to 255.
+        powered: whether they hold.
+    """
+
+    def __init__(
+        self,
+        joints: Sequence[BusJoint],
+        start: Array,
+        loop: ServoLoop | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        if len(joints) != len(start):
+            raise BadValue(f"{len(joints)} servos need as many starts, not {len(start)}")
+        rng = rng or np.random.default_rng(0)
+        self.joints, self.loop = list(joints), loop or ServoLoop()
+        self.reference, self.target = np.array(start, dtype=float), np.array(start, dtype=float)
+        self.speed = np.full(len(joints), FULL_SPEED, dtype=float)
+        self.top = np.array([joint.speed for joint in joints])
+        self.torque_limit = np.array([joint.torque for joint in joints])
+        self.powered = True
+        self._shape = np.array([_unit(rng) for _ in joints]).T
+
+    def __len__(self) -> int:
+        return len(self.joints)
+
+    def move(self, index: int, position: float) -> None:
+        """Replace a servo's target, [counts]; a released servo holds again."""
+        self.target[index] = min(max(position, LOWEST), HIGHEST)
+        self.powered = True
+
+    def advance(self, dt: float) -> None:
+        """Advance every reference by ``dt`` [s]."""
+        if not self.powered or not self.loop.share:
+            return
+        step = self.top * self.speed * (self.loop.share * dt / FULL_SPEED)
+        np.clip(self.target, self.reference - step, self.reference + step, out=self.reference)
+
+    def torque(self, shaft: Array, rate: Array) -> Array:
+        """Torque at the shafts, [N·m], for their positions [counts] and velocities [rad/s]."""
+        loop = self.loop
+        if not self.powered:
+            return np.zeros(len(self))
+        error = self.reference - shaft
+        beyond = error - np.clip(error, -loop.dead_zone, loop.dead_zone)
+        limit = self.torque_limit * loop.share
+        return np.clip(loop.kp * COUNT * beyond - loop.kd * rate, -limit, limit)
+
+    def error(self, shaft: Array) -> Array:
+        """Error of the potentiometers at true positions, [counts]."""
+        x = (np.asarray(shaft, dtype=float) - CENTRE) / (HIGHEST - CENTRE)
+        first, second = self._shape
+        return self.loop.pot_error * (first * np.sin(np.pi * x) + second * np.sin(2.0 * np.pi * x))
+
+    def read(self, shaft: Array) -> Array:
+        """Readings of the potentiometers at true positions, whole [counts]."""
+        return np.rint(shaft + self.error(shaft))
+
+
+def _unit(rng: np.random.Generator) -> tuple[float, float]:
+    """Shape of one unit's error, whose peak is 50 to 100 % of the loop's ``pot_error``."""
+    share = rng.uniform(0.2, 0.8)
+    size, signs = rng.uniform(0.5, 1.0), rng.choice([-1.0, 1.0], 2)
+    x = np.linspace(-1.0, 1.0, 201)
+    first, second = signs[0] * (1.0 - share), signs[1] * share
+    peak = np.abs(first * np.sin(np.pi * x) + second * np.sin(2.0 * np.pi * x)).max()
+    return size * first / peak, size * second / peak
 
 
 @dataclass
 class BusTiming:
-    """How long things take on the bus."""
+    """Times on the bus."""
 
     latency: float = parameter(2.65e-3, "s", "from the end of a frame to its answer", 0.0, 1.0)
-    # the source has 1 s
+    # The source waits for 1 s.
     timeout: float = parameter(0.02, "s", "how long an answer is waited for", 1e-3, 1.0)
     read_back: bool = parameter(True, "-", "whether positions are read")
     wait_bytes: int = parameter(7, "-", "bytes waited for without an answer", 5, 7)
@@ -64,18 +172,18 @@ class BusTiming:
 
     @property
     def silent_ns(self) -> int:
-        """From the start of a frame to giving up on its answer, [ns]."""
+        """From the start of a frame to the end of the wait for its answer, [ns]."""
         return max(round(1e9 * self.timeout), self.answer_ns)
 
     @property
     def sent_ns(self) -> int:
-        """From the start of a frame to the next where no answer is waited for, [ns]."""
-        return round(FRAME_NS * self.wait_bytes / LENGTH)
+        """From the start of a frame to the next, without a wait for its answer, [ns]."""
+        return round(FRAME_NS * self.wait_bytes / frames.LENGTH)
 
 
 @dataclass
 class BusFaults:
-    """What goes wrong on the bus."""
+    """Faults of the bus."""
 
     drop: float = parameter(0.0, "-", "share of answers lost", 0.0, 1.0)
     corrupt: float = parameter(0.0, "-", "share of answers that are nonsense", 0.0, 1.0)
@@ -87,14 +195,14 @@ class SimulatedBus:
     """Every servo on one line.
 
     Args:
-        servos: what hears; their joints' numbers count.
-        faults: what goes wrong.
-        rng: which answers are lost.
-        where: true positions of the shafts, [counts]; the servos' own references by default, as if
-            nothing loaded them.
+        servos: with the numbers of their joints.
+        faults: of the bus.
+        rng: draws the lost answers.
+        where: true positions of the shafts, [counts]; the references of the servos by default, as
+            without load.
 
     Attributes:
-        heard: how many frames came by.
+        heard: how many frames were on the line.
         numbers: of the servos on the bus.
     """
 
@@ -111,16 +219,16 @@ class SimulatedBus:
         self._rng = rng or np.random.default_rng(0)
         self._where = where or (lambda: servos.reference)
         self._commands = {
-            SET_SPEED: self._set_speed,
-            MOVE_ALL: self._move_all,
-            VERSION: self._version,
-            GO: self._go,
-            RELEASE: self._release,
-            WRITE: self._write,
+            frames.SET_SPEED: self._set_speed,
+            frames.MOVE_ALL: self._move_all,
+            frames.VERSION: self._version,
+            frames.GO: self._go,
+            frames.RELEASE: self._release,
+            frames.WRITE: self._write,
         }
 
     def hear(self, frame: Frame) -> bytes | None:
-        """Act on a frame; two bytes of answer, or None where nobody answers or the answer is lost."""
+        """Execute a frame; two bytes of answer, or None without an answer or if it is lost."""
         self.heard += 1
         if self.servos.loop.voltage < self.servos.loop.brown_out:
             return None
@@ -128,11 +236,9 @@ class SimulatedBus:
         answer = self._move(frame) if handler is None else handler(frame)
         if answer is None or self._rng.random() < self.faults.drop:
             return None
-        return (
-            bytes(self._rng.integers(0, 256, 2).tolist())
-            if self._rng.random() < self.faults.corrupt
-            else answer
-        )
+        if self._rng.random() < self.faults.corrupt:
+            return bytes(self._rng.integers(0, 256, 2).tolist())
+        return answer
 
     def _index(self, number: int) -> int | None:
         dead = number == self.faults.dead and self.heard > self.faults.dead_from
@@ -153,7 +259,7 @@ class SimulatedBus:
         return self._position(index)
 
     def _position(self, index: int) -> bytes:
-        return (int(self.servos.read(self._where())[index]) & FAILED).to_bytes(2, "big")
+        return (int(self.servos.read(self._where())[index]) & frames.FAILED).to_bytes(2, "big")
 
     def _move_all(self, frame: Frame) -> bytes | None:
         for number in self.numbers:
@@ -163,24 +269,21 @@ class SimulatedBus:
         return None
 
     def _version(self, frame: Frame) -> bytes | None:
-        # collision
-        return (
-            bytes((FIRMWARE, self.numbers[0]))
-            if len(self.numbers) == 1
-            else FAILED.to_bytes(2, "big")
-        )
+        # The answers of several servos collide.
+        alone = len(self.numbers) == 1
+        return bytes((FIRMWARE, self.numbers[0])) if alone else frames.FAILED.to_bytes(2, "big")
 
     def _go(self, frame: Frame) -> bytes | None:
         if not frame.first:
             self.servos.target[:] = self.servos.reference
-        return bytes((DONE, 0))
+        return bytes((frames.DONE, 0))
 
     def _release(self, frame: Frame) -> bytes | None:
         self.servos.powered = False
-        return bytes((DONE, 0))
+        return bytes((frames.DONE, 0))
 
     def _write(self, frame: Frame) -> bytes | None:
-        if frame.first == ID_ADDRESS and len(self.numbers) == 1:
+        if frame.first == frames.ID_ADDRESS and len(self.numbers) == 1:
             self.numbers[0] = frame.second
         return bytes((frame.first, frame.second))
 
@@ -188,12 +291,8 @@ class SimulatedBus:
 class VirtualLine:
     """The line between a host and a simulated bus in virtual time, one frame at a time.
 
-    Args:
-        bus: what hears.
-        timing: how long it takes.
-
     Attributes:
-        free_ns: when the host may go on, [ns].
+        free_ns: when the host may continue, [ns].
         heard_ns: when the last frame was complete, [ns].
         answer: to the last frame, or None.
     """
@@ -206,13 +305,13 @@ class VirtualLine:
         self._wants, self._start_ns = False, 0
 
     def send(self, frame: Frame, wants: bool, now_ns: int) -> None:
-        """Put a frame on the line; ``wants`` says whether its answer is waited for."""
+        """Put a frame on the line; ``wants``: whether to wait for its answer."""
         self._frame, self._wants, self.answer, self._start_ns = frame, wants, None, now_ns
         self.heard_ns = now_ns + FRAME_NS
         self.free_ns = now_ns + (self.timing.answer_ns if wants else self.timing.sent_ns)
 
     def done(self, now_ns: int) -> bool:
-        """Whether the host may go on at ``now_ns``; the servos act when the frame is complete."""
+        """Whether the host may continue at ``now_ns``; the servos act on a complete frame."""
         if self._frame is not None and now_ns >= min(self.heard_ns, self.free_ns):
             self.answer = self.bus.hear(self._frame)
             self._frame = None
@@ -222,19 +321,15 @@ class VirtualLine:
 
 
 class PseudoTerminal:
-    """A simulated bus on a pseudo-terminal: any program that speaks to a serial port can open :attr:`path`.
+    """A simulated bus on a pseudo-terminal, which programs open as the serial port :attr:`path`.
 
-    Frames take their time on the line, one after the other, and answers their latency. The latency
-    of the source includes what the host itself takes to poll and to write, so a frame soon after an
-    answer is timed from that answer.
-
-    Args:
-        bus: what hears; its servos move in wall time.
-        timing: latency.
+    Frames take their time on the line one after the other, and answers their latency. The latency
+    of the source includes the time in which the host polls and writes, so a frame soon after an
+    answer is timed from that answer. The servos move in wall time.
 
     Attributes:
         path: of the terminal.
-        raw: every byte that came in.
+        raw: every byte received.
     """
 
     def __init__(self, bus: SimulatedBus, timing: BusTiming | None = None) -> None:
@@ -260,20 +355,20 @@ class PseudoTerminal:
         splitter, waiting = Splitter(), deque[tuple[int, bytes]]()
         moved_ns = line_ns = answered_ns = time.monotonic_ns()
         while not self._stopping.is_set():
-            left = waiting[0][0] - time.monotonic_ns() - WAKING_NS if waiting else IDLE_NS
+            left = waiting[0][0] - time.monotonic_ns() - WAKE_UP_NS if waiting else IDLE_PERIOD_NS
             ready = select.select([self._master], [], [], max(0, left) * 1e-9)[0]
             if not ready and waiting:
-                answered_ns, answer = waiting.popleft()
-                os.write(self._master, answer)
+                answered_ns, due = waiting.popleft()
+                os.write(self._master, due)
             if not ready:
                 continue
             arrived_ns, raw = time.monotonic_ns(), os.read(self._master, 4096)
             self.raw += raw
             for frame in splitter.feed(raw):
-                start_ns = max(line_ns, answered_ns, arrived_ns - POLLING_NS)
+                start_ns = max(line_ns, answered_ns, arrived_ns - HOST_LATENCY_NS)
                 line_ns = start_ns + FRAME_NS
                 self.bus.servos.advance((line_ns - moved_ns) * 1e-9)
                 moved_ns = line_ns
-                said = self.bus.hear(frame)
-                if said is not None:
-                    waiting.append((start_ns + self.timing.answer_ns, said))
+                answer = self.bus.hear(frame)
+                if answer is not None:
+                    waiting.append((start_ns + self.timing.answer_ns, answer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from farhand.plants.servo_bus.battery import Battery
+from farhand.plants.servo_bus.plant import Battery
 
 
 def test_it_warns_before_it_stops() -> None:

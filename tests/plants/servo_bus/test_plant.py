@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farhand.plants.servo_bus.battery import Battery
-from farhand.plants.servo_bus.plant import BusParts
+from farhand.plants.servo_bus.plant import Battery, BusParts
 from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming
 from farhand_lab.humanoid.bus_bench import ArmOnBus
 

@@ -103,6 +103,6 @@ def test_a_port_that_goes_away_is_a_fault_that_says_so() -> None:
     with PseudoTerminal(made.bus) as terminal:
         plant = SerialServoPlant("limb", terminal.path, ARM, SerialParts(BusTiming(timeout=0.5)))
         known = plant.read(0).q.copy()
-    until(lambda: "the servo bus went away: " in (plant.fault or ""))
+    until(lambda: "the servo bus is gone: " in (plant.fault or ""))
     assert np.isfinite(plant.read(0).q).all() and np.abs(plant.read(0).q - known).max() < 0.1
     plant.close()

@@ -6,8 +6,13 @@ import numpy as np
 
 from farhand.plants.servo_bus import frames
 from farhand.plants.servo_bus.frames import Frame
-from farhand.plants.servo_bus.simulated_bus import BusFaults, BusTiming, SimulatedBus, VirtualLine
-from farhand.plants.simulated.servo import Servos
+from farhand.plants.servo_bus.simulated_bus import (
+    BusFaults,
+    BusTiming,
+    Servos,
+    SimulatedBus,
+    VirtualLine,
+)
 from farhand_lab.humanoid.bus_bench import ARM, bench
 
 

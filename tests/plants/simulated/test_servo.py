@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from farhand.errors import BadValue
 from farhand.plants.servo_bus.joints import bus_joints
-from farhand.plants.simulated.servo import ServoLoop, Servos
+from farhand.plants.servo_bus.simulated_bus import ServoLoop, Servos
 
 JOINTS = list(bus_joints().values())
 
