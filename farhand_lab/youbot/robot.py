@@ -10,8 +10,14 @@ from farhand.arm import Arm
 from farhand.control.controller import ControlRequest
 from farhand.control.tool.torque import Base, TorqueController, WholeBodyController
 from farhand.plants.plant import JointTorque
-from farhand.plants.simulated.mecanum import TICK, LinkMap, Odometry, move_along_arc
-from farhand.plants.simulated.mecanum import MecanumPlant, turned
+from farhand.plants.simulated.mecanum import (
+    TICK,
+    LinkMap,
+    MecanumPlant,
+    Odometry,
+    move_along_arc,
+    turned,
+)
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
 from farhand.plants.simulated.rigid import RigidPlant
 from farhand.robots import load_robot
