@@ -26,15 +26,19 @@ BORDERS = (World, Port, Telemetry, Stream, mujoco.MjModel, mujoco.MjData, mujoco
 """Where the walk ends: the physics, and outputs that arms only write."""
 
 
+def jobs_of(rig: Rig) -> list[Job]:
+    """The jobs of the arms: their steps are parts of the session."""
+    owners = [getattr(part.step, "__self__", None) for part in rig.session.parts]
+    return [owner for owner in owners if isinstance(owner, Job)]
+
+
 def shared_between(rig: Rig) -> tuple[set[str], int]:
     """Names of mutable objects that two arms both reach, and the number of objects checked.
 
     The walk ends at the world, so the port of another arm counts too.
     """
     stations = rig.session.stations
-    owners = [getattr(part.step, "__self__", None) for part in rig.session.parts]
-    jobs = [owner for owner in owners if isinstance(owner, Job)]
-    reached = [_walk([s, *(job for job in jobs if job.arm.station is s)]) for s in stations]
+    reached = [_walk([s, *(job for job in jobs_of(rig) if job.arm.station is s)]) for s in stations]
     common = set(_overlaps(reached))
     for first, second in itertools.combinations(reached, 2):
         both = [first[key] for key in first.keys() & second.keys()]

@@ -10,6 +10,7 @@ from farhand.rigs.cooperative.scenarios import GIVEN
 from farhand.safety.machine import Machine
 from farhand.spatial import Array, rotation_from_quaternion, zyx_from_rotation
 from farhand_lab.cooperative.bench import DEGREE
+from farhand_lab.cooperative.isolation import jobs_of
 from farhand_lab.harness import Finding, experiment, shared
 from farhand_lab.mutation import Mutations
 from farhand_lab.trial import Run, run
@@ -32,8 +33,7 @@ def left_alone(seconds: float) -> Run:
 
 def job(result: Run, number: int = 0) -> Guided:
     """The job of a follower, as the run left it."""
-    jobs = [getattr(part.step, "__self__", None) for part in result.rig.session.parts]
-    return [item for item in jobs if isinstance(item, Guided)][number]
+    return [item for item in jobs_of(result.rig) if isinstance(item, Guided)][number]
 
 
 def states(machine: Machine) -> list[str]:

@@ -18,11 +18,8 @@ from farhand_lab.trial import QUIET
 BELOW, ABOVE = 0.85, 1.15
 """Shares of the predicted delay: the rig must be calm at the first and shake at the second."""
 
-SLOW_DELAY_S = 0.2
-"""Round trip beyond which an oscillation grows slowly, [s]."""
-
-LONG_TRIAL_S = 20.0
-"""Length of a trial over such a link, [s]."""
+SLOW_DELAY_S, LONG_TRIAL_S = 0.2, 20.0
+"""Beyond this round trip an oscillation grows slowly and a trial takes this long, [s]."""
 
 
 @dataclass(frozen=True)
