@@ -20,7 +20,7 @@ from farhand.control.trajectory.paths import HandPath
 from farhand.errors import BadValue, Mismatch
 from farhand.loop.telemetry import Reader
 from farhand.parameters import declared
-from farhand.recording.columns import component_units
+from farhand.recording.export import component_units
 from farhand.rigs import Options, Rig, build_rig, rig_names
 from farhand.world import ImpedanceHand
 

@@ -1,4 +1,6 @@
-"""What every test shares: reproducible property tests without deadlines, plots without a display, and rigs to run."""
+"""What every test shares: reproducible property tests without deadlines, plots without a display,
+and rigs to run.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ class Run:
 
 @pytest.fixture
 def dual_arm() -> Iterator[Callable[..., Run]]:
-    """Build the dual-arm rig: ``dual_arm(law=…, scenario=…, settings=[…], …)``; sensors are silent unless asked for."""
+    """Build the dual-arm rig: ``dual_arm(law=…, scenario=…, settings=[…], …)``; sensors are silent
+    unless asked for.
+    """
     from farhand.rigs import Options, build_rig
 
     runs: list[Run] = []

@@ -167,7 +167,9 @@ def test_an_update_does_not_keep_the_callers_arrays():
 
 
 def test_the_task_inertia_is_the_mass_a_force_at_the_tool_meets():
-    """Λ times the tool's acceleration under a wrench is that wrench, for an arm at rest without gravity."""
+    """Λ times the tool's acceleration under a wrench is that wrench, for an arm at rest without
+    gravity.
+    """
     arm = Arm.of(load_robot("ur5e"), gravity=0.0)
     arm.update(np.array([0.3, -1.2, 1.4, -0.8, 1.1, 0.2]), np.zeros(6))
     wrench = np.array([3.0, -5.0, 7.0, 0.4, -0.2, 0.1])

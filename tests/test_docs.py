@@ -1,4 +1,6 @@
-"""What the documentation says is so: its code runs, its links lead somewhere, and the README names what there is."""
+"""What the documentation says is so: its code runs, its links lead somewhere, and the README names
+what there is.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_the_code_of_a_guide_runs_from_top_to_bottom(page, tmp_path, monkeypatch
 
 
 def test_every_guide_ends_by_checking_what_it_promised():
-    """The last thing a guide's code does is an assertion, so a guide cannot pass by doing nothing."""
+    """The last thing a guide's code does is an assertion, so a guide cannot pass by doing
+    nothing.
+    """
     assert {page.stem for page in GUIDES} >= {"write-your-own-law", "bring-your-own-robot"}
     for page in GUIDES:
         last = BLOCK.findall(page.read_text(encoding="utf-8"))[-1]
@@ -90,7 +94,9 @@ def run_example(name: str, *arguments: str, cwd: Path) -> str:
 
 
 def test_the_example_without_a_rig_feels_the_wall_at_the_hand(tmp_path):
-    """Four seconds in, the follower presses on the wall, and the hand holds against the same force."""
+    """Four seconds in, the follower presses on the wall, and the hand holds against the same
+    force.
+    """
     lines = run_example("two_arms.py", "--seconds", "4", cwd=tmp_path).splitlines()
     assert "trips: none" in lines
     _, hand, wall, _ = next(
@@ -138,7 +144,9 @@ def test_the_readme_names_every_rig_and_every_law():
 
 
 def test_the_design_gives_every_part_its_place():
-    """The account of the architecture is kept true: what is in the package is in the layers, and nothing else is."""
+    """The account of the architecture is kept true: what is in the package is in the layers, and
+    nothing else is.
+    """
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     lines = re.findall(
         r"^\d+\. .*$", text.partition("## Layers")[2].partition("## ")[0], re.MULTILINE

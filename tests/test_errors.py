@@ -24,7 +24,8 @@ def test_an_unknown_name_lists_what_there_is_and_guesses_what_was_meant():
         errors.UnknownName("law", "postion-force", ["unilateral", "position-force", "none"])
     )
     assert message == (
-        "unknown law 'postion-force' (did you mean 'position-force'?); available: none, position-force, unilateral"
+        "unknown law 'postion-force' (did you mean 'position-force'?);"
+        " available: none, position-force, unilateral"
     )
 
 

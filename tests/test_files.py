@@ -130,7 +130,9 @@ def test_what_is_neither_file_nor_stream_is_refused(tmp_path):
 
 
 def test_what_this_process_has_open_is_written_where_it_stands(tmp_path):
-    """As with ``--out /dev/stdout > file``: behind what is there already, and the file stays the same one."""
+    """As with ``--out /dev/stdout > file``: behind what is there already, and the file stays the
+    same one.
+    """
     with open(tmp_path / "log", "w+b") as file:
         file.write(b"before ")
         file.flush()

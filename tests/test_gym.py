@@ -1,4 +1,6 @@
-"""The environments: Gymnasium's own checker passes, and the same seed gives the same episode to the bit."""
+"""The environments: Gymnasium's own checker passes, and the same seed gives the same episode to the
+bit.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def test_the_same_seed_gives_the_same_episode_to_the_bit(env):
 
 
 def test_the_hand_leads_the_follower_to_the_goal_through_the_coupling(env):
-    """Pulling the hand straight towards the goal ends the episode there, with rewards that grow on the way."""
+    """Pulling the hand straight towards the goal ends the episode there, with rewards that grow on
+    the way.
+    """
     observation, info = env.reset(seed=5)
     rewards, done, truncated = [], False, False
     while not (done or truncated):
@@ -86,7 +90,9 @@ def test_a_rate_that_makes_no_sense_is_refused():
 def test_an_action_that_is_not_three_numbers_is_refused_and_the_next_one_still_moves_the_hand(
     env, action
 ):
-    """One NaN used to stay in the hand's place: every later action was refused where nobody looked."""
+    """One NaN used to stay in the hand's place: every later action was refused where nobody
+    looked.
+    """
     env.reset(seed=1)
     with pytest.raises(BadValue, match="three"):
         env.step(action)
@@ -95,7 +101,9 @@ def test_an_action_that_is_not_three_numbers_is_refused_and_the_next_one_still_m
 
 
 def test_the_hand_stays_within_what_it_may_be_dragged_and_turns_back_at_once(env):
-    """Beyond its range it used to stand still in silence, and to be dragged back as long as it had been dragged on."""
+    """Beyond its range it used to stand still in silence, and to be dragged back as long as it had
+    been dragged on.
+    """
     env.reset(seed=1)
     env._drag = np.array([1.999, 0.0, 0.0])
     env.step(np.array([0.2, 0.0, 0.0]))

@@ -32,14 +32,18 @@ HEAVY = ("mujoco", "pinocchio", "matplotlib", "viser", "numba")
 
 
 def part_of(path: Path, root: Path) -> str:
-    """``world`` for farhand/world/touches.py, ``arm`` for farhand/arm.py, empty for farhand/__init__.py."""
+    """``world`` for farhand/world/touches.py, ``arm`` for farhand/arm.py, empty for
+    farhand/__init__.py.
+    """
     inside = path.relative_to(root)
     name = inside.parts[0].removesuffix(".py")
     return "" if name == "__init__" else name
 
 
 def imported_parts(path: Path, root: Path) -> Iterator[tuple[int, str]]:
-    """Line and part of every import of farhand in a file, at the top or inside functions, absolute or relative."""
+    """Line and part of every import of farhand in a file, at the top or inside functions, absolute
+    or relative.
+    """
     package = ["farhand", *path.relative_to(root).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -133,7 +137,9 @@ def test_a_part_without_a_layer_is_caught(tmp_path):
 
 @pytest.mark.skipif(not (ROOT / "cli" / "main.py").exists(), reason="there is no command line yet")
 def test_the_command_line_starts_without_the_heavy_libraries():
-    """``farhand --help`` must come at once: physics, plots and pages are imported only by commands that use them."""
+    """``farhand --help`` must come at once: physics, plots and pages are imported only by commands
+    that use them.
+    """
     program = f"import sys, farhand.cli.main; print(*(m for m in {HEAVY!r} if m in sys.modules))"
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(

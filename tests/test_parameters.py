@@ -179,7 +179,9 @@ def test_twins_do_not_share_the_array_of_a_vector():
 
 
 def test_a_refusal_by_one_twin_leaves_both_as_they_were():
-    """Either both ends take a value or neither: two ends with different laws would not be one coupling."""
+    """Either both ends take a value or neither: two ends with different laws would not be one
+    coupling.
+    """
     twins = {"window": (Window(low=0.0, high=5.0), Window(low=0.0, high=1.0))}
     with pytest.raises(FarhandError):
         assign(twins, "window.low", "2")
@@ -220,7 +222,9 @@ def test_a_whole_number_as_default_of_a_float_is_a_float():
 
 
 def test_a_part_whose_refresh_raises_anything_keeps_its_old_value():
-    """A user's own part: what it raised becomes a refusal with the path, and the session's loop goes on."""
+    """A user's own part: what it raised becomes a refusal with the path, and the session's loop
+    goes on.
+    """
 
     @dataclass
     class Own:

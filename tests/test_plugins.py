@@ -1,4 +1,6 @@
-"""Plug-ins: what installed packages bring is found by name, and what is wrong with it fits one line."""
+"""Plug-ins: what installed packages bring is found by name, and what is wrong with it fits one
+line.
+"""
 
 from __future__ import annotations
 

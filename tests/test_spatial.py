@@ -118,7 +118,9 @@ def test_a_rotation_vector_comes_back_from_its_matrix(axis, angle):
     st.sampled_from([1e-4, 1e-6, 1e-8, 1e-10, 0.0, -1e-8, -1e-4]),
 )
 def test_near_half_a_turn_the_rotation_vector_is_still_a_rotation_the_short_way_round(axis, below):
-    """At π the axis has two signs; either is right, and the matrix it makes is the one that was given."""
+    """At π the axis has two signs; either is right, and the matrix it makes is the one that was
+    given.
+    """
     R = rotation_from_vector((np.pi - below) * axis / np.linalg.norm(axis))
     vector = rotation_vector(R)
     assert np.linalg.norm(vector) <= np.pi + 1e-9
@@ -137,7 +139,9 @@ def test_no_rotation_is_the_zero_vector():
     "work", [quaternion_from_rotation, rotation_vector], ids=lambda work: work.__name__
 )
 def test_rotations_keep_no_memory(work):
-    """A link converts four of them per tick: 80 bytes kept each time made an hour of it cost 0.6 GB."""
+    """A link converts four of them per tick: 80 bytes kept each time made an hour of it cost 0.6
+    GB.
+    """
     fields = [(f"field_{number}", ctypes.c_size_t) for number in range(10)]
     allocated = ctypes.CDLL(None).mallinfo2
     allocated.restype = type("Allocated", (ctypes.Structure,), {"_fields_": fields})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from farhand.cli.options import JsonPath, Layer, ReportFolder, RigName, Seed, Settings
 from farhand.errors import BadValue, Mismatch, UnknownName
@@ -13,14 +13,14 @@ from farhand.report.output import check_file, check_folder, counting, stdout, wi
 from farhand.running.arguments import parse_settings
 
 Laws = Annotated[
-    str, typer.Option(metavar="all|A,B,…", help="Which laws; default: all that the rig can run.")
+    str, Option(metavar="all|A,B,…", help="Which laws; default: all that the rig can run.")
 ]
 Delays = Annotated[
-    str, typer.Option("--delay", metavar="MS,…", help="Round-trip delays in milliseconds.")
+    str, Option("--delay", metavar="MS,…", help="Round-trip delays in milliseconds.")
 ]
 Pictures = Annotated[
     Path | None,
-    typer.Option("--pictures", metavar="DIR", help="Write laws-impedance.svg and laws-delay.svg."),
+    Option("--pictures", metavar="DIR", help="Write laws-impedance.svg and laws-delay.svg."),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from farhand.cli.options import JsonPath
 from farhand.report.output import (
@@ -25,15 +25,12 @@ if TYPE_CHECKING:
 BARS_PER_DECADE = 8  # of the picture
 STYLES = {"ok": "green", "marginal": "yellow", "no": "red"}
 
-Seconds = Annotated[
-    float, typer.Option("--seconds", metavar="S", help="How long the loop is measured.")
-]
+Seconds = Annotated[float, Option("--seconds", metavar="S", help="How long the loop is measured.")]
 Core = Annotated[
-    int | None, typer.Option("--core", metavar="N", min=0, help="Keep the loop on this core.")
+    int | None, Option("--core", metavar="N", min=0, help="Keep the loop on this core.")
 ]
 Picture = Annotated[
-    Path | None,
-    typer.Option("--picture", metavar="F.png", help="Draw the histogram; PNG, SVG or PDF."),
+    Path | None, Option("--picture", metavar="F.png", help="Draw the histogram; PNG, SVG or PDF.")
 ]
 
 
@@ -50,16 +47,12 @@ def doctor(
     within("--seconds", seconds, 0.1, 3600.0, "s")
     check_picture("--picture", picture)
     check_files(picture, json, read=[])
-    from farhand.realtime.jitter import measure
-    from farhand.realtime.machine import advice, describe_machine
+    from farhand.realtime.doctor import advice, describe_machine, measure
 
     machine = describe_machine()
     check_core(core)
-    bar = Bar("measuring")
-    try:
+    with Bar("measuring") as bar:
         jitter = measure(seconds, core, bar.update)
-    finally:
-        bar.close()
     result = {"seconds": seconds, **jitter.result(), "machine": machine}
     result["advice"] = advice(machine, result)
     write_json(json, result)
@@ -126,16 +119,8 @@ def draw(result: dict[str, Any]) -> Figure:
     for rate, word in result["verdicts"].items():
         allowed = 1e5 / float(rate)  # [µs], a tenth of the period
         axes.axvline(allowed, color="#39424e", linewidth=0.8, linestyle=":")
-        axes.text(
-            0.97 * allowed,
-            0.99,
-            f"{rate} Hz {word}",
-            transform=axes.get_xaxis_transform(),
-            rotation=90,
-            ha="right",
-            va="top",
-            fontsize=8,
-        )
+        label = axes.text(0.97 * allowed, 0.99, f"{rate} Hz {word}", rotation=90, fontsize=8)
+        label.set(ha="right", va="top", transform=axes.get_xaxis_transform())
     axes.set(xscale="log", yscale="log", xlabel="lateness [µs]", ylabel="ticks", ylim=(0.8, None))
     axes.set_xlim(edges[0], max(1e3, 2e6 * result["lateness"]["max"]))
     p999 = 1e6 * result["lateness"]["p999"]

@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from farhand.cli.info import note_if_broken
 from farhand.cli.options import RecordingPath
 from farhand.report.output import check_folder, stdout, within
 
 Format = Annotated[
-    Literal["lerobot", "parquet", "csv", "rerun"], typer.Option("--format", help="What to write.")
+    Literal["lerobot", "parquet", "csv", "rerun"], Option("--format", help="What to write.")
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")]
-Fps = Annotated[int, typer.Option("--fps", metavar="N", help="lerobot: frames per second.")]
-Task = Annotated[str, typer.Option("--task", metavar="WORDS", help="lerobot: what was done.")]
+Folder = Annotated[Path, Argument(metavar="DIR", help="A new or empty folder.")]
+Fps = Annotated[int, Option("--fps", metavar="N", help="lerobot: frames per second.")]
+Task = Annotated[str, Option("--task", metavar="WORDS", help="lerobot: what was done.")]
 Episodes = Annotated[
     Literal["engaged", "whole"],
-    typer.Option("--episodes", help="lerobot: one per engagement, or the whole."),
+    Option("--episodes", help="lerobot: one per engagement, or the whole."),
 ]
 
 
@@ -50,7 +50,7 @@ def export(
             stdout().print(f"note: {note}", style="yellow", soft_wrap=True)
         return
     if format == "rerun":
-        from farhand.recording.rerun_file import export_rerun
+        from farhand.recording.export import export_rerun
 
         stdout().print(f"{export_rerun(loaded, folder)}", soft_wrap=True)
         return

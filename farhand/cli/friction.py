@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from farhand.cli.options import JsonPath, ReportFolder, Seed
 from farhand.errors import BadValue, UnknownName
@@ -29,20 +30,20 @@ friction = typer.Typer(
 )
 
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA.csv", help="Log of the joint: t,position,velocity,torque.")
+    Path, Argument(metavar="DATA.csv", help="Log of the joint: t,position,velocity,torque.")
 ]
 
 
 @friction.command("fit")
 def fit(
     data: Data,
-    out: Annotated[Path, typer.Option(metavar="F.json", help="The fitted model to write.")],
-    model: Annotated[str, typer.Option(metavar="NAME", help="See farhand list, or auto.")] = "kfm",
+    out: Annotated[Path, Option(metavar="F.json", help="The fitted model to write.")],
+    model: Annotated[str, Option(metavar="NAME", help="See farhand list, or auto.")] = "kfm",
     inertia: Annotated[
-        float | None, typer.Option(metavar="J", help="Inertia, kg·m²; default: estimate it.")
+        float | None, Option(metavar="J", help="Inertia, kg·m²; default: estimate it.")
     ] = None,
     gravity: Annotated[
-        bool, typer.Option("--gravity", help="Also fit a torque that varies with the position.")
+        bool, Option("--gravity", help="Also fit a torque that varies with the position.")
     ] = False,
     json: JsonPath = None,
     report: ReportFolder = None,
@@ -78,8 +79,8 @@ def fit(
 
 @friction.command("plot")
 def plot(
-    source: Annotated[Path, typer.Argument(metavar="F.json|DATA.csv", help="A model or a log.")],
-    out: Annotated[Path, typer.Option(metavar="PNG", help="The picture to write.")],
+    source: Annotated[Path, Argument(metavar="F.json|DATA.csv", help="A model or a log.")],
+    out: Annotated[Path, Option(metavar="PNG", help="The picture to write.")],
 ) -> None:
     """Draw a fitted model's curve, or a log over time and torque over velocity.
 
@@ -105,19 +106,19 @@ def plot(
 
 @friction.command("protocol")
 def protocol(
-    out: Annotated[Path, typer.Option(metavar="PROTOCOL.csv", help="The set points to write.")],
-    speed: Annotated[float | None, typer.Option(metavar="V", help="Highest speed, rad/s.")] = None,
+    out: Annotated[Path, Option(metavar="PROTOCOL.csv", help="The set points to write.")],
+    speed: Annotated[float | None, Option(metavar="V", help="Highest speed, rad/s.")] = None,
     torque: Annotated[
-        float | None, typer.Option(metavar="T", help="Highest torque of ramps, N·m.")
+        float | None, Option(metavar="T", help="Highest torque of ramps, N·m.")
     ] = None,
     travel: Annotated[
-        float | None, typer.Option(metavar="A", help="Range of motion, rad; default: unlimited.")
+        float | None, Option(metavar="A", help="Range of motion, rad; default: unlimited.")
     ] = None,
-    robot: Annotated[str, typer.Option(metavar="NAME", help="Use this robot's limits.")] = "",
-    joint: Annotated[int, typer.Option(metavar="N", help="Which joint of it, from 1.")] = 1,
-    minutes: Annotated[float, typer.Option(metavar="M", help="How long it may take.")] = 30.0,
+    robot: Annotated[str, Option(metavar="NAME", help="Use this robot's limits.")] = "",
+    joint: Annotated[int, Option(metavar="N", help="Which joint of it, from 1.")] = 1,
+    minutes: Annotated[float, Option(metavar="M", help="How long it may take.")] = 30.0,
     simulate: Annotated[
-        Path | None, typer.Option(metavar="DATA.csv", help="Also log a simulated joint here.")
+        Path | None, Option(metavar="DATA.csv", help="Also log a simulated joint here.")
     ] = None,
     seed: Seed = 0,
 ) -> None:
@@ -185,16 +186,10 @@ def _simulated(phases: list[Any], speed: float, torque: float, seed: int) -> Any
     from farhand.friction.fit.protocol import simulate
 
     top = 0.5 * torque
-    joint = make(
-        "lugre",
-        coulomb=0.5 * top,
-        breakaway=top,
-        stribeck_velocity=0.05 * speed,
-        shape=1.2,
-        viscous=0.5 * top / speed,
-        stiffness=top / 1e-4,
-        damping=0.02 * np.sqrt(top),
-    )
+    values: dict[str, Any] = {"coulomb": 0.5 * top, "breakaway": top, "viscous": 0.5 * top / speed}
+    values |= {"stribeck_velocity": 0.05 * speed, "shape": 1.2}
+    values |= {"stiffness": top / 1e-4, "damping": 0.02 * np.sqrt(top)}
+    joint = make("lugre", **values)
     inertia = 0.1 * top / speed
     return simulate(phases, joint, inertia, 2.0 * np.pi / 4000, 0.02, np.random.default_rng(seed))
 

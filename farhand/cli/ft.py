@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from farhand.cli.options import JsonPath, ReportFolder
 from farhand.report.output import (
@@ -34,35 +35,34 @@ ft = typer.Typer(
 )
 
 
-Raw = Annotated[Path, typer.Argument(metavar="RAW.csv", help="Recording of the sensor.")]
+Raw = Annotated[Path, Argument(metavar="RAW.csv", help="Recording of the sensor.")]
 ToolFile = Annotated[
-    Path, typer.Option("--tool", metavar="TOOL.json", help="Calibration from farhand ft calibrate.")
+    Path, Option("--tool", metavar="TOOL.json", help="Calibration from farhand ft calibrate.")
 ]
 ToolId = Annotated[
-    str, typer.Option("--tool-id", metavar="NAME", help="Name of the tool; another one is refused.")
+    str, Option("--tool-id", metavar="NAME", help="Name of the tool; another one is refused.")
 ]
 SensorId = Annotated[
-    str, typer.Option("--sensor-id", metavar="NAME", help="Name of the sensor, likewise.")
+    str, Option("--sensor-id", metavar="NAME", help="Name of the sensor, likewise.")
 ]
 Drift = Annotated[
-    str,
-    typer.Option("--drift", metavar="track|none", help="Follow a drifting zero between contacts."),
+    str, Option("--drift", metavar="track|none", help="Follow a drifting zero between contacts.")
 ]
 
 
 @ft.command("calibrate")
 def calibrate(
     raw: Raw,
-    out: Annotated[Path, typer.Option(metavar="TOOL.json", help="The calibration to write.")],
-    tool_id: Annotated[str, typer.Option(metavar="NAME", help="Kept with the result.")] = "",
-    sensor_id: Annotated[str, typer.Option(metavar="NAME", help="Kept with the result.")] = "",
-    gravity: Annotated[float, typer.Option(metavar="G", help="Gravity, m/s².")] = 9.81,
-    yaw: Annotated[bool, typer.Option("--yaw", help="Also find the turn about z.")] = False,
+    out: Annotated[Path, Option(metavar="TOOL.json", help="The calibration to write.")],
+    tool_id: Annotated[str, Option(metavar="NAME", help="Kept with the result.")] = "",
+    sensor_id: Annotated[str, Option(metavar="NAME", help="Kept with the result.")] = "",
+    gravity: Annotated[float, Option(metavar="G", help="Gravity, m/s².")] = 9.81,
+    yaw: Annotated[bool, Option("--yaw", help="Also find the turn about z.")] = False,
     thermal: Annotated[
-        bool | None, typer.Option(help="Fit the bias over temp; default: if it varies.")
+        bool | None, Option(help="Fit the bias over temp; default: if it varies.")
     ] = None,
     weighting: Annotated[
-        str, typer.Option(metavar="auto|pose|sample", help="How much each pose counts.")
+        str, Option(metavar="auto|pose|sample", help="How much each pose counts.")
     ] = "auto",
     json: JsonPath = None,
     report: ReportFolder = None,
@@ -82,15 +82,9 @@ def calibrate(
     from farhand.sensing.readings import read_readings
 
     readings = read_readings(raw)
-    fit = identify(
-        readings,
-        gravity=gravity,
-        yaw=yaw,
-        thermal=thermal,
-        weighting=weighting,
-        tool_id=tool_id,
-        sensor_id=sensor_id,
-    )
+    how: dict[str, Any] = {"yaw": yaw, "thermal": thermal, "weighting": weighting}
+    how |= {"tool_id": tool_id, "sensor_id": sensor_id}
+    fit = identify(readings, gravity=gravity, **how)
     fit.tool.save(out)
     write_json(json, page.calibration_json(fit, readings))
     show_values(f"calibration of {tool_id or raw.name}", page.calibration_rows(fit))
@@ -107,7 +101,7 @@ def calibrate(
 def compensate(
     raw: Raw,
     tool: ToolFile,
-    out: Annotated[Path, typer.Option(metavar="OUT.csv", help="The compensated recording.")],
+    out: Annotated[Path, Option(metavar="OUT.csv", help="The compensated recording.")],
     drift: Drift = "track",
     tool_id: ToolId = "",
     sensor_id: SensorId = "",
@@ -131,7 +125,7 @@ def compensate(
 def report_on(
     raw: Raw,
     tool: ToolFile,
-    report: Annotated[Path, typer.Option("--report", metavar="DIR", help="Where index.html goes.")],
+    report: Annotated[Path, Option("--report", metavar="DIR", help="Where index.html goes.")],
     drift: Drift = "track",
     tool_id: ToolId = "",
     sensor_id: SensorId = "",
@@ -156,11 +150,8 @@ def _compensated(
 
     known = load_tool(tool, tool_id=tool_id, sensor_id=sensor_id)
     readings = read_readings(raw)
-    bar = Bar("compensating")
-    try:
+    with Bar("compensating") as bar:
         clean = remove(readings, known, drift, bar.update)
-    finally:
-        bar.close()
     return readings, known, clean
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
-from farhand.report.output import Bar, check_file, check_folder, stdout, write_json
+from farhand.report.output import check_file, check_folder, counting, stdout, write_json
 
-Rigs = Annotated[
-    list[str] | None, typer.Argument(metavar="[RIG…]", help="Which rigs; default: all.")
-]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the pictures go.")]
+Rigs = Annotated[list[str] | None, Argument(metavar="[RIG…]", help="Which rigs; default: all.")]
+Out = Annotated[Path, Option("--out", metavar="DIR", help="Where the pictures go.")]
 
 
 def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = None) -> int:
@@ -28,8 +25,7 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
     check_folder(out)
     from farhand.errors import UnknownName
     from farhand.rigs.rig import rig_names
-    from farhand.running.gallery import MORE, record_run, take, take_more
-    from farhand.running.margin import margin
+    from farhand.running.gallery import take
 
     chosen = rigs or rig_names()
     for rig in chosen:
@@ -37,17 +33,10 @@ def gallery(rigs: Rigs = None, out: Out = Path("docs/images"), json: JsonPath = 
             raise UnknownName("rig", rig, rig_names())
     out.mkdir(parents=True, exist_ok=True)
     taken: list[str] = []
-    bar = Bar("taking pictures")
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            for number, rig in enumerate(chosen):
-                paths = take(rig, record_run(rig, Path(folder), margin=margin), out)
-                if rig in MORE:
-                    paths += take_more(rig, record_run(rig, Path(folder), MORE[rig]), out)
-                taken += map(str, paths)
-                bar.update((number + 1) / len(chosen))
-    finally:
-        bar.close()
+    with counting("taking pictures of") as progress:
+        for number, rig in enumerate(chosen):
+            progress(number, len(chosen), rig)
+            taken += map(str, take(rig, out))
     write_json(json, taken)
     for path in taken:
         stdout().print(path, soft_wrap=True)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-import typer
+from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
 from farhand.errors import BadValue, UnknownName
@@ -32,25 +32,23 @@ POSE_JOINTS = 6
 MAX_COORDINATE_M = 1e6
 
 RobotName = Annotated[
-    str, typer.Argument(metavar="ROBOT", help="See farhand list; or the path of an MJCF or URDF.")
+    str, Argument(metavar="ROBOT", help="See farhand list; or the path of an MJCF or URDF.")
 ]
 Poses = Annotated[
-    Path,
-    typer.Argument(metavar="POSES.csv", help="Columns x,y,z,qx,qy,qz,qw: the tool in the base."),
+    Path, Argument(metavar="POSES.csv", help="Columns x,y,z,qx,qy,qz,qw: the tool in the base.")
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="Q.csv", help="Where the joints go.")]
+Out = Annotated[Path, Option("--out", metavar="Q.csv", help="Where the joints go.")]
 SolverName = Annotated[
-    str, typer.Option("--solver", metavar="NAME", help="combined (best), or levenberg, newton.")
+    str, Option("--solver", metavar="NAME", help="combined (best), or levenberg, newton.")
 ]
 Variant = Annotated[
-    str | None, typer.Option("--variant", metavar="NAME", help="Parameter set, such as ur of ur5e.")
+    str | None, Option("--variant", metavar="NAME", help="Parameter set, such as ur of ur5e.")
 ]
 AsPath = Annotated[
-    bool,
-    typer.Option("--path", help="The poses are one path: start each where the last one ended."),
+    bool, Option("--path", help="The poses are one path: start each where the last one ended.")
 ]
 PositionOnly = Annotated[
-    bool, typer.Option("--position-only", help="Ignore the orientation; x,y,z are enough.")
+    bool, Option("--position-only", help="Ignore the orientation; x,y,z are enough.")
 ]
 
 
@@ -170,13 +168,8 @@ def far_out(poses: list[Pose], answers: list[Solution]) -> bool:
 def _solver(robot: Robot, name: str) -> BatchSolver:
     from farhand.mapping.ik import Levenberg, Newton, PositionSolver, Solver
 
-    kinds: dict[str, Any] = {
-        "combined": Solver,
-        "position": PositionSolver,
-        "levenberg": Levenberg,
-        "newton": Newton,
-    }
-    return kinds[name](robot)
+    kinds: dict[str, Any] = {"combined": Solver, "position": PositionSolver}
+    return (kinds | {"levenberg": Levenberg, "newton": Newton})[name](robot)
 
 
 def _solve(
@@ -193,8 +186,8 @@ def _solve(
     # Load the compiled code before the clock runs, for poses in and out of reach
     for pose in (poses[0], Pose(np.full(3, 100.0), np.eye(3))):
         solver.solve(pose, start)
-    bar, answers = Bar("solving"), []
-    try:
+    answers = []
+    with Bar("solving") as bar:
         for index, pose in enumerate(poses):
             began = time.perf_counter()
             solution = solver.solve(pose, start)
@@ -202,8 +195,6 @@ def _solve(
             if follow and solution.status == "solved":
                 start = solution.q
             bar.update((index + 1) / len(poses))
-    finally:
-        bar.close()
     return answers
 
 

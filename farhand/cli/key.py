@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from farhand.report.output import stdout
 
-Out = Annotated[
-    Path, typer.Option("--out", metavar="FILE", help="Where to write it; never overwrites.")
-]
+Out = Annotated[Path, Option("--out", metavar="FILE", help="Where to write it; never overwrites.")]
 
 
 def key(out: Out) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from farhand.cli.options import JsonPath
 from farhand.errors import BadValue, UnknownName
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from farhand.learning.skill import Skill
 
 Name = Annotated[
-    str, typer.Argument(metavar="SKILL", help="Its name; dmp, promp or way-points set the method.")
+    str, Argument(metavar="SKILL", help="Its name; dmp, promp or way-points set the method.")
 ]
 Demonstrations = Annotated[
     list[Path],
-    typer.Argument(metavar="DEMOS…", help="Recordings with demonstrations, at least five in all."),
+    Argument(metavar="DEMOS…", help="Recordings with demonstrations, at least five in all."),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="SKILL.npz", help="Where the skill goes.")]
+Out = Annotated[Path, Option("--out", metavar="SKILL.npz", help="Where the skill goes.")]
 Method = Annotated[
     str | None,
-    typer.Option("--method", metavar="dmp|promp|way-points", help="How to learn; default: dmp."),
+    Option("--method", metavar="dmp|promp|way-points", help="How to learn; default: dmp."),
 ]
 WAY_POINTS = "way-points"
-Station = Annotated[str, typer.Option("--station", metavar="NAME", help="Whose tool was taught.")]
+Station = Annotated[str, Option("--station", metavar="NAME", help="Whose tool was taught.")]
 
 
 def learn(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from farhand.cli.options import Host, JsonPath, Port, RecordPath, Seed, Settings
 from farhand.cli.run import Headless
@@ -23,28 +23,25 @@ if TYPE_CHECKING:
     from farhand.running.run import RunOutcome
 
 SkillPath = Annotated[
-    Path,
-    typer.Argument(metavar="SKILL.npz", help="A skill, or way-points (.txt), from farhand learn."),
+    Path, Argument(metavar="SKILL.npz", help="A skill, or way-points (.txt), from farhand learn.")
 ]
 Shift = Annotated[
-    float, typer.Option("--shift", metavar="M", help="Move the wall this much further away, in m.")
+    float, Option("--shift", metavar="M", help="Move the wall this much further away, in m.")
 ]
 Tilt = Annotated[
-    float, typer.Option("--tilt", metavar="DEG", help="Turn the wall about the vertical, in °.")
+    float, Option("--tilt", metavar="DEG", help="Turn the wall about the vertical, in °.")
 ]
 Goal = Annotated[
-    str | None, typer.Option("--goal", metavar="X,Y,Z", help="Another goal of the tool, in m.")
+    str | None, Option("--goal", metavar="X,Y,Z", help="Another goal of the tool, in m.")
 ]
 Via = Annotated[
     list[str] | None,
-    typer.Option("--via", metavar="PHASE,X,Y,Z", help="Pass here at this phase, 0 to 1."),
+    Option("--via", metavar="PHASE,X,Y,Z", help="Pass here at this phase, 0 to 1."),
 ]
-PositionOnly = Annotated[bool, typer.Option("--position-only", help="Ignore the learnt force.")]
-Compare = Annotated[
-    bool, typer.Option("--compare", help="Perform twice, with the force and without it.")
-]
+PositionOnly = Annotated[bool, Option("--position-only", help="Ignore the learnt force.")]
+Compare = Annotated[bool, Option("--compare", help="Perform twice, with the force and without it.")]
 Seconds = Annotated[
-    float | None, typer.Option(metavar="S", help="How long; default: what the skill takes.")
+    float | None, Option(metavar="S", help="How long; default: what the skill takes.")
 ]
 
 

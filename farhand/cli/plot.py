@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from farhand.cli.options import RecordingPath
 from farhand.report.output import check_files, check_picture, stdout
 
 Out = Annotated[
     Path | None,
-    typer.Option(metavar="F.png", help="PNG, SVG or PDF; default: F.png beside the recording."),
+    Option(metavar="F.png", help="PNG, SVG or PDF; default: F.png beside the recording."),
 ]
 Signals = Annotated[
     list[str] | None,
-    typer.Option("--signal", metavar="NAME", help="Such as leader/q, repeatable; see info."),
+    Option("--signal", metavar="NAME", help="Such as leader/q, repeatable; see info."),
 ]
-From = Annotated[float, typer.Option("--from", metavar="S", help="Start at this time.")]
-To = Annotated[float | None, typer.Option("--to", metavar="S", help="End at this time.")]
+From = Annotated[float, Option("--from", metavar="S", help="Start at this time.")]
+To = Annotated[float | None, Option("--to", metavar="S", help="End at this time.")]
 
 
 def plot(

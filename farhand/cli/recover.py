@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from farhand.cli.options import JsonPath, RecordingPath
 from farhand.report.output import check_files, stdout, write_json
 
 Out = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="G.mcap", help="The new file; default: F.recovered.mcap."),
+    Path | None, Option("--out", metavar="G.mcap", help="The new file; default: F.recovered.mcap.")
 ]
 
 

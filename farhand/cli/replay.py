@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from farhand.cli.info import note_if_broken
 from farhand.cli.options import Host, JsonPath, Port, RecordingPath
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 PAGE_CHECK_PERIOD_S = 0.2
 
 Speed = Annotated[
-    float, typer.Option("--speed", metavar="X", help="How many times faster than recorded.")
+    float, Option("--speed", metavar="X", help="How many times faster than recorded.")
 ]
 Again = Annotated[
-    bool,
-    typer.Option("--rerun", help="Run the rig again in virtual time and compare every number."),
+    bool, Option("--rerun", help="Run the rig again in virtual time and compare every number.")
 ]
 Silent = Annotated[
-    bool,
-    typer.Option("--headless", help="Play without a page, for other readers of the telemetry."),
+    bool, Option("--headless", help="Play without a page, for other readers of the telemetry.")
 ]
 
 

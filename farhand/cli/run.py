@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Option
 
 from farhand.cli.options import (
     Delay,
@@ -35,29 +35,26 @@ if TYPE_CHECKING:
 MIN_TABLE_WIDTH = 110
 """Characters that a table of parameters needs; a narrower terminal gets two lines for each."""
 
-Headless = Annotated[bool, typer.Option("--headless", help="No page, as fast as the computer can.")]
+Headless = Annotated[bool, Option("--headless", help="No page, as fast as the computer can.")]
 ClockName = Annotated[
     Literal["virtual", "wall"] | None,
-    typer.Option("--clock", help="Default: virtual when headless, else wall."),
+    Option("--clock", help="Default: virtual when headless, else wall."),
 ]
 Core = Annotated[
     int | None,
-    typer.Option("--core", metavar="N", min=0, help="Keep a loop on the wall clock on this core."),
+    Option("--core", metavar="N", min=0, help="Keep a loop on the wall clock on this core."),
 ]
-Jitter = Annotated[
-    float, typer.Option(metavar="MS", help="Deviation of one packet's delay, in ms.")
-]
-Loss = Annotated[float, typer.Option(metavar="P", help="Share of packets lost, 0 to 1.")]
+Jitter = Annotated[float, Option(metavar="MS", help="Deviation of one packet's delay, in ms.")]
+Loss = Annotated[float, Option(metavar="P", help="Share of packets lost, 0 to 1.")]
 LeaderPlant = Annotated[
     str | None,
-    typer.Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad."),
+    Option("--leader", metavar="PLANT", help="What leads: ur:HOST, spacemouse or gamepad."),
 ]
 FollowerPlant = Annotated[
-    str | None,
-    typer.Option("--follower", metavar="PLANT", help="What follows: ur:HOST or serial:PATH."),
+    str | None, Option("--follower", metavar="PLANT", help="What follows: ur:HOST or serial:PATH.")
 ]
 ListParameters = Annotated[
-    bool, typer.Option("--parameters", help="List every parameter with its value and exit.")
+    bool, Option("--parameters", help="List every parameter with its value and exit.")
 ]
 
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from farhand.cli.options import Seed
 from farhand.report.output import stdout, within
 from farhand.running.arguments import check_seconds
 
-LimbName = Annotated[
-    str, typer.Option("--limb", metavar="NAME", help="Which limb hangs on the bus.")
-]
-Drop = Annotated[float, typer.Option(metavar="P", help="Share of answers lost, 0 to 1.")]
+LimbName = Annotated[str, Option("--limb", metavar="NAME", help="Which limb hangs on the bus.")]
+Drop = Annotated[float, Option(metavar="P", help="Share of answers lost, 0 to 1.")]
 Dead = Annotated[
-    int, typer.Option(metavar="ID", min=0, max=127, help="Number of a dead servo; 0 for none.")
+    int, Option(metavar="ID", min=0, max=127, help="Number of a dead servo; 0 for none.")
 ]
-Seconds = Annotated[
-    float | None, typer.Option(metavar="S", help="How long; default: until Ctrl-C.")
-]
+Seconds = Annotated[float | None, Option(metavar="S", help="How long; default: until Ctrl-C.")]
 
 
 def servo_sim(

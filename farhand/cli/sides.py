@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Option
 
 from farhand.cli.options import (
     Host,
@@ -24,25 +24,25 @@ from farhand.cli.options import (
 )
 
 KeyFile = Annotated[
-    Path, typer.Option("--key", metavar="FILE", help="The key both sides hold; see farhand key.")
+    Path, Option("--key", metavar="FILE", help="The key both sides hold; see farhand key.")
 ]
 Listen = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Where to listen, such as 0.0.0.0:7400.")
+    str | None, Option(metavar="HOST:PORT", help="Where to listen, such as 0.0.0.0:7400.")
 ]
 Connect = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Where the follower, or a Zenoh router, is.")
+    str | None, Option(metavar="HOST:PORT", help="Where the follower, or a Zenoh router, is.")
 ]
-Transport = Annotated[Literal["udp", "zenoh"], typer.Option(help="UDP, or Zenoh across routers.")]
-Headless = Annotated[bool, typer.Option("--headless", help="No page; still in real time.")]
+Transport = Annotated[Literal["udp", "zenoh"], Option(help="UDP, or Zenoh across routers.")]
+Headless = Annotated[bool, Option("--headless", help="No page; still in real time.")]
 Patience = Annotated[
-    float, typer.Option(metavar="S", help="How long a leader waits for the first answer.")
+    float, Option(metavar="S", help="How long a leader waits for the first answer.")
 ]
 LinkName = Annotated[
-    str, typer.Option(metavar="NAME", help="Name of the link, if several share a Zenoh router.")
+    str, Option(metavar="NAME", help="Name of the link, if several share a Zenoh router.")
 ]
 ZenohConfig = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Zenoh configuration (JSON5), such as certificates for TLS."),
+    Option(metavar="FILE", help="Zenoh configuration (JSON5), such as certificates for TLS."),
 ]
 
 PAGE_PORTS = {"leader": 8080, "follower": 8081}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from farhand.cli.options import Delay, JsonPath, Law, ReportFolder, Settings
 from farhand.errors import BadValue
@@ -28,44 +28,41 @@ if TYPE_CHECKING:
     from farhand.running.stability_trial import Trial
 
 RigName = Annotated[
-    str | None, typer.Argument(metavar="[RIG]", help="Such as dual-arm; not needed with --grid.")
+    str | None, Argument(metavar="[RIG]", help="Such as dual-arm; not needed with --grid.")
 ]
 Rate = Annotated[
-    float | None, typer.Option(metavar="HZ", help="Rate of the ticks; default: the rig's own.")
+    float | None, Option(metavar="HZ", help="Rate of the ticks; default: the rig's own.")
 ]
 Hand = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="NAME", help="none, soft, relaxed, firm, K,B,M in N/m, N·s/m, kg, or the rig's own."
     ),
 ]
 WallOption = Annotated[
     str | None,
-    typer.Option("--wall", metavar="K,B", help="Wall in N/m and N·s/m; default: the rig's own."),
+    Option("--wall", metavar="K,B", help="Wall in N/m and N·s/m; default: the rig's own."),
 ]
 Quantum = Annotated[
     float | None,
-    typer.Option(metavar="RAD", help="Encoder step of every joint, in rad (m if it slides)."),
+    Option(metavar="RAD", help="Encoder step of every joint, in rad (m if it slides)."),
 ]
-Friction = Annotated[
-    float | None, typer.Option(metavar="N", help="Dry friction at both tools, in N.")
-]
+Friction = Annotated[float | None, Option(metavar="N", help="Dry friction at both tools, in N.")]
 Simulate = Annotated[
-    bool, typer.Option("--simulate", help="Try the rig on a map of stiffness and delay.")
+    bool, Option("--simulate", help="Try the rig on a map of stiffness and delay.")
 ]
 Grid = Annotated[
-    bool, typer.Option("--grid", help="Check the prediction by simulation on the whole grid.")
+    bool, Option("--grid", help="Check the prediction by simulation on the whole grid.")
 ]
 Done = Annotated[
     Path | None,
-    typer.Option("--done", metavar="F.jsonl", help="Keep finished cells here, and continue them."),
+    Option("--done", metavar="F.jsonl", help="Keep finished cells here, and continue them."),
 ]
 Workers = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Processes; default: one per core.")
+    int | None, Option(metavar="N", min=1, help="Processes; default: one per core.")
 ]
 Ray = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Simulate on a Ray cluster: auto, local or ray://…."),
+    str | None, Option(metavar="ADDRESS", help="Simulate on a Ray cluster: auto, local or ray://….")
 ]
 
 
@@ -163,7 +160,9 @@ def _point(
     built = build_rig(rig, Options(law, settings=settings, delay=delay))
     try:
         contact = None if wall is None else Contact(*wall)
-        return operating_point(built.session, built.world, built.parts, hand, contact, friction=friction)
+        return operating_point(
+            built.session, built.world, built.parts, hand, contact, friction=friction
+        )
     finally:
         built.close()
 

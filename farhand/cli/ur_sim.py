@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from farhand.cli.options import Seed
 from farhand.report.output import stdout, within
 from farhand.running.arguments import check_seconds
 
 Host = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Where to listen; 127.0.0.2 for a second one.")
+    str, Option(metavar="ADDRESS", help="Where to listen; 127.0.0.2 for a second one.")
 ]
 PortOffset = Annotated[
-    int,
-    typer.Option(metavar="N", min=0, max=35000, help="Added to every port; most clients need 0."),
+    int, Option(metavar="N", min=0, max=35000, help="Added to every port; most clients need 0.")
 ]
-RobotName = Annotated[str, typer.Option("--robot", metavar="NAME", help="Which arm; six hinges.")]
+RobotName = Annotated[str, Option("--robot", metavar="NAME", help="Which arm; six hinges.")]
 Variant = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Its parameter set; default: the manufacturer's.")
+    str | None, Option(metavar="NAME", help="Its parameter set; default: the manufacturer's.")
 ]
-Seconds = Annotated[
-    float | None, typer.Option(metavar="S", help="How long; default: until Ctrl-C.")
-]
-Payload = Annotated[float, typer.Option(metavar="KG", help="What it really carries at its flange.")]
+Seconds = Annotated[float | None, Option(metavar="S", help="How long; default: until Ctrl-C.")]
+Payload = Annotated[float, Option(metavar="KG", help="What it really carries at its flange.")]
 Hand = Annotated[
-    float, typer.Option(metavar="M", help="A hand moves the tool up and down by this; 0 for none.")
+    float, Option(metavar="M", help="A hand moves the tool up and down by this; 0 for none.")
 ]
 
 

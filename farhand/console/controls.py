@@ -57,11 +57,7 @@ class Controls:
     """The panel beside the picture of a live run.
 
     Args:
-        server: where it is shown.
-        scene: what runs.
-        requests: the way to the session.
         grasp: the visitor's hand; None if no hand can be dragged.
-        drawing: the picture.
     """
 
     def __init__(

@@ -40,10 +40,6 @@ MIN_ERROR_M = 0.003  # of the tool's position; less is not drawn
 class Drawing:
     """The picture of a scene.
 
-    Args:
-        server: where it is shown.
-        scene: what is drawn.
-
     Attributes:
         kinematics: where everything is.
         view: where the camera looks, and where it is from there, [m].

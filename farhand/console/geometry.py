@@ -18,6 +18,12 @@ PLANE_HALF_EXTENT = 5.0  # [m], drawn of a plane without edges
 Mesh = tuple[Array, Array]
 """Vertices, shape (n, 3), [m], and triangles, shape (m, 3); shared vertices are shaded smoothly."""
 
+TURNS, PER_TURN, COIL_RADIUS = 8, 10, 0.012  # [-], [-], [m]
+ROD_HALF = 0.015  # [m], half the width of a lattice bar
+TRAIL_SECONDS, TRAIL_POINTS = 6.0, 120
+_CORNERS = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
+_EDGES = [(a, a | bit) for a in range(8) for bit in (1, 2, 4) if not a & bit]
+
 
 def mesh_of(geom: Geom, model: mujoco.MjModel) -> Mesh | None:
     """Mesh of a shape in its body's frame; None for a kind that is not drawn (a height field)."""
@@ -108,14 +114,6 @@ def _turned(outline: list[tuple[float, float]]) -> Mesh:
             np.stack([a, b + FACETS, a + FACETS], axis=1),
         ]
     return vertices, np.concatenate(triangles)
-
-
-TURNS, PER_TURN, COIL_RADIUS = 8, 10, 0.012  # [-], [-], [m]
-ROD_HALF = 0.015  # [m], half the width of a lattice bar
-TRAIL_SECONDS, TRAIL_POINTS = 6.0, 120
-
-_CORNERS = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
-_EDGES = [(a, a | bit) for a in range(8) for bit in (1, 2, 4) if not a & bit]
 
 
 def segments(points: Array) -> Array:

@@ -33,9 +33,6 @@ class Grasp:
     tool that the force keeps below the hand's limit.
 
     Args:
-        server: where it is shown.
-        thing: the hand.
-        requests: the way to the session.
         live: whether it can be dragged; a recorded hand cannot.
         size: of the rig, to scale the handle, [m].
 

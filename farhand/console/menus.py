@@ -19,50 +19,31 @@ if TYPE_CHECKING:
 
 
 class Knob(TypedDict):
-    """One parameter that can be set while a run goes on.
+    """One parameter that can be set while a run goes on."""
 
-    Attributes:
-        path: such as ``wall.stiffness``.
-        value: a number, a bool, a word or a list of numbers.
-        unit: of the value, ``"-"`` for none.
-        meaning: a few words.
-        low: smallest value; None for no bound.
-        high: largest value; None for no bound.
-        choices: allowed words; empty for any.
-    """
-
-    path: str
-    value: Any
-    unit: str
-    meaning: str
-    low: float | None
-    high: float | None
-    choices: list[str]
+    path: str  # such as ``wall.stiffness``
+    value: Any  # a number, a bool, a word or a list of numbers
+    unit: str  # of the value, ``"-"`` for none
+    meaning: str  # a few words
+    low: float | None  # smallest value; None for no bound
+    high: float | None  # largest value; None for no bound
+    choices: list[str]  # allowed words; empty for any
 
 
 class Menus(TypedDict):
-    """What needs a new session to change, and what is chosen now.
+    """What needs a new session to change, and what is chosen now."""
 
-    Attributes:
-        laws: by name; empty if the rig has no coupling.
-        layers: passivity layers by name.
-        scenarios: one line on each, by name.
-        build: what the rig is built from, such as ``rig.limb``, with its choices.
-        chosen: ``law``, ``layer``, ``scenario``, ``delay`` [ms], ``jitter`` [ms] and ``loss`` of
-            this session.
-        linked: whether a link carries the coupling, so that its delay can be changed live.
-        restartable: whether a visitor may begin a new session.
-        records: whether the page begins and ends recordings.
-    """
-
-    laws: list[str]
-    layers: list[str]
-    scenarios: dict[str, str]
+    laws: list[str]  # by name; empty if the rig has no coupling
+    layers: list[str]  # passivity layers by name
+    scenarios: dict[str, str]  # one line on each, by name
+    # what the rig is built from, such as ``rig.limb``, with its choices
     build: dict[str, list[str]]
+    # ``law``, ``layer``, ``scenario``, ``delay`` [ms], ``jitter`` [ms] and ``loss`` of this
+    # session
     chosen: dict[str, Any]
-    linked: bool
-    restartable: bool
-    records: bool
+    linked: bool  # whether a link carries the coupling, so that its delay can be changed live
+    restartable: bool  # whether a visitor may begin a new session
+    records: bool  # whether the page begins and ends recordings
 
 
 def menus_of(rig: Rig) -> Menus:

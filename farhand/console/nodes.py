@@ -21,22 +21,21 @@ MIN_ARROW_M = 1.25e-3  # a shorter one is not drawn
 MAX_ARROW_M = 1.0  # a crash must not send an arrow through the roof
 HEAD_LENGTH, HEAD_RADIUS, SHAFT_RADIUS = 0.06, 0.025, 0.010  # [m]
 
+CENTRE_RADIUS = 0.008  # [m], of the ball that stands for the centre of gravity
+LIFT = 0.001  # [m], of what is drawn on the ground
+SOLE_OPACITY = 0.35
+LABEL_BELOW = 0.11  # [m], of the margin's text from the ground
+INSIDE, OUTSIDE = palette.GREEN, palette.VERMILION
+
 
 @dataclass
 class Arrow:
-    """The force on one tool: an arrow from the tool point along the force, and its size in [N].
+    """The force on one tool: an arrow from the tool point along the force, and its size in [N]."""
 
-    Attributes:
-        arrow: the node of the scene.
-        label: its number.
-        scale: force that ten centimetres stand for, [N].
-        aside: where the number is from the tip, [m], so that numbers of tools that meet do not.
-    """
-
-    arrow: viser.ArrowsHandle
-    label: viser.LabelHandle
-    scale: float
-    aside: Array
+    arrow: viser.ArrowsHandle  # the node of the scene
+    label: viser.LabelHandle  # its number
+    scale: float  # force that ten centimetres stand for, [N]
+    aside: Array  # where the number is from the tip, [m], so that numbers of tools that meet do not
 
     def point(self, tool: Array, force: Array, word: str = "") -> None:
         """Show the force [N] at the tool [m], unless it is small or unknown."""
@@ -56,23 +55,11 @@ class Arrow:
         self.label.text = f"{word} {newtons(force)}".strip()
 
 
-CENTRE_RADIUS = 0.008  # [m], of the ball that stands for the centre of gravity
-LIFT = 0.001  # [m], of what is drawn on the ground
-SOLE_OPACITY = 0.35
-LABEL_BELOW = 0.11  # [m], of the margin's text from the ground
-INSIDE, OUTSIDE = palette.GREEN, palette.VERMILION
-
-
 class Balance:
     """Centre of gravity, its projection on the ground, and the soles, of one robot.
 
     The centre of a leg is the published closed form, which the balance force uses; that of a whole
     robot is the model's. With several soles, the rectangle around them counts.
-
-    Args:
-        server: where it is shown.
-        scene: with the soles.
-        thing: the centre.
 
     Attributes:
         margin: distance of the projection to the nearest edge, [m]; negative outside.

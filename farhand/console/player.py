@@ -36,10 +36,6 @@ class Replaying:
     """The panel beside the picture of a recording.
 
     Args:
-        server: where it is shown.
-        scene: what was recorded.
-        source: the recording.
-        drawing: the picture.
         speed: how many times faster than it was, [-].
 
     Attributes:
@@ -125,9 +121,6 @@ class Player:
     """A recording on the page.
 
     Args:
-        server: where it is shown.
-        source: the recording.
-        scene: what to draw.
         speed: how many times faster than it was, [-].
     """
 

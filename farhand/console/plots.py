@@ -39,8 +39,6 @@ class Plots:
     """Curves that move with the run.
 
     Args:
-        gui: where they are put.
-        scene: whose forces.
         timed: whether ticks are timed; those of a recording were not.
     """
 

@@ -66,107 +66,60 @@ _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 
 
 class Geom(TypedDict):
-    """One shape, fixed to a body.
+    """One shape, fixed to a body."""
 
-    Attributes:
-        type: ``sphere``, ``capsule``, ``ellipsoid``, ``cylinder``, ``box``, ``plane`` or ``mesh``.
-        size: as MuJoCo has it: radii and half-lengths, [m].
-        rgba: colour, 0 to 1.
-        body: index in the model.
-        position: in the body, [m].
-        quaternion_wxyz: in the body.
-        mesh: index in the model, -1 for none.
-    """
-
+    # ``sphere``, ``capsule``, ``ellipsoid``, ``cylinder``, ``box``, ``plane`` or ``mesh``
     type: str
-    size: list[float]
-    rgba: list[float]
-    body: int
-    position: list[float]
-    quaternion_wxyz: list[float]
-    mesh: int
+    size: list[float]  # as MuJoCo has it: radii and half-lengths, [m]
+    rgba: list[float]  # colour, 0 to 1
+    body: int  # index in the model
+    position: list[float]  # in the body, [m]
+    quaternion_wxyz: list[float]  # in the body
+    mesh: int  # index in the model, -1 for none
 
 
 class Body(TypedDict):
-    """One body of a robot.
+    """One body of a robot."""
 
-    Attributes:
-        name: without the robot's prefix.
-        index: in the model.
-        parent: index of its parent, 0 for the world.
-    """
-
-    name: str
-    index: int
-    parent: int
+    name: str  # without the robot's prefix
+    index: int  # in the model
+    parent: int  # index of its parent, 0 for the world
 
 
 class RobotScene(TypedDict):
-    """One robot.
+    """One robot."""
 
-    Attributes:
-        name: in the rig.
-        role: ``leader``, ``follower``, or ``object`` if it has no station.
-        position: of its base in the world, [m].
-        quaternion_xyzw: of its base in the world.
-        stream: of the telemetry ring, with its state.
-        channel: of that stream, with its configuration in Pinocchio's convention.
-        q: first and last-but-one index of its part of the model's configuration.
-        tool_site: index of its tool in the model.
-        bodies: parents before children.
-        geoms: its shapes.
-    """
-
-    name: str
-    role: str
-    position: list[float]
-    quaternion_xyzw: list[float]
-    stream: str
-    channel: str
-    q: list[int]
-    tool_site: int
-    bodies: list[Body]
-    geoms: list[Geom]
+    name: str  # in the rig
+    role: str  # ``leader``, ``follower``, or ``object`` if it has no station
+    position: list[float]  # of its base in the world, [m]
+    quaternion_xyzw: list[float]  # of its base in the world
+    stream: str  # of the telemetry ring, with its state
+    channel: str  # of that stream, with its configuration in Pinocchio's convention
+    q: list[int]  # first and last-but-one index of its part of the model's configuration
+    tool_site: int  # index of its tool in the model
+    bodies: list[Body]  # parents before children
+    geoms: list[Geom]  # its shapes
 
 
 class Scene(TypedDict):
-    """Everything a viewer needs beside the telemetry ring.
+    """Everything a viewer needs beside the telemetry ring."""
 
-    Attributes:
-        rig: name of the rig.
-        title: one line on the rig.
-        law: name of the coupling law.
-        scenario: one line on what happens.
-        model: the compiled MuJoCo model of all robots, MJB in base64.
-        posture: configuration at the start, in MuJoCo's convention, [rad] or [m].
-        robots: in the order of the model.
-        fixed: shapes of the world itself.
-        things: walls, springs, hands, couplings and limits.
-        coupling: stream with tracking error and engagement.
-        knobs: what can be set live.
-        menus: what needs a new session to change.
-        rate: nominal rate of the ticks, [Hz].
-        size: from the middle of the robots to the farthest of them, 0.25 to 1 m.
-        arrow: force that an arrow of ten centimetres stands for, [N].
-        margin: the predicted stability of the run; empty if unknown.
-    """
-
-    rig: str
-    title: str
-    law: str
-    scenario: str
-    model: str
-    posture: list[float]
-    robots: list[RobotScene]
-    fixed: list[Geom]
-    things: list[Thing]
-    coupling: str
-    knobs: list[Knob]
-    menus: Menus
-    rate: float
-    size: float
-    arrow: float
-    margin: str
+    rig: str  # name of the rig
+    title: str  # one line on the rig
+    law: str  # name of the coupling law
+    scenario: str  # one line on what happens
+    model: str  # the compiled MuJoCo model of all robots, MJB in base64
+    posture: list[float]  # configuration at the start, in MuJoCo's convention, [rad] or [m]
+    robots: list[RobotScene]  # in the order of the model
+    fixed: list[Geom]  # shapes of the world itself
+    things: list[Thing]  # walls, springs, hands, couplings and limits
+    coupling: str  # stream with tracking error and engagement
+    knobs: list[Knob]  # what can be set live
+    menus: Menus  # what needs a new session to change
+    rate: float  # nominal rate of the ticks, [Hz]
+    size: float  # from the middle of the robots to the farthest of them, 0.25 to 1 m
+    arrow: float  # force that an arrow of ten centimetres stands for, [N]
+    margin: str  # the predicted stability of the run; empty if unknown
 
 
 def scene_of(rig: Rig) -> Scene:

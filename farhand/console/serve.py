@@ -13,7 +13,6 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from farhand.console.scene import Scene
@@ -104,12 +103,7 @@ class Page:
     def __enter__(self) -> Page:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -146,16 +140,7 @@ def serve_recording(
     speed: float = 1.0,
     token: str | None = None,
 ) -> Page:
-    """Serve the page of a recording, with a slider over its time; otherwise as :func:`serve`.
-
-    Args:
-        recording: the file.
-        scene: of the rig that was recorded.
-        host: interface to listen on.
-        port: to listen on; 0 for any free one.
-        speed: how many times faster than it was, [-].
-        token: that visitors must show.
-    """
+    """Serve the page of a recording, at ``speed`` times its own; otherwise as :func:`serve`."""
     what = (Path(recording), scene, speed)
     return _start("farhand.console.player", what, host, port, None, token)
 

@@ -52,45 +52,34 @@ _STEP = re.compile(r"(?P<robot>\w+): (?:\S+ → )?(?P<state>\S+) \(")
 
 @dataclass
 class Reading:
-    """The newest of everything.
+    """The newest of everything."""
 
-    Attributes:
-        time_ns: of the newest record, [ns]; ``None`` before the first.
-        q: configuration by robot, in Pinocchio's convention, [rad] or [m].
-        force: measured on the tool in world by robot, [N]; NaN where it is not measured.
-        commanded: what the law pulls the tool with, in world by robot, [N].
-        synthetic: robots whose force is made from kinematics.
-        mode: what each robot's station is doing.
-        job: state of the job of each robot that has one, such as ``carry``.
-        driver: what else each robot's driver reports, such as the rate of its bus.
-        errors: from the follower's tool to its goal, by coupling, [m].
-        engagement: 0 apart to 1 coupled, [-]; NaN when unknown.
-        energy: put into the coupling by both sides together, [J]; NaN when unknown.
-        age: of what the sides know of each other, [s]; NaN when unknown.
-        events: the last few, newest first, as (time [ns], text).
-        trip: why the robots were stopped, empty if they are not.
-        changes: parameters set since they were last taken, by path.
-        refusals: commands refused since they were last taken, as (parameter path or "", reason).
-        ended: whether the run is over.
-    """
-
-    time_ns: int | None = None
+    time_ns: int | None = None  # of the newest record, [ns]; ``None`` before the first
+    # configuration by robot, in Pinocchio's convention, [rad] or [m]
     q: dict[str, Array] = field(default_factory=dict)
+    # measured on the tool in world by robot, [N]; NaN where it is not measured
     force: dict[str, Array] = field(default_factory=dict)
+    # what the law pulls the tool with, in world by robot, [N]
     commanded: dict[str, Array] = field(default_factory=dict)
-    synthetic: set[str] = field(default_factory=set)
-    mode: dict[str, str] = field(default_factory=dict)
+    synthetic: set[str] = field(default_factory=set)  # robots whose force is made from kinematics
+    mode: dict[str, str] = field(default_factory=dict)  # what each robot's station is doing
+    # state of the job of each robot that has one, such as ``carry``
     job: dict[str, str] = field(default_factory=dict)
+    # what else each robot's driver reports, such as the rate of its bus
     driver: dict[str, dict[str, str]] = field(default_factory=dict)
+    # from the follower's tool to its goal, by coupling, [m]
     errors: dict[str, Array] = field(default_factory=dict)
-    engagement: float = math.nan
-    energy: float = math.nan
-    age: float = math.nan
+    engagement: float = math.nan  # 0 apart to 1 coupled, [-]; NaN when unknown
+    energy: float = math.nan  # put into the coupling by both sides together, [J]; NaN when unknown
+    age: float = math.nan  # of what the sides know of each other, [s]; NaN when unknown
+    # the last few, newest first, as (time [ns], text)
     events: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=EVENTS_SHOWN))
-    trip: str = ""
+    trip: str = ""  # why the robots were stopped, empty if they are not
+    # parameters set since they were last taken, by path
     changes: dict[str, Any] = field(default_factory=dict)
+    # commands refused since they were last taken, as (parameter path or "", reason)
     refusals: list[tuple[str, str]] = field(default_factory=list)
-    ended: bool = False
+    ended: bool = False  # whether the run is over
 
     @property
     def error(self) -> float:
@@ -187,19 +176,12 @@ def newtons(force: Array) -> str:
 
 @dataclass(frozen=True)
 class Health:
-    """How the session's process is doing.
+    """How the session's process is doing."""
 
-    Attributes:
-        tick: median time a tick takes, [µs]; NaN when unknown.
-        rate: ticks per second, [Hz].
-        overruns: ticks that began more than a period late.
-        margin: the predicted stability of this run, or empty.
-    """
-
-    tick: float = math.nan
-    rate: float = math.nan
-    overruns: int = 0
-    margin: str = ""
+    tick: float = math.nan  # median time a tick takes, [µs]; NaN when unknown
+    rate: float = math.nan  # ticks per second, [Hz]
+    overruns: int = 0  # ticks that began more than a period late
+    margin: str = ""  # the predicted stability of this run, or empty
 
     def __str__(self) -> str:
         return f"{self.rate:.0f} Hz · tick {self.tick:.0f} µs"

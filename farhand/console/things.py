@@ -39,62 +39,42 @@ MAX_HAND_FORCE = 100.0
 MAX_LIMIT = 4.0
 """A workspace limit farther than this from the origin is not drawn, [m]."""
 
+PLANE_SIZE = 0.2  # [m], edge of the square drawn for a plane that bounds a workspace
+CURVE_POINTS = 13  # on each curve of a surface that is drawn as curves
+
 
 class Thing(TypedDict, total=False):
-    """Something around the robots.
+    """Something around the robots."""
 
-    Attributes:
-        kind: ``wall``, ``spring`` (robot to anchor or to other), ``grip`` (robot to other),
-            ``hand`` (at robot's tool), ``tie`` (the coupling from robot to other), ``limits`` (a
-            box for robot), ``ball``, ``plane``, ``torus`` or ``curves`` that bound where robot's
-            tool may be, ``sole`` that robot stands on, or its ``centre`` of gravity.
-        name: in the rig.
-        path: of its parameters; absent if it has none.
-        robot: whose tool it touches.
-        other: the robot at the far end of a spring, a grip or a coupling.
-        point: middle of what is drawn, [m]; of a centre of gravity, the origin of its closed form.
-        normal: of a wall, outward, of a torus, its axis; unit length.
-        size: edge or diameter of what is drawn, [m].
-        tube: diameter of a torus's ring, [m].
-        curves: lines on a surface, each as its places, [m].
-        leg: +1 or -1 if the centre of gravity is a left or right leg's; 0 for a whole robot's.
-        rigid: whether a coupling is a constraint between the tools.
-        lowest: height of its middle when it stands on the floor, [m].
-        present: whether a wall is there.
-        anchor: fixed end of a spring, [m].
-        start: where a hand's path begins, [m].
-        moves: of a hand's path, as :class:`farhand.control.trajectory.paths.Move` has them.
-        stiffness: of a hand, [N/m].
-        open: whether a hand has let go.
-        most: force of a hand that drags, [N].
-        stream: of the telemetry, with a coupling's error.
-        low: lower corner of the limits, [m].
-        high: upper corner of the limits, [m].
-    """
-
+    # ``wall``, ``spring`` (robot to anchor or to other), ``grip`` (robot to other), ``hand`` (at
+    # robot's tool), ``tie`` (the coupling from robot to other), ``limits`` (a box for robot),
+    # ``ball``, ``plane``, ``torus`` or ``curves`` that bound where robot's tool may be, ``sole``
+    # that robot stands on, or its ``centre`` of gravity
     kind: str
-    name: str
-    path: str
-    robot: str
-    other: str
+    name: str  # in the rig
+    path: str  # of its parameters; absent if it has none
+    robot: str  # whose tool it touches
+    other: str  # the robot at the far end of a spring, a grip or a coupling
+    # middle of what is drawn, [m]; of a centre of gravity, the origin of its closed form
     point: list[float]
-    normal: list[float]
-    size: float
-    tube: float
-    curves: list[list[list[float]]]
-    leg: int
-    rigid: bool
-    lowest: float
-    present: bool
-    anchor: list[float]
-    start: list[float]
+    normal: list[float]  # of a wall, outward, of a torus, its axis; unit length
+    size: float  # edge or diameter of what is drawn, [m]
+    tube: float  # diameter of a torus's ring, [m]
+    curves: list[list[list[float]]]  # lines on a surface, each as its places, [m]
+    leg: int  # +1 or -1 if the centre of gravity is a left or right leg's; 0 for a whole robot's
+    rigid: bool  # whether a coupling is a constraint between the tools
+    lowest: float  # height of its middle when it stands on the floor, [m]
+    present: bool  # whether a wall is there
+    anchor: list[float]  # fixed end of a spring, [m]
+    start: list[float]  # where a hand's path begins, [m]
+    # of a hand's path, as :class:`farhand.control.trajectory.paths.Move` has them
     moves: list[dict[str, Any]]
-    stiffness: float
-    open: bool
-    most: float
-    stream: str
-    low: list[float]
-    high: list[float]
+    stiffness: float  # of a hand, [N/m]
+    open: bool  # whether a hand has let go
+    most: float  # force of a hand that drags, [N]
+    stream: str  # of the telemetry, with a coupling's error
+    low: list[float]  # lower corner of the limits, [m]
+    high: list[float]  # upper corner of the limits, [m]
 
 
 def things_of(rig: Rig) -> list[Thing]:
@@ -195,10 +175,6 @@ def _couplings(rig: Rig) -> Iterator[Thing]:
             a, b = (station.name for station in bridge.stations)
             tie: Thing = {"kind": "tie", "name": stream, "robot": a, "other": b, "stream": stream}
             yield {**tie, "rigid": rig.law == "virtual-constraints"}
-
-
-PLANE_SIZE = 0.2  # [m], edge of the square drawn for a plane that bounds a workspace
-CURVE_POINTS = 13  # on each curve of a surface that is drawn as curves
 
 
 def bounds_of(rig: Rig) -> Iterator[Thing]:

@@ -32,13 +32,7 @@ MAX_GAINS = 8
 
 
 class Tuning:
-    """Forms for law, link and parameters.
-
-    Args:
-        gui: where they are put.
-        scene: what there is to set.
-        requests: the way to the session.
-    """
+    """Forms for law, link and parameters."""
 
     def __init__(self, gui: viser.GuiApi, scene: Scene, requests: Requests) -> None:
         self._gui, self._scene, self._requests = gui, scene, requests

@@ -47,12 +47,6 @@ visible."""
 class Console:
     """One run on the page: its picture, its panel and the visitor's hand.
 
-    Args:
-        server: where it is shown, instead of what it showed before.
-        source: of the numbers.
-        scene: what to draw.
-        requests: the way to the session.
-
     Attributes:
         reading: the newest of everything.
     """
@@ -115,16 +109,8 @@ def view(
 ) -> None:
     """Serve the page until this process or its parent ends; runs in a process of its own.
 
-    It first sends the port that was opened, or a line of text that says why there is none.
-
-    Args:
-        ring_path: the telemetry ring.
-        scene: what to draw.
-        host: interface to listen on.
-        port: to listen on; 0 for any free one.
-        token: that a visitor must show; empty for none.
-        pipes: from the session, and to the session.
-        health: shared numbers of the session: tick [µs], rate [Hz], overruns, whether it records.
+    It first sends the port that was opened, or a line of text that says why there is none. The
+    pipes come from the session and go to it; ``health`` is :attr:`farhand.console.Page.health`.
     """
     incoming, outgoing = pipes
     behave()

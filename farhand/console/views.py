@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import viser
 
@@ -24,6 +26,12 @@ CAMERAS = {
 
 FARTHER = {"youbot": 1.15}
 """How much farther away than usual the camera of a rig is, [-], for long arrows."""
+
+OVERVIEW, EYES = "Overview", "Follower's eyes"
+EYE_FIELD = float(np.radians(70.0))  # of a camera on a robot
+BEHIND, BESIDE, AHEAD = 0.30, 0.12, 0.25  # [m], of the eye from the tool, and of what it looks at
+BEFORE = 0.09  # [m], of an eye from the middle of its head
+HEAD = "head"  # body from which a robot looks, if it has one
 
 
 def set_stage(
@@ -69,29 +77,11 @@ def fit_camera(client: viser.ClientHandle, middle: Array, back: Array) -> None:
 
 
 def _lay_floor(scene: viser.SceneApi, height: float) -> None:
-    scene.add_grid(
-        "/world/floor",
-        width=6.0,
-        height=6.0,
-        cell_size=0.1,
-        section_size=0.5,
-        cell_color=(225, 228, 232),
-        section_color=(190, 195, 202),
-        infinite_grid=True,
-        fade_distance=7.0,
-        fade_from="origin",
-        shadow_opacity=0.25,
-        plane_color=FLOOR,
-        plane_opacity=1.0,
-        position=(0.0, 0.0, height),
-    )
-
-
-OVERVIEW, EYES = "Overview", "Follower's eyes"
-EYE_FIELD = float(np.radians(70.0))  # of a camera on a robot
-BEHIND, BESIDE, AHEAD = 0.30, 0.12, 0.25  # [m], of the eye from the tool, and of what it looks at
-BEFORE = 0.09  # [m], of an eye from the middle of its head
-HEAD = "head"  # body from which a robot looks, if it has one
+    look: Any = {"infinite_grid": True, "fade_distance": 7.0, "fade_from": "origin"}
+    look |= {"cell_size": 0.1, "cell_color": (225, 228, 232)}
+    look |= {"section_size": 0.5, "section_color": (190, 195, 202)}
+    look |= {"plane_color": FLOOR, "plane_opacity": 1.0, "shadow_opacity": 0.25}
+    scene.add_grid("/world/floor", width=6.0, height=6.0, position=(0.0, 0.0, height), **look)
 
 
 class Views:
@@ -101,9 +91,6 @@ class Views:
     behind the tool along the tool's own axis, and above it.
 
     Args:
-        server: where they are shown.
-        scene: whose follower has eyes.
-        kinematics: where it is.
         overview: where the camera looks, and where it is from there, [m].
     """
 

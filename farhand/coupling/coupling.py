@@ -28,7 +28,8 @@ PROPERTIES = frozenset({"reciprocal", "symmetric", "velocity-force-port"})
 """What a law may promise.
 
 Reciprocal: the two efforts are equal and opposite up to the mapping. Symmetric: exchanging the
-sides exchanges the efforts. Velocity–force port: an effort depends on the other side's motion alone.
+sides exchanges the efforts. Velocity–force port: an effort depends on the other side's motion
+alone.
 """
 
 

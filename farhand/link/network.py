@@ -178,7 +178,7 @@ class Conditions:
             value = getattr(self, name)
             if not isinstance(value, kind):
                 raise BadValue(f"network.{name} = {value!r} is not a {noun}")
-            if not 0 <= value <= high:
+            if not 0 <= float(value) <= high:
                 raise OutOfRange(f"network.{name}", value, 0, high, unit)
         if self.distribution not in DISTRIBUTIONS:
             raise UnknownName("jitter distribution", self.distribution, DISTRIBUTIONS)

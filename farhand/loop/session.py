@@ -57,7 +57,7 @@ class Part:
         stage: of the tick, one of :data:`STAGES`.
         next_ns: when next, [ns].
         calls: how often it was called.
-        section: of the timing table, one of :data:`farhand.realtime.cycle.SECTIONS`.
+        section: of the timing table, one of :data:`farhand.realtime.timing.SECTIONS`.
     """
 
     step: Callable[[int], None]

@@ -29,19 +29,12 @@ Undo = Callable[[], None]
 
 @dataclass(frozen=True)
 class Grant:
-    """One privilege, granted or not.
+    """One privilege, granted or not."""
 
-    Attributes:
-        name: one of :data:`NAMES`.
-        had: whether it was granted.
-        what: what holds now.
-        cure: how to get it if it was refused.
-    """
-
-    name: str
-    had: bool
-    what: str
-    cure: str = ""
+    name: str  # one of :data:`NAMES`
+    had: bool  # whether it was granted
+    what: str  # what holds now
+    cure: str = ""  # how to get it if it was refused
 
 
 @contextmanager

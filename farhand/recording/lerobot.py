@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from farhand.errors import Mismatch
-from farhand.recording.columns import component_units
-from farhand.recording.export import new_folder
+from farhand.recording.export import component_units, new_folder
 from farhand.recording.loader import Recording, StreamData
 
 Array = np.ndarray
@@ -46,34 +45,21 @@ _INDEXES = {"timestamp": "float32"} | dict.fromkeys(
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of the dataset.
+    """One column of the dataset."""
 
-    Attributes:
-        values: one row per frame, shape (n, …), float32.
-        names: of the numbers.
-        unit: of the numbers.
-        source: signal it comes from.
-    """
-
-    values: Array
-    names: list[str]
-    unit: str
-    source: str
+    values: Array  # one row per frame, shape (n, …), float32
+    names: list[str]  # of the numbers
+    unit: str  # of the numbers
+    source: str  # signal it comes from
 
 
 @dataclass(frozen=True)
 class Frames:
-    """When the frames of all episodes are, n of them, and which records are theirs.
+    """When the frames of all episodes are, n of them, and which records are theirs."""
 
-    Attributes:
-        since_ns: records after this, shape (n,), [ns], …
-        until_ns: … up to this are the frame's own, shape (n,), [ns].
-        lengths: frames of each episode.
-    """
-
-    since_ns: Array
-    until_ns: Array
-    lengths: list[int]
+    since_ns: Array  # records after this, shape (n,), [ns], …
+    until_ns: Array  # … up to this are the frame's own, shape (n,), [ns]
+    lengths: list[int]  # frames of each episode
 
     @classmethod
     def of(cls, spans: list[tuple[int, int]], fps: int) -> Frames:
@@ -92,15 +78,10 @@ class Frames:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written.
+    """What was written."""
 
-    Attributes:
-        frames: how many.
-        notes: what a user should know about the dataset.
-    """
-
-    frames: int
-    notes: list[str]
+    frames: int  # how many
+    notes: list[str]  # what a user should know about the dataset
 
 
 def export_lerobot(

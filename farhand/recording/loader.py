@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from farhand.errors import BadValue, FileError, UnknownName
 from farhand.recording.cdr import PREFIX, read_event, record_type
-from farhand.recording.chunk import messages
 from farhand.recording.recorder import ENDED, EVENTS_TOPIC, FORMAT, IN_ORDER, METADATA_NAME
-from farhand.recording.scan import UNREADABLE, Found, scan
+from farhand.recording.scan import UNREADABLE, Found, messages, scan
 
 Array = NDArray[np.float64]
 
@@ -49,18 +48,12 @@ class StreamData:
 
 @dataclass(frozen=True)
 class RecordedEvent:
-    """Something that happened once.
+    """Something that happened once."""
 
-    Attributes:
-        time_ns: when, [ns].
-        kind: ``command``, ``trip``, ``mode``, ``coupling``, ``lost``, ``full`` or ``note``.
-        text: for people.
-        data: for programs, such as a command's name, path, value and tick.
-    """
-
-    time_ns: int
-    kind: str
-    text: str
+    time_ns: int  # when, [ns]
+    kind: str  # ``command``, ``trip``, ``mode``, ``coupling``, ``lost``, ``full`` or ``note``
+    text: str  # for people
+    # for programs, such as a command's name, path, value and tick
     data: dict[str, Any] = field(default_factory=dict)
 
 
@@ -130,15 +123,10 @@ class Recording:
 
 @dataclass
 class RecordedTopic:
-    """A topic while it is being read.
+    """A topic while it is being read."""
 
-    Attributes:
-        layout: where its numbers are, and their units.
-        blocks: its messages so far.
-    """
-
-    layout: dict[str, Any]
-    blocks: list[NDArray[Any]] = field(default_factory=list)
+    layout: dict[str, Any]  # where its numbers are, and their units
+    blocks: list[NDArray[Any]] = field(default_factory=list)  # its messages so far
 
     def __post_init__(self) -> None:
         """Lay out its messages."""

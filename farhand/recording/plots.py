@@ -11,7 +11,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.files import write_bytes
-from farhand.recording.columns import component_names, component_units
+from farhand.recording.export import component_names, component_units
 from farhand.recording.loader import RecordedEvent, Recording
 
 if TYPE_CHECKING:
@@ -28,21 +28,13 @@ DEFAULT_CHANNELS = ("position_tool_in_world", "wrench_measured_in_world", "error
 
 @dataclass(frozen=True)
 class Curves:
-    """What one panel shows: numbers of one signal that have one unit.
+    """What one panel shows: numbers of one signal that have one unit."""
 
-    Attributes:
-        title: of the panel.
-        unit: of the numbers.
-        names: of the curves.
-        times: shape (n,), [s].
-        values: shape (n, curves).
-    """
-
-    title: str
-    unit: str
-    names: list[str]
-    times: Array
-    values: Array
+    title: str  # of the panel
+    unit: str  # of the numbers
+    names: list[str]  # of the curves
+    times: Array  # shape (n,), [s]
+    values: Array  # shape (n, curves)
 
 
 def draw(

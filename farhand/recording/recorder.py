@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,9 @@ from farhand.recording.definitions import definition, full_name
 from farhand.recording.destination import check_destination, part_of
 from farhand.recording.growing import GrowingFile, Index
 from farhand.recording.topics import AGE, topics_of
-from farhand.recording.watch import Watch
+
+INDEX = "index of "
+"""Units with this start list the words that a number stands for: ``index of free, hold``."""
 
 FORMAT = 2
 """Version of what is in the file; a reader refuses a newer one."""
@@ -53,17 +54,56 @@ RingEvent = tuple[int, str, dict[str, Any] | None]
 _LEVELS = {"trip": 40, "lost": 30, "full": 40}
 
 
-@dataclass
-class About:
-    """What a recording holds beside its signals.
+class Watch:
+    """Notices changes of modes and buttons, and couplings that begin or end.
 
-    Attributes:
-        texts: by name: how the run was set up, as JSON.
-        files: by name: models and the like.
+    Args:
+        streams: of the telemetry's header.
     """
 
-    texts: dict[str, str] = field(default_factory=dict)
-    files: dict[str, bytes] = field(default_factory=dict)
+    def __init__(self, streams: dict[str, Any]) -> None:
+        self._watched: dict[str, list[tuple[str, int, list[str]]]] = {}
+        self._last: dict[tuple[str, str], float] = {}
+        for name, stream in streams.items():
+            places = columns(stream)
+            watched = self._watched[name] = []
+            for channel in (channel for channel in stream["channels"] if channel["size"] == 1):
+                key, unit = channel["name"], channel["unit"]
+                if unit.startswith(INDEX):
+                    words = unit.removeprefix(INDEX).split(", ")
+                    watched.append((key, places[key].start, words))
+                elif key == "engagement":
+                    watched.append((key, places[key].start, []))
+
+    def changes(
+        self, stream: str, times: NDArray[np.int64], rows: NDArray[np.float64]
+    ) -> Iterator[tuple[int, str, str]]:
+        """Changes in new rows of a stream as (time [ns], kind, words)."""
+        for name, column, words in self._watched[stream]:
+            values = rows[:, column] if words else (rows[:, column] > 0.0).astype(float)
+            first = self._last.get((stream, name), values[0] if words else 0.0)
+            before = np.concatenate([[first], values[:-1]])
+            self._last[stream, name] = values[-1]
+            for place in np.flatnonzero(values != before):
+                new, old = values[place], before[place]
+                if words:
+                    text = f"{stream} {name}: {_word(words, old)} to {_word(words, new)}"
+                else:
+                    text = f"{stream} {'engaged' if new else 'parted'}"
+                yield int(times[place]), "mode" if words else "coupling", text
+
+
+def _word(words: list[str], value: float) -> str:
+    whole = np.isfinite(value) and value == int(value) and 0 <= value < len(words)
+    return words[int(value)] if whole else f"{value:g}"
+
+
+@dataclass
+class About:
+    """What a recording holds beside its signals."""
+
+    texts: dict[str, str] = field(default_factory=dict)  # by name: how the run was set up, as JSON
+    files: dict[str, bytes] = field(default_factory=dict)  # by name: models and the like
 
 
 class Recorder:
@@ -195,12 +235,7 @@ class Recorder:
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close("" if kind is None else f"{kind.__name__} in the run")
 
     def _describe(self, header: dict[str, Any], about: About) -> None:

@@ -12,32 +12,22 @@ import numpy as np
 
 from farhand.errors import FileError
 from farhand.files import real_file
-from farhand.recording.chunk import Chunk, messages
 from farhand.recording.growing import GrowingFile
 from farhand.recording.loader import described
 from farhand.recording.recorder import END_NAME, ENDED, IN_ORDER, METADATA_NAME
-from farhand.recording.scan import UNREADABLE, Found, scan
+from farhand.recording.scan import UNREADABLE, Chunk, Found, messages, scan
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """What could be saved.
+    """What could be saved."""
 
-    Attributes:
-        path: the new file.
-        messages: how many are in it.
-        damaged: chunks that had to be left out.
-        unread: bytes that belong to no whole record.
-        altered: whether something beside the chunks was changed, such as a parameter.
-        ended: how the run ended, as the new file says it.
-    """
-
-    path: Path
-    messages: int
-    damaged: int
-    unread: int
-    altered: bool
-    ended: str
+    path: Path  # the new file
+    messages: int  # how many are in it
+    damaged: int  # chunks that had to be left out
+    unread: int  # bytes that belong to no whole record
+    altered: bool  # whether something beside the chunks was changed, such as a parameter
+    ended: str  # how the run ended, as the new file says it
 
     @property
     def whole(self) -> bool:

@@ -13,11 +13,14 @@ import os
 import stat
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
@@ -34,16 +37,19 @@ from mcap.records import (
 )
 
 from farhand.errors import FileError
-from farhand.recording.chunk import HEAD, Chunk
+from farhand.recording.cdr import MESSAGE, PREFIX
 from farhand.recording.growing import FOOT, MAGIC, PRIVATE, record_bytes
+
+HEAD = struct.Struct("<BQ")
+"""Of every record: its opcode and its length, [bytes]."""
 
 _CHUNK = struct.Struct("<QQQI")
 _END_SIZE = 13  # [bytes] of the record that ends the data
 _ZSTD = b"\x04\x00\x00\x00zstd"
 # [bytes] from the start of a chunk to the name of its compression
 _ZSTD_AT = HEAD.size + _CHUNK.size
-_SEARCH_BYTES = 1 << 20  # over which a record is searched by its pattern
 
+_SEARCH_BYTES = 1 << 20  # over which a record is searched by its pattern
 _PARSED: dict[int, type[Any]] = {
     Opcode.HEADER: Header,
     Opcode.SCHEMA: Schema,
@@ -54,6 +60,7 @@ _PARSED: dict[int, type[Any]] = {
     Opcode.METADATA_INDEX: MetadataIndex,
     Opcode.ATTACHMENT_INDEX: AttachmentIndex,
 }
+
 _NAMED = (Opcode.HEADER, Opcode.SCHEMA, Opcode.CHANNEL, Opcode.METADATA, Opcode.ATTACHMENT)
 _DATA = {*_NAMED, Opcode.MESSAGE, Opcode.CHUNK, Opcode.MESSAGE_INDEX, PRIVATE}
 """Kinds of records that stand in the data section."""
@@ -65,33 +72,105 @@ UNREADABLE = (
 """What damaged content raises when it is read."""
 
 
-@dataclass
-class Found:
-    """What is in a file.
+@dataclass(frozen=True)
+class Chunk:
+    """Message records, compressed together.
 
     Attributes:
-        schemas: by id.
-        channels: by id.
-        metadata: texts by name.
-        attachments: files by name.
-        chunks: in order.
-        indexed: whether it has an index, as finished files have.
-        whole: whether every record is good, up to the end.
-        matches: whether the data match their checksum; True if there is none, as in early files.
-        mended: good chunks with a wrong length or kind in their head.
-        unread: bytes that belong to no whole record.
+        start_ns: earliest time in it, [ns].
+        end_ns: latest, [ns].
     """
 
-    schemas: dict[int, Schema] = field(default_factory=dict)
-    channels: dict[int, Channel] = field(default_factory=dict)
-    metadata: dict[str, dict[str, str]] = field(default_factory=dict)
-    attachments: dict[str, Attachment] = field(default_factory=dict)
-    chunks: list[Chunk] = field(default_factory=list)
-    indexed: bool = False
-    whole: bool = True
+    start_ns: int
+    end_ns: int
+    _size: int
+    _crc: int
+    _compression: str
+    _data: memoryview
+
+    def records(self) -> bytes:
+        """Its content.
+
+        Raises:
+            FileError: it is damaged.
+        """
+        try:
+            if self._compression == "zstd":
+                if zstandard.get_frame_parameters(self._data[:18]).content_size != self._size:
+                    raise FileError("the size of a chunk is wrong")
+                unpack = zstandard.ZstdDecompressor().decompress
+                content = unpack(self._data, max_output_size=self._size)
+            elif not self._compression:
+                content = bytes(self._data)
+            else:
+                raise FileError(f"a chunk is compressed with {self._compression}, not with zstd")
+        except (zstandard.ZstdError, MemoryError):
+            raise FileError("a chunk cannot be decompressed") from None
+        if len(content) != self._size or (self._crc and zlib.crc32(content) != self._crc):
+            raise FileError("a chunk does not match its checksum")
+        return content
+
+    def fits(self) -> bool:
+        """Whether it is good and ends exactly where its compressed content ends."""
+        stream = zstandard.ZstdDecompressor().decompressobj()
+        try:
+            stream.decompress(self._data)
+            self.records()
+        except (zstandard.ZstdError, FileError):
+            return False
+        return stream.eof and not stream.unused_data
+
+
+def messages(records: bytes, kinds: dict[int, np.dtype[Any]]) -> Iterator[tuple[int, Any]]:
+    """The messages of a chunk as (channel, records): an array if ``kinds`` has it, else bytes."""
+    place = 0
+    while place < len(records):
+        if place + PREFIX > len(records):
+            raise FileError("a chunk ends in the middle of a message")
+        opcode, length = HEAD.unpack_from(records, place)
+        end = place + HEAD.size + length
+        if opcode != MESSAGE or end > len(records) or length < PREFIX - HEAD.size:
+            raise FileError(f"a chunk holds a record of an unknown kind ({opcode})")
+        (channel,) = struct.unpack_from("<H", records, place + HEAD.size)
+        kind = kinds.get(channel)
+        if kind is None or kind.itemsize != end - place:
+            yield channel, records[place:end]
+            place = end
+            continue
+        count = _alike(records, place, kind, channel)
+        yield channel, np.frombuffer(records, kind, count, place)
+        place += count * kind.itemsize
+
+
+def _alike(records: bytes, place: int, kind: np.dtype[Any], channel: int) -> int:
+    """How many records of one channel follow one another."""
+    most, count = (len(records) - place) // kind.itemsize, 64
+    while True:
+        block = np.frombuffer(records, kind, min(count, most), place)
+        same = (block["opcode"] == MESSAGE) & (block["channel"] == channel)
+        same &= block["length"] == kind.itemsize - HEAD.size
+        if not same.all():
+            return int(np.argmin(same))
+        if len(block) == most:
+            return most
+        count *= 4
+
+
+@dataclass
+class Found:
+    """What is in a file."""
+
+    schemas: dict[int, Schema] = field(default_factory=dict)  # by id
+    channels: dict[int, Channel] = field(default_factory=dict)  # by id
+    metadata: dict[str, dict[str, str]] = field(default_factory=dict)  # texts by name
+    attachments: dict[str, Attachment] = field(default_factory=dict)  # files by name
+    chunks: list[Chunk] = field(default_factory=list)  # in order
+    indexed: bool = False  # whether it has an index, as finished files have
+    whole: bool = True  # whether every record is good, up to the end
+    # whether the data match their checksum; True if there is none, as in early files
     matches: bool = True
-    mended: int = 0
-    unread: int = 0
+    mended: int = 0  # good chunks with a wrong length or kind in their head
+    unread: int = 0  # bytes that belong to no whole record
 
     def take(self, record: McapRecord) -> None:
         """Add a record of the head."""
@@ -107,16 +186,11 @@ class Found:
 
 @dataclass
 class _Summary:
-    """What follows the data of a finished file.
+    """What follows the data of a finished file."""
 
-    Attributes:
-        end: where the data end, [bytes].
-        head: schemas and channels.
-        starts: where chunks, metadata and attachments begin, in order, [bytes].
-    """
-
-    end: int
-    head: Found = field(default_factory=Found)
+    end: int  # where the data end, [bytes]
+    head: Found = field(default_factory=Found)  # schemas and channels
+    # where chunks, metadata and attachments begin, in order, [bytes]
     starts: list[int] = field(default_factory=list)
 
 

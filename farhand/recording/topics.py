@@ -41,35 +41,21 @@ _POSITION = re.compile(r"position_(\w+)_in_(\w+)")
 
 @dataclass
 class Topic:
-    """One topic of a recording.
+    """One topic of a recording."""
 
-    Attributes:
-        name: such as ``/leader/joint_states``.
-        type: short name of the message, such as ``sensor_msgs/JointState``.
-        definition: its text.
-        template: its layout.
-        sources: for each place of the template the channel it comes from, its unit and its labels.
-        fill: makes the numbers by place from rows of the stream.
-        stream: which stream.
-        rate: nominal, [Hz].
-        measured: whether it is stamped with the device's time; otherwise with the tick's.
-        every: only every n-th record is written.
-        derived: whether it repeats what another topic has.
-        sequence: how many messages there were.
-    """
-
-    name: str
-    type: str
-    definition: str
-    template: Template
+    name: str  # such as ``/leader/joint_states``
+    type: str  # short name of the message, such as ``sensor_msgs/JointState``
+    definition: str  # its text
+    template: Template  # its layout
+    # for each place of the template the channel it comes from, its unit and its labels
     sources: dict[str, Channel]
-    fill: Callable[[Array], dict[str, Array]]
-    stream: str
-    rate: float
-    measured: bool = True
-    every: int = 1
-    derived: bool = False
-    sequence: int = field(default=0, init=False)
+    fill: Callable[[Array], dict[str, Array]]  # makes the numbers by place from rows of the stream
+    stream: str  # which stream
+    rate: float  # nominal, [Hz]
+    measured: bool = True  # whether it is stamped with the device's time; otherwise with the tick's
+    every: int = 1  # only every n-th record is written
+    derived: bool = False  # whether it repeats what another topic has
+    sequence: int = field(default=0, init=False)  # how many messages there were
 
     @property
     def metadata(self) -> dict[str, str]:

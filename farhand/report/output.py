@@ -181,6 +181,12 @@ class Bar:
         if self._progress is not None:
             self._progress.update(self._task, completed=share, description=title or self._title)
 
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Remove the bar."""
         if self._progress is not None:
@@ -197,8 +203,5 @@ class Bar:
 @contextmanager
 def counting(title: str) -> Iterator[Callable[[int, int, str], None]]:
     """A bar for work in pieces; call what it gives with (done, total, name of the next)."""
-    bar = Bar(title)
-    try:
+    with Bar(title) as bar:
         yield lambda done, total, name: bar.update(done / max(total, 1), f"{title} {name}")
-    finally:
-        bar.close()

@@ -42,17 +42,11 @@ PLOT_HEIGHT = 48
 
 @dataclass(frozen=True)
 class ReportPlot:
-    """One plot of the page.
+    """One plot of the page."""
 
-    Attributes:
-        title: what it shows, as a finding.
-        draw: draws it into the axes of a figure.
-        rows: how many axes, one above the other.
-    """
-
-    title: str
-    draw: Callable[[list[Axes]], None]
-    rows: int = 1
+    title: str  # what it shows, as a finding
+    draw: Callable[[list[Axes]], None]  # draws it into the axes of a figure
+    rows: int = 1  # how many axes, one above the other
 
 
 def write_report(rig: Rig, result: Result, folder: Path) -> Path:

@@ -55,14 +55,8 @@ LawMaker = Callable[[str | None, Arms], Coupling]
 class CoupledBuild:
     """One build of a rig: what the user asked for, and the steps that all coupled rigs share.
 
-    Args:
-        name: of the rig.
-        options: what the user chose.
-        scenarios: of the rig, by name.
-        default: the scenario if the user names none.
-
     Attributes:
-        scenario: what will happen.
+        scenario: the one that the user named, or ``default``.
         shaping: settings that shape the parts (``rig.…``).
         settings: settings of the parts.
         rng: the run's random numbers; every part takes one of its own.
@@ -155,7 +149,7 @@ class CoupledBuild:
         telemetry: Telemetry | None = None,
         **description: str,
     ) -> Session:
-        """The session of the run, with what a recording should know about it."""
+        """The session of the run, with the description that recordings keep."""
         about = {"rig": self.name, "law": law, "seed": self.options.seed}
         about |= {"scenario": self.scenario.name, **description}
         return Session(
@@ -184,7 +178,7 @@ class CoupledBuild:
         *,
         notes: Iterable[str] = (),
     ) -> Rig:
-        """Post what the scenario commands, and hand the whole out."""
+        """The whole rig, with the scenario's commands posted."""
         post_scenario(session, self.scenario, self.options)
         kind = Metrics if self.options.side is None else SideMetrics
         return Rig(
@@ -233,12 +227,7 @@ def with_slack(limits: Limits, slack: float = 0.02) -> Limits:
 
 
 def endpoint_of(role: str, packets: dict[str, Packet]) -> Endpoint:
-    """One side's end of a link that is not connected yet: it hears nothing and sends nowhere.
-
-    Args:
-        role: of the side.
-        packets: layout of what each side sends, by role.
-    """
+    """One side's end of a link that is not connected yet; ``packets`` are the layouts by role."""
     outgoing = packets[role].blank()
     incoming = packets[OTHER[role]].blank()
     return Endpoint(outgoing, incoming, MemoryChannel(1), MemoryChannel(1))
@@ -255,7 +244,7 @@ def linked_bridge(ends: Callable[[str], LinkEnd], link: EmulatedLink) -> LinkedB
 
 
 def terms_of(rig: Rig) -> dict[str, str]:
-    """What the two sides of a rig must agree on before anything is coupled, by name."""
+    """The terms on which two sides of a rig must agree before they couple, by name."""
     bridge = rig.session.bridges[0]
     assert isinstance(bridge, RemoteBridge)
     rows = [row for row in describe(bridge.end.law) if not row[0].endswith(MACHINE_PARAMETERS)]

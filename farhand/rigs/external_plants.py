@@ -20,8 +20,7 @@ from farhand.world import World
 
 SIMULATED = "simulated"
 DEVICE_LAW = "unilateral"
-"""Law of a leader that cannot be pushed, where the user names none."""
-
+"""Default law of a leader that cannot be pushed."""
 
 GROUP = "farhand.plants"
 """Entry points under which packages bring plants."""
@@ -44,14 +43,7 @@ def is_device(plant: str) -> bool:
 
 
 def check(plant: str, options: Options, devices: bool = True, arms: bool = True) -> None:
-    """Refuse an unknown plant, one that does not fit this place, or one in virtual time.
-
-    Args:
-        plant: as the user named it.
-        options: with the clock.
-        devices: whether an input device may be in this place.
-        arms: whether an arm may.
-    """
+    """Refuse an unknown plant, one that this role does not allow, or one in virtual time."""
     if plant == SIMULATED:
         return
     if plant_class(plant) is None or not (devices if is_device(plant) else arms):
@@ -91,11 +83,13 @@ def velocity_controller(
     arm: Arm, robot: Robot, placement: Placement, rate: float
 ) -> TrackingController:
     """A controller from targets to joint speeds for a UR arm, slow enough for its own servos."""
-    limit, step = np.full(6, 0.5), np.full(6, 20.0 / rate)
+    limit = np.full(6, 0.5)
+    step = np.full(6, 20.0 / rate)
     pd = LimitedPD(proportional=5.0, derivative=0.0, velocity_limit=limit, step_limit=step)
-    solver, there = Solver(robot, 1e-4, 1e-3, step_max=0.5), Arm.of(robot)
-    there.update(robot.home, np.zeros(6))
-    # every way it goes is compiled before the first tick
+    solver = Solver(robot, 1e-4, 1e-3, step_max=0.5)
+    home = Arm.of(robot)
+    home.update(robot.home, np.zeros(6))
+    # Compile every branch of the solver before the first tick.
     for start in (None, robot.home, robot.home + 1.0):
-        solver.solve(Pose(there.position.copy(), there.rotation.copy()), start)
+        solver.solve(Pose(home.position.copy(), home.rotation.copy()), start)
     return TrackingController(arm, solver, placement, robot.limits.velocity, pd, rate)

@@ -42,22 +42,17 @@ PRESS_S = 2.5
 STEADY_S = 0.5
 """Length of the window in which a contact counts as steady."""
 
+_PER_WALL = {
+    "wall_stiffness": "N/m",
+    "contact_force": "N",
+    "force_error": "-",
+    "felt_stiffness": "N/m",
+    "settling": "s",
+}
 UNITS = {
-    "free_error_rms": "m",
-    "free_error_max": "m",
-    "soft_wall_stiffness": "N/m",
-    "soft_contact_force": "N",
-    "soft_force_error": "-",
-    "soft_felt_stiffness": "N/m",
-    "soft_settling": "s",
-    "hard_wall_stiffness": "N/m",
-    "hard_contact_force": "N",
-    "hard_force_error": "-",
-    "hard_felt_stiffness": "N/m",
-    "hard_settling": "s",
-    "felt_inertia": "kg",
-    "energy_created": "J",
-    "trips": "-",
+    **{"free_error_rms": "m", "free_error_max": "m"},
+    **{f"{wall}_{name}": unit for wall in ("soft", "hard") for name, unit in _PER_WALL.items()},
+    **{"felt_inertia": "kg", "energy_created": "J", "trips": "-"},
 }
 """Every metric with its unit."""
 

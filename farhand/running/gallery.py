@@ -7,10 +7,10 @@ the rig or the page.
 from __future__ import annotations
 
 import io
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 import viser
 
 from farhand.console.player import Player
-from farhand.console.scene import Scene, scene_of
+from farhand.console.scene import Scene
 from farhand.console.source import RecordedSource, Requests
 from farhand.console.status import Health
 from farhand.console.viewer import PANEL_WIDTH, Console
@@ -26,7 +26,8 @@ from farhand.console.views import fit_camera
 from farhand.errors import FileError
 from farhand.files import write_bytes
 from farhand.recording.loader import Recording, load
-from farhand.rigs import Options, Rig, build_rig
+from farhand.rigs import Options, build_rig
+from farhand.running.page import scene_for
 from farhand.running.rerun import record
 
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
@@ -48,165 +49,123 @@ SCENARIOS = {"dual-arm": "wall"}
 MORE = {"humanoid": "balance"}
 """Another scenario of a rig that is worth a picture."""
 
-Margin = Callable[[Rig], str | None]
-
 # Hides the browser's remark that it has no graphics card
 _HIDE_NOTES = ".mantine-Notifications-root { display: none }"
 
 
-@dataclass(frozen=True)
-class RecordedRun:
-    """A rig and a recording of its run.
-
-    Attributes:
-        scene: what to draw.
-        recording: of its run.
-        moment: worth a picture, [s].
-    """
-
-    scene: Scene
-    recording: Recording
-    moment: float
-
-
-def record_run(
-    rig: str, folder: Path, scenario: str | None = None, margin: Margin | None = None
-) -> RecordedRun:
-    """Run a rig in virtual time, record it, and find the moment worth a picture.
-
-    Args:
-        rig: by name.
-        folder: where the recording goes.
-        scenario: the one of :data:`SCENARIOS` or the rig's own by default.
-        margin: predicts the stability.
-    """
-    built = build_rig(rig, Options(scenario=scenario or SCENARIOS.get(rig)))
-    scene = scene_of(built)
-    scene["margin"] = ((margin(built) if margin else None) or "").partition("; hand:")[0]
-    recording = load(record(built, folder / f"{rig}-{built.scenario.name}.mcap"))
-    return RecordedRun(scene, recording, _moment(scene, recording))
-
-
-def take(rig: str, item: RecordedRun, folder: Path) -> list[Path]:
+def take(rig: str, folder: Path) -> list[Path]:
     """Take all pictures of a rig: wide, phone and moving; of dual-arm also the console."""
-    with _page_in_browser(item) as (driver, server, source, player):
+    with Studio.of(rig, SCENARIOS.get(rig)) as studio:
         paths = [
-            _still(driver, server, player, item.moment, WIDE, folder / f"{rig}.png"),
-            _still(driver, server, player, item.moment, PHONE, folder / f"{rig}-phone.png"),
-            _moving(driver, server, player, item.moment, folder / f"{rig}.gif"),
+            studio.still(WIDE, folder / f"{rig}.png"),
+            studio.still(PHONE, folder / f"{rig}-phone.png"),
+            studio.film(folder / f"{rig}.gif"),
         ]
         if rig == "dual-arm":
-            console = Console(server, source, item.scene, Requests(None))
-            source.seek(round(1e9 * item.moment))
-            margin = item.scene["margin"]
-            for size, name in ((WIDE, "console.png"), (PHONE, "console-phone.png")):
-                paths.append(_console(driver, server, console, margin, size, folder / name))
-        return paths
+            sizes = {"console.png": WIDE, "console-phone.png": PHONE}
+            paths += [studio.console(size, folder / name) for name, size in sizes.items()]
+    if rig in MORE:
+        with Studio.of(rig, MORE[rig]) as studio:
+            paths.append(studio.still(WIDE, folder / f"{rig}-{MORE[rig]}.png"))
+    return paths
 
 
-def take_more(rig: str, item: RecordedRun, folder: Path) -> list[Path]:
-    """One wide picture of another scenario of a rig."""
-    path = folder / f"{rig}-{MORE[rig]}.png"
-    with _page_in_browser(item) as (driver, server, _, player):
-        return [_still(driver, server, player, item.moment, WIDE, path)]
+class Studio:
+    """A browser, and a page in it that shows the recording of a run."""
 
+    def __init__(self, browser: Any, scene: Scene, recording: Recording) -> None:
+        label = f"Farhand · {scene['rig']}"
+        self._browser, self._scene, self._moment = browser, scene, moment_of(scene, recording)
+        self.server = viser.ViserServer("127.0.0.1", 0, label=label, verbose=False)
+        self._source = RecordedSource(recording)
+        self._player = Player(self.server, self._source, scene)
+        view = self._player.drawing.view
+        self.server.on_client_connect(lambda client: fit_camera(client, *view))
 
-@contextmanager
-def _page_in_browser(
-    item: RecordedRun,
-) -> Iterator[tuple[Any, viser.ViserServer, RecordedSource, Player]]:
-    """A browser, and a page with a recording on it."""
-    # viser prints to the terminal
-    with browser() as driver, redirect_stdout(io.StringIO()):
-        label = f"Farhand · {item.scene['rig']}"
-        server = viser.ViserServer("127.0.0.1", 0, label=label, verbose=False)
+    @classmethod
+    @contextmanager
+    def of(cls, rig: str, scenario: str | None) -> Iterator[Studio]:
+        """Run a rig in virtual time, and show its recording."""
+        with open_browser() as browser, tempfile.TemporaryDirectory() as folder:
+            built = build_rig(rig, Options(scenario=scenario))
+            scene = scene_for(built)
+            recording = load(record(built, Path(folder) / "run.mcap"))
+            # viser prints to the terminal
+            with redirect_stdout(io.StringIO()):
+                studio = cls(browser, scene, recording)
+                try:
+                    yield studio
+                finally:
+                    studio.server.stop()
+
+    def still(self, size: tuple[int, int], path: Path) -> Path:
+        """A picture of that size, [px]."""
+        with self._page(size) as page:
+            self._player.seek(self._moment)
+            write_bytes(path, _settled(page))
+        return path
+
+    def console(self, size: tuple[int, int], path: Path) -> Path:
+        """The page as an operator sees it; ticks of a recording are not timed."""
+        console = Console(self.server, self._source, self._scene, Requests(None))
+        self._source.seek(round(1e9 * self._moment))
+        with self._page(size) as page:
+            console.frame(0.0, Health(margin=self._scene["margin"]), False, True)
+            write_bytes(path, _settled(page))
+        return path
+
+    def film(self, path: Path) -> Path:
+        """The seconds around the moment as an animated GIF."""
+        from PIL import Image
+
+        clip = {"x": 0, "y": 0, "width": SMALL[0] - PANEL_WIDTH, "height": SMALL[1]}
+        start, frames = max(0.0, self._moment - FILM_S / 2), []
+        with self._page(SMALL) as page:
+            self._player.seek(start)
+            _settled(page)
+            for moment in np.linspace(start, self._moment + FILM_S / 2, FRAMES):
+                self._player.seek(float(moment))
+                picture = Image.open(io.BytesIO(_settled(page, clip)))
+                frames.append(picture.convert("RGB").quantize(128, COVERAGE))
+        content = io.BytesIO()
+        more = {"append_images": frames[1:], "duration": FRAME_MS, "loop": 0}
+        frames[0].save(content, "GIF", save_all=True, optimize=True, **more)
+        write_bytes(path, content.getvalue())
+        return path
+
+    @contextmanager
+    def _page(self, size: tuple[int, int]) -> Iterator[Any]:
+        page = self._browser.new_page(viewport={"width": size[0], "height": size[1]})
+        page.set_default_timeout(1e3 * PAGE_TIMEOUT_S)
         try:
-            source = RecordedSource(item.recording)
-            player = Player(server, source, item.scene)
-            server.on_client_connect(lambda client: fit_camera(client, *player.drawing.view))
-            yield driver, server, source, player
+            page.goto(f"http://127.0.0.1:{self.server.get_port()}")
+            page.locator("canvas").first.wait_for()
+            page.add_style_tag(content=_HIDE_NOTES)
+            yield page
         finally:
-            server.stop()
+            page.close()
 
 
 @contextmanager
-def browser() -> Iterator[Any]:
-    """A browser without a window."""
+def open_browser() -> Iterator[Any]:
+    """A browser without a window.
+
+    Raises:
+        FileError: there is none, or no driver for it.
+    """
     program = next((path for path in CHROMIUM if Path(path).exists()), None)
     if program is None:
-        raise FileError("the gallery needs Chromium, such as with: apt install chromium")
+        raise FileError("the gallery needs Chromium: install it, such as with apt install chromium")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise FileError("the gallery needs playwright: pip install playwright") from None
     with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+        browser = driver.chromium.launch(executable_path=program, args=list(ARGUMENTS))
         try:
-            yield opened
+            yield browser
         finally:
-            opened.close()
-
-
-@contextmanager
-def _page(driver: Any, server: viser.ViserServer, size: tuple[int, int]) -> Iterator[Any]:
-    page = driver.new_page(viewport={"width": size[0], "height": size[1]})
-    page.set_default_timeout(1e3 * PAGE_TIMEOUT_S)
-    try:
-        page.goto(f"http://127.0.0.1:{server.get_port()}")
-        page.locator("canvas").first.wait_for()
-        page.add_style_tag(content=_HIDE_NOTES)
-        yield page
-    finally:
-        page.close()
-
-
-def _still(
-    driver: Any,
-    server: viser.ViserServer,
-    player: Player,
-    t: float,
-    size: tuple[int, int],
-    path: Path,
-) -> Path:
-    with _page(driver, server, size) as page:
-        player.seek(t)
-        write_bytes(path, _settled(page))
-    return path
-
-
-def _console(
-    driver: Any,
-    server: viser.ViserServer,
-    console: Console,
-    margin: str,
-    size: tuple[int, int],
-    path: Path,
-) -> Path:
-    """The page as an operator sees it; ticks of a recording are not timed."""
-    with _page(driver, server, size) as page:
-        console.frame(0.0, Health(margin=margin), False, True)
-        write_bytes(path, _settled(page))
-    return path
-
-
-def _moving(driver: Any, server: viser.ViserServer, player: Player, t: float, path: Path) -> Path:
-    from PIL import Image
-
-    clip = {"x": 0, "y": 0, "width": SMALL[0] - PANEL_WIDTH, "height": SMALL[1]}
-    frames = []
-    with _page(driver, server, SMALL) as page:
-        start = max(0.0, t - FILM_S / 2)
-        player.seek(start)
-        _settled(page)
-        for moment in np.linspace(start, t + FILM_S / 2, FRAMES):
-            player.seek(float(moment))
-            picture = Image.open(io.BytesIO(_settled(page, clip)))
-            frames.append(picture.convert("RGB").quantize(128, COVERAGE))
-    film = io.BytesIO()
-    more = {"append_images": frames[1:], "duration": FRAME_MS, "loop": 0}
-    frames[0].save(film, "GIF", save_all=True, optimize=True, **more)
-    write_bytes(path, film.getvalue())
-    return path
+            browser.close()
 
 
 def _settled(page: Any, clip: dict[str, int] | None = None) -> bytes:
@@ -220,7 +179,7 @@ def _settled(page: Any, clip: dict[str, int] | None = None) -> bytes:
         before = now
 
 
-def _moment(scene: Scene, recording: Recording) -> float:
+def moment_of(scene: Scene, recording: Recording) -> float:
     """When an object is highest, or else the force on a follower's tool is largest, [s].
 
     The middle of the recording if nothing is lifted or touched.

@@ -44,19 +44,12 @@ class RestartRequested(Exception):
 
 @dataclass(frozen=True)
 class PageContext:
-    """What the sessions of a run on a page share.
+    """What the sessions of a run on a page share."""
 
-    Attributes:
-        page: that shows them.
-        recorder: that records at a visitor's request.
-        core: that the loop stays on; any by default.
-        fixed: whether no other session may take the place of the first.
-    """
-
-    page: Page
-    recorder: RecorderProcess
-    core: int | None = None
-    fixed: bool = False
+    page: Page  # that shows them
+    recorder: RecorderProcess  # that records at a visitor's request
+    core: int | None = None  # that the loop stays on; any by default
+    fixed: bool = False  # whether no other session may take the place of the first
 
 
 class PageLoop(BetweenTicks):
@@ -125,14 +118,7 @@ class PageLoop(BetweenTicks):
 
 
 def page_for(rig: Rig, host: str, port: int, fixed: bool = False) -> Page:
-    """Serve the console page of a rig.
-
-    Args:
-        rig: ready to run.
-        host: interface to listen on.
-        port: to listen on; 0 for any free one.
-        fixed: whether no other session may take its place.
-    """
+    """Serve the console page of a rig; if it is fixed, no other session may take its place."""
     scene = scene_for(rig)
     if fixed:
         scene["menus"]["restartable"] = False
@@ -178,15 +164,10 @@ def steer(
     core: int | None = None,
     fixed: bool = False,
 ) -> tuple[Rig, RunOutcome]:
-    """Run a rig on its page; a visitor may put another session of the rig in its place.
+    """Run a rig on its page; a visitor may put another session of it in its place.
 
-    Args:
-        rig: ready to run; closed if another takes its place.
-        length: how long each session may go on, [s]; None to run until it is interrupted.
-        record: where the recording of the first session goes.
-        page: that shows it.
-        core: that the loop stays on; any by default.
-        fixed: whether no other session may take its place.
+    Each session lasts at most ``length`` [s]; only the first is recorded to ``record``. The first
+    rig is closed when another takes its place.
 
     Returns:
         the rig that ran last, and how that went.

@@ -36,27 +36,17 @@ NOISE = {"force_noise": 0.1, "torque_noise": 0.002}
 
 @dataclass(frozen=True)
 class PerformanceOutcome:
-    """How a performance went, over the time in which the skill commands contact.
+    """How a performance went, over the time in which the skill commands contact."""
 
-    Attributes:
-        phase: how far the skill got, 0 to 1.
-        contact_kept: share of that time in contact, [-]; None for a skill without contact.
-        force_mean: mean force over all of that time, [N].
-        force_rms_error: from the commanded force, [N].
-        force_demonstrated: mean force in contact of the demonstrations, [N].
-        force_ratio: mean over demonstrated, [-].
-        goal_error: distance of the tool from the skill's goal at the end, [m].
-        stopped: what stopped it early, and when; None if nothing did.
-    """
-
-    phase: float
+    phase: float  # how far the skill got, 0 to 1
+    # share of that time in contact, [-]; None for a skill without contact
     contact_kept: float | None
-    force_mean: float | None
-    force_rms_error: float | None
-    force_demonstrated: float
-    force_ratio: float | None
-    goal_error: float
-    stopped: str | None = None
+    force_mean: float | None  # mean force over all of that time, [N]
+    force_rms_error: float | None  # from the commanded force, [N]
+    force_demonstrated: float  # mean force in contact of the demonstrations, [N]
+    force_ratio: float | None  # mean over demonstrated, [-]
+    goal_error: float  # distance of the tool from the skill's goal at the end, [m]
+    stopped: str | None = None  # what stopped it early, and when; None if nothing did
 
 
 def perform_rig(skill: Skill, options: Options, shift: float = 0.0, tilt: float = 0.0) -> Rig:

@@ -173,45 +173,29 @@ def record(rig: Rig, path: Path, seconds: float | None = None) -> Path:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a repeat first differs from its recording, in one signal.
+    """Where a repeat first differs from its recording, in one signal."""
 
-    Attributes:
-        signal: such as ``leader/q``.
-        time: [s].
-        recorded: the values then.
-        again: the values of the repeat.
-    """
-
-    signal: str
-    time: float
-    recorded: list[float]
-    again: list[float]
+    signal: str  # such as ``leader/q``
+    time: float  # [s]
+    recorded: list[float]  # the values then
+    again: list[float]  # the values of the repeat
 
 
 @dataclass
 class Rerun:
-    """How a repeat compares with its recording.
+    """How a repeat compares with its recording."""
 
-    Attributes:
-        seconds: how long it ran, [s].
-        records: how many were compared.
-        values: how many numbers were compared.
-        missing: records of the repeat that the recording had lost.
-        commands: how many commands were given again.
-        late: commands after the last record, of a run that broke off; they are left out.
-        differences: where they are not equal to the bit.
-        versions: libraries whose version has changed, as ``name: then, now``.
-        robots: those whose files have changed, as ``leader: arm.xml``.
-    """
-
-    seconds: float = 0.0
-    records: int = 0
-    values: int = 0
-    missing: int = 0
-    commands: int = 0
-    late: int = 0
+    seconds: float = 0.0  # how long it ran, [s]
+    records: int = 0  # how many were compared
+    values: int = 0  # how many numbers were compared
+    missing: int = 0  # records of the repeat that the recording had lost
+    commands: int = 0  # how many commands were given again
+    late: int = 0  # commands after the last record, of a run that broke off; they are left out
+    # where they are not equal to the bit
     differences: list[Difference] = field(default_factory=list)
+    # libraries whose version has changed, as ``name: then, now``
     versions: list[str] = field(default_factory=list)
+    # those whose files have changed, as ``leader: arm.xml``
     robots: list[str] = field(default_factory=list)
 
     @property

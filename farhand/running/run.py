@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -18,8 +20,10 @@ from farhand.loop.session import Session
 from farhand.realtime import Grant, real_time
 from farhand.report.output import Bar
 from farhand.rigs import Rig
-from farhand.running.listener import Listener, can_listen
 from farhand.running.recorder import RunRecording
+
+PERIOD_S = 0.25  # between two looks at the telemetry
+HANDOVER_TIMEOUT_S = 60.0  # for the metrics to come back
 
 ENDLESS_S = 1e9
 TELEMETRY_PERIOD_S = 0.5  # between two looks at the telemetry
@@ -27,6 +31,64 @@ PAGE_PERIOD_S = 0.02  # between two looks at the page's clicks
 SAME_INTERRUPT_S = 1.0
 """Interrupts within this time count as one: some senders, such as ``timeout``, signal a process and
 then its group."""
+
+
+class Listener:
+    """Reads the telemetry while a rig's loop runs, and hands the metrics back at the end.
+
+    The other process is a copy of this one, made before the loop starts, so it has the rig's
+    metrics. It ends with this process in any case.
+
+    Args:
+        rig: about to run; its metrics must not be pulled until :meth:`close`.
+        length: how long, [s], for the progress bar; None for no bar.
+    """
+
+    def __init__(self, rig: Rig, length: float | None) -> None:
+        context = multiprocessing.get_context("fork")
+        self._rig = rig
+        self._line, theirs = context.Pipe()
+        arguments = (rig, length, theirs, self._line)
+        self._process = context.Process(target=_listen, args=arguments, daemon=True)
+        self._process.name = "farhand-listener"
+        self._process.start()
+        theirs.close()
+
+    def close(self) -> None:
+        """Take over what the other process has gathered; a second call does nothing."""
+        if self._line.closed:
+            return
+        with suppress(EOFError, OSError):
+            self._line.send(None)
+            if self._line.poll(HANDOVER_TIMEOUT_S):
+                self._rig.metrics.restore(self._line.recv())
+        self._line.close()
+        self._process.join(HANDOVER_TIMEOUT_S)
+        if self._process.is_alive():
+            self._process.kill()
+
+
+def can_listen() -> bool:
+    """Whether this process can have a copy of itself."""
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    return forks and not multiprocessing.current_process().daemon
+
+
+def _listen(rig: Rig, length: float | None, line: Connection, parents: Connection) -> None:
+    # So that the end of the other process is the end of the line
+    parents.close()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    bar = Bar(f"running {rig.name}")
+    with suppress(EOFError, OSError):
+        while not line.poll(PERIOD_S):
+            rig.metrics.pull()
+            if length is not None:
+                bar.update(rig.metrics.history.latest / length)
+        line.recv()
+        rig.metrics.pull()
+        bar.close()
+        line.send(rig.metrics.state())
 
 
 class ConsolePage(Protocol):
@@ -47,20 +109,13 @@ class ConsolePage(Protocol):
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run went.
+    """How a run went."""
 
-    Attributes:
-        seconds: how long it ran, in its own time, [s].
-        wall: how long that took, [s].
-        interrupted: whether Ctrl-C or a signal ended it.
-        unrecorded: why the recording ended before the run did, or None.
-        grants: what the operating system granted the loop, and what not; empty in virtual time.
-    """
-
-    seconds: float
-    wall: float
-    interrupted: bool
-    unrecorded: str | None = None
+    seconds: float  # how long it ran, in its own time, [s]
+    wall: float  # how long that took, [s]
+    interrupted: bool  # whether Ctrl-C or a signal ended it
+    unrecorded: str | None = None  # why the recording ended before the run did, or None
+    # what the operating system granted the loop, and what not; empty in virtual time
     grants: tuple[Grant, ...] = ()
 
 
@@ -123,12 +178,6 @@ class BetweenTicks:
     """Called by the session between two ticks: the page at every call, telemetry more rarely.
 
     On the wall clock a :class:`Listener` looks at the telemetry instead, in another process.
-
-    Args:
-        rig: that runs.
-        length: how long, [s]; None for no end.
-        recording: of the run.
-        page: whose clicks to pass on.
     """
 
     def __init__(

@@ -49,15 +49,9 @@ POLL_PERIOD_S = 0.002
 
 @dataclass
 class SideOptions:
-    """Everything a user chooses for one side.
+    """Everything a user chooses for one side."""
 
-    Attributes:
-        side: ``"leader"`` or ``"follower"``.
-        page: host and port of its page; None for no page.
-        patience: how long a leader waits for the first answer, [s].
-    """
-
-    side: str
+    side: str  # ``"leader"`` or ``"follower"``
     rig: str
     key: Path
     transport: str = "udp"
@@ -67,13 +61,13 @@ class SideOptions:
     layer: str = "none"
     scenario: str | None = None
     seconds: float | None = None
-    page: tuple[str, int] | None = None
+    page: tuple[str, int] | None = None  # host and port of its page; None for no page
     record: Path | None = None
     settings: list[str] = field(default_factory=list)
     at: list[str] = field(default_factory=list)
     seed: int = 0
     json: Path | None = None
-    patience: float = 10.0
+    patience: float = 10.0  # how long a leader waits for the first answer, [s]
     link_name: str = "link"
     zenoh_config: Path | None = None
 
@@ -199,10 +193,6 @@ class LinkStatus:
     """One line on the state of the link, on stderr.
 
     A terminal has it rewritten in place; a file gets a line now and then and at every change.
-
-    Args:
-        rig: one side of it.
-        line: to the other side.
     """
 
     def __init__(self, rig: Rig, line: Line) -> None:

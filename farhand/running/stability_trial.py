@@ -23,29 +23,17 @@ MIN_AMPLITUDE_M = 5e-5
 
 @dataclass(frozen=True)
 class Trial:
-    """One run.
+    """One run."""
 
-    Attributes:
-        rig: by name.
-        law: by name; the rig's own by default.
-        delay: round trip, [ms].
-        stiffness: of the wall, [N/m].
-        damping: of the wall, [N·s/m].
-        hand: stiffness and damping, [N/m] and [N·s/m].
-        settings: further parameters.
-        quantum: encoder step at the tool, [m]; five of them are the smallest limit cycle.
-        seconds: how long it takes, [s].
-    """
-
-    rig: str
-    law: str | None
-    delay: float
-    stiffness: float
-    damping: float
-    hand: tuple[float, float]
-    settings: tuple[tuple[str, object], ...] = ()
-    quantum: float = 0.0
-    seconds: float = TRIAL_S
+    rig: str  # by name
+    law: str | None  # by name; the rig's own by default
+    delay: float  # round trip, [ms]
+    stiffness: float  # of the wall, [N/m]
+    damping: float  # of the wall, [N·s/m]
+    hand: tuple[float, float]  # stiffness and damping, [N/m] and [N·s/m]
+    settings: tuple[tuple[str, object], ...] = ()  # further parameters
+    quantum: float = 0.0  # encoder step at the tool, [m]; five of them are the smallest limit cycle
+    seconds: float = TRIAL_S  # how long it takes, [s]
 
     @property
     def name(self) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
+from typer import Argument
 
 from farhand.cli.options import JsonPath
 from farhand.report.output import check_file, counting, stdout, write_json
 
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="One benchmark, such as tick/dual-arm; all by default."),
+    Argument(metavar="[NAME]", help="One benchmark, such as tick/dual-arm; all by default."),
 ]
 
 

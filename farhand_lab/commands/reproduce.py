@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from farhand.cli.options import JsonPath, ReportFolder, Seed
 from farhand.errors import BadValue
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 COLOURS: dict[Verdict, str] = {"pass": "green", "corrected": "yellow", "differs": "red"}
 
 Selection = Annotated[
-    str | None,
-    typer.Argument(metavar="[RIG[/EXPERIMENT]]", help="Such as dual-arm or dual-arm/D-30."),
+    str | None, Argument(metavar="[RIG[/EXPERIMENT]]", help="Such as dual-arm or dual-arm/D-30.")
 ]
 Mutations = Annotated[
-    bool, typer.Option("--mutations", help="Break parts on purpose: do the experiments notice?")
+    bool, Option("--mutations", help="Break parts on purpose: do the experiments notice?")
 ]
 
 

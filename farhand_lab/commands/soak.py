@@ -6,24 +6,21 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from farhand.cli.options import Seed
 from farhand.errors import UnknownName
 from farhand.report.output import check_folder, note, within
 
 Rigs = Annotated[
-    list[str] | None,
-    typer.Option("--rig", metavar="NAME", help="Which rig, or friction; default: all."),
+    list[str] | None, Option("--rig", metavar="NAME", help="Which rig, or friction; default: all.")
 ]
-Seconds = Annotated[float, typer.Option(metavar="S", help="Virtual time per rig.")]
+Seconds = Annotated[float, Option(metavar="S", help="Virtual time per rig.")]
 Jobs = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Rigs at a time; default: one per core.")
+    int | None, Option(metavar="N", min=1, help="Rigs at a time; default: one per core.")
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
-GoOn = Annotated[
-    bool, typer.Option("--go-on", help="Skip what was finished before with this very code.")
-]
+Out = Annotated[Path, Option("--out", metavar="DIR", help="Folder for the results.")]
+GoOn = Annotated[bool, Option("--go-on", help="Skip what was finished before with this very code.")]
 
 
 def soak(

@@ -70,7 +70,9 @@ def test_every_metric_can_be_written_as_json(dual_arm):
 
 
 def test_the_energy_account_of_a_run_at_rest_is_closed(dual_arm):
-    """Where nothing is exchanged nothing is missing: 1e-16 J of 1e-16 J is not an error of 100 %."""
+    """Where nothing is exchanged nothing is missing: 1e-16 J of 1e-16 J is not an error of
+    100 %.
+    """
     assert dual_arm(scenario="rest").on(0.5).metrics["energy_balance_error"] < 1e-3
 
 

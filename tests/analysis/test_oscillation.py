@@ -53,7 +53,8 @@ def test_a_signal_that_is_not_measured_does_not_oscillate():
 
 
 class Slow:
-    """A run of 14 s in which the force at the wall swings at 1.24 Hz, slower than any hand's work is told from.
+    """A run of 14 s in which the force at the wall swings at 1.24 Hz, slower than any hand's work
+    is told from.
 
     Args:
         tool: amplitude of the tools, [m].
@@ -94,14 +95,20 @@ def test_noise_makes_no_more_periods_of_a_slow_swing():
     """A slow swing lingers about zero, where noise crosses it again and again."""
     noise = np.random.default_rng(1).normal(0.0, 0.5, len(TIMES))
     hit = find(
-        "contact force", TIMES, 10.0 * np.sin(2 * np.pi * 0.9 * TIMES) + noise, SLOW_WINDOWS_S, CROSSING_BAND
+        "contact force",
+        TIMES,
+        10.0 * np.sin(2 * np.pi * 0.9 * TIMES) + noise,
+        SLOW_WINDOWS_S,
+        CROSSING_BAND,
     )
     assert hit is not None and hit.frequency == pytest.approx(0.9, rel=0.05)
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_slow_swing_that_the_hand_was_asked_for_is_work(share):
-    """A hand that presses and lets go in time; the tool follows, or is held up by what it presses on."""
+    """A hand that presses and lets go in time; the tool follows, or is held up by what it presses
+    on.
+    """
 
     def asked(times):
         return share * 0.05 * np.sin(2 * np.pi * 1.24 * times)[:, None] * np.ones(3)

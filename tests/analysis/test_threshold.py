@@ -1,4 +1,6 @@
-"""Threshold protocol: thresholds of virtual operators come back, once reaction times are taken off."""
+"""Threshold protocol: thresholds of virtual operators come back, once reaction times are
+taken off.
+"""
 
 from __future__ import annotations
 

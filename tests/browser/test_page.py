@@ -29,7 +29,9 @@ NOTE_TIMES = (
 
 
 def test_a_visitor_sees_drags_presses_and_stops(run, visitor):
-    """The picture is there, a drag leads the follower to the wall, the force shows, Escape stops all and stays so."""
+    """The picture is there, a drag leads the follower to the wall, the force shows, Escape stops
+    all and stays so.
+    """
     assert eventually(lambda: float(visitor.pixels().std()) > 10.0)
     assert eventually(lambda: "engaged" in visitor.text())
     session, follower = run.rig.session, run.rig.world.ports["follower"].tool
@@ -56,7 +58,9 @@ def test_a_visitor_sees_drags_presses_and_stops(run, visitor):
 
 
 def test_a_key_stops_the_arms_within_a_tenth_of_a_second(run, visitor, monkeypatch):
-    """From the key to the tick that stops both arms; the best of up to twenty, as other programs run too."""
+    """From the key to the tick that stops both arms; the best of up to twenty, as other programs
+    run too.
+    """
     assert eventually(lambda: "engaged" in visitor.text())
     session, stopped = run.rig.session, []
     carry_out = session._carry_out
@@ -81,7 +85,9 @@ def test_a_key_stops_the_arms_within_a_tenth_of_a_second(run, visitor, monkeypat
 
 
 def test_a_second_visitor_sees_the_same_and_a_refusal_is_explained(browser, run, visitor):
-    """What one does by key, the other reads; what is out of range changes nothing and is told with the range."""
+    """What one does by key, the other reads; what is out of range changes nothing and is told with
+    the range.
+    """
     other = Visitor(browser, run.served.address)
     try:
         visitor.page.keyboard.press("r")
@@ -99,7 +105,9 @@ def test_a_second_visitor_sees_the_same_and_a_refusal_is_explained(browser, run,
 
 
 def test_beyond_this_machine_nobody_gets_in_without_the_token(browser):
-    """The plain address is refused, the whole one shows the page, and the token is gone from the address bar."""
+    """The plain address is refused, the whole one shows the page, and the token is gone from the
+    address bar.
+    """
     run = Run("rest", "0.0.0.0")
     try:
         rest, _, token = run.served.address.partition("/?token=")
@@ -117,7 +125,9 @@ def test_beyond_this_machine_nobody_gets_in_without_the_token(browser):
 
 
 def test_another_law_is_chosen_on_the_page_and_a_recording_made(browser, tmp_path):
-    """A new session takes the place of the old one without the page being opened anew; a file is there afterwards."""
+    """A new session takes the place of the old one without the page being opened anew; a file is
+    there afterwards.
+    """
     command = [
         sys.executable,
         "-m",

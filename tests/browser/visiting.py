@@ -105,7 +105,9 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 
 def on_screen(run: Run, point: np.ndarray) -> tuple[float, float]:
-    """Where a point of the world [m] is in the window, [px], before anybody has moved the camera."""
+    """Where a point of the world [m] is in the window, [px], before anybody has moved the
+    camera.
+    """
     scene = scene_of(run.rig)
     middle, back = camera_of(extent_of(scene, Kinematics(scene)), scene["rig"])
     forward = -back / np.linalg.norm(back)

@@ -1,4 +1,6 @@
-"""``farhand friction`` on a user's own files: what it promises, and one clear line for every kind of bad file."""
+"""``farhand friction`` on a user's own files: what it promises, and one clear line for every kind
+of bad file.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def test_plot_draws_models_and_logs(farhand_command, data, tmp_path):
 
 
 def test_protocol_writes_set_points_with_instructions(farhand_command, tmp_path):
-    """Increasing time, two modes, an instruction for each phase; limits of a robot's joint are respected."""
+    """Increasing time, two modes, an instruction for each phase; limits of a robot's joint are
+    respected.
+    """
     out = tmp_path / "p.csv"
     said = farhand_command("friction", "protocol", "--robot", "ur5e", "--joint", "6", "--out", out)
     assert said.code == 0, said.err

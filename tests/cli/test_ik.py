@@ -222,7 +222,9 @@ def test_the_summary_is_one_line_however_long_the_path(farhand_command, tmp_path
 
 
 def test_an_arm_of_three_joints_meets_positions_and_is_told_how(farhand_command, tmp_path):
-    """Poses turned at random cannot be met by three joints; their positions can, also from a file without rotations."""
+    """Poses turned at random cannot be met by three joints; their positions can, also from a file
+    without rotations.
+    """
     rows, turns = reachable("phua_leg", 12), reachable("ur5e", 12)
     turned = write(
         tmp_path / "p.csv", [[*row[:3], *turn[3:]] for row, turn in zip(rows, turns, strict=True)]
@@ -251,7 +253,9 @@ def test_an_arm_of_three_joints_meets_positions_and_is_told_how(farhand_command,
 
 
 def test_a_refused_robot_leaves_nothing_behind(tmp_path):
-    """In a process of its own, where MuJoCo would write its warnings to a log file wherever the user happens to be."""
+    """In a process of its own, where MuJoCo would write its warnings to a log file wherever the
+    user happens to be.
+    """
     (tmp_path / "own.urdf").write_text(URDF.replace('lower="-1" upper="2"', 'lower="0" upper="0"'))
     write(tmp_path / "p.csv", [[0.4, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0]])
     command = [sys.executable, "-m", "farhand", "ik", "own.urdf", "p.csv", "--out", "q.csv"]

@@ -1,4 +1,6 @@
-"""``farhand learn`` and ``farhand perform``: from recordings to a skill at work; bad input is one line and code 2."""
+"""``farhand learn`` and ``farhand perform``: from recordings to a skill at work; bad input is one
+line and code 2.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def skill(tmp_path):
 
 
 def test_recordings_become_a_skill(farhand_command, recorded, tmp_path):
-    """Whose file says what it was learnt from; the word for the skill may also choose the method."""
+    """Whose file says what it was learnt from; the word for the skill may also choose the
+    method.
+    """
     demos = [recorded / f"{number}.mcap" for number in range(5)]
     said = farhand_command(
         "learn", "promp", *demos, "--out", tmp_path / "s.npz", "--json", tmp_path / "s.json"
@@ -58,7 +62,9 @@ def test_recordings_become_a_skill(farhand_command, recorded, tmp_path):
     ["few", "twice", "copied", "mixed", "truncated", "missing", "method", "station", "points"],
 )
 def test_bad_demonstrations_are_one_line_and_code_2(farhand_command, recorded, tmp_path, kind):
-    """Too few, twice, copied, of two robots, cut off, not there, by what does not exist; what was there stays so."""
+    """Too few, twice, copied, of two robots, cut off, not there, by what does not exist; what was
+    there stays so.
+    """
     demos = [recorded / f"{number}.mcap" for number in range(5)]
     more: list[object] = []
     cut = tmp_path / "cut.mcap"
@@ -148,7 +154,9 @@ def test_comparing_needs_no_page(farhand_command, skill):
 
 
 def test_way_points_are_learnt_and_gone_to(farhand_command, tmp_path):
-    """From one recording with two demonstrations, through a text file; a broken file is one line and code 2."""
+    """From one recording with two demonstrations, through a text file; a broken file is one line
+    and code 2.
+    """
     settings = [("rig.rate", 200.0)]
     rig = build_rig("humanoid", Options(scenario="free", settings=settings))
     for text in ("0.4:set demonstration.active=true", "2.3:set demonstration.active=false"):
@@ -212,7 +220,9 @@ def test_what_bends_a_skill_is_refused_for_way_points(farhand_command, tmp_path,
 
 
 def test_a_performance_is_judged_by_the_rules_of_a_run():
-    """A stop is an outcome; one for something that is no number, and a recording that broke off, are failures."""
+    """A stop is an outcome; one for something that is no number, and a recording that broke off,
+    are failures.
+    """
     perform = importlib.import_module("farhand.cli.perform")
 
     def faults(kind: str | None, unrecorded: str | None = None) -> list[str]:

@@ -125,7 +125,9 @@ def test_an_unexpected_exception_is_not_hidden(farhand_command, monkeypatch):
 
 
 def test_python_dash_m_is_the_same_command():
-    """``python -m farhand`` works where scripts are not on the path, with the same exit code and no traceback."""
+    """``python -m farhand`` works where scripts are not on the path, with the same exit code and no
+    traceback.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "farhand", "run", "moon"],
         capture_output=True,

@@ -1,4 +1,6 @@
-"""``farhand info``, ``plot``, ``replay``, ``recover`` and ``export``: what people do with a recording."""
+"""``farhand info``, ``plot``, ``replay``, ``recover`` and ``export``: what people do with a
+recording.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +184,9 @@ def test_bad_wishes_are_one_line_and_code_2(
 def test_nothing_is_written_over_what_is_read_or_over_another_result(
     farhand_command, recorded, tmp_path, monkeypatch, words
 ):
-    """One line and code 2; all is as it was before, and a pipe is neither waited for nor replaced."""
+    """One line and code 2; all is as it was before, and a pipe is neither waited for nor
+    replaced.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "r.mcap").write_bytes(recorded.read_bytes())
     (tmp_path / "link.mcap").symlink_to("r.mcap")
@@ -196,7 +200,9 @@ def test_nothing_is_written_over_what_is_read_or_over_another_result(
 
 
 def test_a_run_that_broke_off_is_called_so_by_all(farhand_command, tmp_path):
-    """Before and after it is recovered: info, export and replay say it, and nothing is learnt from it."""
+    """Before and after it is recovered: info, export and replay say it, and nothing is learnt from
+    it.
+    """
     broken = tmp_path / "b.mcap"
     rig = build_rig("dual-arm", Options(scenario="free"))
     rig.session.run(0.1)

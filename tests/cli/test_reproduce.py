@@ -1,4 +1,6 @@
-"""``farhand reproduce`` is honest: it says what differs and does not call it a failure of the program."""
+"""``farhand reproduce`` is honest: it says what differs and does not call it a failure of the
+program.
+"""
 
 from __future__ import annotations
 

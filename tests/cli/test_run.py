@@ -1,4 +1,6 @@
-"""``farhand run``: one seed, one result; bad input is refused before the run; every run ends in order."""
+"""``farhand run``: one seed, one result; bad input is refused before the run; every run ends in
+order.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,9 @@ def test_flags_reach_the_parts_they_name(result):
 
 
 def test_the_summary_speaks_to_a_person(farhand_command):
-    """Millimetres, newtons and microseconds; what stopped the run in plain words; nothing on stderr."""
+    """Millimetres, newtons and microseconds; what stopped the run in plain words; nothing on
+    stderr.
+    """
     said = farhand_command(*SHORT, "--delay", "20", "--at", "0.3:stop", "--at", "0.4:engage")
     assert (said.code, said.err) == (0, "")
     assert "dual-arm · virtual-constraints · free" in said.out and "× real time" in said.out
@@ -322,7 +326,9 @@ def test_the_page_is_served_polled_and_closed(farhand_command, tmp_path, monkeyp
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_in_order(tmp_path, end):
-    """Ctrl-C reaches the whole process group, and ``timeout`` signals twice; result and recording are complete."""
+    """Ctrl-C reaches the whole process group, and ``timeout`` signals twice; result and recording
+    are complete.
+    """
     words = ("run", "dual-arm", "--headless", "--clock", "wall", "--seconds", "600")
     files = ("--json", str(tmp_path / "r.json"), "--record", str(tmp_path / "r.mcap"))
     command = [sys.executable, "-m", "farhand", *words, *files]
@@ -364,7 +370,9 @@ def test_ctrl_c_pressed_again_after_a_while_leaves_at_once(monkeypatch):
 
 
 def test_a_run_killed_outright_leaves_a_recording_that_opens_and_can_be_run_again(tmp_path):
-    """Control loop and recorder both get kill -9; what was recorded a second ago is there, and repeats to the bit."""
+    """Control loop and recorder both get kill -9; what was recorded a second ago is there, and
+    repeats to the bit.
+    """
     words = [
         "run",
         "dual-arm",
@@ -393,7 +401,9 @@ def test_a_run_killed_outright_leaves_a_recording_that_opens_and_can_be_run_agai
 
 
 def test_a_run_goes_on_without_its_recorder_and_its_page(tmp_path):
-    """Both are killed outright; each is told in a line, what was recorded can be read, and the code is 2."""
+    """Both are killed outright; each is told in a line, what was recorded can be read, and the code
+    is 2.
+    """
     words = [
         "run",
         "dual-arm",

@@ -1,4 +1,6 @@
-"""``farhand key``, ``leader`` and ``follower``: what a user gets right and wrong before anything runs, and one run."""
+"""``farhand key``, ``leader`` and ``follower``: what a user gets right and wrong before anything
+runs, and one run.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def test_the_answer_names_hand_limits_and_margin(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_rig_itself_is_calm_below_the_limit_and_shakes_above():
-    """The prediction is about the rig, all joints of it; the onset in the physics was found at 0.99 of it."""
+    """The prediction is about the rig, all joints of it; the onset in the physics was found at 0.99
+    of it.
+    """
     calm, shaking = (
         attempt(Trial("dual-arm", "position-force", 100.0, stiffness, 20.0, (200.0, 5.0)))
         for stiffness in (400.0, 1200.0)

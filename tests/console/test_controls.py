@@ -1,4 +1,6 @@
-"""The panel and the hand: what a visitor does becomes requests, and what the session answers is shown."""
+"""The panel and the hand: what a visitor does becomes requests, and what the session answers is
+shown.
+"""
 
 from __future__ import annotations
 

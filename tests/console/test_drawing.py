@@ -1,4 +1,6 @@
-"""The picture follows the ring: bodies where the kinematics put them, arrows as long as the forces are large."""
+"""The picture follows the ring: bodies where the kinematics put them, arrows as long as the forces
+are large.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def test_no_force_and_no_measurement_have_no_arrow(server, drawing, force):
 
 
 def test_a_wall_that_is_moved_is_drawn_where_it_went(server, rig, drawing):
-    """A live ``set`` shows at once, given as numbers or as text; and a wall that is taken away is not drawn."""
+    """A live ``set`` shows at once, given as numbers or as text; and a wall that is taken away is
+    not drawn.
+    """
     wall = server.scene.get_handle_by_name("/things/follower_wall")
     drawing.update(Reading(changes={"wall.point": [0.6, 0.0, 0.0]}))
     assert wall.position[0] == pytest.approx(0.6)

@@ -1,4 +1,6 @@
-"""The colours that carry a meaning can be told apart by people who see no red, no green or no blue."""
+"""The colours that carry a meaning can be told apart by people who see no red, no green or no
+blue.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def lab(colour: palette.Colour, eye: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("eye", SEEN)
 def test_colours_with_a_meaning_can_be_told_apart(eye):
-    """Ten units of L*a*b* are a difference anybody sees at a glance; leader and follower differ by far more."""
+    """Ten units of L*a*b* are a difference anybody sees at a glance; leader and follower differ by
+    far more.
+    """
     seen = {name: lab(colour, SEEN[eye]) for name, colour in MEANINGS.items()}
     for (one, a), (other, b) in itertools.combinations(seen.items(), 2):
         assert np.linalg.norm(a - b) > 10.0, (one, other)

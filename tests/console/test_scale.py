@@ -11,7 +11,9 @@ from farhand.console.scene import force_scale, scale_in_words
 
 
 def rig_with(*peaks: float | None) -> SimpleNamespace:
-    """As much of a rig as the scale asks for: devices with these peaks, arms where there is none."""
+    """As much of a rig as the scale asks for: devices with these peaks, arms where there is
+    none.
+    """
     forces = [math.inf if peak is None else peak for peak in peaks]
     stations = [SimpleNamespace(plant=SimpleNamespace(force_peak=force)) for force in forces]
     return SimpleNamespace(session=SimpleNamespace(stations=stations))

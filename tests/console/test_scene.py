@@ -55,7 +55,9 @@ def test_a_scene_survives_json_and_pickle(rig):
 
 
 def test_every_shape_of_every_robot_is_drawn(rig):
-    """Nothing of the compiled model is left out, and every shape is under the robot it belongs to."""
+    """Nothing of the compiled model is left out, and every shape is under the robot it
+    belongs to.
+    """
     scene = scene_of(rig)
     assert sum(len(robot["geoms"]) for robot in scene["robots"]) == rig.world.model.ngeom
     for robot in scene["robots"]:
@@ -127,7 +129,9 @@ def test_springs_are_drawn_once_between_their_ends():
 
 @pytest.fixture
 def floating(tmp_path):
-    """Two free-floating robots with a body that has no name and a collision shape that is not for the eye."""
+    """Two free-floating robots with a body that has no name and a collision shape that is not for
+    the eye.
+    """
     path = tmp_path / "floater.xml"
     path.write_text(FLOATING)
     robot = load_robot(path)
@@ -198,7 +202,9 @@ def test_the_menus_offer_what_the_rig_takes(rig):
 
 @pytest.mark.parametrize("name", rig_names())
 def test_every_rig_can_be_drawn_from_its_ring(name):
-    """All robots that move have a stream with their configuration, objects that are carried among them."""
+    """All robots that move have a stream with their configuration, objects that are carried among
+    them.
+    """
     made = build_rig(name)
     try:
         made.session.run(0.05)

@@ -1,4 +1,6 @@
-"""The page runs in a process of its own: it answers, hands requests on, stays polite, and never outlives the run."""
+"""The page runs in a process of its own: it answers, hands requests on, stays polite, and never
+outlives the run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A visitor looks from beside the rig or out of the follower's eyes, and nobody else's picture changes."""
+"""A visitor looks from beside the rig or out of the follower's eyes, and nobody else's picture
+changes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def visitor(number: int) -> SimpleNamespace:
 
 @pytest.mark.parametrize("name", rig_names())
 def test_the_follower_looks_at_its_own_work(name):
-    """From within half a metre, with the tool or what lies before it in the middle of the picture."""
+    """From within half a metre, with the tool or what lies before it in the middle of the
+    picture.
+    """
     rig = build_rig(name)
     try:
         scene = scene_of(rig)

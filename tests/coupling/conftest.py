@@ -23,7 +23,9 @@ def models() -> tuple[Arm, Arm]:
 
 @pytest.fixture
 def pair(models) -> Callable[..., tuple[Side, Side]]:
-    """Leader and follower of a given seed: unlike postures, moving, both in contact; or at rest and untouched."""
+    """Leader and follower of a given seed: unlike postures, moving, both in contact; or at rest and
+    untouched.
+    """
 
     def make(seed: int = 0, moving: bool = True) -> tuple[Side, Side]:
         rng, sides = np.random.default_rng(seed), []

@@ -18,7 +18,9 @@ def engaged(pair, **parameters):
 
 
 def test_a_steady_push_brings_the_handle_to_the_speed_of_its_damping(pair):
-    """M_v v̇ + B_v v = f: v(t) = f/B (1 − e^{−B t/M}), met at every step because the update is exact."""
+    """M_v v̇ + B_v v = f: v(t) = f/B (1 − e^{−B t/M}), met at every step because the update is
+    exact.
+    """
     law, a, b = engaged(pair, mass=2.0, damping=10.0, leash=1.0)
     a.wrench[0] = 5.0
     for tick in range(1, 201):
@@ -49,7 +51,9 @@ def test_the_leader_is_sent_to_the_handle_and_the_follower_to_the_leader(pair):
 
 
 def test_an_arm_that_cannot_follow_does_not_wind_up(pair):
-    """A second of 50 N against an arm that stands still: the handle waits at the end of its leash, at rest."""
+    """A second of 50 N against an arm that stands still: the handle waits at the end of its leash,
+    at rest.
+    """
     law, a, b = engaged(pair, leash=0.02, turn_leash=0.1)
     a.wrench[:] = [50.0, 0.0, 0.0, 0.0, 5.0, 0.0]
     for _ in range(1000):

@@ -11,7 +11,9 @@ from farhand.spatial import damped_inverse
 
 @pytest.mark.parametrize("seed", range(8))
 def test_an_arm_of_three_joints_keeps_to_the_place_rather_than_to_the_angle(seed):
-    """Asked for a straight way and no turn, it misses the place by less than if both counted alike, and turns more."""
+    """Asked for a straight way and no turn, it misses the place by less than if both counted alike,
+    and turns more.
+    """
     J = np.random.default_rng(seed).normal(size=(6, 3))
     J[3:] *= 3.0  # joints turn the tool more than they move it: links of a third of a metre
     gamma, wanted = J @ J.T, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])

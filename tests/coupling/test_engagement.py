@@ -41,7 +41,9 @@ def test_the_gain_starts_and_ends_with_zero_slope():
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 150)), min_size=1, max_size=8))
 def test_whatever_is_asked_for_the_gain_stays_between_zero_and_one_and_never_jumps(orders):
-    """Engaging and releasing at any time, in any order, moves the gain by no more than 1.5 dt / ramp per step."""
+    """Engaging and releasing at any time, in any order, moves the gain by no more than 1.5 dt /
+    ramp per step.
+    """
     engagement, before = Engagement(), 0.0
     for wanted, steps in orders:
         engagement.engage() if wanted else engagement.release()

@@ -12,7 +12,9 @@ DT = 1e-3
 
 
 def acceleration(side, asked: np.ndarray) -> np.ndarray:
-    """How the tool accelerates when the motors carry its weight and exert ``asked``, and the measured wrench acts."""
+    """How the tool accelerates when the motors carry its weight and exert ``asked``, and the
+    measured wrench acts.
+    """
     arm = side.arm
     push = arm.J.T @ (asked + side.wrench) - arm.coriolis - arm.viscous * arm.v
     return arm.J @ np.linalg.solve(arm.M, push) + arm.drift
@@ -21,7 +23,9 @@ def acceleration(side, asked: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("scale", [1.0, 2.5])
 def test_the_follower_accelerates_as_the_mapped_leader_does(seed, scale, pair):
-    """With exact models ë + K_d ė + K_p e = 0, whatever pushes on either side, however the workspace is turned."""
+    """With exact models ë + K_d ė + K_p e = 0, whatever pushes on either side, however the
+    workspace is turned.
+    """
     axes = (0.0, 0.0, 0.0) if scale == 1.0 else (0.3, -0.8, 0.5)
     law = FourChannel(
         mapping=WorkspaceMapping(motion_scale=scale, axes=np.array(axes)), damping=0.0

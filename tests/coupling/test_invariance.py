@@ -1,4 +1,6 @@
-"""What no law may depend on: where the world's origin is, how its axes are turned, and what power the mapping makes."""
+"""What no law may depend on: where the world's origin is, how its axes are turned, and what power
+the mapping makes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ vectors = st.tuples(angles, angles, angles).map(np.array)
 
 
 def sides(rng: np.random.Generator, turn: np.ndarray, shift: np.ndarray) -> tuple[Side, Side]:
-    """Two arms that move and are touched, in a world turned and shifted as a whole; gravity stays as it is."""
+    """Two arms that move and are touched, in a world turned and shifted as a whole; gravity stays
+    as it is.
+    """
     robot, made = load_robot("ur5e"), []
     for role, base in BASES.items():
         place = Placement(tuple(turn @ base + shift), tuple(quaternion_from_rotation(turn)))
@@ -65,7 +69,8 @@ def test_efforts_turn_with_the_world_and_do_not_see_where_it_begins(law_type, se
     seed=st.integers(0, 1000), axes=vectors, scale=st.floats(0.1, 5.0), force=st.floats(0.1, 3.0)
 )
 def test_power_is_balanced_at_the_two_ports(law_type, seed, axes, scale, force):
-    """The hand's port takes force scale × what the follower's wrench does on the mapped leader: nothing is made.
+    """The hand's port takes force scale × what the follower's wrench does on the mapped leader:
+    nothing is made.
 
     Power at both ports is −s_f w·(ẋ_t − ẋ_b) + (1 − s_f) w·ẋ_b: with s_f = 1 only the law's own
     spring and damper.

@@ -69,7 +69,9 @@ def test_a_scaled_and_turned_workspace_obeys_the_same_equation():
 
 
 def test_a_clone_at_rest_takes_its_share_of_the_hand_force():
-    """At equal joint angles with mass ratio s, u = s/(1+s) h: a fifth of the hand's force for a quarter of the mass."""
+    """At equal joint angles with mass ratio s, u = s/(1+s) h: a fifth of the hand's force for a
+    quarter of the mass.
+    """
     a, b = pair(np.random.default_rng(3))
     a.arm.update(load_robot("ur5e").home, np.zeros(6))
     b.arm.update(load_robot("ur5e").home, np.zeros(6))
@@ -94,7 +96,9 @@ def test_the_compiled_kernel_equals_the_plain_one(wrenches: bool):
 
 
 def test_a_common_singularity_gives_finite_forces():
-    """Both arms stretched along y with an error along y: the damped inverse stays bounded, the plain one does not."""
+    """Both arms stretched along y with an error along y: the damped inverse stays bounded, the
+    plain one does not.
+    """
     a, b = pair(np.random.default_rng(5), wrenches=False)
     stretched = load_robot("ur5e").postures["q_L"]
     for side in (a, b):

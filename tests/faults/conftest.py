@@ -1,4 +1,6 @@
-"""Two sides of a rig as two sessions in virtual time, with a sealed line between them that tests can cut and bend."""
+"""Two sides of a rig as two sessions in virtual time, with a sealed line between them that tests
+can cut and bend.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ TICK_NS = 1_000_000
 
 
 class Cable:
-    """One direction of a wire: delays, drops and keeps a copy of everything, as an attacker on the way could."""
+    """One direction of a wire: delays, drops and keeps a copy of everything, as an attacker on the
+    way could.
+    """
 
     def __init__(self) -> None:
         self.cut, self.loss, self.delay_ns, self.now_ns = False, 0.0, 0, 0

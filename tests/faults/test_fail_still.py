@@ -1,4 +1,5 @@
-"""Fail still: each row of the measured table in docs/faults.md, injected in virtual time with both sides in it.
+"""Fail still: each row of the measured table in docs/faults.md, injected in virtual time with both
+sides in it.
 
 The limits, stated with the first measurements at hand: after a fault the follower's joints are
 below 0.01 rad/s within the stated time and below 1e-3 rad/s at the end; on the way no joint changes
@@ -121,7 +122,9 @@ def test_every_row_of_the_page_is_injected_here_or_in_a_test_of_its_own():
 
 
 def test_the_follower_stops_along_a_bounded_ramp_in_the_stated_time_and_says_why(broken):
-    """The measured time on the page is this one, to 10 ms; both sides name the cause, and nobody couples again."""
+    """The measured time on the page is this one, to 10 ms; both sides name the cause, and nobody
+    couples again.
+    """
     name, fault, pair = broken
     speeds = np.array(pair.true_speeds)[-round(AFTER / DT) :]
     stated, measured = STATED[name]
@@ -141,7 +144,9 @@ def test_the_follower_stops_along_a_bounded_ramp_in_the_stated_time_and_says_why
 
 
 def test_in_contact_the_hand_feels_a_cut_link_as_a_fade(pair):
-    """60 N vanish within 0.2 s of the watchdog's bite, never by more than 1.6 dt / ramp of it in a millisecond."""
+    """60 N vanish within 0.2 s of the watchdog's bite, never by more than 1.6 dt / ramp of it in a
+    millisecond.
+    """
     made = pair(scenario="press").on(3.0)
     _cut(made)
     made.on(0.7)
@@ -166,7 +171,9 @@ def test_a_lost_force_sensor_fades_at_the_leader_and_nothing_trips(pair):
 
 
 def test_data_that_grow_stale_stop_the_follower_though_packets_keep_coming(pair):
-    """A queue on the way grows by a second per second: never silent for long, but older and older."""
+    """A queue on the way grows by a second per second: never silent for long, but older and
+    older.
+    """
     made = pair().on(AT)
     while not made.trips("follower") and made.now_ns < 3e9:
         made.to_follower.delay_ns += TICK_NS
@@ -182,7 +189,9 @@ def test_data_that_grow_stale_stop_the_follower_though_packets_keep_coming(pair)
 
 
 def test_after_a_reconnection_both_stay_apart_until_asked_and_then_couple_without_a_bump(pair):
-    """The hand has moved on by decimetres meanwhile; new offsets are taken, and the follower does not notice."""
+    """The hand has moved on by decimetres meanwhile; new offsets are taken, and the follower does
+    not notice.
+    """
     made = pair().on(AT)
     _cut(made)
     made.on(0.8)
@@ -227,7 +236,9 @@ def test_the_dead_man_held_again_couples_nothing_by_itself(pair):
 
 
 def test_a_follower_that_starts_again_is_not_moved_by_a_leader_that_was_coupled(pair):
-    """An engagement that was asked of its predecessor does not count; the leader parts and says so."""
+    """An engagement that was asked of its predecessor does not count; the leader parts and
+    says so.
+    """
     made = pair().on(AT)
     made.start("follower")
     made.on(0.6)
@@ -278,7 +289,9 @@ class LateClock:
     [("follower-stalled", [150_000_000], "late"), ("overrun-storm", [1_500_000] * 600, "overrun")],
 )
 def test_a_follower_whose_own_loop_is_late_stops_and_says_so(pair, name, late, kind):
-    """Stopped for 0.15 s, or 600 ticks late in a row: tripped, still, and coupled again only after a reset."""
+    """Stopped for 0.15 s, or 600 ticks late in a row: tripped, still, and coupled again only after
+    a reset.
+    """
     made, clock = pair(law="position-position"), LateClock()
     made.start("follower", clock=clock)
     made.post("follower", "set deadlines.storm=500").on(AT)  # as where the plant is no simulation

@@ -1,4 +1,6 @@
-"""Whatever goes wrong with a plant: the right trip, arms that stop, and never a number that is none."""
+"""Whatever goes wrong with a plant: the right trip, arms that stop, and never a number that is
+none.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def test_every_fault_has_its_trip_or_its_documented_degradation(faulty, who, fau
     [*((fault, 0.0) for fault in FAULTS), ("nan-position", 40.0), ("nan-wrench", 40.0)],
 )
 def test_no_fault_puts_a_number_that_is_none_into_the_world(faulty, who, fault, delay):
-    """State and torques stay finite, and so does everything recorded but the missing measurement itself."""
+    """State and torques stay finite, and so does everything recorded but the missing measurement
+    itself.
+    """
     run = faulty(who, fault, delay=delay)
     assert np.isfinite(run.world.data.qpos).all()
     assert np.isfinite(run.world.data.qvel).all()
@@ -86,7 +90,9 @@ def test_after_a_fault_the_follower_is_at_rest(faulty, who, fault):
     ],
 )
 def test_after_a_fault_in_contact_the_follower_stays_where_it_was(dual_arm, who, fault):
-    """Pressing on a wall: the follower gives up its force, moves by no more than a few centimetres and rests."""
+    """Pressing on a wall: the follower gives up its force, moves by no more than a few centimetres
+    and rests.
+    """
     run = with_fault(dual_arm(law="position-force", scenario="press"), who, fault, at=3.5).on(3.5)
     before = run.world.ports["follower"].tool.position.copy()
     run.on(1.5)
@@ -100,7 +106,9 @@ def test_after_a_fault_in_contact_the_follower_stays_where_it_was(dual_arm, who,
     [("position-position", 0.0), ("position-force", 0.0), ("position-force", 40.0)],
 )
 def test_the_hand_feels_the_followers_fault_as_a_fade_not_as_a_blow(dual_arm, law, fault, delay):
-    """In contact at tens of newtons: the wrench on the leader goes to zero by at most 1.5 dt / ramp of it per tick."""
+    """In contact at tens of newtons: the wrench on the leader goes to zero by at most 1.5 dt / ramp
+    of it per tick.
+    """
     run = with_fault(
         dual_arm(law=law, scenario="press", delay=delay), "follower", fault, at=3.2
     ).on(3.8)
@@ -151,7 +159,9 @@ def test_a_law_behind_a_port_does_not_notice_a_missing_wrench(dual_arm, law, who
 
 @pytest.mark.parametrize("who", ["leader", "follower"])
 def test_a_short_fault_leaves_the_station_tripped_until_it_is_told_otherwise(dual_arm, who):
-    """50 ms of NaN: held by measurement again when it is over, engaged again only on command, without a jump."""
+    """50 ms of NaN: held by measurement again when it is over, engaged again only on command,
+    without a jump.
+    """
     run = with_fault(dual_arm(scenario="free"), who, "nan-position", at=0.8, until=0.85)
     run.post("1.5:engage", "1.6:reset", "2.6:engage").on(3.6)
     outcomes = [str(logged.outcome) for logged in run.session.commands.log]

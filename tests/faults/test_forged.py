@@ -1,4 +1,6 @@
-"""Packets that are not the peer's: replayed, forged, reflected and at random. None of them is ever executed."""
+"""Packets that are not the peer's: replayed, forged, reflected and at random. None of them is ever
+executed.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def assert_nothing_happened(made, before) -> None:
 
 @pytest.mark.parametrize("sender", ["without the key", "reflected", "bare"])
 def test_a_forged_command_to_move_is_not_executed(apart, sender):
-    """Whoever sends it: without the key, as the follower's own packet sent back, or not sealed at all."""
+    """Whoever sends it: without the key, as the follower's own packet sent back, or not sealed at
+    all.
+    """
     before = apart.end("follower").station.arm.q.copy()
     content = hostile(apart)
     forgers = {
@@ -57,7 +61,9 @@ def test_a_forged_command_to_move_is_not_executed(apart, sender):
 
 
 def test_a_recorded_session_played_back_moves_nothing(pair):
-    """A second of being led, recorded on the way and played back, to the same follower and to one started anew."""
+    """A second of being led, recorded on the way and played back, to the same follower and to one
+    started anew.
+    """
     made = pair(scenario="free", law="position-position").on(1.0)
     recorded = list(made.to_follower.taps)
     made.post("leader", "release").on(0.6)
@@ -78,7 +84,9 @@ def test_a_recorded_session_played_back_moves_nothing(pair):
 
 
 def test_a_key_that_differs_is_silence_on_both_sides(pair):
-    """Neither hears the other, nothing couples, and both know that something came which they cannot open."""
+    """Neither hears the other, nothing couples, and both know that something came which they cannot
+    open.
+    """
     made = pair(keys=(bytes(32), bytes(range(32)))).on(0.5)
     assert made.coupled == (0.0, 0.0)
     for role in ("leader", "follower"):
@@ -99,7 +107,9 @@ def test_another_law_at_the_other_side_is_refused_by_name(pair):
 
 
 def test_ten_thousand_fuzzed_packets_change_nothing(apart):
-    """Cut, flipped, spliced and random datagrams, a hundred in every tick: all refused, the leader still heard."""
+    """Cut, flipped, spliced and random datagrams, a hundred in every tick: all refused, the leader
+    still heard.
+    """
     rng, seal = np.random.default_rng(11), apart.lines["follower"].seal
     before, opened = apart.end("follower").station.arm.q.copy(), seal.counts.opened
     genuine = list(apart.to_follower.taps)[-50:]
@@ -117,7 +127,9 @@ def test_ten_thousand_fuzzed_packets_change_nothing(apart):
 
 
 def test_a_peer_with_the_key_that_sends_rubbish_is_heard_and_not_followed(apart):
-    """Sealed rightly, wrong inside: ten thousand packets of wrong length, version, size or model are malformed."""
+    """Sealed rightly, wrong inside: ten thousand packets of wrong length, version, size or model
+    are malformed.
+    """
     rng, line = np.random.default_rng(12), apart.lines["leader"]
     before = apart.end("follower").station.arm.q.copy()
     right = np.frombuffer(hostile(apart), np.uint8)
@@ -144,7 +156,9 @@ def test_a_peer_with_the_key_that_sends_rubbish_is_heard_and_not_followed(apart)
 
 
 def _mutant(genuine: list[bytes], rng: np.random.Generator) -> bytes:
-    """A genuine datagram with bits flipped, cut short, spliced with another or made longer; or nothing but noise."""
+    """A genuine datagram with bits flipped, cut short, spliced with another or made longer; or
+    nothing but noise.
+    """
     data = bytearray(genuine[rng.integers(len(genuine))])
     kind = rng.integers(5)
     if kind == 0:

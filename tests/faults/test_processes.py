@@ -1,4 +1,6 @@
-"""Real processes over real UDP: killed, stopped and started again. What is judged is what they do, never how fast."""
+"""Real processes over real UDP: killed, stopped and started again. What is judged is what they do,
+never how fast.
+"""
 
 from __future__ import annotations
 

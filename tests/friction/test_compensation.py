@@ -57,7 +57,9 @@ def test_at_rest_help_stays_below_the_least_friction(push):
 @pytest.mark.parametrize("wrong", [0.7, 1.0, 1.1])
 @pytest.mark.parametrize("start", [0.02, 0.3])
 def test_a_compensated_joint_comes_to_rest_and_stays(wrong, start):
-    """No limit cycle: after two seconds of holding, nothing moves by a tick, even if the model is too high."""
+    """No limit cycle: after two seconds of holding, nothing moves by a tick, even if the model is
+    too high.
+    """
     model = {"coulomb": 0.03718 * wrong, "breakaway": 0.08976 * wrong, "viscous": 0.01898 * wrong}
     joint = OneJoint(make("lugre"), faults=DriveFaults(encoder_step=WHEEL_TICK))
     joint.position[:] = start

@@ -66,7 +66,9 @@ def test_a_reset_model_repeats_itself(name):
 @given(stiffer=st.floats(1.0, 1e6), torque=st.floats(-2.0, 2.0), inertia=st.floats(1e-6, 10.0))
 @settings(max_examples=10, deadline=None)
 def test_no_stiffness_makes_a_step_of_a_millisecond_unstable(name, stiffer, torque, inertia):
-    """Coupled to any inertia, friction never drives: kinetic and stored energy stay below the work put in."""
+    """Coupled to any inertia, friction never drives: kinetic and stored energy stay below the work
+    put in.
+    """
     scale = (
         {"stiffness": 250.0 * stiffer}
         if name in ("armstrong", "dahl", "lugre", "maxwell-slip", "leuven", "gms")

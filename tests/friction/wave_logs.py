@@ -1,4 +1,6 @@
-"""Logs of a joint along smooth motion and along stairs of speeds, with an encoder of 65,536 ticks."""
+"""Logs of a joint along smooth motion and along stairs of speeds, with an encoder of 65,536
+ticks.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def waves(rng: np.random.Generator, time: np.ndarray, size: float = 1.0) -> tupl
 def friction(
     v: np.ndarray, peak: float = 0.0, shape: float = 2.0, forward: float = 1.0, back: float = 1.0
 ) -> np.ndarray:
-    """Steady friction of the joint, [N·m], with a peak over 0.1 rad/s; each direction times its own factor."""
+    """Steady friction of the joint, [N·m], with a peak over 0.1 rad/s; each direction times its own
+    factor.
+    """
     dry = Wave.coulomb + peak * np.exp(-(np.abs(v / 0.1) ** shape))
     return (np.sign(v) * dry + Wave.viscous * v) * np.where(v > 0.0, forward, back)
 
@@ -59,7 +63,9 @@ def wave(
     memory: float = 0.0,
     **curve: float,
 ) -> JointLog:
-    """Smooth motion at 500 Hz, torque late by so many seconds, noise with a memory of so many seconds."""
+    """Smooth motion at 500 Hz, torque late by so many seconds, noise with a memory of so many
+    seconds.
+    """
     rng, time = np.random.default_rng(seed), np.arange(0.0, seconds, 2e-3)
     x, v, a = waves(rng, time)
     torque = np.interp(time - late, time, Wave.inertia * a + friction(v, **curve))
@@ -80,7 +86,9 @@ def stairs(seed: int = 0, noise: float = 0.02, **curve: float) -> JointLog:
 
 
 def bristly(size: float, seconds: float, seed: int = 0, stiffness: float = 1000.0) -> JointLog:
-    """The joint with LuGre friction along smooth motion of that size, at 1 kHz, encoder of 2²² ticks."""
+    """The joint with LuGre friction along smooth motion of that size, at 1 kHz, encoder of 2²²
+    ticks.
+    """
     rng, time = np.random.default_rng(seed), np.arange(0.0, seconds, 1e-3)
     x, v, a = waves(rng, time, size)
     truth = {

@@ -50,7 +50,9 @@ def test_the_mean_of_two_turns_is_half_way():
 
 
 def test_a_force_that_was_not_measured_is_what_the_others_measured(shown):
-    """A sensor that falls silent half way leaves the mean of the rest, not zeros; the gap is told."""
+    """A sensor that falls silent half way leaves the mean of the rest, not zeros; the gap is
+    told.
+    """
     lost = [replace(one, force=one.force.copy()) for one in shown]
     for one in lost[:3]:
         one.force[400:500] = np.nan
@@ -66,7 +68,9 @@ def test_a_force_that_was_not_measured_is_what_the_others_measured(shown):
 
 
 def test_nobody_measured_for_a_moment_is_bridged_and_never_is_zero(shown):
-    """From where somebody did to where somebody does again; without a force position alone aligns a demonstration."""
+    """From where somebody did to where somebody does again; without a force position alone aligns a
+    demonstration.
+    """
     lost = [replace(one, force=np.where(np.isfinite(one.force), np.nan, 0.0)) for one in shown]
     never = align(lost)
     assert not never.measured.any() and not never.force.any() and np.isfinite(never.motion).all()

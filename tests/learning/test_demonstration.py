@@ -16,7 +16,9 @@ from farhand.recording.loader import RecordedEvent, Recording, StreamData
 def recording(
     marks: list[tuple[float, bool]], complete: bool = True, still: bool = False
 ) -> Recording:
-    """Four seconds at 1 kHz; the tool moves along x from 1 s to 3 s, and feels nothing before 2 s."""
+    """Four seconds at 1 kHz; the tool moves along x from 1 s to 3 s, and feels nothing before
+    2 s.
+    """
     times = np.arange(4000)
     x = np.zeros(4000) if still else np.clip(times * 1e-3 - 1.0, 0.0, 2.0) * 0.1
     wrench = np.full((4000, 6), np.nan)
@@ -71,7 +73,9 @@ def test_a_run_that_broke_off_is_refused_unless_its_demonstration_was_over():
 
 
 def test_what_shows_nothing_is_refused():
-    """A tool that stands, a station that is not there, a press too short, poses that are no numbers."""
+    """A tool that stands, a station that is not there, a press too short, poses that are no
+    numbers.
+    """
     with pytest.raises(BadValue, match="does not move"):
         demonstrations_in(recording([], still=True))
     with pytest.raises(UnknownName, match="unknown station 'arm'; available: follower"):
@@ -91,7 +95,9 @@ def test_what_shows_nothing_is_refused():
 
 
 def test_servos_are_believed_to_be_where_they_were_sent():
-    """A recording with what was sent and a model: the place comes from both, not from what the sensor says."""
+    """A recording with what was sent and a model: the place comes from both, not from what the
+    sensor says.
+    """
     xml = b"""<mujoco model="toy"><worldbody><body name="b"><joint name="a" type="slide" axis="1 0 0"/>
     <geom size="0.01" mass="1"/><site name="tool"/></body></worldbody></mujoco>"""
     whole = recording([])

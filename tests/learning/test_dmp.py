@@ -22,7 +22,9 @@ def learnt() -> MovementPrimitive:
 
 
 def test_without_weights_it_is_the_spring_in_closed_form():
-    """The equation y'' + 2ωy' + ω²y = ω²(g − (g − y₀)e^(−as)) has a solution of three exponentials' shapes."""
+    """The equation y'' + 2ωy' + ω²y = ω²(g − (g − y₀)e^(−as)) has a solution of three exponentials'
+    shapes.
+    """
     primitive = MovementPrimitive(np.array([1.0]), np.array([3.0]), np.zeros((20, 1)))
     w, a = SPRING, FADING
     c = -2.0 * w**2 / (w - a) ** 2  # particular part of the fading term

@@ -47,7 +47,9 @@ def test_in_free_space_it_goes_where_it_was_shown(law_class):
 
 
 def test_the_force_is_kept_on_a_wall_that_has_moved(law_class):
-    """A wall 2 cm further away: the aware one looks for it and presses as learnt, the other one never does."""
+    """A wall 2 cm further away: the aware one looks for it and presses as learnt, the other one
+    never does.
+    """
     touching = {}
     for aware in (True, False):
         law = law_class(force_aware=aware)

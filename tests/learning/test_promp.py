@@ -12,7 +12,9 @@ PHASE = np.linspace(0.0, 1.0, 201)
 
 
 def shown(count: int = 8) -> np.ndarray:
-    """Bows of unlike height, with a second dimension (a force, say) that is always three times the first."""
+    """Bows of unlike height, with a second dimension (a force, say) that is always three times the
+    first.
+    """
     heights = np.linspace(0.8, 1.2, count)
     return np.stack(
         [
@@ -31,7 +33,9 @@ def test_mean_and_deviation_are_those_of_the_demonstrations():
 
 
 def test_a_via_point_in_one_dimension_moves_the_other_by_what_they_have_in_common():
-    """Position 10 % higher in the middle: the force that always was three times as high goes along."""
+    """Position 10 % higher in the middle: the force that always was three times as high goes
+    along.
+    """
     learnt = ProbabilisticPrimitive.fit(PHASE, shown(), 20)
     bent = learnt.conditioned(0.5, np.array([1.1, np.nan])).movement(PHASE)
     np.testing.assert_allclose(bent[100], [1.1, 3.3], rtol=0.01)
@@ -40,7 +44,9 @@ def test_a_via_point_in_one_dimension_moves_the_other_by_what_they_have_in_commo
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.0, 1.0), st.floats(-3.0, 3.0))
 def test_every_point_can_be_passed(at, value):
-    """Also one far from all demonstrations; there the uncertainty is gone, and nowhere has it grown."""
+    """Also one far from all demonstrations; there the uncertainty is gone, and nowhere has it
+    grown.
+    """
     learnt = ProbabilisticPrimitive.fit(PHASE, shown(), 20)
     bent = learnt.conditioned(at, np.array([value, np.nan]))
     place = np.array([at])

@@ -30,7 +30,9 @@ def test_a_skill_keeps_the_force_at_its_place(skill):
 
 
 def test_goal_and_via_point_bend_the_motion_and_not_the_turn(skill):
-    """The new goal is reached, the via-point passed, and orientation stays as learnt for a primitive that keeps it."""
+    """The new goal is reached, the via-point passed, and orientation stays as learnt for a
+    primitive that keeps it.
+    """
     goal = skill.motion(2).position[-1] + [0.02, 0.0, 0.05]
     bent = skill.towards(goal).motion(201)
     np.testing.assert_allclose(bent.position[-1], goal, atol=2e-3)
@@ -92,7 +94,9 @@ def silent(one, begin: int, end: int):
 
 
 def test_a_sensor_that_falls_silent_does_not_teach_zero(shown):
-    """Three of six lose it before the push: the rest have shown 20 N, and the note says how much is missing."""
+    """Three of six lose it before the push: the rest have shown 20 N, and the note says how much is
+    missing.
+    """
     skill = learn("x", [*(silent(one, 250, 800) for one in shown[:3]), *shown[3:]])
     assert abs(np.linalg.norm(skill.motion().force, axis=1).max() - 20.0) < 1.5
     whole = learn("x", shown)
@@ -103,7 +107,9 @@ def test_a_sensor_that_falls_silent_does_not_teach_zero(shown):
 
 
 def test_no_force_is_learnt_where_nobody_measured_much_of_the_way(shown):
-    """All lose it in the push: what the force was there is not known, so the skill is a movement alone."""
+    """All lose it in the push: what the force was there is not known, so the skill is a movement
+    alone.
+    """
     skill = learn("x", [silent(one, 300, 500) for one in shown])
     assert (
         skill.facts.force_kind == "none"

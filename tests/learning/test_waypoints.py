@@ -59,7 +59,9 @@ def taught(seed: int, name: str, limb: str | None = "left-arm", robot: Demonstra
 
 
 def test_points_are_where_demonstrations_end():
-    """From where the first one of the same recording began: every recording begins where the limb was then."""
+    """From where the first one of the same recording began: every recording begins where the limb
+    was then.
+    """
     shown = [taught(0, "a"), taught(1, "a"), taught(2, "b"), taught(3, "b")]
     points = points_of(shown)
     assert {point.chain for point in points} == {"left-arm"}
@@ -78,7 +80,9 @@ def test_points_are_where_demonstrations_end():
     ],
 )
 def test_points_of_unlike_robots_or_limbs_are_refused(other, reason):
-    """Sent to another limb they would be places it cannot be, on servos that do as they are told."""
+    """Sent to another limb they would be places it cannot be, on servos that do as they are
+    told.
+    """
     with pytest.raises(Mismatch, match=reason):
         points_of([taught(0, "a"), taught(1, "b", **other)])
 
@@ -94,7 +98,9 @@ def test_points_of_what_cannot_go_to_them_are_refused():
 
 
 def test_replay_visits_every_point_in_order():
-    """A tool that follows perfectly is there in time; one that reports nothing is believed after the patience."""
+    """A tool that follows perfectly is there in time; one that reports nothing is believed after
+    the patience.
+    """
     for follows in (True, False):
         law, a, b = replaying(POINTS)(), Side("leader"), Side("follower")
         law.engage(a, b)

@@ -54,7 +54,9 @@ def test_a_clock_that_drifts_is_followed():
 
 
 def test_ages_over_a_jittery_link_are_right_though_the_clocks_differ():
-    """Two endpoints, 20 ± 10 ms each way, clocks an hour apart: mean age 20 ms, to within the jitter's asymmetry."""
+    """Two endpoints, 20 ± 10 ms each way, clocks an hour apart: mean age 20 ms, to within the
+    jitter's asymmetry.
+    """
     rng = np.random.default_rng(3)
     there, back = (EmulatedNetwork(r, Conditions(20 * MS, 10 * MS)) for r in rng.spawn(2))
     ends = [

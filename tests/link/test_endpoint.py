@@ -94,7 +94,9 @@ def test_age_counts_from_sending_and_silence_from_arrival() -> None:
 def test_the_round_trip_is_true_for_a_constant_delay(
     there_ms: int, back_ms: int, offset_ms: int
 ) -> None:
-    """The estimate equals the sum of both delays, whatever the clocks say and however long a reply waits."""
+    """The estimate equals the sum of both delays, whatever the clocks say and however long a reply
+    waits.
+    """
     a, b = connect(
         Packet(1, 1),
         Packet(1, 1),
@@ -166,7 +168,9 @@ def test_the_newest_of_several_is_kept_and_the_others_counted() -> None:
 
 
 def test_joining_late_is_not_a_loss() -> None:
-    """Packets before the first one received do not count as lost, nor as found when they come late."""
+    """Packets before the first one received do not count as lost, nor as found when they come
+    late.
+    """
     endpoint, inbox = make_receiver()
     inbox.arriving = [numbered(1000), numbered(999), numbered(999)]
     endpoint.receive(0)
@@ -208,7 +212,9 @@ def test_a_jump_over_the_window_forgets_what_was_before_it() -> None:
 @settings(max_examples=200)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=120), st.data())
 def test_the_counts_are_those_of_a_full_memory(order: list[int], data: st.DataObject) -> None:
-    """The endpoint, which remembers a bit per packet, counts what a reader with a list of everything would count."""
+    """The endpoint, which remembers a bit per packet, counts what a reader with a list of
+    everything would count.
+    """
     endpoint, inbox = make_receiver()
     seen: list[int] = []
     late = duplicates = 0
@@ -230,7 +236,9 @@ def test_the_counts_are_those_of_a_full_memory(order: list[int], data: st.DataOb
 
 
 def test_incoming_never_goes_back_in_time_over_a_bad_network() -> None:
-    """Under jitter, loss and reordering the kept packet only gets newer, and the books agree with the network's."""
+    """Under jitter, loss and reordering the kept packet only gets newer, and the books agree with
+    the network's.
+    """
     forward = network(3, delay_ns=40 * MS, jitter_ns=40 * MS, loss=0.05, reorder=True)
     a, b = connect(Packet(1, 1), Packet(1, 1), forward, MemoryChannel())
     newest = 0
@@ -287,7 +295,9 @@ def test_a_malformed_packet_is_counted_with_its_reason_and_ignored() -> None:
     )
 )
 def test_an_endpoint_never_raises_whatever_arrives(arriving: list[bytes]) -> None:
-    """Random bytes, tampered packets and absurd numbers are all counted, and it can still answer."""
+    """Random bytes, tampered packets and absurd numbers are all counted, and it can still
+    answer.
+    """
     endpoint, inbox = make_receiver()
     inbox.arriving = list(arriving)
     endpoint.receive(MS)

@@ -1,4 +1,6 @@
-"""Passivity layers: no net energy comes out, whatever the hand, the force, the delay and the losses."""
+"""Passivity layers: no net energy comes out, whatever the hand, the force, the delay and the
+losses.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def lead(port, position, force, remote=None):
     layer=st.sampled_from(["tank", "tdpa"]),
 )
 def test_no_more_energy_comes_out_than_was_put_in(seed, delay, loss, stiffness, layer):
-    """A random leader against a force that lags by the delay and pushes at random, packets late and lost."""
+    """A random leader against a force that lags by the delay and pushes at random, packets late and
+    lost.
+    """
     rng = np.random.default_rng(seed)
     # a bounded damper may need more than one step to take the energy back
     made = LAYERS[layer](damping_limit=1e9)
@@ -96,7 +100,9 @@ def test_the_damping_added_is_bounded():
 
 
 def test_the_reference_waits_for_energy_and_then_comes_back_without_a_trace():
-    """Held back by a contact that nobody paid for; paid for, it catches up; after the contact nothing is left."""
+    """Held back by a contact that nobody paid for; paid for, it catches up; after the contact
+    nothing is left.
+    """
     layer = TimeDomainPassivity(lent=0.0, level=0.0, recovery=20.0)
     _, follower = layer.ports()
     against = [-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -133,7 +139,9 @@ def test_the_tank_is_filled_by_a_drag_that_ends_when_it_is_full():
 
 
 def test_what_cannot_be_paid_for_is_not_felt():
-    """A damper at a crawl takes next to nothing; the force fades instead, so the debt stays below what is lent."""
+    """A damper at a crawl takes next to nothing; the force fades instead, so the debt stays below
+    what is lent.
+    """
     layer = TimeDomainPassivity(lent=0.01, level=0.0, damping_limit=1.0)
     leader, _ = layer.ports()
     twist = np.array([0.01, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -154,7 +162,9 @@ def test_a_slow_link_needs_more_in_reserve():
 
 
 def test_what_the_follower_gives_back_is_its_own_first():
-    """A spring that lets go fills the reserve here; only the rest travels, and less of it the later it would come."""
+    """A spring that lets go fills the reserve here; only the rest travels, and less of it the later
+    it would come.
+    """
     pulled, none = [50.0, 0.0, 0.0, 0.0, 0.0, 0.0], np.zeros(6)
     for round_trip, sent in ((0.0, 0.4), (0.1, 0.4 * np.exp(-1.0))):
         _, follower = TimeDomainPassivity(lent=0.0, level=0.1, blind=0.0).ports()
@@ -168,20 +178,23 @@ def test_what_the_follower_gives_back_is_its_own_first():
 
 
 def test_a_law_that_makes_energy_at_the_follower_is_damped_there():
-    """A wrench that pushes a moving follower although the reference stands still has nobody to pay for it."""
+    """A wrench that pushes a moving follower although the reference stands still has nobody to pay
+    for it.
+    """
     layer = TimeDomainPassivity(lent=0.01, damping_limit=1e6)
     _, follower = layer.ports()
     twist, out = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]), 0.0
     for _ in range(1000):
         out += (
-            float(follower.push(np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT) @ twist)
-            * DT
+            float(follower.push(np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), twist, DT) @ twist) * DT
         )
     assert out == pytest.approx(layer.lent, rel=1e-6)
 
 
 def test_a_new_engagement_starts_from_where_the_leader_is():
-    """What was held back before parting does not come along, and the way in between costs nothing."""
+    """What was held back before parting does not come along, and the way in between costs
+    nothing.
+    """
     _, follower = TimeDomainPassivity(lent=0.0, level=0.0).ports()
     against = [-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     lead(follower, [0.0, 0.0, 0.0], against)
@@ -203,7 +216,9 @@ def test_a_layer_is_set_live_and_found_by_name():
 
 
 def test_what_the_hand_puts_in_is_shared_as_both_ends_need_it_and_lost_beyond_that():
-    """First both reserves, then a second one at the leader; no end ever has more to spend than that."""
+    """First both reserves, then a second one at the leader; no end ever has more to spend than
+    that.
+    """
     layer = TimeDomainPassivity(lent=0.0, level=0.1, fill=0.0)
     leader, _ = layer.ports()
     against, twist = (
@@ -258,7 +273,9 @@ def test_waves_are_refused_around_a_law_without_a_port(law):
 
 
 def test_the_power_of_a_wave_port_is_what_the_waves_carry():
-    """F·v = ½u² − ½w²: what is booked as sent less what is booked as used is the work of the hand at the port."""
+    """F·v = ½u² − ½w²: what is booked as sent less what is booked as used is the work of the hand
+    at the port.
+    """
     rng = np.random.default_rng(3)
     leader, _ = WaveVariables().ports()
     leader.hear(np.full(6, 1.0), np.zeros(6))
@@ -269,7 +286,9 @@ def test_the_power_of_a_wave_port_is_what_the_waves_carry():
 
 
 def test_what_neither_the_law_nor_the_wave_back_takes_of_a_wave_is_spared():
-    """Energy is kept at the reference: waves in = work on the law + waves out + spare, whatever the force does."""
+    """Energy is kept at the reference: waves in = work on the law + waves out + spare, whatever the
+    force does.
+    """
     rng, work = np.random.default_rng(4), 0.0
     _, follower = WaveVariables(reserve=100.0).ports()
     force = np.zeros(6)
@@ -286,7 +305,9 @@ def test_what_neither_the_law_nor_the_wave_back_takes_of_a_wave_is_spared():
 
 
 def test_the_impedance_of_waves_fits_the_law_and_the_link_unless_chosen():
-    """The law's damper, or what makes the link's spring b/T as stiff as the law's; rotation goes along."""
+    """The law's damper, or what makes the link's spring b/T as stiff as the law's; rotation goes
+    along.
+    """
     layer = WaveVariables()
     leader, _ = layer.ports()
     leader.law = PositionPosition()
@@ -302,7 +323,9 @@ def test_the_impedance_of_waves_fits_the_law_and_the_link_unless_chosen():
 
 
 def test_the_impedance_of_waves_is_that_of_the_law_as_the_leader_feels_it():
-    """Through a mapping a spring is felt s² s_f as stiff, and s_f as stiff about an axis; none felt: full."""
+    """Through a mapping a spring is felt s² s_f as stiff, and s_f as stiff about an axis; none
+    felt: full.
+    """
     leader, _ = WaveVariables().ports()
     leader.law = PositionPosition()
     leader.law.mapping.motion_scale, leader.law.mapping.force_scale = 2.0, 0.1
@@ -325,7 +348,8 @@ def test_a_wave_is_used_once():
 
 
 def waved(layer, velocity, force, ticks, late=100):
-    """Move the leader at a velocity [m/s] of time [s] against a force of place [N], ``late`` ticks one way.
+    """Move the leader at a velocity [m/s] of time [s] against a force of place [N], ``late`` ticks
+    one way.
 
     Returns where the leader was said to be, where the reference was and what the hand felt, per
     tick.
@@ -361,7 +385,9 @@ def test_in_free_motion_the_reference_goes_as_the_leader_went_and_nothing_is_ref
 
 @pytest.mark.parametrize(("recovery", "share"), [(0.0, 1.0), (5.0, 0.0)])
 def test_the_links_spring_is_felt_under_a_force_unless_the_hand_has_paid_for_it(recovery, share):
-    """F T/b behind the leader in steady contact; with what the damper spared before it, not at all."""
+    """F T/b behind the leader in steady contact; with what the damper spared before it, not
+    at all.
+    """
     layer = WaveVariables(impedance=80.0, recovery=recovery)
     said, seen, felt = waved(
         layer, lambda t: 0.1 if t < 1.0 else 0.0, lambda x: 500.0 * max(0.0, x - 0.08), 6000
@@ -381,7 +407,9 @@ def test_the_reference_of_waves_comes_back_to_the_leader():
 
 
 def test_nobody_pays_for_a_reference_that_pushes_on_by_itself():
-    """Against a force and with nothing spared it stays where the wave left it; a new engagement has nothing spared."""
+    """Against a force and with nothing spared it stays where the wave left it; a new engagement has
+    nothing spared.
+    """
     _, follower = WaveVariables().ports()
     against = [-50.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     follower.spare = 1.0

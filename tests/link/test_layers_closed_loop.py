@@ -1,4 +1,6 @@
-"""With a layer on, no law over a bad link makes energy: random operators, walls and links, on two small machines."""
+"""With a layer on, no law over a bad link makes energy: random operators, walls and links, on two
+small machines.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class Body:
 
 
 class Ends:
-    """Two bodies, a law at each, a layer's two ends, and a link between them: what the linked bridge does."""
+    """Two bodies, a law at each, a layer's two ends, and a link between them: what the linked
+    bridge does.
+    """
 
     def __init__(self, layer, law_type, link: EmulatedLink) -> None:
         self.ports, self.laws = layer.ports(), (law_type(), law_type())
@@ -130,7 +134,9 @@ class Ends:
     hand=st.floats(50.0, 3000.0),
 )
 def test_no_net_energy_is_made(name, law_type, seed, delay, jitter, loss, wall, hand):
-    """A hand pulls the leader about at random, the follower meets a wall that may be stiff and shakes its sensor."""
+    """A hand pulls the leader about at random, the follower meets a wall that may be stiff and
+    shakes its sensor.
+    """
     if not LAYERS[name].needs <= law_type.properties:
         with pytest.raises(Mismatch, match="velocity–force port"):
             make_layer(name, law_type)

@@ -1,4 +1,6 @@
-"""Layers while two sides come together and part: what is added fades with the coupling, and only that is booked."""
+"""Layers while two sides come together and part: what is added fades with the coupling, and only
+that is booked.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def test_a_wave_port_that_fades_still_books_the_work_of_the_hand(gain):
 
 
 def test_an_indebted_follower_is_not_damped_while_apart():
-    """A debt that no damper could take in time is not paid for by an arm that nothing is asked of."""
+    """A debt that no damper could take in time is not paid for by an arm that nothing is
+    asked of.
+    """
     _, follower = LAYERS["tdpa"](lent=0.01, damping_limit=1.0).ports()
     for _ in range(100):
         follower.push(np.array([50.0, 0, 0, 0, 0, 0]), np.array([0.01, 0, 0, 0, 0, 0]), DT)
@@ -72,7 +76,9 @@ def test_an_indebted_follower_is_not_damped_while_apart():
 
 
 def test_a_wave_follower_that_parts_sends_no_more_than_it_has_received():
-    """Its reference stands still, so nothing but what arrives and what was spared pays for the waves that leave."""
+    """Its reference stands still, so nothing but what arrives and what was spared pays for the
+    waves that leave.
+    """
     rng = np.random.default_rng(6)
     _, follower = WaveVariables().ports()
     follower.spare = 1e-4

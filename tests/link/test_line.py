@@ -1,4 +1,6 @@
-"""The line: two sides that hold the key and run the same get to hear each other, and nobody else does."""
+"""The line: two sides that hold the key and run the same get to hear each other, and nobody else
+does.
+"""
 
 from __future__ import annotations
 

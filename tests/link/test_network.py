@@ -29,7 +29,9 @@ def name_of(number: int) -> bytes:
 
 
 def arrivals(network: EmulatedNetwork, count: int, period_ns: int = MS) -> dict[int, int]:
-    """Send packets at a fixed period; return when each arrived, by number, in order of arrival, [ns]."""
+    """Send packets at a fixed period; return when each arrived, by number, in order of arrival,
+    [ns].
+    """
     for number in range(count):
         network.send(number * period_ns, name_of(number))
     seen: dict[int, int] = {}
@@ -87,7 +89,9 @@ def test_normal_jitter_is_cut_at_three_sigma_and_at_zero_delay(jitter_ms: int) -
 
 @pytest.mark.parametrize("loss", [0.01, 0.05, 0.5])
 def test_the_loss_is_within_binomial_bounds(loss: float) -> None:
-    """The number of lost packets is one that the binomial distribution gives with a probability of 99.9 %."""
+    """The number of lost packets is one that the binomial distribution gives with a probability of
+    99.9 %.
+    """
     network = make_network(loss=loss)
     got = arrivals(network, 10_000)
     low, high = stats.binom.interval(0.999, 10_000, loss)
@@ -102,7 +106,9 @@ def test_certain_loss_loses_all_and_no_loss_none() -> None:
 
 
 def test_order_is_kept_by_making_packets_wait() -> None:
-    """Without reordering, each arrives when it would have, or with the last one before it, whichever is later."""
+    """Without reordering, each arrives when it would have, or with the last one before it,
+    whichever is later.
+    """
     free = arrivals(make_network(delay_ns=20 * MS, jitter_ns=10 * MS, reorder=True), 500)
     network = make_network(delay_ns=20 * MS, jitter_ns=10 * MS, reorder=False)
     kept = arrivals(network, 500)
@@ -113,7 +119,9 @@ def test_order_is_kept_by_making_packets_wait() -> None:
 
 
 def test_packets_overtake_when_they_may() -> None:
-    """With reordering, exactly the packets that arrive after a later one are counted as reordered."""
+    """With reordering, exactly the packets that arrive after a later one are counted as
+    reordered.
+    """
     network = make_network(delay_ns=20 * MS, jitter_ns=10 * MS, reorder=True)
     order = np.array(list(arrivals(network, 500)))
     overtaken = order < np.maximum.accumulate(order)
@@ -308,7 +316,9 @@ def test_exponential_jitter_is_late_by_its_size_on_average() -> None:
 
 
 def test_pareto_jitter_has_a_heavy_tail() -> None:
-    """Most packets are nearly in time, a few are later by many times the jitter, none by more than twenty times."""
+    """Most packets are nearly in time, a few are later by many times the jitter, none by more than
+    twenty times.
+    """
     got = (
         delays(
             make_network(delay_ns=20 * MS, jitter_ns=5 * MS, distribution="pareto", reorder=True),
@@ -331,7 +341,9 @@ def test_spikes_delay_one_packet_in_fifty() -> None:
 
 
 def test_losses_come_in_bursts_of_the_length_asked_for() -> None:
-    """The mean run of lost packets is the burst's length, and their share is that of the Gilbert chain."""
+    """The mean run of lost packets is the burst's length, and their share is that of the Gilbert
+    chain.
+    """
     network = make_network(capacity=40_000, burst_chance=0.005, burst_length=20.0)
     got = arrivals(network, 40_000)
     gaps = np.diff([-1, *got, 40_000]) - 1

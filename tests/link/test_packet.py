@@ -126,7 +126,9 @@ def test_what_is_sent_is_what_is_received(packet: Packet) -> None:
 
 
 def test_the_layout_is_the_documented_one() -> None:
-    """A reader in another language finds every field at its documented place, in little-endian order."""
+    """A reader in another language finds every field at its documented place, in little-endian
+    order.
+    """
     packet = full_packet()
     data = packet.to_bytes()
     assert len(data) == packet.size == 72 + 8 * (46 + 7 + 6 + 6)
@@ -152,7 +154,9 @@ def test_an_empty_packet_has_identity_rotations_and_no_measurements() -> None:
 
 
 def test_views_stay_valid_and_are_copied_into() -> None:
-    """A view taken once sees everything loaded later; assigning copies and keeps no reference to the source."""
+    """A view taken once sees everything loaded later; assigning copies and keeps no reference to
+    the source.
+    """
     packet, source = full_packet().blank(), np.arange(7.0)
     view = packet.q
     packet.q = source
@@ -165,7 +169,9 @@ def test_views_stay_valid_and_are_copied_into() -> None:
 
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_no_measurement_is_a_flag_and_never_zero(name: str) -> None:
-    """A measured zero arrives as zero, no measurement arrives as None, and the two are told apart by the flag alone."""
+    """A measured zero arrives as zero, no measurement arrives as None, and the two are told apart
+    by the flag alone.
+    """
     sent = full_packet()
     received = sent.blank()
     setattr(sent, name, 0.0)
@@ -235,7 +241,9 @@ def test_a_misspelt_field_is_an_error() -> None:
     ],
 )
 def test_a_malformed_packet_is_refused_and_changes_nothing(data: bytes, message: str) -> None:
-    """The refusal says on one line what is wrong and what would be right; the last good packet stays."""
+    """The refusal says on one line what is wrong and what would be right; the last good packet
+    stays.
+    """
     packet = full_packet()
     before = packet.to_bytes()
     with pytest.raises(LinkError, match=message) as refusal:
@@ -277,7 +285,9 @@ def test_numbers_of_any_finite_size_are_accepted() -> None:
 
 
 def test_a_packet_that_is_not_newer_is_judged_but_not_taken_over() -> None:
-    """The sequence number comes back in any case; the contents stay unless they are newer than asked for."""
+    """The sequence number comes back in any case; the contents stay unless they are newer than
+    asked for.
+    """
     packet, old = full_packet().blank(), full_packet()
     before = packet.to_bytes()
     assert packet.load(old.to_bytes(), newer_than=11) == 11
@@ -299,7 +309,9 @@ def test_random_bytes_raise_nothing_but_a_link_error(data: bytes) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 591), st.integers(0, 255)), max_size=40))
 def test_a_tampered_packet_is_well_formed_or_refused(changes: list[tuple[int, int]]) -> None:
-    """Flipped bytes either make another well-formed packet or a refusal, never another error or a NaN."""
+    """Flipped bytes either make another well-formed packet or a refusal, never another error or a
+    NaN.
+    """
     data = bytearray(full_packet().to_bytes())
     for place, value in changes:
         data[place] = value

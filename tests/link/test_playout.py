@@ -48,7 +48,9 @@ def test_over_an_even_link_nothing_is_added():
 
 
 def test_jitter_becomes_an_even_age():
-    """After the latest packet has been seen, the motion played is the one sent, at one age, between packets too."""
+    """After the latest packet has been seen, the motion played is the one sent, at one age, between
+    packets too.
+    """
     rng, last, arrivals = np.random.default_rng(0), 0, {}
     for sent in range(3000):
         last = max(last, sent + 30 + int(rng.integers(-20, 21)))  # no packet overtakes another

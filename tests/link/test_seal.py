@@ -48,7 +48,9 @@ def test_a_datagram_opens_once():
 
 
 def test_datagrams_may_overtake_each_other_but_not_come_too_late():
-    """Late ones open, once; beyond the window it cannot be told whether they did, so they do not."""
+    """Late ones open, once; beyond the window it cannot be told whether they did, so they do
+    not.
+    """
     leader, follower = met()
     sent = [leader.close(STATE, bytes([k % 256])) for k in range(WINDOW + 10)]
     assert follower.open(sent[5]) is not None
@@ -112,7 +114,9 @@ def test_a_datagram_sent_back_to_its_sender_does_not_open():
 
 
 def test_a_recording_of_an_earlier_start_opens_nothing_at_a_side_that_starts_anew():
-    """The whole conversation is played back to a follower that has forgotten it: not one state is opened."""
+    """The whole conversation is played back to a follower that has forgotten it: not one state is
+    opened.
+    """
     leader, follower = met()
     recorded = [
         leader.close(HELLO, b"terms"),
@@ -138,7 +142,9 @@ def test_a_peer_that_starts_again_takes_over_and_its_past_no_longer_opens():
 
 
 def test_a_greater_epoch_that_does_not_answer_disturbs_nothing():
-    """A greeting recorded from a start with the clock set ahead cannot silence the peer that is there."""
+    """A greeting recorded from a start with the clock set ahead cannot silence the peer that is
+    there.
+    """
     leader, follower = met()
     ahead = Seal(KEY, "leader", epoch(2**120))
     greeting = ahead.close(HELLO, b"")

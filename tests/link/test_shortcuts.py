@@ -1,4 +1,6 @@
-"""Shortcuts: what nearly every datagram takes on its way in changes the time it takes and nothing else."""
+"""Shortcuts: what nearly every datagram takes on its way in changes the time it takes and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ class Inbox:
 
 
 def receivers(sender: Seal) -> list[tuple[Endpoint, Line]]:
-    """Two ends that have agreed with a sender, the second without shortcuts; both are the same start of it."""
+    """Two ends that have agreed with a sender, the second without shortcuts; both are the same
+    start of it.
+    """
     ends = []
     for seal_type, packet_type in ((Seal, Packet), (LongWaySeal, LongWayPacket)):
         line = Line(Inbox(), seal_type(KEY, "follower", START), TERMS)
@@ -133,7 +137,9 @@ def seen(endpoint: Endpoint, line: Line) -> list[object]:
 @settings(max_examples=120, deadline=None)
 @given(STEPS)
 def test_the_short_way_and_the_long_way_end_at_the_same_place(steps):
-    """Whatever is lost, doubled, late, forged, cut or not a number: content, counts, books, windows and clock."""
+    """Whatever is lost, doubled, late, forged, cut or not a number: content, counts, books, windows
+    and clock.
+    """
     leader, packet, now_ns, late = Seal(KEY, "leader"), Packet(2, 2), 10_000_000_000, []
     ends = receivers(leader)
     sent = [leader.close(STATE, packet.to_bytes())]

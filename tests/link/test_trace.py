@@ -20,7 +20,9 @@ def written(folder, text: str):
 
 
 def test_a_packet_has_the_delay_of_its_moment(tmp_path):
-    """Half the recorded round trip each way; a lost one stays lost; after the end it begins again."""
+    """Half the recorded round trip each way; a lost one stays lost; after the end it begins
+    again.
+    """
     path = written(tmp_path, "delay_ms,t\n40,5.00\nlost,5.01\n,5.02\n60,5.03\n")
     link = EmulatedLink(trace=str(path))
     assert not link.perfect

@@ -1,4 +1,6 @@
-"""UDP: datagrams cross the loop-back, nothing waits, and the listening side learns where its peer is."""
+"""UDP: datagrams cross the loop-back, nothing waits, and the listening side learns where its peer
+is.
+"""
 
 from __future__ import annotations
 

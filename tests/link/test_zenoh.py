@@ -32,7 +32,9 @@ def free_port() -> int:
 
 
 def certify(folder: Path, name: str) -> Path:
-    """Make an authority and a certificate by it for ``localhost``: files ``NAME.ca``, ``NAME.crt`` and ``NAME.key``."""
+    """Make an authority and a certificate by it for ``localhost``: files ``NAME.ca``, ``NAME.crt``
+    and ``NAME.key``.
+    """
     now, day, pem = (
         datetime.datetime.now(datetime.UTC),
         datetime.timedelta(days=1),
@@ -111,7 +113,9 @@ def test_two_sides_meet_and_hear_each_other():
 
 
 def test_two_sides_that_both_connect_meet_through_a_router(router):
-    """Neither has an open port; another link of another name through the same router is not theirs."""
+    """Neither has an open port; another link of another name through the same router is not
+    theirs.
+    """
     place = f"127.0.0.1:{free_port()}"
     router(f"tcp/{place}")
     other = ZenohWire("follower", connect=place, name="another")
@@ -122,7 +126,9 @@ def test_two_sides_that_both_connect_meet_through_a_router(router):
 
 
 def test_a_router_with_a_certificate_is_met_and_one_of_a_stranger_is_not(router, tmp_path):
-    """TLS with the configuration file of the documentation; an authority that is not the router's opens nothing."""
+    """TLS with the configuration file of the documentation; an authority that is not the router's
+    opens nothing.
+    """
     ours, strangers = certify(tmp_path, "ours"), certify(tmp_path, "strangers")
     place = f"tls/localhost:{free_port()}"
     tls = "transport__link__tls__listen_"

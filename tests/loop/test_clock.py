@@ -18,7 +18,9 @@ def test_virtual_time_does_not_wait():
 
 
 def test_wall_time_never_goes_on_before_the_deadline():
-    """However the machine sleeps, a deadline has passed when the wait returns, and the lateness is how far."""
+    """However the machine sleeps, a deadline has passed when the wait returns, and the lateness is
+    how far.
+    """
     clock = WallClock()
     began = time.monotonic_ns()
     clock.start()
@@ -29,7 +31,9 @@ def test_wall_time_never_goes_on_before_the_deadline():
 
 
 def test_a_deadline_in_the_past_returns_at_once_and_is_late():
-    """A tick that took too long is followed by the next without a pause, and the lateness is known."""
+    """A tick that took too long is followed by the next without a pause, and the lateness is
+    known.
+    """
     clock = WallClock()
     clock.start()
     time.sleep(0.003)

@@ -101,7 +101,9 @@ def test_many_threads_may_post_and_nothing_is_lost():
 
 
 def test_the_log_is_bounded_and_says_how_much_it_forgot():
-    """A page that drags a hand for a day posts a million commands; the last ten thousand are there at any time."""
+    """A page that drags a hand for a day posts a million commands; the last ten thousand are there
+    at any time.
+    """
     commands = Commands()
     for tick in range(25_000):
         commands.note(Logged(tick, tick, Request("set", "hand.drag", tick)))
@@ -115,7 +117,9 @@ def test_the_log_is_bounded_and_says_how_much_it_forgot():
     "wrong", [{"path": None}, {"path": 5}, {"at_ns": float("nan")}, {"at_ns": "7"}]
 )
 def test_a_command_that_could_not_be_carried_out_is_refused_where_it_is_posted(wrong):
-    """A path that is no text used to end the loop; a time that is none used to keep all later ones from being due."""
+    """A path that is no text used to end the loop; a time that is none used to keep all later ones
+    from being due.
+    """
     commands = Commands()
     with pytest.raises(BadValue):
         commands.post("set", **{"path": "wall.stiffness", "value": 1.0} | wrong)

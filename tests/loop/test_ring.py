@@ -31,7 +31,9 @@ def push(writer: RingWriter, value: int) -> None:
 def test_every_record_is_either_taken_once_in_order_or_counted_as_lost(
     capacity: int, bursts: list[int]
 ) -> None:
-    """Bookkeeping closes for any rhythm of writing and reading: the newest ``capacity`` of each burst survive."""
+    """Bookkeeping closes for any rhythm of writing and reading: the newest ``capacity`` of each
+    burst survive.
+    """
     writer, reader = make_ring(capacity)
     written = 0
     for burst in bursts:
@@ -67,7 +69,9 @@ def test_the_newest_record_survives_a_writer_that_dies_while_writing_the_next() 
 
 
 def test_a_newest_record_that_is_overwritten_during_the_copy_is_read_again(monkeypatch) -> None:
-    """The writer laps the reader between its copy and its check; the copy, perhaps torn, is thrown away."""
+    """The writer laps the reader between its copy and its check; the copy, perhaps torn, is thrown
+    away.
+    """
     writer, reader = make_ring(2)
     push(writer, 0)
     during_each_barrier = iter([(), (1, 2, 3)])

@@ -20,7 +20,9 @@ POINT3 = load_robot("point3")
 
 @pytest.fixture
 def devices():
-    """Two or three point devices in a world, each with a station: ``devices(count) -> world, stations``."""
+    """Two or three point devices in a world, each with a station: ``devices(count) -> world,
+    stations``.
+    """
 
     def build(count: int = 2):
         names = ["one", "two", "three"][:count]
@@ -51,7 +53,9 @@ def session_of():
 
 
 def test_every_part_is_called_exactly_as_often_as_its_rate_says(devices, session_of):
-    """Stations at 1 kHz and 250 Hz with a bridge at 100 Hz for 1 s: 1000, 250 and 100 calls, each on its own grid."""
+    """Stations at 1 kHz and 250 Hz with a bridge at 100 Hz for 1 s: 1000, 250 and 100 calls, each
+    on its own grid.
+    """
     world, (fast, slow) = devices()
     slow.period_ns = 4 * MS
     bridge = DirectBridge(PositionPosition(), fast, slow, period_ns=10 * MS)
@@ -124,7 +128,9 @@ def test_a_refused_set_is_logged_with_the_reason_and_changes_nothing(dual_arm, c
 
 
 def test_engaging_a_tripped_station_is_refused_until_it_is_reset(dual_arm):
-    """The log names the station and its reason; after reset and engage the sides are coupled again."""
+    """The log names the station and its reason; after reset and engage the sides are coupled
+    again.
+    """
     run = (
         dual_arm(scenario="free").post("0.1:stop", "0.5:engage", "0.6:reset", "0.7:engage").on(1.0)
     )
@@ -147,7 +153,9 @@ def test_a_trip_is_told_once(dual_arm):
 
 
 def test_the_same_rig_and_seed_give_the_same_telemetry_to_the_bit(dual_arm):
-    """Every stream, every channel, over a lossy link with noisy sensors; another seed gives another run."""
+    """Every stream, every channel, over a lossy link with noisy sensors; another seed gives another
+    run.
+    """
 
     def telemetry(seed: int) -> dict[str, bytes]:
         run = dual_arm(
@@ -213,7 +221,9 @@ def test_a_session_may_have_several_couplings(devices, session_of):
 
 @pytest.mark.parametrize("seconds", [-0.05, float("nan"), float("inf"), "1", None])
 def test_a_time_to_run_that_is_none_is_refused_and_changes_nothing(devices, session_of, seconds):
-    """A negative one used to turn the session's time back while its parts stayed where they were."""
+    """A negative one used to turn the session's time back while its parts stayed where they
+    were.
+    """
     world, stations = devices()
     session = session_of(stations, worlds=[world])
     session.run(0.1)

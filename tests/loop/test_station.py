@@ -142,7 +142,9 @@ def test_an_object_that_does_not_inherit_from_plant_is_refused():
 
 
 def test_a_station_whose_model_is_wrong_sags_by_what_it_does_not_know(station_in_world):
-    """The controller's model and the plant's are two objects: half a kilo too much is felt as M ω² δq = Δg."""
+    """The controller's model and the plant's are two objects: half a kilo too much is felt as M ω²
+    δq = Δg.
+    """
     world = World({"arm": Placed(UR5E.edited(scale_mass(1.05)))})
     arm, guard = Arm.of(UR5E), Guard()
     guard.watch(UR5E.limits)
@@ -181,7 +183,9 @@ def test_commands_are_joint_torques(station_in_world):
     ],
 )
 def test_slides_are_recorded_in_metres_and_newtons(scenario, side, units):
-    """A pen has three slides and three hinges, a driven base two slides; the names of the signals stay."""
+    """A pen has three slides and three hinges, a driven base two slides; the names of the signals
+    stay.
+    """
     rig = build_rig("youbot", Options(scenario=scenario))
     described = Reader(rig.session.telemetry.path).header["streams"][side]["channels"]
     rig.close()
@@ -220,7 +224,9 @@ class Breaking(WrappedPlant):
     ],
 )
 def test_a_plant_that_raises_stops_its_station_and_the_other_one_goes_on(method, answer, said):
-    """With the reason; the run goes to its end, both arms come to rest, and a reset brings the station back."""
+    """With the reason; the run goes to its end, both arms come to rest, and a reset brings the
+    station back.
+    """
     world = World(
         {"one": Placed(POINT3), "two": Placed(POINT3, Placement((0.3, 0.0, 0.0)))}, gravity=0.0
     )
@@ -245,7 +251,9 @@ def test_a_plant_that_raises_stops_its_station_and_the_other_one_goes_on(method,
 
 @pytest.mark.parametrize("period_ns", [0, -1])
 def test_a_period_that_is_not_positive_is_refused(period_ns):
-    """In one line, for a station and for a bridge; it used to be a division by zero, or a loop without end."""
+    """In one line, for a station and for a bridge; it used to be a division by zero, or a loop
+    without end.
+    """
     world = World(
         {"one": Placed(POINT3), "two": Placed(POINT3, Placement((0.3, 0.0, 0.0)))}, gravity=0.0
     )

@@ -57,7 +57,9 @@ def drain_forever(path: Path, connection: Connection) -> None:
 
 
 def test_a_reader_in_another_process_never_sees_a_torn_record_while_the_writer_laps_it() -> None:
-    """Records are self-consistent and in order, and those seen and those lost add up to those written."""
+    """Records are self-consistent and in order, and those seen and those lost add up to those
+    written.
+    """
     connection, far_end = SPAWN.Pipe()
     child = SPAWN.Process(target=hammer, args=(far_end,))
     child.start()
@@ -87,7 +89,9 @@ def test_a_reader_in_another_process_never_sees_a_torn_record_while_the_writer_l
 
 
 def test_a_stopped_reader_does_not_stop_the_writer() -> None:
-    """With the reader frozen at an arbitrary instruction, the writer laps it a thousand times and ends."""
+    """With the reader frozen at an arbitrary instruction, the writer laps it a thousand times and
+    ends.
+    """
     with Telemetry(capacity=16) as telemetry:
         stream = telemetry.stream("count", 1000.0)
         values = stream.channel("k", WIDE, "-")
@@ -198,7 +202,9 @@ def test_events_overwritten_unread_are_counted(telemetry) -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_any_text_makes_an_event_of_at_most_240_bytes(text: str) -> None:
-    """Cut between characters, never through one; characters that UTF-8 lacks become question marks."""
+    """Cut between characters, never through one; characters that UTF-8 lacks become question
+    marks.
+    """
     with Telemetry(capacity=2) as telemetry:
         telemetry.freeze()
         telemetry.event(1, text)
@@ -278,7 +284,8 @@ def test_the_file_is_gone_when_its_owner_forgets_to_close(end) -> None:
 
 def test_a_forked_child_that_exits_leaves_the_file_to_its_owner() -> None:
     """The child inherits the finaliser but not the ring."""
-    end = "import os\nif os.fork() == 0: raise SystemExit\nos.wait()\nassert telemetry.path.exists()\nprint('there')"
+    end = "import os\nif os.fork() == 0: raise SystemExit\nos.wait()\n"
+    end += "assert telemetry.path.exists()\nprint('there')"
     ran = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(end=end)], capture_output=True, text=True, check=False
     )

@@ -275,7 +275,7 @@ def test_a_robot_that_branches_is_refused(tmp_path: Path) -> None:
         '<mujoco><worldbody><body name="a"><joint axis="0 0 1"/><geom size="0.1"/>'
         '<site name="tool"/></body>'
         '<body name="b" pos="1 0 0"><joint axis="0 0 1"/><geom size="0.1"/></body>'
-        '</worldbody></mujoco>'
+        "</worldbody></mujoco>"
     )
     with pytest.raises(ModelError, match="single chain"):
         Solver(load_robot(path))

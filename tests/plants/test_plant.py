@@ -1,4 +1,6 @@
-"""Plant: harmless defaults, wrappers that forward every verb, and samples that keep their content."""
+"""Plant: harmless defaults, wrappers that forward every verb, and samples that keep their
+content.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Overrun policy: catch up a little, skip the rest, stop everything in a storm. All on a clock of the test's own."""
+"""Overrun policy: catch up a little, skip the rest, stop everything in a storm. All on a clock of
+the test's own.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ MS = 1_000_000
 
 
 class Stalling:
-    """A wall clock whose time the test decides: it stands at the deadline, or beyond where a stall ended."""
+    """A wall clock whose time the test decides: it stands at the deadline, or beyond where a stall
+    ended.
+    """
 
     name = "wall"
 
@@ -60,7 +64,9 @@ def loop():
 
 
 def test_a_short_stall_is_made_up_for_tick_by_tick(loop):
-    """50 ms behind, with 100 ms allowed: every tick is made, none skipped, and all but the last that are late count."""
+    """50 ms behind, with 100 ms allowed: every tick is made, none skipped, and all but the last
+    that are late count.
+    """
     session = loop(Stalling({200 * MS: 50 * MS}))
     session.run(1.0)
     assert session.made == list(range(0, 1000 * MS, MS))
@@ -94,7 +100,9 @@ def test_a_loop_on_hardware_never_makes_two_ticks_in_a_row_to_catch_up(loop):
 
 
 def test_a_session_without_simulated_physics_does_not_catch_up():
-    """It has real plants, which gain nothing by commands that come late, and less patience with storms."""
+    """It has real plants, which gain nothing by commands that come late, and less patience with
+    storms.
+    """
     world = World({"one": Placed(load_robot("point3"), Placement())}, gravity=0.0)
     real, simulated = (
         Session([Station.of(world, "one", "leader", gravity=0.0)], worlds=w) for w in ((), (world,))
@@ -106,7 +114,9 @@ def test_a_session_without_simulated_physics_does_not_catch_up():
 
 
 def test_parts_of_other_rates_stay_on_their_own_grid_when_ticks_are_skipped(loop):
-    """A part at 250 Hz beside one at 1 kHz: both come back at multiples of their period, neither twice."""
+    """A part at 250 Hz beside one at 1 kHz: both come back at multiples of their period, neither
+    twice.
+    """
     session, slow = loop(Stalling({200 * MS: 301 * MS})), []
     session.add(slow.append, 4 * MS, after="law")
     session.run(1.0)
@@ -115,7 +125,9 @@ def test_parts_of_other_rates_stay_on_their_own_grid_when_ticks_are_skipped(loop
 
 
 def test_a_storm_of_overruns_trips_every_station_with_the_rate_in_its_reason(loop):
-    """A machine that needs 1.5 ms for each tick of 1 ms: half a second later the arm stands, and says why."""
+    """A machine that needs 1.5 ms for each tick of 1 ms: half a second later the arm stands, and
+    says why.
+    """
     session = loop(Stalling(always_ns=MS // 2 + MS), storm=500)
     session.run(1.0)
     [record] = session.trips
@@ -126,7 +138,9 @@ def test_a_storm_of_overruns_trips_every_station_with_the_rate_in_its_reason(loo
 
 
 def test_a_storm_blames_the_section_that_takes_more_than_half_of_a_period(loop):
-    """A law of 3 ms is too slow on any computer; one of 0.4 ms is not what keeps a tick of 1 ms late."""
+    """A law of 3 ms is too slow on any computer; one of 0.4 ms is not what keeps a tick of 1 ms
+    late.
+    """
     reasons = []
     for took_ns in (3 * MS, 4 * MS // 10):
         session = loop(Stalling(always_ns=MS // 2 + MS), storm=500)
@@ -139,7 +153,9 @@ def test_a_storm_blames_the_section_that_takes_more_than_half_of_a_period(loop):
 
 
 def test_one_stall_that_can_be_caught_up_with_is_no_storm_but_a_process_that_was_stopped_is(loop):
-    """100 ms are a hiccup. A second without a tick is a loop that was not there: the arms must stay where they are."""
+    """100 ms are a hiccup. A second without a tick is a loop that was not there: the arms must stay
+    where they are.
+    """
     hiccup, stopped = loop(Stalling({200 * MS: 100 * MS})), loop(Stalling({200 * MS: 1000 * MS}))
     hiccup.run(1.0)
     stopped.run(2.0)

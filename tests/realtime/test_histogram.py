@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farhand.realtime.histogram import MAX_NS, Histogram
+from farhand.realtime.timing import MAX_NS, Histogram
 
 
 @given(
@@ -40,7 +40,9 @@ def test_the_bars_hold_every_duration_once(durations):
 
 
 def test_the_largest_is_exact_and_beyond_the_last_bucket_nothing_is_lost():
-    """Half an hour is counted among the longest, and is known as what it is; a negative duration counts as none."""
+    """Half an hour is counted among the longest, and is known as what it is; a negative duration
+    counts as none.
+    """
     histogram = Histogram()
     for duration in (-5, 0, 123_456_789, 1_800_000_000_000):
         histogram.add(duration)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from farhand.realtime import Grant, Histogram
-from farhand.realtime.machine import advice
-from farhand.realtime.jitter import Jitter, measure, verdict
-from farhand.realtime.machine import describe_machine
+from farhand.realtime.doctor import Jitter, advice, describe_machine, measure, verdict
 
 US = 1000
 
@@ -64,7 +62,9 @@ def test_a_machine_that_holds_every_rate_needs_no_advice():
 
 
 def test_advice_names_what_was_refused_and_what_is_around():
-    """Refused scheduler, power-saving governor, busy cores, no isolated core, ordinary kernel, virtual machine."""
+    """Refused scheduler, power-saving governor, busy cores, no isolated core, ordinary kernel,
+    virtual machine.
+    """
     machine = {
         "clock": {"source": "hpet"},
         "kernel": {"preemption": "PREEMPT_DYNAMIC", "virtual_machine": True},

@@ -1,4 +1,6 @@
-"""Privileges: each taken where permitted, each named with its cure where not, and all given back."""
+"""Privileges: each taken where permitted, each named with its cure where not, and all given
+back.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def test_what_is_granted_holds_and_what_is_not_has_a_cure():
 
 @LINUX
 def test_a_refusal_costs_one_privilege_and_is_told(monkeypatch):
-    """No permission for FIFO or locked memory: the loop runs all the same, and the cure is in plain words."""
+    """No permission for FIFO or locked memory: the loop runs all the same, and the cure is in plain
+    words.
+    """
 
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")

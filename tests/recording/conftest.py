@@ -13,7 +13,9 @@ from farhand.running.rerun import record
 
 @pytest.fixture(scope="session")
 def demo_path(tmp_path_factory) -> Path:
-    """Two arms for 0.8 s: coupled at once, parted at 0.3 s, coupled again at 0.6 s; the follower is read 3 ms late."""
+    """Two arms for 0.8 s: coupled at once, parted at 0.3 s, coupled again at 0.6 s; the follower is
+    read 3 ms late.
+    """
     rig = build_rig(
         "dual-arm", Options(scenario="free", settings=[("follower.plant.sensor_delay", 3)])
     )

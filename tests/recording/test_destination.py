@@ -1,4 +1,6 @@
-"""The destination of a recording: nothing that holds a record is written over, and nothing but a file is written."""
+"""The destination of a recording: nothing that holds a record is written over, and nothing but a
+file is written.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def test_a_read_only_folder_is_refused(tmp_path) -> None:
 
 
 def test_what_stands_in_the_way_stays_unless_a_dead_run_left_it(path) -> None:
-    """A file of another kind under the temporary name is not ours to remove; one without a single record is."""
+    """A file of another kind under the temporary name is not ours to remove; one without a single
+    record is.
+    """
     part_of(path).write_text("precious")
     with pytest.raises(FileError, match="is in the way"):
         Recorder(path, HEADER)
@@ -73,7 +77,9 @@ def test_a_recording_under_the_temporary_name_is_never_removed(path) -> None:
 
 
 def test_a_link_stands_for_what_it_leads_to(path, tmp_path) -> None:
-    """The link stays a link, and the temporary name is beside the file; a link to nowhere yet is followed as well."""
+    """The link stays a link, and the temporary name is beside the file; a link to nowhere yet is
+    followed as well.
+    """
     (tmp_path / "far").mkdir()
     path.symlink_to(tmp_path / "far" / "away.mcap")
     for _ in range(2):

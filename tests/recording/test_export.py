@@ -11,8 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from farhand.errors import FileError
-from farhand.recording.columns import component_units
-from farhand.recording.export import export_csv, export_parquet
+from farhand.recording.export import component_units, export_csv, export_parquet
 
 
 def test_parquet_and_csv_hold_the_same_numbers_to_the_bit(demo, tmp_path):

@@ -1,4 +1,6 @@
-"""The growing file: every index in it leads to what it names, and every moment of its growth is a whole file."""
+"""The growing file: every index in it leads to what it names, and every moment of its growth is a
+whole file.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def record_at(data: bytes, place: int, kind: int) -> ReadDataStream:
 
 
 def test_every_index_leads_to_what_it_names(demo_path):
-    """Chunk indexes to chunks, message indexes to messages of that channel and time, group offsets to groups."""
+    """Chunk indexes to chunks, message indexes to messages of that channel and time, group offsets
+    to groups.
+    """
     data = demo_path.read_bytes()
     with open(demo_path, "rb") as file:
         reader = make_reader(file, validate_crcs=True)

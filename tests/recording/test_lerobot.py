@@ -1,4 +1,6 @@
-"""The LeRobot dataset: frames equal the recording within the declared resampling, and no wrench is lost on the way."""
+"""The LeRobot dataset: frames equal the recording within the declared resampling, and no wrench is
+lost on the way.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,18 @@ def column(table, name: str) -> np.ndarray:
 
 
 def test_an_episode_is_one_engagement(demo):
-    """Coupled from the start until the release has faded out, and again from the second engagement to the end."""
+    """Coupled from the start until the release has faded out, and again from the second engagement
+    to the end.
+    """
     spans = episode_spans(demo, "engaged")
     assert [(round(a * 1e-6), round(b * 1e-6)) for a, b in spans] == [(1, 499), (600, 799)]
     assert episode_spans(demo, "whole") == [(0, 799_000_000)]
 
 
 def test_every_frame_is_the_last_record_at_its_time(dataset, demo):
-    """No blend of two: joint positions of both arms, wrenches and energies, as float32; also at the end."""
+    """No blend of two: joint positions of both arms, wrenches and energies, as float32; also at the
+    end.
+    """
     info, table, _ = dataset
     times = np.concatenate([1 + 20 * np.arange(25), [499], 600 + 20 * np.arange(10), [799]])
     assert (info["total_frames"], info["total_episodes"], info["fps"]) == (len(table), 2, 50)
@@ -57,7 +63,9 @@ def test_every_frame_is_the_last_record_at_its_time(dataset, demo):
 
 @pytest.mark.parametrize("fps", [50, 30, 24, 60, 333])
 def test_windows_hold_every_wrench_of_an_episode_once(demo, tmp_path, fps):
-    """Put one after the other they are the full-rate signal, whether or not the frame rate divides that of records."""
+    """Put one after the other they are the full-rate signal, whether or not the frame rate divides
+    that of records.
+    """
     export_lerobot(demo, tmp_path / "d", fps)
     table = pyarrow.parquet.read_table(tmp_path / "d/data/chunk-000/file-000.parquet")
     windows, counts = (
@@ -94,7 +102,9 @@ def test_windows_do_not_reach_back_over_a_gap(demo, tmp_path):
 
 
 def test_what_was_never_measured_is_left_out_and_named(demo, tmp_path):
-    """No column of nothing with statistics of zero; and a dataset without joints of a follower says so."""
+    """No column of nothing with statistics of zero; and a dataset without joints of a follower says
+    so.
+    """
     streams = {"leader": demo.streams["leader"], "follower_1": demo.streams["follower"]}
     wrench = np.full_like(streams["leader"].channels["wrench_measured_in_world"], np.nan)
     channels = {**streams["leader"].channels, "wrench_measured_in_world": wrench}

@@ -61,7 +61,9 @@ def test_wrenches_of_several_arms_are_drawn_number_by_number(demo):
 
 
 def test_what_was_not_measured_has_no_panel_but_a_word(demo, tmp_path):
-    """In the picture and for the caller; nothing else to draw is refused by name. A late start is drawn from there."""
+    """In the picture and for the caller; nothing else to draw is refused by name. A late start is
+    drawn from there.
+    """
     leader = demo.streams["leader"]
     never = np.full_like(leader.channels["wrench_measured_in_world"], np.nan)
     late = leader.channels["position_tool_in_world"].copy()

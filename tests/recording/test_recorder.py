@@ -80,7 +80,9 @@ def test_a_pump_moves_streams_and_events_from_the_ring_to_the_file(telemetry, pa
 
 
 def test_lost_records_are_reported_in_the_file(telemetry, path) -> None:
-    """Twelve records in a ring of eight: four are gone, and the file says so at the time of the gap's end."""
+    """Twelve records in a ring of eight: four are gone, and the file says so at the time of the
+    gap's end.
+    """
     reader = Reader(telemetry.path)
     commit(telemetry, "leader", range(12))
     with Recorder(path, reader.header) as recorder:
@@ -148,7 +150,9 @@ def arm_rows(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_official_reader_and_rosbags_read_what_was_written(arm, path) -> None:
-    """Counts, rates, times and values, as any ROS 2 tool sees them; measured things carry the device's time."""
+    """Counts, rates, times and values, as any ROS 2 tool sees them; measured things carry the
+    device's time.
+    """
     times, rows = arm_rows(40)
     with Recorder(path, Reader(arm.path).header) as recorder:
         recorder.write("arm", times[:25], rows[:25])
@@ -221,7 +225,9 @@ def test_a_wrong_shape_and_a_wrong_stream_are_refused(telemetry, path) -> None:
 
 
 def test_two_runs_do_not_record_to_one_file(telemetry, path) -> None:
-    """Neither before the first records of the other nor after; when it has ended, its file may be replaced."""
+    """Neither before the first records of the other nor after; when it has ended, its file may be
+    replaced.
+    """
     header = Reader(telemetry.path).header
     with Recorder(path, header) as first:
         with pytest.raises(FileError, match=r"another run is recording to .*run\.mcap\.part"):
@@ -241,7 +247,9 @@ def fill(path, telemetry_path, stop, word) -> None:
 
 
 def test_a_full_disk_ends_the_recording_with_a_word_and_keeps_what_fitted(path) -> None:
-    """The file is whole, says why it ends, and the run hears of it; nothing that was written is lost."""
+    """The file is whole, says why it ends, and the run hears of it; nothing that was written is
+    lost.
+    """
     heard, word = FORK.Pipe(duplex=False)
     noise = np.random.default_rng(0)
     with Telemetry(capacity=4096) as telemetry:
@@ -308,7 +316,9 @@ def test_a_run_that_an_error_ends_is_told_from_one_that_ended(telemetry, path) -
 
 @pytest.mark.parametrize("end", ["close", "terminate"])
 def test_the_child_process_finishes_the_file_however_the_run_ends(telemetry, path, end) -> None:
-    """The ring is closed without a word to the child, or the child is terminated; it tells why, should the run wait."""
+    """The ring is closed without a word to the child, or the child is terminated; it tells why,
+    should the run wait.
+    """
     never = Latch(SPAWN)
     heard, word = SPAWN.Pipe(duplex=False)
     child = SPAWN.Process(

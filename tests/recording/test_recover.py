@@ -59,7 +59,9 @@ def test_a_damaged_chunk_is_left_out_and_the_rest_is_saved(demo_path, tmp_path):
 
 
 def test_a_run_that_broke_off_does_not_look_complete_once_it_is_recovered(demo_path, tmp_path):
-    """All chunks of a file that was never finished are good, and still its run did not end; one that did, did."""
+    """All chunks of a file that was never finished are good, and still its run did not end; one
+    that did, did.
+    """
     (tmp_path / "killed.mcap").write_bytes(unfinished(demo_path.read_bytes()))
     saved = recover(tmp_path / "killed.mcap", tmp_path / "saved.mcap")
     found = load(saved.path)

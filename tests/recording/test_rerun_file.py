@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("rerun")
 
 from farhand.errors import FileError  # noqa: E402
-from farhand.recording.rerun_file import export_rerun  # noqa: E402
+from farhand.recording.export import export_rerun  # noqa: E402
 
 
 def rrd(command: str, path) -> str:
@@ -37,7 +37,9 @@ def test_the_file_is_sound_and_has_every_record(demo, tmp_path):
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing_behind(demo, tmp_path, capfd):
-    """A limit on the size of files, which the disk answers as if it were full; Rerun adds no lines of its own."""
+    """A limit on the size of files, which the disk answers as if it were full; Rerun adds no lines
+    of its own.
+    """
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:

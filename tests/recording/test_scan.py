@@ -1,4 +1,6 @@
-"""The scan: no flipped bit passes for data, ends in a traceback, or costs more than the record it is in."""
+"""The scan: no flipped bit passes for data, ends in a traceback, or costs more than the record it
+is in.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def chunk_places(whole: bytes) -> list[int]:
 def test_damage_to_one_chunk_costs_that_chunk_at_most(
     demo_path, demo, tmp_path, kind, offset, lost
 ):
-    """In its kind or one of its lengths nothing is lost; in the name of its compression it is, and no other."""
+    """In its kind or one of its lengths nothing is lost; in the name of its compression it is, and
+    no other.
+    """
     whole = demo_path.read_bytes()
     place = chunk_places(whole)[1]
     (tmp_path / "bad.mcap").write_bytes(flipped(kind(whole), place + offset, 4))
@@ -105,7 +109,9 @@ def test_damage_to_one_chunk_costs_that_chunk_at_most(
 
 
 def test_damage_between_two_records_of_the_head_costs_no_other_record(demo_path, tmp_path):
-    """Without an index the next record is found by its looks: only the metadata whose length is wrong is gone."""
+    """Without an index the next record is found by its looks: only the metadata whose length is
+    wrong is gone.
+    """
     whole = killed(demo_path.read_bytes())
     place = whole.index(b"\x11\x00\x00\x00farhand/libraries") - 9
     (tmp_path / "bad.mcap").write_bytes(flipped(whole, place + 2, 0))
@@ -119,7 +125,9 @@ def test_damage_between_two_records_of_the_head_costs_no_other_record(demo_path,
 
 
 def test_a_changed_number_in_the_set_up_is_noticed(demo_path, tmp_path):
-    """Nothing but the checksum of all data can tell; a recovered file says that something is not as it was."""
+    """Nothing but the checksum of all data can tell; a recovered file says that something is not as
+    it was.
+    """
     whole = demo_path.read_bytes()
     (tmp_path / "bad.mcap").write_bytes(whole.replace(b'"seed": 0', b'"seed": 1', 1))
     with pytest.raises(FileError, match="its data do not match their checksum; farhand recover"):

@@ -42,7 +42,9 @@ def test_standard_signals_become_standard_messages():
 
 
 def test_what_has_no_standard_message_keeps_its_name_and_unit():
-    """A floating base, a position without a rotation, a wrench of another size, names that ROS does not allow."""
+    """A floating base, a position without a rotation, a wrench of another size, names that ROS does
+    not allow.
+    """
     stream = {
         "rate": 10.0,
         "channels": [
@@ -87,7 +89,9 @@ def test_quaternions_of_many_rotations_are_those_of_each(numbers):
 
 
 def test_the_sign_of_a_turning_tools_quaternion_does_not_jump():
-    """Three turns about a slanted axis: every number stays near the one before, however the stream is cut up."""
+    """Three turns about a slanted axis: every number stays near the one before, however the stream
+    is cut up.
+    """
     angles = np.linspace(0.0, 6.0 * np.pi, 600)
     axis = np.array([0.48, 0.6, 0.64])
     turns = np.stack([pin.AngleAxis(angle, axis).toRotationMatrix() for angle in angles])

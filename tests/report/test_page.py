@@ -60,7 +60,9 @@ def test_the_page_needs_nothing_from_elsewhere():
 
 
 def test_cells_are_set_by_type():
-    """Numbers have four digits or no exponent, to the right; yes and no are words; a missing value is a dash."""
+    """Numbers have four digits or no exponent, to the right; yes and no are words; a missing value
+    is a dash.
+    """
     page = ReportPage("Report", "A page.")
     page.table(["a", "b", "c", "d", "e"], [[1.23456, 12345.6, True, None, Badge("differs")]])
     row = re.search(r"<tbody>\n(.*)\n</tbody>", page.html()).group(1)
@@ -94,7 +96,9 @@ def test_saving_makes_the_folder_and_leaves_only_the_page(tmp_path):
 
 
 def test_an_unwritable_folder_is_a_clear_error(tmp_path):
-    """A file where the folder should be; root may write everywhere, so permissions would prove nothing."""
+    """A file where the folder should be; root may write everywhere, so permissions would prove
+    nothing.
+    """
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(FileError, match=r"cannot write .*taken/index.html: "):
         ReportPage("Report", "A page.").save(tmp_path / "taken")

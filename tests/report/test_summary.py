@@ -112,7 +112,9 @@ def test_a_run_interrupted_before_its_first_tick_has_a_summary():
     ids=["stopped at once", "not engaged", "coupled"],
 )
 def test_the_tracking_of_sides_that_were_never_coupled_is_not_nought(settings, commands, words):
-    """Where there was nothing to track, the summary and the numbers say so instead of an error of 0 mm."""
+    """Where there was nothing to track, the summary and the numbers say so instead of an error of 0
+    mm.
+    """
     rig = build_rig("dual-arm", Options(scenario="free", settings=settings))
     if commands is not None:
         rig.session.commands.clear()

@@ -46,7 +46,9 @@ def test_the_film_moves_is_small_and_plays_twice_as_fast(ran: Rig) -> None:
 def test_a_scene_shows_the_tools_where_the_run_had_them_and_the_forces_of_the_time(
     ran: Rig,
 ) -> None:
-    """To a tenth of a millimetre; before the jaws close there is no force, after the person let go the weight."""
+    """To a tenth of a millimetre; before the jaws close there is no force, after the person let go
+    the weight.
+    """
     scene = scene_of(ran)
     for time, lift in ((0.5, 0.0), (2.15, 2.122 * 9.804)):
         scene.look(time)

@@ -1,4 +1,6 @@
-"""A run on the wall clock: the loop has its process for itself, and the end tells ticks, lateness and privileges."""
+"""A run on the wall clock: the loop has its process for itself, and the end tells ticks, lateness
+and privileges.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,13 @@ import pytest
 from farhand.cli.main import main
 from farhand.loop.clock import WallClock
 from farhand.rigs import Options, build_rig
-from farhand.running.listener import Listener
+from farhand.running.run import Listener
 
 
 def test_a_headless_run_on_the_wall_clock_tells_its_timing(tmp_path, capsys):
-    """Every tick is made or counted as skipped; sections and privileges are there for people and programs."""
+    """Every tick is made or counted as skipped; sections and privileges are there for people and
+    programs.
+    """
     out = tmp_path / "run.json"
     command = [
         "run",
@@ -55,7 +59,9 @@ def test_a_headless_run_on_the_wall_clock_tells_its_timing(tmp_path, capsys):
 
 
 def test_metrics_heard_in_another_process_are_those_of_this_one():
-    """The same run, listened to and pulled here: the same metrics to the bit, and nothing is counted twice."""
+    """The same run, listened to and pulled here: the same metrics to the bit, and nothing is
+    counted twice.
+    """
     heard, pulled = (build_rig("dual-arm", Options(scenario="free", seed=3)) for _ in range(2))
     try:
         listener = Listener(heard, None)

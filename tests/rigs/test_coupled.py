@@ -1,4 +1,6 @@
-"""One side of a rig: its own arm and surroundings only, the same law, and what both sides must agree on."""
+"""One side of a rig: its own arm and surroundings only, the same law, and what both sides must
+agree on.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_a_side_simulates_its_own_arm_and_what_touches_it(side, role, touches):
 
 
 def test_alone_each_side_is_still(side):
-    """A follower holds, and a leader is moved by its hand alone; nothing is heard, nothing trips."""
+    """A follower holds, and a leader is moved by its hand alone; nothing is heard, nothing
+    trips.
+    """
     for role in ("leader", "follower"):
         rig = side(role, scenario="rest")
         rig.session.run(0.2, rig.metrics.pull)
@@ -125,7 +129,9 @@ def test_every_layer_can_be_put_around_a_side(side, layer):
 
 @pytest.fixture
 def apart():
-    """Both sides of a rig as two sessions over a sealed line: ``apart("hazardous", scenario=…)``."""
+    """Both sides of a rig as two sessions over a sealed line: ``apart("hazardous",
+    scenario=…)``.
+    """
     made = []
 
     def build(rig: str, **options) -> Pair:
@@ -138,7 +144,9 @@ def apart():
 
 
 def test_the_powerball_follows_the_iiwa_elsewhere_and_the_wall_is_felt_there(apart):
-    """Freely within what its slow drives allow, then into the wall; the forces are those of one process."""
+    """Freely within what its slow drives allow, then into the wall; the forces are those of one
+    process.
+    """
     pair = apart("hazardous", scenario="wall").on(1.4)
     assert pair.coupled == (1.0, 1.0)
     moved = [
@@ -190,7 +198,9 @@ def test_a_powerball_whose_link_is_cut_in_motion_stops_and_the_leaders_force_fad
 
 
 def test_ring_and_grip_go_with_the_packets(apart):
-    """The ring closes the jaws elsewhere while coupled; letting the handle go parts, gripping it again couples."""
+    """The ring closes the jaws elsewhere while coupled; letting the handle go parts, gripping it
+    again couples.
+    """
     pair = apart("hazardous", scenario="free").on(0.1)
     open_wide = pair.rigs["follower"].session.parameters["follower"]["gripper"].opening
     pair.post("leader", "set leader.handle.ring=1").on(0.2)
@@ -206,7 +216,9 @@ def test_ring_and_grip_go_with_the_packets(apart):
 
 
 def test_a_pen_leads_a_limb_elsewhere_and_feels_its_limits_until_the_link_is_cut(apart):
-    """The synthetic force is made at the pen's side, where it is what it is in one process; then nothing pushes."""
+    """The synthetic force is made at the pen's side, where it is what it is in one process; then
+    nothing pushes.
+    """
     pair, together = apart("humanoid", scenario="limit", settings=[]).on(2.0), build_rig("humanoid")
     together.session.run(2.0, together.metrics.pull, 0.5)
     assert pair.coupled == (1.0, 1.0)
@@ -231,7 +243,9 @@ def test_a_pen_leads_a_limb_elsewhere_and_feels_its_limits_until_the_link_is_cut
 
 
 def test_the_balance_of_a_leg_elsewhere_is_known_by_where_it_is_sent():
-    """Its angles are solved at the pen's side; pushed by those that its bus reports late, the pen would chatter."""
+    """Its angles are solved at the pen's side; pushed by those that its bus reports late, the pen
+    would chatter.
+    """
     rig, leg = (
         build_rig("humanoid", Options(side="leader", scenario="balance")),
         Limb.named("left-leg"),
@@ -271,7 +285,9 @@ def test_both_sides_of_the_humanoid_agree_and_another_limb_or_device_shows(chang
     ],
 )
 def test_both_sides_of_the_hazardous_rig_agree_however_it_follows_and_a_change_shows(shape):
-    """What shapes the rig must be alike; the rate and the law's settings have names of their own."""
+    """What shapes the rig must be alike; the rate and the law's settings have names of their
+    own.
+    """
 
     def terms(role, *more):
         rig = build_rig("hazardous", Options(side=role, settings=[*shape, *more]))

@@ -110,7 +110,9 @@ def test_the_energy_account_of_a_whole_run_closes(dual_arm, delay):
     ],
 )
 def test_the_follower_follows_where_arms_and_models_differ(dual_arm, law, settings):
-    """Identical arms cancel every model error; these do not. The follower still does as the leader does."""
+    """Identical arms cancel every model error; these do not. The follower still does as the leader
+    does.
+    """
     run = dual_arm(law=law, scenario="free", settings=settings).on(3.0)
     assert run.trips == []
     leader, follower = (
@@ -227,7 +229,9 @@ def test_settings_of_the_link_may_come_in_any_order(dual_arm):
 
 
 def test_a_link_setting_that_cannot_act_is_not_taken_in_silence(dual_arm):
-    """In a rig built without a link a live delay changes nothing, so it must not be answered with "now 40"."""
+    """In a rig built without a link a live delay changes nothing, so it must not be answered with
+    "now 40".
+    """
     run = dual_arm(scenario="free").post("0.01:set link.delay=40").on(0.2)
     assert (
         not run.session.commands.log[-1].outcome.done
@@ -236,7 +240,9 @@ def test_a_link_setting_that_cannot_act_is_not_taken_in_silence(dual_arm):
 
 
 def test_the_demo_makes_the_nine_moves_meets_the_wall_and_is_thrown_back(dual_arm):
-    """Virtual constraints by default: within a millimetre all the way, and the hand feels the wall."""
+    """Virtual constraints by default: within a millimetre all the way, and the hand feels the
+    wall.
+    """
     run = dual_arm(quiet=False)
     run.on(run.rig.scenario.seconds)
     assert (run.rig.law, run.rig.scenario.name) == ("virtual-constraints", "demo")
@@ -278,7 +284,9 @@ def test_either_arm_may_be_driven_by_either_hand(dual_arm, driven, hand):
 
 
 def test_the_law_ties_two_arms_of_different_make(dual_arm):
-    """A UR5e leads, an arm with other lengths, masses and wrist follows; and the other way round."""
+    """A UR5e leads, an arm with other lengths, masses and wrist follows; and the other way
+    round.
+    """
     for role in ("leader", "follower"):
         settings = [(f"rig.{role}_robot", "elbow6")]
         run = dual_arm(law="virtual-constraints", scenario="free", settings=settings).on(3.0)

@@ -21,7 +21,9 @@ class Fast(VirtualClock):
 
 
 class Lifting(Device):
-    """A device that is pushed up for a second, the dead-man's button held for the first 0.7 s of it."""
+    """A device that is pushed up for a second, the dead-man's button held for the first 0.7 s of
+    it.
+    """
 
     name, closed = "the device", False
 
@@ -46,7 +48,9 @@ def options(**given) -> Options:
 
 
 def test_the_follower_of_the_dual_arm_rig_goes_where_the_device_drives_the_handle(device):
-    """Up while the button is held, then it stands; the law for a leader that feels nothing is chosen by itself."""
+    """Up while the button is held, then it stands; the law for a leader that feels nothing is
+    chosen by itself.
+    """
     rig = build_rig("dual-arm", options())
     start = rig.world.ports["follower"].tool.position.copy()
     rig.session.run(3.0)

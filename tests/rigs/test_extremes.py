@@ -1,4 +1,6 @@
-"""Parameters at the ends of their ranges: a rig runs, holds still or is refused in words, and its world has numbers."""
+"""Parameters at the ends of their ranges: a rig runs, holds still or is refused in words, and its
+world has numbers.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ SECONDS = 0.05
 
 
 def ends(root: object) -> Iterator[tuple[str, object]]:
-    """Every parameter with each value at an end of its range, each other choice, or the other truth."""
+    """Every parameter with each value at an end of its range, each other choice, or the other
+    truth.
+    """
     for path, value, _, _ in describe(root):
         about = declared(root, path)
         if isinstance(value, bool):
@@ -73,7 +77,9 @@ def test_a_model_of_friction_can_be_set_where_an_object_lies_about():
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 @pytest.mark.parametrize("name", rig_names())
 def test_whatever_is_set_while_it_runs_the_session_goes_on(name):
-    """A visitor of the page sets one end after the other, stops, resets and engages; nobody sees a traceback."""
+    """A visitor of the page sets one end after the other, stops, resets and engages; nobody sees a
+    traceback.
+    """
     rig, rng = build_rig(name, Options()), np.random.default_rng(12)
     post, found = rig.session.commands.post, list(ends(rig.session.parameters))
 

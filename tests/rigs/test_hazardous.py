@@ -1,4 +1,6 @@
-"""The hazardous rig: every scenario and law runs, the mapping is the published one, and faults leave it standing."""
+"""The hazardous rig: every scenario and law runs, the mapping is the published one, and faults
+leave it standing.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ def test_without_the_map_the_contact_is_felt_one_to_one(hazardous):
 
 @pytest.mark.parametrize("why", ["0.9:stop", "0.9:release"])
 def test_stop_and_release_bring_the_follower_to_rest(hazardous, why):
-    """In motion, within 0.4 s; and a reset with a new engagement goes on from there without a jump of the drives."""
+    """In motion, within 0.4 s; and a reset with a new engagement goes on from there without a jump
+    of the drives.
+    """
     run = hazardous(scenario="free").post(why, "2.0:reset", "2.1:engage").on(2.0)
     assert run.tool_speed("follower", 1.3, 2.0) < 1e-4
     run.on(0.5)

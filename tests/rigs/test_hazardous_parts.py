@@ -1,4 +1,6 @@
-"""Options of the hazardous rig: the wrist sensor, mappings, the operator's force, the gripper and the mobile base."""
+"""Options of the hazardous rig: the wrist sensor, mappings, the operator's force, the gripper and
+the mobile base.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def raw(run: Run, since: float = 0.0) -> np.ndarray:
 def test_what_the_coupling_gets_in_free_motion_is_nothing_though_the_sensor_reads_20_newtons(
     hazardous,
 ):
-    """Bias and tool weigh more than 20 N; after compensation and filter 0.6 N are left while the wrist turns."""
+    """Bias and tool weigh more than 20 N; after compensation and filter 0.6 N are left while the
+    wrist turns.
+    """
     run = hazardous(scenario="free").on(4.0)
     sensor = run.follower.plant._plant
     assert np.linalg.norm(sensor.counts[:3] * sensor.sensor.profile.resolution[:3]) > 10.0
@@ -147,7 +151,9 @@ def test_both_ways_of_making_a_force_press_the_hand_alike(hazardous, mode):
 
 
 def test_another_operator_in_contact_ramps_the_hands_force(hazardous):
-    """From the mean to the first of the published seven while pressing on the sponge: never a step."""
+    """From the mean to the first of the published seven while pressing on the sponge: never a
+    step.
+    """
     run = hazardous(scenario="sponge", settings=CALM).post("4:set law.force_map.operator=1").on(5.4)
     assert run.trips == []
     felt = run.signal("leader", "wrench_commanded_in_world", 3.5)[:, 0]
@@ -168,7 +174,9 @@ def test_an_operator_can_be_chosen_at_the_start_and_a_stranger_is_refused():
 def test_a_touch_too_light_to_be_felt_buzzes_in_the_handle_and_free_motion_does_not(
     hazardous, delay
 ):
-    """A soft thing comes to the resting tool with 4 N: cued 50 ms after it is known, as long as it lasts."""
+    """A soft thing comes to the resting tool with 4 N: cued 50 ms after it is known, as long as it
+    lasts.
+    """
     settings = [("wall.stiffness", 100.0), ("wall.damping", 5.0)]
     run = hazardous(scenario="grasp", law="unilateral", delay=delay, settings=settings)
     x = float(run.world.ports["follower"].tool.position[0]) - 0.04
@@ -183,7 +191,9 @@ def test_a_touch_too_light_to_be_felt_buzzes_in_the_handle_and_free_motion_does_
 
 @pytest.mark.parametrize("delay", [0.0, 60.0], ids=["one process", "over a link"])
 def test_the_ring_closes_the_gripper_on_a_fragile_object_and_opens_it_again(hazardous, delay):
-    """Held at its limit of 2 N, the leader is told the force, and the ring the other way lets go."""
+    """Held at its limit of 2 N, the leader is told the force, and the ring the other way lets
+    go.
+    """
     run = hazardous(scenario="grasp", delay=delay).on(5.9)
     jaws = run.signal("operator", "gripper")
     assert jaws[-1, 1] == pytest.approx(2.0, abs=0.05)
@@ -203,7 +213,9 @@ def test_a_tripped_follower_moves_its_jaws_no_more(hazardous):
 def test_the_leader_drives_the_base_beyond_the_dead_band_and_stops_it_on_its_return(
     hazardous, delay
 ):
-    """Half a metre and more along x, nothing sideways; at the end base and arm stand where the leader is."""
+    """Half a metre and more along x, nothing sideways; at the end base and arm stand where the
+    leader is.
+    """
     run = hazardous(scenario="drive", delay=delay).on(1.2)
     assert np.abs(run.signal("follower", "q")[-1, :4]).max() < 1e-6
     run.on(7.5)

@@ -1,4 +1,6 @@
-"""Safety of the hazardous rig: each reaction through the whole rig, from a fault by parameter or command."""
+"""Safety of the hazardous rig: each reaction through the whole rig, from a fault by parameter or
+command.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def contact(run: Run, since: float = 0.0, until: float = np.inf) -> np.ndarray:
 
 
 def test_a_rammed_wall_makes_the_follower_retreat_hold_and_follow_again_after_a_reset(hazardous):
-    """After the trip it does not go on pressing: it is free within a second, holds, and a new engagement works."""
+    """After the trip it does not go on pressing: it is free within a second, holds, and a new
+    engagement works.
+    """
     run = hazardous(scenario="collision").on(6.9)
     (where, kind), *others = run.trips
     assert where == "follower" and kind in ("force", "collision") and not others
@@ -58,7 +62,9 @@ def test_a_rammed_wall_makes_the_follower_retreat_hold_and_follow_again_after_a_
 
 
 def test_a_tool_that_presses_and_no_longer_moves_is_stuck(hazardous):
-    """Against metal, pushed by a strong hand, with the guard's own limit out of the way: the collision has its word."""
+    """Against metal, pushed by a strong hand, with the guard's own limit out of the way: the
+    collision has its word.
+    """
     stiff = [
         ("wall.stiffness", 1e5),
         ("wall.damping", 300.0),
@@ -144,7 +150,9 @@ def test_an_overheated_sensor_stops_the_follower_and_stays_stopped_while_hot(haz
 
 
 def test_the_leader_is_kept_off_its_joint_limit_and_says_so(hazardous):
-    """Pulled up with 60 N towards the limit of joint 4: more than a degree clear, no trip, and it is said."""
+    """Pulled up with 60 N towards the limit of joint 4: more than a degree clear, no trip, and it
+    is said.
+    """
     run = hazardous(scenario="free", law="none")
     hand = run.rig.parts.hand
     hand.path = HandPath((Move(0.2, 4.0, (-0.55, 0.0, 0.1)),))

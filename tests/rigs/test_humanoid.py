@@ -1,4 +1,6 @@
-"""The humanoid rig: rests, follows, pushes back at its limits, survives its bus, and calls its forces synthetic."""
+"""The humanoid rig: rests, follows, pushes back at its limits, survives its bus, and calls its
+forces synthetic.
+"""
 
 from __future__ import annotations
 

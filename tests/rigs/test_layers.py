@@ -1,4 +1,6 @@
-"""Every rig takes a layer around its law, says what the layer does, and refuses one that does not fit."""
+"""Every rig takes a layer around its law, says what the layer does, and refuses one that does not
+fit.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ CHANNELS = ("layer_energy", "layer_damping", "layer_held_back")
     ],
 )
 def test_a_layer_is_recorded_where_there_is_one_and_set_live(rig, law, layer):
-    """Energies, damping and what is held back are channels of the coupling; its parameters go by ``layer.``."""
+    """Energies, damping and what is held back are channels of the coupling; its parameters go by
+    ``layer.``.
+    """
     made = build_rig(rig, Options(law, layer, "free", delay=40.0))
     made.session.run(0.8, made.metrics.pull)
     history = made.metrics.history

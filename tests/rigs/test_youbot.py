@@ -1,4 +1,6 @@
-"""The youBot rig: every scenario and law runs, the pen feels a tenth, its wrist nothing, and at rest all is still."""
+"""The youBot rig: every scenario and law runs, the pen feels a tenth, its wrist nothing, and at
+rest all is still.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_a_law_that_needs_what_neither_side_has_is_refused_by_name(law):
 
 @pytest.mark.parametrize("base", [False, True])
 def test_at_rest_nothing_moves(youbot, base):
-    """Two seconds, coupled: pen and tool stay to a micrometre, with the base standing and driving."""
+    """Two seconds, coupled: pen and tool stay to a micrometre, with the base standing and
+    driving.
+    """
     run = youbot(scenario="rest", settings=[("rig.base", base)]).on(2.0)
     for name in ("leader", "follower"):
         track = run.signal(name, "position_tool_in_world")
@@ -60,7 +64,9 @@ def test_at_rest_nothing_moves(youbot, base):
 
 
 def test_the_engagement_says_which_efforts_are_dropped_and_none_reaches_the_wrist(youbot):
-    """The law pulls with moments; the pen's wrist is passive, so they neither act nor count as energy."""
+    """The law pulls with moments; the pen's wrist is passive, so they neither act nor count as
+    energy.
+    """
     run = youbot(scenario="free", law="position-position").on(3.0)
     assert (
         str(run.session.commands.log[0].outcome)
@@ -89,7 +95,9 @@ def test_the_tool_follows_the_pen_one_to_one_in_robot_axes(youbot):
 
 
 def test_the_wall_stands_two_centimetres_before_the_tool(youbot):
-    """Its setpoint goes beyond it, so the tool presses; what the wall gives it is what its spring asks for."""
+    """Its setpoint goes beyond it, so the tool presses; what the wall gives it is what its spring
+    asks for.
+    """
     run = youbot(scenario="wall-steps")
     wall, tool = run.rig.parts.wall, run.rig.world.ports["follower"].tool
     assert wall.point[0] == pytest.approx(tool.position[0] + 0.02, abs=1e-3)
@@ -98,7 +106,9 @@ def test_the_wall_stands_two_centimetres_before_the_tool(youbot):
 
 
 def test_sideways_the_arm_cannot_keep_its_orientation_and_the_pen_feels_it(youbot):
-    """Five joints: a tool that moves sideways turns, and the spring that turns it back is felt as a side force."""
+    """Five joints: a tool that moves sideways turns, and the spring that turns it back is felt as a
+    side force.
+    """
     run = youbot(scenario="free").on(2.4)
     error = run.signal("coupling", "error", 2.3)
     assert np.abs(error[:, 5]).max() > 0.02
@@ -106,7 +116,9 @@ def test_sideways_the_arm_cannot_keep_its_orientation_and_the_pen_feels_it(youbo
 
 
 def test_outside_its_middle_the_pen_drives_the_base_on(youbot):
-    """Rate control: after 4 s the robot has driven, by its wheels, and its odometry knows where it is."""
+    """Rate control: after 4 s the robot has driven, by its wheels, and its odometry knows where it
+    is.
+    """
     run = youbot(scenario="drive").on(5.0)
     base = run.world.ports["follower"].q[:3]
     assert base[0] > 0.1
@@ -194,7 +206,9 @@ def test_the_console_can_draw_it(youbot):
 
 
 def test_the_start_up_leads_from_a_folded_arm_to_full_force_feedback(youbot):
-    """All states in order; the ramp takes 6 s; the pen feels nothing but its homing spring before; then a wall."""
+    """All states in order; the ramp takes 6 s; the pen feels nothing but its homing spring before;
+    then a wall.
+    """
     run = youbot(scenario="startup").on(31.0)
     machine = run.bridge.startup.machine
     reached = [(happened.target, happened.time_ns * 1e-9) for happened in machine.history]

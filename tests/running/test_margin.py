@@ -82,7 +82,9 @@ def swinging(rig, monkeypatch, size, pace, seconds=5.0):
 
 
 def test_advice_after_a_run_is_for_where_it_stood_before(monkeypatch):
-    """A run leaves the arms in the middle of a swing; what is said after it agrees with what was said before."""
+    """A run leaves the arms in the middle of a swing; what is said after it agrees with what was
+    said before.
+    """
     rig = build_rig("dual-arm", Options(law="position-force", delay=190.0, scenario="press"))
     before = margin(rig)
     rig.session.run(3.0, rig.metrics.pull)  # pressed on the wall, where 208 ms would do

@@ -17,7 +17,9 @@ from farhand.running.rerun import rerun
 
 
 class ScriptedPage:
-    """A page whose visitor does one thing after the other, each once the session has gone so far, [s]."""
+    """A page whose visitor does one thing after the other, each once the session has gone so far,
+    [s].
+    """
 
     address = "http://127.0.0.1:1"
     alive = True
@@ -91,7 +93,9 @@ def test_what_cannot_be_built_is_refused_and_the_session_goes_on(wish, why, fold
 
 
 def test_a_recording_is_begun_and_ended_from_the_page(folder):
-    """The file is whole, has the rig's description, and what was done on the page among its events."""
+    """The file is whole, has the rig's description, and what was done on the page among its
+    events.
+    """
     run([(0.2, "record", "mine.mcap", None), (0.5, "record", "", None)], 0.8)
     found = load(folder / "mine.mcap")
     assert found.complete and found.metadata["rig"] == "dual-arm"
@@ -117,7 +121,9 @@ def test_the_page_is_told_how_the_ticks_do():
 
 
 def test_a_recording_has_the_commands_given_before_it_began(folder):
-    """Even those that the telemetry has forgotten by then: run again from its start, all comes out the same."""
+    """Even those that the telemetry has forgotten by then: run again from its start, all comes out
+    the same.
+    """
     rig = build_rig("dual-arm", Options(scenario="press"))
     for n in range(EVENT_CAPACITY + 50):
         rig.session.commands.post("set", "hand.drag", [0.0, 0.0, 1e-6 * n], 10_000_000)

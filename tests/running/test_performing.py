@@ -72,7 +72,9 @@ def test_a_skill_of_another_rig_is_refused():
 
 
 def test_the_humanoid_performs_by_position_from_where_it_is():
-    """A made-up skill of its left arm: the real wrist makes the learnt displacement, whatever the servos report."""
+    """A made-up skill of its left arm: the real wrist makes the learnt displacement, whatever the
+    servos report.
+    """
     robot = DemonstratedRobot("humanoid", "follower", "phua", ("a", "b", "c"))
     shown = [made_up(seed, robot) for seed in range(5)]
     shown = [
@@ -92,7 +94,9 @@ def test_the_humanoid_performs_by_position_from_where_it_is():
 
 @pytest.mark.parametrize("name", [("ur5e",), ("iiwa14",), ("phua", "left-arm"), ("omni",)])
 def test_an_arm_reaches_no_further_than_its_links_in_one_line(name):
-    """Slides by as much as they travel; no posture is further away, and the bound is within twice the furthest."""
+    """Slides by as much as they travel; no posture is further away, and the bound is within twice
+    the furthest.
+    """
     arm = Arm.of(load_robot(*name))
     base, length = reach_of(arm)
     limits = (arm.model.lowerPositionLimit, arm.model.upperPositionLimit)

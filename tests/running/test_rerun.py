@@ -17,7 +17,9 @@ from farhand.world import ImpedanceHand
 
 @pytest.mark.parametrize("name", rig_names())
 def test_every_rig_repeats_its_recording_to_the_bit(name, tmp_path):
-    """With a seed, a bad link, changed parameters and commands on the way, all taken from the file alone."""
+    """With a seed, a bad link, changed parameters and commands on the way, all taken from the file
+    alone.
+    """
     options = Options(seed=11, delay=16.0, jitter=2.0, loss=0.05)
     rig = build_rig(name, options)
     for command in (
@@ -103,7 +105,9 @@ def test_the_set_up_is_in_the_file(recorded):
 
 
 def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
-    """Forward kinematics of the model in the file's own parameters: position and orientation belong to q."""
+    """Forward kinematics of the model in the file's own parameters: position and orientation belong
+    to q.
+    """
     rig = rig_of(recorded)
     leader = rig.session.stations[0]
     for index in (0, 57, 199):
@@ -125,7 +129,9 @@ def test_the_recorded_pose_is_that_of_the_recorded_joints(recorded):
     ],
 )
 def test_what_something_outside_took_part_in_is_shown_but_not_run_again(recorded, said, why):
-    """A proof would fail for want of the other's part, and a robot must not be called up by looking at a file."""
+    """A proof would fail for want of the other's part, and a robot must not be called up by looking
+    at a file.
+    """
     recorded.metadata["options"] |= said
     with pytest.raises(Mismatch, match=why):
         rig_of(recorded)

@@ -1,4 +1,6 @@
-"""A recording of one's own robot is run again from anywhere, and a file that has changed is named."""
+"""A recording of one's own robot is run again from anywhere, and a file that has changed is
+named.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_a_rerun_finds_the_robots_file_from_another_folder(recorded, tmp_path, m
 
 
 def test_a_robot_file_that_has_changed_is_named_in_place_of_the_signals(recorded, capsys):
-    """Another start is why nothing is equal; every signal follows from that. A remark changes no number."""
+    """Another start is why nothing is equal; every signal follows from that. A remark changes no
+    number.
+    """
     toml = recorded.parent / "mine" / "robot.toml"
     toml.write_text(f"# mine\n{toml.read_text()}")
     assert main(["replay", str(recorded), "--rerun"]) == 0

@@ -1,4 +1,6 @@
-"""Around the ticks: a recorder that cannot start says so, and a run that fails leaves a finished recording."""
+"""Around the ticks: a recorder that cannot start says so, and a run that fails leaves a finished
+recording.
+"""
 
 from __future__ import annotations
 

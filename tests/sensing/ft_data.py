@@ -1,4 +1,6 @@
-"""Recordings of an imagined sensor with a known truth, for the tests of identification and compensation."""
+"""Recordings of an imagined sensor with a known truth, for the tests of identification and
+compensation.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def random_truth(rng: np.random.Generator) -> Truth:
 def reads(
     truth: Truth, rotations: Rotation, noise: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """The wrench as the convention states it: Rᵀ (0, 0, −m g) plus bias, torque by the cross product as written."""
+    """The wrench as the convention states it: Rᵀ (0, 0, −m g) plus bias, torque by the cross
+    product as written.
+    """
     weight = rotations.inv().apply([0.0, 0.0, -9.81 * truth.mass])
     exact = np.hstack([weight, np.cross(truth.com, weight)]) + truth.bias
     return exact + noise * rng.standard_normal(exact.shape)

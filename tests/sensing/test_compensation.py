@@ -1,4 +1,6 @@
-"""Compensation: what the tool and the sensor themselves put in goes out, a contact stays, and the deviations hold."""
+"""Compensation: what the tool and the sensor themselves put in goes out, a contact stays, and the
+deviations hold.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def short_means(wrench: np.ndarray, count: int = 50) -> np.ndarray:
 
 @pytest.mark.parametrize("drift", ["track", "none"])
 def test_force_and_torque_without_contact_are_removed_in_other_poses(drift):
-    """At least 95 % of the force and 91 % of the torque, in poses that the calibration has not seen."""
+    """At least 95 % of the force and 91 % of the torque, in poses that the calibration has not
+    seen.
+    """
     rng = np.random.default_rng(1)
     for _ in range(20):
         truth, tool = calibrated(rng)
@@ -50,7 +54,9 @@ def test_force_and_torque_without_contact_are_removed_in_other_poses(drift):
 
 @pytest.mark.parametrize("pause", [300.0, 4.0, 1.0])
 def test_four_newtons_of_drift_in_five_minutes_leave_half_a_newton_at_most(pause):
-    """Without contact, and with a 10 N contact that pauses for a few seconds, or for one, of every ten."""
+    """Without contact, and with a 10 N contact that pauses for a few seconds, or for one, of every
+    ten.
+    """
     rng = np.random.default_rng(2)
     truth, tool = calibrated(rng)
     raw = recording(truth, Rotation.random(100, rng=rng), 300, rng)
@@ -96,7 +102,9 @@ def test_without_tracking_the_drift_stays_in():
 
 @pytest.mark.parametrize("drift", ["track", "none"])
 def test_the_deviations_hold_the_truth_in_95_of_100_readings(drift):
-    """Over many calibrations from few readings, where the calibration's own error counts as much as the noise."""
+    """Over many calibrations from few readings, where the calibration's own error counts as much as
+    the noise.
+    """
     rng = np.random.default_rng(6)
     inside = []
     for _ in range(150):
@@ -149,7 +157,9 @@ def test_an_unknown_way_to_treat_drift_is_refused():
 
 
 def pressed(seed: int, push):
-    """The drift's remarks about half a minute and a push along z that goes with time as given, [N]."""
+    """The drift's remarks about half a minute and a push along z that goes with time as
+    given, [N].
+    """
     rng = np.random.default_rng(seed)
     truth, tool = calibrated(rng)
     raw = recording(truth, Rotation.random(30, rng=rng), 100, rng)
@@ -171,7 +181,9 @@ def test_a_push_that_is_taken_for_drift_is_doubted(push):
     """Nothing tells it from drift for certain, but a sensor's own drift is not like this."""
     for seed in range(3):
         (line,) = pressed(seed, push)
-        assert line.startswith("the drift removed from fz moves") and "--drift none keeps it" in line
+        assert (
+            line.startswith("the drift removed from fz moves") and "--drift none keeps it" in line
+        )
 
 
 @pytest.mark.parametrize(

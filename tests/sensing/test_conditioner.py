@@ -1,4 +1,6 @@
-"""Conditioner: whatever the sensor's pose, sign, weight and bias, the contact comes out; or None, and why."""
+"""Conditioner: whatever the sensor's pose, sign, weight and bias, the contact comes out; or None,
+and why.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def test_full_counts_are_the_capacity(axis):
 
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_contact_comes_out_whatever_is_in_the_way(seed):
-    """Any pose and sign of the sensor, any load, any bias, another orientation than the bias was taken in."""
+    """Any pose and sign of the sensor, any load, any bias, another orientation than the bias was
+    taken in.
+    """
     rng = np.random.default_rng(seed)
     mounting, load = random_mounting(rng), Load(rng.uniform(0, 2), rng.uniform(-0.05, 0.05, 3))
     bias = rng.uniform(-1, 1, 6) * np.repeat([20.0, 0.5], 3)
@@ -98,7 +102,9 @@ def test_the_wrench_map_is_the_one_of_the_library(seed):
 
 
 def test_the_adjoint_of_twists_would_not_do():
-    """A pure force off the tool point has a moment there; Ad would give it another force instead (dual-arm E-14)."""
+    """A pure force off the tool point has a moment there; Ad would give it another force instead
+    (dual-arm E-14).
+    """
     mounting = Mounting(np.array([0.0, -0.03, 0.05]))
     force = np.array([75.5, 0.0, 0.0, 0.0, 0.0, 0.0])
     np.testing.assert_allclose((wrench_map(mounting) @ force)[3:], [0.0, 75.5 * 0.05, 75.5 * 0.03])
@@ -121,7 +127,9 @@ def test_there_is_no_measurement_until_the_bias_is_taken():
 
 
 def test_the_bias_does_not_hold_the_weight():
-    """Bias taken upright, tool turned over: nothing is left, where a bias with the weight in it leaves twice that."""
+    """Bias taken upright, tool turned over: nothing is left, where a bias with the weight in it
+    leaves twice that.
+    """
     sensor = ForceSensor(HEX_E.silent(), None, HANDLE.load)
     conditioner, forgetful = Conditioner(HEX_E, load=HANDLE.load), Conditioner(HEX_E)
     turned = np.diag([1.0, -1.0, -1.0])
@@ -153,7 +161,9 @@ def test_taking_the_bias_anew_undoes_drift():
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("axis", range(6))
 def test_saturation_is_told_within_the_very_sample(axis, sign):
-    """One count below 95 % of any axis's capacity counts, 95 % does not; then none does until it is trusted again."""
+    """One count below 95 % of any axis's capacity counts, 95 % does not; then none does until it is
+    trusted again.
+    """
     conditioner = ready(gravity=0.0)
     edge = sign * np.ceil(0.95 * HEX_E.counts[axis]) * np.eye(6)[axis]
     below = edge - sign * np.eye(6)[axis]

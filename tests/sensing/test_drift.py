@@ -1,4 +1,6 @@
-"""The drift tracker: it follows the zero in free air, waits during contact, and says how sure it is."""
+"""The drift tracker: it follows the zero in free air, waits during contact, and says how sure it
+is.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def test_a_silent_sensor_is_followed_exactly():
 
 @pytest.mark.parametrize("gap", [900.0, 3600.0])
 def test_a_long_gap_in_the_readings_is_a_new_start(gap):
-    """Ten seconds tell a rate too badly to go on at it for an hour; free air after the gap is free air."""
+    """Ten seconds tell a rate too badly to go on at it for an hour; free air after the gap is free
+    air.
+    """
     tracker = DriftTracker(NOISE)
     fed(tracker, noise(1000, 6))
     before = tracker.drift.copy()
@@ -97,7 +101,9 @@ def test_a_long_gap_in_the_readings_is_a_new_start(gap):
 
 
 def test_a_short_gap_is_bridged_at_the_last_rate():
-    """A minute without readings, after five of steady drift: the estimate is where the drift has gone."""
+    """A minute without readings, after five of steady drift: the estimate is where the drift has
+    gone.
+    """
     t = DT * np.arange(30_000)
     tracker = DriftTracker(NOISE)
     fed(tracker, np.outer(t, [0, 0, 4.0 / 300.0, 0, 0, 0]) + noise(len(t), 9))
@@ -106,7 +112,9 @@ def test_a_short_gap_is_bridged_at_the_last_rate():
 
 
 def test_what_the_model_expects_is_what_drifts_as_it_assumes_do():
-    """The stated deviation of the drift since the first reading, against a thousand of them after a minute."""
+    """The stated deviation of the drift since the first reading, against a thousand of them after a
+    minute.
+    """
     tracker, rng = DriftTracker(NOISE), np.random.default_rng(10)
     rate = tracker.rate * rng.standard_normal(1000)
     drift = tracker.start * rng.standard_normal(1000)

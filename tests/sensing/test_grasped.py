@@ -1,4 +1,6 @@
-"""Grasped objects: mass and centre of gravity come back from weighings, and a wrong frame is noticed."""
+"""Grasped objects: mass and centre of gravity come back from weighings, and a wrong frame is
+noticed.
+"""
 
 from __future__ import annotations
 

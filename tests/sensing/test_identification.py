@@ -1,4 +1,6 @@
-"""Identification: the tool comes back from any sensible set of poses, with intervals that hold the truth."""
+"""Identification: the tool comes back from any sensible set of poses, with intervals that hold the
+truth.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def about(axis: str, degrees: np.ndarray) -> Rotation:
 
 @given(seed=st.integers(0, 2**32 - 1), sign=st.sampled_from([1.0, -1.0]))
 def test_exact_readings_give_the_exact_tool(seed, sign):
-    """Any tool and bias from eight random poses; a sensor of the opposite sign has a negative mass."""
+    """Any tool and bias from eight random poses; a sensor of the opposite sign has a negative
+    mass.
+    """
     rng = np.random.default_rng(seed)
     truth = random_truth(rng)
     truth = Truth(sign * truth.mass, truth.com, truth.bias)
@@ -35,7 +39,9 @@ def test_exact_readings_give_the_exact_tool(seed, sign):
 
 
 def test_mass_and_centre_of_mass_are_as_good_as_promised():
-    """Twelve poses of 200 readings: mass within 1 % or its interval, centre of mass within 2 mm or its intervals."""
+    """Twelve poses of 200 readings: mass within 1 % or its interval, centre of mass within 2 mm or
+    its intervals.
+    """
     rng = np.random.default_rng(1)
     for _ in range(100):
         truth = random_truth(rng)
@@ -254,7 +260,9 @@ def test_an_unknown_weighting_is_answered_with_the_known_ones():
 
 @pytest.mark.parametrize("gravity", [0.0, -9.81, np.nan, np.inf])
 def test_a_gravity_that_is_not_above_zero_is_refused(gravity):
-    """A negative one used to give a negative mass without a word, the others an error of the linear algebra."""
+    """A negative one used to give a negative mass without a word, the others an error of the linear
+    algebra.
+    """
     rng = np.random.default_rng(2)
     readings = recording(random_truth(rng), Rotation.random(8, rng=rng), 4, rng)
     with pytest.raises(OutOfRange, match="gravity"):
@@ -276,7 +284,9 @@ def covered(seeds: range, make) -> float:
 
 @pytest.mark.parametrize("tied", [0.0, 0.05, 0.3])
 def test_visits_of_one_direction_are_not_independent(tied):
-    """Six directions, ten visits each: a cable errs alike in all visits of one, by this many newtons."""
+    """Six directions, ten visits each: a cable errs alike in all visits of one, by this many
+    newtons.
+    """
 
     def make(truth, rng):
         poses = Rotation.random(6, rng=rng)[np.tile(np.arange(6), 10)]
@@ -289,7 +299,9 @@ def test_visits_of_one_direction_are_not_independent(tied):
 
 @pytest.mark.parametrize("wander", [0.0, 0.1])
 def test_neighbours_along_a_sweep_are_not_independent(wander):
-    """The zero wanders by this many newtons, correlated over ten seconds, while the wrist turns for two minutes."""
+    """The zero wanders by this many newtons, correlated over ten seconds, while the wrist turns for
+    two minutes.
+    """
 
     def make(truth, rng):
         t = 0.02 * np.arange(6000)
@@ -308,7 +320,9 @@ def test_neighbours_along_a_sweep_are_not_independent(wander):
 
 
 def test_the_warmth_of_each_visit_still_counts():
-    """Six directions visited again and again while the sensor warms up: the slope is found, the intervals hold."""
+    """Six directions visited again and again while the sensor warms up: the slope is found, the
+    intervals hold.
+    """
     slope = np.array([0.1, -0.05, 0.5, 0.002, 0.0, 0.001])
 
     def make(truth, rng):

@@ -1,4 +1,6 @@
-"""Imperfect sensor: without faults it is the plain sensor, and each fault has the published size."""
+"""Imperfect sensor: without faults it is the plain sensor, and each fault has the published
+size.
+"""
 
 from __future__ import annotations
 

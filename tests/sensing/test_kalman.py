@@ -1,4 +1,6 @@
-"""Kalman filters: the special case equals the general one, gaps are survived, and the lag is the one predicted."""
+"""Kalman filters: the special case equals the general one, gaps are survived, and the lag is the
+one predicted.
+"""
 
 from __future__ import annotations
 

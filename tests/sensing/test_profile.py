@@ -1,4 +1,6 @@
-"""Profiles: the published sensor and handle read as printed, files of one's own are checked, and loads add up."""
+"""Profiles: the published sensor and handle read as printed, files of one's own are checked, and
+loads add up.
+"""
 
 from __future__ import annotations
 

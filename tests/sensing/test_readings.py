@@ -1,4 +1,6 @@
-"""Readings: what is written comes back, in any column order, and what cannot be read is refused by line."""
+"""Readings: what is written comes back, in any column order, and what cannot be read is refused by
+line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Force sensor: it reads contact and weight in its own frame, rounds, saturates, and is as noisy as its data sheet."""
+"""Force sensor: it reads contact and weight in its own frame, rounds, saturates, and is as noisy as
+its data sheet.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def reading(sensor: ForceSensor, wrench: np.ndarray, rotation: np.ndarray = UPRI
 
 @pytest.mark.parametrize("axis", range(6))
 def test_each_axis_reads_its_own_push(axis):
-    """A sensor in line with world axes reads what pushes on the tool, with its sign, and nothing else."""
+    """A sensor in line with world axes reads what pushes on the tool, with its sign, and nothing
+    else.
+    """
     for share in (0.5, -0.25):
         wrench = share * HEX_E.capacity * np.eye(6)[axis]
         np.testing.assert_allclose(reading(weightless(), wrench), wrench, atol=1e-12)
@@ -40,7 +44,9 @@ def test_each_axis_reads_its_own_push(axis):
 
 @given(seed=st.integers(0, 2**32 - 1))
 def test_power_is_the_same_in_the_sensor_frame(seed):
-    """Reading times twist of the sensor's frame equals wrench times twist at the tool: wrenches are dual to twists."""
+    """Reading times twist of the sensor's frame equals wrench times twist at the tool: wrenches are
+    dual to twists.
+    """
     rng = np.random.default_rng(seed)
     mounting = Mounting(rng.uniform(-0.02, 0.02, 3), Rotation.random(rng=rng).as_matrix())
     rotation = Rotation.random(rng=rng).as_matrix()
@@ -108,7 +114,9 @@ def test_noise_has_the_deviation_of_the_data_sheet():
 
 
 def test_drift_is_a_random_walk():
-    """After an hour its deviation is that of the data sheet, after four hours twice that, however it is sampled."""
+    """After an hour its deviation is that of the data sheet, after four hours twice that, however
+    it is sampled.
+    """
     rng, walks = np.random.default_rng(3), []
     for _ in range(2000):
         sensor = ForceSensor(HEX_E, gravity=0.0, rng=rng)

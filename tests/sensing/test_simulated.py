@@ -1,4 +1,6 @@
-"""The simulated sensor and its surroundings: noise, gauges, heat, arcs, inertia and contact have the right physics."""
+"""The simulated sensor and its surroundings: noise, gauges, heat, arcs, inertia and contact have
+the right physics.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def test_a_line_through_points_is_that_of_numpy(seed):
 
 
 def test_runs_with_unlike_intercepts_have_one_slope():
-    """A pooled line is misled by runs at unlike temperatures; a slope with one intercept per run is not."""
+    """A pooled line is misled by runs at unlike temperatures; a slope with one intercept per run is
+    not.
+    """
     run = np.repeat([0, 1, 2], 50)
     x = np.concatenate([np.linspace(20, 30, 50), np.linspace(25, 35, 50), np.linspace(30, 40, 50)])
     y = 1.26 * x + np.array([0.0, -20.0, 15.0])[run]
@@ -126,13 +130,17 @@ def test_runs_with_unlike_intercepts_have_one_slope():
     ("x", "y"), [([], []), ([1.0, 2.0, 3.0], [1.0, 2.0]), ([1.0, 2.0], [1.0, np.nan])]
 )
 def test_a_line_through_what_is_no_pairs_of_numbers_is_refused(x, y):
-    """A value that is not a number used to give a slope that is none, the others an error of NumPy's."""
+    """A value that is not a number used to give a slope that is none, the others an error of
+    NumPy's.
+    """
     with pytest.raises(BadValue, match="line needs"):
         fit_line(x, y)
 
 
 def test_a_thermometer_speaks_in_steps_and_repeats_itself():
-    """Sixteenths of a degree, a new value every 0.75 s, flicker where a value lies between two steps."""
+    """Sixteenths of a degree, a new value every 0.75 s, flicker where a value lies between two
+    steps.
+    """
     time = np.arange(0.0, 60.0, 0.01)
     read = Thermometer().stream(time, np.full(len(time), 25.03125), np.random.default_rng(4))
     assert set(np.unique(read)) == {25.0, 25.0625}
@@ -171,7 +179,9 @@ def test_the_yaw_comes_back_from_a_turn_of_the_last_joint(yaw):
 
 
 def test_the_inertia_of_a_swinging_tool_is_that_of_its_motion():
-    """A point mass on a known path: weight and inertia together are the mass times (g − its acceleration)."""
+    """A point mass on a known path: weight and inertia together are the mass times (g − its
+    acceleration).
+    """
     dt, load = 0.001, Load(2.0, np.array([0.02, -0.01, 0.1]))
     t = np.arange(0.0, 2.0, dt)
     turn = Rotation.from_euler(
@@ -188,7 +198,9 @@ def test_the_inertia_of_a_swinging_tool_is_that_of_its_motion():
 
 
 def test_a_spinning_body_needs_its_own_torque():
-    """Two point masses are one body: the wrench of the body with its inertia equals the sum of the two."""
+    """Two point masses are one body: the wrench of the body with its inertia equals the sum of the
+    two.
+    """
     ends = [Load(0.5, np.array([0.1, 0.2, 0.0])), Load(0.5, np.array([-0.1, 0.0, 0.3]))]
     both = ends[0] + ends[1]
     arms = [end.com - both.com for end in ends]

@@ -1,4 +1,6 @@
-"""Tool: a calibration survives the file to the bit, and a wrong or broken file is refused in one line."""
+"""Tool: a calibration survives the file to the bit, and a wrong or broken file is refused in one
+line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A law across a link: each end evaluates it on its own side and on what it has heard of the other."""
+"""A law across a link: each end evaluates it on its own side and the last packet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray
 
 
 class PortEnergy:
-    """Energy that one side has put into a coupling and taken from it, per axis, as packets carry it.
+    """Energy that one side has put into a coupling, per axis, as packets carry it.
 
     Attributes:
         given: put in, [J] ×6.
@@ -45,7 +45,7 @@ class PortEnergy:
 
 
 class LinkEnd(End):
-    """One station's end of a bridge across a link: its own instance of the law on its own side and the last packet's.
+    """One station's end of a bridge across a link, with an instance of the law of its own.
 
     The leader's end decides: it captures the offsets at engagement and sends them with the
     engagement's number; the follower's end takes over a number it has not seen. An end that hears
@@ -126,9 +126,11 @@ class LinkEnd(End):
         """Why the other side counts as not heard, in words; None while it is."""
         watchdog, role = self.watchdog, self.remote.role
         if watchdog.has_expired(silent_ns):
-            return f"nothing heard from the {role} for {silent_ns * 1e-9:.3f} s (limit {watchdog.silence:g} s)"
+            silence = f"{silent_ns * 1e-9:.3f} s (limit {watchdog.silence:g} s)"
+            return f"nothing heard from the {role} for {silence}"
         if self.endpoint.offset is not None and self.remote.age > watchdog.age:
-            return f"what is heard from the {role} is {self.remote.age:.3f} s old (limit {watchdog.age:g} s)"
+            age = f"{self.remote.age:.3f} s old (limit {watchdog.age:g} s)"
+            return f"what is heard from the {role} is {age}"
         return None
 
     def _renew(self, now_ns: int) -> None:
@@ -169,13 +171,13 @@ class LinkEnd(End):
         contribution.wrench = self.port.push(self.asked, twist, dt, gain)
         self.energy -= float(contribution.wrench.dot(twist)) * dt
         if not self.engagement.wanted and self._reflected.any():
-            # The force that fades here still goes back. It is booked a tick later, as while engaged.
+            # The force that fades here still goes back, booked a tick later as while engaged.
             self.port.part(self._reflected, dt)
             self.law.mapping.back(contribution.wrench, self._reflected)
             np.negative(self._reflected, self._reflected)
 
     def _ask(self, now_ns: int, dt: float) -> None:
-        """The law on this side and the other, the follower's end's idea of the leader as the layer lets it move."""
+        """Evaluate the law; at the follower the layer decides where the leader seems to be."""
         a, b, port, answer = self.station.side, self.remote, self.port, UNANSWERED
         if not self.leads:
             a, b = b, a
@@ -193,7 +195,7 @@ class LinkEnd(End):
             self._fail(now_ns, failure(answer, error))
 
     def _couple(self, number: int, now_ns: int) -> bool:
-        """Let the law take the sides as they stand, and begin the engagement of that number; False if it fails."""
+        """Engage the law with the sides as they stand; False if it fails."""
         local, remote = self.station.side, self.remote
         try:
             self.law.engage(*((local, remote) if self.leads else (remote, local)))
@@ -204,12 +206,12 @@ class LinkEnd(End):
         return True
 
     def _fail(self, now_ns: int, why: str) -> None:
-        """Stop this station, of whose effort nothing sensible is known; the other side hears of it and parts."""
+        """Stop this station, whose effort is unknown; the other side hears of it and parts."""
         self.stop(now_ns, self.law, why)
         self.engagement.release()
 
     def _reflect(self, on_a: Effort, on_b: Effort) -> bool:
-        """The force at the follower's port: what the law exerts on it, or what it feels if it only follows targets."""
+        """The force at the follower's port: from the law, or felt where it follows targets."""
         if self.port is None:
             return True
         if self._pulls:
@@ -223,7 +225,7 @@ class LinkEnd(End):
         return True
 
     def _lead(self, silent: bool, now_ns: int) -> None:
-        """Couple when asked and able; part when the follower trips, leaves this engagement or does not take it up."""
+        """Couple when asked; part when the follower trips, leaves or does not take it up."""
         incoming, engagement = self.endpoint.incoming, self.engagement
         taken_up = incoming.engagement_id == engagement.number
         self._met = True
@@ -341,7 +343,7 @@ class LinkEnd(End):
 
 
 class LinkedBridge(Bridge):
-    """A law between two stations across a link, both ends in one process: what two machines do, in virtual time.
+    """A law across a link with both ends in one process: two machines in virtual time.
 
     Args:
         a: the leader's end.

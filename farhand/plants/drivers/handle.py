@@ -1,4 +1,6 @@
-"""Handle: a plant without a machine. An input device says how fast it moves; at most it rumbles."""
+"""Handle: a plant without a machine, which an input device moves."""
+
+# ruff: noqa: B027 - the empty methods of Device are its defaults
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ from farhand.spatial import damped_inverse
 Array = np.ndarray
 
 ROBOT = "handle"
-"""The robot that stands for it."""
+"""The robot that represents it."""
 
-LOCKED = 0.05
-"""Damping where the handle's hinges lock, [-]."""
+SINGULAR_DAMPING = 0.05
+"""Damping of the inverse near the singularity of the handle's hinges, [-]."""
 
 
 class DeviceReading(NamedTuple):
-    """What an input device shows.
+    """The state of an input device.
 
     Attributes:
         axes: forward, left, up, then turns about these, each from -1 to 1, [-].
@@ -49,14 +51,10 @@ class Device(ABC):
 
     @abstractmethod
     def poll(self, now_ns: int) -> DeviceReading:
-        """What it shows now; never waits.
-
-        Raises:
-            OSError: it is gone.
-        """
+        """The present state; never waits. OSError if the device is gone."""
 
     def feel(self, strength: float, now_ns: int) -> None:
-        """Show a force, as a share of the strongest, 0 to 1; most devices cannot."""
+        """Show a force as a share of the strongest, 0 to 1; most devices cannot."""
 
     def close(self) -> None:
         """Release the device."""
@@ -66,8 +64,9 @@ def six_axes() -> RateMode:
     """Rate mode for six axes from -1 to 1: translations together, turns together."""
     return RateMode(
         full=np.ones(6),
-        top=np.array([0.15, 0.15, 0.15, 0.6, 0.6, 0.6]),  # assumed: slow enough for a first try
-        dead_band=0.12,  # assumed: more than a worn stick rests off its centre
+        # Assumed: slow enough for a first try, and more than the offset of a worn stick.
+        top=np.array([0.15, 0.15, 0.15, 0.6, 0.6, 0.6]),
+        dead_band=0.12,
         rise=0.25,
         groups=((0, 1, 2), (3, 4, 5)),
     )
@@ -75,11 +74,7 @@ def six_axes() -> RateMode:
 
 @dataclass
 class HandleSettings:
-    """How a device moves the handle.
-
-    Attributes:
-        rate: from how far a stick is pushed to how fast the handle moves.
-    """
+    """How a device moves the handle; ``rate`` maps its deflection to the speed."""
 
     rate: RateMode = field(default_factory=six_axes)
     deadman: bool = parameter(True, "-", "whether a button must be held to move")
@@ -87,25 +82,24 @@ class HandleSettings:
     clutch_button: int = parameter(
         1, "-", "the button that keeps the handle still; -1 for none", -1, 63
     )
-    # assumed
+    # Assumed.
     full_rumble: float = parameter(30.0, "N", "force at which a gamepad rumbles most", 0.1, 1000.0)
 
 
 class HandlePlant(Plant):
     r"""A handle that moves as fast as a device is pushed: :math:`\dot q = J^{-1}\,v(\text{stick})`.
 
-    Letting go of the stick or of the dead-man's button stops it within the rate mode's ``rise``. It
-    stays within its own limits. When the device is gone the handle stops at once, its samples grow
-    old and ``fault`` says why.
+    When you release the stick or the dead-man button, it stops within the ``rise`` of the rate
+    mode. It stays within its limits. When the device is gone, the handle stops at once, its samples
+    grow old, and ``fault`` has the reason.
 
     Args:
         name: of the plant in the rig.
         device: what moves it.
-        settings: how.
+        settings: how it moves.
 
     Attributes:
         buttons: which are pressed, by number from 0.
-        fault: why it does not move any more, or None.
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
@@ -119,7 +113,8 @@ class HandlePlant(Plant):
         self.name, self.device, self.settings = name, device, settings or HandleSettings()
         self.actuated = robot.actuated
         self.buttons: frozenset[int] = frozenset()
-        self._arm = Arm.of(robot)  # in its own axes: the device's forward is the handle's x
+        # In its own axes: the device's forward is the handle's x.
+        self._arm = Arm.of(robot)
         self._low, self._high = robot.limits.lower, robot.limits.upper
         self._q, self._sample = robot.home.copy(), Sample(6, 6)
         self._weight = 9.81 * float(robot.compile().body_mass.sum())  # [N]
@@ -127,11 +122,11 @@ class HandlePlant(Plant):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a user may set: how the device moves the handle, and what the device itself has."""
+        """What a user may set: of the handle, and of the device."""
         return {"plant": self.settings, **self.device.parameters}
 
     def read(self, now_ns: int) -> Sample:
-        """Move on to now, as the device says."""
+        """Advance the handle to now by the state of the device."""
         dt = 0.0 if self._last_ns is None else (now_ns - self._last_ns) * 1e-9
         sample = self._sample
         if self.fault is None and (dt > 0.0 or self._last_ns is None):
@@ -147,18 +142,19 @@ class HandlePlant(Plant):
         return sample
 
     def write(self, command: Command, now_ns: int) -> None:
-        """Nothing can push on a handle that is not there; a device that can rumble tells how hard it would be."""
+        """Show the force on the device if it can; nothing can push a handle without a machine."""
         if self.fault is None:
-            force = command.value[:3]  # its first joints are slides
-            beyond = float(np.sqrt(force @ force)) - self._weight  # which a controller may hold up
+            # The first joints are slides. A controller may hold up the weight.
+            force = command.value[:3]
+            beyond = float(np.sqrt(force @ force)) - self._weight
             self.device.feel(max(0.0, beyond) / self.settings.full_rumble, now_ns)
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Release the device."""
         self.device.close()
 
     def _offset(self, now_ns: int) -> Array | None:
-        """How far the device is pushed; None for not at all, or not allowed."""
+        """Deflection of the device; None while it may not move the handle."""
         settings = self.settings
         try:
             axes, self.buttons = self.device.poll(now_ns)
@@ -176,5 +172,5 @@ class HandlePlant(Plant):
         if not twist.any():
             return np.zeros(6)
         self._arm.update(self._q, np.zeros(6))
-        locking = abs(float(np.cos(self._q[4]))) < 0.2
-        return damped_inverse(self._arm.J, LOCKED if locking else 1e-9) @ twist
+        singular = abs(float(np.cos(self._q[4]))) < 0.2
+        return damped_inverse(self._arm.J, SINGULAR_DAMPING if singular else 1e-9) @ twist

@@ -1,4 +1,4 @@
-"""SpaceMouse: a 3Dconnexion puck with six axes, read as a plain HID device (``hidapi``, extra ``devices``)."""
+"""SpaceMouse: a 3Dconnexion puck with six axes, by ``hidapi`` (extra ``devices``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from farhand.plants.drivers.handle import Device, DeviceReading, HandlePlant
 Array = np.ndarray
 
 CONNEXION, LOGITECH = 0x256F, 0x046D
-"""USB vendors; older devices carry the second."""
+"""USB vendors; older devices have the second."""
 
 OLDER = frozenset(
     {0xC603, 0xC605, 0xC606, 0xC621, 0xC623, 0xC625, 0xC626, 0xC627, 0xC628, 0xC629, 0xC62B}
@@ -21,15 +21,13 @@ OLDER = frozenset(
 """Products of the second vendor that are 3-D mice."""
 
 FULL = 350.0
-"""Largest count of an axis, as these devices report it."""
+"""Largest count of an axis."""
 
-SILENCE = 0.2
-"""A pushed puck reports all the time; one that has been silent for so long is taken as let go,
-[s]."""
+RELEASE_AFTER_S = 0.2
+"""Silence after which a puck counts as released: a pushed one reports all the time, [s]."""
 
 TO_HANDLE = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
-"""From the puck's axes (right, towards the user, down) to forward, left, up: a proper rotation, so
-turns go with it."""
+"""From the puck's axes (right, towards the user, down) to forward, left, up: a proper rotation."""
 
 _THREE, _SIX = struct.Struct("<3h"), struct.Struct("<6h")
 
@@ -38,23 +36,23 @@ class Hid(Protocol):
     """An open HID device."""
 
     def read(self, size: int) -> list[int] | bytes:
-        """The next report, empty where there is none; never waits."""
+        """The next report, empty if there is none; never waits."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
 
 
 class SpaceMouse(Device):
     """The puck.
 
-    Reports: 1 translation (with rotation behind it in newer devices), 2 rotation, 3 buttons, one
-    bit each. Others, such as the battery's, are left alone, and so are those that are too short.
+    Reports: 1 translation (followed by rotation in newer devices), 2 rotation, 3 buttons, one bit
+    each. Others, such as the battery's, and short ones are ignored.
 
     Args:
-        hid: the open device; the first SpaceMouse there is by default.
+        hid: the open device; the first SpaceMouse by default.
 
     Raises:
-        FileError: no ``hidapi``, no device, or one that may not be opened.
+        FileError: there is no ``hidapi`` or no device, or it cannot be opened.
     """
 
     name = "the SpaceMouse"
@@ -66,19 +64,18 @@ class SpaceMouse(Device):
         self._heard_ns: int | None = None
 
     def poll(self, now_ns: int) -> DeviceReading:
-        """Take in all reports that have come."""
+        """Read all reports that have arrived."""
         while report := bytes(self._hid.read(64)):
             self._take(report)
             self._heard_ns = now_ns
-        if self._heard_ns is not None and now_ns - self._heard_ns > SILENCE * 1e9:
+        if self._heard_ns is not None and now_ns - self._heard_ns > RELEASE_AFTER_S * 1e9:
             self._puck[:] = 0.0
         share = np.clip(self._puck / FULL, -1.0, 1.0)
-        return DeviceReading(
-            np.concatenate([TO_HANDLE @ share[:3], TO_HANDLE @ share[3:]]), self._buttons
-        )
+        axes = np.concatenate([TO_HANDLE @ share[:3], TO_HANDLE @ share[3:]])
+        return DeviceReading(axes, self._buttons)
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Release the device."""
         self._hid.close()
 
     def _take(self, report: bytes) -> None:
@@ -90,9 +87,7 @@ class SpaceMouse(Device):
             self._puck[first : first + 3] = _THREE.unpack_from(body)
         elif kind == 3 and body:
             bits = int.from_bytes(body, "little")
-            self._buttons = frozenset(
-                number for number in range(8 * len(body)) if bits >> number & 1
-            )
+            self._buttons = frozenset(k for k in range(8 * len(body)) if bits >> k & 1)
 
 
 class SpaceMousePlant(HandlePlant):
@@ -100,7 +95,7 @@ class SpaceMousePlant(HandlePlant):
 
     @classmethod
     def open(cls, address: str, *, name: str, **place: Any) -> SpaceMousePlant:
-        """Open the first SpaceMouse there is."""
+        """Open the first SpaceMouse."""
         return cls(name, SpaceMouse())
 
 
@@ -109,25 +104,24 @@ def _open() -> Hid:
     try:
         import hid
     except ImportError:
-        raise FileError(
-            "a SpaceMouse needs the package hidapi: pip install 'farhand[devices]'"
-        ) from None
-    found = next((info for info in hid.enumerate() if is_spacemouse(info)), None)
-    if found is None:
+        install = "pip install 'farhand[devices]'"
+        raise FileError(f"a SpaceMouse needs the package hidapi: {install}") from None
+    info = next((info for info in hid.enumerate() if is_spacemouse(info)), None)
+    if info is None:
         raise FileError("no SpaceMouse found: plug it in; a container needs the host's USB devices")
     device = hid.device()
     try:
-        device.open_path(found["path"])
+        device.open_path(info["path"])
     except OSError as error:
-        raise FileError(
-            f"cannot open the SpaceMouse: {error}; see docs/input-devices.md for the udev rule"
-        ) from None
+        reason = f"{error}; see docs/input-devices.md for the udev rule"
+        raise FileError(f"cannot open the SpaceMouse: {reason}") from None
     device.set_nonblocking(1)
     return device
 
 
 def is_spacemouse(info: dict[str, Any]) -> bool:
-    """Whether an entry of the list of HID devices is a SpaceMouse's six axes."""
+    """Whether an entry of the list of HID devices is the six axes of a SpaceMouse."""
     vendor, product = info.get("vendor_id"), info.get("product_id")
     mouse = vendor == CONNEXION or (vendor == LOGITECH and product in OLDER)
-    return mouse and (info.get("usage_page") or 1, info.get("usage") or 8) == (1, 8)  # 0: not told
+    # Some systems report zero for both usages.
+    return mouse and (info.get("usage_page") or 1, info.get("usage") or 8) == (1, 8)

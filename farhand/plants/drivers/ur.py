@@ -1,8 +1,7 @@
-"""Universal Robots driver: a UR arm as a plant, by way of the ``ur_rtde`` client (extra ``ur``).
+"""Universal Robots driver: a UR arm as a plant, by the ``ur_rtde`` client (extra ``ur``).
 
-The client talks to the controller in threads of its own. One more thread here copies the newest
-state to where the tick finds it, and hands the newest command to the client: a call of the client
-may wait for the controller, the tick never.
+The client has its own threads. One more thread here publishes the newest state for the tick and
+gives the newest command to the client, because a call of the client may wait for the controller.
 """
 
 from __future__ import annotations
@@ -19,38 +18,30 @@ import numpy as np
 from farhand.arm import Arm
 from farhand.errors import FileError, Mismatch
 from farhand.parameters import parameter
+from farhand.plants import Brake, Command, JointPosition, JointTorque, JointVelocity, Plant, Sample
 from farhand.plants.drivers.worker import Latest, Stamped, Worker, urgent
-from farhand.plants.plant import (
-    Brake,
-    Command,
-    JointPosition,
-    JointTorque,
-    JointVelocity,
-    Plant,
-    Sample,
-)
 from farhand.robots import Placement, Robot
 from farhand.spatial import rotation_from_quaternion
 
 Array = np.ndarray
 
-RATE = 1000.0
-"""How often the thread looks for a new state, [Hz]; twice the controller's own rate."""
+POLL_RATE_HZ = 1000.0
+"""How often the thread checks for a new state, [Hz]: twice the rate of the controller."""
 
-SPEEDING = (JointVelocity, Brake)
-"""Commands that are given as joint speeds: standing still is a speed of zero."""
+SPEED_COMMANDS = (JointVelocity, Brake)
+"""Commands that are sent as joint speeds: standing still is a speed of zero."""
 
 RUNNING = 7
 """Robot mode in which an arm can move."""
 
 RTDE_PORT = 30004
-ANSWER = 3.0
-"""How long a controller has to answer the first question, [s]."""
+REPLY_TIMEOUT_S = 3.0
+"""Time for a controller to answer the first request, [s]."""
 
 
 @dataclass
 class UrSettings:
-    """What is told to the controller before anything moves, and how commands are given."""
+    """What the controller is set to before anything moves, and how commands are sent."""
 
     payload: float = parameter(0.0, "kg", "mass at the flange", 0.0, 30.0)
     payload_centre: Array = parameter((0.0, 0.0, 0.0), "m", "its centre in flange axes", -1.0, 1.0)
@@ -67,29 +58,27 @@ class UrSettings:
 
 
 class UrPlant(Plant):
-    """A UR arm, real or simulated, behind the plant interface.
+    """A UR arm, real or simulated.
 
-    Payload and tool are set first, the model is compared with the arm, and the controller's
-    watchdog is set before the first command. Joint torque goes out without the
-    weight, which the controller carries itself. When the link is lost the samples grow old, which
-    the guard notices; the controller's watchdog stops the arm, and so does a tick that gives no
-    more commands.
+    Payload and tool are set first, the model is compared with the arm, and the watchdog of the
+    controller is set before the first command. Joint torque is sent without the weight, which the
+    controller adds. When the link is lost, the samples grow old, which the guard notices, and the
+    watchdog of the controller stops the arm. Without new commands of the tick the arm stops too.
 
     Args:
         name: of the plant in the rig.
         host: address of the controller.
-        robot: the arm as its controller here believes it to be.
+        robot: the model of the arm.
         placement: where its base stands.
-        gravity: downward acceleration that is in the joint torques commanded, [m/s²].
-        settings: what is told first.
+        gravity: downward acceleration in the commanded joint torques, [m/s²].
+        settings: of the controller.
 
     Attributes:
         device_time: of the latest sample on the controller's clock, [s].
-        fault: why the arm does not take commands, or None.
 
     Raises:
         FileError: the client is not installed, or no controller answers.
-        Mismatch: the arm is not ready, or is not the one that the model is of.
+        Mismatch: the arm is not ready, or does not fit the model.
     """
 
     accepts: frozenset[type[Command]] = frozenset(
@@ -128,7 +117,7 @@ class UrPlant(Plant):
             self._disconnect()
             raise
         self._latest = Latest(name, self._state())
-        self._worker = Worker(f"ur {name}", self._exchange, RATE)
+        self._worker = Worker(f"ur {name}", self._exchange, POLL_RATE_HZ)
         with urgent():
             self._worker.start()
 
@@ -158,7 +147,7 @@ class UrPlant(Plant):
         return sample
 
     def write(self, command: Command, now_ns: int) -> None:
-        """Leave the command for the thread that hands it on."""
+        """Leave the command for the thread."""
         kind, value = type(command), command.value
         if kind is JointTorque:
             self._arm.update(self._sample.q, self._sample.v)
@@ -170,11 +159,11 @@ class UrPlant(Plant):
         self._asked = (kind, value.tolist(), time.monotonic_ns())
 
     def restart(self) -> None:
-        """Unlock a protective stop and upload the control script again, in the thread, when it gets there."""
+        """Let the thread unlock a protective stop and upload the control script again."""
         self._restart = True
 
     def close(self) -> None:
-        """Stop the arm and let go of the controller."""
+        """Stop the arm and disconnect from the controller."""
         self._worker.stop()
         if self._control.isConnected():
             self._halt()
@@ -182,34 +171,32 @@ class UrPlant(Plant):
         self._disconnect()
 
     def _prepare(self) -> None:
-        """Refuse an arm that is not ready or not the right one, then set limits and payload."""
+        """Refuse an arm that is not ready or does not fit the model; set tool and payload."""
         receive, control, settings = self._receive, self._control, self.settings
-        if receive.getRobotMode() != RUNNING:
-            raise Mismatch(
-                f"the arm at {self.host} is in robot mode {receive.getRobotMode()}, not {RUNNING} (running)"
-            )
+        arm, mode = f"the arm at {self.host}", receive.getRobotMode()
+        if mode != RUNNING:
+            raise Mismatch(f"{arm} is in robot mode {mode}, not {RUNNING} (running)")
         if receive.isProtectiveStopped() or receive.isEmergencyStopped():
-            raise Mismatch(
-                f"the arm at {self.host} is stopped by its safety system: look why, then unlock it"
-            )
+            raise Mismatch(f"{arm} is stopped by its safety system: find the cause, then unlock it")
         control.setTcp([0.0] * 6)
         control.setPayload(settings.payload, settings.payload_centre.tolist())
-        self._wait(5)  # for the pose with this tool to arrive
+        # The pose with this tool arrives some cycles later.
+        self._wait(5)
         self._arm.update(np.array(receive.getActualQ()), np.zeros(6))
         there = self._base + self._R_base @ np.array(receive.getActualTCPPose()[:3])
         off = float(np.linalg.norm(there - self._arm.position))
         if off > settings.mismatch:
             raise Mismatch(
-                f"the tool of the arm at {self.host} is {1e3 * off:.1f} mm from where the model has it, "
+                f"the tool of {arm} is {1e3 * off:.1f} mm from the model's, "
                 f"limit {1e3 * settings.mismatch:g} mm: another robot, or another parameter set"
             )
         if settings.zero_sensor:
             control.zeroFtSensor()
 
     def _wait(self, cycles: int) -> None:
-        """Until so many cycles of the controller have passed, but not for ever."""
-        until, patience = self._receive.getTimestamp() + cycles * 0.002, time.monotonic() + 1.0
-        while self._receive.getTimestamp() < until and time.monotonic() < patience:
+        """Wait for some cycles of the controller, at most 1 s."""
+        until, latest = self._receive.getTimestamp() + cycles * 0.002, time.monotonic() + 1.0
+        while self._receive.getTimestamp() < until and time.monotonic() < latest:
             time.sleep(0.001)
 
     def _state(self) -> Array:
@@ -218,18 +205,18 @@ class UrPlant(Plant):
         return np.array([*q, *v, *wrench, receive.getTimestamp()])
 
     def _exchange(self, now_ns: int) -> None:
-        """One look of the thread: a new state out, the newest command in, once per cycle of the controller."""
+        """Publish the new state and send the newest command, once per cycle of the controller."""
         if self._receive.getTimestamp() == self._latest.get().value[18]:
             return
         self._latest.put(self._state())
-        self.fault = self._objection()
+        self.fault = self._find_fault()
         if self._restart:
             self._restart = False
             self._recover()
         elif self.fault is None:
             self._command(now_ns)
 
-    def _objection(self) -> str | None:
+    def _find_fault(self) -> str | None:
         receive = self._receive
         if receive.isEmergencyStopped():
             return "emergency stop"
@@ -238,9 +225,8 @@ class UrPlant(Plant):
         return None if self._control.isProgramRunning() else "the control script does not run"
 
     def _command(self, now_ns: int) -> None:
-        asked = self._asked
-        kind, value, given_ns = asked or (Brake, [], 0)
-        if now_ns - given_ns > self.settings.patience * 1e9 or not all(map(math.isfinite, value)):
+        kind, value, written_ns = self._asked or (Brake, [], 0)
+        if now_ns - written_ns > self.settings.patience * 1e9 or not all(map(math.isfinite, value)):
             kind = Brake
         if kind is not Brake and not self._watched:
             self._watched = self._control.setWatchdog(self.settings.watchdog)
@@ -251,13 +237,13 @@ class UrPlant(Plant):
         self._sends[kind](self, value)
 
     def _leave(self, old: type[Command], new: type[Command]) -> None:
-        """End the thread of the control script that goes on by itself: only one may move the arm.
+        """End the motion thread of the control script, because only one may move the arm.
 
-        Torque has no such thread: it acts for one cycle, so the next command simply takes over.
+        Torque has no such thread: it acts for one cycle, and the next command replaces it.
         """
         if old is JointPosition:
             self._control.servoStop(self.settings.deceleration)
-        elif old in SPEEDING and new not in SPEEDING:
+        elif old in SPEED_COMMANDS and new not in SPEED_COMMANDS:
             self._control.speedStop(self.settings.deceleration)
 
     def _halt(self) -> None:
@@ -290,7 +276,8 @@ class UrPlant(Plant):
         self._refusal = _unlock(self.host) if self._receive.isProtectiveStopped() else ""
         if self._refusal:
             return
-        time.sleep(0.05)  # for the controller to be ready for a program
+        # Until the controller is ready for a program.
+        time.sleep(0.05)
         if not self._control.isProgramRunning():
             self._control.reuploadScript()
         self._asked, self._mode, self._watched = None, None, False
@@ -301,10 +288,10 @@ class UrPlant(Plant):
 
 
 def _unlock(host: str) -> str:
-    """Unlock a protective stop; why not, if the controller refuses.
+    """Unlock a protective stop; the reason if the controller refuses, else empty.
 
-    The control interface has a dashboard connection for this, which is dead after some seconds of
-    silence.
+    The dashboard connection of the control interface is dead after some seconds of silence, so a
+    new one is opened.
     """
     from dashboard_client import DashboardClient
 
@@ -312,7 +299,8 @@ def _unlock(host: str) -> str:
     try:
         dashboard.connect()
         dashboard.unlockProtectiveStop()
-    except Exception as error:  # the client has no class of its own for what the controller refuses
+    # The client has no error class of its own for a refusal.
+    except Exception as error:
         return " ".join(str(error).split())
     finally:
         dashboard.disconnect()
@@ -329,28 +317,27 @@ def _connect(host: str) -> tuple[Any, Any]:
     _ask_version(host)
     try:
         return RTDEReceiveInterface(host), RTDEControlInterface(host)
-    except Exception as error:  # the client raises several kinds
-        raise FileError(
-            f"the UR controller at {host} refuses the client: {' '.join(str(error).split())}"
-        ) from None
+    # The client raises several classes.
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise FileError(f"the UR controller at {host} refuses the client: {reason}") from None
 
 
 def _ask_version(host: str) -> None:
-    """Ask for RTDE version 2 once, by hand: the client would wait for ever at a port that is open and says nothing.
+    """Ask for RTDE version 2 once: the client would wait forever at an open, silent port.
 
     Raises:
         FileError: nothing answers in time, or not as a controller does.
     """
+    port = f"no UR controller at {host}: port {RTDE_PORT}"
     try:
-        with socket.create_connection((host, RTDE_PORT), ANSWER) as asking:
+        with socket.create_connection((host, RTDE_PORT), REPLY_TIMEOUT_S) as asking:
             asking.sendall(bytes((0, 5, ord("V"), 0, 2)))
             answer = asking.recv(4)
     except TimeoutError:
-        raise FileError(
-            f"no UR controller at {host}: port {RTDE_PORT} does not answer within {ANSWER:g} s"
-        ) from None
+        raise FileError(f"{port} does not answer within {REPLY_TIMEOUT_S:g} s") from None
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise FileError(f"no UR controller at {host}: port {RTDE_PORT}: {why}") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise FileError(f"{port}: {reason}") from None
     if answer[2:3] != b"V":
-        raise FileError(f"no UR controller at {host}: port {RTDE_PORT} does not speak RTDE")
+        raise FileError(f"{port} does not speak RTDE")

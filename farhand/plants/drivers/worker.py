@@ -1,7 +1,7 @@
-"""Workers: real threads in wall time that exchange only the latest value, and how evenly they ran.
+"""Workers: threads in wall time that exchange the latest value, and how evenly they ran.
 
-For a slow bus or a simulation beside the tick: the worker publishes, the tick reads what is there
-and never waits.
+For a slow bus or a simulation beside the tick: the worker publishes, the tick reads and never
+waits.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ Array = np.ndarray
 
 TIMES_KEPT = 1 << 16
 
-PRIORITY = 70
-"""Of threads that talk to a device, under SCHED_FIFO: below that of the tick."""
+DEVICE_PRIORITY = 70
+"""Of threads that communicate with a device, under SCHED_FIFO: below that of the tick."""
 
 
 @contextmanager
 def urgent() -> Iterator[None]:
-    """Threads that begin here, and this one for as long, run before other programs, where that is permitted."""
+    """Raise the priority of this thread, and of those started inside, where permitted."""
     if not hasattr(os, "SCHED_FIFO"):
         yield
         return
-    policy, given = os.sched_getscheduler(0), os.sched_getparam(0)
+    policy, before = os.sched_getscheduler(0), os.sched_getparam(0)
     with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(DEVICE_PRIORITY))
     try:
         yield
     finally:
         with suppress(OSError):
-            os.sched_setscheduler(0, policy, given)
+            os.sched_setscheduler(0, policy, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Stamped:
     """One published value.
 
     Attributes:
-        value: the numbers; read-only, and shared with nobody who could change them.
+        value: the numbers, read-only.
         producer: who published it.
         time_ns: when, on the monotonic clock, [ns].
-        number: counts what the producer has published, from 1.
+        number: counts the values of the producer, from 1.
     """
 
     value: Array
@@ -58,19 +58,19 @@ class Stamped:
     number: int
 
     def age_ns(self, now_ns: int) -> int:
-        """How old it is at ``now_ns`` of the monotonic clock, [ns]."""
+        """Its age at ``now_ns`` of the monotonic clock, [ns]."""
         return now_ns - self.time_ns
 
 
 class Latest:
-    """A place for one producer's latest value. Reading never waits and never sees half of an old and half of a new one.
+    """The latest value of one producer. Reading never waits and never mixes two values.
 
-    A value is copied, frozen and then put in place by one assignment, which Python makes
-    indivisible: a reader holds either the old record or the new one, and neither ever changes.
+    A value is copied, frozen and put in place by one assignment, which is atomic in Python: a
+    reader has either the old record or the new one, and neither ever changes.
 
     Args:
         producer: who publishes here.
-        value: what is there before the first.
+        value: the initial one.
     """
 
     def __init__(self, producer: str, value: Array) -> None:
@@ -93,16 +93,16 @@ class Latest:
 
 
 class Worker:
-    """A thread that calls a function on a grid of wall time; a call that comes too late is left out, not made up for.
+    """A thread that calls a function on a grid of wall time; calls that are too late are omitted.
 
     Args:
         name: of the thread.
-        loop: what to call, with the monotonic time in [ns].
+        loop: called with the monotonic time in [ns].
         rate: how often, [Hz].
 
     Attributes:
         calls: how often it was called.
-        error: what ended the thread before it was stopped, None if nothing did.
+        error: that ended the thread, or None.
     """
 
     def __init__(self, name: str, loop: Callable[[int], None], rate: float) -> None:
@@ -121,11 +121,11 @@ class Worker:
         return np.roll(self._times_ns, -(self.calls % TIMES_KEPT))
 
     def start(self) -> None:
-        """Begin to call."""
+        """Start the calls."""
         self._thread.start()
 
     def stop(self, patience: float = 2.0) -> bool:
-        """End after the present call; whether the thread did so within ``patience`` [s]."""
+        """End after the present call; whether the thread ended within ``patience`` [s]."""
         self._stopping.set()
         self._thread.join(patience)
         return not self._thread.is_alive()
@@ -138,7 +138,7 @@ class Worker:
             self.calls += 1
             try:
                 self._loop(now_ns)
-            # kept for whoever stops the worker: a thread has nobody to raise to
+            # Kept for the plant, because nobody would see it raised in this thread.
             except Exception as error:
                 self.error = error
                 return
@@ -151,13 +151,13 @@ class Worker:
 
 
 class PublishedPlant(Plant):
-    """A plant that workers serve: a read is what they published last, a write is published for them.
+    """A plant served by workers: a read returns their last values, a write publishes for them.
 
     Args:
         name: of the plant.
-        state: where q and v of the plant are published, side by side.
-        wrench: where the wrench on its tool is.
-        torque: where its joint torques go.
+        state: q and v of the plant in one array.
+        wrench: on its tool.
+        torque: for its joints.
         period_ns: how often its state is published, [ns].
 
     Attributes:
@@ -197,9 +197,8 @@ class Timing:
 
     Attributes:
         mean: calls over time, [Hz].
-        variance: of the rate from call to call, to first order in the intervals' spread, f⁴ var(T),
-            [Hz²].
-        p99: interval that 99 % of all do not exceed, [s].
+        variance: of the rate from call to call, to first order f⁴ var(T), [Hz²].
+        p99: 99th percentile of the intervals, [s].
     """
 
     mean: float

@@ -1,1 +1,1 @@
-"""A simulated Universal Robots controller: RTDE, dashboard and script ports in front of an arm in MuJoCo."""
+"""A simulated Universal Robots controller: RTDE, dashboard and script ports of a MuJoCo arm."""

@@ -1,4 +1,4 @@
-"""The arm behind the simulated controller: MuJoCo physics, joint servos, a force sensor, and limits that stop it."""
+"""The arm of the simulated controller: physics, joint servos, force sensor and limits."""
 
 from __future__ import annotations
 
@@ -27,35 +27,31 @@ STEPS = 2
 """Physics steps in a cycle."""
 
 NAME = "arm"
-HEAVIEST = 35.0
-"""Largest payload that is believed in, [kg]: of the largest arm of the make (public data)."""
+MAX_PAYLOAD_KG = 35.0
+"""Largest payload that is accepted: that of the largest arm of the maker (public data), [kg]."""
 
-AVERAGED = 0.02
-"""Share of a new reading in the mean that the force sensor is zeroed with: over 0.1 s; assumed."""
+ZERO_SHARE = 0.02
+"""Share of a new reading in the mean to which the force sensor is zeroed, over 0.1 s; assumed."""
 
-REMEMBERED = 2000
+HISTORY_CYCLES = 2000
 """Cycles of joint positions that are kept."""
 
 
 @dataclass
 class UrJoints:
-    """What the joints and the sensor at the flange are like."""
+    """The joints and the sensor at the flange."""
 
-    # assumed, as in a public model
+    # Assumed, the armature as in a public model. The largest acceleration is that of the client.
     armature: float = parameter(0.1, "kg·m²", "rotor inertia", 0.0, 10.0)
-    # assumed
     viscous: Array = parameter(
         (2.0, 2.0, 2.0, 0.5, 0.5, 0.5), "N·m·s/rad", "viscous friction", 0.0, 100.0
     )
-    bandwidth: float = parameter(80.0, "rad/s", "of the joint servos", 1.0, 400.0)  # assumed
-    deceleration: float = parameter(10.0, "rad/s²", "of a stop", 0.1, 100.0)  # assumed
-    # the client's own limit
+    bandwidth: float = parameter(80.0, "rad/s", "of the joint servos", 1.0, 400.0)
+    deceleration: float = parameter(10.0, "rad/s²", "of a stop", 0.1, 100.0)
     acceleration: float = parameter(40.0, "rad/s²", "most that a servo accepts", 0.1, 1000.0)
-    # data sheet: 3.5 N, as 3 deviations
+    # The data sheet has 3.5 N and 0.2 N·m, taken as three deviations. The bias is assumed.
     force_noise: float = parameter(1.2, "N", "deviation of the force", 0.0, 50.0)
-    # data sheet: 0.2 N·m, likewise
     torque_noise: float = parameter(0.07, "N·m", "deviation of the torque", 0.0, 5.0)
-    # assumed
     force_bias: float = parameter(1.0, "N", "force before the sensor is zeroed", 0.0, 50.0)
 
 
@@ -63,40 +59,40 @@ class UrJoints:
 class SafetyLimits:
     """Limits whose breach is a protective stop."""
 
+    # The force is that of the least restricted preset (public data); others are assumed.
     speed: float = parameter(1.0, "-", "fraction of the joints' speed limits", 0.0, 1.0)
-    deviation: float = parameter(0.1, "rad", "between reference and joint", 0.0, 10.0)  # assumed
-    # public data: least restricted preset
+    deviation: float = parameter(0.1, "rad", "between reference and joint", 0.0, 10.0)
     force: float = parameter(250.0, "N", "at the tool", 0.0, 1e4)
-    saturated: float = parameter(0.05, "s", "for which torque may be missing", 0.0, 10.0)  # assumed
+    saturated: float = parameter(0.05, "s", "for which torque may be missing", 0.0, 10.0)
 
 
 class ServoedArm:
-    r"""An arm that goes where its joint servos are told, or exerts the torques it is told.
+    r"""An arm whose joint servos follow a reference, or which exerts commanded torques.
 
-    The servos are computed torque on the true model, cut to the joints' torque limits,
+    The servos are computed torque on the true model, limited to the torques of the joints,
 
-    .. math:: \tau = M\,(\ddot q_r + 2\omega(\dot q_r - \dot q) + \omega^2(q_r - q)) + c + g + D\,\dot q.
+    .. math:: \tau = M\,(\ddot q_r + 2\omega(\dot q_r - \dot q) + \omega^2(q_r - q))
+              + c + g + D\,\dot q.
 
-    In torque mode the controller adds the weight it believes in, as the public description of
-    direct torque control says: a torque of zero leaves the arm floating.
+    In torque mode the controller adds the weight of its model, as the public description of direct
+    torque control says: a torque of zero leaves the arm floating.
 
     Args:
         robot: which robot.
         rng: source of sensor noise.
-        joints: what it is like.
-        limits: what stops it.
-        payload: mass it really carries at its flange, [kg].
+        joints: and sensor at the flange.
+        limits: of the safety system.
+        payload: true mass at its flange, [kg].
 
     Attributes:
         q_target: reference of the servos, [rad].
         v_target: [rad/s].
         a_target: [rad/s²].
         torque: of the joints in the last step, [N·m].
-        payload: mass the controller believes in, [kg].
+        payload: mass in the model of the controller, [kg].
         payload_cog: its centre in flange axes, [m].
         tcp: tool centre point from the flange, as (x, y, z, rx, ry, rz), [m] and [rad].
-        wrench: measured at the TCP, applied by the environment on the arm, base axes, [N] and
-            [N·m].
+        wrench: measured at the TCP, by the environment on the arm, base axes, [N] and [N·m].
         history: joint positions of the last cycles, newest first.
         powered: whether the brakes are open and the motors on.
     """
@@ -119,7 +115,7 @@ class ServoedArm:
         self.believed = Arm.of(known)
         self.q_target, n = self.port.q.copy(), self.port.nv
         self.v_target, self.a_target, self._before = np.zeros(n), np.zeros(n), np.zeros(2 * n)
-        self.torque, self._wanted = np.zeros(n), np.zeros(n)
+        self.torque, self._pushed = np.zeros(n), np.zeros(n)
         self.payload, self.payload_cog = 0.0, np.zeros(3)
         self.tcp = np.zeros(6)
         self.torque_mode, self.powered = False, True
@@ -129,17 +125,17 @@ class ServoedArm:
         self._bias = rng.standard_normal(6) * np.repeat([1.0, 0.05], 3) * self.joints.force_bias
         self._mean = self._bias.copy()
         self._saturated_for = 0.0
-        self.history: deque[Array] = deque(maxlen=REMEMBERED)
+        self.history: deque[Array] = deque(maxlen=HISTORY_CYCLES)
         self._sense()
 
     @property
     def q(self) -> Array:
-        """Where the joints are, [rad]."""
+        """Positions of the joints, [rad]."""
         return self.port.q
 
     @property
     def v(self) -> Array:
-        """How fast they move, [rad/s]."""
+        """Velocities of the joints, [rad/s]."""
         return self.port.v
 
     def touch(self, name: str, touch: Touch) -> None:
@@ -147,39 +143,34 @@ class ServoedArm:
         self.world.touch(NAME, name, touch)
 
     def accelerate(self, acceleration: Array) -> None:
-        """Move the reference on by one cycle at this acceleration [rad/s²], which is cut to what servos accept."""
+        """Advance the reference by one cycle at an acceleration [rad/s²], within the limit."""
         most = self.joints.acceleration
         self.torque_mode = False
         self.a_target[:] = np.minimum(np.maximum(acceleration, -most), most)
         self.v_target += CYCLE * self.a_target
         self.q_target += CYCLE * self.v_target
 
-    def go_on(self, velocity: Array) -> None:
-        """Move the reference on by one cycle, to end at this velocity [rad/s]."""
+    def reach_velocity(self, velocity: Array) -> None:
+        """Advance the reference by one cycle, to end at this velocity [rad/s]."""
         self.accelerate((velocity - self.v_target) / CYCLE)
 
     def place(self, q: Array, velocity: Array) -> None:
-        """Let the reference be here [rad] at this velocity [rad/s] at the end of the cycle."""
+        """Set the reference [rad] and its velocity [rad/s] at the end of the cycle."""
         self.torque_mode = False
         self.a_target[:] = (velocity - self.v_target) / CYCLE
         self.v_target[:], self.q_target[:] = velocity, q
 
     def push(self, torque: Array) -> None:
-        """Exert this torque [N·m] beside the arm's weight, for one cycle; the reference goes with the arm."""
+        """Exert this torque [N·m] beside the arm's weight for one cycle."""
         self.torque_mode = True
-        self._wanted[:] = torque
+        self._pushed[:] = torque
 
     def slow_down(self, deceleration: float | None = None) -> bool:
         """One cycle of a stop, all joints together; whether the reference stands still now."""
-        most = CYCLE * (
-            self.joints.deceleration if deceleration is None else max(deceleration, 0.1)
-        )
-        fastest = float(np.abs(self.v_target).max())
-        self.go_on(
-            self.v_target * max(0.0, 1.0 - most / fastest)
-            if fastest > 0.0
-            else np.zeros_like(self.v_target)
-        )
+        rate = self.joints.deceleration if deceleration is None else max(deceleration, 0.1)
+        most, fastest = CYCLE * rate, float(np.abs(self.v_target).max())
+        slower = self.v_target * max(0.0, 1.0 - most / fastest) if fastest > 0.0 else 0.0
+        self.reach_velocity(np.broadcast_to(slower, self.v_target.shape))
         if float(np.abs(self.v_target).max()) > 1e-9:
             return False
         self.v_target[:] = 0.0
@@ -188,10 +179,8 @@ class ServoedArm:
     def cycle(self) -> str | None:
         """One control cycle of physics; why the arm must stop, or None."""
         before, n = self._before, self.port.nv
-        before[:n], before[n:] = (
-            self.q_target - CYCLE * self.v_target,
-            self.v_target - CYCLE * self.a_target,
-        )
+        before[:n] = self.q_target - CYCLE * self.v_target
+        before[n:] = self.v_target - CYCLE * self.a_target
         for step in range(STEPS):
             self._act((step + 1) / STEPS)
             self.world.advance(self.world.now_ns + self.world.step_ns)
@@ -208,27 +197,23 @@ class ServoedArm:
         self.port.brake(not on)
 
     def zero_sensor(self) -> None:
-        """Make what the sensor shows now, its noise averaged out, its zero."""
+        """Zero the sensor at its present mean reading."""
         self._zero[:] = self._mean
         self._zero[2] += 9.81 * self.payload
 
     def carry(self, mass: float) -> None:
-        """Believe in a payload, [kg].
-
-        Raises:
-            BadValue: more than any of these arms carries, or less than nothing.
-        """
-        if not 0.0 <= mass <= HEAVIEST:
-            raise BadValue(f"a payload of {mass:g} kg is outside [0, {HEAVIEST:g}] kg")
+        """Set the payload of the controller's model, [kg]; BadValue for an impossible one."""
+        if not 0.0 <= mass <= MAX_PAYLOAD_KG:
+            raise BadValue(f"a payload of {mass:g} kg is outside [0, {MAX_PAYLOAD_KG:g}] kg")
         self.payload = mass
 
     def stop_in_place(self) -> None:
-        """Take the reference to where the arm is, at its present velocity."""
+        """Set the reference to the present state of the arm."""
         self.q_target[:], self.v_target[:] = self.q, self.v
         self.torque_mode, self._saturated_for = False, 0.0
 
     def weight(self) -> Array:
-        """Torque that holds the arm and the payload the controller believes in, [N·m]."""
+        """Torque that holds the arm and the payload of the controller's model, [N·m]."""
         believed = self.believed
         believed.update(self.q, self.v)
         if not self.payload:
@@ -244,16 +229,15 @@ class ServoedArm:
         return self.believed.position + R @ self.tcp[:3], R @ rotation_from_vector(self.tcp[3:])
 
     def pose_now(self) -> tuple[Array, Array]:
-        """Position [m] and rotation matrix of the TCP in the base, as it is."""
+        """True position [m] and rotation matrix of the TCP in the base."""
         tool = self.port.tool
         if not self.tcp.any():
             return tool.position, tool.rotation
-        return tool.position + tool.rotation @ self.tcp[:3], tool.rotation @ rotation_from_vector(
-            self.tcp[3:]
-        )
+        turn = rotation_from_vector(self.tcp[3:])
+        return tool.position + tool.rotation @ self.tcp[:3], tool.rotation @ turn
 
     def twist_now(self) -> Array:
-        """Twist of the TCP in base axes, as it is, [m/s] and [rad/s]."""
+        """True twist of the TCP in base axes, [m/s] and [rad/s]."""
         twist = self.port.tool.twist
         if not self.tcp.any():
             return twist
@@ -273,27 +257,28 @@ class ServoedArm:
         arm.update(port.q, port.v)
         limit = self.robot.limits.torque
         if not self.powered:
-            wanted = arm.gravity  # stands in for brakes that do not creep, as the engine's do
+            # Gravity is compensated because the engine's brakes creep, unlike real ones.
+            torque = arm.gravity
         elif self.torque_mode:
-            wanted = self._wanted + self.weight()
+            torque = self._pushed + self.weight()
         else:
             w = self.joints.bandwidth
             q = self._before[:n] + share * (self.q_target - self._before[:n])
             v = self._before[n:] + share * (self.v_target - self._before[n:])
             pull = self.a_target + 2.0 * w * (v - arm.v) + w * w * (q - arm.q)
-            wanted = arm.M @ pull + arm.bias + arm.viscous * arm.v
-        np.clip(wanted, -limit, limit, out=self.torque)
-        over = bool((np.abs(wanted) > limit).any())
+            torque = arm.M @ pull + arm.bias + arm.viscous * arm.v
+        np.clip(torque, -limit, limit, out=self.torque)
+        over = bool((np.abs(torque) > limit).any())
         self._saturated_for = self._saturated_for + CYCLE / STEPS if over else 0.0
         port.torque[:] = self.torque
 
     def _sense(self) -> None:
-        """What the sensor at the flange shows: what touches the tool, the payload's error, bias and noise."""
+        """Read the flange sensor: contact, error of the payload, bias and noise."""
         port = self.port
         np.multiply(self._sigma, self._rng.standard_normal(6), out=self.raw_wrench)
         self.raw_wrench += port.wrench
         self.raw_wrench += self._bias
-        self._mean += AVERAGED * (self.raw_wrench - self._mean)
+        self._mean += ZERO_SHARE * (self.raw_wrench - self._mean)
         np.subtract(self.raw_wrench, self._zero, out=self.wrench)
         self.wrench[2] += 9.81 * self.payload
         if self.tcp.any():
@@ -302,40 +287,37 @@ class ServoedArm:
     def _breach(self) -> str | None:
         """Which limit is broken, in words."""
         robot, limits = self.robot.limits, self.limits
-        q, v, v_target, wrench = self.q, self.v, self.v_target, self.port.wrench
-        left = [
-            q - robot.lower,
-            robot.upper - q,
-            *(limits.speed * robot.velocity - np.abs(s) for s in (v, v_target)),
-        ]
-        left.append(limits.deviation - np.abs(self.q_target - q))
-        calm = (
-            float(wrench[:3] @ wrench[:3]) <= limits.force**2
-            and self._saturated_for <= limits.saturated
-        )
-        if calm and float(np.concatenate(left).min()) >= 0.0:  # false for what is not a number
+        q, v, force = self.q, self.v, self.port.wrench[:3]
+        fastest = limits.speed * robot.velocity
+        margins = [q - robot.lower, robot.upper - q]
+        margins += [fastest - np.abs(v), fastest - np.abs(self.v_target)]
+        margins.append(limits.deviation - np.abs(self.q_target - q))
+        calm = float(force @ force) <= limits.force**2 and self._saturated_for <= limits.saturated
+        # The comparison is false for a state that is not a number.
+        if calm and float(np.concatenate(margins).min()) >= 0.0:
             return None
         return self._which_breach()
 
     def _which_breach(self) -> str | None:
         robot, limits = self.robot.limits, self.limits
+        fastest = limits.speed * robot.velocity
         if not (np.isfinite(self.q).all() and np.isfinite(self.v).all()):
             return "the joint state is not a number"
         for joint in np.flatnonzero((self.q < robot.lower) | (self.q > robot.upper)):
             return f"joint {joint} at {self.q[joint]:.3f} rad is outside its limits"
         fast = np.maximum(np.abs(self.v), np.abs(self.v_target))
-        for joint in np.flatnonzero(fast > limits.speed * robot.velocity * 1.001):
-            return f"joint {joint} moves at {fast[joint]:.2f} rad/s, limit {limits.speed * robot.velocity[joint]:.2f}"
+        for joint in np.flatnonzero(fast > fastest * 1.001):
+            return f"joint {joint} moves at {fast[joint]:.2f} rad/s, limit {fastest[joint]:.2f}"
         away = np.abs(self.q_target - self.q)
         for joint in np.flatnonzero(away > limits.deviation):
-            return f"joint {joint} is {away[joint]:.3f} rad from its target, limit {limits.deviation:g}"
+            limit = f"limit {limits.deviation:g}"
+            return f"joint {joint} is {away[joint]:.3f} rad from its target, {limit}"
         force = math.sqrt(float(self.port.wrench[:3] @ self.port.wrench[:3]))
         if force > limits.force:
             return f"force at the tool is {force:.0f} N, limit {limits.force:g}"
         if self._saturated_for > limits.saturated:
-            return (
-                f"a joint needed more than its torque limit for {1e3 * self._saturated_for:.0f} ms"
-            )
+            time_ms = 1e3 * self._saturated_for
+            return f"a joint needed more than its torque limit for {time_ms:.0f} ms"
         return None
 
 
@@ -346,12 +328,11 @@ def pose_vector(position: Array, rotation: Array) -> Array:
 
 def pose_of(vector: Array) -> tuple[Array, Array]:
     """Position [m] and rotation matrix of a pose as the controller writes it."""
-    return np.array(vector[:3], dtype=float), rotation_from_vector(
-        np.asarray(vector[3:6], dtype=float)
-    )
+    turn = rotation_from_vector(np.asarray(vector[3:6], dtype=float))
+    return np.array(vector[:3], dtype=float), turn
 
 
 def pose_times(a: Array, b: Array) -> Array:
-    """Pose ``b``, given in the frame of pose ``a``, seen from where ``a`` is given."""
+    """Pose ``b``, given in the frame of pose ``a``, in the frame in which ``a`` is given."""
     (p, R), (q, S) = pose_of(a), pose_of(b)
     return pose_vector(p + R @ q, R @ S)

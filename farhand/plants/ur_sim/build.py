@@ -1,4 +1,4 @@
-"""Puts a simulated controller together: an arm, perhaps somebody's hand at its tool, and what controls it."""
+"""Builds a simulated controller: an arm, perhaps a hand at its tool, and its controller."""
 
 from __future__ import annotations
 
@@ -17,37 +17,31 @@ from farhand.world.touches import Tool
 MANUFACTURER = {"ur5e": "ur"}
 """Parameter set of the real arm, where a robot has several."""
 
-WAVE = 2.0
-"""Time of one way of a hand that moves the tool up and down, [s]."""
+STROKE_S = 2.0
+"""Time of one stroke of a hand that moves the tool up and down, [s]."""
 
-WAVES = 1800
-POLITE = 2.0
-"""How long a program has run before the hand takes hold, so that clients can zero the force sensor
-first, [s]."""
+STROKES = 3600
+GRASP_DELAY_S = 2.0
+"""From the start of a program to the grasp, so that clients can zero the force sensor, [s]."""
 
 
 class PatientHand:
-    """A hand that takes hold of the tool some time after a program began, and lets go when there is none.
-
-    Args:
-        hand: the hand.
-        controller: whose program it waits for.
-    """
+    """A hand that grasps the tool some time after a program starts, and releases it at its end."""
 
     def __init__(self, hand: ImpedanceHand, controller: UrController) -> None:
         self._hand, self._controller, self._since = hand, controller, 0.0
 
     @property
     def stored(self) -> float:
-        """Energy held in the hand's springs, [J]."""
+        """Energy in the springs of the hand, [J]."""
         return self._hand.stored
 
     def push(self, tool: Tool, t: float, wrench: np.ndarray) -> None:
-        """What the hand does at time ``t`` [s], counted from when it took hold."""
+        """Push at time ``t`` [s]; the path of the hand starts when it grasps."""
         if self._controller.runtime is not Runtime.PLAYING:
             self._since = t
-        self._hand.open = t - self._since < POLITE
-        self._hand.push(tool, t - self._since - POLITE, wrench)
+        self._hand.open = t - self._since < GRASP_DELAY_S
+        self._hand.push(tool, t - self._since - GRASP_DELAY_S, wrench)
 
 
 def simulated_controller(
@@ -64,9 +58,9 @@ def simulated_controller(
         robot: which arm.
         variant: its parameter set.
         payload: what it carries, [kg].
-        hand: how far a hand moves the tool up and down, for two hours; 0 for none, [m].
+        hand: how far a hand moves the tool up and down, for two hours; 0 for no hand, [m].
         seed: of sensor noise.
-        log: where the controller says what it does.
+        log: called with every event of the controller.
     """
     loaded = load_robot(robot, variant if variant is not None else MANUFACTURER.get(robot))
     if len(loaded.actuated) != 6 or not loaded.actuated.all():
@@ -74,11 +68,9 @@ def simulated_controller(
     arm = ServoedArm(loaded, np.random.default_rng(seed), payload=payload)
     controller = UrController(arm, log)
     if hand:
-        ways = (
-            Move(WAVE * (1 + i), WAVE, (0.0, 0.0, -hand if i % 2 else hand))
-            for i in range(2 * WAVES)
-        )
-        # softer than a stiff grip; assumed
-        soft = ImpedanceHand(stiffness=300.0, damping=30.0, path=HandPath(ways))
+        ways = ((0.0, 0.0, -hand if i % 2 else hand) for i in range(STROKES))
+        moves = (Move(STROKE_S * (1 + i), STROKE_S, way) for i, way in enumerate(ways))
+        # Softer than a stiff grip; assumed.
+        soft = ImpedanceHand(stiffness=300.0, damping=30.0, path=HandPath(moves))
         arm.touch("hand", PatientHand(soft, controller))
     return controller

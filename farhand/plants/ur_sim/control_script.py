@@ -1,9 +1,9 @@
 """The control script that ``ur_rtde`` uploads, as a program of the simulated controller.
 
 The client does not send motions as text. Its script reads a command number and arguments from input
-registers, does as told, and says in output registers how far it is: 1 ready for a command, 2 done
-with one. This is the same register protocol (ur_rtde 1.6), written anew: numbers in
-:data:`COMMANDS`, one method each.
+registers, executes the command, and reports in an output register: 1 ready for a command, 2 done.
+This is our implementation of that register protocol (ur_rtde 1.6): numbers in :data:`COMMANDS`, one
+method each.
 """
 
 from __future__ import annotations
@@ -26,27 +26,22 @@ READY, DONE = 1, 2
 STOP_SCRIPT = 255
 
 REALTIME = frozenset({6, 9, 10, 11, 24, 25, 26, 27, 38, 58, 66, 67, 68, 69, 70, 71})
-"""Commands that are repeated in every cycle for as long as their number stands in the register."""
+"""Commands that are repeated in every cycle while their number is in the register."""
 
 _OFFSET = re.compile(r"(float|int) register offset\s*(\d+)")
 _PATH = re.compile(r"move([jlp])\((p?)\[([^\]]*)\],\s*a=([-\d.e]+),\s*v=([-\d.e]+)")
 
 
 class ControlScript:
-    """The program while it runs.
-
-    Args:
-        controller: whose registers and arm it uses.
-        text: as uploaded; holds the register offset and, for a path, its moves.
-    """
+    """The program on a controller; the text has the register offset and the moves of a path."""
 
     name = "rtde_control"
 
     def __init__(self, controller: UrController, text: str) -> None:
         self.controller = controller
         self.arm: ServoedArm = controller.arm
-        found = {kind: int(number) for kind, number in _OFFSET.findall(text)}
-        self._ints, self._floats = found.get("int", 0), found.get("float", 0)
+        offsets = {kind: int(number) for kind, number in _OFFSET.findall(text)}
+        self._ints, self._floats = offsets.get("int", 0), offsets.get("float", 0)
         self._path = _PATH.findall(text)
         self._servo: tuple[Array, float, float] | None = None
         self._speed: tuple[bool, Array, float] | None = None
@@ -56,20 +51,20 @@ class ControlScript:
         self._solved: tuple[Array, Array] | None = None
 
     def run(self) -> Iterator[None]:
-        """The main loop; ends when the client says so."""
-        self._say_progress(-1)
-        self._say(READY)
+        """The main loop, until the client ends it."""
+        self._report_progress(-1)
+        self._report(READY)
         executing = False
         while (number := int(self._int(0))) != STOP_SCRIPT:
             if number in REALTIME:
                 yield from COMMANDS.get(number, unknown)(self) or ()
-                self._say(READY)
+                self._report(READY)
             elif number == 0:
                 executing = False
-                self._say(READY)
+                self._report(READY)
             elif not executing:
                 yield from COMMANDS.get(number, unknown)(self) or ()
-                self._say(DONE)
+                self._report(DONE)
                 executing = True
             if number != 66:
                 self._torque = None
@@ -77,44 +72,39 @@ class ControlScript:
             yield
 
     def _move(self) -> None:
-        """What the threads of the script do with the arm in this cycle."""
+        """Let the threads of the script move the arm in this cycle."""
         arm = self.arm
         if self._torque is not None:
             arm.push(self._torque)
         elif self._aside is not None:
             if next(self._aside, self) is self:
                 self._aside = None
-                self._say_progress(-1)
+                self._report_progress(-1)
         elif self._servo is not None:
             motions.servoj(arm, *self._servo)
         elif self._speed is not None:
-            in_joints, wanted, acceleration = self._speed
-            (motions.speedj if in_joints else motions.speedl)(arm, wanted, acceleration)
+            in_joints, speed, acceleration = self._speed
+            (motions.speedj if in_joints else motions.speedl)(arm, speed, acceleration)
         elif arm.torque_mode:
             arm.stop_in_place()
         else:
             arm.slow_down()
 
     def _take_control(self, thread: str) -> None:
-        """Refuse two threads that move the arm at once, as the controller does.
-
-        Raises:
-            BadValue: another one does.
-        """
+        """Refuse two threads that move the arm at once, as the controller does."""
         threads = {"servo": self._servo, "speed": self._speed, "move": self._aside}
-        busy = [name for name, at_work in threads.items() if at_work is not None and name != thread]
+        busy = [name for name, active in threads.items() if active is not None and name != thread]
         if busy:
-            raise BadValue(
-                f"another thread is already controlling the robot: {busy[0]}, then {thread}"
-            )
+            both = f"{busy[0]}, then {thread}"
+            raise BadValue(f"another thread is already controlling the robot: {both}")
 
     def servo_joints(self) -> None:
-        """servoJ: joints, then speed, acceleration, time, lookahead and gain; the first three are not used."""
+        """servoJ: joints, three unused numbers, lookahead and gain."""
         self._take_control("servo")
         self._servo = (self._six(0), *self._servo_gains())
 
     def _servo_gains(self) -> tuple[float, float]:
-        """Lookahead [s] and gain, within what the script manual allows."""
+        """Lookahead [s] and gain, within the limits of the script manual."""
         return min(max(self._float(9), 0.03), 0.2), min(max(self._float(10), 100.0), 2000.0)
 
     def servo_pose(self) -> None:
@@ -141,22 +131,22 @@ class ControlScript:
         self._speed = (False, self._six(0), self._float(6))
 
     def speed_stop(self) -> Motion:
-        """Stop what speedJ or speedL moves."""
+        """Stop speedJ or speedL."""
         in_joints, self._speed = self._speed is None or self._speed[0], None
         return (motions.stop if in_joints else motions.stopl)(self.arm, self._float(0))
 
     def torque(self) -> None:
-        """directTorque; the uploaded script passes no friction scales on, so there are none here."""
+        """directTorque, without friction scales, which the uploaded script does not pass on."""
         self._take_control("torque")
         self._torque = self._six(0)
 
     def move(self, target: Callable[[], Motion]) -> Motion | None:
-        """Do a move, or start it beside the commands where the client asks for that."""
+        """Do a move, or start it beside the commands if the client asks for that."""
         self._take_control("move")
         self._halt_aside()
         if self._int(1) != 1:
             return target()
-        self._say_progress(0)
+        self._report_progress(0)
         self._aside = target()
         return None
 
@@ -187,21 +177,20 @@ class ControlScript:
         return self.move(lambda: self._in_space(*self.arm.pose(q)))
 
     def move_path(self) -> Motion | None:
-        """The moves that stand in the script's text, one after the other, each to rest."""
+        """The moves in the text of the script, one after the other, each to rest."""
         return self.move(self._along_path)
 
     def _along_path(self) -> Motion:
         for index, (kind, is_pose, numbers, acceleration, speed) in enumerate(self._path):
-            self._say_progress(index)
+            self._report_progress(index)
             at = np.array([float(number) for number in numbers.split(",")])
             v, a = float(speed), float(acceleration)
             if kind == "j":
                 q = motions.inverse_of(self.arm, at) if is_pose else at
                 yield from motions.movej(self.arm, q, v, a)
             else:
-                yield from motions.movel(
-                    self.arm, *(pose_of(at) if is_pose else self.arm.pose(at)), v, a
-                )
+                pose = pose_of(at) if is_pose else self.arm.pose(at)
+                yield from motions.movel(self.arm, *pose, v, a)
 
     def stop_moving(self) -> Motion | None:
         """StopJ and stopL, at once or beside the commands."""
@@ -210,24 +199,24 @@ class ControlScript:
         motion = motions.stop(self.arm, self._float(0))
         if self._int(1) != 1:
             return motion
-        self._say_progress(0)
+        self._report_progress(0)
         self._aside = motion
         return None
 
     def _halt_aside(self) -> None:
         if self._aside is not None:
             self._aside = None
-            self._say_progress(-1)
+            self._report_progress(-1)
 
     def set_payload(self) -> None:
-        """Mass and centre; a centre of zero keeps the old one, as the uploaded script has it."""
+        """Mass and centre; a centre of zero keeps the old one, as in the uploaded script."""
         self.arm.carry(self._float(0))
         centre = np.array([self._float(index) for index in (1, 2, 3)])
         if centre.any():
             self.arm.payload_cog[:] = centre
 
     def set_tool(self) -> None:
-        """Where the TCP is from the flange."""
+        """Set the TCP relative to the flange."""
         self.arm.tcp[:] = self._six(0)
 
     def set_watchdog(self) -> None:
@@ -235,8 +224,8 @@ class ControlScript:
         self.controller.watch(f"input_int_register_{self._ints}", self._float(0))
 
     def protect(self) -> None:
-        """The client asks for a protective stop."""
-        self.controller.protective_stop("asked for by the program")
+        """Do a protective stop for the client."""
+        self.controller.protective_stop("requested by the program")
 
     def answer(self, values: Array) -> None:
         """Six numbers for the client."""
@@ -247,7 +236,7 @@ class ControlScript:
         self.controller.write_int(self._ints + 1, int(yes))
 
     def answer_matrix(self, matrix: Array) -> None:
-        """A 6 × 6 matrix for the client, column by column: 24 numbers from register 0, the rest from register 36."""
+        """A 6 × 6 matrix by columns: 24 numbers from register 0, the rest from register 36."""
         flat = matrix.T.reshape(-1)
         self.controller.write_floats(self._floats, flat[:24])
         self.controller.write_floats(self._floats + 36, flat[24:])
@@ -274,22 +263,21 @@ class ControlScript:
     def _six(self, index: int) -> Array:
         return np.array([self._float(index + offset) for offset in range(6)])
 
-    def _say(self, state: int) -> None:
+    def _report(self, state: int) -> None:
         self.controller.write_int(self._ints, state)
 
-    def _say_progress(self, value: int) -> None:
-        """Progress of a move beside the commands: bits 0–14 how far, 15 running, 16–22 changes, 24–30 which move."""
+    def _report_progress(self, value: int) -> None:
+        """Progress of a move: bits 0–14 how far, 15 running, 16–22 changes, 24–30 which move."""
         self._progress = (self._progress + 1) % 128
         if value == 0:
             self._operations = (self._operations + 1) % 128
         running = 0x8000 + min(value, 0x7FFF) if value >= 0 else 0
-        self.controller.write_int(
-            self._ints + 2, running + (self._progress << 16) + (self._operations << 24)
-        )
+        word = running + (self._progress << 16) + (self._operations << 24)
+        self.controller.write_int(self._ints + 2, word)
 
 
 def unknown(script: ControlScript) -> None:
-    """A command this controller does not do ends the program, as an error in a script does."""
+    """A command that is not simulated ends the program, as an error in a script does."""
     raise BadValue(f"command {script._int(0)} of the control script is not simulated")
 
 
@@ -336,4 +324,4 @@ COMMANDS: dict[int, Step] = {
     69: lambda s: s.answer(s.arm.a_target),
     70: lambda s: s.answer_matrix(s.arm.jacobian(s.arm.q)),
 }
-"""What each command number does; those that take time hand back a motion."""
+"""The commands by number; those that take time return a motion."""

@@ -1,9 +1,10 @@
-"""The simulated controller: modes, programs, safety, registers, and one control cycle after the other."""
+"""The simulated controller: modes, programs, safety, registers and control cycles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import IntEnum
+from functools import partial
 
 import numpy as np
 
@@ -11,21 +12,20 @@ from farhand.arm import Arm
 from farhand.errors import BadValue
 from farhand.plants.ur_sim.arm import CYCLE, Array, ServoedArm, pose_vector
 from farhand.plants.ur_sim.control_script import ControlScript
-from farhand.plants.ur_sim.exchange import Exchange
+from farhand.plants.ur_sim.rtde import Exchange
 from farhand.plants.ur_sim.script_text import TextProgram
 
 VERSION = (5, 26, 0, 0)
-"""Of the controller software that is played; direct torque control with friction scales came with
-5.26."""
+"""Of the simulated controller software, the first with friction scales for direct torque."""
 
-MARK = "RTDE Control Script"
-"""Stands in the control script of ``ur_rtde``, whatever its version."""
+CONTROL_SCRIPT_MARK = "RTDE Control Script"
+"""Text in every version of the control script of ``ur_rtde``."""
 
 TARGETS = {"target_TCP_pose", "target_TCP_speed"}
-"""Fields that are computed only where somebody has asked for them."""
+"""Fields that are computed only if some client has requested them."""
 
-UNLOCK_AFTER = 5.0
-"""A protective stop cannot be unlocked sooner, [s] (public dashboard description)."""
+UNLOCK_DELAY_S = 5.0
+"""Time before a protective stop can be unlocked (public dashboard description), [s]."""
 
 
 class RobotMode(IntEnum):
@@ -52,11 +52,11 @@ class Runtime(IntEnum):
 
 
 class UrController:
-    """One arm with its programs and its safety; :meth:`cycle` is two milliseconds of it.
+    """One arm with its programs and its safety; :meth:`cycle` is two milliseconds.
 
     Args:
-        arm: what moves.
-        log: where it says what it does.
+        arm: the arm.
+        log: called with every event.
 
     Attributes:
         exchange: the fields that RTDE clients see and set.
@@ -80,9 +80,7 @@ class UrController:
         self._floats = [f"input_double_register_{index}" for index in range(48)]
         for board, shift in (("standard", 0), ("configurable", 8), ("tool", 16)):
             name = f"{board}_digital_output"
-            self.exchange.listeners[name] = lambda bits, name=name, shift=shift: self._digital(
-                name, shift
-            )  # type: ignore[misc]
+            self.exchange.listeners[name] = partial(self._set_digital, name, shift)
         self._constants()
         self._publish()
 
@@ -92,11 +90,11 @@ class UrController:
         return self.cycles * CYCLE
 
     def cycle(self) -> None:
-        """Program, physics, safety and what clients will see of it."""
+        """Run program, physics and safety, and publish the result."""
         self.cycles += 1
         self._check_watchdog()
         if self.runtime is Runtime.PLAYING and self._running is not None:
-            self._go_on(self._running)
+            self._continue(self._running)
         elif self.mode is RobotMode.RUNNING:
             self.arm.slow_down()
         breach = self.arm.cycle()
@@ -104,34 +102,35 @@ class UrController:
             self.protective_stop(breach)
         self._publish()
 
-    def _go_on(self, running: Iterator[None]) -> None:
+    def _continue(self, running: Iterator[None]) -> None:
         try:
             next(running)
         except StopIteration:
             self.stop()
-        # whatever a program does wrong ends the program, never the controller
+        # An error in a program ends the program, never the controller.
         except Exception as error:
             self.log(f"program {self.program} stopped: {error}")
             self.stop()
 
     def upload(self, text: str) -> None:
-        """Take a program that a client sends; it replaces the one that runs, unless it is a secondary one."""
+        """Start a program of a client in place of the running one, or beside it if secondary."""
         if self.mode is not RobotMode.RUNNING or self.safety is not SafetyMode.NORMAL:
             self.log(f"program refused: the arm is {self.mode.name}, safety is {self.safety.name}")
             return
-        made = ControlScript(self, text) if MARK in text else TextProgram(self, text)
-        if isinstance(made, TextProgram) and made.beside:
-            self._beside(made)
+        kind = ControlScript if CONTROL_SCRIPT_MARK in text else TextProgram
+        program: ControlScript | TextProgram = kind(self, text)
+        if isinstance(program, TextProgram) and program.beside:
+            self._run_beside(program)
             return
         self.stop()
-        self.program, self._running, self.runtime = made.name, made.run(), Runtime.PLAYING
+        self.program, self._running, self.runtime = program.name, program.run(), Runtime.PLAYING
 
-    def _beside(self, program: TextProgram) -> None:
+    def _run_beside(self, program: TextProgram) -> None:
         """Run a secondary program, which takes no time."""
         try:
             for _ in program.run():
                 raise BadValue("a secondary program may not take time")
-        except Exception as error:  # as above
+        except Exception as error:
             self.log(f"secondary program {program.name} stopped: {error}")
 
     def stop(self) -> None:
@@ -150,7 +149,7 @@ class UrController:
         return True
 
     def play(self) -> bool:
-        """Go on with a paused program; whether there is one and the arm is ready."""
+        """Continue a paused program; whether there is one and the arm is ready."""
         ready = self.mode is RobotMode.RUNNING and self.safety is SafetyMode.NORMAL
         if not ready or self._running is None:
             return False
@@ -165,21 +164,24 @@ class UrController:
         self.arm.power(mode is RobotMode.RUNNING)
 
     def protective_stop(self, reason: str) -> None:
-        """Stop the arm now, in the way the safety system does: motors on, program paused, until unlocked."""
+        """Stop the arm as the safety system does: motors on, program paused, until unlocked."""
         self.log(f"protective stop: {reason}")
         self.safety, self.reason, self._stopped_at = SafetyMode.PROTECTIVE_STOP, reason, self.now
         self.pause()
         self.arm.stop_in_place()
 
     def unlock(self) -> bool:
-        """End a protective stop; not sooner than five seconds after it."""
-        if self.safety is SafetyMode.PROTECTIVE_STOP and self.now - self._stopped_at < UNLOCK_AFTER:
+        """End a protective stop, at least five seconds after it began."""
+        if (
+            self.safety is SafetyMode.PROTECTIVE_STOP
+            and self.now - self._stopped_at < UNLOCK_DELAY_S
+        ):
             return False
         self.safety = SafetyMode.NORMAL
         return True
 
     def watch(self, name: str, frequency: float) -> None:
-        """Stop the program when the input is set more rarely than this [Hz]; a rate of zero watches nothing."""
+        """Stop the program when the input is set less often than this [Hz]; 0 for no watch."""
         if frequency <= 1e-3:
             self._watched = None
             return
@@ -202,11 +204,7 @@ class UrController:
         return int(self.exchange.values[self._ints[index]])  # type: ignore[call-overload]
 
     def input_float(self, index: int) -> float:
-        """Value of an input register.
-
-        Raises:
-            BadValue: it is not a number.
-        """
+        """Value of an input register; BadValue if it is not a number."""
         value = float(self.exchange.values[self._floats[index]])  # type: ignore[arg-type]
         if not -1e9 < value < 1e9:
             raise BadValue(f"{self._floats[index]} holds {value:g}")
@@ -242,14 +240,14 @@ class UrController:
         self.arm.believed.update(self.arm.q, self.arm.v)
         return self.arm.believed
 
-    def _digital(self, name: str, shift: int) -> None:
+    def _set_digital(self, name: str, shift: int, _bits: object) -> None:
         values = self.exchange.values
         mask, bits = int(values[f"{name}_mask"]) << shift, int(values[name]) << shift  # type: ignore[call-overload]
         before = int(values["actual_digital_output_bits"])  # type: ignore[call-overload]
         values["actual_digital_output_bits"] = (before & ~mask) | (bits & mask)
 
     def _constants(self) -> None:
-        """Fields that never change here."""
+        """Publish the fields that never change."""
         self.exchange.values |= {
             "joint_temperatures": (28.0,) * 6,
             "joint_mode": (253,) * 6,
@@ -262,12 +260,10 @@ class UrController:
         }
 
     def _publish(self) -> None:
-        """What clients see of this cycle."""
+        """Publish this cycle to the clients."""
         arm = self.arm
-        playing, stopped = (
-            self.runtime is Runtime.PLAYING,
-            self.safety is SafetyMode.PROTECTIVE_STOP,
-        )
+        playing = self.runtime is Runtime.PLAYING
+        stopped = self.safety is SafetyMode.PROTECTIVE_STOP
         moment = tuple(arm.torque.tolist())
         self.exchange.values |= {
             "timestamp": self.now,

@@ -1,4 +1,4 @@
-"""The dashboard port: one line of text in, one line out, in the words of the public dashboard description."""
+"""The dashboard port: one line of text in, one line out, as publicly described."""
 
 from __future__ import annotations
 
@@ -8,26 +8,22 @@ from farhand.plants.ur_sim.controller import VERSION, RobotMode, Runtime, Safety
 
 BANNER = "Connected: Universal Robots Dashboard Server"
 SERIAL = "20265500000"
-"""Serial number that is given; of no real arm."""
+"""A serial number of no real arm."""
 
 _STATES = {Runtime.STOPPED: "STOPPED", Runtime.PLAYING: "PLAYING", Runtime.PAUSED: "PAUSED"}
-_TOO_SOON = "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective stop before unlocking"
+_TOO_SOON = (
+    "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective "
+    "stop before unlocking"
+)
 
 
 class Dashboard:
-    """Answers the lines of one client.
-
-    Args:
-        controller: that is asked about and told what to do.
-
-    Attributes:
-        closed: whether the client has quit.
-    """
+    """Answers the lines of one client; ``closed`` once it has quit."""
 
     def __init__(self, controller: UrController) -> None:
         self.controller, self.closed = controller, False
         c = controller
-        self._said: dict[str, Callable[[], str]] = {
+        self._answers: dict[str, Callable[[], str]] = {
             "play": lambda: "Starting program" if c.play() else "Failed to execute: play",
             "stop": self._stop,
             "pause": lambda: "Pausing program" if c.pause() else "Failed to execute: pause",
@@ -38,10 +34,8 @@ class Dashboard:
             "programstate": lambda: f"{_STATES[c.runtime]} {c.program or '<unnamed>'}",
             "get loaded program": lambda: "No program loaded",
             "isprogramsaved": lambda: f"true {c.program or '<unnamed>'}",
-            "polyscopeversion": lambda: (
-                f"URSoftware {'.'.join(str(part) for part in VERSION)} (simulated)"
-            ),
-            "version": lambda: f"{'.'.join(str(part) for part in VERSION[:3])}",
+            "polyscopeversion": lambda: f"URSoftware {_dotted(VERSION)} (simulated)",
+            "version": lambda: _dotted(VERSION[:3]),
             "get serial number": lambda: SERIAL,
             "get robot model": lambda: "UR5",
             "is in remote control": lambda: "true",
@@ -49,9 +43,7 @@ class Dashboard:
             "power on": lambda: self._power(RobotMode.IDLE, "Powering on"),
             "power off": lambda: self._power(RobotMode.POWER_OFF, "Powering off"),
             "brake release": lambda: self._power(RobotMode.RUNNING, "Brake releasing"),
-            "unlock protective stop": lambda: (
-                "Protective stop releasing" if c.unlock() else _TOO_SOON
-            ),
+            "unlock protective stop": self._unlock,
             "close popup": lambda: "closing popup",
             "close safety popup": lambda: "closing safety popup",
             "restart safety": self._restart_safety,
@@ -61,8 +53,8 @@ class Dashboard:
         self._starting: dict[str, Callable[[str], str]] = {
             "load": lambda name: f"File not found: {name}",
             "load installation": lambda name: f"File not found: {name}",
-            "popup": lambda said: self._note("showing popup", said),
-            "addtolog": lambda said: self._note("Added log message", said),
+            "popup": lambda text: self._note("showing popup", text),
+            "addtolog": lambda text: self._note("Added log message", text),
             "setuserrole": lambda role: f"Setting user role: {role}",
             "set operational mode": lambda mode: f"Setting operational mode: {mode}",
         }
@@ -70,9 +62,9 @@ class Dashboard:
     def answer(self, line: str) -> str:
         """The answer to one line."""
         words = " ".join(line.split())
-        said = self._said.get(words.lower())
-        if said is not None:
-            return said()
+        answer = self._answers.get(words.lower())
+        if answer is not None:
+            return answer()
         for start in sorted(self._starting, key=len, reverse=True):
             if words.lower().startswith(start + " "):
                 return self._starting[start](words[len(start) + 1 :])
@@ -82,21 +74,28 @@ class Dashboard:
         self.controller.stop()
         return "Stopped"
 
-    def _power(self, mode: RobotMode, said: str) -> str:
-        if mode is RobotMode.IDLE and self.controller.mode is RobotMode.RUNNING:
-            return said  # it is on already, and stays as it is
-        self.controller.power(mode)
-        return said
+    def _unlock(self) -> str:
+        return "Protective stop releasing" if self.controller.unlock() else _TOO_SOON
+
+    def _power(self, mode: RobotMode, answer: str) -> str:
+        # An arm that is on already stays as it is.
+        if not (mode is RobotMode.IDLE and self.controller.mode is RobotMode.RUNNING):
+            self.controller.power(mode)
+        return answer
 
     def _restart_safety(self) -> str:
         if self.controller.safety is SafetyMode.NORMAL:
             self.controller.power(RobotMode.POWER_OFF)
         return "Restarting safety"
 
-    def _note(self, answer: str, said: str) -> str:
-        self.controller.log(said)
+    def _note(self, answer: str, text: str) -> str:
+        self.controller.log(text)
         return answer
 
     def _quit(self) -> str:
         self.closed = True
         return "Disconnected"
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(str(part) for part in version)

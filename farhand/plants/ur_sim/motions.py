@@ -1,8 +1,4 @@
-"""Motions: what movej, servoj and their kin do with the arm, one control cycle per ``yield``.
-
-Each is a generator, as a thread of the controller's script language is a sequence of cycles: run it
-by taking one value per cycle, stop it by dropping it.
-"""
+"""Motions: movej, servoj and the like as generators, one control cycle per ``yield``."""
 
 from __future__ import annotations
 
@@ -17,30 +13,29 @@ from farhand.spatial import damped_inverse, rotation_from_vector, rotation_vecto
 
 Motion = Iterator[None]
 
-MET = (1e-4, 1e-3)
-"""When inverse kinematics counts as found, [m] and [rad]."""
+POSE_TOLERANCE = (1e-4, 1e-3)
+"""Of inverse kinematics, [m] and [rad]."""
 
 
 def servoj(arm: ServoedArm, q: Array, lookahead: float, gain: float) -> None:
     r"""One cycle towards joints ``q`` [rad].
 
-    The manual says that the lookahead time projects the present position forward with the present
-    velocity, and that the gain pulls the projection to the target: :math:`\ddot q = k\,(q_t - (q +
-    T \dot q))`, so the arm comes T late.
+    By the manual the lookahead time projects the present position forward with the present
+    velocity, and the gain pulls the projection to the target: :math:`\ddot q = k\,(q_t - (q + T
+    \dot q))`, so the arm is T late.
     """
     arm.accelerate(gain * (q - (arm.q_target + lookahead * arm.v_target)))
 
 
 def speedj(arm: ServoedArm, velocity: Array, acceleration: float) -> None:
-    """One cycle towards joint speeds [rad/s], the joint with the longest way at ``acceleration`` [rad/s²]."""
-    arm.go_on(_towards(arm.v_target, velocity, acceleration))
+    """One cycle towards joint speeds [rad/s], at most at ``acceleration`` [rad/s²]."""
+    arm.reach_velocity(_towards(arm.v_target, velocity, acceleration))
 
 
 def speedl(arm: ServoedArm, twist: Array, acceleration: float) -> None:
     """One cycle towards a tool twist in base axes [m/s, rad/s] at ``acceleration`` [m/s²]."""
     J = arm.jacobian(arm.q_target)
-    wanted = _towards(J @ arm.v_target, twist, acceleration)
-    arm.go_on(damped_inverse(J, 0.01) @ wanted)
+    arm.reach_velocity(damped_inverse(J, 0.01) @ _towards(J @ arm.v_target, twist, acceleration))
 
 
 def stop(arm: ServoedArm, deceleration: float) -> Motion:
@@ -90,7 +85,7 @@ def movel(
 
 
 def trapezoid(length: float, speed: float, acceleration: float) -> Iterator[tuple[float, float]]:
-    """Way and speed at the end of every cycle of a move from rest to rest, the last exactly at its end."""
+    """Distance and speed at the end of every cycle of a move from rest to rest."""
     if length <= 1e-9:
         return
     speed, acceleration = max(speed, 1e-3), max(acceleration, 1e-3)
@@ -111,24 +106,20 @@ def trapezoid(length: float, speed: float, acceleration: float) -> Iterator[tupl
 def inverse(
     arm: ServoedArm, position: Array, rotation: Array, near: Array, most: int = 60
 ) -> Array:
-    """Joints [rad] near ``near`` for a pose of the TCP in the base.
-
-    Raises:
-        BadValue: none found; the controller's script stops on it.
-    """
+    """Joints [rad] near ``near`` for a pose of the TCP in the base; BadValue if there are none."""
+    near_m, near_rad = POSE_TOLERANCE
     q = np.array(near, dtype=float)
     for _ in range(most):
         p, R = arm.pose(q)
         error = np.concatenate([position - p, rotation_vector(rotation @ R.T)])
-        if np.linalg.norm(error[:3]) < MET[0] * 0.01 and np.linalg.norm(error[3:]) < MET[1] * 0.01:
+        shift, turn = np.linalg.norm(error[:3]), np.linalg.norm(error[3:])
+        if shift < near_m * 0.01 and turn < near_rad * 0.01:
             break
         size = float(np.linalg.norm(error))
         q += damped_inverse(arm.jacobian(q), 0.003 + 0.1 * min(size, 0.3)) @ error
     p, R = arm.pose(q)
-    if (
-        np.linalg.norm(position - p) > MET[0]
-        or np.linalg.norm(rotation_vector(rotation @ R.T)) > MET[1]
-    ):
+    turn = np.linalg.norm(rotation_vector(rotation @ R.T))
+    if np.linalg.norm(position - p) > near_m or turn > near_rad:
         raise BadValue("get_inverse_kin found no joints for the pose")
     q = q - 2.0 * math.pi * np.round((q - near) / (2.0 * math.pi))
     limits = arm.robot.limits
@@ -142,9 +133,9 @@ def inverse_of(arm: ServoedArm, vector: Array, near: Array | None = None) -> Arr
     return inverse(arm, *pose_of(vector), arm.q_target if near is None else near)
 
 
-def _towards(now: Array, wanted: Array, acceleration: float) -> Array:
-    """``now`` moved towards ``wanted`` by one cycle at this acceleration, all components together."""
-    left = wanted - now
+def _towards(now: Array, target: Array, acceleration: float) -> Array:
+    """``now`` moved to ``target`` by one cycle at this acceleration, all components together."""
+    left = target - now
     largest = float(np.abs(left).max())
     most = acceleration * CYCLE
-    return wanted if largest <= most else now + left * (most / largest)
+    return target if largest <= most else now + left * (most / largest)

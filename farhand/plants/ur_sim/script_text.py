@@ -1,8 +1,7 @@
-"""Programs as text: finds them in what arrives at a script port, and runs the plain ones line by line.
+"""Programs as text: finds them at a script port, and runs the plain ones line by line.
 
-Only a sequence of calls with literal arguments is understood: moves, stops, waits, payload, tool
-and output registers. Anything else, such as a loop or a variable, ends the program with an error,
-as a script error does on the controller.
+Only a sequence of calls with literal arguments is supported: moves, stops, waits, payload, tool and
+output registers. A loop, a variable or anything else ends the program, as a script error does.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from farhand.plants.ur_sim.motions import Motion
 if TYPE_CHECKING:
     from farhand.plants.ur_sim.controller import UrController
 
-LONGEST = 1 << 20
+MAX_PROGRAM_BYTES = 1 << 20
 """Most text that waits for the end of a program, [bytes]."""
 
 
 class ScriptReader:
-    """Cuts what arrives at a script port into programs: ``def … end``, ``sec … end``, or single lines."""
+    """Cuts the input of a script port into programs: ``def … end``, ``sec … end``, or lines."""
 
     def __init__(self) -> None:
         self._text, self._lines = "", list[str]()
 
     def feed(self, data: bytes) -> Iterator[str]:
-        """The programs that are whole now."""
+        """The programs that are complete now."""
         self._text += data.decode("latin-1").replace("\r", "")
-        if len(self._text) > LONGEST or len(self._lines) > LONGEST // 16:
+        if len(self._text) > MAX_PROGRAM_BYTES or len(self._lines) > MAX_PROGRAM_BYTES // 16:
             self._text, self._lines = "", []
         *whole, self._text = self._text.split("\n")
         for line in whole:
@@ -49,12 +48,7 @@ class ScriptReader:
 
 
 class TextProgram:
-    """A program of plain calls.
-
-    Args:
-        controller: whose arm and registers it uses.
-        text: the program.
-    """
+    """A program of plain calls on the arm and the registers of a controller."""
 
     def __init__(self, controller: UrController, text: str) -> None:
         self.controller = controller
@@ -65,7 +59,7 @@ class TextProgram:
         self._lines = [line for line in (lines[1:-1] if head else lines) if line]
 
     def run(self) -> Iterator[None]:
-        """Its calls, one after the other."""
+        """Run its calls one after the other."""
         for line in self._lines:
             name, values, named = _call(line)
             if name not in CALLS:
@@ -103,11 +97,7 @@ def _literal(node: ast.expr) -> Any:
         return _literal(node.left) + _literal(node.right)
     if isinstance(node, ast.List):
         return np.array([_literal(item) for item in node.elts], dtype=float)
-    if (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "p"
-    ):
+    if isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == "p":
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return np.array([_literal(item) for item in items], dtype=float).view(PoseArray)
     raise BadValue("only literal arguments are simulated in programs sent as text")
@@ -182,8 +172,8 @@ CALLS: dict[str, Callable[..., Motion | None]] = {
     "set_target_payload": _payload,
     "set_tcp": lambda c, pose: c.arm.tcp.__setitem__(slice(None), _six(pose)),
     "zero_ftsensor": lambda c: c.arm.zero_sensor(),
-    "textmsg": lambda c, *said: c.log(" ".join(str(word) for word in said)),
-    "popup": lambda c, *said, **named: c.log(" ".join(str(word) for word in said)),
+    "textmsg": lambda c, *words: c.log(" ".join(str(word) for word in words)),
+    "popup": lambda c, *words, **named: c.log(" ".join(str(word) for word in words)),
     "write_output_integer_register": lambda c, index, value: c.write_int(index, value),
     "write_output_float_register": lambda c, index, value: c.write_floats(index, np.array([value])),
 }

@@ -1,10 +1,9 @@
-"""The cooperative rig: arms of the RX160 family that carry together and tell each other nothing.
+"""The cooperative rig: arms of the RX160 family that carry together without communication.
 
 A leader follows a path; followers sense only the wrench at their own wrists and give way to it.
 What lies between the arms is a spring, a beam that all of them hold, or an object that a person
 guides. Values: sources/cooperative (the published system) where it gives them; ``assumed`` and
-``recommended`` mark the rest. The parts are in
-:mod:`farhand.rigs.cooperative.parts`.
+``recommended`` mark the rest. The parts are in :mod:`farhand.rigs.cooperative.parts`.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from farhand.rigs.rig import Options, Rig, choose, configure, configure_parts, s
 
 TITLE = "RX160 arms carry a beam, meet in a spring or follow a hand, without communication"
 WATCH_NS = 20_000_000
-"""How often the whole team is looked at, [ns]."""
+"""Time between measurements of the whole team, [ns]."""
 
 ONE_MACHINE = "it has no leader and no link, its arms tell each other nothing"
 LAW = "direct-force"
-"""No coupling law: every arm has a controller of its own, and nothing goes from one to the
-other."""
+"""Stands for the law: every arm has a controller of its own, and nothing couples them."""
 
 
 def build(options: Options) -> Rig:

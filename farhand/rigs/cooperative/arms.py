@@ -1,4 +1,4 @@
-"""What shapes the cooperative rig, with the source of every value."""
+"""The shape of the cooperative rig, and one of its arms."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ COUPLINGS = {
 JOBS = ("carry", "weigh", "centre", "lift", "share")
 """What followers do with an object: with a leader; or with a person, SM-1 to SM-4."""
 
+FRICTION_SETS = ("none", "zengin", "akbas", "reduced")
+
 GRIPS = {
     1: ((0.0, -0.1),),
     2: ((-0.8, -0.1), (0.8, 0.1)),
@@ -45,8 +47,7 @@ GRIPS = {
     4: ((-0.8, -0.1), (0.8, 0.1), (0.8, -0.1), (-0.8, 0.1)),
     5: ((-0.8, -0.1), (0.8, 0.1), (0.8, -0.1), (-0.8, 0.1), (0.0, -0.1)),
 }
-"""Where so many arms take hold of a beam of 2 m × 0.2 m, from its centre; the leader's first;
-assumed, [m]."""
+"""Where arms hold a beam of 2 m × 0.2 m, from its centre; the leader first; assumed, [m]."""
 
 REACH, HEIGHT = 1.1773, 0.55
 """From an arm's base to its tool in posture ``table``, and how high that is, [m]."""
@@ -65,17 +66,18 @@ class Cooperative:
     plant_rate: float = parameter(2000.0, "Hz", "rate of the physics", 250.0, 20_000.0)
     # stated in the source
     gravity: float = parameter(9.804, "m/s²", "downward acceleration", 0.0, 30.0)
-    mass: float = parameter(20.0, "kg", "mass of what is carried", 0.01, 1000.0)  # the task's
-    size: Array = parameter((2.0, 0.2, 0.1), "m", "edges of what is carried", 0.01, 10.0)  # assumed
+    # given by the task
+    mass: float = parameter(20.0, "kg", "mass of what is carried", 0.01, 1000.0)
+    # assumed
+    size: Array = parameter((2.0, 0.2, 0.1), "m", "edges of what is carried", 0.01, 10.0)
     off_centre: float = parameter(0.0, "m", "centre of mass off the middle, along x", -1.0, 1.0)
-    travel: Array = parameter((0.2, 0.1, 0.15), "m", "how far it is carried", -5.0, 5.0)  # assumed
+    # assumed
+    travel: Array = parameter((0.2, 0.1, 0.15), "m", "how far it is carried", -5.0, 5.0)
     tempo: float = parameter(1.0, "-", "time of the path over its normal time", 0.1, 100.0)
     # assumed
     misfit: float = parameter(3e-4, "m", "how far jaws close beside where they stand", -0.05, 0.05)
     # published
-    friction: str = parameter(
-        "reduced", "-", "friction of the gears", choices=("none", "zengin", "akbas", "reduced")
-    )
+    friction: str = parameter("reduced", "-", "friction of the gears", choices=FRICTION_SETS)
     grip: str = parameter("pads", "-", "how arms hold a beam", choices=("pads", "contact"))
     spring: str = parameter("compression", "-", "kind of spring", choices=("compression", "ideal"))
 
@@ -91,7 +93,7 @@ class Cooperative:
 
     @property
     def names(self) -> list[str]:
-        """Of all arms, a leader's first."""
+        """Names of all arms, the leader's first."""
         followers = [f"follower_{number + 1}" for number in range(self.followers)]
         return followers if self.coupling == "human" else ["leader", *followers]
 
@@ -102,12 +104,9 @@ class Cooperative:
 
     @property
     def shares(self) -> Array:
-        """What part of the weight each arm is told to carry, [-]."""
+        """Share of the weight that each arm carries, [-]."""
         return nominal_shares(self.places)
 
-
-# One arm of the cooperative rig: an RX160 with gears, gripper, load cell, filters, drives, guard
-# and a controller.
 
 CELL, GRIPPER = "ati-delta-si-660-60", "rx160-gripper"
 TOOL, JAWS = 0.1773, 0.144
@@ -122,9 +121,8 @@ TOOL_MASS = 2.291
 
 def mounting() -> Mounting:
     """Pose of the cell in the tool frame, sources/cooperative §2.3 [P2]; one for every arm."""
-    return Mounting(
-        np.array([0.0, 0.0, -JAWS]), Rotation.from_euler("z", 45.0, degrees=True).as_matrix()
-    )
+    turn = Rotation.from_euler("z", 45.0, degrees=True).as_matrix()
+    return Mounting(np.array([0.0, 0.0, -JAWS]), turn)
 
 
 Makes = Callable[[Arm, Gears | None], TaskController]
@@ -132,14 +130,12 @@ Makes = Callable[[Arm, Gears | None], TaskController]
 
 @dataclass
 class TeamArm:
-    """One arm.
+    """One arm: an RX160 with gears, gripper, load cell, filters, drives, guard and controller.
 
     Attributes:
-        station: with plant, model, guard and controller.
-        controller: the station's.
         cell: the plant with the load cell, before the filters.
         filters: of velocity and wrench.
-        lifeline: what its drives expect.
+        lifeline: the signal without which its drives stop.
         parameters: what a user may set.
     """
 
@@ -152,14 +148,14 @@ class TeamArm:
 
     @property
     def name(self) -> str:
-        """Of the arm and its station."""
+        """The name of its station."""
         return self.station.name
 
 
 def gripping_robot(variant: str = "rx160") -> Robot:
     """An RX160 with load cell and gripper, its tool point between the jaws."""
-    gripper, inner = load_handle(GRIPPER).load, load_sensor(CELL).internals
-    seen, mounted = inner + gripper, mounting()
+    seen = load_sensor(CELL).internals + load_handle(GRIPPER).load
+    mounted = mounting()
     com = mounted.rotation @ seen.com + mounted.position
     edits = (
         move_tool((0.0, 0.0, TOOL)),
@@ -177,26 +173,28 @@ def make_arm(
     filters: Filters,
     rng: np.random.Generator,
 ) -> TeamArm:
-    """Put an arm that stands in the world to work.
+    """An arm that stands in the world, with everything it needs to work.
 
     Args:
         world: where it stands.
         name: its name there; ``leader`` or anything else.
         shape: of the rig.
-        makes: makes its controller from its model and friction curves.
+        makes: function from model and friction curves to its controller.
         filters: of velocity and wrench.
         rng: of its sensor's noise.
     """
     placed = world.placed[name]
     robot, placement = placed.robot, placed.placement
-    # it trips, it does not saturate
+    # It trips instead of saturating.
     plant = SimulatedPlant(world, name, Imperfections(actuator_limit=0.0), rng.spawn(1)[0])
     profile, load = load_sensor(CELL), load_handle(GRIPPER).load
     sensor = ForceSensor(profile, mounting(), load, gravity=shape.gravity, rng=rng.spawn(1)[0])
     conditioner = Conditioner(profile, mounting(), load, shape.gravity)
-    conditioner.set_bias(np.zeros(6))  # zeroed before the run, the gripper's weight known
+    # The cell was zeroed before the run, the gripper's weight known.
+    conditioner.set_bias(np.zeros(6))
     cell = InstrumentedPlant(plant, sensor, conditioner, Arm.of(robot, placement, shape.gravity))
-    filtered, lifeline = FilteredPlant(cell, 6, 6, filters), Lifeline()
+    filtered = FilteredPlant(cell, 6, 6, filters)
+    lifeline = Lifeline()
     drive = DrivePlant(filtered, 6, lifeline)
     gears = None
     if shape.friction != "none":
@@ -204,24 +202,17 @@ def make_arm(
         gears = Gears(set=shape.friction)
     arm = Arm.of(robot, placement, shape.gravity)
     controller = makes(arm, gears)
-    # range of the cell; the drives shut down
+    # The range of the cell; beyond their torque the drives shut down.
     guard = Guard(force=660.0, moment=60.0, torque_trips=True)
     guard.watch(robot.limits)
     role = "leader" if name == "leader" else "follower"
-    station = Station(
-        name, role, drive, arm, guard, rest="hold", period_ns=shape.period_ns, controller=controller
-    )
-    parameters = {
-        "plant": plant.imperfections,
-        "guard": guard,
-        "filters": filters,
-        "drive": lifeline,
-    }
-    return TeamArm(station, controller, cell, filters, lifeline, {**parameters, **controller.parts})
+    period_ns = shape.period_ns
+    station = Station(name, role, drive, arm, guard, period_ns=period_ns, controller=controller)
+    own = {"plant": plant.imperfections, "guard": guard, "filters": filters, "drive": lifeline}
+    return TeamArm(station, controller, cell, filters, lifeline, {**own, **controller.parts})
 
 
 def placement_at(x: float, y: float, facing: float) -> Placement:
     """On the floor, turned by ``facing`` about z, [m] and [rad]."""
-    return Placement(
-        (x, y, 0.0), (0.0, 0.0, float(np.sin(facing / 2.0)), float(np.cos(facing / 2.0)))
-    )
+    half = facing / 2.0
+    return Placement((x, y, 0.0), (0.0, 0.0, float(np.sin(half)), float(np.cos(half))))

@@ -1,9 +1,8 @@
-"""Scripted tasks of a follower with a person: state machines SM-1 to SM-4 (sources/cooperative §3.22)."""
+"""Scripted tasks of a follower with a person: SM-1 to SM-4 (sources/cooperative §3.22)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,12 +10,10 @@ from farhand.control.tool.direct_force import DirectForce
 from farhand.control.tool.internal_force import SqueezeBleed
 from farhand.control.tool.payload import Payload
 from farhand.parameters import parameter
-from farhand.rigs.cooperative.arms import TeamArm
-from farhand.rigs.cooperative.jobs import UP, Job, Report
+from farhand.rigs.cooperative.jobs import UP, Job
 from farhand.safety.machine import Action, Machine, State, Transition
 from farhand.sensing import Load
 from farhand.sensing.loads import estimate, mass_of
-from farhand.world import Grip
 
 Array = np.ndarray
 
@@ -39,55 +36,46 @@ class Script:
 class Guided(Job):
     """What the scripted tasks share: weigh an object in the jaws, then let a person guide it.
 
-    While it is weighed the law does not listen, and what is measured is held against. In guiding,
-    that support goes on at its mean, and as much is expected at the cell: what is left is the
-    person.
+    While it weighs, the law ignores the cell and supports what it measures. While it guides, it
+    supports the mean and expects as much at the cell: the rest is the person.
 
     Attributes:
         mass: of the object as weighed last, [kg]; NaN before.
         found: its load as merged into the model, or None.
     """
 
-    controller: DirectForce
-
-    def __init__(self, arm: TeamArm, grip: Grip | None, gravity: float, report: Report) -> None:
-        assert isinstance(arm.controller, DirectForce)
-        self.controller, self.script = arm.controller, Script()
-        self.mass, self.weighed = float("nan"), np.zeros(6)
+    def prepare(self) -> None:
+        """A script, and nothing weighed."""
+        assert isinstance(self.arm.controller, DirectForce)
+        self.controller = self.arm.controller
+        self.parameters["script"] = self.script = Script()
+        self.mass = float("nan")
+        self.weighed = np.zeros(6)
         self.found: Load | None = None
         self._rest = 0.0
-        super().__init__(arm, grip, gravity, report)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a user may set."""
-        return {**super().parameters, "script": self.script}
 
     def make(self) -> Machine:
         """SM-1: ready, close, measure, guide, empty, and fault."""
-        return self.states_of(None)
+        return self.weigh_and_guide(None)
 
-    def states_of(self, guiding: Action | None) -> Machine:
+    def closing(self, after: str, enter: Action | None = None, wait: float = 1.0) -> State:
+        """The state in which the jaws close and the object settles; ``wait`` in [s]."""
+        longest = lambda: self.pace.settle + wait  # noqa: E731
+        return State("close", enter or self.close, during=self.bear, timeout=longest, after=after)
+
+    def measuring(self, name: str, leave: Action, after: str) -> State:
+        """A state in which the object is weighed."""
+        window = lambda: self.pace.window  # noqa: E731
+        return State(name, leave=leave, during=self.weigh, timeout=window, after=after)
+
+    def weigh_and_guide(self, during: Action | None) -> Machine:
         """Weigh once, then guide, with something to do meanwhile."""
         states = [
             State("ready"),
-            State(
-                "close",
-                enter=self.close,
-                during=self.bear,
-                timeout=lambda: self.pace.settle + 1.0,
-                after="measure",
-            ),
-            State(
-                "measure",
-                during=self.weigh,
-                leave=self.settle,
-                timeout=lambda: self.pace.window,
-                after="guide",
-            ),
-            State("guide", enter=self.guide, during=guiding),
-            State("empty", enter=self.let_go),
-            State("fault"),
+            self.closing("measure"),
+            self.measuring("measure", self.settle, "guide"),
+            State("guide", enter=self.guide, during=during),
+            *self.ending(),
         ]
         ways = [
             Transition("ready", "close", event="grasp"),
@@ -96,6 +84,10 @@ class Guided(Job):
         ]
         return Machine(self.arm.name, states, ways)
 
+    def ending(self) -> tuple[State, State]:
+        """The last states of every task."""
+        return State("empty", enter=self.let_go), State("fault")
+
     def resumed(self) -> str:
         """Guiding what was weighed, weighing what is held, or with nothing."""
         if self.holds:
@@ -103,7 +95,7 @@ class Guided(Job):
         return "empty"
 
     def bear(self) -> None:
-        """Hold against what is measured, and do not listen to it."""
+        """Support what the cell measures, and do not give way to it."""
         self.controller.uses_cell = False
         self.controller.support[:] = -self.wrench
 
@@ -118,7 +110,7 @@ class Guided(Job):
         self.mass = mass_of(self.weighed[:3], self.gravity)
 
     def guide(self) -> None:
-        """Give way to what is beside the object's weight."""
+        """Give way to everything but the object's weight."""
         controller = self.controller
         controller.change()
         controller.uses_cell = True
@@ -126,7 +118,7 @@ class Guided(Job):
         controller.support[:] = -self.weighed
 
     def let_go(self) -> None:
-        """Open; nothing is expected or supported any more."""
+        """Open; expect and support nothing any more."""
         self.open()
         self.controller.change()
         self.controller.offset[:] = self.controller.support[:] = self.controller.desired[:] = 0.0
@@ -139,49 +131,29 @@ class Guided(Job):
 
 
 class Centred(Guided):
-    """SM-2: weigh in two poses, solve for mass and centre of gravity, merge the object into the model, guide."""
+    """SM-2: weigh in two poses, find mass and centre, merge them into the model, guide."""
 
-    def __init__(self, arm: TeamArm, grip: Grip | None, gravity: float, report: Report) -> None:
-        self.payload = Payload(arm.controller.arm)
+    def prepare(self) -> None:
+        """A payload in the model, and no poses yet."""
+        super().prepare()
+        self.payload = Payload(self.arm.controller.arm)
         self._forces: list[Array] = []
         self._moments: list[Array] = []
-        self._tare = arm.cell.conditioner.load
-        super().__init__(arm, grip, gravity, report)
+        self._tare = self.arm.cell.conditioner.load
 
     def make(self) -> Machine:
         """Ready, close, measure-1, reorient, settle, measure-2, merge, guide, empty, and fault."""
-        window = lambda: self.pace.window  # noqa: E731
+        turned = lambda: self.script.turn_time  # noqa: E731
         states = [
             State("ready"),
-            State(
-                "close",
-                enter=self.close,
-                during=self.bear,
-                timeout=lambda: self.pace.settle + 1.0,
-                after="measure-1",
-            ),
-            State(
-                "measure-1",
-                during=self.weigh,
-                leave=self._note_pose,
-                timeout=window,
-                after="reorient",
-            ),
-            State(
-                "reorient",
-                during=self._turn,
-                leave=self._still,
-                timeout=lambda: self.script.turn_time,
-                after="settle",
-            ),
+            self.closing("measure-1"),
+            self.measuring("measure-1", self._note_pose, "reorient"),
+            State("reorient", None, self._still, self._turn, timeout=turned, after="settle"),
             State("settle", during=self.bear, timeout=8.0),
-            State(
-                "measure-2", during=self.weigh, leave=self._note_pose, timeout=window, after="merge"
-            ),
+            self.measuring("measure-2", self._note_pose, "merge"),
             State("merge", enter=self._merge, timeout=0.5, after="guide"),
             State("guide", enter=self.guide),
-            State("empty", enter=self.let_go),
-            State("fault"),
+            *self.ending(),
         ]
         ways = [
             Transition("ready", "close", event="grasp"),
@@ -191,11 +163,12 @@ class Centred(Guided):
         return Machine(self.arm.name, states, ways)
 
     def guide(self) -> None:
-        """The object is part of the tool from now on: nothing to take off, nothing to support."""
+        """Make the object a part of the tool: there is nothing to offset or support any more."""
         assert self.found is not None
         self.payload.merge(self.found)
         controller = self.controller
-        controller.arm.compute()  # this very tick carries it
+        # This tick already carries it.
+        controller.arm.compute()
         controller.change()
         controller.uses_cell = True
         controller.offset[:] = controller.support[:] = controller.desired[:] = 0.0
@@ -221,11 +194,11 @@ class Centred(Guided):
         self.controller.desired[:] = 0.0
 
     def _merge(self) -> None:
-        load = estimate(
-            np.array(self._forces[-2:]), np.array(self._moments[-2:]), gravity=self.gravity
-        )
-        self.found, self.mass = load, load.mass
-        # goes on until the filter has learned that the cell is tared
+        forces, moments = np.array(self._forces[-2:]), np.array(self._moments[-2:])
+        load = estimate(forces, moments, gravity=self.gravity)
+        self.found = load
+        self.mass = load.mass
+        # Support it until the filter has settled on the tared cell.
         self.controller.support[:] = -self.wrench
         conditioner = self.arm.cell.conditioner
         mounting = conditioner.mounting
@@ -234,41 +207,25 @@ class Centred(Guided):
 
 
 class Lifted(Guided):
-    """SM-3: close, lift by an artificial force, settle, weigh, wait for the person's trigger, guide."""
+    """SM-3: close, lift by a virtual force, settle, weigh, wait for the person's trigger, guide."""
 
     def make(self) -> Machine:
         """Ready, close, lift, settle, record, wait, guide, empty, and fault."""
+        quiet = lambda: self.settled() if not self._pull else "force going"  # noqa: E731
         states = [
             State("ready"),
-            State(
-                "close",
-                enter=self._begin,
-                during=self.bear,
-                timeout=lambda: self.pace.settle + 0.5,
-                after="lift",
-            ),
+            self.closing("lift", self._begin, 0.5),
             State("lift", during=self._raise, leave=self._lower, timeout=30.0),
             State("settle", during=self._ease, timeout=20.0),
-            State(
-                "record",
-                during=self.weigh,
-                leave=self.settle,
-                timeout=lambda: self.pace.window,
-                after="wait",
-            ),
+            self.measuring("record", self.settle, "wait"),
             State("wait", enter=self._listen),
             State("guide", enter=self.guide),
-            State("empty", enter=self.let_go),
-            State("fault"),
+            *self.ending(),
         ]
         ways = [
             Transition("ready", "close", event="grasp"),
             Transition("lift", "settle", guard=self._high),
-            Transition(
-                "settle",
-                "record",
-                guard=lambda: self.settled() if not self._pull else "force going",
-            ),
+            Transition("settle", "record", guard=quiet),
             Transition("wait", "guide", guard=self._triggered),
             Transition("guide", "empty", event="release"),
         ]
@@ -276,7 +233,8 @@ class Lifted(Guided):
 
     def _begin(self) -> None:
         self.close()
-        self._pull, self._from = 0.0, float(self.controller.arm.position[2])
+        self._pull = 0.0
+        self._from = float(self.controller.arm.position[2])
 
     def _raise(self) -> None:
         self.bear()
@@ -291,18 +249,19 @@ class Lifted(Guided):
         self._rest = 0.0
 
     def _ease(self) -> None:
-        """The way down of the triangle."""
+        # The force is a triangle over time; this is its way down.
         self.bear()
         self._pull = max(0.0, self._pull - 4.0 * self.script.lift_rate * self._dt)
         self.controller.desired[:] = self._pull * UP
 
     def _listen(self) -> None:
-        """Hold with the mean from now on; the person is what is beside it."""
+        # Support the mean from now on: the rest is the person.
         self.controller.support[:] = -self.weighed
 
     def _triggered(self) -> bool | str:
         beyond = self.wrench - self.weighed
-        force, axis = float(np.linalg.norm(beyond[:3])), self.controller.arm.rotation[:, 2]
+        force = float(np.linalg.norm(beyond[:3]))
+        axis = self.controller.arm.rotation[:, 2]
         moment = abs(float(axis @ beyond[3:]))
         if force >= self.script.trigger and moment >= self.script.trigger_moment:
             return True
@@ -310,40 +269,36 @@ class Lifted(Guided):
 
 
 class SharedLoad(Guided):
-    """SM-4: several arms clamp one object, each weighs its own share, then all give way to the person, moments too.
+    """SM-4: several arms clamp one object, each weighs its share, then all give way to the person.
 
-    What a share holds beside weight is squeeze: it is not kept as an offset but let go, see
-    :class:`SqueezeBleed`.
+    What a share holds beside weight is squeeze, which relaxes, see :class:`SqueezeBleed`.
     """
 
     quick = 20.0
     """Variance of the force filter while the object is weighed; the default of the source, [-]."""
 
-    def __init__(self, arm: TeamArm, grip: Grip | None, gravity: float, report: Report) -> None:
-        self.bleed, self._slow = SqueezeBleed(), arm.filters.r_wrench
-        super().__init__(arm, grip, gravity, report)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a user may set."""
-        return {**super().parameters, "bleed": self.bleed}
+    def prepare(self) -> None:
+        """A squeeze to relax, and the filter's variance to come back to."""
+        super().prepare()
+        self.parameters["bleed"] = self.bleed = SqueezeBleed()
+        self._slow = self.arm.filters.r_wrench
 
     def make(self) -> Machine:
         """Ready, close, measure, guide, empty, and fault."""
-        return self.states_of(self._let_squeeze_go)
+        return self.weigh_and_guide(self._let_squeeze_go)
 
     def bear(self) -> None:
-        """Hold against what is measured, with a filter quick enough to keep up with it."""
+        """Support what the cell measures, with a filter quick enough to keep up with it."""
         self.arm.filters.r_wrench = self.quick
         super().bear()
 
     def close(self) -> None:
-        """Take hold; from here on until guiding begins the filter is quick."""
+        """Take hold; the filter is quick until guiding begins."""
         self._slow = self.arm.filters.r_wrench
         super().close()
 
     def guide(self) -> None:
-        """Give way to what is beside this arm's share, with the filter that a rigid coupling needs."""
+        """Give way to all but this arm's share, with the filter that a rigid coupling needs."""
         super().guide()
         self.arm.filters.r_wrench = self._slow
         self.bleed.begin(self.weighed, self.weighed[2] * UP)

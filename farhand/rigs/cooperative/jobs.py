@@ -1,4 +1,4 @@
-"""Jobs: what an arm of the cooperative rig does, as a state machine that sees its own arm and the operator's orders."""
+"""Jobs of the cooperative rig: state machines that see one arm and the operator's orders."""
 
 from __future__ import annotations
 
@@ -22,81 +22,82 @@ Report = Callable[[int, str], None]
 Holding = Grip | Jaws
 
 UP = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+ORDERS = ("none", "grasp", "lift", "go", "lower", "release")
 
 
 @dataclass
 class Orders:
-    """What an operator tells one arm."""
+    """The operator's order to one arm."""
 
-    order: str = parameter(
-        "none",
-        "-",
-        "what the operator says",
-        choices=("none", "grasp", "lift", "go", "lower", "release"),
-    )
+    order: str = parameter("none", "-", "order of the operator", choices=ORDERS)
 
     def take(self) -> str:
-        """The order, once."""
-        order, self.order = self.order, "none"
+        """The order, once; empty if there is none."""
+        order = self.order
+        self.order = "none"
         return "" if order == "none" else order
 
 
 @dataclass
 class Pace:
-    """Times and thresholds of a job: sources/cooperative §3.22 [R] where nothing else is said."""
+    """Times and thresholds of a job, sources/cooperative §3.22 [R]."""
 
     share: float = parameter(0.0, "kg", "mass that this arm carries", 0.0, 100.0)
     rate: float = parameter(20.0, "N/s", "rate at which load is taken up", 0.1, 1e4)
     window: float = parameter(2.0, "s", "time over which a wrench is averaged", 0.01, 100.0)
     settle: float = parameter(0.3, "s", "time of rest before that", 0.0, 100.0)
-    alarm: float = parameter(120.0, "N", "unexplained force at which the arm stops", 1.0, 1e4)
-    alarm_moment: float = parameter(
-        45.0, "N·m", "unexplained moment at which the arm stops", 1.0, 1e4
-    )
+    alarm: float = parameter(120.0, "N", "unexplained force that stops the arm", 1.0, 1e4)
+    alarm_moment: float = parameter(45.0, "N·m", "moment that stops the arm", 1.0, 1e4)
 
 
 class Job:
-    """A machine with the arm it belongs to. :meth:`step` runs in every tick, after the arm was read and before it acts.
+    """A state machine and its arm. It steps in every tick, between reading the arm and acting.
 
     Args:
         arm: its arm.
         grip: its gripper.
         gravity: downward acceleration, [m/s²].
-        report: told what happens.
+        report: receives events.
 
     Attributes:
         machine: its states.
-        pace: its times and thresholds.
+        parameters: what a user may set.
         loaded: how much of its share it carries, [N].
     """
 
     def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report) -> None:
-        self.arm, self.grip, self.gravity, self.report = arm, grip, gravity, report
-        self.orders, self.pace = Orders(), Pace()
+        self.arm = arm
+        self.grip = grip
+        self.gravity = gravity
+        self.report = report
+        self.orders = Orders()
+        self.pace = Pace()
+        self.parameters: dict[str, Any] = {"orders": self.orders, "pace": self.pace}
         self.loaded = 0.0
         self._dt = arm.station.period_ns * 1e-9
-        self._sum, self._count = np.zeros(6), 0
-        self._now_ns, self._stopped = 0, False
+        self._sum = np.zeros(6)
+        self._count = 0
+        self._now_ns = 0
+        self._stopped = False
+        self.prepare()
         self.machine = self.make()
         self.machine.report = report
+
+    def prepare(self) -> None:
+        """Make what the states of this job need."""
 
     def make(self) -> Machine:
         """The states of this job."""
         raise NotImplementedError
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What a user may set."""
-        return {"orders": self.orders, "pace": self.pace}
-
-    @property
     def weight(self) -> float:
-        """Of its share, [N]."""
+        """Weight of its share, [N]."""
         return self.pace.share * self.gravity
 
     @property
     def wrench(self) -> Array:
-        """As measured by the arm's own cell, zero where there is no measurement, [N] and [N·m]."""
+        """Measured by the arm's own cell; zero without a measurement, [N] and [N·m]."""
         wrench = self.arm.station.side.wrench
         return np.zeros(6) if wrench is None else wrench
 
@@ -112,7 +113,7 @@ class Job:
         self._agree(now_ns)
 
     def _agree(self, now_ns: int) -> None:
-        """Arm and job stop together, and go on together when an operator has reset the arm."""
+        """Stop arm and job together; continue together when an operator has reset the arm."""
         guard = self.arm.station.guard
         if self._stopped and guard.trip is None and self.machine.trip is not None:
             try:
@@ -127,7 +128,7 @@ class Job:
         self._stopped = guard.trip is not None
 
     def resumed(self) -> str:
-        """State in which the job goes on after a reset; by what the arm holds, so that nothing is dropped."""
+        """State after a reset: by what the arm holds, so that nothing is dropped."""
         return self.machine.initial
 
     @property
@@ -136,7 +137,7 @@ class Job:
         return self.grip is not None and self.grip.closed
 
     def order(self, order: str) -> None:
-        """Take an order; one that this job does not know is noted and ignored."""
+        """Take an order; report and ignore one that this job does not know."""
         try:
             self.machine.post(order)
         except UnknownName as error:
@@ -160,56 +161,49 @@ class Job:
     def mean(self) -> Array:
         """What was measured since the last call, on average, [N] and [N·m]."""
         mean = self._sum / max(self._count, 1)
-        self._sum, self._count = np.zeros(6), 0
+        self._sum = np.zeros(6)
+        self._count = 0
         return mean
 
     def unexplained(self) -> str | None:
         """Why the wrench at this wrist cannot be the share alone, or None."""
         beyond = self.wrench.copy()
-        # any part of its share is explained
+        # Any part of its share is explained.
         beyond[2] += float(np.clip(-beyond[2], 0.0, self.loaded))
-        force, moment = float(np.linalg.norm(beyond[:3])), float(np.linalg.norm(beyond[3:]))
+        force = float(np.linalg.norm(beyond[:3]))
+        moment = float(np.linalg.norm(beyond[3:]))
         if force > self.pace.alarm:
-            share = f"its share of {self.loaded:.0f} N"
-            return f"{force:.0f} N at the wrist beyond {share} (limit {self.pace.alarm:g} N): a partner fails"
+            limit = f"its share of {self.loaded:.0f} N (limit {self.pace.alarm:g} N)"
+            return f"{force:.0f} N at the wrist beyond {limit}: a partner fails"
         if moment > self.pace.alarm_moment:
-            return f"{moment:.0f} N·m at the wrist (limit {self.pace.alarm_moment:g} N·m): a partner fails"
+            limit = f"(limit {self.pace.alarm_moment:g} N·m)"
+            return f"{moment:.0f} N·m at the wrist {limit}: a partner fails"
         return None
 
 
 class FollowerCarry(Job):
-    """A follower on a common object: grasp, let the squeeze go, take up its share, follow, put it down, let go.
+    """A follower on a common object: grasp, relax the squeeze, load, follow, unload, release.
 
-    It is told its share beforehand and senses nothing but the wrench at its own wrist.
+    It knows its share beforehand and senses nothing but the wrench at its own wrist.
     """
 
-    controller: DirectForce
-
-    def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report) -> None:
-        assert isinstance(arm.controller, DirectForce)
-        self.controller, self.bleed, self._expected = arm.controller, SqueezeBleed(), 0.0
-        super().__init__(arm, grip, gravity, report)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a user may set."""
-        return {**super().parameters, "bleed": self.bleed}
+    def prepare(self) -> None:
+        """A squeeze to relax."""
+        assert isinstance(self.arm.controller, DirectForce)
+        self.controller = self.arm.controller
+        self.parameters["bleed"] = self.bleed = SqueezeBleed()
+        self._expected = 0.0
 
     def make(self) -> Machine:
         """Ready, grasp, relax, gripped, load, carry, unload, away, and fault."""
         full = lambda: self.loaded >= self.weight or "taking up its share"  # noqa: E731
         empty = lambda: self.loaded <= 0.0 or "putting its share down"  # noqa: E731
+        relaxed = lambda: 2.0 * self.bleed.time  # noqa: E731
         states = [
             State("ready"),
             State("grasp", enter=self.close, timeout=lambda: self.pace.settle, after="measure"),
             State("measure", during=self.average, timeout=0.2, after="relax"),
-            State(
-                "relax",
-                self._relax,
-                during=self._bleed,
-                timeout=lambda: 2.0 * self.bleed.time,
-                after="gripped",
-            ),
+            State("relax", self._relax, during=self._bleed, timeout=relaxed, after="gripped"),
             State("gripped", during=self._bleed),
             State("load", during=lambda: self._ramp(self.weight)),
             State("carry", during=lambda: self._ramp(self.weight)),
@@ -223,19 +217,15 @@ class FollowerCarry(Job):
             Transition("load", "carry", guard=full),
             Transition("carry", "unload", event="lower"),
             Transition("unload", "away", guard=empty),
-            *(
-                Transition(state, "away", event="release")
-                for state in ("grasp", "relax", "gripped")
-            ),
+            *(Transition(held, "away", event="release") for held in ("grasp", "relax", "gripped")),
             Transition("away", "grasp", event="grasp"),
         ]
-        alarm = Interlock(
-            "overload", self.unexplained, frozenset({"relax", "gripped", "load", "carry", "unload"})
-        )
+        watched = frozenset({"relax", "gripped", "load", "carry", "unload"})
+        alarm = Interlock("overload", self.unexplained, watched)
         return Machine(self.arm.name, states, ways, [alarm])
 
     def resumed(self) -> str:
-        """With its load, with the object but no load, or with nothing."""
+        """With its load, with the object unloaded, or with nothing."""
         if self.holds:
             return "carry" if self.loaded > 0.0 else "gripped"
         return "away"
@@ -248,9 +238,10 @@ class FollowerCarry(Job):
         self.controller.offset[:] = self.bleed.step(self._dt) - self._expected * UP
 
     def _ramp(self, goal: float) -> None:
-        """Move what this arm lifts with towards ``goal`` [N]. The cell shows it late, so late it is expected there."""
+        """Move the lifting force of this arm towards ``goal`` [N]."""
         step = self.pace.rate * self._dt
         self.loaded += float(np.clip(goal - self.loaded, -step, step))
+        # The filtered cell shows the load late, so expect it just as late.
         filters = self.arm.filters
         self._expected += steady_gain(filters.q, filters.r_wrench) * (self.loaded - self._expected)
         self.controller.support[:] = self.loaded * UP
@@ -258,20 +249,13 @@ class FollowerCarry(Job):
 
 
 class LeaderCarry(Job):
-    """A leader on a common object: grasp, carry along its path, let go. It stops by itself when a load makes no sense.
-
-    Args:
-        arm: its arm.
-        grip: its gripper.
-        gravity: downward acceleration, [m/s²].
-        report: told what happens.
-        path: of its tool, from its own beginning.
-    """
+    """A leader on a common object: grasp, carry along ``path``, release; stops on a wrong load."""
 
     def __init__(
         self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report, path: Any
     ) -> None:
-        self.path, self._begun = path, False
+        self.path = path
+        self._begun = False
         super().__init__(arm, grip, gravity, report)
 
     def make(self) -> Machine:
@@ -279,12 +263,7 @@ class LeaderCarry(Job):
         states = [
             State("ready"),
             State("gripped", enter=self.close),
-            State(
-                "carry",
-                enter=self._follow,
-                timeout=lambda: self.path.duration + 0.5,
-                after="arrived",
-            ),
+            self._on_path("carry"),
             State("arrived", enter=self._stand),
             State("away", enter=self.open),
             State("fault"),
@@ -298,10 +277,14 @@ class LeaderCarry(Job):
         return Machine(self.arm.name, states, ways, [alarm])
 
     def resumed(self) -> str:
-        """Where it stands: a path that was broken off is not begun again from its start."""
+        """Where it stands: an interrupted path does not begin again from its start."""
         if self._begun:
             return "arrived" if self.holds else "away"
         return "gripped" if self.holds else "ready"
+
+    def _on_path(self, name: str) -> State:
+        longest = lambda: self.path.duration + 0.5  # noqa: E731
+        return State(name, enter=self._follow, timeout=longest, after="arrived")
 
     def _follow(self) -> None:
         self._begun = True
@@ -309,30 +292,26 @@ class LeaderCarry(Job):
         self.arm.controller.follow(self.path, self._now_ns)  # type: ignore[attr-defined]
 
     def _stand(self) -> None:
-        """Stay where it has come to: on a table, what is left of the way would only be pressed out of the table."""
+        # Stay here: on a table, the rest of the way would only press into the table.
         self.arm.controller.begin()
         self.arm.controller.change()
 
 
 @dataclass
 class Press:
-    """With what force a follower keeps in touch."""
+    """Force with which a follower keeps in touch."""
 
     force: float = parameter(0.0, "N", "force with which the follower keeps in touch", 0.0, 1e3)
     rate: float = parameter(5.0, "N/s", "rate at which that is built up", 0.1, 1e4)
 
 
 class Follow(Job):
-    """A follower that has nothing to do but to follow the force at its wrist, and to keep in touch."""
+    """A follower that only follows the force at its wrist and keeps in touch."""
 
-    def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report) -> None:
-        self.press, self._pressed = Press(), 0.0
-        super().__init__(arm, grip, gravity, report)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a user may set."""
-        return {**super().parameters, "press": self.press}
+    def prepare(self) -> None:
+        """A force to keep in touch."""
+        self.parameters["press"] = self.press = Press()
+        self._pressed = 0.0
 
     def make(self) -> Machine:
         """Follow, and fault."""
@@ -355,15 +334,5 @@ class Lead(LeaderCarry):
 
     def make(self) -> Machine:
         """Ready, path, arrived, and fault."""
-        states = [
-            State("ready"),
-            State(
-                "path",
-                enter=self._follow,
-                timeout=lambda: self.path.duration + 0.5,
-                after="arrived",
-            ),
-            State("arrived"),
-            State("fault"),
-        ]
+        states = [State("ready"), self._on_path("path"), State("arrived"), State("fault")]
         return Machine(self.arm.name, states, [Transition("ready", "path", event="go")])

@@ -195,13 +195,12 @@ def _station(
     helped = shape.friction_offset and name == "leader"
     assist = FrictionOffset(coulomb=shape.coulomb) if helped else None
     rest = "free" if name == shape.driven else "hold"
-    controller: Controller = TorqueController(
+    control: Controller = TorqueController(
         arm, rest, period_ns, can_brake=Brake in plant.accepts, assist=assist
     )
     if law is Admittance and isinstance(plant, MirroredPlant) and JointVelocity in plant.accepts:
-        controller = external_plants.velocity_controller(
-            arm, robot, arms.placements[name], shape.rate
-        )
+        control = external_plants.velocity_controller(arm, robot, arms.placements[name], shape.rate)
     observer = MomentumObserver(arm, shape.observer_gain) if "observers" in law.needs else None
-    options = {"period_ns": period_ns, "controller": controller, "observer": observer}
-    return Station(name, name, plant, arm, guard, **options)
+    return Station(
+        name, name, plant, arm, guard, period_ns=period_ns, controller=control, observer=observer
+    )

@@ -25,6 +25,11 @@ such that a slow +x move from q_A takes the published 26 N: Σ τ_i |dq_i/dx| = 
 AXES = {"joint 5": (0.0, 1.0, 0.0), "joint 4": (1.0, 0.0, 0.0), "joint 6": (0.0, 0.0, -1.0)}
 """Axes of three joints in posture q_A, in world."""
 
+QUIET = {
+    f"{side}.plant.{kind}_noise": 0.0
+    for side in ("leader", "follower")
+    for kind in ("force", "torque")
+}
 REST = 0.5
 """Rest after a move, [s]."""
 
@@ -62,21 +67,13 @@ def pushes(moves: Iterable[Move], force: float) -> Iterator[ForcePulse]:
         yield ForcePulse(move.start + half, half, (-x, -y, -z, 0.0, 0.0, 0.0))
 
 
-NINE_MOVES = tuple(
-    sequence(
-        [
-            *rotation("joint 5"),
-            *rotation("joint 4"),
-            *rotation("joint 6"),
-            translation("-y", 0.15),
-            translation("+y", 0.15),
-            translation("+z", 0.40, 2.5),
-            translation("-z", 0.40, 2.5),
-            translation("-x", 0.20),
-            translation("+x", 0.20),
-        ]
-    )
+NINE_STEPS = (
+    *(step for joint in ("joint 5", "joint 4", "joint 6") for step in rotation(joint)),
+    *(translation(label, 0.15) for label in ("-y", "+y")),
+    *(translation(label, 0.40, 2.5) for label in ("+z", "-z")),
+    *(translation(label, 0.20) for label in ("-x", "+x")),
 )
+NINE_MOVES = tuple(sequence(NINE_STEPS))
 AFTER_NINE = NINE_MOVES[-1].end + REST  # [s]
 DISTANCES = {"x": 0.2, "y": 0.1, "z": 0.2}  # [m]
 VIRTUAL_FORCES, FT_INFLUENCE = (
@@ -90,20 +87,22 @@ TO_THE_WALL = 0.319  # [m], from the start posture until the follower touches
 def wiping(rng: np.random.Generator) -> tuple[Move, ...]:
     """Press on the wall, wipe it in four strokes downward, come back half way; varies by seed."""
     dy, dz = rng.normal(0.0, 0.006, 2).tolist()
-    press, stroke = rng.normal(0.026, 0.0025), rng.normal(0.15, 0.006)
-    steps: list[Step] = [
-        ("reach", 2.0 * rng.uniform(0.85, 1.15), (TO_THE_WALL + press, dy, dz), (0.0, 0.0, 0.0))
-    ]
+    press = rng.normal(0.026, 0.0025)
+    stroke = rng.normal(0.15, 0.006)
+
+    def step(label: str, seconds: float, shift: tuple[float, float, float]) -> Step:
+        return label, seconds * rng.uniform(0.85, 1.15), shift, (0.0, 0.0, 0.0)
+
+    # The order of the random numbers matters: every seed keeps its moves.
+    steps = [step("reach", 2.0, (TO_THE_WALL + press, dy, dz))]
     for number in range(4):
         along = (stroke if number % 2 else -stroke) + rng.normal(0.0, 0.003)
-        deeper, sag = rng.normal(0.0, 0.001), rng.normal(0.0, 0.002)
-        steps.append(("wipe", 1.4 * rng.uniform(0.85, 1.15), (deeper, along, sag), (0.0, 0.0, 0.0)))
+        deeper = rng.normal(0.0, 0.001)
+        sag = rng.normal(0.0, 0.002)
+        steps.append(step("wipe", 1.4, (deeper, along, sag)))
         if number < 3:
-            lower = (0.0, 0.0, -rng.normal(0.04, 0.002))
-            steps.append(("lower", 0.5 * rng.uniform(0.85, 1.15), lower, (0.0, 0.0, 0.0)))
-    steps.append(
-        ("leave", 1.5 * rng.uniform(0.85, 1.15), (-0.15 - press, -dy, 0.0), (0.0, 0.0, 0.0))
-    )
+            steps.append(step("lower", 0.5, (0.0, 0.0, -rng.normal(0.04, 0.002))))
+    steps.append(step("leave", 1.5, (-0.15 - press, -dy, 0.0)))
     return tuple(sequence(steps, rest=0.0))
 
 
@@ -203,13 +202,7 @@ SCENARIOS = by_name(
         "rest",
         "nobody touches anything, and the sensors are silent",
         10.0,
-        settings={
-            "hand.open": True,
-            "leader.plant.force_noise": 0.0,
-            "leader.plant.torque_noise": 0.0,
-            "follower.plant.force_noise": 0.0,
-            "follower.plant.torque_noise": 0.0,
-        },
+        settings={"hand.open": True, **QUIET},
     ),
 )
 """Every scenario by name."""

@@ -7,8 +7,8 @@ and the follower the wrist in ``wrist``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from farhand.loop.bridges.direct import Bridge
@@ -52,7 +52,7 @@ class Panel:
     """
 
     def __init__(
-        self, telemetry: Telemetry, name: str, readings: list[PanelReading], period_ns: int
+        self, telemetry: Telemetry, name: str, readings: Sequence[PanelReading], period_ns: int
     ) -> None:
         self._stream = stream = telemetry.stream(name, 1e9 / period_ns)
         channels = [stream.channel(one.name, one.size, one.unit, one.labels) for one in readings]
@@ -99,9 +99,9 @@ class WristReadings:
 class Watches:
     """What a side adds: steps in order, announcements, and readings in the order of channels."""
 
-    steps: list[Step]
-    announcements: list[Callable[[], str]]
-    readings: list[PanelReading] = field(default_factory=list)
+    steps: Sequence[Step]
+    announcements: Sequence[Callable[[], str]]
+    readings: Sequence[PanelReading] = ()
 
 
 def watch(telemetry: Telemetry, sides: Sides, bridge: Bridge) -> list[Step]:

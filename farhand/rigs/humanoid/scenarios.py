@@ -13,7 +13,11 @@ OUT = (0.020, 0.015, -0.010)
 """Radially outward for the arm from where it begins, [m] of the hand."""
 BACK = (-0.020, -0.015, 0.010)
 GO_OUT = Move(0.5, 1.5, OUT, label="out")
-OUTAGE = {"link.delay": 20.0, "link.outage_start": 1.2, "link.outage_length": 30.0}
+OUTAGE: dict[str, object] = {
+    "link.delay": 20.0,
+    "link.outage_start": 1.2,
+    "link.outage_length": 30.0,
+}
 
 
 def drawing(rng: np.random.Generator) -> tuple[Move, ...]:

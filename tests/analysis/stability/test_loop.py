@@ -32,7 +32,9 @@ def test_the_exponential_is_that_of_a_library(seed):
 def test_the_plant_between_ticks_moves_as_a_spring_mass_damper_does(
     mass, damping, stiffness, period
 ):
-    """The matrices of the prediction and the closed form of the simulation were written apart, and agree."""
+    """The matrices of the prediction and the closed form of the simulation were written apart, and
+    agree.
+    """
     loop = Loop(STILL, LoopTool(mass, damping), LoopTool(1.0), Contact(stiffness), period=period)
     phi, gamma = loop.plant()
     p11, p12, p21, p22, g1, g2 = solution(mass, damping, stiffness, period)

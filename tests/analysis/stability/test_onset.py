@@ -48,7 +48,9 @@ def test_a_second_order_motion_in_one_step_is_that_in_many(damping, stiffness):
 
 
 def test_a_wall_that_shakes_hops_and_a_soft_one_comes_to_rest():
-    """Beyond the limit a unilateral wall throws the tool back; below, what remains is within a few encoder steps."""
+    """Beyond the limit a unilateral wall throws the tool back; below, what remains is within a few
+    encoder steps.
+    """
     assert amplitude(walled(2000.0), BUMP, unilateral=True) < BUMP.cycle
     hop = amplitude(walled(40_000.0), BUMP, unilateral=True)
     assert 100.0 < hop < math.inf

@@ -58,7 +58,9 @@ def test_looking_changes_nothing(rig):
 
 
 def test_where_a_rig_stood_is_remembered_when_it_has_moved_on(rig):
-    """The point after a run is that of before it at the stance of before it, with the parameters of now."""
+    """The point after a run is that of before it at the stance of before it, with the parameters of
+    now.
+    """
     built = rig(law="position-force")
     before = operating_point(built.session, built.world, built.parts).loop
     built.session.run(2.0)
@@ -105,7 +107,9 @@ def test_followers_that_take_velocities_are_refused(rig):
 
 
 def test_the_handle_of_an_admittance_is_part_of_the_loop(rig):
-    """A stiffer wall is too much for it, a heavier handle bears more; held still it would not shake."""
+    """A stiffer wall is too much for it, a heavier handle bears more; held still it would not
+    shake.
+    """
     soft = {
         "hand__stiffness": 200.0,
         "hand__damping": 5.0,

@@ -35,7 +35,9 @@ def test_position_force_reflects_what_the_follower_measures():
 
 
 def test_turned_and_scaled_workspaces_show_in_the_gains():
-    """With half the motion the follower is pulled half as far; turning the leader's axes changes nothing along them."""
+    """With half the motion the follower is pulled half as far; turning the leader's axes changes
+    nothing along them.
+    """
     mapping = WorkspaceMapping(motion_scale=0.5, axes=np.array([0.0, 0.0, np.pi / 2]))
     found = sample_law(PositionPosition(mapping=mapping, spring=Spring(1000.0, 40.0)), *sides(), X)
     np.testing.assert_allclose(found.on_follower[:, 0], [500.0, -1000.0], atol=1e-6)
@@ -52,7 +54,9 @@ def test_rotations_are_probed_too():
 
 
 def test_what_an_admittance_remembers_is_its_handle():
-    """Pushed with a newton for a tick it gains dt/M of speed; its speed fades by B/M, and moves it."""
+    """Pushed with a newton for a tick it gains dt/M of speed; its speed fades by B/M, and
+    moves it.
+    """
     law, (a, b) = Admittance(mass=4.0, damping=10.0), sides()
     found = probe_memory(law, a, b, 1e-3)
     # leader's and follower's wrench alike

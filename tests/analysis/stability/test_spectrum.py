@@ -53,9 +53,11 @@ def test_turns_round_the_circle_agree_with_eigenvalues(stiffness, delay, filtere
 def test_the_limit_of_a_sampled_wall_is_the_one_of_jury():
     """For z² − (φ₁₁ + φ₂₂ − γ₁K) z + det: the wall is stable while det(Φ − Γ K C) < 1."""
     mass, damping, T = 1.0, 10.0, 1e-3
-    loop = lambda K: Loop(
-        rendered_wall(K), LoopTool(mass, damping), LoopTool(1.0, 5.0), HANDS["none"], AWAY, T
-    )  # noqa: E731
+
+    def loop(K: float) -> Loop:
+        tools = LoopTool(mass, damping), LoopTool(1.0, 5.0)
+        return Loop(rendered_wall(K), *tools, HANDS["none"], AWAY, T)
+
     phi, gamma = loop(1.0).plant()
     P, g = phi[:2, :2], gamma[:2, 0]
     exact = (1.0 - np.linalg.det(P)) / (g[1] * P[0, 1] - g[0] * P[1, 1])
@@ -117,7 +119,9 @@ def test_friction_stills_small_bumps_and_not_large_ones():
 
 
 def test_encoder_steps_matter_less_the_larger_the_oscillation():
-    """The first harmonic of the rounding error falls with the amplitude, and is never more than a square wave's."""
+    """The first harmonic of the rounding error falls with the amplitude, and is never more than a
+    square wave's.
+    """
     errors = [rounding_gain(amplitude) for amplitude in (0.5, 1.0, 2.0, 5.0, 20.0)]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] <= 2.0 / np.pi

@@ -81,4 +81,6 @@ def test_dry_friction_of_the_joints_stills_a_small_bump():
     small, large = whole.with_friction_damping(mode, 1e-5), whole.with_friction_damping(mode, 1.0)
     assert stable(small) and not stable(large)
     ours = one.with_friction_damping(least_damped(one), 1e-4).leader.damping
-    assert whole.with_friction_damping(mode, 1e-4).limbs[0].viscous[0] == pytest.approx(ours, rel=0.02)
+    assert whole.with_friction_damping(mode, 1e-4).limbs[0].viscous[0] == pytest.approx(
+        ours, rel=0.02
+    )

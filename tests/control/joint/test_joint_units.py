@@ -6,7 +6,7 @@ import pinocchio as pin
 import pytest
 
 from farhand.control.joint.joint_units import join_units, joint_units
-from farhand.recording.columns import component_units
+from farhand.recording.export import component_units
 
 
 def chain(*joints: pin.JointModel) -> pin.Model:

@@ -29,7 +29,9 @@ def said(found: Fit, *words: str) -> bool:
 @pytest.mark.parametrize("kind", MOTIONS)
 @pytest.mark.parametrize("rate", [200.0, 2000.0])
 def test_coulomb_and_viscous_friction_come_back_from_any_motion(joint, kind, rate):
-    """Noise of 2 % and 4000 ticks: within 5 %, and a hold-out error of at most 5 % of the torque."""
+    """Noise of 2 % and 4000 ticks: within 5 %, and a hold-out error of at most 5 % of the
+    torque.
+    """
     found = fit(log(joint, kind, rate=rate, seconds=40.0), "kfm")
     assert found.parameters["coulomb"].value == pytest.approx(joint.coulomb, rel=0.05)
     assert found.parameters["viscous"].value == pytest.approx(joint.viscous, rel=0.05)
@@ -56,7 +58,9 @@ def test_joints_of_other_sizes_are_fitted_as_well(seed):
 
 
 def test_slow_speeds_show_the_stribeck_peak(joint):
-    """Steady slow speeds are what identifies break-away friction; intervals hold the truth to twice their width."""
+    """Steady slow speeds are what identifies break-away friction; intervals hold the truth to twice
+    their width.
+    """
     found = fit(log(joint, "steps", fastest=4.0, seconds=120.0), "kfm")
     for name in ("coulomb", "viscous", "breakaway", "stribeck_velocity"):
         one = found.parameters[name]
@@ -68,7 +72,9 @@ def test_slow_speeds_show_the_stribeck_peak(joint):
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say(joint):
-    """Of forty intervals for Coulomb and viscous friction nearly all hold the truth; fewer would be a false claim."""
+    """Of forty intervals for Coulomb and viscous friction nearly all hold the truth; fewer would be
+    a false claim.
+    """
     inside, plain = [], replace(joint, breakaway=joint.coulomb)
     for seed in range(20):
         found = fit(log(plain, "steps", seconds=30.0, rate=500.0, seed=seed), "coulomb-viscous")
@@ -131,7 +137,9 @@ def test_a_fine_encoder_shows_the_stiffness_before_sliding():
 
 
 def test_a_torque_without_sign_gets_it_back(joint):
-    """Drives that report the amount of current; the sign differs from that of the motion while it brakes."""
+    """Drives that report the amount of current; the sign differs from that of the motion while it
+    brakes.
+    """
     table = log(joint, "random")
     found = fit(replace(table, torque=np.abs(table.torque)), "coulomb-viscous")
     whole = fit(table, "coulomb-viscous")
@@ -185,7 +193,9 @@ def test_inertia_may_be_given(joint):
 
 @pytest.mark.parametrize("model", sorted(TERMS))
 def test_every_model_can_be_fitted_and_leaves_finite_numbers(joint, model):
-    """Even one that cannot explain the data; dry friction is of the right size wherever there is a parameter for it."""
+    """Even one that cannot explain the data; dry friction is of the right size wherever there is a
+    parameter for it.
+    """
     found = fit(log(joint, "steps", seconds=12.0, rate=200.0), model)
     assert (
         np.isfinite(found.curve).all() and np.isfinite([found.rms_error, found.holdout_error]).all()
@@ -236,7 +246,9 @@ def test_a_joint_at_rest_is_refused():
 
 @pytest.mark.parametrize("gear", [1.0, 50.0])
 def test_a_log_that_begins_and_ends_in_full_motion_is_fitted_as_well(joint, gear):
-    """Ten seconds at 200 Hz cut out of a longer motion: what is not known beyond its ends does not count."""
+    """Ten seconds at 200 Hz cut out of a longer motion: what is not known beyond its ends does not
+    count.
+    """
     whole = log(joint, "random", rate=200.0, seconds=16.0, tick=TICK / gear, seed=5)
     rows = slice(600, 2600)
     cut = JointLog(whole.time[rows], whole.position[rows], whole.velocity[rows], whole.torque[rows])
@@ -265,7 +277,9 @@ def test_a_torque_of_the_opposite_sign_is_refused(joint):
 
 @pytest.mark.parametrize("model", ["dahl", "maxwell-slip", "coulomb", "viscous"])
 def test_a_model_that_cannot_explain_the_data_has_no_parameters_of_the_joint(model):
-    """Viscous friction fitted as dry, or the other way round: a number comes out, and is not called identified."""
+    """Viscous friction fitted as dry, or the other way round: a number comes out, and is not called
+    identified.
+    """
     found = fit(log(Joint(coulomb=0.02, breakaway=0.02, viscous=0.1), "sine", seconds=20.0), model)
     if model == "viscous":
         found = fit(log(Joint(), "steps", seconds=20.0), model)
@@ -295,7 +309,9 @@ def test_slow_motion_alone_does_not_pretend_to_know_viscous_friction(joint):
 
 
 def test_a_straight_line_keeps_its_slope(joint):
-    """The kernel that smooths velocity is cut off: taken as it is, it makes viscous friction 0.1 % too large."""
+    """The kernel that smooths velocity is cut off: taken as it is, it makes viscous friction 0.1 %
+    too large.
+    """
     plain, errors = replace(joint, coulomb=1e-9, breakaway=1e-9), []
     for seed in range(4):
         found = fit(log(plain, "steps", seconds=20.0, rate=500.0, seed=seed), "viscous").parameters[
@@ -308,7 +324,9 @@ def test_a_straight_line_keeps_its_slope(joint):
 
 @pytest.mark.parametrize("tick", [0.0, TICK / 16, TICK / 200])
 def test_a_fine_encoder_does_not_bend_the_peak_of_a_joint_that_gives_before_it_slides(tick):
-    """LuGre friction along starts and stops: the way before sliding is no part of the sliding curve."""
+    """LuGre friction along starts and stops: the way before sliding is no part of the sliding
+    curve.
+    """
     truth = {
         "coulomb": 0.8,
         "breakaway": 1.3,
@@ -357,7 +375,9 @@ def test_a_coarse_encoder_widens_the_interval_of_the_inertia(joint):
 
 
 def test_armstrong_is_fitted_to_joints_larger_than_its_defaults():
-    """Break-away after a short rest is not in a log of sliding: it follows the one that is found."""
+    """Break-away after a short rest is not in a log of sliding: it follows the one that is
+    found.
+    """
     big = Joint(coulomb=0.8, breakaway=1.3, stribeck_velocity=0.15, viscous=0.4, inertia=0.05)
     found = fit(log(big, "steps", seconds=30.0, rate=500.0), "armstrong")
     assert found.parameters["breakaway"].value == pytest.approx(1.3, rel=0.1)
@@ -366,7 +386,9 @@ def test_armstrong_is_fitted_to_joints_larger_than_its_defaults():
 
 @pytest.mark.parametrize(("low", "high"), [(-0.12, 0.12), (-9.0, 0.1)])
 def test_a_torque_at_its_limit_identifies_nothing(joint, low, high):
-    """A drive that gives no more, both ways or one way; the friction above the limit was never recorded."""
+    """A drive that gives no more, both ways or one way; the friction above the limit was never
+    recorded.
+    """
     table = log(joint, "random", seconds=20.0)
     found = fit(replace(table, torque=np.clip(table.torque, low, high)), "kfm")
     assert not any(one.identified for name, one in found.parameters.items())
@@ -374,7 +396,9 @@ def test_a_torque_at_its_limit_identifies_nothing(joint, low, high):
 
 
 def test_dry_friction_without_noise_is_no_limit_of_the_torque():
-    """A made-up joint without inertia: the torque is the same at all speeds, and the model says so."""
+    """A made-up joint without inertia: the torque is the same at all speeds, and the model
+    says so.
+    """
     plain = Joint(coulomb=0.06, breakaway=0.06, viscous=0.0, inertia=0.0)
     found = fit(log(plain, "steps", seconds=20.0, noise=0.0), "coulomb")
     assert found.parameters["coulomb"].identified and not said(found, "at its limit")

@@ -1,4 +1,6 @@
-"""Torque that is late, early or filtered: put right where the data show how, and never passed over in silence."""
+"""Torque that is late, early or filtered: put right where the data show how, and never passed over
+in silence.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tests.friction.wave_logs import Wave, said, wave
 
 @pytest.mark.parametrize("late", [0.006, 0.02, 0.05, -0.02])
 def test_a_torque_logged_late_or_early_is_put_right(late):
-    """By three samples or by 25: viscous friction and inertia are the joint's own, and the line says by how much."""
+    """By three samples or by 25: viscous friction and inertia are the joint's own, and the line
+    says by how much.
+    """
     for seed in range(2):
         found = fit(wave(late=late, seed=seed), "coulomb-viscous")
         assert said(found, f"{'behind' if late > 0.0 else 'ahead of'} the motion", "corrected")
@@ -27,7 +31,9 @@ def test_a_torque_logged_late_or_early_is_put_right(late):
 
 
 def test_logs_without_delay_are_left_alone():
-    """Thirty of them, white noise and noise that hangs together: no line, and intervals that hold the truth."""
+    """Thirty of them, white noise and noise that hangs together: no line, and intervals that hold
+    the truth.
+    """
     inside = []
     for seed in range(30):
         rough = {"noise": 0.05, "memory": 0.2} if seed % 2 else {}
@@ -41,7 +47,9 @@ def test_logs_without_delay_are_left_alone():
 
 @pytest.mark.parametrize("behind", [0, 5])
 def test_a_filtered_torque_identifies_neither_friction_nor_inertia(behind):
-    """A current filter of 20 ms is no delay, alone or beside one; what it leaves is outside the intervals."""
+    """A current filter of 20 ms is no delay, alone or beside one; what it leaves is outside the
+    intervals.
+    """
     table = wave(seed=3)
     keep = np.exp(-table.step / 0.02)
     torque = np.roll(lfilter([1.0 - keep], [1.0, -keep], table.torque), behind)

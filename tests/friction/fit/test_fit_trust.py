@@ -18,7 +18,9 @@ from tests.friction.wave_logs import Wave, said, stairs, wave
     "load", [lambda x: 0.3 * np.sin(x), lambda x: 0.05 * np.sin(x), lambda x: 0.05 * x]
 )
 def test_inertia_is_not_identified_where_the_model_is_unfit(load):
-    """Gravity or a spring left in: what the friction cannot explain goes into the inertia as well."""
+    """Gravity or a spring left in: what the friction cannot explain goes into the inertia as
+    well.
+    """
     table = wave(seed=1)
     found = fit(replace(table, torque=table.torque + load(table.position)), "coulomb-viscous")
     assert not found.inertia.identified and found.inertia.low is None
@@ -72,7 +74,9 @@ def test_a_model_that_auto_took_is_not_told_to_try_auto():
 
 @pytest.mark.parametrize("shape", [0.5, 1.0])
 def test_a_curve_of_another_shape_is_noticed_below_three_per_cent(shape):
-    """A Gaussian peak fitted to one that falls otherwise leaves 1.7 % of the torque; its parameters are off by more."""
+    """A Gaussian peak fitted to one that falls otherwise leaves 1.7 % of the torque; its parameters
+    are off by more.
+    """
     table = stairs(seed=0, peak=0.3, shape=shape)
     found = fit(table, "stribeck")
     assert found.rms_error < 0.03 * found.rms_torque
@@ -101,7 +105,9 @@ def test_good_data_do_not_make_a_right_model_unfit(noise):
 
 @pytest.mark.parametrize("velocity", [0.0, 1.0])
 def test_a_time_in_milliseconds_is_asked_after(velocity):
-    """A velocity column of zeros, or one in rad/ms, does not contradict it; the samples are 2 s apart."""
+    """A velocity column of zeros, or one in rad/ms, does not contradict it; the samples are 2 s
+    apart.
+    """
     table = wave(seconds=5.0)
     rows = np.column_stack(
         [1e3 * table.time, table.position, velocity * 1e-3 * table.velocity, table.torque]

@@ -24,7 +24,9 @@ TRUTH = {
 
 @pytest.mark.parametrize("seed", range(2))
 def test_all_parameters_come_back_from_ordinary_unsteady_motion(seed):
-    """No speed is held; intervals hold the truth, which a sliding curve alone misses by many of them."""
+    """No speed is held; intervals hold the truth, which a sliding curve alone misses by many of
+    them.
+    """
     found = fit(bristly(0.2, 30.0, seed), "lugre")
     for name, value in TRUTH.items():
         one = found.parameters[name]

@@ -1,4 +1,6 @@
-"""Gear friction: published values, power that is never given, and a smooth version for controllers."""
+"""Gear friction: published values, power that is never given, and a smooth version for
+controllers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bridges: engaged and parted without a jump, in one process and across a link, and never engaged unasked."""
+"""Bridges: engaged and parted without a jump, in one process and across a link, and never engaged
+unasked.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def assert_no_bump(run, since: float, until: float) -> None:
 )
 @pytest.mark.parametrize("settings", [[], LINKED], ids=["direct", "linked"])
 def test_unlike_postures_engage_without_a_jump(dual_arm, law, settings):
-    """The follower starts elsewhere and the leader has already moved: nothing jumps, and the follower follows."""
+    """The follower starts elsewhere and the leader has already moved: nothing jumps, and the
+    follower follows.
+    """
     postures = [("rig.follower_posture", "q_B"), ("wall.present", False)]
     run = dual_arm(law=law, scenario="free", settings=[*postures, *settings])
     run.post("0.0:release", "1.2:engage").on(1.2)
@@ -72,7 +76,9 @@ def test_parting_and_coupling_under_load_make_no_jump(dual_arm, law, part, coupl
 
 
 def test_the_follower_stays_while_clutched_and_keeps_its_place_afterwards(dual_arm):
-    """The leader moves on alone; coupled again, the follower is where it was and moves with the leader from there."""
+    """The leader moves on alone; coupled again, the follower is where it was and moves with the
+    leader from there.
+    """
     run = dual_arm(law="position-position", scenario="free").post("0.9:clutch", "1.7:declutch")
     run.on(1.4)
     leader, follower = run.leader.arm.position.copy(), run.follower.arm.position.copy()
@@ -112,7 +118,9 @@ def test_a_reset_makes_no_jump(dual_arm):
 
 
 def test_a_linked_bridge_over_a_perfect_network_does_what_a_direct_one_does(dual_arm):
-    """Packets are one tick old: the same motion within 1 mm and the same contact force within 2 %."""
+    """Packets are one tick old: the same motion within 1 mm and the same contact force within
+    2 %.
+    """
     direct = dual_arm(law="position-position", scenario="press").on(3.5)
     linked = dual_arm(law="position-position", scenario="press", settings=LINKED).on(3.5)
     assert type(linked.bridge) is not type(direct.bridge)
@@ -170,7 +178,9 @@ def outage(run, start: float, length: float, directions=(0, 1)) -> None:
 def test_an_outage_brings_the_follower_to_rest_and_only_a_command_ends_it(
     dual_arm, law, directions
 ):
-    """1 s without packets while the arms move: rest in a bounded time, a reason, no coming back alone, and no jump."""
+    """1 s without packets while the arms move: rest in a bounded time, a reason, no coming back
+    alone, and no jump.
+    """
     run = dual_arm(law=law, scenario="wall", delay=40.0)
     outage(run, 3.0, 1.0, directions)
     run.post("4.8:engage").on(6.0)
@@ -201,7 +211,9 @@ def test_an_outage_brings_the_follower_to_rest_and_only_a_command_ends_it(
 
 
 def test_an_engagement_the_follower_hears_of_late_makes_no_jump(dual_arm):
-    """Asked for while the way to the follower is dead: when it lives again, the follower must not leap."""
+    """Asked for while the way to the follower is dead: when it lives again, the follower must not
+    leap.
+    """
     run = dual_arm(law="position-position", scenario="free", delay=40.0)
     outage(run, 0.4, 2.6, directions=(0,))
     run.post("0.8:engage").on(4.0)
@@ -233,7 +245,9 @@ def test_a_trip_of_the_follower_frees_the_leader_across_the_link(dual_arm):
 
 
 def test_energy_of_a_passive_law_is_taken_not_made(dual_arm):
-    """Over a perfect link a spring-damper takes energy at every moment, up to what its spring gives back."""
+    """Over a perfect link a spring-damper takes energy at every moment, up to what its spring gives
+    back.
+    """
     run = dual_arm(law="position-position", scenario="wall").on(7.0)
     energy = run.signal("coupling", "port_energy").sum(axis=1)
     assert energy.min() > -1e-3
@@ -288,7 +302,9 @@ def fail_from(run, seconds: float, how) -> None:
 def test_a_law_that_fails_in_mid_run_stops_both_sides_with_the_reason(
     dual_arm, how, told, settings
 ):
-    """As one that gives no number: the last good efforts fade, without a jump, and nothing is raised."""
+    """As one that gives no number: the last good efforts fade, without a jump, and nothing is
+    raised.
+    """
     run = dual_arm(law="position-position", scenario="free", settings=settings)
     fail_from(run, 1.0, how)
     run.on(0.5)

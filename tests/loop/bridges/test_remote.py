@@ -1,4 +1,6 @@
-"""The remote bridge: both sides in two sessions do what both do in one, and the external torque crosses too."""
+"""The remote bridge: both sides in two sessions do what both do in one, and the external torque
+crosses too.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def two_sides(seconds: float, **options):
 
 
 def test_two_sessions_do_what_one_does():
-    """The same scenario over the shortest link there is, a tick each way: half a millimetre apart at most."""
+    """The same scenario over the shortest link there is, a tick each way: half a millimetre apart
+    at most.
+    """
     leader, follower = two_sides(1.6, law="position-position", scenario="free", settings=[])
     settings = [
         (f"{role}.plant.{name}", value)
@@ -69,7 +73,9 @@ def test_the_telemetry_has_the_links_numbers_and_nothing_of_the_other_sides():
 
 
 def test_a_side_that_ends_says_so_and_the_other_parts_before_it_wonders():
-    """One packet of a few is enough; no silence has to pass, and the silence that follows is no fault."""
+    """One packet of a few is enough; no silence has to pass, and the silence that follows is no
+    fault.
+    """
     leader, follower = two_sides(0.5, law="position-position", scenario="free", settings=[])
     assert follower.session.bridges[0].end.engagement.wanted
     leader.session.bridges[0].leave(leader.session.now_ns)
@@ -105,7 +111,9 @@ def test_a_wish_to_couple_with_a_tripped_follower_is_refused_and_forgotten():
 
 
 def test_a_push_on_the_leaders_links_that_is_known_there_is_known_at_the_follower():
-    """The packet carries it; without it the follower's law would take the push for something else."""
+    """The packet carries it; without it the follower's law would take the push for something
+    else.
+    """
     pushed = [
         ("rig.push_torque", "20,0,0,0,0,0"),
         ("rig.push_start", 0.1),

@@ -90,7 +90,9 @@ def test_without_a_deadman_no_button_is_needed(stick):
 
 
 def test_turns_are_about_the_axes_of_the_room(plant, stick):
-    """After a quarter turn about the vertical, tilting forward is still about the room's left axis."""
+    """After a quarter turn about the vertical, tilting forward is still about the room's left
+    axis.
+    """
     stick.axes[5] = 1.0
     while run(plant, 1).q[5] < np.pi / 2:
         pass

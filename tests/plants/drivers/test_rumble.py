@@ -1,4 +1,6 @@
-"""A gamepad shakes as hard as the handle would be pushed, and a pad without motors is no trouble."""
+"""A gamepad shakes as hard as the handle would be pushed, and a pad without motors is no
+trouble.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,9 @@ import struct
 import numpy as np
 import pytest
 
-from farhand.plants.drivers import rumble
-from farhand.plants.drivers.gamepad import Gamepad
+from farhand.plants.drivers import gamepad
+from farhand.plants.drivers.gamepad import Gamepad, Rumble
 from farhand.plants.drivers.handle import Device, DeviceReading, HandlePlant
-from farhand.plants.drivers.rumble import Rumble
 from farhand.plants.plant import JointTorque
 
 MS = 1_000_000
@@ -25,12 +26,14 @@ def uploads(monkeypatch) -> list[tuple[int, bytes]]:
         asked.append((request, bytes(effect)))
         struct.pack_into("@h", effect, 2, 7)
 
-    monkeypatch.setattr(rumble.fcntl, "ioctl", ioctl)
+    monkeypatch.setattr(gamepad.fcntl, "ioctl", ioctl)
     return asked
 
 
 def test_an_effect_is_what_the_kernel_expects_and_is_played(tmp_path, uploads):
-    """Size and number of the request as in linux/input.h; strong motor at half strength; then a play event."""
+    """Size and number of the request as in linux/input.h; strong motor at half strength; then a
+    play event.
+    """
     path = tmp_path / "event3"
     path.write_bytes(b"")
     motors = Rumble(str(path))
@@ -56,7 +59,9 @@ def test_changes_come_at_most_twenty_times_a_second_and_rest_asks_for_nothing(tm
 
 
 def test_a_handle_that_is_pushed_back_shakes_its_device():
-    """With the share of the force beyond its own weight that is set as the most; its weight alone is not felt."""
+    """With the share of the force beyond its own weight that is set as the most; its weight alone
+    is not felt.
+    """
     felt: list[float] = []
 
     class Stick(Device):

@@ -1,4 +1,6 @@
-"""The UR driver and the real, unmodified ``ur_rtde`` client against the simulated controller in another process."""
+"""The UR driver and the real, unmodified ``ur_rtde`` client against the simulated controller in
+another process.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,7 @@ def test_a_tick_that_gives_no_more_commands_leaves_a_standing_arm(plant):
 
 def test_another_robot_is_refused(address):
     """The model's tool is not where the arm's is."""
-    with pytest.raises(Mismatch, match="mm from where the model has it"):
+    with pytest.raises(Mismatch, match="mm from the model"):
         UrPlant("leader", address, load_robot("lwa4p"))
 
 
@@ -146,7 +148,9 @@ class Paced:
 
 @pytest.mark.parametrize("law", ["virtual-constraints", "admittance"])
 def test_the_dual_arm_rig_runs_with_the_real_client_as_its_leader(address, law):
-    """By direct torque or by joint speed; nobody touches the arm, so both tools stay where they are."""
+    """By direct torque or by joint speed; nobody touches the arm, so both tools stay where they
+    are.
+    """
     settings = [("rig.leader_plant", f"ur:{address}"), ("rig.parameter_set", "ur")]
     # a test machine may be busy
     settings += [("leader.guard.stale", 1.0), ("leader.plant.watchdog", 1.0)]
@@ -246,7 +250,7 @@ def test_a_port_that_is_open_but_no_controller_is_one_clear_line(
     robot, monkeypatch, words, complaint
 ):
     """The client alone would wait for ever."""
-    monkeypatch.setattr("farhand.plants.drivers.ur.ANSWER", 0.2)
+    monkeypatch.setattr("farhand.plants.drivers.ur.REPLY_TIMEOUT_S", 0.2)
     host = "127.255.255.2"
     with socket.create_server((host, 30004)) as server, ExitStack() as kept:
 

@@ -1,4 +1,6 @@
-"""The driver: on a virtual line and, through pyserial, on a pseudo-terminal; with losses, a dead servo, no port."""
+"""The driver: on a virtual line and, through pyserial, on a pseudo-terminal; with losses, a dead
+servo, no port.
+"""
 
 from __future__ import annotations
 

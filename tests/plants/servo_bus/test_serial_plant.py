@@ -1,4 +1,6 @@
-"""A limb on a serial port: served beside the tick, from where it is, and still when a servo is silent."""
+"""A limb on a serial port: served beside the tick, from where it is, and still when a servo is
+silent.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def told(plant: SerialServoPlant, q: np.ndarray) -> None:
 
 
 def test_it_begins_where_the_limb_is_and_goes_where_it_is_sent_without_waiting() -> None:
-    """Reads and writes return at once; a sample is as old as the bus makes it, more than three answers."""
+    """Reads and writes return at once; a sample is as old as the bus makes it, more than three
+    answers.
+    """
     made = bench()
     read = made.driver.angles(made.bus.servos.read(made.bus.servos.reference))
     with on_terminal(made) as plant:

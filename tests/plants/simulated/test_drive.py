@@ -27,7 +27,9 @@ def test_commands_pass_while_the_controller_lives():
 
 
 def test_a_dead_controller_is_noticed_after_its_patience_and_not_before():
-    """Brakes close at the first tick beyond 20 ms, with the reason in words; a restart opens them."""
+    """Brakes close at the first tick beyond 20 ms, with the reason in words; a restart opens
+    them.
+    """
     plant, world = drive()
     plant.write(JointTorque(6), 0)
     plant.lifeline.dead = True

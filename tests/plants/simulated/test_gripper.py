@@ -1,4 +1,6 @@
-"""The gripper drive: it gets there at its own speed, stays within its travel, and refuses what is not a number."""
+"""The gripper drive: it gets there at its own speed, stays within its travel, and refuses what is
+not a number.
+"""
 
 from __future__ import annotations
 

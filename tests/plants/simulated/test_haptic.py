@@ -1,4 +1,6 @@
-"""The haptic device: what it may show, what it resolves, how long it keeps it up, and that its wrist is passive."""
+"""The haptic device: what it may show, what it resolves, how long it keeps it up, and that its
+wrist is passive.
+"""
 
 from __future__ import annotations
 

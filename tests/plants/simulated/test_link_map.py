@@ -51,7 +51,9 @@ def test_of_all_torques_that_make_a_wrench_the_map_takes_the_smallest(wrench, ot
 
 @given(moved=three, turn=st.floats(-3, 3))
 def test_moving_along_an_arc_is_many_small_moves(moved, turn) -> None:
-    """A constant twist in one step and in ten thousand; what the small ones do in a straight line each is nearly it."""
+    """A constant twist in one step and in ten thousand; what the small ones do in a straight line
+    each is nearly it.
+    """
     once, often = np.array([1.0, -2.0, 0.5]), np.array([1.0, -2.0, 0.5])
     whole = np.array([moved[0], moved[1], turn])
     move_along_arc(once, whole)

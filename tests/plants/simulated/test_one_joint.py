@@ -24,7 +24,9 @@ def test_without_friction_it_falls_freely(torque, inertia):
 
 @pytest.mark.parametrize("name", ["coulomb", "kfm", "lugre", "gms", "youbot-wheel-1"])
 def test_kinetic_energy_goes_into_friction(name):
-    """A joint that runs down loses exactly what friction took, but for the solver's own small loss."""
+    """A joint that runs down loses exactly what friction took, but for the solver's own small
+    loss.
+    """
     joint = OneJoint(make(name), substeps=4)
     joint.velocity[:] = 3.0
     before = 0.5 * WHEEL_INERTIA * 9.0

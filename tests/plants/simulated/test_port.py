@@ -35,7 +35,9 @@ def torque(values) -> JointTorque:
 
 
 def swing(plant: SimulatedPlant, ticks: int, every: int = 1, level: float = 20.0):
-    """Drive all joints with constant torque; samples of every ``every``-th step, and the true state beside them."""
+    """Drive all joints with constant torque; samples of every ``every``-th step, and the true state
+    beside them.
+    """
     plant.write(torque(np.full(plant.port.nv, level)), 0)
     for tick in range(0, ticks, every):
         sample = plant.read(tick * TICK).copy()
@@ -53,7 +55,9 @@ def test_a_perfect_plant_tells_the_truth():
 
 
 def test_an_encoder_knows_positions_in_steps():
-    """Every reading is a whole number of steps, within half a step of the truth; velocity is still true."""
+    """Every reading is a whole number of steps, within half a step of the truth; velocity is still
+    true.
+    """
     step = 0.003
     for sample, q, v in swing(plant_with(encoder_step=step), 200):
         np.testing.assert_allclose(sample.q / step, np.round(sample.q / step), atol=1e-9)
@@ -62,7 +66,9 @@ def test_an_encoder_knows_positions_in_steps():
 
 
 def test_a_velocity_made_from_positions_follows_the_true_one_with_the_lag_of_its_filter():
-    """At constant acceleration the low-pass lags by its time constant, plus half a tick of the difference."""
+    """At constant acceleration the low-pass lags by its time constant, plus half a tick of the
+    difference.
+    """
     cut_off = 30.0
     rows = list(
         swing(plant_with(load_robot("point3"), velocity_from_position=cut_off), 150, level=0.05)
@@ -149,7 +155,9 @@ def test_a_joint_that_is_not_actuated_gets_no_torque(tmp_path):
 
 
 def test_wrench_noise_has_the_standard_deviation_asked_for_and_no_bias():
-    """Force and torque apart, within four standard errors of 4000 samples; the true wrench stays in the world."""
+    """Force and torque apart, within four standard errors of 4000 samples; the true wrench stays in
+    the world.
+    """
     push = (5.0, 0.0, -3.0, 0.2, 0.0, 0.1)
     plant = plant_with(push=push, force_noise=0.5, torque_noise=0.02)
     wrenches = np.array([plant.read(tick * TICK).wrench.copy() for tick in range(4000)]) - push
@@ -206,7 +214,9 @@ def test_reading_twice_at_the_same_time_gives_the_same_sample():
 
 
 def test_a_free_floating_robot_is_read_in_pinocchios_convention(tmp_path):
-    """Quaternion last in (x, y, z, w), velocity in body axes: what the world says, converted in one place."""
+    """Quaternion last in (x, y, z, w), velocity in body axes: what the world says, converted in one
+    place.
+    """
     path = tmp_path / "floating.xml"
     path.write_text(FLOATING)
     plant = plant_with(load_robot(path), push=(1.0, 2.0, 3.0, 0.4, 0.5, 0.6))

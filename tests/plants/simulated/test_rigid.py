@@ -51,7 +51,9 @@ def energy(plant: RigidPlant) -> float:
 )
 @pytest.mark.parametrize("spring", [False, True])
 def test_each_integrator_converges_with_its_order(integrator, order, steps_ns, spring):
-    """Half the step, half the error for the first order and a sixteenth for the fourth, touches included."""
+    """Half the step, half the error for the first order and a sixteenth for the fourth, touches
+    included.
+    """
     truth = swing("rk4", 500_000, spring=spring)
     errors = []
     for step_ns in steps_ns:

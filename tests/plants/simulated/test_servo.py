@@ -45,9 +45,7 @@ def test_a_new_target_on_the_way_turns_the_ramp_without_a_stop() -> None:
     assert np.ptp(steps) < 1e-9
 
 
-def test_the_error_of_the_read_back_vanishes_at_the_centre_and_the_ends_and_differs_between_units() -> (
-    None
-):
+def test_the_error_of_the_read_back_vanishes_at_centre_and_ends_and_differs_between_units():
     """One to two degrees elsewhere."""
     made = servos()
     for at in (600.0, 1500.0, 2400.0):

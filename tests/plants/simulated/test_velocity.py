@@ -1,4 +1,6 @@
-"""Velocity plant: drives that do as they are told, late, stand still otherwise, and switch off when misused."""
+"""Velocity plant: drives that do as they are told, late, stand still otherwise, and switch off when
+misused.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def test_an_arm_that_is_told_nothing_stands_still_under_its_weight():
 
 
 def test_the_arm_moves_by_velocity_times_time_once_the_delay_is_over():
-    """q̇ = v_max u(t − θ_d): after 1 s of 0.2 on joint 1, 0.2 · v_max · (1 − θ_d) less half the ramp's time."""
+    """q̇ = v_max u(t − θ_d): after 1 s of 0.2 on joint 1, 0.2 · v_max · (1 − θ_d) less half the
+    ramp's time.
+    """
     plant = plant_of(delay=0.05, step_limit=np.full(6, 0.2))
     tell(plant, [0.2, 0, 0, 0, 0, 0], 1.0)
     ramp = 1.0 / 120.0
@@ -74,7 +78,9 @@ def test_the_arm_is_stiff_against_a_push():
 
 
 def test_a_command_beyond_the_velocity_limit_switches_the_arm_off_for_good():
-    """Brakes close, the reason names joint, value and limit, and later commands do nothing until a restart."""
+    """Brakes close, the reason names joint, value and limit, and later commands do nothing until a
+    restart.
+    """
     plant = plant_of(velocity_limit=np.full(6, 0.5))
     tell(plant, [0.0, 0.6, 0, 0, 0, 0], 0.1)
     assert plant.fault is not None

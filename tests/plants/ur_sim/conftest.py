@@ -1,4 +1,6 @@
-"""A simulated controller that runs cycle by cycle, and the words that ``ur_rtde``'s script is known by."""
+"""A simulated controller that runs cycle by cycle, and the words that ``ur_rtde``'s script is known
+by.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ end
 
 
 class Registers:
-    """Gives commands as the client does: a number and arguments in input registers, answers in output registers."""
+    """Gives commands as the client does: a number and arguments in input registers, answers in
+    output registers.
+    """
 
     def __init__(self, controller: UrController) -> None:
         self.controller = controller

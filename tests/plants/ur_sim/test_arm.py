@@ -46,9 +46,11 @@ def test_an_arm_that_is_told_nothing_stands_still(arm):
 
 
 def test_the_arm_follows_its_reference(arm):
-    """A constant speed is followed with no lag once the servos have settled: the reference has its own feed-forward."""
+    """A constant speed is followed with no lag once the servos have settled: the reference has its
+    own feed-forward.
+    """
     velocity = np.array([0.5, 0.0, -0.3, 0.0, 0.2, 1.0])
-    cycles(arm, 250, lambda: arm.go_on(velocity))
+    cycles(arm, 250, lambda: arm.reach_velocity(velocity))
     np.testing.assert_allclose(arm.v, velocity, atol=1e-3)
     np.testing.assert_allclose(arm.q, arm.q_target, atol=1e-3)
 
@@ -156,5 +158,5 @@ def test_brakes_hold_the_arm_without_its_motors(arm):
     """Power off: nothing moves, whatever is asked."""
     q = arm.q.copy()
     arm.power(False)
-    cycles(arm, 250, lambda: arm.go_on(np.ones(6)))
+    cycles(arm, 250, lambda: arm.reach_velocity(np.ones(6)))
     np.testing.assert_allclose(arm.q, q, atol=1e-3)

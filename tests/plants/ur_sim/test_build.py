@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farhand.errors import Mismatch
-from farhand.plants.ur_sim.build import POLITE, simulated_controller
+from farhand.plants.ur_sim.build import GRASP_DELAY_S, simulated_controller
 
 
 def test_only_arms_of_six_joints_have_such_a_controller():
@@ -23,7 +23,7 @@ def test_the_hand_waits_until_a_program_has_run_for_a_while():
         controller.cycle()
     assert not arm.port.wrench.any()
     controller.upload("def wait():\n sleep(99)\nend")
-    for _ in range(round((POLITE - 0.1) / 0.002)):
+    for _ in range(round((GRASP_DELAY_S - 0.1) / 0.002)):
         controller.cycle()
     assert not arm.port.wrench.any()
     for _ in range(1300):

@@ -25,7 +25,8 @@ def test_the_script_is_ready_once_uploaded(registers):
 
 def test_upper_registers_are_used_where_the_script_says_so(controller):
     """An offset of 24 moves every register."""
-    text = "def rtde_control():\n # float register offset\n24 # int register offset\n24 #RTDE Control Script\nend"
+    text = "def rtde_control():\n # float register offset\n24 # int register offset\n24 "
+    text += "#RTDE Control Script\nend"
     controller.upload(text)
     controller.cycle()
     assert controller.exchange.values["output_int_register_24"] == READY

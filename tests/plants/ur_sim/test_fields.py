@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from farhand.plants.ur_sim import fields
-from farhand.plants.ur_sim.exchange import Exchange
-from farhand.plants.ur_sim.packets import TYPES
+from farhand.plants.ur_sim import rtde as fields
+from farhand.plants.ur_sim.rtde import TYPES, Exchange
 
 
 def test_every_field_has_a_known_type():
@@ -18,7 +17,7 @@ def test_every_field_has_a_known_type():
 
 def test_every_field_begins_with_a_value_of_its_type():
     """So that any recipe can be packed at once."""
-    from farhand.plants.ur_sim.packets import Recipe
+    from farhand.plants.ur_sim.rtde import Recipe
 
     values = Exchange().values
     for name, kind in fields.outputs().items():

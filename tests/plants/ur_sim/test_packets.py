@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farhand.errors import LinkError
-from farhand.plants.ur_sim import packets
-from farhand.plants.ur_sim.packets import ByteReader, Recipe, RtdePacket
+from farhand.plants.ur_sim import rtde as packets
+from farhand.plants.ur_sim.rtde import ByteReader, Recipe, RtdePacket
 
 
 def test_a_packet_is_its_size_its_letter_and_its_payload():
@@ -47,7 +47,9 @@ def test_a_recipe_gives_back_scalars_and_vectors_in_order():
 
 
 def test_text_messages_follow_the_protocol_version():
-    """Version 1 has the level first and no source; version 2 has lengths, a source and the level last."""
+    """Version 1 has the level first and no source; version 2 has lengths, a source and the level
+    last.
+    """
     assert packets.text_message(1, "no", packets.WARNING) == b"\x00\x06M\x02no"
     assert packets.text_message(2, "no", packets.ERROR) == b"\x00\x0cM\x02no\x04RTDE\x01"
 

@@ -67,7 +67,9 @@ def test_the_dashboard_greets_and_answers(server):
 
 
 def test_a_script_port_tells_the_version_and_takes_programs(server):
-    """The version message is the first, as the public description of the client interface has it."""
+    """The version message is the first, as the public description of the client interface has
+    it.
+    """
     with connect(server, "secondary") as script:
         size, kind = struct.unpack(">iB", take(script, 5))
         body = take(script, size - 5)

@@ -1,4 +1,6 @@
-"""Filtered plant: velocities and wrench are smoothed as published, live, and bad numbers are passed on."""
+"""Filtered plant: velocities and wrench are smoothed as published, live, and bad numbers are passed
+on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Instrumented plant: the wrench comes from the sensor, at the sensor's rate, and the rest from the plant."""
+"""Instrumented plant: the wrench comes from the sensor, at the sensor's rate, and the rest from the
+plant.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ MOUNTING = Mounting(np.array([0.0, -0.03, 0.05]))
 def pushed(
     peak: float = 20.0, samples: int = 2, rate: float = 100.0
 ) -> tuple[InstrumentedPlant, SimulatedPlant]:
-    """A falling arm, pushed along x from 50 ms on for 100 ms, with the published sensor on it, and the plant inside."""
+    """A falling arm, pushed along x from 50 ms on for 100 ms, with the published sensor on it, and
+    the plant inside.
+    """
     robot = load_robot("ur5e")
     world = World({"arm": Placed(robot, q=robot.postures["q_A"])})
     world.touch(
@@ -60,7 +64,9 @@ def test_there_is_no_wrench_while_the_bias_is_taken():
 
 
 def test_there_is_no_wrench_while_the_sensor_is_saturated():
-    """A push of 300 N: none from the reading at 95 % of 200 N on; one again when the plant is armed anew."""
+    """A push of 300 N: none from the reading at 95 % of 200 N on; one again when the plant is armed
+    anew.
+    """
     plant, true = pushed(300.0, rate=1000.0)
     largest = 0.0
     for tick in range(160):
@@ -74,7 +80,9 @@ def test_there_is_no_wrench_while_the_sensor_is_saturated():
 
 
 def test_motion_and_time_are_the_plants_own():
-    """Only the wrench is another; reading twice at one time gives the same and disturbs nothing inside."""
+    """Only the wrench is another; reading twice at one time gives the same and disturbs nothing
+    inside.
+    """
     plant, true = pushed()
     for tick in range(0, 100, 7):
         first = plant.read(tick * TICK).copy()
@@ -134,7 +142,9 @@ def test_a_tick_slower_than_the_sensor_reads_it_every_time():
 
 
 def test_the_raw_reading_and_the_covariance_are_recorded_beside_the_wrench(published):
-    """What the sensor said is kept, with its bias, and how far the conditioned wrench is to be trusted."""
+    """What the sensor said is kept, with its bias, and how far the conditioned wrench is to be
+    trusted.
+    """
     plant, _ = pushed()
     row = published(plant, 101)
     np.testing.assert_array_equal(row[:6], plant.conditioner.raw)

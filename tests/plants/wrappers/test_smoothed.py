@@ -1,4 +1,6 @@
-"""Smoothed plant: the measured wrench comes late and calm, and nothing that is wrong with it is hidden."""
+"""Smoothed plant: the measured wrench comes late and calm, and nothing that is wrong with it is
+hidden.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def test_motion_and_time_are_the_plants_own():
 
 
 def test_the_wrench_before_the_filter_and_the_variance_after_it_are_recorded(published):
-    """The raw reading is the plant's own; the variance is that of a reading times what the gain leaves of it."""
+    """The raw reading is the plant's own; the variance is that of a reading times what the gain
+    leaves of it.
+    """
     plant = plant_of(Smoothing(rate=1000.0), force_noise=0.5, torque_noise=0.1)
     row = published(plant, 2000)
     np.testing.assert_array_equal(row[:6], plant._plant.read(1999 * MS).wrench)

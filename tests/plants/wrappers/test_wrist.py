@@ -1,4 +1,6 @@
-"""Wrist plant: what the coupling gets is the contact, and each fault and each correction has a switch of its own."""
+"""Wrist plant: what the coupling gets is the contact, and each fault and each correction has a
+switch of its own.
+"""
 
 from __future__ import annotations
 
@@ -89,12 +91,16 @@ def test_a_correction_that_is_off_leaves_its_error_in(switch, size):
     "switches", [{"biased": False}, {"loaded": False}, {"noisy": False, "shaken": False}]
 )
 def test_a_fault_that_is_off_needs_no_correction(switches):
-    """The contact comes out all the same, since the calibration sees a sensor without that fault."""
+    """The contact comes out all the same, since the calibration sees a sensor without that
+    fault.
+    """
     assert np.abs(mean(wrist(**switches)) - CONTACT).max() < 0.05
 
 
 def test_warming_shifts_the_zero_unless_it_is_followed():
-    """24 °C at 1.26 N/°C: 30 N; with the slope misjudged by 5 % and a slow thermometer, 2 N are left."""
+    """24 °C at 1.26 N/°C: 30 N; with the slope misjudged by 5 % and a slow thermometer, 2 N are
+    left.
+    """
     hot = {"heating": 0.2, "wrench": np.zeros(6)}
     drifting, followed = (wrist(**hot, heat=heat) for heat in (False, True))
     for plant in (drifting, followed):

@@ -1,4 +1,6 @@
-"""Robots of the dual-arm rig: any number of joints, as their own files have them, and the same on two machines."""
+"""Robots of the dual-arm rig: any number of joints, as their own files have them, and the same on
+two machines.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ ARM = """
 
 @pytest.fixture
 def own(tmp_path: Path) -> str:
-    """The path of a robot of one's own: three joints, one of them a slide, and links that overlap."""
+    """The path of a robot of one's own: three joints, one of them a slide, and links that
+    overlap.
+    """
     path = tmp_path / "mine.xml"
     path.write_text(ARM.format(mass=4.0))
     return str(path)
@@ -56,7 +60,9 @@ def test_arms_with_other_numbers_of_joints_follow_each_other(leader, follower):
 
 
 def test_of_ones_own_robots_the_file_holds_and_of_the_published_pair_what_was_published(own):
-    """Mass, rotor inertia, viscous and dry friction; the published follower is a quarter as heavy."""
+    """Mass, rotor inertia, viscous and dry friction; the published follower is a quarter as
+    heavy.
+    """
     shape, robots = shaped([("rig.leader_robot", own), ("rig.follower_robot", own)])
     arms = arms_of(shape, robots)
     for role in ("leader", "follower"):
@@ -119,7 +125,9 @@ def test_the_first_tick_finds_the_wall_as_it_was_set(own):
 
 
 def test_a_wall_that_would_stop_the_follower_at_once_is_refused():
-    """With the depth, the force and what to set; another follower than the published one has its wall ahead of it."""
+    """With the depth, the force and what to set; another follower than the published one has its
+    wall ahead of it.
+    """
     with pytest.raises(
         BadValue, match=r"starts 0.131 m inside the wall, which pushes with 786 N \(limit 400 N\)"
     ):

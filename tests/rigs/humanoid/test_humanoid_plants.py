@@ -19,7 +19,9 @@ def options(plant: str, *settings: tuple[str, object], wall: bool = True) -> Opt
 
 
 def test_the_pen_leads_a_limb_on_a_serial_port() -> None:
-    """From where it stands; what was sent is recorded, and is what the servos were told; nothing trips."""
+    """From where it stands; what was sent is recorded, and is what the servos were told; nothing
+    trips.
+    """
     made = bench()
     start = made.bus.servos.reference.copy()
     with PseudoTerminal(made.bus) as terminal:

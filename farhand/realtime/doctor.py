@@ -1,4 +1,4 @@
-"""What matters to a real-time loop about this computer, and what to change."""
+"""Whether this computer can run a loop in real time, and what to change."""
 
 from __future__ import annotations
 
@@ -7,16 +7,26 @@ import os
 import platform
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from farhand.loop.clock import WallClock
+from farhand.realtime.privileges import Grant, real_time
+from farhand.realtime.timing import Histogram
 
 CONFIG = ("/proc/config.gz", f"/boot/config-{platform.release()}")
 SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 READINGS = 2000
 GOOD_SOURCES = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page")
 MAX_LOAD = 0.7  # of the usable cores
+
+MEASURED_HZ = 1000.0
+JUDGED_HZ = (250, 500, 1000, 4000)
+LATE_SHARE = 0.1
+"""Share of a period that a tick may be late without harm."""
 
 
 def describe_machine() -> dict[str, Any]:
@@ -118,7 +128,7 @@ def advice(machine: dict[str, Any], jitter: dict[str, Any]) -> list[str]:
 
     Args:
         machine: from :func:`describe_machine`, before the loop was measured.
-        jitter: from :meth:`farhand.realtime.jitter.Jitter.result`.
+        jitter: from :meth:`farhand.realtime.doctor.Jitter.result`.
     """
     if all(verdict == "ok" for verdict in jitter["verdicts"].values()):
         return []
@@ -158,3 +168,82 @@ def _deeper(machine: dict[str, Any]) -> Iterator[str]:
     if kernel["virtual_machine"]:
         reason = "its host pauses it for milliseconds, and nothing inside can prevent that"
         yield f"virtual machine: {reason}; use a real one"
+
+
+def measure(
+    seconds: float, core: int | None = None, progress: Callable[[float], None] | None = None
+) -> Jitter:
+    """Run the loop with the privileges of a real one.
+
+    Args:
+        seconds: how long, [s].
+        core: to stay on; any by default.
+        progress: called with the share that is done, about twice a second, outside the ticks.
+    """
+    clock, late, period_ns = WallClock(), Histogram(), round(1e9 / MEASURED_HZ)
+    ticks, batch = round(seconds * MEASURED_HZ), round(MEASURED_HZ / 2)
+    with real_time(core) as grants:
+        done = 0
+        while done < ticks:
+            clock.start()
+            for tick in range(1, min(batch, ticks - done) + 1):
+                clock.wait_until(tick * period_ns)
+                late.add(clock.late_ns)
+            done += batch
+            if progress is not None:
+                progress(min(done / ticks, 1.0))
+    return Jitter(late, list(grants))
+
+
+class Jitter:
+    """How late the ticks of an empty loop began.
+
+    Args:
+        late: all of them.
+        grants: what the operating system granted the loop.
+    """
+
+    def __init__(self, late: Histogram, grants: list[Grant]) -> None:
+        self.late, self.grants = late, grants
+
+    @property
+    def scheduler(self) -> str:
+        """What the loop ran under."""
+        return next((grant.what for grant in self.grants if grant.name == "scheduler"), "ordinary")
+
+    @property
+    def overruns(self) -> int:
+        """Ticks that began more than a period late."""
+        return self.late.over(1.0 / MEASURED_HZ)
+
+    def verdicts(self) -> dict[str, str]:
+        """Each of :data:`JUDGED_HZ` judged by :func:`verdict`."""
+        return {str(rate): verdict(self.late, 1.0 / rate) for rate in JUDGED_HZ}
+
+    def result(self) -> dict[str, Any]:
+        """All of it, ready for JSON; times in s."""
+        return {
+            "rate": MEASURED_HZ,
+            "ticks": self.late.count,
+            "overruns": self.overruns,
+            "scheduler": self.scheduler,
+            "lateness": self.late.summary(),
+            "verdicts": self.verdicts(),
+            "privileges": [asdict(grant) for grant in self.grants],
+            "histogram": [list(bar) for bar in self.late.bars()],
+        }
+
+
+def verdict(late: Histogram, period: float) -> str:
+    """Whether a loop of that period [s] holds its rate on a machine with that lateness.
+
+    - ``ok``: 99.9 % of the ticks begin within a tenth of the period after their time;
+    - ``marginal``: 99 % do, and 99.9 % within a whole period;
+    - ``no``: anything worse.
+
+    The longest delay does not count: without a real-time kernel it is a matter of chance.
+    """
+    p99, p999 = late.percentile(99.0), late.percentile(99.9)
+    if p999 <= LATE_SHARE * period:
+        return "ok"
+    return "marginal" if p99 <= LATE_SHARE * period and p999 <= period else "no"
