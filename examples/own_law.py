@@ -38,7 +38,7 @@ if __name__ == "__main__":
     register(BoundedSpring)
     rig = fh.build_rig("dual-arm", fh.Options(law="bounded-spring", scenario="press"))
     rig.session.run(4.0, rig.metrics.pull)
-    for name in ("error_max", "contact_force_max", "hand_force_max"):
+    for name in ("tracking_error_max", "contact_force_max", "hand_force_max"):
         metric = rig.metrics.result()[name]
         print(f"{name}: {metric['value']:.3g} {metric['unit']}")
     rig.close()

@@ -44,6 +44,6 @@ if __name__ == "__main__":
     for delay in (0.0, 20.0):
         rig = build(fh.Options(delay=delay))
         rig.session.run(rig.scenario.seconds, rig.metrics.pull)
-        metric = rig.metrics.result()["error_max"]
+        metric = rig.metrics.result()["tracking_error_max"]
         print(f"{delay:g} ms: tools apart by at most {1e3 * metric['value']:.2f} mm")
         rig.close()
