@@ -231,10 +231,7 @@ def test_an_arm_of_three_joints_meets_positions_and_is_told_how(farhand_command,
     )
     whole = farhand_command("ik", "phua_leg", turned, "--out", tmp_path / "whole.csv")
     assert "12 unreachable" in whole.out
-    assert (
-        "3 joints cannot choose how the tool is turned as well; --position-only leaves that open"
-        in whole.err
-    )
+    assert "3 joints" in whole.err and "--position-only" in whole.err
     bare = write(tmp_path / "bare.csv", [row[:3] for row in rows], "x,y,z")
     model = Model(load_robot("phua_leg"))
     for poses in (turned, bare):
