@@ -268,7 +268,6 @@ class SideMetrics(RunMetrics):
         return float(np.ptp(force))
 
     def _coupled(self) -> float:
-        """Share of the run in which this side was coupled."""
         gain = self.history.signal("coupling", "engagement")[:, 0]
         return float((gain > 0.0).mean()) if len(gain) else 0.0
 

@@ -32,7 +32,6 @@ class Shaker:
     start: float = 0.5  #: nothing before, then the force fades in for as long again, [s]
 
     def __post_init__(self) -> None:
-        """The first position of the tool is not known yet."""
         self._origin: float | None = None
         self._stretch = 0.0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from farhand.errors import BadValue
-from farhand.friction.models.model import FloatArray, Friction
+from farhand.friction.models.model import Array, Friction
 from farhand.friction.velocity import StateVariableFilter
 from farhand.parameters import parameter, validate
 
@@ -43,15 +43,9 @@ class FrictionCompensation:
     friction: Friction  #: F, the fitted model; only its steady curve is used
     gain: float = parameter(SAFE_GAIN, "-", "share of the model that is compensated", 0.0, 1.5)
     over: bool = parameter(False, "-", "whether a gain above 0.9 is allowed")
-    speed: float = parameter(
-        0.02, "rad/s", "speed below which compensation goes through zero", 1e-6, 10.0
-    )
-    help: float = parameter(
-        4.0, "-", "how many times the torque asked for is added at rest", 0.0, 100.0
-    )
-    rest: float = parameter(
-        0.02, "rad/s", "measured speed below which a joint counts as at rest; 0: none", 0.0, 10.0
-    )
+    speed: float = parameter(0.02, "rad/s", "speed of the linear part", 1e-6, 10.0)
+    help: float = parameter(4.0, "-", "factor on the commanded torque at rest", 0.0, 100.0)
+    rest: float = parameter(0.02, "rad/s", "measured speed that counts as rest; 0: none", 0.0, 10.0)
     #: where the measured velocity comes from
     filter: StateVariableFilter = field(default_factory=StateVariableFilter)
 
@@ -76,16 +70,14 @@ class FrictionCompensation:
         """Forget the encoder's past."""
         self.filter.reset()
 
-    def torque(self, velocity: FloatArray) -> FloatArray:
+    def torque(self, velocity: Array) -> Array:
         """The torque to add for a reference velocity [rad/s], [N·m]."""
         share = np.clip(velocity / self.speed, -1.0, 1.0)
         slow = np.abs(velocity) < self.speed
         lifted = np.where(slow, np.copysign(self.speed, velocity), velocity)
         return self.gain * np.abs(self.friction.quick(lifted)) * share
 
-    def measured(
-        self, position: FloatArray, dt: float, commanded: FloatArray | None = None
-    ) -> FloatArray:
+    def measured(self, position: Array, dt: float, commanded: Array | None = None) -> Array:
         """The torque to add, [N·m], with the velocity from an encoder reading [rad] after dt [s].
 
         ``commanded`` is the commanded torque without gravity, [N·m]; it is amplified at rest.

@@ -9,7 +9,7 @@ from scipy.linalg import expm
 from scipy.signal import lfilter
 
 from farhand.errors import BadValue, OutOfRange
-from farhand.friction.models.model import FloatArray
+from farhand.friction.models.model import Array
 from farhand.parameters import parameter
 
 
@@ -28,10 +28,9 @@ class StateVariableFilter:
     cutoff: float = parameter(20.0, "Hz", "cut-off of the velocity estimate", 1e-3, 1e5)
     damping: float = parameter(1.0, "-", "damping ratio of the filter", 0.1, 10.0)
     #: the latest estimate, [rad/s]
-    velocity: FloatArray = field(default_factory=lambda: np.zeros(0), init=False, repr=False)
+    velocity: Array = field(default_factory=lambda: np.zeros(0), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Start without a past."""
         self.refresh()
         self.reset()
 
@@ -41,9 +40,9 @@ class StateVariableFilter:
 
     def reset(self) -> None:
         """The next position counts as one that has been at rest."""
-        self._position: FloatArray | None = None
+        self._position: Array | None = None
 
-    def step(self, position: FloatArray, dt: float) -> FloatArray:
+    def step(self, position: Array, dt: float) -> Array:
         """Velocity after a step of ``dt`` [s] that ends at ``position`` [rad], [rad/s]."""
         if self._position is None:
             self._position = np.array(position, dtype=float)
@@ -61,7 +60,7 @@ class StateVariableFilter:
         self._before = np.array(position, dtype=float)
         return self.velocity
 
-    def filtered(self, position: FloatArray, dt: float) -> FloatArray:
+    def filtered(self, position: Array, dt: float) -> Array:
         """Velocity of a recording at a fixed step [s], along the first axis, [rad/s]; from rest."""
         q = np.asarray(position, dtype=float)
         if q.ndim == 0 or len(q) == 0:
@@ -85,6 +84,6 @@ class StateVariableFilter:
         self._dt = dt
 
 
-def quantised(position: FloatArray, step: float) -> FloatArray:
+def quantised(position: Array, step: float) -> Array:
     """Position as an encoder of that step [rad] reports it; a step of zero is a perfect encoder."""
     return np.floor(position / step + 0.5) * step if step else np.asarray(position, dtype=float)

@@ -110,7 +110,6 @@ def interpolated(at: Array, times: Array, columns: Array) -> Array:
 
 
 def _continuous(vectors: Array) -> Array:
-    """Rotation vectors without the jump from π to −π."""
     vectors = vectors.copy()
     for i in range(1, len(vectors)):
         angle = float(np.linalg.norm(vectors[i]))

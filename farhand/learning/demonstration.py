@@ -188,7 +188,6 @@ def _cut(recording: Recording, station: str, begin_ns: int, end_ns: int) -> Demo
 
 
 def _moving(times: Array, position: Array) -> slice:
-    """From the first to the last sample at which the tool moves."""
     speed = np.linalg.norm(np.gradient(position, times, axis=0), axis=1)
     moving = np.flatnonzero(speed > max(STILL_SPEED_SHARE * float(speed.max()), 1e-3))
     return slice(0, 1) if not len(moving) else slice(int(moving[0]), int(moving[-1]) + 1)

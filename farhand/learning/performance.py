@@ -51,9 +51,7 @@ class Performance(SpringCoupling):
     #: K and D
     spring: Spring = field(default_factory=lambda: Spring(stiffness=1000.0, damping=100.0))
     force_aware: bool = parameter(True, "-", "whether the learnt force is kept")
-    yielding: float = parameter(
-        0.006, "m/(s·N)", "speed of giving way per newton too much", 0.0, 1.0
-    )
+    yielding: float = parameter(0.006, "m/(s·N)", "speed of yielding per excess newton", 0.0, 1.0)
     fastest: float = parameter(0.08, "m/s", "largest speed of looking for contact", 0.0, 1.0)
     reach: float = parameter(0.08, "m", "how far it may leave the learnt movement", 0.0, 1.0)
     approach: float = parameter(1.5, "s", "time to go to the start", 0.1, 60.0)
@@ -61,7 +59,6 @@ class Performance(SpringCoupling):
     relative: bool = parameter(False, "-", "whether it begins where the tool is")
 
     def __post_init__(self) -> None:
-        """Sample the skill once."""
         super().__post_init__()
         self.phase = 0.0
         self.target = Reference()
@@ -150,7 +147,6 @@ class Performance(SpringCoupling):
         return float(np.linalg.norm(self._offset)) >= self.reach
 
     def _drift(self, row: Array, velocity: Array, force: Array, dt: float) -> Array:
-        """How fast the offset moves, [m/s]."""
         felt, expected = float(np.linalg.norm(force)), self._learnt_force > self.skill.threshold
         learnt = row[6:] / self._learnt_force if self._learnt_force > 0.0 else np.zeros(3)
         touching = felt > 0.5 * self.skill.threshold
@@ -169,7 +165,6 @@ class Performance(SpringCoupling):
         return n * (along - float(velocity @ n) + press)
 
     def _estimate(self, direction: Array, dt: float) -> None:
-        """Let the normal follow the direction of the force."""
         if not self._normal.any():
             self._normal[:] = direction
         self._normal += (direction - self._normal) * min(1.0, dt / NORMAL_LAG_S)

@@ -106,7 +106,6 @@ class MovementPrimitive:
 
 
 def _at(phase: Array, count: int) -> tuple[Array, Array]:
-    """:func:`_responses` at these phases."""
     grid = np.linspace(0.0, 1.0, STEPS + 1)
     free, response = (interpolated(phase, grid, table) for table in _responses(count))
     return free, response

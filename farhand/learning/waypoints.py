@@ -116,7 +116,6 @@ class Replay(SpringCoupling):
     rest: float = parameter(0.3, "s", "stay at a way-point", 0.0, 60.0)
 
     def __post_init__(self) -> None:
-        """Prepare the work arrays."""
         super().__post_init__()
         self.target = Reference()
         self.reached = 0

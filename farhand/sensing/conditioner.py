@@ -46,12 +46,8 @@ class Conditioner:
     load: Load = field(default_factory=Load)  #: on the sensor beside its internals, e.g. a handle
     gravity: float = 9.81  #: [m/s²]
     samples: int = parameter(100, "-", "readings that the bias is made of", 1, 1_000_000)
-    limit: float = parameter(
-        0.95, "-", "share of the capacity from which a reading does not count", 0.1, 2.0
-    )
-    latch: bool = parameter(
-        True, "-", "whether a saturated sensor is distrusted until the next engagement"
-    )
+    limit: float = parameter(0.95, "-", "share of the capacity that is usable", 0.1, 2.0)
+    latch: bool = parameter(True, "-", "whether saturation lasts until the next engagement")
 
     def __post_init__(self) -> None:
         """Prepare the maps; the bias is not known yet."""
@@ -139,7 +135,6 @@ class Conditioner:
         return (turn * (self.profile.variance * (1.0 + averaged))) @ turn.T
 
     def _usable(self, share: Array) -> bool:
-        """Whether no axis is at its limit and all are numbers."""
         if not math.isfinite(float(share.dot(share))):
             self.status = "invalid"
             return False
@@ -187,7 +182,6 @@ class ContactDetector:
     release: float = parameter(6.0, "N", "force below which contact ends", 0.0, 10_000.0)
 
     def __post_init__(self) -> None:
-        """Begin without contact."""
         self.contact = False
 
     def update(self, force: Array) -> bool:

@@ -47,18 +47,13 @@ class DriftTracker:
     least: float = parameter(0.3, "N", "smallest push that counts as contact", 0.0, 1000.0)
     most: float = parameter(3.0, "N", "largest departure that can still be drift", 0.0, 1000.0)
     start: float = parameter(0.3, "N", "deviation of the drift at the first reading", 0.0, 1000.0)
-    rate: float = parameter(
-        0.02, "N/s", "deviation of the drift's rate at the first reading", 0.0, 100.0
-    )
+    rate: float = parameter(0.02, "N/s", "deviation of its rate at first", 0.0, 100.0)
     wander: float = parameter(0.005, "N/√s", "random walk of the drift", 0.0, 100.0)
     rate_wander: float = parameter(3e-4, "N/s/√s", "random walk of the drift's rate", 0.0, 100.0)
-    window: float = parameter(
-        0.1, "s", "time constant of the mean that contact is judged by", 0.0, 100.0
-    )
+    window: float = parameter(0.1, "s", "time constant of the mean for contact", 0.0, 100.0)
     gate: float = parameter(5.0, "-", "deviations that count as contact", 1.0, 100.0)
 
     def __post_init__(self) -> None:
-        """Begin without drift."""
         self.noise = np.asarray(self.noise, dtype=float)
         scale = np.repeat([1.0, TORQUE_PER_FORCE], 3)
         self.drift, self._rate, self._mean = np.zeros(6), np.zeros(6), np.zeros(6)
@@ -121,7 +116,6 @@ class DriftTracker:
         return bool((UNLIKELY_DEVIATIONS * np.sqrt(growth) > self._most).any())
 
     def _restart(self) -> None:
-        """Begin again where the drift was last."""
         self._p, self._c, self._r = self._first
         self._rate, self._mean = np.zeros(6), np.zeros(6)
         self._primed = False

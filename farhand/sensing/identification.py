@@ -357,7 +357,6 @@ class _Fit:
 
 
 def _sums(values: Array, group: Array, weight: Array) -> Array:
-    """Weighted sums over the rows of each group."""
     total = np.zeros((int(group.max()) + 1, *values.shape[1:]))
     np.add.at(total, group, values * weight[:, None, None])
     return total
@@ -412,5 +411,4 @@ def _misfits(left: Array, readings: Readings, poses: Poses) -> list[str]:
 
 
 def _norms(wrench: Array) -> tuple[float, float]:
-    """Root mean square of the lengths of force and torque."""
     return rms(np.linalg.norm(wrench[:, :3], axis=1)), rms(np.linalg.norm(wrench[:, 3:], axis=1))

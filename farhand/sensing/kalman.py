@@ -30,7 +30,6 @@ class ScalarKalman:
     p: Array | None = None  #: its variance
 
     def __post_init__(self) -> None:
-        """Check the variances."""
         both = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (self.q, self.r)))
         self.q, self.r = (value.copy() for value in both)
         for name, value, low in (("q", self.q, 0.0), ("r", self.r, np.nextafter(0.0, 1.0))):

@@ -59,7 +59,6 @@ def centre_by_least_squares(forces: Array, moments: Array) -> Array:
 
 
 def _refuse_parallel(forces: Array) -> None:
-    """Refuse poses between which the tool turned too little."""
     forces = np.asarray(forces, dtype=float)
     sizes = np.linalg.norm(forces, axis=1)
     if not (sizes > 0.0).all():
@@ -208,7 +207,6 @@ def identify_body(
 
 
 def _skews(a: Array) -> Array:
-    """Cross-product matrices, n × 3 × 3."""
     out = np.zeros((len(a), 3, 3))
     out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]
     return out - out.transpose(0, 2, 1)

@@ -230,7 +230,6 @@ def at_rest(readings: Readings) -> Array:
 
 
 def _end(up: Array, start: int) -> int:
-    """Where the pose that begins at ``start`` ends."""
     length = 64
     while True:
         stretch = up[start : start + length]
@@ -299,7 +298,6 @@ def advice_on(poses: Poses) -> list[str]:
 
 
 def _best_pose(up: Array) -> str:
-    """The pose that reduces the condition number most."""
 
     def spread(name: str) -> float:
         points = np.vstack([up, DIRECTIONS[name]])

@@ -55,7 +55,6 @@ class Mounting:
     sign: float = 1.0  #: +1 if it reports what acts on its tool side, −1 if the reaction
 
     def __post_init__(self) -> None:
-        """Refuse a sign that would scale."""
         if self.sign not in (1.0, -1.0):
             raise BadValue(f"sign of a sensor's mounting must be +1 or -1, not {self.sign}")
 

@@ -172,7 +172,7 @@ class SensorFaults:
     shaken: bool = parameter(True, "-", "whether the arm's acceleration shakes the sensor")
     warming: bool = parameter(True, "-", "whether the sensor warms up and drifts")
     bias: Array = parameter(
-        (14.0, -9.0, 5.0, 0.4, -0.3, 0.1), "N, N·m", "bias at ambient temperature", -200.0, 200.0
+        (14.0, -9.0, 5.0, 0.4, -0.3, 0.1), "N, N·m", "bias when cold", -200.0, 200.0
     )
     mass: float = parameter(1.1213, "kg", "mass of the tool", 0.0, 20.0)
     com: Array = parameter((0.0, 0.0, 0.07), "m", "centre of mass of the tool", -1.0, 1.0)
@@ -199,7 +199,6 @@ class SensorFaults:
     heating: float = parameter(3600.0, "s", "time constant of the warming", 0.01, 1e6)
 
     def __post_init__(self) -> None:
-        """Derive the models."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -339,7 +338,6 @@ class GaugeSensor:
     gravity: float = 9.81  #: [m/s²]
 
     def __post_init__(self) -> None:
-        """Refuse a matrix that gives no wrench."""
         if np.shape(self.matrix) != (6, 6) or not np.linalg.cond(self.matrix) < 1e8:
             raise BadValue("the calibration matrix of a force sensor must be 6 × 6 and invertible")
         self._inverse = np.linalg.inv(self.matrix)

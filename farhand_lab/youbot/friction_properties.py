@@ -12,9 +12,7 @@ from scipy.signal import lfilter
 
 from farhand.friction import FRICTIONS
 from farhand.friction.models.implicit import advance
-from farhand.friction.models.model import FloatArray, Friction, make
-
-Array = np.ndarray
+from farhand.friction.models.model import Array, Friction, make
 
 Build = Callable[[int], Friction]
 """Makes a model with that many joints."""
@@ -123,7 +121,7 @@ def table(rows: Mapping[str, Properties]) -> str:
     return "\n".join(lines)
 
 
-def along(friction: Friction, displacement: FloatArray, dt: float) -> FloatArray:
+def along(friction: Friction, displacement: Array, dt: float) -> Array:
     """Torque [N·m] of one joint led along displacements [rad], a step of ``dt`` [s] apart."""
     friction.reset()
     none = np.zeros(friction.joints)
@@ -185,7 +183,7 @@ def lag(build: Build, frequency: float) -> tuple[float, float]:
     return float(difference.mean()), float(difference.std() / 4.0)
 
 
-def sliding(build: Build, speeds: FloatArray) -> FloatArray:
+def sliding(build: Build, speeds: Array) -> Array:
     """Torque after long sliding at these speeds [rad/s], mean of four joints, [N·m]."""
     each = np.repeat(speeds, 4)
     friction, none = build(len(each)), np.zeros(len(each))
@@ -253,7 +251,7 @@ def dissipation(
     return finite, float(lowest.min()), float(returned.max())
 
 
-def random_motion(steps: int, joints: int, rng: np.random.Generator) -> FloatArray:
+def random_motion(steps: int, joints: int, rng: np.random.Generator) -> Array:
     """Velocities [rad/s]: coloured noise of many sizes and speeds, with pauses, steps × joints."""
     size, time = np.geomspace(1e-4, 5.0, joints), rng.uniform(0.01, 0.5, joints)
     noise = rng.standard_normal((steps, joints))

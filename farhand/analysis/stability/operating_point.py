@@ -263,7 +263,6 @@ def _coupled(session: Session) -> Bridge:
 
 
 def _contact(plane: Wall | None) -> Contact:
-    """The rig's own wall at the follower."""
     if plane is None or not plane.present:
         return Contact(0.0)
     return Contact(plane.stiffness, plane.damping)
@@ -308,7 +307,6 @@ def _tool(stance: Stance, axis: Array, friction: float | None) -> LoopTool:
 
 
 def _hand(word: str, simulated: object) -> tuple[Contact, str]:
-    """The hand and its description."""
     if word == "rig":
         if not isinstance(simulated, ImpedanceHand) or simulated.open:
             return HANDS["none"], "no hand (the rig's lets go or only pushes)"

@@ -241,7 +241,6 @@ class CharacteristicCircle:
         return points
 
     def _add(self, angles: Array) -> None:
-        """Evaluate more points."""
         z = ((1.0 + MARGIN) * np.exp(1j * angles))[:, None]
         away = z - self._roots
         if self._split is not None:

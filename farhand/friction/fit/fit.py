@@ -252,7 +252,6 @@ def _parameters(
 
 
 def _lugre_estimates(whole: LugreFit, ready: Prepared) -> dict[str, Estimate]:
-    """Estimates of LuGre friction fitted as a whole."""
     # The way to sliding shows the peak, whether a slow speed was held or not.
     covered = replace(ready, coverage=replace(ready.coverage, resolved=0.0))
     stiffness = _estimate(*whole.stiffness, "N·m/rad")

@@ -236,7 +236,6 @@ def _binned(piece: Piece, count: int) -> Piece:
 
 
 def _velocity_noise(pieces: list[Piece], bandwidth: float, tick: float, source: str) -> float:
-    """Standard deviation of the smoothed velocity, [rad/s]."""
     step = pieces[0].step
     width = KERNEL_WIDTH / bandwidth / step
     if source == "position":

@@ -148,7 +148,6 @@ def _damping(
 
 
 def _why(top: float, tick: float, visible: bool, limits: Search) -> str:
-    """Why the stiffness is not known, in one line."""
     line = "stiffness before sliding is not identified: "
     if tick > 0.0 and not visible:
         return line + (

@@ -156,7 +156,6 @@ def _sweep(fastest: float, seconds: float, travel: float) -> ProtocolPhase:
 
 
 def _ramps(torque: float, seconds: float) -> ProtocolPhase:
-    """Slow ramps from rest, each way in turn."""
     count = max(1, int(seconds / 60.0)) * 2
     each = seconds / count
     knots = [(0.0, 0.0)]

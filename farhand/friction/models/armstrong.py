@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.friction.models.coulomb import check_breakaway
-from farhand.friction.models.model import FloatArray, ForceAndState, Friction, register
+from farhand.friction.models.model import Array, ForceAndState, Friction, register
 from farhand.parameters import parameter
 
 
@@ -28,22 +28,14 @@ class Armstrong(Friction):
     name = "armstrong"
     order = 4  # deflection [rad], lagged speed [rad/s], time at rest [s], present F_s [N·m]
 
-    coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
-    viscous: FloatArray = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
-    stribeck_velocity: FloatArray = parameter(
-        0.1516, "rad/s", "speed over which dry friction falls", 1e-9, 1e4
-    )
-    breakaway: FloatArray = parameter(
-        0.08976, "N·m", "torque that starts motion after a long rest", 1e-9, 1e4
-    )
-    fresh_breakaway: FloatArray = parameter(
-        0.06, "N·m", "torque that starts motion after a short rest", 1e-9, 1e4
-    )
-    dwell: FloatArray = parameter(
-        0.5, "s", "rest after which half of the growth is there", 1e-9, 1e4
-    )
-    lag: FloatArray = parameter(0.02, "s", "lag of friction behind velocity", 0.0, 10.0)
-    stiffness: FloatArray = parameter(250.0, "N·m/rad", "stiffness before sliding", 1e-9, 1e9)
+    coulomb: Array = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
+    viscous: Array = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
+    stribeck_velocity: Array = parameter(0.1516, "rad/s", "speed of the Stribeck fall", 1e-9, 1e4)
+    breakaway: Array = parameter(0.08976, "N·m", "starting torque after a long rest", 1e-9, 1e4)
+    fresh_breakaway: Array = parameter(0.06, "N·m", "starting torque after a short rest", 1e-9, 1e4)
+    dwell: Array = parameter(0.5, "s", "rest for half of the growth", 1e-9, 1e4)
+    lag: Array = parameter(0.02, "s", "lag of friction behind velocity", 0.0, 10.0)
+    stiffness: Array = parameter(250.0, "N·m/rad", "stiffness before sliding", 1e-9, 1e9)
 
     def refresh(self) -> None:
         """Starting takes at least what sliding does, and more after a rest."""
@@ -56,7 +48,7 @@ class Armstrong(Friction):
         self.state[2] = 1e6
         self.state[3] = self.breakaway
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """Stretch the spring as far as the level lets it."""
         deflection, lagged, rest, present = self.state
         keep = np.exp(-dt / np.maximum(self.lag, 1e-12))
@@ -71,16 +63,16 @@ class Armstrong(Friction):
         force = self.stiffness * after + self.viscous * velocity
         return force, np.stack([after, lagged, rest, np.where(sliding, present, grown)])
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F(v) once motion has gone on for long after a long rest, [N·m]."""
         level = self._level(np.abs(velocity), self.breakaway)
         return level * np.sign(velocity) + self.viscous * velocity
 
     @property
-    def stored(self) -> FloatArray:
+    def stored(self) -> Array:
         """Energy of the spring, [J]."""
         return 0.5 * self.stiffness * self.state[0] ** 2
 
-    def _level(self, speed: FloatArray, static: FloatArray) -> FloatArray:
+    def _level(self, speed: Array, static: Array) -> Array:
         fall = 1.0 + (speed / self.stribeck_velocity) ** 2
         return self.coulomb + (static - self.coulomb) / fall

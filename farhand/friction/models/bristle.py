@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, ForceAndState, Friction, register
+from farhand.friction.models.model import Array, ForceAndState, Friction, register
 from farhand.parameters import parameter
 
 SNAPS = 3
@@ -27,10 +27,8 @@ class Bristle(Friction):
 
     name = "bristle"
 
-    stiffness: FloatArray = parameter(2.5, "N·m/rad", "stiffness of one bristle", 1e-9, 1e9)
-    deflection: FloatArray = parameter(
-        4.5e-4, "rad", "deflection at which a bristle snaps", 1e-9, 10.0
-    )
+    stiffness: Array = parameter(2.5, "N·m/rad", "stiffness of one bristle", 1e-9, 1e9)
+    deflection: Array = parameter(4.5e-4, "rad", "deflection at which it snaps", 1e-9, 10.0)
     bristles: int = parameter(100, "-", "number of bristles", 1, 100_000)
     seed: int = parameter(0, "-", "seed of the random places", 0, 2**31)
 
@@ -45,15 +43,13 @@ class Bristle(Friction):
         if len(self.state) != self.bristles:
             self.reset()
 
-    def step(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None = None
-    ) -> FloatArray:
+    def step(self, velocity: Array, dt: float, applied: Array | None = None) -> Array:
         """Advance; the bristles that snap next time will take hold elsewhere."""
         force = super().step(velocity, dt, applied)
         self._rng.random(out=self._draws)
         return force
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """Bend, snap and take hold again; everything in units of δ_s and along the motion."""
         direction = np.where(velocity < 0.0, -1.0, 1.0)
         distance = np.abs(velocity) * dt / self.deflection
@@ -74,12 +70,12 @@ class Bristle(Friction):
         force = self.stiffness * self.deflection * direction * mean
         return force, end * direction * self.deflection
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """Mean torque while sliding, [N·m]."""
         return self.bristles * self.stiffness * self.deflection / 3.0 * np.sign(velocity)
 
     @property
-    def stored(self) -> FloatArray:
+    def stored(self) -> Array:
         """Energy of the bent bristles, [J]."""
         return 0.5 * self.stiffness * (self.state**2).sum(axis=0)
 
@@ -99,16 +95,12 @@ class ResetIntegrator(Friction):
     name = "reset-integrator"
     order = 1  # z [rad]
 
-    stiffness: FloatArray = parameter(104.0, "N·m/rad", "stiffness while sliding", 1e-9, 1e9)
-    deflection: FloatArray = parameter(
-        3.6e-4, "rad", "deflection at which sliding starts", 1e-9, 10.0
-    )
-    stiction: FloatArray = parameter(
-        1.4, "-", "how much more torque starts motion, as a share", 0.0, 100.0
-    )
-    damping: FloatArray = parameter(0.127, "N·m·s/rad", "damping before sliding", 0.0, 1e4)
+    stiffness: Array = parameter(104.0, "N·m/rad", "stiffness while sliding", 1e-9, 1e9)
+    deflection: Array = parameter(3.6e-4, "rad", "deflection at the start of sliding", 1e-9, 10.0)
+    stiction: Array = parameter(1.4, "-", "extra torque that starts motion, as a share", 0.0, 100.0)
+    damping: Array = parameter(0.127, "N·m·s/rad", "damping before sliding", 0.0, 1e4)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """Bend by the distance of the step, to z_0 at most."""
         before, distance = self.state[0], velocity * dt
         after = np.clip(before + distance, -self.deflection, self.deflection)
@@ -117,11 +109,11 @@ class ResetIntegrator(Friction):
         spring = (1.0 + self.stiction * share) * self.stiffness * after
         return spring + self.damping * (after - before) / dt, after[np.newaxis]
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """σ0 z_0 sgn v, [N·m]."""
         return self.stiffness * self.deflection * np.sign(velocity)
 
     @property
-    def stored(self) -> FloatArray:
+    def stored(self) -> Array:
         """Energy of the bristle, with the stiffness it has on the way back, [J]."""
         return 0.5 * (1.0 + self.stiction) * self.stiffness * self.state[0] ** 2

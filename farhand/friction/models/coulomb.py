@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.errors import BadValue
-from farhand.friction.models.model import FloatArray, StaticFriction, register
+from farhand.friction.models.model import Array, StaticFriction, register
 from farhand.parameters import parameter
 
 
@@ -18,14 +18,14 @@ class Coulomb(StaticFriction):
 
     name = "coulomb"
 
-    coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 0.0, 1e4)
+    coulomb: Array = parameter(0.03718, "N·m", "dry friction while sliding", 0.0, 1e4)
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F(v), [N·m]."""
         return self.coulomb * np.sign(velocity)
 
     @property
-    def hold(self) -> tuple[FloatArray, FloatArray]:
+    def hold(self) -> tuple[Array, Array]:
         """At rest dry friction balances up to F_c, [N·m]."""
         return -self.coulomb, self.coulomb
 
@@ -37,9 +37,9 @@ class Viscous(StaticFriction):
 
     name = "viscous"
 
-    viscous: FloatArray = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
+    viscous: Array = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F(v), [N·m]."""
         return self.viscous * velocity
 
@@ -51,9 +51,9 @@ class CoulombViscous(Coulomb):
 
     name = "coulomb-viscous"
 
-    viscous: FloatArray = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
+    viscous: Array = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F(v), [N·m]."""
         return self.coulomb * np.sign(velocity) + self.viscous * velocity
 
@@ -70,19 +70,19 @@ class Stiction(CoulombViscous):
     name = "stiction"
     needs_applied = True
 
-    breakaway: FloatArray = parameter(0.08976, "N·m", "torque that starts motion", 0.0, 1e4)
+    breakaway: Array = parameter(0.08976, "N·m", "torque that starts motion", 0.0, 1e4)
 
     def refresh(self) -> None:
         """Starting takes at least what sliding does."""
         check_breakaway(self.name, self.coulomb, self.breakaway)
 
     @property
-    def hold(self) -> tuple[FloatArray, FloatArray]:
+    def hold(self) -> tuple[Array, Array]:
         """At rest it balances up to F_s, [N·m]."""
         return -self.breakaway, self.breakaway
 
 
-def check_breakaway(name: str, coulomb: FloatArray, breakaway: FloatArray) -> None:
+def check_breakaway(name: str, coulomb: Array, breakaway: Array) -> None:
     """Refuse a break-away torque below the sliding torque, [N·m]."""
     for low, high in zip(coulomb, breakaway, strict=True):
         if high < low:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, ForceAndState, Friction, register
+from farhand.friction.models.model import Array, ForceAndState, Friction, register
 from farhand.parameters import parameter
 
 
@@ -25,11 +25,11 @@ class Dahl(Friction):
     name = "dahl"
     order = 1  # F [N·m]
 
-    coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
-    stiffness: FloatArray = parameter(250.0, "N·m/rad", "slope at zero torque", 1e-9, 1e9)
-    exponent: FloatArray = parameter(1.0, "-", "shape of the hysteresis", 0.1, 10.0)
+    coulomb: Array = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
+    stiffness: Array = parameter(250.0, "N·m/rad", "slope at zero torque", 1e-9, 1e9)
+    exponent: Array = parameter(1.0, "-", "shape of the hysteresis", 0.1, 10.0)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """The exact solution over the distance of the step."""
         direction = np.sign(velocity)
         before = np.maximum(1.0 - self.state[0] * direction / self.coulomb, 0.0)
@@ -39,17 +39,17 @@ class Dahl(Friction):
         force = np.where(direction == 0.0, self.state[0], self.coulomb * (1.0 - after) * direction)
         return force, force[np.newaxis]
 
-    def _power(self, before: FloatArray, distance: FloatArray) -> FloatArray:
+    def _power(self, before: Array, distance: Array) -> Array:
         """The solution for α ≠ 1; below 1 it reaches F_c after a finite distance."""
         beta = np.where(self.exponent == 1.0, 1.0, 1.0 - self.exponent)
         with np.errstate(divide="ignore", over="ignore"):
             return np.power(np.maximum(np.power(before, beta) - beta * distance, 0.0), 1.0 / beta)
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F_c sgn v, [N·m]."""
         return self.coulomb * np.sign(velocity)
 
     @property
-    def stored(self) -> FloatArray:
+    def stored(self) -> Array:
         """Energy of the spring that F stands for, F²/(2σ0), [J]."""
         return 0.5 * self.state[0] ** 2 / self.stiffness

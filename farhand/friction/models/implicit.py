@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, Friction
+from farhand.friction.models.model import Array, Friction
 
-Surplus = Callable[[FloatArray], FloatArray]
+Surplus = Callable[[Array], Array]
 
 ACCURACY = 1e-8
 """Error of the velocity as a share of what torque and friction change in a step."""
@@ -19,8 +19,8 @@ TOLERANCE = 1e-10
 
 
 def advance(
-    friction: Friction, velocity: FloatArray, dt: float, torque: FloatArray, inertia: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    friction: Friction, velocity: Array, dt: float, torque: Array, inertia: Array
+) -> tuple[Array, Array]:
     r"""Velocity at the end of a step, [rad/s], and the friction that acted during it, [N·m].
 
     Solves :math:`J\,(v' - v)/dt = \tau - F(v')`, with the friction's state advanced at v'. A model
@@ -38,7 +38,7 @@ def advance(
     drive = torque + inertia * velocity / dt
     mobility = dt / inertia
 
-    def surplus(after: FloatArray) -> FloatArray:
+    def surplus(after: Array) -> Array:
         return after + mobility * (friction.move(after, dt, drive)[0] - drive)
 
     hold = friction.hold
@@ -58,8 +58,8 @@ def advance(
 
 
 def _search(
-    friction: Friction, surplus: Surplus, mobility: FloatArray, drive: FloatArray, dt: float
-) -> FloatArray:
+    friction: Friction, surplus: Surplus, mobility: Array, drive: Array, dt: float
+) -> Array:
     """The root between rest and free motion, or beyond where friction falls; never fails."""
     first = mobility * (drive - friction.move(np.zeros_like(drive), dt, drive)[0])
     far = first.copy()
@@ -71,9 +71,7 @@ def _search(
     return bracketed(surplus, np.minimum(far, 0.0), np.maximum(far, 0.0))
 
 
-def bracketed(
-    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
-) -> FloatArray:
+def bracketed(function: Callable[[Array], Array], low: Array, high: Array) -> Array:
     """Where ``function`` is zero between ``low`` and ``high``, element by element.
 
     False position with the Illinois rule, bisection every fourth round so that a kink or a jump
@@ -109,9 +107,7 @@ def bracketed(
     return 0.5 * (a + b)
 
 
-def secant(
-    function: Callable[[FloatArray], FloatArray], start: FloatArray, rounds: int
-) -> tuple[FloatArray, FloatArray]:
+def secant(function: Callable[[Array], Array], start: Array, rounds: int) -> tuple[Array, Array]:
     """Where ``function``, of slope near 1, is about zero, and its value there; quick, may miss."""
     before, at_before = start, function(start)
     now = start - at_before
@@ -126,11 +122,7 @@ def secant(
     return now, at_now
 
 
-def newton(
-    function: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
-    low: FloatArray,
-    high: FloatArray,
-) -> FloatArray:
+def newton(function: Callable[[Array], tuple[Array, Array]], low: Array, high: Array) -> Array:
     """Where a rising function is zero between ``low`` and ``high``, from its value and slope.
 
     Newton's step where it stays inside the bracket, bisection where it does not.

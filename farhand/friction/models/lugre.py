@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, ForceAndState, register
+from farhand.friction.models.model import Array, ForceAndState, register
 from farhand.friction.models.stribeck import ShapedLevel
 from farhand.parameters import parameter
 
@@ -29,10 +29,10 @@ class LuGre(ShapedLevel):
     name = "lugre"
     order = 1  # z [rad]
 
-    stiffness: FloatArray = parameter(250.0, "N·m/rad", "stiffness of the bristles", 1e-9, 1e9)
-    damping: FloatArray = parameter(0.127, "N·m·s/rad", "damping of the bristles", 0.0, 1e4)
+    stiffness: Array = parameter(250.0, "N·m/rad", "stiffness of the bristles", 1e-9, 1e9)
+    damping: Array = parameter(0.127, "N·m·s/rad", "damping of the bristles", 0.0, 1e4)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """The exact solution of the bristle at constant velocity."""
         before = self.state[0]
         level = self.level(velocity)
@@ -44,6 +44,6 @@ class LuGre(ShapedLevel):
         return force, after[np.newaxis]
 
     @property
-    def stored(self) -> FloatArray:
+    def stored(self) -> Array:
         """Energy of the bristle, [J]."""
         return 0.5 * self.stiffness * self.state[0] ** 2

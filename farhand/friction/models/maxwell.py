@@ -8,7 +8,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.friction.models.implicit import newton
-from farhand.friction.models.model import FloatArray, ForceAndState, Friction, register
+from farhand.friction.models.model import Array, ForceAndState, Friction, register
 from farhand.friction.models.stribeck import ShapedLevel
 from farhand.parameters import parameter
 
@@ -17,14 +17,10 @@ from farhand.parameters import parameter
 class Elements(Friction):
     """N elements per joint, each a spring k_i in series with a slider W_i."""
 
-    stiffness: FloatArray = parameter(
-        250.0, "N·m/rad", "stiffness of all elements together", 1e-9, 1e9
-    )
-    level_shares: FloatArray = parameter(
-        (0.1, 0.2, 0.3, 0.4), "-", "share of each element in the level", 0.0, 1.0
-    )
-    stiffness_shares: FloatArray = parameter(
-        (0.55, 0.27, 0.13, 0.05), "-", "share of each element in the stiffness", 1e-9, 1.0
+    stiffness: Array = parameter(250.0, "N·m/rad", "stiffness of all elements", 1e-9, 1e9)
+    level_shares: Array = parameter((0.1, 0.2, 0.3, 0.4), "-", "shares of the level", 0.0, 1.0)
+    stiffness_shares: Array = parameter(
+        (0.55, 0.27, 0.13, 0.05), "-", "shares of the stiffness", 1e-9, 1.0
     )
 
     def reset(self) -> None:
@@ -49,7 +45,7 @@ class Elements(Friction):
         self._springs = self.stiffness_shares[:, np.newaxis] * self.stiffness
 
     @property
-    def stored(self) -> FloatArray:
+    def stored(self) -> Array:
         """Energy of the springs, [J]."""
         return 0.5 * (self.state**2 / self._springs).sum(axis=0)
 
@@ -64,15 +60,15 @@ class MaxwellSlip(Elements):
 
     name = "maxwell-slip"
 
-    coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
+    coulomb: Array = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """Stretch every spring, slide every slider that is at its limit."""
         limit = self._shares * self.coulomb
         after = np.clip(self.state + self._springs * (velocity * dt), -limit, limit)
         return after.sum(axis=0), after
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F_c sgn v, [N·m]."""
         return self.coulomb * np.sign(velocity)
 
@@ -92,17 +88,15 @@ class Leuven(ShapedLevel, Elements):
 
     name = "leuven"
 
-    damping: FloatArray = parameter(0.127, "N·m·s/rad", "damping of the bristles", 0.0, 1e4)
-    exponent: FloatArray = parameter(
-        2.0, "-", "how suddenly presliding turns into sliding", 1.0, 20.0
-    )
+    damping: Array = parameter(0.127, "N·m·s/rad", "damping of the bristles", 0.0, 1e4)
+    exponent: Array = parameter(2.0, "-", "sharpness of the change to sliding", 1.0, 20.0)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """Find how far z moves so that its rate at the end of the step carries it there."""
         direction, distance, level = np.sign(velocity), np.abs(velocity) * dt, self.level(velocity)
         limit, n = self._shares * self.breakaway, self.exponent
 
-        def surplus(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def surplus(moved: Array) -> tuple[Array, Array]:
             torque = self.state + self._springs * (moved * direction)
             inside = np.abs(torque) < limit
             held = np.where(inside, torque, np.copysign(limit, torque)).sum(axis=0)
@@ -134,17 +128,15 @@ class Gms(ShapedLevel, Elements):
 
     name = "gms"
 
-    attraction: FloatArray = parameter(
-        1.0, "N·m/s", "how fast slipping torque goes to the curve", 1e-9, 1e9
-    )
-    damping: FloatArray = parameter(0.0, "N·m·s/rad", "damping of the elements", 0.0, 1e4)
+    attraction: Array = parameter(1.0, "N·m/s", "rate of slipping torque to the curve", 1e-9, 1e9)
+    damping: Array = parameter(0.0, "N·m·s/rad", "damping of the elements", 0.0, 1e4)
 
     def reset(self) -> None:
         """All springs slack and sticking; below the torques stands whether each element slips."""
         super().reset()
         self.state = np.concatenate([self.state, np.zeros_like(self.state)])
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """Stick until the level is reached, then follow it with a lag until the motion reverses."""
         direction, level = np.where(velocity < 0.0, -1.0, 1.0), self.level(velocity)
         torque, slipping = np.split(self.state, 2)
@@ -160,6 +152,6 @@ class Gms(ShapedLevel, Elements):
         return force, np.concatenate([after * direction, slips | (stretched >= limit)])
 
     @property
-    def stored(self) -> FloatArray:
+    def stored(self) -> Array:
         """Energy of the springs, [J]."""
         return 0.5 * (np.split(self.state, 2)[0] ** 2 / self._springs).sum(axis=0)

@@ -19,8 +19,8 @@ import numpy as np
 from farhand.errors import BadValue, UnknownName
 from farhand.parameters import one_or, validate
 
-FloatArray = np.ndarray
-ForceAndState = tuple[FloatArray, FloatArray]
+Array = np.ndarray
+ForceAndState = tuple[Array, Array]
 
 
 @dataclass(kw_only=True)
@@ -33,7 +33,7 @@ class Friction(ABC):
 
     joints: int = 1  #: number of joints, [-]
     #: internal state, ``order`` × ``joints``; empty for a static model
-    state: FloatArray = dataclasses.field(init=False, repr=False)
+    state: Array = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Spread the parameters over the joints, check them, and start at rest."""
@@ -51,9 +51,7 @@ class Friction(ABC):
         """Forget the past: every state at zero."""
         self.state = np.zeros((self.order, self.joints))
 
-    def step(
-        self, velocity: FloatArray, dt: float, applied: FloatArray | None = None
-    ) -> FloatArray:
+    def step(self, velocity: Array, dt: float, applied: Array | None = None) -> Array:
         """Advance by ``dt`` and return the resisting torque at the end, [N·m].
 
         It has the sign of the velocity while the joint slides; a plant subtracts it.
@@ -67,34 +65,34 @@ class Friction(ABC):
         return force
 
     @abstractmethod
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """Torque and state at the end of :meth:`step`; does not change the state."""
 
-    def steady(self, velocity: Any) -> FloatArray:
+    def steady(self, velocity: Any) -> Array:
         """Torque at constant velocity, [N·m]; last axis: joints; any shape for one joint."""
         v = np.asarray(velocity, dtype=float)
         curve = self.curve(v)
         return curve.reshape(v.shape) if self.joints == 1 else curve
 
     @abstractmethod
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """The steady-state curve, broadcast against the parameters, [N·m]."""
 
-    def quick(self, velocity: FloatArray) -> FloatArray:
+    def quick(self, velocity: Array) -> Array:
         """The curve at control rate, one velocity per joint, [N·m]; may come from a table."""
         return self.curve(velocity)
 
     @property
-    def stored(self) -> FloatArray:
+    def stored(self) -> Array:
         """Energy in the model's springs that it can give back, [J]."""
         return np.zeros(self.joints)
 
     @property
-    def hold(self) -> tuple[FloatArray, FloatArray] | None:
+    def hold(self) -> tuple[Array, Array] | None:
         """Range of torque that dry friction balances at rest, [N·m]; None if continuous."""
         return None
 
-    def _spread(self, field: str, value: Any) -> FloatArray:
+    def _spread(self, field: str, value: Any) -> Array:
         try:
             return np.array(np.broadcast_to(np.asarray(value, dtype=float), (self.joints,)))
         except (TypeError, ValueError):
@@ -104,7 +102,7 @@ class Friction(ABC):
 class StaticFriction(Friction):
     """A model without state: the curve F(v), and at rest any torque between its limits."""
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """The curve, and at rest the applied torque as far as dry friction goes."""
         force = self.curve(velocity)
         hold = self.hold
@@ -151,9 +149,9 @@ def make(name: str, joints: int = 1, **parameters: Any) -> Friction:
     return model(joints=joints, **parameters)
 
 
-def read_parameters(text: str) -> dict[str, FloatArray]:
+def read_parameters(text: str) -> dict[str, Array]:
     """Read text such as ``"coulomb=0.5 0.4;viscous=0.1"``: one value, or one per joint."""
-    parameters: dict[str, FloatArray] = {}
+    parameters: dict[str, Array] = {}
     for item in filter(None, (part.strip() for part in text.split(";"))):
         name, _, numbers = item.partition("=")
         try:

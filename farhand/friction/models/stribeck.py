@@ -8,13 +8,7 @@ import numpy as np
 
 from farhand.errors import Mismatch
 from farhand.friction.models.coulomb import check_breakaway
-from farhand.friction.models.model import (
-    FloatArray,
-    ForceAndState,
-    Friction,
-    StaticFriction,
-    register,
-)
+from farhand.friction.models.model import Array, ForceAndState, Friction, StaticFriction, register
 from farhand.parameters import parameter
 
 
@@ -22,12 +16,10 @@ from farhand.parameters import parameter
 class StribeckLevel(Friction):
     r"""The dry part of a Stribeck curve, :math:`g(v) = F_c + (F_s - F_c)\,e^{-|v/v_s|^\delta}`."""
 
-    coulomb: FloatArray = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
-    breakaway: FloatArray = parameter(0.08976, "N·m", "torque that starts motion", 1e-9, 1e4)
-    stribeck_velocity: FloatArray = parameter(
-        0.1516, "rad/s", "speed over which dry friction falls", 1e-9, 1e4
-    )
-    viscous: FloatArray = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
+    coulomb: Array = parameter(0.03718, "N·m", "dry friction while sliding", 1e-9, 1e4)
+    breakaway: Array = parameter(0.08976, "N·m", "torque that starts motion", 1e-9, 1e4)
+    stribeck_velocity: Array = parameter(0.1516, "rad/s", "speed of the Stribeck fall", 1e-9, 1e4)
+    viscous: Array = parameter(0.01898, "N·m·s/rad", "viscous friction", 0.0, 1e4)
 
     def refresh(self) -> None:
         """Starting takes at least what sliding does."""
@@ -35,16 +27,16 @@ class StribeckLevel(Friction):
         check_breakaway(self.name, self.coulomb, self.breakaway)
 
     @property
-    def delta(self) -> FloatArray:
+    def delta(self) -> Array:
         """Exponent δ, [-]."""
         return np.array(2.0)
 
-    def level(self, velocity: FloatArray) -> FloatArray:
+    def level(self, velocity: Array) -> Array:
         """g(v), always positive, [N·m]."""
         decay = np.exp(-np.power(np.abs(velocity) / self.stribeck_velocity, self.delta))
         return self.coulomb + (self.breakaway - self.coulomb) * decay
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """Steady state of every model built on g: g(v) sgn v + σ2 v, [N·m]."""
         return self.level(velocity) * np.sign(velocity) + self.viscous * velocity
 
@@ -53,10 +45,10 @@ class StribeckLevel(Friction):
 class ShapedLevel(StribeckLevel):
     """A Stribeck curve whose exponent is a parameter."""
 
-    shape: FloatArray = parameter(1.047, "-", "exponent of the Stribeck curve", 0.1, 10.0)
+    shape: Array = parameter(1.047, "-", "exponent of the Stribeck curve", 0.1, 10.0)
 
     @property
-    def delta(self) -> FloatArray:
+    def delta(self) -> Array:
         """Exponent δ, [-]."""
         return self.shape
 
@@ -69,7 +61,7 @@ class Stribeck(StribeckLevel, StaticFriction):
     name = "stribeck"
 
     @property
-    def hold(self) -> tuple[FloatArray, FloatArray]:
+    def hold(self) -> tuple[Array, Array]:
         """At rest it balances up to F_s, [N·m]."""
         return -self.breakaway, self.breakaway
 
@@ -99,11 +91,9 @@ class Karnopp(Kfm):
     name = "karnopp"
     needs_applied = True
 
-    band: FloatArray = parameter(
-        0.01, "rad/s", "speed below which the joint counts as at rest", 1e-9, 10.0
-    )
+    band: Array = parameter(0.01, "rad/s", "speed that counts as rest", 1e-9, 10.0)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """The applied torque inside the band, the curve outside."""
         if applied is None:
             raise Mismatch(
@@ -123,11 +113,9 @@ class Threshold(ShapedLevel, StaticFriction):
 
     name = "threshold"
 
-    band: FloatArray = parameter(
-        0.01, "rad/s", "speed at which the steep line meets the curve", 1e-9, 10.0
-    )
+    band: Array = parameter(0.01, "rad/s", "speed where the steep line ends", 1e-9, 10.0)
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F(v), [N·m]."""
         edge = np.maximum(np.abs(velocity), self.band)
         return super().curve(edge) * (velocity / edge)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from farhand.errors import BadValue, UnknownName
-from farhand.friction.models.model import FloatArray, StaticFriction, register
+from farhand.friction.models.model import Array, StaticFriction, register
 from farhand.parameters import parameter
 
 
@@ -30,30 +30,26 @@ class Waiboer(StaticFriction):
 
     name = "waiboer"
 
-    asperity: FloatArray = parameter(0.05258, "N·m", "dry part at rest", -1e4, 1e4)
-    asperity_speed: FloatArray = parameter(
-        0.1516, "rad/s", "speed over which the dry part falls", 1e-9, 1e4
-    )
-    asperity_shape: FloatArray = parameter(0.7, "-", "exponent of its fall", 0.1, 10.0)
-    viscous: FloatArray = parameter(0.04, "N·m·(s/rad)^(1-δ)", "drag of the film", 0.0, 1e4)
-    viscous_shape: FloatArray = parameter(
-        0.35, "-", "how far the drag falls behind the speed", -1.0, 0.95
-    )
-    film: FloatArray = parameter(0.0, "N·m", "drag that saturates", -1e4, 1e4)
-    film_speed: FloatArray = parameter(1.0, "rad/s", "speed at which it does", 1e-9, 1e4)
+    asperity: Array = parameter(0.05258, "N·m", "dry part at rest", -1e4, 1e4)
+    asperity_speed: Array = parameter(0.1516, "rad/s", "speed of the dry part's fall", 1e-9, 1e4)
+    asperity_shape: Array = parameter(0.7, "-", "exponent of its fall", 0.1, 10.0)
+    viscous: Array = parameter(0.04, "N·m·(s/rad)^(1-δ)", "drag of the film", 0.0, 1e4)
+    viscous_shape: Array = parameter(0.35, "-", "lag of the drag behind the speed", -1.0, 0.95)
+    film: Array = parameter(0.0, "N·m", "drag that saturates", -1e4, 1e4)
+    film_speed: Array = parameter(1.0, "rad/s", "speed at which it does", 1e-9, 1e4)
 
-    def level(self, speed: FloatArray) -> FloatArray:
+    def level(self, speed: Array) -> Array:
         """Size of the friction at speeds ≥ 0 [rad/s], [N·m]."""
         dry = self.asperity * np.exp(-np.power(speed / self.asperity_speed, self.asperity_shape))
         drag = self.viscous * np.power(speed, 1.0 - self.viscous_shape)
         return dry + drag + self.film * (1.0 - np.exp(-speed / self.film_speed))
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F(v), [N·m]."""
         return np.sign(velocity) * self.level(np.abs(velocity))
 
     @property
-    def hold(self) -> tuple[FloatArray, FloatArray]:
+    def hold(self) -> tuple[Array, Array]:
         """At rest it balances up to F_a, [N·m]."""
         most = np.maximum(self.asperity, 0.0)
         return -most, most
@@ -84,13 +80,10 @@ class Gears(StaticFriction):
 
     joints: int = 6
     set: str = parameter("reduced", "-", "published parameters", choices=GEAR_SETS)
-    share: FloatArray = parameter(
-        (1.0,) * 7, "-", "factor on the dry part of joints 1 to 4, a, b and c", 0.0, 10.0
-    )
-    directions: FloatArray = dataclasses.field(init=False, repr=False)
+    share: Array = parameter((1.0,) * 7, "-", "dry part of joints 1 to 4, a, b, c", 0.0, 10.0)
+    directions: Array = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Set the seven terms up."""
         if self.joints != 6:
             raise BadValue(f"the RX160's gears are for 6 joints, not for {self.joints}")
         if self.set not in GEAR_SETS:
@@ -104,17 +97,17 @@ class Gears(StaticFriction):
         self.terms = Waiboer(joints=7, **table, **gear_table()[self.set])
         self.terms.asperity = self.terms.asperity * self.share
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F(v), [N·m]; the last axis is the joints'."""
         return self.terms.curve(velocity @ self.directions.T) @ self.directions
 
-    def smooth(self, velocity: FloatArray, speed: float) -> FloatArray:
+    def smooth(self, velocity: Array, speed: float) -> Array:
         """F(v) with tanh(u/``speed``) for every sign, [N·m]; for control at a noisy velocity."""
         u = self.directions.dot(velocity)
         return (np.tanh(u / speed) * self.terms.level(np.abs(u))).dot(self.directions)
 
     @property
-    def hold(self) -> tuple[FloatArray, FloatArray]:
+    def hold(self) -> tuple[Array, Array]:
         """At rest each joint is held with up to its own and the shared dry part, [N·m]."""
         most = np.maximum(np.maximum(self.terms.asperity, 0.0) @ self.directions, 0.0)
         return -most, most

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from farhand.friction.models.model import FloatArray, ForceAndState, StaticFriction, register
+from farhand.friction.models.model import Array, ForceAndState, StaticFriction, register
 from farhand.parameters import parameter
 
 TABLE_SPEED = 15.0
@@ -25,13 +25,13 @@ def coefficients(wheel: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("wheels.toml").read_text())[wheel]
 
 
-def smooth_minimum(values: FloatArray, n: float) -> FloatArray:
+def smooth_minimum(values: Array, n: float) -> Array:
     r"""Smooth minimum over the first axis, :math:`(\sum r_i^{-n})^{-1/n}`, without overflow."""
     least = values.min(axis=0)
     return least * ((least / values) ** n).sum(axis=0) ** (-1.0 / n)
 
 
-def term(wheel: str, name: str, u: FloatArray) -> FloatArray:
+def term(wheel: str, name: str, u: Array) -> Array:
     """One branch of a wheel's curve at u, [N·m]."""
     data = coefficients(wheel)
     if name in data["poly"]:
@@ -40,7 +40,7 @@ def term(wheel: str, name: str, u: FloatArray) -> FloatArray:
     return a * np.exp(b * u) + c * np.exp(d * u)
 
 
-def curve_of(wheel: str, velocity: FloatArray) -> FloatArray:
+def curve_of(wheel: str, velocity: Array) -> Array:
     """A wheel's friction at these speeds [rad/s], [N·m]; branch by branch where it counts."""
     data, speed = coefficients(wheel), np.abs(velocity)
     result = np.empty(velocity.shape)
@@ -60,13 +60,13 @@ def curve_of(wheel: str, velocity: FloatArray) -> FloatArray:
 
 
 @functools.cache
-def table(wheel: str) -> tuple[FloatArray, FloatArray]:
+def table(wheel: str) -> tuple[Array, Array]:
     """Speeds and torques for quick lookup."""
     speeds = np.linspace(-TABLE_SPEED, TABLE_SPEED, round(2 * TABLE_SPEED / TABLE_STEP) + 1)
     return speeds, curve_of(wheel, speeds)
 
 
-def looked_up(wheel: str, velocity: FloatArray) -> FloatArray:
+def looked_up(wheel: str, velocity: Array) -> Array:
     """A wheel's friction from the table, [N·m]; beyond its ends every curve is a straight line."""
     speeds, torques = table(wheel)
     beyond = velocity - np.clip(velocity, speeds[0], speeds[-1])
@@ -85,23 +85,21 @@ class WheelCurve(StaticFriction):
 
     wheels: ClassVar[tuple[str, ...]]  #: the curve of each joint; repeated for more joints
 
-    load: FloatArray = parameter(
-        1.0, "-", "factor for the load that the measurement lacked", 0.0, 100.0
-    )
+    load: Array = parameter(1.0, "-", "factor for the load", 0.0, 100.0)
 
-    def curve(self, velocity: FloatArray) -> FloatArray:
+    def curve(self, velocity: Array) -> Array:
         """F(v), [N·m]."""
         return self.load * self._each(velocity, curve_of)
 
-    def move(self, velocity: FloatArray, dt: float, applied: FloatArray | None) -> ForceAndState:
+    def move(self, velocity: Array, dt: float, applied: Array | None) -> ForceAndState:
         """The curve, looked up."""
         return self.quick(velocity), self.state
 
-    def quick(self, velocity: FloatArray) -> FloatArray:
+    def quick(self, velocity: Array) -> Array:
         """The curve from a table, [N·m]."""
         return self.load * self._each(velocity, looked_up)
 
-    def _each(self, velocity: FloatArray, function: Any) -> FloatArray:
+    def _each(self, velocity: Array, function: Any) -> Array:
         if len(self.wheels) == 1:
             return function(self.wheels[0], velocity)
         v = np.broadcast_to(velocity, (*np.shape(velocity)[:-1], self.joints))
