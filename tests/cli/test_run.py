@@ -21,7 +21,7 @@ import pytest
 
 from farhand.plants import SimulatedPlant
 from farhand.recording.loader import load
-from farhand.recording.recorder import record_process
+from farhand.recording.recorder import record_orders
 from farhand.running import run as running
 from farhand.running.rerun import rerun
 
@@ -142,8 +142,8 @@ def test_the_summary_speaks_to_a_person(farhand_command):
         (["--at", "7"], "SECONDS:COMMAND"),
         (["--at", "soon:stop"], "SECONDS:NAME"),
         (["--at", "0.1:dance"], "unknown command 'dance'"),
-        (["--at", "9:stop"], "not within the run, which goes from 0 to 0.6 s"),
-        (["--at", "-1:stop"], "not within the run"),
+        (["--at", "9:stop"], "from 0 to 0.6 s"),
+        (["--at", "-1:stop"], "from 0 to 0.6 s"),
         (["--at", "0.1:set wall.stiffness"], "PATH=VALUE"),
         (["--at", "0.1:set wall.softness=3"], "unknown parameter 'wall.softness'"),
         (["--seconds", "-1"], "--seconds = -1 is outside [0.001, 1e+06] s"),
@@ -168,16 +168,16 @@ def test_bad_input_is_one_line_and_code_2(farhand_command, words, hint):
     [
         (
             ("cooperative", "--law", "unilateral"),
-            "--law has no meaning for cooperative: nothing couples its arms",
+            "--law has no effect on cooperative: nothing couples its arms",
         ),
-        (("cooperative", "--delay", "20"), "--delay has no meaning for cooperative"),
+        (("cooperative", "--delay", "20"), "--delay has no effect on cooperative"),
         (
             ("youbot", "--follower", "ur:127.0.0.1"),
             "--follower ur:127.0.0.1: the follower of youbot is always simulated",
         ),
         (
             ("dual-arm", "--clock", "wall", "--core", "4000"),
-            "--core 4000 is not to be had; choose one of ",
+            "--core 4000 is not available; choose one of ",
         ),
     ],
 )
@@ -299,7 +299,10 @@ class ToyPage:
         self.polls += 1
         return 0
 
-    def close(self) -> None:
+    def __enter__(self) -> ToyPage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.closed = True
 
 
@@ -312,7 +315,7 @@ def test_the_page_is_served_polled_and_closed(farhand_command, tmp_path, monkeyp
         pages.append(ToyPage(commands))
         return pages[0]
 
-    monkeypatch.setattr(importlib.import_module("farhand.console.serve"), "serve", serve)
+    monkeypatch.setattr(importlib.import_module("farhand.running.page"), "serve", serve)
     said = farhand_command(
         "run", "dual-arm", "--port", "1", "--seconds", "0.5", "--json", tmp_path / "r.json"
     )
@@ -361,10 +364,10 @@ def test_ctrl_c_pressed_again_after_a_while_leaves_at_once(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     with running.stopping_on_signals(session) as received:
         signal.raise_signal(signal.SIGINT)
-        now[0] += 0.9 * running.ONE_PRESS
+        now[0] += 0.9 * running.SAME_INTERRUPT_S
         signal.raise_signal(signal.SIGINT)
         assert (len(finished), len(received)) == (2, 2)
-        now[0] += 0.2 * running.ONE_PRESS
+        now[0] += 0.2 * running.SAME_INTERRUPT_S
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
@@ -440,12 +443,12 @@ def test_a_run_goes_on_without_its_recorder_and_its_page(tmp_path):
 def record_on_a_small_disk(*arguments) -> None:
     """A recorder whose files may not grow beyond half a megabyte."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
-    record_process(*arguments)
+    record_orders(*arguments)
 
 
 def test_a_recording_that_stops_does_not_stop_the_run(farhand_command, tmp_path, monkeypatch):
     """The disk is full: the run goes on to its end, one line says so, and the code is 2."""
-    monkeypatch.setattr(running, "record_process", record_on_a_small_disk)
+    monkeypatch.setattr("farhand.running.recorder.record_orders", record_on_a_small_disk)
     words = (*SHORT[:-1], "2", "--record", tmp_path / "r.mcap", "--json", tmp_path / "r.json")
     said = farhand_command(*words)
     assert said.code == 2 and "the recording stopped before the run: cannot write" in said.err

@@ -15,6 +15,7 @@ from farhand.console.scene import Kinematics, model_of, scene_of
 from farhand.console.status import Reading
 from farhand.loop.telemetry import Reader
 from farhand.rigs import Options, build_rig, rig_names
+from farhand.rigs.rig import RigParts
 from farhand.robots import Placement, load_robot, q_to_pinocchio
 from farhand.world import GroundSpring, Placed, ToolSpring, World
 
@@ -44,6 +45,7 @@ def rig_around(world: World) -> SimpleNamespace:
         session=session,
         options=Options(),
         construction={},
+        parts=RigParts(),
     )
 
 
