@@ -16,8 +16,7 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.plants.drivers.worker import Latest
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 class Message(ABC):

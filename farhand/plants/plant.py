@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from farhand.errors import Mismatch
+from farhand.spatial import Array
 
 if TYPE_CHECKING:
     from farhand.plants.simulated.port import Imperfections
     from farhand.robots import Placement, Robot
-
-Array = np.ndarray
 
 
 class Sample:

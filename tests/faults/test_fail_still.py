@@ -89,7 +89,7 @@ FAULTS = {
     "link-cut-forward": Fault(_cut_forward, SILENT.format("leader")),
     "link-cut-back": Fault(_cut_back, "", SILENT.format("follower")),
     "leader-killed": Fault(_freeze_leader, SILENT.format("leader"), goes_on=False),
-    "leader-restarted": Fault(_restart, "the leader was started anew"),
+    "leader-restarted": Fault(_restart, "the leader was restarted"),
     "dead-man-released": Fault(_let_go),
     "leader-stopped": Fault(_stop_at_leader, "", "the operator stopped the session"),
     "sensor-invalid": Fault(_spoil("nan-wrench"), "measured wrench 1 is not a number"),
@@ -178,7 +178,7 @@ def test_data_that_grow_stale_stop_the_follower_though_packets_keep_coming(pair)
     while not made.trips("follower") and made.now_ns < 3e9:
         made.to_follower.delay_ns += TICK_NS
         made.on(DT)
-    assert made.trips("follower") == ["what is heard from the leader is 0.501 s old (limit 0.5 s)"]
+    assert made.trips("follower") == ["the newest packet of the leader is 0.501 s old (limit 0.5 s)"]
     made.on(AFTER)
     speeds = np.array(made.true_speeds)[-round(AFTER / DT) :]
     stated, measured = STATED["stale-data"]
@@ -244,7 +244,7 @@ def test_a_follower_that_starts_again_is_not_moved_by_a_leader_that_was_coupled(
     made.on(0.6)
     assert made.coupled == (0.0, 0.0)
     assert made.signal("follower", "coupling", "engagement", 0.6).max() == 0.0
-    assert made.trips("leader") == ["the follower was started anew"]
+    assert made.trips("leader") == ["the follower was restarted"]
     made.post("leader", "engage").on(0.5)
     assert made.coupled == (1.0, 1.0)
 

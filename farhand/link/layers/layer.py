@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from farhand.coupling import Coupling, Side
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 class LayerPort:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from farhand.link.packet import Packet
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 KEPT = 2048
 """Packets kept to be played out."""

@@ -12,9 +12,7 @@ import numpy as np
 from farhand.coupling import Side
 from farhand.link.layers.layer import Layer, LayerPort
 from farhand.parameters import parameter
-from farhand.spatial import rotation_from_vector, rotation_vector, total
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_from_vector, rotation_vector, total
 
 DAMPER_WEIGHTS = np.repeat([1.0, 0.01], 3)
 """A damper in [N·s/m] for translation is a hundredth of it in [N·m·s/rad] for rotation."""

@@ -12,9 +12,7 @@ import numpy as np
 from farhand.coupling import Side, SpringCoupling
 from farhand.link.layers.layer import Layer, LayerPort
 from farhand.parameters import parameter
-from farhand.spatial import rotation_from_vector, rotation_vector, total
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_from_vector, rotation_vector, total
 
 DEFAULT_IMPEDANCE = np.repeat([50.0, 0.5], 3)
 """Wave impedance for a law without a spring, [N·s/m] and [N·m·s/rad]."""

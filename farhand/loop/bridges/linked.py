@@ -17,25 +17,18 @@ from farhand.loop.bridges.end import AXES, NOT_A_NUMBER, End
 from farhand.loop.station import Station
 from farhand.safety import Trip, Watchdog
 from farhand.safety.watches import Switch
-from farhand.spatial import quaternion_from_rotation, rotation_from_quaternion, total
-
-Array = np.ndarray
+from farhand.spatial import Array, quaternion_from_rotation, rotation_from_quaternion, total
 
 
 class PortEnergy:
-    """Energy that one side has put into a coupling, per axis, as packets carry it.
-
-    Attributes:
-        given: put in, [J] ×6.
-        net: put in minus taken out, [J] ×6.
-    """
+    """Energy that one side has put into a coupling (``given``), and less what it took (``net``)."""
 
     def __init__(self) -> None:
         self.given, self.net = np.zeros(6), np.zeros(6)
         self._step, self._positive = np.zeros(6), np.zeros(6)
 
     def add(self, wrench_on_arm: Array, twist: Array, dt: float) -> None:
-        """Account for ``dt`` [s] of the coupling pushing with a wrench on an arm that moves."""
+        """Account for ``dt`` [s] in which the coupling pushes a moving arm with a wrench."""
         step = self._step
         np.multiply(wrench_on_arm, twist, out=step)
         step *= -dt
@@ -45,12 +38,12 @@ class PortEnergy:
 
 
 class LinkEnd(End):
-    """One station's end of a bridge across a link, with an instance of the law of its own.
+    """One station's end of a bridge across a link, with its own instance of the law.
 
-    The leader's end decides: it captures the offsets at engagement and sends them with the
-    engagement's number; the follower's end takes over a number it has not seen. An end that hears
-    nothing for too long parts, says so, and stays apart until a new number comes; silence after a
-    farewell is none to speak of.
+    The leader's end decides: it captures the offsets at engagement and sends them with the number
+    of the engagement. The follower's end takes over every new number. An end that receives nothing
+    for too long decouples, reports it, and stays decoupled until a new number arrives. Silence
+    after a farewell is no fault.
 
     Args:
         station: the local station.
@@ -62,8 +55,8 @@ class LinkEnd(End):
 
     Attributes:
         switch: that the operator holds, at the leader's end.
-        trip: why this end of the link parted, or None.
-        pending: whether to couple as soon as the other end is heard.
+        trip: why this end of the link decoupled, or None.
+        pending: whether to couple as soon as the other end answers.
     """
 
     def __init__(
@@ -86,11 +79,8 @@ class LinkEnd(End):
         self.playout = None if port is None else Playout(len(packet.q), len(packet.v))
         if port is not None:
             port.attach(law, station.drives)
-        self._heard_position, self._heard_rotation, self._heard_twist = (
-            np.zeros(3),
-            np.eye(3),
-            np.zeros(6),
-        )
+        # Position, rotation and twist of the other tool by the packets, before the layer acts.
+        self._heard = np.zeros(3), np.eye(3), np.zeros(6)
         self._reflected = np.zeros(6)
         self.trip: Trip | None = None
         self.pending, self.switch = False, Switch()
@@ -98,21 +88,21 @@ class LinkEnd(End):
         self._leader_offset = np.zeros(3)
 
     def receive(self, now_ns: int) -> None:
-        """Take in what has arrived, and notice silence."""
+        """Read what has arrived, and notice silence."""
         endpoint = self.endpoint
-        heard_ns = endpoint.local_ns(now_ns)
-        news = endpoint.receive(heard_ns)
+        local_ns = endpoint.local_ns(now_ns)
+        is_new = endpoint.receive(local_ns)
         if endpoint.generation != self._generation:
-            self._renew(now_ns)
-        if news:
-            self._read_packet(heard_ns)
-        silent_ns = endpoint.silence_ns(heard_ns)
+            self._restart(now_ns)
+        if is_new:
+            self._read_packet(local_ns)
+        silent_ns = endpoint.silence_ns(local_ns)
         if silent_ns is None:
             return
-        self.remote.age = (endpoint.age_ns(heard_ns) or 0) * 1e-9
+        self.remote.age = (endpoint.age_ns(local_ns) or 0) * 1e-9
         unheard = self._unheard(silent_ns)
         if self.playout is not None:
-            self._play(self.playout, heard_ns)
+            self._play(self.playout, local_ns)
         if unheard is not None and self.trip is None and not endpoint.incoming.leaving:
             self.trip = Trip(now_ns, "link", unheard)
         if self.trip is not None or self.station.guard.trip is not None:
@@ -123,23 +113,23 @@ class LinkEnd(End):
             self._follow(now_ns)
 
     def _unheard(self, silent_ns: int) -> str | None:
-        """Why the other side counts as not heard, in words; None while it is."""
+        """Why the other side counts as silent, in words; None while it does not."""
         watchdog, role = self.watchdog, self.remote.role
         if watchdog.has_expired(silent_ns):
             silence = f"{silent_ns * 1e-9:.3f} s (limit {watchdog.silence:g} s)"
             return f"nothing heard from the {role} for {silence}"
         if self.endpoint.offset is not None and self.remote.age > watchdog.age:
             age = f"{self.remote.age:.3f} s old (limit {watchdog.age:g} s)"
-            return f"what is heard from the {role} is {age}"
+            return f"the newest packet of the {role} is {age}"
         return None
 
-    def _renew(self, now_ns: int) -> None:
-        """The other side has started, or started again: part, and begin all accounts anew."""
+    def _restart(self, now_ns: int) -> None:
+        """Decouple and clear all accounts, because the other side was started or restarted."""
         self._generation = self.endpoint.generation
         if self._met:
             self.pending = False
             if self.engagement.wanted:
-                self.trip = Trip(now_ns, "link", f"the {self.remote.role} was started anew")
+                self.trip = Trip(now_ns, "link", f"the {self.remote.role} was restarted")
             self.engagement.release()
         self._met = False
         if self.port is not None and self.playout is not None:
@@ -149,20 +139,20 @@ class LinkEnd(End):
     def step(self, now_ns: int, dt: float) -> None:
         """Evaluate this end's law, apply its own half, and send this side's state."""
         if self.engagement.wanted:
-            self._ask(now_ns, dt)
+            self._evaluate(now_ns, dt)
         if not self.engagement.wanted:
             self.part()
         self.apply(self.engagement.step(dt), dt)
         self.energies.add(self.contribution.wrench, self.station.arm.twist, dt)
-        self.tell(now_ns)
+        self.send(now_ns)
 
-    def tell(self, now_ns: int) -> None:
+    def send(self, now_ns: int) -> None:
         """Send this side's state; ``now_ns`` [ns]."""
         self._write_packet()
         self.endpoint.send(self.endpoint.local_ns(now_ns))
 
     def apply(self, gain: float, dt: float) -> None:
-        """Hand the faded wrench to the station as the layer allows, and account for its energy."""
+        """Give the station the faded wrench that the layer allows, and account for its energy."""
         if self.port is None:
             super().apply(gain, dt)
             return
@@ -176,42 +166,40 @@ class LinkEnd(End):
             self.law.mapping.back(contribution.wrench, self._reflected)
             np.negative(self._reflected, self._reflected)
 
-    def _ask(self, now_ns: int, dt: float) -> None:
-        """Evaluate the law; at the follower the layer decides where the leader seems to be."""
+    def _evaluate(self, now_ns: int, dt: float) -> None:
+        """Evaluate the law; at the follower the layer moves the leader that the law sees."""
         a, b, port, answer = self.station.side, self.remote, self.port, UNANSWERED
         if not self.leads:
             a, b = b, a
             if port is not None:
-                heard = self._heard_position, self._heard_rotation, self._heard_twist
-                port.lead(a, *heard, self._reflected, dt)
+                port.lead(a, *self._heard, self._reflected, dt)
         try:
             answer = on_a, on_b = self.law.step(a, b, dt)
-            if not (
-                self.take(on_a if self.leads else on_b)
-                and (self.leads or self._reflect(on_a, on_b))
-            ):
+            taken = self.take(on_a if self.leads else on_b)
+            if not (taken and (self.leads or self._reflect(on_a, on_b))):
                 self._fail(now_ns, NOT_A_NUMBER)
-        except Exception as error:  # a user's law may raise anything
+        # A user's law may raise anything.
+        except Exception as error:
             self._fail(now_ns, failure(answer, error))
 
     def _couple(self, number: int, now_ns: int) -> bool:
-        """Engage the law with the sides as they stand; False if it fails."""
+        """Engage the law at the present poses of both sides; False if it fails."""
         local, remote = self.station.side, self.remote
         try:
             self.law.engage(*((local, remote) if self.leads else (remote, local)))
-        except Exception as error:  # a user's law may raise anything
+        except Exception as error:
             self._fail(now_ns, f"raised {describe_error(error)}")
             return False
         self.engagement.engage(number)
         return True
 
     def _fail(self, now_ns: int, why: str) -> None:
-        """Stop this station, whose effort is unknown; the other side hears of it and parts."""
+        """Stop this station, whose effort is unknown; the other side then decouples."""
         self.stop(now_ns, self.law, why)
         self.engagement.release()
 
     def _reflect(self, on_a: Effort, on_b: Effort) -> bool:
-        """The force at the follower's port: from the law, or felt where it follows targets."""
+        """Store the force at the follower's port; False if it is not a number."""
         if self.port is None:
             return True
         if self._pulls:
@@ -225,7 +213,7 @@ class LinkEnd(End):
         return True
 
     def _lead(self, silent: bool, now_ns: int) -> None:
-        """Couple when asked; part when the follower trips, leaves or does not take it up."""
+        """Couple on request; decouple when the follower trips, leaves or does not answer."""
         incoming, engagement = self.endpoint.incoming, self.engagement
         taken_up = incoming.engagement_id == engagement.number
         self._met = True
@@ -237,32 +225,26 @@ class LinkEnd(End):
         if engagement.wanted and not taken_up and self._overdue(now_ns):
             self.trip = Trip(now_ns, "link", "the follower did not take up the engagement")
             engagement.release()
-        if self.pending and silent:
-            self.pending = False  # an old wish must not come true when the link returns
-        # only then is it known how long an answer takes
+        # An old request must not be executed when the link returns.
+        self.pending = self.pending and not silent
+        # Before the first answer it is unknown how long an answer takes.
         answered = self.endpoint.round_trip_ns is not None
-        ready = (
-            answered
-            and engagement.gain == 0.0
-            and self.station.guard.trip is None
-            and not incoming.tripped
-        )
-        if self.pending and ready:
+        tripped = incoming.tripped or self.station.guard.trip is not None
+        if self.pending and answered and engagement.gain == 0.0 and not tripped:
             self.pending, self.trip = False, None
-            # new to one that ran before
+            # A number that is new to the follower, even if this side was restarted.
             self._couple(max(engagement.number, incoming.engagement_id) + 1, now_ns)
             self._engaged_ns = now_ns
 
     def _overdue(self, now_ns: int) -> bool:
         """Whether the follower has had time to answer the engagement."""
-        return self.watchdog.has_expired(
-            now_ns - self._engaged_ns - (self.endpoint.round_trip_ns or 0)
-        )
+        round_trip_ns = self.endpoint.round_trip_ns or 0
+        return self.watchdog.has_expired(now_ns - self._engaged_ns - round_trip_ns)
 
     def _follow(self, now_ns: int) -> None:
-        """Do as the leader's packet says; an engagement number seen before does not count again."""
+        """Follow the leader's packet; an engagement number counts once."""
         incoming, engagement, mapping = self.endpoint.incoming, self.engagement, self.law.mapping
-        # what a leader asked for before this side heard it was not asked of this side
+        # A request from before this side was running does not concern it.
         if not self._met:
             self._met, engagement.number = True, incoming.engagement_id
         if not (incoming.engaged and incoming.deadman_held):
@@ -270,16 +252,15 @@ class LinkEnd(End):
             return
         new = incoming.engagement_id != engagement.number
         able = new and self.station.guard.trip is None and engagement.gain == 0.0
-        # a mapping with a state starts where this tool is
+        # A mapping with a state starts at this tool.
         if able and self._couple(incoming.engagement_id, now_ns):
             self.trip = None
             self._reflected[:] = 0.0
             if self.port is not None:
                 self.port.begin()
-        if engagement.wanted and (
-            new or not np.array_equal(self._leader_offset, incoming.offset_position)
-        ):
-            # live changes of the leader's come too
+        # The leader may also change its offset while coupled.
+        moved = new or not np.array_equal(self._leader_offset, incoming.offset_position)
+        if engagement.wanted and moved:
             self._leader_offset[:] = incoming.offset_position
             mapping.offset_position = incoming.offset_position.copy()
             mapping.offset_rotation = rotation_from_quaternion(incoming.offset_quaternion)
@@ -294,25 +275,26 @@ class LinkEnd(End):
         self.port.hear(packet.port_energy_in, packet.port_energy_out)
 
     def _play(self, playout: Playout, now_ns: int) -> None:
-        """Act on what the packets tell, at an even age."""
+        """Use the content of the packets at an even age."""
         playout.play(now_ns)
         remote = self.remote
         remote.age += playout.behind_ns * 1e-9
         trip_ns = self.endpoint.round_trip_ns
-        # what waits here waits at the other end too
+        # A packet that waits here waits at the other end too.
         if self.port is not None and trip_ns is not None:
             self.port.measure((trip_ns + 2 * playout.waits_ns) * 1e-9)
         self._see(playout)
-        # to act on it at once takes a layer that bounds the energy
+        # Only with a layer, which bounds the energy, may the law use this at once.
         remote.commanded = playout.commanded_wrench
-        heard = self._heard_position, self._heard_rotation, self._heard_twist
-        for kept, new in zip(heard, (remote.position, remote.rotation, remote.twist), strict=True):
+        for kept, new in zip(
+            self._heard, (remote.position, remote.rotation, remote.twist), strict=True
+        ):
             kept[:] = new
         if self.port is not None and playout.commanded_wrench is not None:
             self.port.arrive(playout.tool_twist, playout.commanded_wrench)
 
     def _see(self, seen: Packet | Playout) -> None:
-        """The other side as a packet or what is between packets tells of it."""
+        """Set the other side from a packet, or from the state between packets."""
         remote = self.remote
         if remote.arm is not None:
             remote.arm.update(seen.q, seen.v)
@@ -362,9 +344,8 @@ class LinkedBridge(Bridge):
         if self._ports is not None:
             sums = ("given_by_leader", "taken_by_leader", "given_by_follower", "taken_by_follower")
             self._layer_energy = self.stream.channel("layer_energy", 4, "J", sums)
-            self._layer_damping = self.stream.channel(
-                "layer_damping", 2, "N·s/m", ("leader", "follower")
-            )
+            ends = ("leader", "follower")
+            self._layer_damping = self.stream.channel("layer_damping", 2, "N·s/m", ends)
             self._held_back = self.stream.channel("layer_held_back", 6, "m, rad", AXES)
 
     def _publish(self) -> None:
@@ -381,11 +362,11 @@ class LinkedBridge(Bridge):
         return [end.trip for end in (self.a, self.b) if end.trip is not None]
 
     def _engage(self) -> None:
-        # until the leader's end has heard from the follower's
+        # Until the leader's end has an answer from the follower's.
         self.a.pending = not self.a.engagement.wanted
 
     def release(self) -> None:
-        """Ask the leader's end to part; the follower's end does so when it hears of it."""
+        """Decouple the leader's end; the follower's end follows with the next packet."""
         self.a.pending = False
         self.a.engagement.release()
 

@@ -74,7 +74,7 @@ class RemoteBridge(Bridge):
         self.release()
         self.end.endpoint.outgoing.leaving = True
         for _ in range(FAREWELLS):
-            self.end.tell(now_ns)
+            self.end.send(now_ns)
 
     def _engage(self) -> None:
         self.end.pending = not self.end.engagement.wanted  # until the other end has been heard

@@ -20,8 +20,7 @@ import numpy as np
 from farhand.errors import FileError
 from farhand.parameters import parameter
 from farhand.plants.drivers.handle import Device, DeviceReading, HandlePlant
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 EVENT = struct.Struct("<IhBB")
 """Time [ms], value, type, number."""

@@ -15,9 +15,7 @@ from farhand.mapping.vehicle import RateMode
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, JointTorque, Plant, Sample
 from farhand.robots import load_robot
-from farhand.spatial import damped_inverse
-
-Array = np.ndarray
+from farhand.spatial import Array, damped_inverse
 
 ROBOT = "handle"
 """The robot that represents it."""

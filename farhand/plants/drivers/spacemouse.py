@@ -10,8 +10,6 @@ import numpy as np
 from farhand.errors import FileError
 from farhand.plants.drivers.handle import Device, DeviceReading, HandlePlant
 
-Array = np.ndarray
-
 CONNEXION, LOGITECH = 0x256F, 0x046D
 """USB vendors; older devices have the second."""
 

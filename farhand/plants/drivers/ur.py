@@ -21,9 +21,7 @@ from farhand.parameters import parameter
 from farhand.plants import Brake, Command, JointPosition, JointTorque, JointVelocity, Plant, Sample
 from farhand.plants.drivers.worker import Latest, Stamped, Worker, urgent
 from farhand.robots import Placement, Robot
-from farhand.spatial import rotation_from_quaternion
-
-Array = np.ndarray
+from farhand.spatial import Array, rotation_from_quaternion
 
 POLL_RATE_HZ = 1000.0
 """How often the thread checks for a new state, [Hz]: twice the rate of the controller."""

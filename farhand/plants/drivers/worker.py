@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farhand.plants.plant import Command, JointTorque, Plant, Sample
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 TIMES_KEPT = 1 << 16
 

@@ -20,8 +20,8 @@ from farhand.plants.servo_bus import frames
 from farhand.plants.servo_bus.frames import Frame
 from farhand.plants.servo_bus.joints import BusJoint
 from farhand.plants.servo_bus.simulated_bus import BusTiming
+from farhand.spatial import Array
 
-Array = np.ndarray
 Exchange = Generator[tuple[Frame, bool], bytes | None, None]
 """Yields a frame and whether to wait for its answer; is sent the answer, or None."""
 

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-import numpy as np
-
 from farhand.errors import OutOfRange, UnknownName
 from farhand.plants.servo_bus.frames import HIGHEST, LOWEST
 from farhand.robots.description import load_toml
-
-Array = np.ndarray
 
 FOLDER = Path(__file__).parent
 GRAVITY = 9.80665

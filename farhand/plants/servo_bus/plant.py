@@ -24,9 +24,8 @@ from farhand.plants.servo_bus.simulated_bus import (
     VirtualLine,
 )
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
+from farhand.spatial import Array
 from farhand.world.world import World
-
-Array = np.ndarray
 
 AMPERE_PER_TORQUE = 1.5
 """Current of a servo per torque at its shaft, [A/(N·m)]; assumed, typical of such servos."""

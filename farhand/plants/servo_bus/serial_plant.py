@@ -15,8 +15,7 @@ from farhand.plants.servo_bus.driver import Exchange, SerialLine, ServoDriver
 from farhand.plants.servo_bus.joints import BusJoint
 from farhand.plants.servo_bus.plant import ServoOrders
 from farhand.plants.servo_bus.simulated_bus import BusTiming
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 IDLE_PERIOD_S = 0.04
 """Time after which a stopped driver checks whether to continue, [s]."""

@@ -22,8 +22,7 @@ from farhand.parameters import parameter
 from farhand.plants.servo_bus import frames
 from farhand.plants.servo_bus.frames import CENTRE, FRAME_NS, HIGHEST, LOWEST, Frame, Splitter
 from farhand.plants.servo_bus.joints import BusJoint
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 FIRMWARE = 0x10
 """Version that the simulated servos report; assumed."""

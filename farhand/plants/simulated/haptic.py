@@ -18,10 +18,9 @@ from farhand.plants.plant import Channels, Command, JointTorque, Sample
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
 from farhand.robots import Robot
 from farhand.robots.description import load_toml
+from farhand.spatial import Array
 from farhand.world.joints import JointPush
 from farhand.world.world import Port, World
-
-Array = np.ndarray
 
 INKWELL_RADIUS_M = 5e-3
 """Distance from its origin at which a pen is still in its inkwell, [m]; assumed."""
@@ -189,12 +188,9 @@ class HapticPlant(SimulatedPlant):
     passive joints are dropped.
 
     Args:
-        world: the world the device stands in.
-        name: its name there.
         profile: its forces and resolution; that of its robot by default.
         friction: of its driven axes; that of the profile by default.
-        imperfections: further errors.
-        rng: source of noise.
+        imperfections: further errors; others not listed as for :class:`SimulatedPlant`.
 
     Attributes:
         heat: ϑ, share of the continuous budget in use, [-].

@@ -14,10 +14,9 @@ from farhand.friction.velocity import StateVariableFilter, quantised
 from farhand.parameters import parameter
 from farhand.plants.plant import Command, Sample
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
+from farhand.spatial import Array
 from farhand.world.joints import JointPush
 from farhand.world.world import Port, World
-
-Array = np.ndarray
 
 WHEELS = ("FL", "FR", "RL", "RR")
 """Order of the wheels: front or rear, left or right."""
@@ -183,13 +182,9 @@ class MecanumPlant(SimulatedPlant):
     The pose and speed of the base are known only from the counts of the wheels. Wheels do not slip.
 
     Args:
-        world: the world the robot stands in.
-        name: the robot's name there.
-        wheels: limits and encoders.
+        wheels: limits and encoders; others not listed as for :class:`SimulatedPlant`.
         friction: of the four wheels; None for none.
         link: their geometry.
-        imperfections: of the arm and its sensors.
-        rng: source of the sensor noise.
 
     Attributes:
         wheel_torque: commanded at the wheels, after the limit, [N·m].

@@ -11,8 +11,7 @@ from farhand.friction.models.implicit import advance
 from farhand.friction.models.model import Friction
 from farhand.friction.velocity import quantised
 from farhand.parameters import parameter
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 WHEEL_TICK = 2.0 * np.pi / 4000 / (9405 / 364)
 """One tick of the youBot's motor-side encoder at the wheel: 4000 per turn, gear 25.838, [rad]."""

@@ -16,10 +16,9 @@ from farhand.plants.plant import Brake, Command, JointTorque, Plant, Sample
 from farhand.plants.simulated.grippers import GripperDrive
 from farhand.plants.wrappers.wrapped import FAULTS, inject_fault
 from farhand.robots import Robot, q_from_pinocchio, q_to_pinocchio, v_from_pinocchio, v_to_pinocchio
+from farhand.spatial import Array
 from farhand.world.joints import JointFriction
 from farhand.world.world import World
-
-Array = np.ndarray
 
 
 @dataclass

@@ -10,9 +10,8 @@ import pinocchio as pin
 from farhand.arm import Arm
 from farhand.errors import UnknownName
 from farhand.plants.plant import Command, JointTorque, Plant, Sample
+from farhand.spatial import Array
 from farhand.world.touches import Tool, Touch
-
-Array = np.ndarray
 
 INTEGRATORS = ("zoh", "semi-implicit", "rk4")
 

@@ -12,9 +12,8 @@ from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.plants.plant import Brake, Command, JointTorque, JointVelocity, Sample
 from farhand.plants.simulated.port import Imperfections, SimulatedPlant
+from farhand.spatial import Array
 from farhand.world.world import World
-
-Array = np.ndarray
 
 POWERBALL_VELOCITY = (0.45, 0.5, 0.5, 0.6, 0.8, 1.0)
 """Largest velocity of the Powerball's joints, as a share of full speed (source, Table 2.3), [-]."""
@@ -96,11 +95,7 @@ class VelocityPlant(SimulatedPlant):
     (``worlds=[plant]``) in place of the world.
 
     Args:
-        world: the world the robot stands in.
-        name: the robot's name there.
-        drives: limits, delay and servo.
-        imperfections: its errors.
-        rng: source of the sensor noise.
+        drives: limits, delay and servo; the others as for :class:`SimulatedPlant`.
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointVelocity})

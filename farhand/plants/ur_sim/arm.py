@@ -13,11 +13,9 @@ from farhand.errors import BadValue
 from farhand.parameters import parameter
 from farhand.robots import Robot
 from farhand.robots.edits import add_payload, set_armature, set_damping
-from farhand.spatial import rotation_from_vector, rotation_vector, skew
+from farhand.spatial import Array, rotation_from_vector, rotation_vector, skew
 from farhand.world import Placed, World
 from farhand.world.touches import Touch
-
-Array = np.ndarray
 
 CYCLE_NS = 2_000_000
 """Control cycle of an e-Series controller, [ns] (public data: 500 Hz)."""

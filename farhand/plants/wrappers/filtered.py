@@ -10,8 +10,7 @@ from farhand.parameters import parameter
 from farhand.plants.plant import Channels, Plant, Sample
 from farhand.plants.wrappers.wrapped import WrappedPlant
 from farhand.sensing.kalman import ScalarKalman
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 
 @dataclass

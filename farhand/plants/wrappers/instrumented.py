@@ -22,8 +22,7 @@ from farhand.sensing import (
     identify,
 )
 from farhand.sensing.simulated import ImperfectSensor, SensorFaults
-
-Array = np.ndarray
+from farhand.spatial import Array
 
 CALIBRATION_POSES, READINGS_PER_POSE = 12, 100
 """Of a tool's calibration: directions of gravity, and readings at each."""
