@@ -97,8 +97,8 @@ def test_the_example_without_a_rig_feels_the_wall_at_the_hand(tmp_path):
     """Four seconds in, the follower presses on the wall, and the hand holds against the same
     force.
     """
-    lines = run_example("two_arms.py", "--seconds", "4", cwd=tmp_path).splitlines()
-    assert "trips: none" in lines
+    lines = run_example("two_arms.py", cwd=tmp_path).splitlines()
+    assert "energy balance closes to" in lines[-1]
     _, hand, wall, _ = next(
         re.findall(r"-?[\d.]+", line) for line in lines if line.startswith("3.5 s")
     )

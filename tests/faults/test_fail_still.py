@@ -178,7 +178,9 @@ def test_data_that_grow_stale_stop_the_follower_though_packets_keep_coming(pair)
     while not made.trips("follower") and made.now_ns < 3e9:
         made.to_follower.delay_ns += TICK_NS
         made.on(DT)
-    assert made.trips("follower") == ["the newest packet of the leader is 0.501 s old (limit 0.5 s)"]
+    assert made.trips("follower") == [
+        "the newest packet of the leader is 0.501 s old (limit 0.5 s)"
+    ]
     made.on(AFTER)
     speeds = np.array(made.true_speeds)[-round(AFTER / DT) :]
     stated, measured = STATED["stale-data"]

@@ -229,7 +229,7 @@ def test_a_good_set_gets_no_advice_and_a_light_tool_with_few_readings_does():
     assert identify(recording(random_truth(rng), poses, 200, rng)).advice == ()
     light = Truth(0.2, np.array([0.0, 0.0, 0.03]), np.zeros(6))
     advice = " ".join(identify(recording(light, poses[:8], 3, rng)).advice)
-    assert "the mass is only known to" in advice and "centre of mass is known to" in advice
+    assert "the mass is only known to" in advice and "centre of mass is only known to" in advice
 
 
 def test_a_pose_in_which_the_tool_was_touched_is_named():
