@@ -20,6 +20,17 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("farhand", deadline=None, derandomize=True)
 settings.load_profile("farhand")
 
+QUICK = ("control", "coupling", "mapping", "safety", "world")
+"""Folders whose tests ``make check`` runs."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the quick folders."""
+    for item in items:
+        if any(f"/tests/{folder}/" in str(item.path) for folder in QUICK):
+            item.add_marker("quick")
+
+
 QUIET = [
     (f"{side}.plant.{noise}", 0.0)
     for side in ("leader", "follower")
