@@ -107,19 +107,12 @@ def _write_through(path: Path, content: bytes) -> None:
 
 @dataclass(frozen=True)
 class Table:
-    """A CSV file: a header, and rows that are all as long; blank lines are left out.
+    """A CSV file: a header, and rows that are all as long; blank lines are left out."""
 
-    Attributes:
-        name: of the file, for messages.
-        header: names of the columns.
-        rows: words of each row.
-        lines: where each row stands in the file, 1 being the header's line or a blank one before
-            it.
-    """
-
-    name: str
-    header: list[str]
-    rows: list[list[str]]
+    name: str  #: of the file, for messages
+    header: list[str]  #: names of the columns
+    rows: list[list[str]]  #: words of each row
+    #: where each row stands in the file, 1 being the header's line or a blank one before it
     lines: list[int]
 
     def column(self, name: str) -> list[str]:

@@ -26,21 +26,13 @@ _NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
 class DhTerms(NamedTuple):
-    """An arm at one state.
+    """An arm at one state."""
 
-    Attributes:
-        pose: of the tool, 4 × 4.
-        J: geometric Jacobian, 6 × n.
-        drift: J̇ v, [m/s²] and [rad/s²].
-        B: mass matrix, n × n, [kg·m²].
-        coriolis: torque c(q, v), [N·m].
-    """
-
-    pose: Array
-    J: Array
-    drift: Array
-    B: Array
-    coriolis: Array
+    pose: Array  #: of the tool, 4 × 4
+    J: Array  #: geometric Jacobian, 6 × n
+    drift: Array  #: J̇ v, [m/s²] and [rad/s²]
+    B: Array  #: mass matrix, n × n, [kg·m²]
+    coriolis: Array  #: torque c(q, v), [N·m]
 
 
 @dataclass
@@ -50,24 +42,15 @@ class DHArm:
     Frame i lies after joint i and is fixed to link i; frame n is the tool. All results are in axes
     of frame 0 unless stated otherwise. Configurations may be complex, for derivatives by a complex
     step.
-
-    Attributes:
-        a: lengths along x, [m].
-        d: lengths along z, [m].
-        alpha: twists about x, [rad].
-        mass: of each link, [kg].
-        com: centre of mass of each link in its frame, n × 3, [m].
-        inertia: about the centre of mass, n × 6 as Ixx, Ixy, Ixz, Iyy, Iyz, Izz, [kg·m²].
-        armature: rotor inertia of each joint, [kg·m²].
     """
 
-    a: Array
-    d: Array
-    alpha: Array
-    mass: Array
-    com: Array
-    inertia: Array
-    armature: Array
+    a: Array  #: lengths along x, [m]
+    d: Array  #: lengths along z, [m]
+    alpha: Array  #: twists about x, [rad]
+    mass: Array  #: of each link, [kg]
+    com: Array  #: centre of mass of each link in its frame, n × 3, [m]
+    inertia: Array  #: about the centre of mass, n × 6 as Ixx, Ixy, Ixz, Iyy, Iyz, Izz, [kg·m²]
+    armature: Array  #: rotor inertia of each joint, [kg·m²]
 
     def __post_init__(self) -> None:
         """Prepare the constant terms."""

@@ -24,15 +24,10 @@ MAX_PHASE = 200.0
 
 @dataclass(frozen=True)
 class Gains:
-    """A proportional and a derivative gain on an acceleration, and their consequences.
+    """A proportional and a derivative gain on an acceleration, and their consequences."""
 
-    Attributes:
-        proportional: K_p, [1/s²].
-        derivative: K_d, [1/s].
-    """
-
-    proportional: float
-    derivative: float
+    proportional: float  #: K_p, [1/s²]
+    derivative: float  #: K_d, [1/s]
 
     def __post_init__(self) -> None:
         """Refuse gains that do not make the error vanish."""

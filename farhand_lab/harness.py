@@ -58,19 +58,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Finding:
-    """What an experiment measured.
-
-    Attributes:
-        ok: whether the criterion is met (the corrected one if ``corrected``).
-        note: context; the section of docs/errata.md if ``corrected``, the cause if not ``ok``.
-        unit: unit of ``value``, if it is not that of the feature.
-        corrected: the published criterion was wrong and ``ok`` judges the corrected one.
-    """
+    """What an experiment measured."""
 
     value: Value
-    ok: bool
+    ok: bool  #: whether the criterion is met (the corrected one if ``corrected``)
+    #: context; the section of docs/errata.md if ``corrected``, the cause if not ``ok``
     note: str = ""
-    unit: str = ""
+    unit: str = ""  #: unit of ``value``, if it is not that of the feature
+    #: the published criterion was wrong and ``ok`` judges the corrected one
     corrected: bool = False
     figures: tuple[Figure, ...] = ()
 
@@ -102,15 +97,11 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the reproduction: an experiment with its measured value and verdict.
-
-    Attributes:
-        value: plain Python, floats to six digits; ``None`` if the experiment ended in an error.
-        seconds: wall time of the function that measured it, [s]; several ids may share it.
-    """
+    """One line of the reproduction: an experiment with its measured value and verdict."""
 
     id: str
     title: str
+    #: plain Python, floats to six digits; ``None`` if the experiment ended in an error
     value: Value | None
     unit: str
     criterion: str
@@ -118,6 +109,7 @@ class Entry:
     source: str
     note: str
     group: str = ""
+    #: wall time of the function that measured it, [s]; several ids may share it
     seconds: float = 0.0
     figures: tuple[Figure, ...] = ()
 

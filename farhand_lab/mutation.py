@@ -29,17 +29,12 @@ NUMERICAL_FAILURES = (FarhandError, ArithmeticError, np.linalg.LinAlgError)
 
 @dataclass(frozen=True)
 class Mutation:
-    """One part broken on purpose.
-
-    Attributes:
-        breaks: what is wrong while it is applied, in one sentence.
-        watched: ids whose verdict must flip.
-        apply: returns a context manager inside which the part is broken; see :func:`patched`.
-    """
+    """One part broken on purpose."""
 
     name: str
-    breaks: str
-    watched: tuple[str, ...]
+    breaks: str  #: what is wrong while it is applied, in one sentence
+    watched: tuple[str, ...]  #: ids whose verdict must flip
+    #: returns a context manager inside which the part is broken; see :func:`patched`
     apply: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def patch(self, target: object, attribute: str, new: object) -> Mutation:
@@ -53,20 +48,13 @@ class Mutation:
 
 @dataclass(frozen=True)
 class MutationResult:
-    """What a mutation did to the verdicts.
-
-    Attributes:
-        ids: the ids that watch the mutation.
-        flipped: whether each of them went from ``pass`` or ``corrected`` to ``differs``.
-        before: verdicts by id with all parts whole.
-        after: verdicts by id with the part broken.
-    """
+    """What a mutation did to the verdicts."""
 
     name: str
-    ids: tuple[str, ...]
-    flipped: bool
-    before: Mapping[str, Verdict]
-    after: Mapping[str, Verdict]
+    ids: tuple[str, ...]  #: the ids that watch the mutation
+    flipped: bool  #: whether each of them went from ``pass`` or ``corrected`` to ``differs``
+    before: Mapping[str, Verdict]  #: verdicts by id with all parts whole
+    after: Mapping[str, Verdict]  #: verdicts by id with the part broken
     breaks: str = ""
 
 

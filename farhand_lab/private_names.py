@@ -19,17 +19,11 @@ from farhand.errors import BadValue
 
 @dataclass(frozen=True)
 class PrivateName:
-    """One private attribute of a module, of a class or of its instances.
+    """One private attribute of a module, of a class or of its instances."""
 
-    Attributes:
-        module: such as ``"farhand.safety.guard"``.
-        name: ``"Class._attribute"``, or ``"_attribute"`` of the module itself.
-        why: what the laboratory does with it.
-    """
-
-    module: str
-    name: str
-    why: str
+    module: str  #: such as ``"farhand.safety.guard"``
+    name: str  #: ``"Class._attribute"``, or ``"_attribute"`` of the module itself
+    why: str  #: what the laboratory does with it
 
     @property
     def attribute(self) -> str:

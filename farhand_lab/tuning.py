@@ -29,30 +29,19 @@ MIN_LINE_RATIO = 5.0
 
 @dataclass(frozen=True)
 class Ultimate:
-    """The edge of stability of a proportional loop.
+    """The edge of stability of a proportional loop."""
 
-    Attributes:
-        gain: K_u, in the unit of the proportional gain.
-        period: T_u, [s].
-    """
-
-    gain: float
-    period: float
+    gain: float  #: K_u, in the unit of the proportional gain
+    period: float  #: T_u, [s]
 
 
 @dataclass(frozen=True)
 class PIDGains:
-    """Gains of K_p e + K_i ∫e + K_d ė.
+    """Gains of K_p e + K_i ∫e + K_d ė."""
 
-    Attributes:
-        proportional: K_p.
-        integral: K_i = K_p / T_i, [1/s].
-        derivative: K_d = K_p T_d, [s].
-    """
-
-    proportional: float
-    integral: float
-    derivative: float
+    proportional: float  #: K_p
+    integral: float  #: K_i = K_p / T_i, [1/s]
+    derivative: float  #: K_d = K_p T_d, [s]
 
 
 def ziegler_nichols(ultimate: Ultimate, kind: str = "PD") -> PIDGains:
@@ -126,19 +115,13 @@ def period_of(error: Array, dt: float) -> float:
 
 @dataclass(frozen=True)
 class SweepRow:
-    """How one pair of gains tracked.
-
-    Attributes:
-        sigma: standard deviation of each joint's error, [rad].
-        sigma_all: root mean square of these, [rad].
-        mean_absolute: mean absolute error over all joints, [rad].
-    """
+    """How one pair of gains tracked."""
 
     proportional: float
     derivative: float
-    sigma: Array
-    sigma_all: float
-    mean_absolute: float
+    sigma: Array  #: standard deviation of each joint's error, [rad]
+    sigma_all: float  #: root mean square of these, [rad]
+    mean_absolute: float  #: mean absolute error over all joints, [rad]
 
 
 def sweep(
@@ -161,17 +144,12 @@ def sweep(
 
 @dataclass(frozen=True)
 class TuningRun:
-    """One run of a search over gains.
-
-    Attributes:
-        metrics: all the better the smaller: for an arm, summed and final error of position and of
-            orientation.
-        fault: why the run does not count, such as ``"oscillation"``; empty if it does.
-    """
+    """One run of a search over gains."""
 
     gains: tuple[float, ...]
+    #: all the better the smaller: for an arm, summed and final error of position and of orientation
     metrics: tuple[float, ...]
-    fault: str = ""
+    fault: str = ""  #: why the run does not count, such as ``"oscillation"``; empty if it does
 
     @property
     def counts(self) -> bool:

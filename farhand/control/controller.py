@@ -18,31 +18,19 @@ if TYPE_CHECKING:
 
 
 class Target(Protocol):
-    """Where a tool should be; the mappings of :mod:`farhand.mapping` implement it.
+    """Where a tool should be; the mappings of :mod:`farhand.mapping` implement it."""
 
-    Attributes:
-        position: of the tool in world, [m].
-        rotation: rotation matrix of the tool in world.
-        twist: in world axes, [m/s] and [rad/s].
-    """
-
-    position: Array
-    rotation: Array
-    twist: Array
+    position: Array  #: of the tool in world, [m]
+    rotation: Array  #: rotation matrix of the tool in world
+    twist: Array  #: in world axes, [m/s] and [rad/s]
 
 
 class JointModel(Protocol):
-    """The joints that a controller drives: an :class:`~farhand.arm.Arm`, or part of a robot.
+    """The joints that a controller drives: an :class:`~farhand.arm.Arm`, or part of a robot."""
 
-    Attributes:
-        nv: number of joints.
-        q: their positions, live, [rad].
-        model: the Pinocchio model of exactly these joints; None if there is none.
-    """
-
-    nv: int
-    q: Array
-    model: pin.Model | None
+    nv: int  #: number of joints
+    q: Array  #: their positions, live, [rad]
+    model: pin.Model | None  #: the Pinocchio model of exactly these joints; None if there is none
 
 
 class ControlRequest:
@@ -73,34 +61,25 @@ class Controller(ABC):
 
     A subclass sets ``commands``, ``channel`` and ``command`` and implements :meth:`step`. The rest
     has defaults.
-
-    Attributes:
-        commands: the command type it makes.
-        channel: name under which the command is recorded, and its unit for a hinge.
-        exerts_effort: whether it exerts ``request.effort``; False if it only follows targets.
-        controls_orientation: whether it controls the tool's orientation; an arm with fewer than six
-            joints may be unable to.
-        command: the last command.
-        holding: whether the arm is being held still.
-        status: of the last inverse kinematics, one of :data:`farhand.mapping.ik.STATUSES`.
-        arm: the joints it drives, if it knows them.
-        synthetic: the force it renders without a sensor, if any.
-        chain: closed form of the limb it drives, if any.
-        workspace_origin: where that limb's base is in world, [m].
     """
 
-    commands: ClassVar[type[Command]]
+    commands: ClassVar[type[Command]]  #: the command type it makes
+    #: name under which the command is recorded, and its unit for a hinge
     channel: ClassVar[tuple[str, str]]
+    #: whether it exerts ``request.effort``; False if it only follows targets
     exerts_effort: ClassVar[bool] = True
+    #: whether it controls the tool's orientation; an arm with fewer than six joints may be unable
+    #: to
     controls_orientation: ClassVar[bool] = True
 
-    command: Command
-    holding: bool = False
+    command: Command  #: the last command
+    holding: bool = False  #: whether the arm is being held still
+    #: of the last inverse kinematics, one of :data:`farhand.mapping.ik.STATUSES`
     status: str = "solved"
-    arm: JointModel | None = None
-    synthetic: SyntheticForce | None = None
-    chain: LimbKinematics | None = None
-    workspace_origin: Array | None = None
+    arm: JointModel | None = None  #: the joints it drives, if it knows them
+    synthetic: SyntheticForce | None = None  #: the force it renders without a sensor, if any
+    chain: LimbKinematics | None = None  #: closed form of the limb it drives, if any
+    workspace_origin: Array | None = None  #: where that limb's base is in world, [m]
 
     @property
     def parts(self) -> dict[str, Any]:

@@ -32,20 +32,17 @@ class PositionForce(SpringCoupling):
     measurement is lost, what was last felt fades away and only the damping is left. A force map
     bends what comes back into the range an operator feels and tolerates; it is no longer the power
     dual of the motion then.
-
-    Attributes:
-        spring: K and D.
-        force_map: an operator's range of forces, applied in the leader's axes; None for straight
-            reflection.
     """
 
     name = "position-force"
     needs = frozenset({"follower-wrench"})
+    #: K and D
     spring: Spring = field(default_factory=lambda: Spring(stiffness=2000.0, damping=100.0))
     leader_damping: float = parameter(20.0, "N·s/m", "damping felt at the leader", 0.0, 1e4)
     leader_rotational_damping: float = parameter(
         0.5, "N·m·s/rad", "rotational damping felt at the leader", 0.0, 1e3
     )
+    #: an operator's range of forces, applied in the leader's axes; None for straight reflection
     force_map: ForceMap | None = None
 
     def __post_init__(self) -> None:

@@ -15,12 +15,10 @@ class Unilateral(SpringCoupling):
     .. math:: w_b = K\,(x_t - x_b) + D\,(\dot x_t - \dot x_b), \qquad w_a = 0
 
     Needs no sensor and is stable over any delay. The hand does not feel contact.
-
-    Attributes:
-        spring: K and D.
     """
 
     name = "unilateral"
+    #: K and D
     spring: Spring = field(default_factory=lambda: Spring(stiffness=2000.0, damping=100.0))
 
     def step(self, a: Side, b: Side, dt: float) -> tuple[Effort, Effort]:

@@ -22,28 +22,18 @@ LOSS_WINDOW_NS = 1_000_000_000
 
 @dataclass(slots=True)
 class Statistics:
-    """What an endpoint has received so far.
+    """What an endpoint has received so far."""
 
-    Attributes:
-        received: packets newer than all before them.
-        lost: packets missing from the sequence; one that arrives less than :data:`WINDOW` packets
-            late no longer counts.
-        late: packets that arrived after a newer one.
-        duplicates: packets that had arrived before.
-        malformed: packets refused.
-        last_refusal: why the last of those was refused, or None.
-        age_sum_ns: sum of the ages at arrival of the received packets, [ns].
-        age_max_ns: the largest of them, None before the first packet, [ns].
-    """
-
-    received: int = 0
+    received: int = 0  #: packets newer than all before them
+    #: packets missing from the sequence; one that arrives less than :data:`WINDOW` packets late no
+    #: longer counts
     lost: int = 0
-    late: int = 0
-    duplicates: int = 0
-    malformed: int = 0
-    last_refusal: str | None = None
-    age_sum_ns: int = 0
-    age_max_ns: int | None = None
+    late: int = 0  #: packets that arrived after a newer one
+    duplicates: int = 0  #: packets that had arrived before
+    malformed: int = 0  #: packets refused
+    last_refusal: str | None = None  #: why the last of those was refused, or None
+    age_sum_ns: int = 0  #: sum of the ages at arrival of the received packets, [ns]
+    age_max_ns: int | None = None  #: the largest of them, None before the first packet, [ns]
 
     @property
     def loss(self) -> float | None:

@@ -20,17 +20,11 @@ from farhand.spatial import Array
 
 
 class Message(ABC):
-    """A record of a fixed number of floats.
+    """A record of a fixed number of floats."""
 
-    Attributes:
-        SIZE: how many.
-        FIELDS: their names, in the order of the wire.
-        UNIT: their units.
-    """
-
-    SIZE: ClassVar[int]
-    FIELDS: ClassVar[tuple[str, ...]]
-    UNIT: ClassVar[str]
+    SIZE: ClassVar[int]  #: how many
+    FIELDS: ClassVar[tuple[str, ...]]  #: their names, in the order of the wire
+    UNIT: ClassVar[str]  #: their units
 
     @classmethod
     def unpack(cls, values: Array) -> Self:
@@ -163,22 +157,15 @@ class FlagMessage(Message):
 
 @dataclass(frozen=True)
 class HapticState(Message):
-    """What a pen reports.
-
-    Attributes:
-        position: in device axes, [m].
-        orientation: angles of the wrist, [rad].
-        button: whether it is pressed.
-        displays_force: whether the device displays forces.
-    """
+    """What a pen reports."""
 
     SIZE: ClassVar[int] = 8
     FIELDS: ClassVar[tuple[str, ...]] = (*"xyz", "ox", "oy", "oz", "button", "displays_force")
     UNIT: ClassVar[str] = "m, rad"
-    position: Array
-    orientation: Array
-    button: bool = False
-    displays_force: bool = True
+    position: Array  #: in device axes, [m]
+    orientation: Array  #: angles of the wrist, [rad]
+    button: bool = False  #: whether it is pressed
+    displays_force: bool = True  #: whether the device displays forces
 
     @classmethod
     def _unpack(cls, v: Array) -> Self:
@@ -191,18 +178,13 @@ class HapticState(Message):
 
 @dataclass(frozen=True)
 class CartesianSetpoint(Message):
-    """The target of the tool.
-
-    Attributes:
-        position: [m].
-        quaternion: (x, y, z, w); (w, x, y, z) on the wire.
-    """
+    """The target of the tool."""
 
     SIZE: ClassVar[int] = 7
     FIELDS: ClassVar[tuple[str, ...]] = ("x", "y", "z", "qw", "qx", "qy", "qz")
     UNIT: ClassVar[str] = "m"
-    position: Array
-    quaternion: Array
+    position: Array  #: [m]
+    quaternion: Array  #: (x, y, z, w); (w, x, y, z) on the wire
 
     @classmethod
     def _unpack(cls, v: Array) -> Self:
@@ -215,18 +197,13 @@ class CartesianSetpoint(Message):
 
 @dataclass(frozen=True)
 class CartesianStiffness(Message):
-    """Diagonal of the spring's translational, rotational and coupling parts; the last are zero.
-
-    Attributes:
-        kt: [N/m].
-        kr: [N·m/rad].
-    """
+    """Diagonal of the spring's translational, rotational and coupling parts; the last are zero."""
 
     SIZE: ClassVar[int] = 9
     FIELDS: ClassVar[tuple[str, ...]] = ("kt", "kt", "kt", "kr", "kr", "kr", "0", "0", "0")
     UNIT: ClassVar[str] = "N/m, N·m/rad, N/rad"
-    kt: float
-    kr: float
+    kt: float  #: [N/m]
+    kr: float  #: [N·m/rad]
 
     @classmethod
     def _unpack(cls, v: Array) -> Self:
@@ -241,16 +218,12 @@ class CartesianStiffness(Message):
 
 @dataclass(frozen=True)
 class SpringWrench(Message):
-    """Wrench of the spring on the tool.
-
-    Attributes:
-        wrench: force first, [N] and [N·m]; moment first on the wire.
-    """
+    """Wrench of the spring on the tool."""
 
     SIZE: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[str, ...]] = ("mx", "my", "mz", "fx", "fy", "fz")
     UNIT: ClassVar[str] = "N·m, N"
-    wrench: Array
+    wrench: Array  #: force first, [N] and [N·m]; moment first on the wire
 
     @classmethod
     def _unpack(cls, v: Array) -> Self:
@@ -263,20 +236,15 @@ class SpringWrench(Message):
 
 @dataclass(frozen=True)
 class Transform(Message):
-    """A homogeneous transform, 16 numbers row by row, for bench test and visualisation.
-
-    Attributes:
-        position: [m].
-        rotation: 3 × 3.
-    """
+    """A homogeneous transform, 16 numbers row by row, for bench test and visualisation."""
 
     SIZE: ClassVar[int] = 16
     FIELDS: ClassVar[tuple[str, ...]] = tuple(
         f"h{row}{column}" for row in range(1, 5) for column in range(1, 5)
     )
     UNIT: ClassVar[str] = "-, m"
-    position: Array
-    rotation: Array
+    position: Array  #: [m]
+    rotation: Array  #: 3 × 3
 
     @classmethod
     def _unpack(cls, v: Array) -> Self:

@@ -130,35 +130,24 @@ class Conditions:
     Losses are independent, or come in bursts (Gilbert, Elliott): before every packet a burst begins
     with probability ``burst_chance`` and ends with probability one over ``burst_length``. Inside
     one, ``burst_loss`` counts instead of ``loss``.
-
-    Attributes:
-        delay_ns: d, one way, 0 to 10 s, [ns].
-        jitter_ns: size of the jitter, from 0 to the delay, [ns].
-        loss: probability that a packet is lost, 0 to 1, [-].
-        distribution: of the jitter, by name.
-        reorder: whether packets may overtake each other; otherwise they wait for those before.
-        outages: periods, start included and end not, in which everything sent is lost, [ns].
-        burst_chance: probability per packet that a burst of losses begins, [-].
-        burst_length: mean length of a burst, [packets].
-        burst_loss: probability that a packet is lost inside one, [-].
-        duplicate: probability that a packet arrives twice, each with its own jitter, [-].
-        bandwidth: of the line, [bit/s]; 0 for no limit.
-        queue_ns: longest wait for the line before a packet is dropped, [ns].
-        trace: recorded round trips to replay in place of d and the losses, half of each one way.
     """
 
-    delay_ns: int = 0
-    jitter_ns: int = 0
-    loss: float = 0.0
-    distribution: str = "uniform"
+    delay_ns: int = 0  #: d, one way, 0 to 10 s, [ns]
+    jitter_ns: int = 0  #: size of the jitter, from 0 to the delay, [ns]
+    loss: float = 0.0  #: probability that a packet is lost, 0 to 1, [-]
+    distribution: str = "uniform"  #: of the jitter, by name
+    #: whether packets may overtake each other; otherwise they wait for those before
     reorder: bool = False
+    #: periods, start included and end not, in which everything sent is lost, [ns]
     outages: Sequence[tuple[int, int]] = ()
-    burst_chance: float = 0.0
-    burst_length: float = 10.0
-    burst_loss: float = 1.0
+    burst_chance: float = 0.0  #: probability per packet that a burst of losses begins, [-]
+    burst_length: float = 10.0  #: mean length of a burst, [packets]
+    burst_loss: float = 1.0  #: probability that a packet is lost inside one, [-]
+    #: probability that a packet arrives twice, each with its own jitter, [-]
     duplicate: float = 0.0
-    bandwidth: float = 0.0
-    queue_ns: int = 100_000_000
+    bandwidth: float = 0.0  #: of the line, [bit/s]; 0 for no limit
+    queue_ns: int = 100_000_000  #: longest wait for the line before a packet is dropped, [ns]
+    #: recorded round trips to replay in place of d and the losses, half of each one way
     trace: Trace | None = None
 
     def __post_init__(self) -> None:

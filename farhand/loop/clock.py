@@ -7,15 +7,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells a session when to go on.
+    """Tells a session when to go on."""
 
-    Attributes:
-        name: ``"virtual"`` or ``"wall"``.
-        late_ns: how far behind its deadline the last wait ended, [ns].
-    """
-
-    name: str
-    late_ns: int
+    name: str  #: ``"virtual"`` or ``"wall"``
+    late_ns: int  #: how far behind its deadline the last wait ended, [ns]
 
     def start(self) -> None:
         """Make now the time 0."""

@@ -20,17 +20,11 @@ MOST_LOGGED = 10_000
 
 @dataclass(frozen=True)
 class Request:
-    """One command.
+    """One command."""
 
-    Attributes:
-        name: one of :data:`NAMES`.
-        path: parameter path, for ``set``.
-        value: parameter value or its text, for ``set``.
-    """
-
-    name: str
-    path: str = ""
-    value: object = None
+    name: str  #: one of :data:`NAMES`
+    path: str = ""  #: parameter path, for ``set``
+    value: object = None  #: parameter value or its text, for ``set``
 
     def __str__(self) -> str:
         return f"{self.name} {self.path}={self.value}" if self.name == "set" else self.name
@@ -38,15 +32,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a command.
+    """What came of a command."""
 
-    Attributes:
-        done: whether it was carried out; a refused command changes nothing.
-        text: what was done, or the reason of the refusal.
-    """
-
-    done: bool = True
-    text: str = "done"
+    done: bool = True  #: whether it was carried out; a refused command changes nothing
+    text: str = "done"  #: what was done, or the reason of the refusal
 
     @classmethod
     def refused(cls, reason: str) -> Outcome:
@@ -72,15 +61,11 @@ class Logged:
 
 @dataclass
 class Commands:
-    """A queue any thread may post to; the session takes from it at tick boundaries.
+    """A queue any thread may post to; the session takes from it at tick boundaries."""
 
-    Attributes:
-        log: the commands applied so far, in order, at least the last :data:`MOST_LOGGED`.
-        forgotten: how many came before those.
-    """
-
+    #: the commands applied so far, in order, at least the last :data:`MOST_LOGGED`
     log: list[Logged] = field(default_factory=list)
-    forgotten: int = 0
+    forgotten: int = 0  #: how many came before those
 
     def __post_init__(self) -> None:
         """Start empty."""

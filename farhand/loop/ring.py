@@ -29,17 +29,11 @@ LINE = 64
 
 
 class Span(NamedTuple):
-    """Where a ring lies in the file.
+    """Where a ring lies in the file."""
 
-    Attributes:
-        offset: [bytes], a multiple of :data:`LINE`.
-        capacity: rows.
-        words: 8-byte words in a row.
-    """
-
-    offset: int
-    capacity: int
-    words: int
+    offset: int  #: [bytes], a multiple of :data:`LINE`
+    capacity: int  #: rows
+    words: int  #: 8-byte words in a row
 
     @property
     def end(self) -> int:

@@ -49,23 +49,14 @@ class Physics(Protocol):
 
 @dataclass
 class Part:
-    """Something the session calls at its own rate.
+    """Something the session calls at its own rate."""
 
-    Attributes:
-        step: what to call, with the time in [ns].
-        period_ns: how often, [ns].
-        stage: of the tick, one of :data:`STAGES`.
-        next_ns: when next, [ns].
-        calls: how often it was called.
-        section: of the timing table, one of :data:`farhand.realtime.timing.SECTIONS`.
-    """
-
-    step: Callable[[int], None]
-    period_ns: int
-    stage: str
-    next_ns: int = 0
-    calls: int = 0
-    section: str = "other"
+    step: Callable[[int], None]  #: what to call, with the time in [ns]
+    period_ns: int  #: how often, [ns]
+    stage: str  #: of the tick, one of :data:`STAGES`
+    next_ns: int = 0  #: when next, [ns]
+    calls: int = 0  #: how often it was called
+    section: str = "other"  #: of the timing table, one of :data:`farhand.realtime.timing.SECTIONS`
 
 
 @dataclass(frozen=True)

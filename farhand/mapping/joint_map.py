@@ -30,10 +30,6 @@ class JointMapping:
     joint that drives nothing has to be locked, at the angle that makes the arms alike. A joint that
     would leave the follower's limits stays at the limit and sends no torque back.
 
-    Args:
-        source: s(i), for each joint of the follower the joint of the leader, from 0.
-        locked: angle of each locked joint of the leader, by its number, [rad].
-
     Attributes:
         q: the follower's joints at the last :meth:`forward`, [rad].
         v: their velocities, [rad/s].
@@ -44,10 +40,11 @@ class JointMapping:
             does both.
     """
 
-    source: tuple[int, ...]
+    source: tuple[int, ...]  #: s(i), for each joint of the follower the joint of the leader, from 0
     signs: tuple[float, ...]
     leader_joints: int
     offsets: tuple[float, ...] = ()
+    #: angle of each locked joint of the leader, by its number, [rad]
     locked: dict[int, float] = field(default_factory=dict)
     lower: Array | None = None
     upper: Array | None = None
@@ -115,17 +112,15 @@ class JointTarget(WorkspaceMapping):
     The offsets o are captured at engagement, so that the follower does not jump. The way back is
     the power dual of the way forward with the leader's other joints locked. The poses that a law
     passes are ignored: the leader's joints count.
-
-    Attributes:
-        joints: which joint drives which.
-        leader: the leader's arm, kept up to date by whoever knows its joints.
-        follower: the follower's arm, likewise.
-        image: a second model of the follower, put where the target is.
     """
 
+    #: which joint drives which
     joints: JointMapping = field(default_factory=missing("a joint target", "joints"))
+    #: the leader's arm, kept up to date by whoever knows its joints
     leader: Arm = field(default_factory=missing("a joint target", "leader"))
+    #: the follower's arm, likewise
     follower: Arm = field(default_factory=missing("a joint target", "follower"))
+    #: a second model of the follower, put where the target is
     image: Arm = field(default_factory=missing("a joint target", "image"))
 
     def capture(self, p_a: Array, R_a: Array, p_b: Array, R_b: Array) -> None:

@@ -71,19 +71,14 @@ class ArmChain(_Chain):
 
     with + on the left. Singular at a straight elbow and at 90° of abduction:
     :math:`\det J = \pm L_1 L_2 (L_1 + L_2 c_3) s_3 c_2`.
-
-    Attributes:
-        upper: L₁, shoulder to elbow, [m]; published code of the author.
-        fore: L₂, elbow to wrist, [m]; as above.
-        side: +1 left, −1 right.
-        lowest: smallest angles, [rad]; stated in the source.
-        highest: largest angles, [rad]; stated in the source.
     """
 
-    upper: float = 0.123
-    fore: float = 0.106
-    side: int = 1
+    upper: float = 0.123  #: L₁, shoulder to elbow, [m]; published code of the author
+    fore: float = 0.106  #: L₂, elbow to wrist, [m]; as above
+    side: int = 1  #: +1 left, −1 right
+    #: smallest angles, [rad]; stated in the source
     lowest: tuple[float, float, float] = _radians(-45.0, 0.0, 0.0)
+    #: largest angles, [rad]; stated in the source
     highest: tuple[float, float, float] = _radians(135.0, 180.0, 120.0)
 
     @property
@@ -172,30 +167,23 @@ class LegChain(_Chain):
         y = -M \sin r, \quad z = L_0 + M \cos r, \qquad r = \mp\rho
 
     with − on the left. The origin is on the sole under the ankle.
-
-    Attributes:
-        sole: L₀, sole to ankle, [m]; published code of the author.
-        shank: L₁, ankle to knee, [m]; as above.
-        thigh: L₂, knee to hip, [m]; as above.
-        side: +1 left, −1 right.
-        lowest: smallest angles, [rad]; stated in the source.
-        highest: largest angles, [rad]; stated in the source.
-        masses: of foot, shank and thigh, [kg]; stated in the source.
-        along: distance of the shank's and the thigh's centre of mass from their lower joint, [m];
-            stated.
-        shank_out: distance of the shank's centre of mass to the outside, [m]; stated.
-        foot_com: of the foot, forward of and above the origin, [m]; derived.
     """
 
-    sole: float = 0.050
-    shank: float = 0.139
-    thigh: float = 0.143
-    side: int = 1
+    sole: float = 0.050  #: L₀, sole to ankle, [m]; published code of the author
+    shank: float = 0.139  #: L₁, ankle to knee, [m]; as above
+    thigh: float = 0.143  #: L₂, knee to hip, [m]; as above
+    side: int = 1  #: +1 left, −1 right
+    #: smallest angles, [rad]; stated in the source
     lowest: tuple[float, float, float] = _radians(-30.0, -40.0, 0.0)
+    #: largest angles, [rad]; stated in the source
     highest: tuple[float, float, float] = _radians(45.0, 20.0, 130.0)
+    #: of foot, shank and thigh, [kg]; stated in the source
     masses: tuple[float, float, float] = (0.444, 0.343, 0.243)
+    #: distance of the shank's and the thigh's centre of mass from their lower joint, [m]; stated
     along: tuple[float, float] = (0.088519, 0.101284)
+    #: distance of the shank's centre of mass to the outside, [m]; stated
     shank_out: float = 0.015861
+    #: of the foot, forward of and above the origin, [m]; derived
     foot_com: tuple[float, float] = (0.009060, 0.0317)
 
     @property

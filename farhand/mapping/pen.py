@@ -30,14 +30,12 @@ class AxisMap:
 
     .. math:: h = A\,p, \qquad f_m = A^\top f, \qquad f\cdot\dot h = f_m\cdot\dot p
 
-    Attributes:
-        rows: for each axis of the robot the pen's axis it follows, as a signed number from 1: (−1,
-            −2, 3) is h = (−x, −y, +z).
-
     Raises:
         BadValue: an axis is used twice, or the map would mirror the workspace.
     """
 
+    #: for each axis of the robot the pen's axis it follows, as a signed number from 1: (−1, −2, 3)
+    #: is h = (−x, −y, +z)
     rows: tuple[int, int, int] = (-1, -2, 3)
 
     def __post_init__(self) -> None:

@@ -157,19 +157,15 @@ class RobotPair:
     r"""How one arm's workspace lies over another's: a scale about centres, and fixed turns.
 
     .. math:: p_b = c_b + s\,A\,(p_a - c_a), \qquad R_b = A\,R_a\,R_\mathrm{tool}
-
-    Attributes:
-        motion_scale: s, [-].
-        centre_leader: c_a in the leader's base, such as its shoulder, [m].
-        centre_follower: c_b in the follower's base, [m].
-        axes: rotation vector of A, from the leader's base to the follower's, [rad].
-        tool: rotation vector of R_tool, from the follower's tool axes to the leader's, [rad].
     """
 
-    motion_scale: float
+    motion_scale: float  #: s, [-]
+    #: c_a in the leader's base, such as its shoulder, [m]
     centre_leader: tuple[float, float, float]
-    centre_follower: tuple[float, float, float]
+    centre_follower: tuple[float, float, float]  #: c_b in the follower's base, [m]
+    #: rotation vector of A, from the leader's base to the follower's, [rad]
     axes: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    #: rotation vector of R_tool, from the follower's tool axes to the leader's, [rad]
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def mapping(self, force_scale: float = 1.0) -> WorkspaceMapping:

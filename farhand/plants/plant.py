@@ -110,30 +110,23 @@ class Plant(ABC):
     A plant must have :meth:`read`, :meth:`write` and the first three attributes. The rest has
     defaults that suit a machine without that ability. The plant of a real machine communicates in a
     thread of its own, so that no method blocks the tick.
-
-    Attributes:
-        name: of this plant in the rig.
-        accepts: the command types that :meth:`write` takes.
-        actuated: which velocities the plant can push on.
-        address_hint: what :meth:`open` needs, for messages, such as ``HOST``; empty for nothing.
-        stand_in: robot that represents the plant in the world; None for the rig's own robot.
-        period_ns: how often the device makes a new sample, [ns].
-        fault: why the machine has switched itself off, or None; an attribute or a property.
-        imperfections: the switchable errors of a simulated plant, or None.
-        wrench_sigma: standard deviation of the wrench sensor, [N] and [N·m]; NaN where unknown.
-        force_peak: largest force of a haptic device, [N].
     """
 
-    name: str
-    accepts: frozenset[type[Command]]
-    actuated: Array
+    name: str  #: of this plant in the rig
+    accepts: frozenset[type[Command]]  #: the command types that :meth:`write` takes
+    actuated: Array  #: which velocities the plant can push on
+    #: what :meth:`open` needs, for messages, such as ``HOST``; empty for nothing
     address_hint: ClassVar[str] = ""
+    #: robot that represents the plant in the world; None for the rig's own robot
     stand_in: ClassVar[str | None] = None
-    period_ns: int = 1_000_000
+    period_ns: int = 1_000_000  #: how often the device makes a new sample, [ns]
+    #: why the machine has switched itself off, or None; an attribute or a property
     fault: str | None = None
+    #: the switchable errors of a simulated plant, or None
     imperfections: Imperfections | None = None
+    #: standard deviation of the wrench sensor, [N] and [N·m]; NaN where unknown
     wrench_sigma: Array = np.full(6, np.nan)
-    force_peak: float = math.inf
+    force_peak: float = math.inf  #: largest force of a haptic device, [N]
 
     @classmethod
     def open(

@@ -22,23 +22,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StreamData:
-    """One stream of a recording: signals that were sampled together.
+    """One stream of a recording: signals that were sampled together."""
 
-    Attributes:
-        rate: nominal rate, [Hz].
-        times_ns: when the tick received each record, shape (n,), [ns], exact.
-        device_ns: when the device measured it, by its own clock, shape (n,), [ns], exact.
-        channels: by name, shape (n, size), NaN where there was no value.
-        units: of the channels, by name.
-        labels: of the numbers in each channel, by name; may be empty.
-    """
-
-    rate: float
-    times_ns: NDArray[np.int64]
+    rate: float  #: nominal rate, [Hz]
+    times_ns: NDArray[np.int64]  #: when the tick received each record, shape (n,), [ns], exact
+    #: when the device measured it, by its own clock, shape (n,), [ns], exact
     device_ns: NDArray[np.int64]
-    channels: dict[str, Array]
-    units: dict[str, str]
-    labels: dict[str, tuple[str, ...]]
+    channels: dict[str, Array]  #: by name, shape (n, size), NaN where there was no value
+    units: dict[str, str]  #: of the channels, by name
+    labels: dict[str, tuple[str, ...]]  #: of the numbers in each channel, by name; may be empty
 
     @property
     def times(self) -> Array:
@@ -59,23 +51,16 @@ class RecordedEvent:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded run. ``recording["leader/q"]`` is a signal, ``units["leader/q"]`` its unit.
+    """A recorded run. ``recording["leader/q"]`` is a signal, ``units["leader/q"]`` its unit."""
 
-    Attributes:
-        path: the file.
-        streams: by name.
-        happened: every event, in the order of their times.
-        metadata: how the run was set up: rig, law, seed, version, options, parameters, …
-        files: models and the like, by name.
-        complete: whether the run ended in order and nothing of it is missing; otherwise
-            ``metadata["ended"]`` says why, if that is known.
-    """
-
-    path: Path
-    streams: dict[str, StreamData]
-    happened: list[RecordedEvent]
+    path: Path  #: the file
+    streams: dict[str, StreamData]  #: by name
+    happened: list[RecordedEvent]  #: every event, in the order of their times
+    #: how the run was set up: rig, law, seed, version, options, parameters, …
     metadata: dict[str, Any]
-    files: dict[str, bytes]
+    files: dict[str, bytes]  #: models and the like, by name
+    #: whether the run ended in order and nothing of it is missing; otherwise ``metadata["ended"]``
+    #: says why, if that is known
     complete: bool
 
     @property

@@ -74,15 +74,10 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class Chunk:
-    """Message records, compressed together.
+    """Message records, compressed together."""
 
-    Attributes:
-        start_ns: earliest time in it, [ns].
-        end_ns: latest, [ns].
-    """
-
-    start_ns: int
-    end_ns: int
+    start_ns: int  #: earliest time in it, [ns]
+    end_ns: int  #: latest, [ns]
     _size: int
     _crc: int
     _compression: str

@@ -44,26 +44,19 @@ Settings = list[tuple[str, object]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """What happens during a run.
+    """What happens during a run."""
 
-    Attributes:
-        name: on the command line.
-        title: one line.
-        seconds: how long it takes by default, [s].
-        moves: what the hand does.
-        settings: parameter paths and values that belong to it.
-        commands: what to post, written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``.
-        pulses: what a hand that pushes with given forces does, where the rig has one.
-        varied: makes moves that differ a little with every seed; None for the same moves always.
-    """
-
-    name: str
-    title: str
-    seconds: float
-    moves: tuple[Move, ...] = ()
+    name: str  #: on the command line
+    title: str  #: one line
+    seconds: float  #: how long it takes by default, [s]
+    moves: tuple[Move, ...] = ()  #: what the hand does
+    #: parameter paths and values that belong to it
     settings: dict[str, object] = field(default_factory=dict)
+    #: what to post, written as ``SECONDS:NAME`` or ``SECONDS:set PATH=VALUE``
     commands: tuple[str, ...] = ("0:engage",)
+    #: what a hand that pushes with given forces does, where the rig has one
     pulses: tuple[ForcePulse, ...] = ()
+    #: makes moves that differ a little with every seed; None for the same moves always
     varied: Callable[[np.random.Generator], tuple[Move, ...]] | None = None
 
     def moves_for(self, seed: int) -> tuple[Move, ...]:
@@ -78,30 +71,19 @@ def by_name(*scenarios: Scenario) -> dict[str, Scenario]:
 
 @dataclass
 class Options:
-    """What a user may choose when building a rig.
+    """What a user may choose when building a rig."""
 
-    Attributes:
-        law: name of the coupling law; the rig's own choice by default.
-        layer: passivity layer around the law.
-        scenario: name of the scenario; the rig's own choice by default.
-        seed: of every random number in the run.
-        delay: round-trip delay of the link, [ms].
-        jitter: deviation of one packet's delay, [ms].
-        loss: share of packets lost, [-].
-        settings: parameter paths and values, applied in order.
-        clock: virtual by default.
-        side: ``"leader"`` or ``"follower"`` to build that side alone; both by default.
-    """
-
-    law: str | None = None
-    layer: str = "none"
-    scenario: str | None = None
-    seed: int = 0
-    delay: float = 0.0
-    jitter: float = 0.0
-    loss: float = 0.0
+    law: str | None = None  #: name of the coupling law; the rig's own choice by default
+    layer: str = "none"  #: passivity layer around the law
+    scenario: str | None = None  #: name of the scenario; the rig's own choice by default
+    seed: int = 0  #: of every random number in the run
+    delay: float = 0.0  #: round-trip delay of the link, [ms]
+    jitter: float = 0.0  #: deviation of one packet's delay, [ms]
+    loss: float = 0.0  #: share of packets lost, [-]
+    #: parameter paths and values, applied in order
     settings: Settings = field(default_factory=list)
-    clock: Clock | None = None
+    clock: Clock | None = None  #: virtual by default
+    #: ``"leader"`` or ``"follower"`` to build that side alone; both by default
     side: str | None = None
 
     @property
@@ -112,31 +94,18 @@ class Options:
 
 @dataclass
 class RigParts:
-    """What a rig is made of beside its stations; None where it has no such part.
+    """What a rig is made of beside its stations; None where it has no such part."""
 
-    Attributes:
-        hand: that moves the leader.
-        wall: that the follower may meet.
-        watchdog: of the link.
-        link: emulated between the sides.
-        layer: passivity layer around the law.
-        lateness: how late one side's ticks may come.
-        deadman: switch that the operator holds, at the leader's side of two.
-        fixture: virtual fixture that guides a tool.
-        demonstration: mark of a demonstration.
-        startup: sequence that brings the rig to life.
-    """
-
-    hand: ImpedanceHand | ForceHand | None = None
-    wall: Wall | None = None
-    watchdog: Watchdog | None = None
-    link: EmulatedLink | None = None
-    layer: Layer | None = None
-    lateness: Lateness | None = None
-    deadman: Switch | None = None
-    fixture: Fixture | None = None
-    demonstration: Teaching | None = None
-    startup: Any = None
+    hand: ImpedanceHand | ForceHand | None = None  #: that moves the leader
+    wall: Wall | None = None  #: that the follower may meet
+    watchdog: Watchdog | None = None  #: of the link
+    link: EmulatedLink | None = None  #: emulated between the sides
+    layer: Layer | None = None  #: passivity layer around the law
+    lateness: Lateness | None = None  #: how late one side's ticks may come
+    deadman: Switch | None = None  #: switch that the operator holds, at the leader's side of two
+    fixture: Fixture | None = None  #: virtual fixture that guides a tool
+    demonstration: Teaching | None = None  #: mark of a demonstration
+    startup: Any = None  #: sequence that brings the rig to life
 
     def settable(self) -> dict[str, Any]:
         """The parts there are, by the name under which a user sets their parameters."""
@@ -145,32 +114,19 @@ class RigParts:
 
 @dataclass
 class Rig:
-    """A system ready to run.
+    """A system ready to run."""
 
-    Attributes:
-        name: of the rig.
-        law: name of its coupling law.
-        options: what it was built from.
-        scenario: what will happen.
-        session: what runs.
-        world: the simulated physics.
-        metrics: what is measured on the way.
-        construction: parameters that shape the parts; fixed once built.
-        parts: what it is made of beside its stations.
-        notes: what its user should know about how it was built, one line each.
-        standing: how its robots stood before the first tick; predictions are made for this.
-    """
-
-    name: str
-    law: str
-    options: Options
-    scenario: Scenario
-    session: Session
-    world: World
-    metrics: RunMetrics
-    construction: object
-    parts: RigParts = field(default_factory=RigParts)
-    notes: tuple[str, ...] = ()
+    name: str  #: of the rig
+    law: str  #: name of its coupling law
+    options: Options  #: what it was built from
+    scenario: Scenario  #: what will happen
+    session: Session  #: what runs
+    world: World  #: the simulated physics
+    metrics: RunMetrics  #: what is measured on the way
+    construction: object  #: parameters that shape the parts; fixed once built
+    parts: RigParts = field(default_factory=RigParts)  #: what it is made of beside its stations
+    notes: tuple[str, ...] = ()  #: what its user should know about how it was built, one line each
+    #: how its robots stood before the first tick; predictions are made for this
     standing: dict[str, Stance] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -19,20 +19,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Limits:
-    """What each DOF may do; infinite where unknown.
+    """What each DOF may do; infinite where unknown."""
 
-    Attributes:
-        lower: smallest position, [rad or m].
-        upper: largest position, [rad or m].
-        velocity: largest speed, [rad/s or m/s].
-        torque: largest effort, [N·m or N].
-        slides: the DOF that translate, in m, m/s and N; all others are in rad, rad/s and N·m.
-    """
-
-    lower: Array
-    upper: Array
-    velocity: Array
-    torque: Array
+    lower: Array  #: smallest position, [rad or m]
+    upper: Array  #: largest position, [rad or m]
+    velocity: Array  #: largest speed, [rad/s or m/s]
+    torque: Array  #: largest effort, [N·m or N]
+    #: the DOF that translate, in m, m/s and N; all others are in rad, rad/s and N·m
     slides: frozenset[int] = frozenset()
 
     def units(self, dof: int) -> tuple[str, str, str]:

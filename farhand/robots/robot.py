@@ -35,14 +35,10 @@ TIMESTEP = 1e-3  # [s], of the models that compile() returns
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a robot stands in the world.
+    """Where a robot stands in the world."""
 
-    Attributes:
-        position: of the robot's origin, [m].
-        quaternion: (x, y, z, w), rotates the robot's axes into the world's; normalised on creation.
-    """
-
-    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: of the robot's origin, [m]
+    #: (x, y, z, w), rotates the robot's axes into the world's; normalised on creation
     quaternion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
@@ -64,40 +60,26 @@ ORIGIN = Placement()
 
 @dataclass(frozen=True, eq=False)
 class Robot:
-    """One robot, ready to be compiled alone or attached to a world. Made by :func:`load_robot`.
+    """One robot, ready to be compiled alone or attached to a world. Made by :func:`load_robot`."""
 
-    Attributes:
-        name: folder or file name.
-        variant: parameter set; "" when there is only one.
-        variants: every parameter set there is, the default first.
-        source: the model file.
-        home: start configuration in MuJoCo's convention, shape (nq,), [rad or m].
-        postures: further named configurations, like ``home``.
-        actuated: which DOF can be driven, shape (nv,).
-        rates: nominal rates of the real machine by name, [Hz].
-        sources: where each group of values comes from.
-        tool: name of the site that is the tool frame.
-        springs: passive springs by the number of their joint's velocity; not in the models.
-        payload: largest mass at the flange, tool included; infinite if unknown, [kg].
-        notes: decisions of the loader to know, one line each: meshes left out, a start moved.
-    """
-
-    name: str
-    variant: str
-    variants: tuple[str, ...]
-    source: Path
-    home: Array
-    postures: dict[str, Array]
+    name: str  #: folder or file name
+    variant: str  #: parameter set; "" when there is only one
+    variants: tuple[str, ...]  #: every parameter set there is, the default first
+    source: Path  #: the model file
+    home: Array  #: start configuration in MuJoCo's convention, shape (nq,), [rad or m]
+    postures: dict[str, Array]  #: further named configurations, like ``home``
     limits: Limits
-    actuated: NDArray[np.bool_]
-    rates: dict[str, float]
-    sources: dict[str, str]
+    actuated: NDArray[np.bool_]  #: which DOF can be driven, shape (nv,)
+    rates: dict[str, float]  #: nominal rates of the real machine by name, [Hz]
+    sources: dict[str, str]  #: where each group of values comes from
     description: str
     _base: mujoco.MjSpec = field(repr=False)
     _edits: tuple[Edit, ...] = field(default=(), repr=False)
-    tool: str = model_file.TOOL
+    tool: str = model_file.TOOL  #: name of the site that is the tool frame
+    #: passive springs by the number of their joint's velocity; not in the models
     springs: Mapping[int, JointSpring] = field(default_factory=dict)
-    payload: float = np.inf
+    payload: float = np.inf  #: largest mass at the flange, tool included; infinite if unknown, [kg]
+    #: decisions of the loader to know, one line each: meshes left out, a start moved
     notes: tuple[str, ...] = ()
 
     def spec(self) -> mujoco.MjSpec:

@@ -16,15 +16,10 @@ from farhand.robots.description import known_keys, section, vector
 
 
 class JointSpring(ABC):
-    """A passive spring at one joint.
+    """A passive spring at one joint."""
 
-    Attributes:
-        lower: smallest angle at which the curve is known, [rad].
-        upper: largest such angle, [rad].
-    """
-
-    lower: float = -math.inf
-    upper: float = math.inf
+    lower: float = -math.inf  #: smallest angle at which the curve is known, [rad]
+    upper: float = math.inf  #: largest such angle, [rad]
 
     @abstractmethod
     def torque(self, q: float) -> float:
@@ -44,13 +39,9 @@ class JointSpring(ABC):
 
 @dataclass(frozen=True)
 class CubicSpring(JointSpring):
-    r"""An identified curve, :math:`\tau = c_0 + c_1 q + c_2 q^2 + c_3 q^3`.
+    r"""An identified curve, :math:`\tau = c_0 + c_1 q + c_2 q^2 + c_3 q^3`."""
 
-    Attributes:
-        coefficients: c_0 … c_3, [N·m], q in rad.
-    """
-
-    coefficients: tuple[float, float, float, float]
+    coefficients: tuple[float, float, float, float]  #: c_0 … c_3, [N·m], q in rad
     lower: float = -math.inf
     upper: float = math.inf
 
@@ -82,20 +73,13 @@ class MechanismSpring(JointSpring):
 
     .. math:: s = \sqrt{r^2 + (r + L)^2 - 2 r (r + L) \cos(a_0 + q)}, \qquad x = s - L, \qquad
               \tau = (k x + P)\,(L + r)\,r \sin(a_0 + q) / s
-
-    Attributes:
-        radius: r, of the crank, [m].
-        length: L, distance of the ends at rest, [m].
-        stiffness: k, [N/m].
-        preload: P, [N].
-        offset: a_0, [rad].
     """
 
-    radius: float
-    length: float
-    stiffness: float
-    preload: float
-    offset: float
+    radius: float  #: r, of the crank, [m]
+    length: float  #: L, distance of the ends at rest, [m]
+    stiffness: float  #: k, [N/m]
+    preload: float  #: P, [N]
+    offset: float  #: a_0, [rad]
 
     def _distance(self, q: float) -> float:
         r, reach = self.radius, self.radius + self.length

@@ -59,18 +59,14 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the comparison.
-
-    Attributes:
-        delay: round trip, [ms].
-        settings: parameter paths and values, before those of the tasks.
-    """
+    """One row of the comparison."""
 
     rig: str
     law: str
-    delay: float = 0.0
+    delay: float = 0.0  #: round trip, [ms]
     layer: str = "none"
     seed: int = 0
+    #: parameter paths and values, before those of the tasks
     settings: tuple[tuple[str, object], ...] = ()
 
     def build(self, scenario: str, *settings: tuple[str, object]) -> Rig:

@@ -18,18 +18,13 @@ UNBOUNDED = 1e6
 
 @dataclass(frozen=True)
 class Trip:
-    """Why a station stopped.
+    """Why a station stopped."""
 
-    Attributes:
-        time_ns: when, [ns].
-        kind: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``,
-            ``stale``, ``link``, ``overrun`` or ``stop``.
-        reason: in words, with the value and the limit.
-    """
-
-    time_ns: int
+    time_ns: int  #: when, [ns]
+    #: ``invalid`` (NaN), ``position``, ``speed``, ``torque``, ``force``, ``workspace``, ``stale``,
+    #: ``link``, ``overrun`` or ``stop``
     kind: str
-    reason: str
+    reason: str  #: in words, with the value and the limit
 
 
 @dataclass

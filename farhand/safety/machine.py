@@ -45,55 +45,37 @@ MAX_EVENTS = 1000
 
 @dataclass(frozen=True)
 class State:
-    """One state.
+    """One state."""
 
-    Attributes:
-        name: unique in its machine.
-        during: called at every step in this state, the one that entered it included.
-        timeout: longest stay, [s], or a function that returns it.
-        after: where the timeout leads; to the fault if empty.
-    """
-
-    name: str
+    name: str  #: unique in its machine
     enter: Action | None = None
     leave: Action | None = None
+    #: called at every step in this state, the one that entered it included
     during: Action | None = None
+    #: longest stay, [s], or a function that returns it
     timeout: float | Callable[[], float] = math.inf
-    after: str = ""
+    after: str = ""  #: where the timeout leads; to the fault if empty
 
 
 @dataclass(frozen=True)
 class Transition:
-    """A way from one state to another.
+    """A way from one state to another."""
 
-    Attributes:
-        source: where it begins; :data:`ANY` for every state but the fault.
-        target: where it leads.
-        event: what it waits for; if empty, it is taken as soon as the guard allows.
-        guard: whether it may be taken; always if None.
-        action: called between leaving and entering.
-    """
-
-    source: str
-    target: str
-    event: str = ""
-    guard: Guarded | None = None
-    action: Action | None = None
+    source: str  #: where it begins; :data:`ANY` for every state but the fault
+    target: str  #: where it leads
+    event: str = ""  #: what it waits for; if empty, it is taken as soon as the guard allows
+    guard: Guarded | None = None  #: whether it may be taken; always if None
+    action: Action | None = None  #: called between leaving and entering
 
 
 @dataclass(frozen=True)
 class Interlock:
-    """A condition that must hold; once broken, the machine is in the fault.
+    """A condition that must hold; once broken, the machine is in the fault."""
 
-    Attributes:
-        name: of the interlock, and kind of the trip.
-        broken: the reason if the condition does not hold, None if it does.
-        states: where it is watched; everywhere if empty. Interlocks of the first state must hold
-            for the machine to start.
-    """
-
-    name: str
-    broken: Callable[[], str | None]
+    name: str  #: of the interlock, and kind of the trip
+    broken: Callable[[], str | None]  #: the reason if the condition does not hold, None if it does
+    #: where it is watched; everywhere if empty. Interlocks of the first state must hold for the
+    #: machine to start.
     states: frozenset[str] = frozenset()
 
     def watched_in(self, state: str) -> bool:
@@ -102,17 +84,12 @@ class Interlock:
 
 
 class MachineEvent(NamedTuple):
-    """One thing a machine did or refused to do.
-
-    Attributes:
-        target: state after; the same if nothing changed.
-        cause: event, guard, timeout or reason, in words.
-    """
+    """One thing a machine did or refused to do."""
 
     time_ns: int
     source: str
-    target: str
-    cause: str
+    target: str  #: state after; the same if nothing changed
+    cause: str  #: event, guard, timeout or reason, in words
 
 
 class Machine:

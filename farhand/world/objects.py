@@ -228,16 +228,13 @@ class Jaws:
     each of its points, with impedance d and inverse inertia Â, so its stiffness s follows from N.
     It is critically damped. Friction slides beyond 2 μ N; below, the engine lets it creep a little,
     as it has no stiffness along a face.
-
-    Attributes:
-        crush: δ, [m].
     """
 
     closed: bool = parameter(False, "-", "whether the jaws hold")
     clamp: float = parameter(750.0, "N", "force of the jaws", 1.0, 1e5)
     friction: float = parameter(0.6, "-", "friction of the pads", 0.0, 5.0)
     time: float = parameter(0.2, "s", "time in which they close", 1e-3, 10.0)
-    crush: float = 0.0075
+    crush: float = 0.0075  #: δ, [m]
 
     def join(self, model: mujoco.MjModel, robot: str, thing: str) -> None:
         """Take the pads of ``robot`` in the world's model, open, for ``thing``."""

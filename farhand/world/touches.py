@@ -313,16 +313,11 @@ class ImpedanceHand:
 
 @dataclass(frozen=True)
 class ForcePulse:
-    """A half-sine pulse of wrench.
+    """A half-sine pulse of wrench."""
 
-    Attributes:
-        start: when it begins, [s].
-        duration: how long it lasts, [s].
-        wrench: peak, [N] ×3 then [N·m] ×3, world axes at the tool point.
-    """
-
-    start: float
-    duration: float
+    start: float  #: when it begins, [s]
+    duration: float  #: how long it lasts, [s]
+    #: peak, [N] ×3 then [N·m] ×3, world axes at the tool point
     wrench: tuple[float, float, float, float, float, float]
 
     def __post_init__(self) -> None:

@@ -29,14 +29,11 @@ MAX_SPEED_SQUARED = 1e12
 
 @dataclass(frozen=True)
 class Placed:
-    """A robot standing somewhere in the world.
-
-    Attributes:
-        q: initial configuration in MuJoCo's order, [rad] or [m]; its home by default.
-    """
+    """A robot standing somewhere in the world."""
 
     robot: Robot
     placement: Placement = field(default_factory=Placement)
+    #: initial configuration in MuJoCo's order, [rad] or [m]; its home by default
     q: Array | None = None
 
 

@@ -31,27 +31,19 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Something to be timed.
+    """Something to be timed."""
 
-    Attributes:
-        name: such as ``"tick/dual-arm"``.
-        prepare: makes what is timed.
-        calls: calls per batch; a batch's time divided by this is one reading.
-        each: time every call by itself; the reading is their median, as for a control loop.
-        unit: of the result, ``"µs"`` or ``"s"``.
-        per_call: units of work that one call does, [-].
-        meta: other results, such as success rates; ``prepare`` may fill it.
-        pair: in place of ``prepare``, reads the thing and its floor once, one after the other, in
-            the result's unit; called :data:`PAIRS` times.
-    """
-
-    name: str
-    prepare: Callable[[], Prepared] | None
-    calls: int = 500
-    unit: str = "µs"
+    name: str  #: such as ``"tick/dual-arm"``
+    prepare: Callable[[], Prepared] | None  #: makes what is timed
+    calls: int = 500  #: calls per batch; a batch's time divided by this is one reading
+    unit: str = "µs"  #: of the result, ``"µs"`` or ``"s"``
+    #: time every call by itself; the reading is their median, as for a control loop
     each: bool = False
-    per_call: float = 1.0
+    per_call: float = 1.0  #: units of work that one call does, [-]
+    #: other results, such as success rates; ``prepare`` may fill it
     meta: dict[str, Any] = field(default_factory=dict)
+    #: in place of ``prepare``, reads the thing and its floor once, one after the other, in the
+    #: result's unit; called :data:`PAIRS` times
     pair: Callable[[], tuple[float, float]] | None = None
 
 

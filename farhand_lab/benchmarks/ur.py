@@ -31,19 +31,12 @@ AMPLITUDE, PERIOD, SECONDS = 0.2, 2.0, 4.0
 
 
 class Tracking(NamedTuple):
-    """How the arm followed a sine.
+    """How the arm followed a sine."""
 
-    Attributes:
-        error_max: largest distance of a joint from the sine at that time, [rad].
-        lag: by how much the sine must be delayed to fit the joint best, [s].
-        error_late: largest distance from the sine so delayed, [rad].
-        rate: commands sent, [Hz].
-    """
-
-    error_max: float
-    lag: float
-    error_late: float
-    rate: float
+    error_max: float  #: largest distance of a joint from the sine at that time, [rad]
+    lag: float  #: by how much the sine must be delayed to fit the joint best, [s]
+    error_late: float  #: largest distance from the sine so delayed, [rad]
+    rate: float  #: commands sent, [Hz]
 
 
 @contextmanager

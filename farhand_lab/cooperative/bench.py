@@ -131,31 +131,20 @@ class NoisyVelocity(WrappedPlant):
 
 @dataclass
 class BenchSetup:
-    """What stands on the bench; the defaults are the arm of the published experiments.
-
-    Attributes:
-        model: robot of the controller's model; the plant's by default.
-        gears: the plant's friction set; "" for none.
-        gears_model: the controller's friction set; "" for none.
-        share: factor on the dry part of the plant's seven gear terms, [-].
-        noise: standard deviation of the velocities, [rad/s].
-        q: start posture, [rad]; the start of the trajectory or home by default.
-        touches: what touches the tool, by name.
-        rotors: whether the controller knows the rotors' inertia.
-        gravity: of the plant, [m/s²].
-    """
+    """What stands on the bench; the defaults are the arm of the published experiments."""
 
     robot: Robot = field(default_factory=lambda: load_robot("rx160"))
-    model: Robot | None = None
-    gears: str = "reduced"
-    gears_model: str = "reduced"
+    model: Robot | None = None  #: robot of the controller's model; the plant's by default
+    gears: str = "reduced"  #: the plant's friction set; "" for none
+    gears_model: str = "reduced"  #: the controller's friction set; "" for none
+    #: factor on the dry part of the plant's seven gear terms, [-]
     share: tuple[float, ...] = (1.0,) * 7
     filters: Filters = field(default_factory=Filters)
-    noise: float = 0.0
-    q: Array | None = None
-    touches: dict[str, Touch] = field(default_factory=dict)
-    rotors: bool = True
-    gravity: float = GRAVITY
+    noise: float = 0.0  #: standard deviation of the velocities, [rad/s]
+    q: Array | None = None  #: start posture, [rad]; the start of the trajectory or home by default
+    touches: dict[str, Touch] = field(default_factory=dict)  #: what touches the tool, by name
+    rotors: bool = True  #: whether the controller knows the rotors' inertia
+    gravity: float = GRAVITY  #: of the plant, [m/s²]
 
     def controllers_model(self) -> Arm:
         """The controller's model of the arm."""

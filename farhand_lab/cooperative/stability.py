@@ -31,34 +31,20 @@ class FollowerLoop:
     command is held over a period and comes d samples late. Without an object :math:`x_o` is a
     leader that is exactly on its path. With one, all followers and such a leader hold it by k each;
     a fight between followers is then one of the modes.
-
-    Attributes:
-        stiffness: k, [N/m].
-        kp: k_pf, [-].
-        kd: k_df, [N·s/m].
-        r_velocity: variance of the velocity filter, [-].
-        r_force: variance of the force filter, [-].
-        mass: M, of a tool, [kg].
-        damping: b, of a tool, [N·s/m].
-        followers: N.
-        object_mass: of the object; 0 for none, [kg].
-        q: variance that filters gain per sample, [-].
-        period: [s].
-        delay: d, samples.
     """
 
-    stiffness: float
-    kp: float
-    kd: float
-    r_velocity: float = 20.0
-    r_force: float = 20.0
-    mass: float = 60.0
-    damping: float = 0.0
-    followers: int = 1
-    object_mass: float = 0.0
-    q: float = 0.125
-    period: float = 0.004
-    delay: int = 1
+    stiffness: float  #: k, [N/m]
+    kp: float  #: k_pf, [-]
+    kd: float  #: k_df, [N·s/m]
+    r_velocity: float = 20.0  #: variance of the velocity filter, [-]
+    r_force: float = 20.0  #: variance of the force filter, [-]
+    mass: float = 60.0  #: M, of a tool, [kg]
+    damping: float = 0.0  #: b, of a tool, [N·s/m]
+    followers: int = 1  #: N
+    object_mass: float = 0.0  #: of the object; 0 for none, [kg]
+    q: float = 0.125  #: variance that filters gain per sample, [-]
+    period: float = 0.004  #: [s]
+    delay: int = 1  #: d, samples
 
     def plant(self) -> tuple[Array, Array, Array]:
         """A and B of the continuous plant, and C from its state to each wrist force, [N]."""

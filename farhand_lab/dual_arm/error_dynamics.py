@@ -88,21 +88,14 @@ class EngineArm:
 
 @dataclass
 class Identities:
-    """Largest residuals over all random states.
+    """Largest residuals over all random states."""
 
-    Attributes:
-        invariance: ‖ÿ‖ under u* alone, relative to 1 + ‖J₁q̈₁‖.
-        zero_dynamics: ‖M q̈ + W(c − Q + μq̇) + GᵀΓ⁻¹Ġq̇‖, relative to 1 + the largest term.
-        split: ‖u*(per arm) − u*(stacked)‖ relative to 1 + ‖u*‖.
-        closed_loop: ‖ÿ + K_d ẏ + K_p e‖ relative to 1 + ‖J₁q̈₁‖.
-        power: |q̇ᵀτ − ẏᵀu| relative to 1 + |q̇ᵀτ|.
-    """
-
-    invariance: float = 0.0
+    invariance: float = 0.0  #: ‖ÿ‖ under u* alone, relative to 1 + ‖J₁q̈₁‖
+    #: ‖M q̈ + W(c − Q + μq̇) + GᵀΓ⁻¹Ġq̇‖, relative to 1 + the largest term
     zero_dynamics: float = 0.0
-    split: float = 0.0
-    closed_loop: float = 0.0
-    power: float = 0.0
+    split: float = 0.0  #: ‖u*(per arm) − u*(stacked)‖ relative to 1 + ‖u*‖
+    closed_loop: float = 0.0  #: ‖ÿ + K_d ẏ + K_p e‖ relative to 1 + ‖J₁q̈₁‖
+    power: float = 0.0  #: |q̇ᵀτ − ẏᵀu| relative to 1 + |q̇ᵀτ|
 
     def add(self, **residuals: float) -> None:
         """Keep the larger."""

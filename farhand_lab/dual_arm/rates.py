@@ -63,27 +63,16 @@ SHAKING = 20.0
 
 @dataclass(frozen=True)
 class ThreadTrace:
-    """Both arms as they were, every millisecond.
+    """Both arms as they were, every millisecond."""
 
-    Attributes:
-        t: time, [s].
-        error: follower minus mapped leader, [m] ×3 and [rad] ×3.
-        leader: tool position, [m].
-        follower: tool position, [m].
-        hand: wrench of the hand on the leader, [N], [N·m].
-        force: of the wall, [N].
-        q: joints of the leader at the regulator's ticks, [rad].
-        counts: how often regulator, communication and simulation ran.
-    """
-
-    t: Array
-    error: Array
-    leader: Array
-    follower: Array
-    hand: Array
-    force: Array
-    q: Array
-    counts: tuple[int, int, int]
+    t: Array  #: time, [s]
+    error: Array  #: follower minus mapped leader, [m] ×3 and [rad] ×3
+    leader: Array  #: tool position, [m]
+    follower: Array  #: tool position, [m]
+    hand: Array  #: wrench of the hand on the leader, [N], [N·m]
+    force: Array  #: of the wall, [N]
+    q: Array  #: joints of the leader at the regulator's ticks, [rad]
+    counts: tuple[int, int, int]  #: how often regulator, communication and simulation ran
 
     @property
     def distance(self) -> Array:

@@ -108,21 +108,13 @@ def grip_frame() -> Finding:
 
 
 class Grips(NamedTuple):
-    """Twenty grips of one force.
+    """Twenty grips of one force."""
 
-    Attributes:
-        spread: of the readings of one push, given in all their frames, [N] and [N·m].
-        followed: how far the readings are from r × f, [N·m].
-        reach: range of r × f among what is read, [N·m].
-        refused: how many are beyond the sensor.
-        correct: whether exactly those were refused.
-    """
-
-    spread: float
-    followed: float
-    reach: float
-    refused: int
-    correct: bool
+    spread: float  #: of the readings of one push, given in all their frames, [N] and [N·m]
+    followed: float  #: how far the readings are from r × f, [N·m]
+    reach: float  #: range of r × f among what is read, [N·m]
+    refused: int  #: how many are beyond the sensor
+    correct: bool  #: whether exactly those were refused
 
 
 def _grips(size: float) -> Grips:
@@ -316,18 +308,12 @@ def point_of_reference() -> Finding:
 
 @dataclass
 class Pressed:
-    """A leader with a sensor, pressed until the follower stands against the wall.
-
-    Attributes:
-        error: ‖e_p‖ over time, [m].
-        shares: of the sensor's capacity that each reading used, [-].
-        missing: whether each reading was refused.
-    """
+    """A leader with a sensor, pressed until the follower stands against the wall."""
 
     run: Run
-    error: Array
-    shares: Array
-    missing: Array
+    error: Array  #: ‖e_p‖ over time, [m]
+    shares: Array  #: of the sensor's capacity that each reading used, [-]
+    missing: Array  #: whether each reading was refused
 
     @property
     def held(self) -> tuple[float, float]:

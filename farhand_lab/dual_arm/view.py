@@ -40,19 +40,15 @@ LINKS = ("shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "wrist_3")
 
 @dataclass(frozen=True)
 class ViewRun:
-    """What one run with and without a view measured.
+    """What one run with and without a view measured."""
 
-    Attributes:
-        view: frames a second that each visitor got in each turn, shape (turns, visitors), [Hz].
-        rates: ticks a second in each turn without and with a view, shape (turns, 2), [Hz].
-        ticks: median time of a tick in each turn without and with a view, shape (turns, 2), [µs].
-        nodes: names of what was drawn.
-    """
-
+    #: frames a second that each visitor got in each turn, shape (turns, visitors), [Hz]
     view: np.ndarray
+    #: ticks a second in each turn without and with a view, shape (turns, 2), [Hz]
     rates: np.ndarray
+    #: median time of a tick in each turn without and with a view, shape (turns, 2), [µs]
     ticks: np.ndarray
-    nodes: frozenset[str]
+    nodes: frozenset[str]  #: names of what was drawn
 
     @property
     def fps(self) -> float:

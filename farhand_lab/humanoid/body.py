@@ -43,14 +43,10 @@ class AnkleBand(JointSpring):
 
     Without pretension it would hold the ankle at home and only burden a leg that bends: the hips go
     back, and the weight with them.
-
-    Attributes:
-        stiffness: k, [N·m/rad]; the published text gives none, so it is assumed.
-        pretension: p, [N·m]; assumed.
     """
 
-    stiffness: float = 0.5
-    pretension: float = 0.5
+    stiffness: float = 0.5  #: k, [N·m/rad]; the published text gives none, so it is assumed
+    pretension: float = 0.5  #: p, [N·m]; assumed
 
     def torque(self, q: float) -> float:
         """Holding torque, [N·m]."""
@@ -66,16 +62,11 @@ class WrappedBand(JointSpring):
     r"""A band round a pulley at the knee: it stretches as the knee flexes and helps it to extend.
 
     .. math:: \tau = k\,\rho\,(l + \rho\,q)
-
-    Attributes:
-        stiffness: k, [N/m]; assumed.
-        radius: ρ, [m]; about 30 mm by the published text.
-        pretension: l, stretch with the leg straight, [m]; assumed.
     """
 
-    stiffness: float = 1000.0
-    radius: float = 0.03
-    pretension: float = 0.02
+    stiffness: float = 1000.0  #: k, [N/m]; assumed
+    radius: float = 0.03  #: ρ, [m]; about 30 mm by the published text
+    pretension: float = 0.02  #: l, stretch with the leg straight, [m]; assumed
 
     def torque(self, q: float) -> float:
         """Holding torque, [N·m]; zero where the band is slack."""
@@ -95,16 +86,12 @@ class StraightBand(JointSpring):
 
     Its ends approach each other as the knee flexes, so it unloads and pulls the knee further in:
     the reported defect.
-
-    Attributes:
-        stiffness: k, [N/m]; assumed.
-        arm: a = b, distance of either end from the knee's axis, [m]; about 30 mm as published.
-        pretension: l, stretch with the leg straight, [m]; assumed.
     """
 
-    stiffness: float = 1000.0
+    stiffness: float = 1000.0  #: k, [N/m]; assumed
+    #: a = b, distance of either end from the knee's axis, [m]; about 30 mm as published
     arm: float = 0.03
-    pretension: float = 0.02
+    pretension: float = 0.02  #: l, stretch with the leg straight, [m]; assumed
 
     def stretch(self, q: float) -> float:
         """How far it is stretched at an angle [rad], [m]."""
@@ -122,29 +109,19 @@ class StraightBand(JointSpring):
 
 @dataclass(frozen=True)
 class BodyLoad:
-    """What a motion takes at one moment; along a curve, one row per moment.
+    """What a motion takes at one moment; along a curve, one row per moment."""
 
-    Attributes:
-        torque: at every joint, bands not counted, [N·m]; the holding torque of a joint at rest.
-        motor: what is left for the motors where bands help, [N·m].
-        ground: wrench of the ground on the support foot at its sole point, world axes, [N], [N·m].
-        cog: centre of gravity, [m].
-        cog_velocity: [m/s].
-        cog_acceleration: [m/s²].
-        cop: centre of pressure on the sole, x and y in world, [m].
-        energy: kinetic and potential, [J].
-        power: of all joints, [W].
-    """
-
+    #: at every joint, bands not counted, [N·m]; the holding torque of a joint at rest
     torque: Array
-    motor: Array
+    motor: Array  #: what is left for the motors where bands help, [N·m]
+    #: wrench of the ground on the support foot at its sole point, world axes, [N], [N·m]
     ground: Array
-    cog: Array
-    cog_velocity: Array
-    cog_acceleration: Array
-    cop: Array
-    energy: Array
-    power: Array
+    cog: Array  #: centre of gravity, [m]
+    cog_velocity: Array  #: [m/s]
+    cog_acceleration: Array  #: [m/s²]
+    cop: Array  #: centre of pressure on the sole, x and y in world, [m]
+    energy: Array  #: kinetic and potential, [J]
+    power: Array  #: of all joints, [W]
 
 
 class WholeBody:
@@ -326,26 +303,16 @@ class StepClimb:
 
     Only the stages are published. Distances are assumed, within the joints' ranges for all
     published heights.
-
-    Attributes:
-        height: of the step, [m].
-        drop: how far the hips are lowered, [m].
-        back: how far they are drawn back, [m].
-        clearance: how high above the step the foot passes, [m].
-        forward: how far the foot goes, [m].
-        lifted: how far forward it is when it is highest first, [m].
-        duration: of the whole, [s].
-        support: the foot that stands.
     """
 
-    height: float = 0.050
-    drop: float = 0.020
-    back: float = 0.020
-    clearance: float = 0.030
-    forward: float = 0.100
-    lifted: float = 0.050
-    duration: float = 10.0
-    support: str = "right"
+    height: float = 0.050  #: of the step, [m]
+    drop: float = 0.020  #: how far the hips are lowered, [m]
+    back: float = 0.020  #: how far they are drawn back, [m]
+    clearance: float = 0.030  #: how high above the step the foot passes, [m]
+    forward: float = 0.100  #: how far the foot goes, [m]
+    lifted: float = 0.050  #: how far forward it is when it is highest first, [m]
+    duration: float = 10.0  #: of the whole, [s]
+    support: str = "right"  #: the foot that stands
 
     def poses(self) -> list[tuple[LegAngles, LegAngles]]:
         """Support leg and free leg at the ends of the stages.

@@ -33,19 +33,14 @@ ARM = joints_named(*LIMBS["left-arm"])
 
 @dataclass
 class BusBench:
-    """A driver with its bus in virtual time.
-
-    Attributes:
-        longest_ns: the longest that the driver waited for one frame, [ns].
-        busy_ns: how long the line was in use, [ns].
-    """
+    """A driver with its bus in virtual time."""
 
     driver: ServoDriver
     bus: SimulatedBus
     line: VirtualLine
     now_ns: int = 0
-    longest_ns: int = 0
-    busy_ns: int = 0
+    longest_ns: int = 0  #: the longest that the driver waited for one frame, [ns]
+    busy_ns: int = 0  #: how long the line was in use, [ns]
 
     def run(self, exchange: Exchange) -> None:
         """Carry one exchange out, jumping from event to event."""
@@ -92,19 +87,12 @@ def all_joints() -> list[BusJoint]:
 
 @dataclass(frozen=True)
 class WallRun:
-    """What the driver measured on a pseudo-terminal in wall time.
+    """What the driver measured on a pseudo-terminal in wall time."""
 
-    Attributes:
-        transaction: median time of one command or reading, [s].
-        cycle: median time of commanding and reading three servos, [s].
-        raw: all bytes that reached the bus.
-        missed: answers that did not come.
-    """
-
-    transaction: float
-    cycle: float
-    raw: bytes
-    missed: int
+    transaction: float  #: median time of one command or reading, [s]
+    cycle: float  #: median time of commanding and reading three servos, [s]
+    raw: bytes  #: all bytes that reached the bus
+    missed: int  #: answers that did not come
 
 
 def on_pseudo_terminal(cycles: int = 30) -> WallRun:

@@ -30,15 +30,10 @@ MS = 1_000_000  # [ns]
 
 @dataclass
 class Ticket:
-    """A call that somebody waits for.
+    """A call that somebody waits for."""
 
-    Attributes:
-        name: of the call.
-        done_ns: when it was done, [ns]; None until then.
-    """
-
-    name: str
-    done_ns: int | None = None
+    name: str  #: of the call
+    done_ns: int | None = None  #: when it was done, [ns]; None until then
     _event: threading.Event = field(default_factory=threading.Event)
 
     def finish(self, now_ns: int) -> None:

@@ -29,17 +29,11 @@ TREMOR, TREMOR_HZ = 5e-4, 9.0  # [m], [Hz]
 
 @dataclass(frozen=True)
 class Chatter:
-    """What a hand at the limit does, one entry per case.
+    """What a hand at the limit does, one entry per case."""
 
-    Attributes:
-        wander: standard deviation of the position, [m].
-        ripple: peak-to-peak force, [N].
-        depth: largest penetration, [m].
-    """
-
-    wander: Array
-    ripple: Array
-    depth: Array
+    wander: Array  #: standard deviation of the position, [m]
+    ripple: Array  #: peak-to-peak force, [N]
+    depth: Array  #: largest penetration, [m]
 
 
 def press(zone: Array, period: Array, age: Array) -> Chatter:

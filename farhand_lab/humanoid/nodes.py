@@ -49,17 +49,11 @@ START = np.array([0.14, 0.11, -0.12])
 
 
 class Received(NamedTuple):
-    """A message as it arrived.
+    """A message as it arrived."""
 
-    Attributes:
-        message: its content.
-        number: counts the messages of that type its sender has sent, from 1.
-        sent_ns: when it was sent, on the sender's clock, [ns].
-    """
-
-    message: Message
-    number: int
-    sent_ns: int
+    message: Message  #: its content
+    number: int  #: counts the messages of that type its sender has sent, from 1
+    sent_ns: int  #: when it was sent, on the sender's clock, [ns]
 
 
 def type_number(kind: type[Message]) -> int:
@@ -199,23 +193,14 @@ class Addresses(NamedTuple):
 
 @dataclass
 class DeviceLog:
-    """What the device's process measured.
+    """What the device's process measured."""
 
-    Attributes:
-        pid: of the process.
-        samples: how many samples had their force come back.
-        rounds: from sending a sample to its force, [s].
-        off: largest difference from the force as one process would have computed it, [N].
-        largest: force shown, [N].
-        refused: datagrams refused.
-    """
-
-    pid: int
-    samples: int
-    rounds: list[float]
-    off: float
-    largest: float
-    refused: int
+    pid: int  #: of the process
+    samples: int  #: how many samples had their force come back
+    rounds: list[float]  #: from sending a sample to its force, [s]
+    off: float  #: largest difference from the force as one process would have computed it, [N]
+    largest: float  #: force shown, [N]
+    refused: int  #: datagrams refused
 
 
 def end_of(pen: Array, chain: ArmChain, near: Array) -> tuple[Array, Array]:

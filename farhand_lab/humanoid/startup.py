@@ -38,19 +38,12 @@ USAGE = (
 
 @dataclass(frozen=True)
 class Arguments:
-    """The command line.
+    """The command line."""
 
-    Attributes:
-        port: of the servo bus.
-        debug: whether hardware may be missing.
-        help: whether to print only the usage.
-        error: what is wrong with the command line, or empty.
-    """
-
-    port: str = DEFAULT_PORT
-    debug: bool = False
-    help: bool = False
-    error: str = ""
+    port: str = DEFAULT_PORT  #: of the servo bus
+    debug: bool = False  #: whether hardware may be missing
+    help: bool = False  #: whether to print only the usage
+    error: str = ""  #: what is wrong with the command line, or empty
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Arguments:
@@ -66,40 +59,24 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Hardware:
-    """What answered.
+    """What answered."""
 
-    Attributes:
-        bus_fault: what is wrong with the robot's bus, or empty.
-        pen: whether the haptic device is there.
-        threads: whether all threads could be started.
-        page: whether the page could be opened.
-    """
-
-    bus_fault: str = ""
-    pen: bool = True
-    threads: bool = True
-    page: bool = True
+    bus_fault: str = ""  #: what is wrong with the robot's bus, or empty
+    pen: bool = True  #: whether the haptic device is there
+    threads: bool = True  #: whether all threads could be started
+    page: bool = True  #: whether the page could be opened
 
 
 @dataclass(frozen=True)
 class Started:
-    """What runs, and the exit code if the application ends.
+    """What runs, and the exit code if the application ends."""
 
-    Attributes:
-        code: 0 on success, 1 on failure, 2 for wrong arguments.
-        kinematics: whether kinematics runs.
-        commanding: whether servos are commanded and scanned.
-        haptics: whether the haptic loop exists.
-        page: whether there is a page.
-        messages: what is printed, line by line.
-    """
-
-    code: int
-    kinematics: bool = False
-    commanding: bool = False
-    haptics: bool = False
-    page: bool = False
-    messages: tuple[str, ...] = ()
+    code: int  #: 0 on success, 1 on failure, 2 for wrong arguments
+    kinematics: bool = False  #: whether kinematics runs
+    commanding: bool = False  #: whether servos are commanded and scanned
+    haptics: bool = False  #: whether the haptic loop exists
+    page: bool = False  #: whether there is a page
+    messages: tuple[str, ...] = ()  #: what is printed, line by line
 
 
 def probe(port: str) -> str:

@@ -34,22 +34,14 @@ TOE_WEIGHT = {AIR: 0.3, TOES: 5e-3, FLAT: 0.3}
 
 @dataclass(frozen=True)
 class FootStance:
-    """Where the feet are and where the weight is, at the end of a stretch of time.
+    """Where the feet are and where the weight is, at the end of a stretch of time."""
 
-    Attributes:
-        seconds: how long it takes to get here, [s].
-        left: x and z of the left sole under its ankle, [m].
-        right: the same of the right.
-        cog: x and y of the centre of gravity, [m].
-        pelvis: target height of the pelvis, [m]; not reached where legs are too short.
-        contact: of the left and the right foot on the way here: in the air, on its toes, or flat.
-    """
-
-    seconds: float
-    left: tuple[float, float]
-    right: tuple[float, float]
-    cog: tuple[float, float]
-    pelvis: float
+    seconds: float  #: how long it takes to get here, [s]
+    left: tuple[float, float]  #: x and z of the left sole under its ankle, [m]
+    right: tuple[float, float]  #: the same of the right
+    cog: tuple[float, float]  #: x and y of the centre of gravity, [m]
+    pelvis: float  #: target height of the pelvis, [m]; not reached where legs are too short
+    #: of the left and the right foot on the way here: in the air, on its toes, or flat
     contact: tuple[int, int] = (FLAT, FLAT)
 
     @property
@@ -64,29 +56,20 @@ class FullStep:
 
     The publication ends where the free foot lands, because it has no ground contact. All numbers
     here are assumed.
-
-    Attributes:
-        height: of the step, [m].
-        forward: how far both feet go, [m].
-        edge: where the step begins, [m] in front of the ankles; just ahead of the toes.
-        clearance: how high above the step a foot passes, [m].
-        crouch: how far the pelvis is lowered, [m].
-        ahead: how far in front of the ankle the weight stands, [m].
-        inward: how far from the middle of the foot towards the other the weight stands, [m].
-        between: how far forward the weight is when the rear heel leaves the ground, over its
-            toes, [m].
-        slow: factor on all times, [-].
     """
 
-    height: float = 0.025
-    forward: float = 0.125
+    height: float = 0.025  #: of the step, [m]
+    forward: float = 0.125  #: how far both feet go, [m]
+    #: where the step begins, [m] in front of the ankles; just ahead of the toes
     edge: float = 0.095
-    clearance: float = 0.020
-    crouch: float = 0.022
-    ahead: float = 0.015
+    clearance: float = 0.020  #: how high above the step a foot passes, [m]
+    crouch: float = 0.022  #: how far the pelvis is lowered, [m]
+    ahead: float = 0.015  #: how far in front of the ankle the weight stands, [m]
+    #: how far from the middle of the foot towards the other the weight stands, [m]
     inward: float = 0.004
+    #: how far forward the weight is when the rear heel leaves the ground, over its toes, [m]
     between: float = 0.095
-    slow: float = 1.0
+    slow: float = 1.0  #: factor on all times, [-]
 
     def stances(self) -> list[FootStance]:
         """From standing in front of the step to standing on it."""
@@ -123,17 +106,11 @@ class FullStep:
 
 @dataclass(frozen=True)
 class Postures:
-    """Configurations of a free-floating robot over time.
+    """Configurations of a free-floating robot over time."""
 
-    Attributes:
-        times: shape (n,), [s].
-        q: in Pinocchio's order, shape (n, nq).
-        error: how far feet and weight are from where they should be, shape (n,), [m].
-    """
-
-    times: Array
-    q: Array
-    error: Array
+    times: Array  #: shape (n,), [s]
+    q: Array  #: in Pinocchio's order, shape (n, nq)
+    error: Array  #: how far feet and weight are from where they should be, shape (n,), [m]
 
     def joints(self, t: float) -> Array:
         """Joint angles at a time, [rad]."""
@@ -241,40 +218,24 @@ class StepPlanner:
 
 @dataclass(frozen=True)
 class StepServos:
-    """The joints' servos in a simulation: position with a spring and a damper, up to a torque.
+    """The joints' servos in a simulation: position with a spring and a damper, up to a torque."""
 
-    Attributes:
-        stiffness: [N·m/rad]; assumed, the publication gives none.
-        damping: [N·m·s/rad]; assumed.
-        armature: inertia of rotor and gears, [kg·m²]; assumed.
-        limited: whether the rated torques hold.
-        bands: whether rubber bands help at knees and ankles.
-    """
-
-    stiffness: float = 300.0
-    damping: float = 5.0
-    armature: float = 0.01
-    limited: bool = False
-    bands: bool = False
+    stiffness: float = 300.0  #: [N·m/rad]; assumed, the publication gives none
+    damping: float = 5.0  #: [N·m·s/rad]; assumed
+    armature: float = 0.01  #: inertia of rotor and gears, [kg·m²]; assumed
+    limited: bool = False  #: whether the rated torques hold
+    bands: bool = False  #: whether rubber bands help at knees and ankles
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Records of a simulated step, n of them.
+    """Records of a simulated step, n of them."""
 
-    Attributes:
-        soles: positions of the left and right sole, shape (n, 2, 3), [m].
-        force: vertical force of the ground on the left and right foot, shape (n, 2), [N].
-        torque: of the servos, shape (n, joints), [N·m].
-        joints: names of the joints.
-        fell: when it fell, [s]; None if it did not.
-    """
-
-    soles: Array
-    force: Array
-    torque: Array
-    joints: tuple[str, ...]
-    fell: float | None
+    soles: Array  #: positions of the left and right sole, shape (n, 2, 3), [m]
+    force: Array  #: vertical force of the ground on the left and right foot, shape (n, 2), [N]
+    torque: Array  #: of the servos, shape (n, joints), [N·m]
+    joints: tuple[str, ...]  #: names of the joints
+    fell: float | None  #: when it fell, [s]; None if it did not
 
     def peak(self, joint: str) -> float:
         """Largest torque of a joint on either side, [N·m]."""

@@ -43,19 +43,12 @@ class MeanVelocity:
 
 
 class JointSpeeds(NamedTuple):
-    """Commands to the servos in velocity mode.
+    """Commands to the servos in velocity mode."""
 
-    Attributes:
-        targets: where each joint is sent: a limit, or where it was read to be, [rad].
-        speeds: how fast each goes there, [rad/s].
-        unlimited: joint velocities before the guard, [rad/s].
-        singular: whether the guard acted.
-    """
-
-    targets: Array
-    speeds: Array
-    unlimited: Array
-    singular: bool
+    targets: Array  #: where each joint is sent: a limit, or where it was read to be, [rad]
+    speeds: Array  #: how fast each goes there, [rad/s]
+    unlimited: Array  #: joint velocities before the guard, [rad/s]
+    singular: bool  #: whether the guard acted
 
 
 @dataclass

@@ -22,17 +22,11 @@ from farhand_lab.trial import dual_arm, run
 
 @dataclass(frozen=True)
 class Link:
-    """Conditions of the link.
+    """Conditions of the link."""
 
-    Attributes:
-        delay: round trip, [ms].
-        jitter: of one packet, [ms].
-        loss: share of packets, [-].
-    """
-
-    delay: float = 0.0
-    jitter: float = 0.0
-    loss: float = 0.0
+    delay: float = 0.0  #: round trip, [ms]
+    jitter: float = 0.0  #: of one packet, [ms]
+    loss: float = 0.0  #: share of packets, [-]
 
 
 UNDELAYED = Link()
@@ -40,23 +34,14 @@ UNDELAYED = Link()
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What came of the task.
+    """What came of the task."""
 
-    Attributes:
-        free: RMS of the tracking error in the free move, [m].
-        contact: mean force on the wall over the last second before the retreat, [N].
-        peak: largest force on the wall, [N].
-        drift: tracking error two seconds after the contact, [m].
-        created: largest excess of the coupling's energy output over its input, [J].
-        trips: number of guards that stopped the run.
-    """
-
-    free: float
-    contact: float
-    peak: float
-    drift: float
-    created: float
-    trips: int
+    free: float  #: RMS of the tracking error in the free move, [m]
+    contact: float  #: mean force on the wall over the last second before the retreat, [N]
+    peak: float  #: largest force on the wall, [N]
+    drift: float  #: tracking error two seconds after the contact, [m]
+    created: float  #: largest excess of the coupling's energy output over its input, [J]
+    trips: int  #: number of guards that stopped the run
 
 
 RISE, PRESS, RETREAT = (1.5, 3.25), (9.0, 10.0), 10.0

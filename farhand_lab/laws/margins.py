@@ -24,16 +24,11 @@ SLOW_DELAY_S, LONG_TRIAL_S = 0.2, 20.0
 
 @dataclass(frozen=True)
 class HandGrip:
-    """A law, the hand on the leader and the wall at the follower. A simulated hand has no mass.
-
-    Attributes:
-        hand: stiffness and damping, [N/m] and [N·s/m].
-        wall: stiffness and damping, [N/m] and [N·s/m].
-    """
+    """A law, the hand on the leader and the wall at the follower. A simulated hand has no mass."""
 
     law: str
-    hand: tuple[float, float] = (200.0, 5.0)
-    wall: tuple[float, float] = (1000.0, 20.0)
+    hand: tuple[float, float] = (200.0, 5.0)  #: stiffness and damping, [N/m] and [N·s/m]
+    wall: tuple[float, float] = (1000.0, 20.0)  #: stiffness and damping, [N/m] and [N·s/m]
 
 
 SPRINGS = (

@@ -44,19 +44,13 @@ REFUSED_SETTINGS = (
 
 @dataclass(frozen=True)
 class Act:
-    """Something that was done to a session, between two times [s].
+    """Something that was done to a session, between two times [s]."""
 
-    Attributes:
-        name: what, such as ``"fault frozen"``.
-        where: at which station; empty for all of them and the link.
-        causes: kinds of trip it may cause.
-    """
-
-    name: str
-    where: str
+    name: str  #: what, such as ``"fault frozen"``
+    where: str  #: at which station; empty for all of them and the link
     start: float
     end: float
-    causes: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()  #: kinds of trip it may cause
 
     def explains(self, where: str, kind: str, time: float) -> bool:
         """Whether a trip of that kind at that station and time [s] may come from this."""

@@ -33,53 +33,33 @@ NAMES_LIMIT = re.compile(r"limit|outside|beyond|more than|stuck", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Plan:
-    """How a rig is built and what its hand does.
+    """How a rig is built and what its hand does."""
 
-    Attributes:
-        rig: its name.
-        options: law, layer, scenario and link.
-        seconds: virtual time, [s].
-        reach: how far the hand drags, [m].
-        speed: largest speed of the hand, [m/s].
-        calm: do nothing that stops an arm.
-    """
-
-    rig: str
-    options: Options
-    seconds: float
-    reach: float
-    speed: float
-    calm: bool = False
+    rig: str  #: its name
+    options: Options  #: law, layer, scenario and link
+    seconds: float  #: virtual time, [s]
+    reach: float  #: how far the hand drags, [m]
+    speed: float  #: largest speed of the hand, [m/s]
+    calm: bool = False  #: do nothing that stops an arm
 
 
 @dataclass
 class ShiftLog:
-    """What happened in all shifts of a rig.
+    """What happened in all shifts of a rig."""
 
-    Attributes:
-        seconds: virtual time, [s].
-        commands: number of commands, refused ones included.
-        acts: number of acts by name.
-        trips: number of trips by ``where/kind``.
-        causes: number of trips by cause.
-        unexplained: messages about trips without a cause.
-        invalid: messages about values that are not numbers.
-        memory: resident size at each check, [MB], one list per shift.
-        built: law, layer, scenario and delay of each shift.
-        period: of the slowest part of the first session, whose history is the last to be full, [s].
-    """
-
-    seconds: float = 0.0
+    seconds: float = 0.0  #: virtual time, [s]
     ticks: int = 0
-    commands: int = 0
+    commands: int = 0  #: number of commands, refused ones included
     refused: int = 0
-    acts: Counter[str] = field(default_factory=Counter)
-    trips: Counter[str] = field(default_factory=Counter)
-    causes: Counter[str] = field(default_factory=Counter)
-    unexplained: list[str] = field(default_factory=list)
-    invalid: list[str] = field(default_factory=list)
+    acts: Counter[str] = field(default_factory=Counter)  #: number of acts by name
+    trips: Counter[str] = field(default_factory=Counter)  #: number of trips by ``where/kind``
+    causes: Counter[str] = field(default_factory=Counter)  #: number of trips by cause
+    unexplained: list[str] = field(default_factory=list)  #: messages about trips without a cause
+    invalid: list[str] = field(default_factory=list)  #: messages about values that are not numbers
+    #: resident size at each check, [MB], one list per shift
     memory: list[list[float]] = field(default_factory=list)
-    built: list[str] = field(default_factory=list)
+    built: list[str] = field(default_factory=list)  #: law, layer, scenario and delay of each shift
+    #: of the slowest part of the first session, whose history is the last to be full, [s]
     period: float = 0.0
 
 

@@ -31,37 +31,23 @@ SOAK_JOINTS = 4
 
 @dataclass(frozen=True)
 class Properties:
-    """What a model did in the suite; shares are of the peak torque.
+    """What a model did in the suite; shares are of the peak torque."""
 
-    Attributes:
-        presliding: way until 80 % of the peak torque when motion starts, [rad].
-        rate_dependence: difference of a presliding loop and one ten times as fast, a share, [-].
-        memory_gap: how far an inner loop fails to close, a share, [-].
-        inner_loop: width of that loop, a share, [-]; zero if it has none.
-        lag: torque while velocity rises minus while it falls, at the same velocity, [N·m].
-        lag_fast: the same at five times the acceleration, [N·m].
-        lag_noise: standard error of the two, for a random model, [N·m].
-        minimum_speed: where sliding friction is smallest, [rad/s]; nan without a minimum.
-        minimum_depth: how far it falls until there, as a share of its highest value before, [-].
-        curve_error: difference of ``steady`` and long sliding, a share, [-].
-        finite: whether every torque of the random motion was a number.
-        least_dissipated: least supplied work minus stored energy of the random motion, [J].
-        returned: largest fall of that value, as a share of all that was dissipated, [-].
-    """
-
-    presliding: float
+    presliding: float  #: way until 80 % of the peak torque when motion starts, [rad]
+    #: difference of a presliding loop and one ten times as fast, a share, [-]
     rate_dependence: float
-    memory_gap: float
-    inner_loop: float
-    lag: float
-    lag_fast: float
-    lag_noise: float
-    minimum_speed: float
+    memory_gap: float  #: how far an inner loop fails to close, a share, [-]
+    inner_loop: float  #: width of that loop, a share, [-]; zero if it has none
+    lag: float  #: torque while velocity rises minus while it falls, at the same velocity, [N·m]
+    lag_fast: float  #: the same at five times the acceleration, [N·m]
+    lag_noise: float  #: standard error of the two, for a random model, [N·m]
+    minimum_speed: float  #: where sliding friction is smallest, [rad/s]; nan without a minimum
+    #: how far it falls until there, as a share of its highest value before, [-]
     minimum_depth: float
-    curve_error: float
-    finite: bool
-    least_dissipated: float
-    returned: float
+    curve_error: float  #: difference of ``steady`` and long sliding, a share, [-]
+    finite: bool  #: whether every torque of the random motion was a number
+    least_dissipated: float  #: least supplied work minus stored energy of the random motion, [J]
+    returned: float  #: largest fall of that value, as a share of all that was dissipated, [-]
 
     @property
     def verdicts(self) -> dict[str, bool]:

@@ -116,19 +116,12 @@ def range_match(
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What one run of a task says.
+    """What one run of a task says."""
 
-    Attributes:
-        completion_time: until the tool stays at the goal, [s]; infinite if it never does.
-        largest_force: [N].
-        squared_force_sum: Σ |F|² over all samples, as published; depends on their rate, [N²].
-        squared_force_time: ∫ |F|² dt, which does not, [N²·s].
-    """
-
-    completion_time: float
-    largest_force: float
-    squared_force_sum: float
-    squared_force_time: float
+    completion_time: float  #: until the tool stays at the goal, [s]; infinite if it never does
+    largest_force: float  #: [N]
+    squared_force_sum: float  #: Σ |F|² over all samples, as published; depends on their rate, [N²]
+    squared_force_time: float  #: ∫ |F|² dt, which does not, [N²·s]
 
     @property
     def completed(self) -> bool:
@@ -186,42 +179,25 @@ def thresholds() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Display:
-    """What a teleoperator shows to a hand; None where it is not known.
+    """What a teleoperator shows to a hand; None where it is not known."""
 
-    Attributes:
-        wall_stiffness: felt at a wall that does not give way, [N/m].
-        force_resolution: smallest force step it displays, [N].
-        largest_force: [N].
-        force_bandwidth: up to where forces are displayed, [Hz].
-        motion_bandwidth: up to where motion is followed, [Hz].
-        rate: of the force loop, [Hz].
-    """
-
-    wall_stiffness: float | None = None
-    force_resolution: float | None = None
-    largest_force: float | None = None
-    force_bandwidth: float | None = None
-    motion_bandwidth: float | None = None
-    rate: float | None = None
+    wall_stiffness: float | None = None  #: felt at a wall that does not give way, [N/m]
+    force_resolution: float | None = None  #: smallest force step it displays, [N]
+    largest_force: float | None = None  #: [N]
+    force_bandwidth: float | None = None  #: up to where forces are displayed, [Hz]
+    motion_bandwidth: float | None = None  #: up to where motion is followed, [Hz]
+    rate: float | None = None  #: of the force loop, [Hz]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One criterion.
+    """One criterion."""
 
-    Attributes:
-        name: what is judged.
-        value: of the teleoperator; None where it is not known.
-        limit: what a hand needs.
-        unit: of both.
-        ok: whether it is met; None where the value is not known.
-    """
-
-    name: str
-    value: float | None
-    limit: float
-    unit: str
-    ok: bool | None
+    name: str  #: what is judged
+    value: float | None  #: of the teleoperator; None where it is not known
+    limit: float  #: what a hand needs
+    unit: str  #: of both
+    ok: bool | None  #: whether it is met; None where the value is not known
 
     @property
     def share(self) -> float:

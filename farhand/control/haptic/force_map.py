@@ -23,9 +23,6 @@ class ForceMap:
 
     A change of operator or of a number during contact would step the force. So the map goes from
     the old line to the new one within ``ramp`` if you pass the time between calls.
-
-    Attributes:
-        profiles: least and most by operator, for :attr:`operator`.
     """
 
     force_low: float = parameter(8.0, "N", "follower force that is just felt", 1e-3, 1e4)
@@ -40,6 +37,7 @@ class ForceMap:
     )
     operator: str = parameter("mean", "-", "whose limits the map has")
     ramp: float = parameter(0.5, "s", "how long a change of the map takes", 1e-3, 100.0)
+    #: least and most by operator, for :attr:`operator`
     profiles: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -27,13 +27,9 @@ MIN_LENGTH = 1e-12
 
 
 class DistanceForce(Protocol):
-    """A push away from a surface: :class:`LimitForce` warns, :class:`ContactForce` is touched.
+    """A push away from a surface: :class:`LimitForce` warns, :class:`ContactForce` is touched."""
 
-    Attributes:
-        zone: distance beyond which nothing pushes, [m].
-    """
-
-    zone: float
+    zone: float  #: distance beyond which nothing pushes, [m]
 
     def magnitude(self, s: Array | float) -> Array:
         """Push at distances s [m], [N]."""
@@ -219,17 +215,12 @@ class ElbowObject(HapticObject):
     it is inside the torus on the lower back side, or inside the ball on the other. On the plane
     between the two sides ball and torus have the same section, so distance and direction are
     continuous.
-
-    Attributes:
-        ball: about the sideways elbow.
-        torus: of the flexion limits.
-        front: unit vector to the side of the ball.
     """
 
     name: str
-    ball: Ball
-    torus: Torus
-    front: tuple[float, float, float]
+    ball: Ball  #: about the sideways elbow
+    torus: Torus  #: of the flexion limits
+    front: tuple[float, float, float]  #: unit vector to the side of the ball
 
     def locate(self, p: Array) -> tuple[Array, Array]:
         """Distance and way back, see :meth:`HapticObject.locate`."""

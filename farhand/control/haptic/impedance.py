@@ -84,15 +84,10 @@ def device_axes(wrench: Array) -> Array:
 
 
 class Springs(NamedTuple):
-    """What one update sends to the device.
+    """What one update sends to the device."""
 
-    Attributes:
-        offset: from the measured pose to the target, [m] ×3 then [rad] ×3, world axes.
-        stiffness: per axis, [N/m] ×3 then [N·m/rad] ×3.
-    """
-
-    offset: Array
-    stiffness: Array
+    offset: Array  #: from the measured pose to the target, [m] ×3 then [rad] ×3, world axes
+    stiffness: Array  #: per axis, [N/m] ×3 then [N·m/rad] ×3
 
 
 @dataclass

@@ -82,14 +82,11 @@ class JointMove(Still):
 
 @dataclass
 class JointLock:
-    r"""Torque :math:`\tau_i = -k\,(q_i - q_{0,i}) - d\,\dot q_i` that locks single joints.
-
-    Attributes:
-        angles: q_0 by the joint's number, from 0, [rad].
-    """
+    r"""Torque :math:`\tau_i = -k\,(q_i - q_{0,i}) - d\,\dot q_i` that locks single joints."""
 
     stiffness: float = parameter(3000.0, "N·m/rad", "stiffness of a locked joint", 0.0, 1e5)
     damping: float = parameter(60.0, "N·m·s/rad", "damping of a locked joint", 0.0, 1e4)
+    #: q_0 by the joint's number, from 0, [rad]
     angles: dict[int, float] = field(default_factory=dict)
 
     def add_torque(self, q: Array, v: Array, torque: Array) -> None:

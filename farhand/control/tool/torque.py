@@ -108,14 +108,10 @@ class TorqueController(Controller):
 
 @dataclass
 class Base:
-    """The base that carries an arm.
-
-    Attributes:
-        joints: how many of the robot's first joints belong to it.
-    """
+    """The base that carries an arm."""
 
     enabled: bool = parameter(True, "-", "whether the base takes part")
-    joints: int = 3
+    joints: int = 3  #: how many of the robot's first joints belong to it
 
 
 class WholeBodyController(TorqueController):

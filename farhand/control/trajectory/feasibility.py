@@ -20,23 +20,14 @@ MAX_JUMP_RAD = 0.5
 
 @dataclass(frozen=True)
 class FeasibilityReport:
-    """A trajectory that an arm can follow.
+    """A trajectory that an arm can follow."""
 
-    Attributes:
-        time: n samples, [s].
-        q: joints along it, n × nv, [rad].
-        margin: smallest singular value of the tool's Jacobian at each, [-].
-        speed: largest share of a joint's speed limit, [-].
-        load: largest share of a joint's torque limit that weight and springs take, [-].
-        notes: what to know all the same, in words.
-    """
-
-    time: Array
-    q: Array
-    margin: Array
-    speed: float
-    load: float
-    notes: tuple[str, ...]
+    time: Array  #: n samples, [s]
+    q: Array  #: joints along it, n × nv, [rad]
+    margin: Array  #: smallest singular value of the tool's Jacobian at each, [-]
+    speed: float  #: largest share of a joint's speed limit, [-]
+    load: float  #: largest share of a joint's torque limit that weight and springs take, [-]
+    notes: tuple[str, ...]  #: what to know all the same, in words
 
 
 class Feasibility:

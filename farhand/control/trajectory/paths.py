@@ -22,21 +22,13 @@ from farhand.spatial import Array, rotation_from_vector, rotation_vector
 
 @dataclass(frozen=True)
 class Move:
-    """One minimum-jerk move.
+    """One minimum-jerk move."""
 
-    Attributes:
-        start: when it begins, [s].
-        duration: how long it takes, [s].
-        translation: world axes, [m].
-        rotation: axis times angle, world axes, [rad].
-        label: a word for reports, such as ``"+z"``.
-    """
-
-    start: float
-    duration: float
-    translation: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    rotation: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    label: str = ""
+    start: float  #: when it begins, [s]
+    duration: float  #: how long it takes, [s]
+    translation: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: world axes, [m]
+    rotation: tuple[float, float, float] = (0.0, 0.0, 0.0)  #: axis times angle, world axes, [rad]
+    label: str = ""  #: a word for reports, such as ``"+z"``
 
     @property
     def end(self) -> float:
@@ -177,25 +169,15 @@ class Quintic:
 
 @dataclass(frozen=True)
 class Waypoint:
-    """A pose that a trajectory goes through.
+    """A pose that a trajectory goes through."""
 
-    Attributes:
-        time: when, [s].
-        position: in world, [m].
-        rotation: rotation matrix in world.
-        velocity: there, [m/s].
-        acceleration: there, [m/s²].
-        turning: speed about the axes of the turns that end and begin here, [rad/s].
-        turning_rate: its rate, [rad/s²].
-    """
-
-    time: float
-    position: Array
-    rotation: Array
-    velocity: Array = field(default_factory=lambda: np.zeros(3))
-    acceleration: Array = field(default_factory=lambda: np.zeros(3))
-    turning: float = 0.0
-    turning_rate: float = 0.0
+    time: float  #: when, [s]
+    position: Array  #: in world, [m]
+    rotation: Array  #: rotation matrix in world
+    velocity: Array = field(default_factory=lambda: np.zeros(3))  #: there, [m/s]
+    acceleration: Array = field(default_factory=lambda: np.zeros(3))  #: there, [m/s²]
+    turning: float = 0.0  #: speed about the axes of the turns that end and begin here, [rad/s]
+    turning_rate: float = 0.0  #: its rate, [rad/s²]
 
 
 class Trajectory:

@@ -113,13 +113,10 @@ class Layer(ABC):
 
     Settings are the fields of a dataclass, made with :func:`farhand.parameters.parameter`. Ports
     read them live.
-
-    Attributes:
-        name: on the command line.
-        needs: properties that a law must have, of :data:`farhand.coupling.PROPERTIES`.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  #: on the command line
+    #: properties that a law must have, of :data:`farhand.coupling.PROPERTIES`
     needs: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod

@@ -35,21 +35,14 @@ class Pose(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A solver's answer to one pose.
+    """A solver's answer to one pose."""
 
-    Attributes:
-        q: joint positions, always finite; those of the closest pose if it is not met, [rad or m].
-        status: one of :data:`STATUSES`.
-        position_error: distance of the tool at ``q`` from the pose, [m].
-        rotation_error: angle of the tool at ``q`` from the pose, [rad].
-        iterations: steps of the longest numerical descent; 0 for a closed form.
-    """
-
+    #: joint positions, always finite; those of the closest pose if it is not met, [rad or m]
     q: Array
-    status: str
-    position_error: float
-    rotation_error: float
-    iterations: int
+    status: str  #: one of :data:`STATUSES`
+    position_error: float  #: distance of the tool at ``q`` from the pose, [m]
+    rotation_error: float  #: angle of the tool at ``q`` from the pose, [rad]
+    iterations: int  #: steps of the longest numerical descent; 0 for a closed form
 
 
 @dataclass(frozen=True)
@@ -60,28 +53,17 @@ class Chain:
     axes. For the kernels the same chain is n + 1 fixed steps: step i leads from the frame of joint
     i − 1 (the base for i = 0) to the frame of joint i, whose z is the joint's axis; the last leads
     to the tool.
-
-    Attributes:
-        axes: unit vectors, n × 3.
-        points: n × 3, [m].
-        hinge: True for a hinge, False for a slide.
-        tool_position: of the tool at zero joints, [m].
-        tool_rotation: of the tool at zero joints.
-        steps: (n + 1) × 3 × 4, rotation and translation [m].
-        lower: joint limits, [rad or m].
-        upper: joint limits, [rad or m].
-        home: a configuration well inside the limits, [rad or m].
     """
 
-    axes: Array
-    points: Array
-    hinge: Array
-    tool_position: Array
-    tool_rotation: Array
-    steps: Array
-    lower: Array
-    upper: Array
-    home: Array
+    axes: Array  #: unit vectors, n × 3
+    points: Array  #: n × 3, [m]
+    hinge: Array  #: True for a hinge, False for a slide
+    tool_position: Array  #: of the tool at zero joints, [m]
+    tool_rotation: Array  #: of the tool at zero joints
+    steps: Array  #: (n + 1) × 3 × 4, rotation and translation [m]
+    lower: Array  #: joint limits, [rad or m]
+    upper: Array  #: joint limits, [rad or m]
+    home: Array  #: a configuration well inside the limits, [rad or m]
 
     @classmethod
     def of(cls, robot: Robot) -> Chain:

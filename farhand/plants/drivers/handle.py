@@ -25,27 +25,17 @@ SINGULAR_DAMPING = 0.05
 
 
 class DeviceReading(NamedTuple):
-    """The state of an input device.
+    """The state of an input device."""
 
-    Attributes:
-        axes: forward, left, up, then turns about these, each from -1 to 1, [-].
-        buttons: which are pressed, by number from 0.
-    """
-
-    axes: Array
-    buttons: frozenset[int]
+    axes: Array  #: forward, left, up, then turns about these, each from -1 to 1, [-]
+    buttons: frozenset[int]  #: which are pressed, by number from 0
 
 
 class Device(ABC):
-    """An input device: the base of every one.
+    """An input device: the base of every one."""
 
-    Attributes:
-        name: in words.
-        parameters: what a user may set of it, by name.
-    """
-
-    name: str
-    parameters: dict[str, Any] = {}
+    name: str  #: in words
+    parameters: dict[str, Any] = {}  #: what a user may set of it, by name
 
     @abstractmethod
     def poll(self, now_ns: int) -> DeviceReading:

@@ -42,19 +42,12 @@ def urgent() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Stamped:
-    """One published value.
+    """One published value."""
 
-    Attributes:
-        value: the numbers, read-only.
-        producer: who published it.
-        time_ns: when, on the monotonic clock, [ns].
-        number: counts the values of the producer, from 1.
-    """
-
-    value: Array
-    producer: str
-    time_ns: int
-    number: int
+    value: Array  #: the numbers, read-only
+    producer: str  #: who published it
+    time_ns: int  #: when, on the monotonic clock, [ns]
+    number: int  #: counts the values of the producer, from 1
 
     def age_ns(self, now_ns: int) -> int:
         """Its age at ``now_ns`` of the monotonic clock, [ns]."""
@@ -192,17 +185,11 @@ class PublishedPlant(Plant):
 
 @dataclass(frozen=True)
 class Timing:
-    """How often and how evenly a thread ran.
+    """How often and how evenly a thread ran."""
 
-    Attributes:
-        mean: calls over time, [Hz].
-        variance: of the rate from call to call, to first order f⁴ var(T), [Hz²].
-        p99: 99th percentile of the intervals, [s].
-    """
-
-    mean: float
-    variance: float
-    p99: float
+    mean: float  #: calls over time, [Hz]
+    variance: float  #: of the rate from call to call, to first order f⁴ var(T), [Hz²]
+    p99: float  #: 99th percentile of the intervals, [s]
 
     @classmethod
     def of(cls, times_ns: Array) -> Timing:

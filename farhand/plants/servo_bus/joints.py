@@ -18,29 +18,17 @@ GRAVITY = 9.80665
 
 @dataclass(frozen=True)
 class BusJoint:
-    """One joint and its servo.
+    """One joint and its servo."""
 
-    Attributes:
-        name: of the joint in the robot's model.
-        id: of the servo on the bus.
-        servo: its type.
-        zero: position at zero angle, [counts].
-        slope_below: counts per degree of negative angles.
-        slope_above: counts per degree of positive angles.
-        travel: smallest and largest angle, [°].
-        speed: of the shaft at the largest speed command, [counts/s].
-        torque: of the shaft, [N·m].
-    """
-
-    name: str
-    id: int
-    servo: str
-    zero: int
-    slope_below: float
-    slope_above: float
-    travel: tuple[float, float]
-    speed: float
-    torque: float
+    name: str  #: of the joint in the robot's model
+    id: int  #: of the servo on the bus
+    servo: str  #: its type
+    zero: int  #: position at zero angle, [counts]
+    slope_below: float  #: counts per degree of negative angles
+    slope_above: float  #: counts per degree of positive angles
+    travel: tuple[float, float]  #: smallest and largest angle, [°]
+    speed: float  #: of the shaft at the largest speed command, [counts/s]
+    torque: float  #: of the shaft, [N·m]
 
     @property
     def gear(self) -> float:

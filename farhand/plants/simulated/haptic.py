@@ -104,12 +104,7 @@ class Workspace:
 
 @dataclass
 class HapticProfile:
-    """Forces and resolution of one device. Zero switches an imperfection off.
-
-    Attributes:
-        axis_stiffness: the stiffest wall per axis, where the maker states it, [N/m].
-        sources: where each value comes from.
-    """
+    """Forces and resolution of one device. Zero switches an imperfection off."""
 
     device: str = "device"
     force_peak: float = parameter(3.0, "N", "largest force", 0.0, 1000.0)
@@ -123,9 +118,10 @@ class HapticProfile:
     holds_weight: bool = parameter(True, "-", "whether it carries its own weight")
     rate: float = parameter(1000.0, "Hz", "rate of communication", 1.0, 1e5)
     workspace: Workspace = field(default_factory=Workspace)
+    #: the stiffest wall per axis, where the maker states it, [N/m]
     axis_stiffness: list[float] = field(default_factory=list)
     buttons: list[str] = field(default_factory=list)
-    sources: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  #: where each value comes from
     inkwell: Inkwell = field(default_factory=Inkwell)
 
     def __post_init__(self) -> None:

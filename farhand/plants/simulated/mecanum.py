@@ -37,21 +37,14 @@ class LinkMap:
     V = (v_x, v_y, ψ̇) and W = (F_x, F_y, M_z) are in the base's axes. Both directions keep power,
     and :math:`B^\top W` are the smallest torques that make a wrench. The published matrix is lost
     (erratum ER-01); this one is from the public driver of the robot.
-
-    Attributes:
-        radius: r, of a wheel, [m].
-        length: from front to rear axle, [m].
-        width: from left to right wheels, [m].
-        A: wheel speeds per twist, 4 × 3.
-        B: twist per wheel speeds, 3 × 4.
     """
 
     # From the public driver configuration, sources/youbot §2.9 [X].
-    radius: float = 0.0475
-    length: float = 0.47
-    width: float = 0.30
-    A: Array = field(init=False, repr=False, compare=False)
-    B: Array = field(init=False, repr=False, compare=False)
+    radius: float = 0.0475  #: r, of a wheel, [m]
+    length: float = 0.47  #: from front to rear axle, [m]
+    width: float = 0.30  #: from left to right wheels, [m]
+    A: Array = field(init=False, repr=False, compare=False)  #: wheel speeds per twist, 4 × 3
+    B: Array = field(init=False, repr=False, compare=False)  #: twist per wheel speeds, 3 × 4
 
     def __post_init__(self) -> None:
         """Compute the matrices once."""

@@ -130,21 +130,14 @@ Makes = Callable[[Arm, Gears | None], TaskController]
 
 @dataclass
 class TeamArm:
-    """One arm: an RX160 with gears, gripper, load cell, filters, drives, guard and controller.
-
-    Attributes:
-        cell: the plant with the load cell, before the filters.
-        filters: of velocity and wrench.
-        lifeline: the signal without which its drives stop.
-        parameters: what a user may set.
-    """
+    """One arm: an RX160 with gears, gripper, load cell, filters, drives, guard and controller."""
 
     station: Station
     controller: TaskController
-    cell: InstrumentedPlant
-    filters: Filters
-    lifeline: Lifeline
-    parameters: dict[str, Any]
+    cell: InstrumentedPlant  #: the plant with the load cell, before the filters
+    filters: Filters  #: of velocity and wrench
+    lifeline: Lifeline  #: the signal without which its drives stop
+    parameters: dict[str, Any]  #: what a user may set
 
     @property
     def name(self) -> str:

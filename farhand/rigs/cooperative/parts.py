@@ -61,25 +61,16 @@ THING = "object"
 
 @dataclass
 class Crew:
-    """Everybody and everything, ready for a session.
+    """Everybody and everything, ready for a session."""
 
-    Attributes:
-        world: the physics.
-        arms: in the order of their places.
-        jobs: one per arm.
-        thing: name of what is carried; None if there is nothing.
-        lag: of the leader behind its path, [m]; None if there is no leader.
-        parameters: what a user may set.
-        parts: the hand of a person, if there is one.
-    """
-
-    world: World
-    arms: list[TeamArm]
-    jobs: list[Job]
-    thing: str | None
+    world: World  #: the physics
+    arms: list[TeamArm]  #: in the order of their places
+    jobs: list[Job]  #: one per arm
+    thing: str | None  #: name of what is carried; None if there is nothing
+    #: of the leader behind its path, [m]; None if there is no leader
     lag: Callable[[], Array] | None
-    parameters: dict[str, Any]
-    parts: RigParts = field(default_factory=RigParts)
+    parameters: dict[str, Any]  #: what a user may set
+    parts: RigParts = field(default_factory=RigParts)  #: the hand of a person, if there is one
 
 
 def make_crew(

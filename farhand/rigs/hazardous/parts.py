@@ -43,28 +43,18 @@ class Leader:
 
 @dataclass
 class Follower:
-    """The tool's side: an arm that tracks within the limits of its drives.
-
-    Attributes:
-        drives: the arm with its drives, which step the world.
-        wrist: with the force sensor.
-        retreat: controller that backs away from collisions.
-        overheat: limit of the sensor's temperature.
-        cue: decides when the handle buzzes.
-        gripper: the jaws.
-        grip: speed of the jaws.
-        parameters: what a user may set.
-    """
+    """The tool's side: an arm that tracks within the limits of its drives."""
 
     station: Station
-    drives: VelocityPlant
-    wrist: WristPlant
-    retreat: RetreatingController
-    parameters: dict[str, Any]
+    drives: VelocityPlant  #: the arm with its drives, which step the world
+    wrist: WristPlant  #: with the force sensor
+    retreat: RetreatingController  #: controller that backs away from collisions
+    parameters: dict[str, Any]  #: what a user may set
+    #: limit of the sensor's temperature
     overheat: OverheatStop = field(default_factory=OverheatStop)
-    cue: VibrationCue = field(default_factory=VibrationCue)
-    gripper: SimulatedJaws = field(default_factory=SimulatedJaws)
-    grip: GripperCommand = field(default_factory=GripperCommand)
+    cue: VibrationCue = field(default_factory=VibrationCue)  #: decides when the handle buzzes
+    gripper: SimulatedJaws = field(default_factory=SimulatedJaws)  #: the jaws
+    grip: GripperCommand = field(default_factory=GripperCommand)  #: speed of the jaws
 
     def __post_init__(self) -> None:
         """Let the user set what is made here."""

@@ -73,20 +73,13 @@ class Humanoid:
 
 @dataclass(frozen=True)
 class Limb:
-    """One limb that a pen can lead.
+    """One limb that a pen can lead."""
 
-    Attributes:
-        name: one of :data:`farhand.plants.servo_bus.joints.LIMBS`.
-        chain: its closed-form kinematics.
-        base: origin of the closed form in the robot's axes, [m].
-        joints: its servos.
-    """
-
-    name: str
+    name: str  #: one of :data:`farhand.plants.servo_bus.joints.LIMBS`
     robot: Robot
-    chain: ArmChain | LegChain
-    base: Array
-    joints: list[BusJoint]
+    chain: ArmChain | LegChain  #: its closed-form kinematics
+    base: Array  #: origin of the closed form in the robot's axes, [m]
+    joints: list[BusJoint]  #: its servos
 
     @classmethod
     def named(cls, name: str) -> Limb:
@@ -110,19 +103,12 @@ class Limb:
 
 @dataclass(frozen=True)
 class FollowingLimb:
-    """The limb as a plant: simulated behind its bus, or the real bus on a serial port.
+    """The limb as a plant: simulated behind its bus, or the real bus on a serial port."""
 
-    Attributes:
-        plant: of the follower's station.
-        parts: what a user may set.
-        carried: what the session steps in time.
-        warning: what the operator should know about it, or empty.
-    """
-
-    plant: Any
-    parts: Any
-    carried: Any
-    warning: Callable[[], str]
+    plant: Any  #: of the follower's station
+    parts: Any  #: what a user may set
+    carried: Any  #: what the session steps in time
+    warning: Callable[[], str]  #: what the operator should know about it, or empty
 
 
 def check(plant: str, options: Options) -> None:
@@ -197,16 +183,13 @@ class EndPosition:
 
     Args:
         base: origin of the limb's closed form in world, [m].
-
-    Attributes:
-        mapping: of the leader's law, once there is one.
-        position: of the limb's end in world as last reported, [m], once there is a limb or a link.
-        angles: that the limb is sent to, [rad]: its command; for a limb elsewhere solved here,
-            without its dead band, because its bus reports them too late to push the hand by.
     """
 
-    mapping: WorkspaceMapping
+    mapping: WorkspaceMapping  #: of the leader's law, once there is one
+    #: of the limb's end in world as last reported, [m], once there is a limb or a link
     position: Callable[[], Array]
+    #: that the limb is sent to, [rad]: its command; for a limb elsewhere solved here, without its
+    #: dead band, because its bus reports them too late to push the hand by
     angles: Callable[[], Array]
 
     def __init__(self, base: Array) -> None:
@@ -240,21 +223,14 @@ class EndPosition:
 
 @dataclass
 class HumanoidSides:
-    """The sides in this process: both, or the one whose other runs elsewhere.
+    """The sides in this process: both, or the one whose other runs elsewhere."""
 
-    Attributes:
-        end_position: the limb as the pen's side knows it.
-        stations: by role.
-        parameters: what a user may set, by role.
-        pen: of the leader, or None.
-        follower: the limb, or None.
-    """
-
-    end_position: EndPosition
-    stations: dict[str, Station] = field(default_factory=dict)
+    end_position: EndPosition  #: the limb as the pen's side knows it
+    stations: dict[str, Station] = field(default_factory=dict)  #: by role
+    #: what a user may set, by role
     parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
-    pen: HapticPlant | None = None
-    follower: FollowingLimb | None = None
+    pen: HapticPlant | None = None  #: of the leader, or None
+    follower: FollowingLimb | None = None  #: the limb, or None
 
     def add(self, station: Station, **parts: Any) -> None:
         """Add a side, with the settable parts of its plant."""
