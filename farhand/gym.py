@@ -61,10 +61,6 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
         rate: steps of the agent per second, [Hz]; the loop inside keeps its own.
         seconds: length of an episode, [s].
         options: how the rig is built; its seed is that of the episode.
-
-    Attributes:
-        units: of every number in the observation, by its name there; ``action`` is the action's.
-        rig: the rig of this episode.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
@@ -82,8 +78,9 @@ class RigEnv(gymnasium.Env[dict[str, Array], Array]):
             )
         self._name, self._options, self._steps = rig, options or Options(), round(rate * seconds)
         self._dt = 1.0 / rate
-        self.rig: Rig | None = None
+        self.rig: Rig | None = None  #: the rig of this episode
         self._build(self._options.seed)
+        #: of every number in the observation, by its name there; ``action`` is the action's
         self.units = {"goal": ["m"] * 3, "action": ["m/s"] * 3}
         observed: dict[str, spaces.Space[Any]] = {
             "goal": spaces.Box(-BOUNDS["m"], BOUNDS["m"], (3,), np.float64)

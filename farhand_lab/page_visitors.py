@@ -160,15 +160,12 @@ class Operator:
 
     Args:
         address: of the page, such as ``http://127.0.0.1:8080``.
-
-    Attributes:
-        items: of the panel by id, as they were told and changed.
-        changes: how often each was changed from the other side, by id.
     """
 
     def __init__(self, address: str) -> None:
+        #: of the panel by id, as they were told and changed
         self.items: dict[str, dict[str, Any]] = {}
-        self.changes: dict[str, int] = {}
+        self.changes: dict[str, int] = {}  #: how often each was changed from the other side, by id
         url, version = address.replace("http://", "ws://", 1), f"viser-v{viser.__version__}"
         protocols = [Subprotocol(version)]
         self._line = connect(url, subprotocols=protocols, max_size=None, compression=None)

@@ -24,14 +24,10 @@ MAX_EVENTS = 20_000
 
 
 class ThinnedRows:
-    """Rows of one stream, ``width`` numbers each, thinned out as they grow too many.
-
-    Attributes:
-        stride: one record out of this many is kept.
-    """
+    """Rows of one stream, ``width`` numbers each, thinned out as they grow too many."""
 
     def __init__(self, width: int) -> None:
-        self.stride = 1
+        self.stride = 1  #: one record out of this many is kept
         self._seen = 0
         self._count = 0
         self._times = np.zeros(0)

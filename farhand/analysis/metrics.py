@@ -208,16 +208,12 @@ class Metrics(RunMetrics):
 
 
 class SideMetrics(RunMetrics):
-    """Tracking, force, energy and link numbers of one side, where the other runs elsewhere.
-
-    Attributes:
-        side: name of the station.
-    """
+    """Tracking, force, energy and link numbers of one side, where the other runs elsewhere."""
 
     def __init__(self, session: Session, world: World) -> None:
         names = ("position", "rotation", "force", "speed", "age", "round_trip")
         super().__init__(session, world, *names)
-        self.side = session.stations[0].name
+        self.side = session.stations[0].name  #: name of the station
         bridge = session.bridges[0]
         assert isinstance(bridge, RemoteBridge)
         self.bridge = bridge

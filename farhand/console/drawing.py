@@ -38,16 +38,11 @@ MIN_ERROR_M = 0.003  # of the tool's position; less is not drawn
 
 
 class Drawing:
-    """The picture of a scene.
-
-    Attributes:
-        kinematics: where everything is.
-        view: where the camera looks, and where it is from there, [m].
-    """
+    """The picture of a scene."""
 
     def __init__(self, server: viser.ViserServer, scene: Scene) -> None:
         self._server, self._scene = server, scene
-        self.kinematics = Kinematics(scene)
+        self.kinematics = Kinematics(scene)  #: where everything is
         self._frames: dict[int, viser.FrameHandle] = {}
         self._arrows: dict[str, Arrow] = {}
         self._trails: dict[str, tuple[Trail, viser.LineSegmentsHandle]] = {}
@@ -57,6 +52,7 @@ class Drawing:
         self._places = {knob["path"]: knob["value"] for knob in scene["knobs"]}
         lowest = min((robot["position"][2] for robot in scene["robots"]), default=0.0)
         extent = extent_of(scene, self.kinematics)
+        #: where the camera looks, and where it is from there, [m]
         self.view = set_stage(server, extent, min(0.0, lowest), scene["rig"])
         self._add_shapes("/world/fixed", scene["fixed"])
         for robot in scene["robots"]:

@@ -40,16 +40,13 @@ class Gate:
         port: to listen on; 0 for any free one.
         inner: port of the page on this machine.
         token: that a visitor must show; empty for none.
-
-    Attributes:
-        port: that is listened on.
     """
 
     def __init__(self, host: str, port: int, inner: int, token: str = "") -> None:
         self._inner, self._token = inner, token
         self._loop, self._opened = asyncio.new_event_loop(), threading.Event()
         self._failed: OSError | None = None
-        self.port = 0
+        self.port = 0  #: that is listened on
         self._thread = threading.Thread(target=self._run, args=(host, port), daemon=True)
         self._thread.start()
         self._opened.wait()

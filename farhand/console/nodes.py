@@ -60,9 +60,6 @@ class Balance:
 
     The centre of a leg is the published closed form, which the balance force uses; that of a whole
     robot is the model's. With several soles, the rectangle around them counts.
-
-    Attributes:
-        margin: distance of the projection to the nearest edge, [m]; negative outside.
     """
 
     def __init__(self, server: viser.ViserServer, scene: Scene, thing: Thing) -> None:
@@ -71,6 +68,7 @@ class Balance:
         self._low = np.min([sole["low"] for sole in soles], axis=0)
         self._high = np.max([sole["high"] for sole in soles], axis=0)
         self._leg = LegChain(side=thing["leg"]) if thing["leg"] else None
+        #: distance of the projection to the nearest edge, [m]; negative outside
         self.margin = np.nan
         for sole in soles:
             _add_sole(server.scene, sole)

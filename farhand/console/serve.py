@@ -27,13 +27,7 @@ Handler = Callable[[str, object], None]
 
 
 class Page:
-    """A page that is being served. Made by :func:`serve` and :func:`serve_recording`.
-
-    Attributes:
-        address: what to open in a browser, with the access token if there is one.
-        handlers: of requests that are not commands of the session, by name.
-        health: numbers for the page to show: tick [µs], rate [Hz], overruns, whether it records.
-    """
+    """A page that is being served. Made by :func:`serve` and :func:`serve_recording`."""
 
     def __init__(
         self,
@@ -44,8 +38,10 @@ class Page:
         outgoing: Connection | None = None,
         health: Any = None,
     ) -> None:
-        self.address = address
+        self.address = address  #: what to open in a browser, with the access token if there is one
+        #: numbers for the page to show: tick [µs], rate [Hz], overruns, whether it records
         self.health: Any = health if health is not None else [0.0] * 4
+        #: of requests that are not commands of the session, by name
         self.handlers: dict[str, Handler] = {"deadman": self._arm}
         self._process, self._commands = process, commands
         self._incoming, self._outgoing = incoming, outgoing

@@ -38,22 +38,18 @@ class RecordedSource:
 
     Args:
         recording: what was recorded.
-
-    Attributes:
-        header: its streams.
-        start_ns: time of the first record, [ns].
-        end_ns: time of the last record, [ns].
-        now_ns: the present time, [ns].
     """
 
     def __init__(self, recording: Recording) -> None:
         self._streams, self._happened = recording.streams, recording.happened
         rates = {name: {"rate": stream.rate} for name, stream in recording.streams.items()}
-        self.header: dict[str, Any] = {"streams": rates}
+        self.header: dict[str, Any] = {"streams": rates}  #: its streams
         times = [s.times_ns for s in recording.streams.values() if s.times_ns.size]
+        #: time of the first record, [ns]
         self.start_ns = min((int(time[0]) for time in times), default=0)
+        #: time of the last record, [ns]
         self.end_ns = max((int(time[-1]) for time in times), default=0)
-        self.now_ns = self.start_ns
+        self.now_ns = self.start_ns  #: the present time, [ns]
         self._read = 0  # events read so far
 
     @property

@@ -45,18 +45,14 @@ visible."""
 
 
 class Console:
-    """One run on the page: its picture, its panel and the visitor's hand.
-
-    Attributes:
-        reading: the newest of everything.
-    """
+    """One run on the page: its picture, its panel and the visitor's hand."""
 
     def __init__(
         self, server: viser.ViserServer, source: Source, scene: Scene, requests: Requests
     ) -> None:
         clear(server)
         self._server, self._source, self._scene = server, source, scene
-        self.reading = Reading()
+        self.reading = Reading()  #: the newest of everything
         self.drawing = Drawing(server, scene)
         self.grasp = grasp_of(server, scene, requests)
         self.controls = Controls(server, scene, requests, self.grasp, self.drawing)

@@ -34,25 +34,20 @@ class JointModel(Protocol):
 
 
 class ControlRequest:
-    """What a station requests of its controller in one tick.
-
-    Attributes:
-        effort: sum of what couplings pull with at the tool, world axes, [N] and [N·m].
-        target: where a coupling wants the tool; None if no engaged coupling has a target.
-        gain: how far the arm is coupled, 0 to 1, [-].
-        valid: whether the arm's state comes from a good sample.
-        tripped: whether the guard has tripped; the controller must then stop the arm and hold it.
-        wrench: measured on the tool, [N] and [N·m]; None without a measurement.
-    """
+    """What a station requests of its controller in one tick."""
 
     __slots__ = ("effort", "gain", "target", "tripped", "valid", "wrench")
 
     def __init__(self) -> None:
+        #: sum of what couplings pull with at the tool, world axes, [N] and [N·m]
         self.effort = np.zeros(6)
+        #: where a coupling wants the tool; None if no engaged coupling has a target
         self.target: Target | None = None
-        self.gain = 0.0
-        self.valid = False
+        self.gain = 0.0  #: how far the arm is coupled, 0 to 1, [-]
+        self.valid = False  #: whether the arm's state comes from a good sample
+        #: whether the guard has tripped; the controller must then stop the arm and hold it
         self.tripped = False
+        #: measured on the tool, [N] and [N·m]; None without a measurement
         self.wrench: Array | None = None
 
 

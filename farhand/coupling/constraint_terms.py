@@ -127,14 +127,11 @@ class ToolTerms(System):
     .. math:: \Gamma = J B^{-1} J^\top, \qquad A = J B^{-1} b - \dot J \dot q
 
     Gravity is taken as compensated; Coriolis, viscous friction and the measured wrench are in A.
-
-    Attributes:
-        A: [m/s²] and [rad/s²].
     """
 
     def __init__(self, nv: int) -> None:
         super().__init__(nv)
-        self.A = np.zeros(6)
+        self.A = np.zeros(6)  #: [m/s²] and [rad/s²]
 
     def update(self, arm: Arm, wrench: Array | None, external_torque: Array | None = None) -> None:
         """Both terms at the arm's present state."""

@@ -34,16 +34,13 @@ class MemoryChannel(Channel):
 
     Args:
         capacity: how many packets it holds.
-
-    Attributes:
-        dropped: packets pushed out by newer ones before anyone received them.
     """
 
     def __init__(self, capacity: int = 64) -> None:
         self._queue: deque[bytes] = deque(maxlen=checked_capacity(capacity))
         self._arrived: list[bytes] = []
         self._capacity = capacity
-        self.dropped = 0
+        self.dropped = 0  #: packets pushed out by newer ones before anyone received them
 
     def send(self, now_ns: int, data: bytes) -> None:
         """Send a packet, which arrives at once."""

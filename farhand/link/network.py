@@ -233,9 +233,6 @@ class EmulatedNetwork(Channel):
         rng: source of loss and jitter.
         conditions: what the network does to packets sent from now on; also an attribute.
         capacity: how many packets may be in flight; the default holds 10 s ± 10 s at 1 kHz.
-
-    Attributes:
-        counters: what happened to the packets so far.
     """
 
     delay_ns: int = _live("delay_ns")
@@ -258,7 +255,7 @@ class EmulatedNetwork(Channel):
         self._arrived: list[bytes] = []
         self._latest_arrival_ns = -(2**63)
         self._newest_delivered = -1
-        self.counters = Counters()
+        self.counters = Counters()  #: what happened to the packets so far
 
     @property
     def in_flight(self) -> int:

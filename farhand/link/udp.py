@@ -40,9 +40,6 @@ class UdpWire:
         listen: host and port to receive at; any free port by default.
         connect: host and port of the peer; unknown by default.
 
-    Attributes:
-        unsent: datagrams that the system did not accept.
-
     Raises:
         LinkError: there is no such address, or it is in use.
     """
@@ -62,7 +59,7 @@ class UdpWire:
             self._socket.close()
             where = format_address(*place[:2])
             raise LinkError(f"cannot listen at {where}: {error.strerror or error}") from None
-        self.unsent = 0
+        self.unsent = 0  #: datagrams that the system did not accept
         self._buffer = bytearray(MAX_DATAGRAM_BYTES)
         self._view = memoryview(self._buffer)
         # The part of the view that holds the last datagram.

@@ -79,18 +79,6 @@ class Session:
         commands: the way in.
         parameters: what ``set`` may change, by name.
         description: what a reader of the telemetry should know about the run.
-
-    Attributes:
-        now_ns: time of the last tick, [ns].
-        ticks: how many there were.
-        overruns: ticks that began more than a period late or were skipped (wall clock only).
-        skipped: ticks that were not made.
-        deadlines: what is done about them; ``set deadlines.…`` changes it.
-        cycle: where the time of the ticks went (wall clock only).
-        tick_ns: how long the last ticks took, [ns], as a ring.
-        late_ns: how late they began, [ns], as a ring.
-        trips: every trip so far.
-        parts: what is called in a tick after the commands, in order.
     """
 
     def __init__(
@@ -112,17 +100,21 @@ class Session:
         self.commands = commands or Commands()
         self.parameters = {} if parameters is None else parameters
         self.telemetry = telemetry or Telemetry()
-        self.now_ns = 0
-        self.ticks = 0
+        self.now_ns = 0  #: time of the last tick, [ns]
+        self.ticks = 0  #: how many there were
+        #: ticks that began more than a period late or were skipped (wall clock only)
         self.overruns = 0
-        self.skipped = 0
+        self.skipped = 0  #: ticks that were not made
+        #: what is done about them; ``set deadlines.…`` changes it
         self.deadlines = Deadlines.simulated() if self.worlds else Deadlines()
         self.parameters["deadlines"] = self.deadlines
+        #: where the time of the ticks went (wall clock only)
         self.cycle: Cycle | None = None if self.clock.name == "virtual" else Cycle()
         self._metered: list[tuple[Part, Meter]] = []
-        self.trips: list[TripRecord] = []
+        self.trips: list[TripRecord] = []  #: every trip so far
+        #: how long the last ticks took, [ns], as a ring
         self.tick_ns = np.zeros(TICKS_TIMED, np.int64)
-        self.late_ns = np.zeros(TICKS_TIMED, np.int64)
+        self.late_ns = np.zeros(TICKS_TIMED, np.int64)  #: how late they began, [ns], as a ring
         self._stopping = False
         for station in self.stations:
             self.telemetry.add(station.stream)
@@ -131,7 +123,7 @@ class Session:
                 bridge.stream.name = f"coupling-{index + 1}"
             self.telemetry.add(bridge.stream)
         self.telemetry.freeze(description)
-        self.parts: list[Part] = []
+        self.parts: list[Part] = []  #: what is called in a tick after the commands, in order
         self._before_commands: list[Part] = []
         for station in self.stations:
             self._append(station.sense, station.period_ns, "sense")

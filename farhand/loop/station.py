@@ -58,10 +58,6 @@ class Station:
             default.
         observer: estimates the tool's wrench from the arm's momentum; laws get it in place of the
             sensor's.
-
-    Attributes:
-        drives: along which of the tool's six axes the plant can exert an effort; elsewhere a
-            passive joint gives way.
     """
 
     def __init__(
@@ -105,6 +101,8 @@ class Station:
         self.valid, self._sampled_ns = False, 0
         self._contributions: list[Contribution] = []
         self._asked = ControlRequest()
+        #: along which of the tool's six axes the plant can exert an effort; elsewhere a passive
+        #: joint gives way
         self.drives = driven_axes(arm, plant.actuated)
         self._torque_limited = commands is JointTorque
         self.stream = Stream(name, 1e9 / period_ns)

@@ -273,10 +273,6 @@ class Reader:
 
     Args:
         path: :attr:`Telemetry.path` of a frozen telemetry.
-
-    Attributes:
-        header: ``{"streams": {name: {"rate", "capacity", "channels": [{"name", "unit", "size",
-            "labels"}]}}, "description": {...}}``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -290,6 +286,8 @@ class Reader:
         if self._file[:8] != MAGIC:
             raise FileError(f"{path} is not a telemetry ring of this version of Farhand")
         length = _START.unpack_from(self._file)[1]
+        #: ``{"streams": {name: {"rate", "capacity", "channels": [{"name", "unit", "size",
+        #: "labels"}]}}, "description": {...}}``
         self.header: dict[str, Any] = json.loads(self._file[_START.size : _START.size + length])
         spans = _layout(self.header, length)
         self._words = np.frombuffer(self._file, dtype=np.int64)

@@ -78,9 +78,6 @@ class Vehicle:
     Args:
         arm: the robot's model, kept up to date by whoever knows its joints.
         mount: of the arm's base on the vehicle, [m].
-
-    Attributes:
-        turn: rotation of the vehicle against its placement, in world.
     """
 
     ORDER = np.array([0, 1, 3, 2])
@@ -89,7 +86,7 @@ class Vehicle:
     def __init__(self, arm: Arm, placement: Placement, mount: Array) -> None:
         self._arm, self._mount = arm, mount
         self._origin, self._axes = placement.pose()
-        self.turn = np.eye(3)
+        self.turn = np.eye(3)  #: rotation of the vehicle against its placement, in world
         self.update()
 
     def update(self) -> None:

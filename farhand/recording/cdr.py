@@ -31,17 +31,13 @@ _RECORD: list[tuple[str, str, int]] = [
 
 
 class Template:
-    """A message with its constant parts written and places kept for its times and numbers.
-
-    Attributes:
-        places: what varies: (name, number of float64 values, offset in the message [bytes]).
-        stamps: offsets of the times (seconds, then nanoseconds), [bytes].
-    """
+    """A message with its constant parts written and places kept for its times and numbers."""
 
     def __init__(self) -> None:
         self._bytes = bytearray(_ENCAPSULATION)
+        #: what varies: (name, number of float64 values, offset in the message [bytes])
         self.places: list[tuple[str, int, int]] = []
-        self.stamps: list[int] = []
+        self.stamps: list[int] = []  #: offsets of the times (seconds, then nanoseconds), [bytes]
 
     def __bytes__(self) -> bytes:
         return bytes(self._bytes)

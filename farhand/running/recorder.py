@@ -31,10 +31,6 @@ class RecorderProcess:
 
     Args:
         streams: number of streams of the run, to count in :attr:`taken`; 0 if nobody waits.
-
-    Attributes:
-        taken: how many records of each stream the process has taken.
-        path: the file that is being recorded, or None.
     """
 
     def __init__(self, streams: int = 0) -> None:
@@ -42,6 +38,7 @@ class RecorderProcess:
         orders, self._orders = context.Pipe(duplex=False)
         self._reports, reports = context.Pipe(duplex=False)
         self._stop = Latch(context)
+        #: how many records of each stream the process has taken
         self.taken = context.RawArray("q", streams) if streams else None
         arguments = (orders, reports, self._stop, self.taken)
         self._process = context.Process(
@@ -52,7 +49,7 @@ class RecorderProcess:
             self._process.start()
         orders.close()
         reports.close()
-        self.path: Path | None = None
+        self.path: Path | None = None  #: the file that is being recorded, or None
 
     @property
     def alive(self) -> bool:
@@ -121,15 +118,12 @@ class RunRecording:
     Args:
         rig: ready to run.
         path: the file; None to record nothing.
-
-    Attributes:
-        stopped: why it ended before the run did, or None.
     """
 
     def __init__(self, rig: Rig, path: Path | None) -> None:
         self._session = rig.session
         self._virtual = rig.session.clock.name == "virtual"
-        self.stopped: str | None = None
+        self.stopped: str | None = None  #: why it ended before the run did, or None
         self._process: RecorderProcess | None = None
         if path is None:
             return

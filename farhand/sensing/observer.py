@@ -23,9 +23,6 @@ class MomentumObserver:
     Args:
         arm: updated to the measured state before each :meth:`update`.
         gain: K_o, one number or one per joint, [1/s].
-
-    Attributes:
-        torque: r, external joint torque, [N·m].
     """
 
     def __init__(self, arm: Arm, gain: Array | float = 50.0) -> None:
@@ -33,7 +30,7 @@ class MomentumObserver:
         if not (np.isfinite(self.gain) & (self.gain > 0.0)).all():
             raise BadValue(f"the observer's gain must be positive, not {self.gain.tolist()}")
         self.arm = arm
-        self.torque = np.zeros(arm.nv)
+        self.torque = np.zeros(arm.nv)  #: r, external joint torque, [N·m]
         self._sum: Array | None = None
 
     def reset(self) -> None:

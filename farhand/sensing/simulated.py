@@ -42,9 +42,6 @@ class ForceSensor:
         bias: static offset b, [N] ×3 and [N·m] ×3; none by default.
         gravity: downward acceleration, [m/s²].
         rng: source of noise and drift; needed unless the profile is silent.
-
-    Attributes:
-        drift: d after the last sample, [N] and [N·m].
     """
 
     def __init__(
@@ -63,7 +60,7 @@ class ForceSensor:
         mounting, load = mounting or Mounting(), profile.internals + (load or Load())
         self.profile = profile
         self.bias = np.zeros(6) if bias is None else np.array(bias, dtype=float)
-        self.drift = np.zeros(6)
+        self.drift = np.zeros(6)  #: d after the last sample, [N] and [N·m]
         self._rng = rng
         self._noisy = bool(profile.noise.any())
         self._drifts = bool(profile.drift.any())

@@ -178,11 +178,6 @@ class World:
         placed: the robots by name; names become prefixes in the model.
         step_ns: length of one physics step, [ns].
         gravity: downward acceleration, [m/s²].
-
-    Attributes:
-        externally_driven: whether something outside moves a robot of this world, which makes the
-            energy account meaningless.
-        unstable: why the simulation diverged; it stands still from then on. Empty before.
     """
 
     def __init__(
@@ -191,7 +186,10 @@ class World:
         self.placed = dict(placed)
         self.step_ns = step_ns
         self.now_ns = 0
+        #: whether something outside moves a robot of this world, which makes the energy account
+        #: meaningless
         self.externally_driven = False
+        #: why the simulation diverged; it stands still from then on. Empty before.
         self.unstable = ""
         self.model = _compose(self.placed, step_ns * 1e-9, gravity)
         self.data = mujoco.MjData(self.model)

@@ -192,11 +192,6 @@ class CommunicationThread(PlantThread):
             default.
         drop: probability that a message is lost, 0 to 1, [-].
         rng: decides which are.
-
-    Attributes:
-        messages: exchanges so far.
-        dropped: states lost, then torques lost.
-        wrench_time_ns: device time of the wrench in the last read, [ns].
     """
 
     work = "communication"
@@ -217,8 +212,9 @@ class CommunicationThread(PlantThread):
         self._wrench_period_ns = _positive("period of the force sensor", wrench_period_ns)
         self._drop = drop
         self._rng = rng or np.random.default_rng(0)
-        self.messages = 0
-        self.dropped = [0, 0]
+        self.messages = 0  #: exchanges so far
+        self.dropped = [0, 0]  #: states lost, then torques lost
+        #: device time of the wrench in the last read, [ns]
         self.wrench_time_ns = self._sample.time_ns
         self._next_ns = self._next_wrench_ns = 0
 
@@ -257,9 +253,6 @@ class SimulationThread(PlantThread):
 
     Args:
         mode: one of :data:`STEPPING`.
-
-    Attributes:
-        loops: how many there were.
     """
 
     work = "the simulation"
@@ -270,7 +263,7 @@ class SimulationThread(PlantThread):
         super().__init__(plant, period_ns, write_latency_ns)
         self._arm = plant
         self._stepper = Stepper(plant.period_ns, mode)
-        self.loops = 0
+        self.loops = 0  #: how many there were
         self._looped_ns = 0
         self._next_ns = self.period_ns
 

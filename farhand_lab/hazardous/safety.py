@@ -212,9 +212,6 @@ def joint_wall() -> Finding:
 class HeldHandle:
     """A leader with a dead-man switch, led along a sine in x by a hand.
 
-    Attributes:
-        rows: time, x, speed, acceleration, enabled, one per tick.
-
     Args:
         frequency: of the sine, [Hz]; its largest speed is :data:`SPEED`.
         known: mass that the controller believes over the true one, [-].
@@ -223,6 +220,7 @@ class HeldHandle:
     def __init__(self, frequency: float = 2.0, known: float = 1.0) -> None:
         self.handle, self.spring = SimulatedHandle(), CartesianImpedance()
         self.guard = DeadMan(mass=known * MASS[0])
+        #: time, x, speed, acceleration, enabled, one per tick
         self.rows: list[tuple[float, float, float, float, bool]] = []
         self._omega = 2.0 * np.pi * frequency
         self._tick, self._enabled = 0, False

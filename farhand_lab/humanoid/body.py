@@ -142,9 +142,6 @@ class WholeBody:
         support: which foot stands.
         bands: springs beside the motors, by joint.
         gravity: downward acceleration, [m/s²].
-
-    Attributes:
-        joints: names of the joints, in the order of all joint arrays.
     """
 
     def __init__(
@@ -160,6 +157,7 @@ class WholeBody:
         self.robot = robot or load_robot("phua")
         self.model = self.robot.pinocchio(gravity=gravity)
         self.data = self.model.createData()
+        #: names of the joints, in the order of all joint arrays
         self.joints = list(self.model.names)[2:]
         self.sole = self.model.getFrameId(f"{support}_sole", pin.FrameType.OP_FRAME)
         start = self._sole_placement(np.zeros(len(self.joints)))

@@ -74,10 +74,6 @@ class Node:
         conditions: of the emulated network in front of it.
         host: address it listens at, on a free port.
         seed: of the emulated network.
-
-    Attributes:
-        refused: datagrams that were left out because they were wrong.
-        late: messages that were left out because a newer one was there.
     """
 
     def __init__(
@@ -89,8 +85,8 @@ class Node:
         seed: int = 0,
     ) -> None:
         self.name = name
-        self.refused = 0
-        self.late = 0
+        self.refused = 0  #: datagrams that were left out because they were wrong
+        self.late = 0  #: messages that were left out because a newer one was there
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._socket.bind((host, 0))

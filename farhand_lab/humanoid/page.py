@@ -64,14 +64,7 @@ def quiet_server() -> Iterator[viser.ViserServer]:
 
 
 class DashboardBench:
-    """A humanoid session in virtual time, its console on a page, and an operator at it.
-
-    Attributes:
-        session: what runs.
-        start: where the limb began, [rad].
-        requests: what the page requested from the run besides the session's commands.
-        operator: who presses and enters.
-    """
+    """A humanoid session in virtual time, its console on a page, and an operator at it."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         from farhand.console.viewer import Console
@@ -79,14 +72,15 @@ class DashboardBench:
 
         settings: list[tuple[str, object]] = [("leader.device.inkwell.offset", COUNTER_OFFSET)]
         self.rig = build_rig("humanoid", Options(scenario="rest", settings=settings))
-        self.session = self.rig.session
+        self.session = self.rig.session  #: what runs
         self.limb = self.rig.world.ports["follower"]
+        #: what the page requested from the run besides the session's commands
         self.requests: list[tuple[str, Any]] = []
         source = Reader(self.session.telemetry.path)
         self.console = Console(server, source, scene_of(self.rig), self)  # type: ignore[arg-type]
         self._sent = 0
-        self.start = self.limb.q.copy()
-        self.operator = Operator(f"http://127.0.0.1:{server.get_port()}")
+        self.start = self.limb.q.copy()  #: where the limb began, [rad]
+        self.operator = Operator(f"http://127.0.0.1:{server.get_port()}")  #: who presses and enters
         self.go(0.5)
 
     @property

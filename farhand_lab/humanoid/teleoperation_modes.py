@@ -135,10 +135,6 @@ class PenButtons:
         toggle: name of the first button.
         cycle: name of the second.
         models: what the second goes through.
-
-    Attributes:
-        running: whether the loop runs.
-        model: which model is chosen.
     """
 
     def __init__(
@@ -147,8 +143,8 @@ class PenButtons:
         self._toggle = toggle
         self._cycle = cycle
         self._models = tuple(models)
-        self.running = False
-        self.model = self._models[0]
+        self.running = False  #: whether the loop runs
+        self.model = self._models[0]  #: which model is chosen
         self._down: dict[str, bool] = {}
 
     def step(self, buttons: Mapping[str, bool]) -> list[str]:

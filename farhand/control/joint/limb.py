@@ -80,10 +80,6 @@ class LimbController(Controller):
     Args:
         chain: closed form of the limb.
         base: of the limb in world, [m].
-
-    Attributes:
-        single: a joint that the user moves by itself.
-        place: where the limb was sent last, in its base, [m].
     """
 
     commands = JointPosition
@@ -100,8 +96,8 @@ class LimbController(Controller):
         self.arm, self.chain, self.dead_band = arm, chain, dead_band or MotionDeadBand()
         self.workspace_origin = np.array(base, dtype=float)
         self.command: Command = JointPosition(arm.nv)
-        self.single = SingleJoint()
-        self.place = np.zeros(3)
+        self.single = SingleJoint()  #: a joint that the user moves by itself
+        self.place = np.zeros(3)  #: where the limb was sent last, in its base, [m]
         self._shift = np.zeros(3)
         self._started = False
         self._engaged = False

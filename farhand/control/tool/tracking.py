@@ -41,9 +41,6 @@ class TrackingController(Controller):
         placement: where the base stands in the world.
         speed: largest speed of every joint, [rad/s].
         rate: of the loop, [Hz].
-
-    Attributes:
-        reference: joints the arm is sent to; None while it is stopping or at rest, [rad].
     """
 
     commands = JointVelocity
@@ -67,6 +64,7 @@ class TrackingController(Controller):
         self._period_ns = round(1e9 / rate)
         self._base, self._R_base = placement.pose()
         self.command: Command = JointVelocity(arm.nv)
+        #: joints the arm is sent to; None while it is stopping or at rest, [rad]
         self.reference: Array | None = None
         self._due_ns = 0
         self._recorded, self._recorded_status = np.full(arm.nv, np.nan), np.full(1, np.nan)

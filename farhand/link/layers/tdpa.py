@@ -229,14 +229,11 @@ class FollowerPort(EnergyPort):
     second account compares what went in at the reference with what came out at the follower, and
     damps the follower for the rest. What a damper cannot take, because there is hardly any motion,
     is not exerted.
-
-    Attributes:
-        inside: energy that the law at this end has taken in and not given out, [J].
     """
 
     def __init__(self, settings: TimeDomainPassivity) -> None:
         super().__init__(settings)
-        self.inside = 0.0
+        self.inside = 0.0  #: energy that the law at this end has taken in and not given out, [J]
         self._position, self._rotation = np.zeros(3), np.eye(3)
         self._started = False
 

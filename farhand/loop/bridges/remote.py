@@ -23,11 +23,6 @@ class RemoteBridge(Bridge):
         end: of the station in this process.
         period_ns: time between evaluations and packets, [ns].
         clock: that knows how late a tick is; None where time is virtual.
-
-    Attributes:
-        end: of the station in this process.
-        live: how the link does.
-        lateness: how late ticks may come.
     """
 
     def __init__(
@@ -35,9 +30,9 @@ class RemoteBridge(Bridge):
     ) -> None:
         super().__init__(end, end, [end.law], period_ns)
         self.stations = (end.station,)
-        self.end = end
-        self.live = LinkMonitor(end.endpoint)
-        self.lateness = Lateness()
+        self.end = end  #: of the station in this process
+        self.live = LinkMonitor(end.endpoint)  #: how the link does
+        self.lateness = Lateness()  #: how late ticks may come
         self._clock = clock
         # Index of the far side in channels that have one number per side.
         self._far = 1 if end.leads else 0

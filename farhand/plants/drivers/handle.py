@@ -85,9 +85,6 @@ class HandlePlant(Plant):
         name: of the plant in the rig.
         device: what moves it.
         settings: how it moves.
-
-    Attributes:
-        buttons: which are pressed, by number from 0.
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
@@ -100,7 +97,7 @@ class HandlePlant(Plant):
         robot = load_robot(ROBOT)
         self.name, self.device, self.settings = name, device, settings or HandleSettings()
         self.actuated = robot.actuated
-        self.buttons: frozenset[int] = frozenset()
+        self.buttons: frozenset[int] = frozenset()  #: which are pressed, by number from 0
         # In its own axes: the device's forward is the handle's x.
         self._arm = Arm.of(robot)
         self._low, self._high = robot.limits.lower, robot.limits.upper

@@ -71,9 +71,6 @@ class UrPlant(Plant):
         gravity: downward acceleration in the commanded joint torques, [m/s²].
         settings: of the controller.
 
-    Attributes:
-        device_time: of the latest sample on the controller's clock, [s].
-
     Raises:
         FileError: the client is not installed, or no controller answers.
         Mismatch: the arm is not ready, or does not fit the model.
@@ -102,7 +99,7 @@ class UrPlant(Plant):
         self._R_base = rotation_from_quaternion(np.array(placement.quaternion))
         self._most, self._fastest = robot.limits.torque, robot.limits.velocity
         self._sample = Sample(6, 6)
-        self.device_time = 0.0
+        self.device_time = 0.0  #: of the latest sample on the controller's clock, [s]
         self._asked: tuple[type[Command], list[float], int] | None = None
         self._mode: type[Command] | None = None
         self._restart = self._watched = False

@@ -91,16 +91,12 @@ class Worker:
         name: of the thread.
         loop: called with the monotonic time in [ns].
         rate: how often, [Hz].
-
-    Attributes:
-        calls: how often it was called.
-        error: that ended the thread, or None.
     """
 
     def __init__(self, name: str, loop: Callable[[int], None], rate: float) -> None:
         self.name, self.period_ns, self._loop = name, round(1e9 / rate), loop
-        self.calls = 0
-        self.error: Exception | None = None
+        self.calls = 0  #: how often it was called
+        self.error: Exception | None = None  #: that ended the thread, or None
         self._times_ns = np.zeros(TIMES_KEPT, np.int64)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -151,9 +147,6 @@ class PublishedPlant(Plant):
         wrench: on its tool.
         torque: for its joints.
         period_ns: how often its state is published, [ns].
-
-    Attributes:
-        oldest_ns: largest age of a state at a read, [ns].
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque})
@@ -165,7 +158,7 @@ class PublishedPlant(Plant):
         self._state, self._wrench, self._torque = state, wrench, torque
         nv = len(torque.get().value)
         self.actuated = np.ones(nv, dtype=bool)
-        self.oldest_ns = 0
+        self.oldest_ns = 0  #: largest age of a state at a read, [ns]
         self._sample = Sample(len(state.get().value) - nv, nv)
 
     def read(self, now_ns: int) -> Sample:

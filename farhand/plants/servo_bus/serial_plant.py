@@ -40,10 +40,6 @@ class SerialServoPlant(Plant):
         joints: its servos.
         parts: its settings; also an attribute.
 
-    Attributes:
-        driver: with what was sent and received.
-        worker: the thread.
-
     Raises:
         FileError: the port cannot be opened, or a servo does not answer.
     """
@@ -57,7 +53,7 @@ class SerialServoPlant(Plant):
         self.name, self.settings = name, parts or SerialParts()
         self.actuated = np.ones(n, dtype=bool)
         start = np.array([joint.counts(joint.limits[0]) for joint in joints])
-        self.driver = ServoDriver(joints, start)
+        self.driver = ServoDriver(joints, start)  #: with what was sent and received
         self.period_ns = 2 * n * self.settings.timing.answer_ns
         self._line = SerialLine(path, self.settings.timing)
         self._find(path)
@@ -67,7 +63,7 @@ class SerialServoPlant(Plant):
         self._recorded: tuple[Array, ...] | None = None
         self._began_ns, self._halted, self._again = time.monotonic_ns(), False, False
         self._left, self._left_at = self.driver.heard.copy(), -1
-        self.worker = Worker(f"{name}-bus", self._serve, 1000.0)
+        self.worker = Worker(f"{name}-bus", self._serve, 1000.0)  #: the thread
         with urgent():
             self.worker.start()
 

@@ -199,10 +199,6 @@ class SimulatedBus:
         rng: draws the lost answers.
         where: true positions of the shafts, [counts]; the references of the servos by default, as
             without load.
-
-    Attributes:
-        heard: how many frames were on the line.
-        numbers: of the servos on the bus.
     """
 
     def __init__(
@@ -213,8 +209,8 @@ class SimulatedBus:
         where: Callable[[], Array] | None = None,
     ) -> None:
         self.servos, self.faults = servos, faults or BusFaults()
-        self.numbers = [joint.id for joint in servos.joints]
-        self.heard = 0
+        self.numbers = [joint.id for joint in servos.joints]  #: of the servos on the bus
+        self.heard = 0  #: how many frames were on the line
         self._rng = rng or np.random.default_rng(0)
         self._where = where or (lambda: servos.reference)
         self._commands = {
@@ -325,18 +321,14 @@ class PseudoTerminal:
     Frames take their time on the line one after the other, and answers their latency. The latency
     of the source includes the time in which the host polls and writes, so a frame soon after an
     answer is timed from that answer. The servos move in wall time.
-
-    Attributes:
-        path: of the terminal.
-        raw: every byte received.
     """
 
     def __init__(self, bus: SimulatedBus, timing: BusTiming | None = None) -> None:
         self.bus, self.timing = bus, timing or BusTiming()
-        self.raw = bytearray()
+        self.raw = bytearray()  #: every byte received
         self._master, self._slave = os.openpty()
         tty.setraw(self._slave)
-        self.path = os.ttyname(self._slave)
+        self.path = os.ttyname(self._slave)  #: of the terminal
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="servo-bus", daemon=True)
 

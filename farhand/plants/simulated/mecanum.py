@@ -88,14 +88,11 @@ class Odometry:
     Args:
         link: the wheels.
         tick: angle of one count at the wheel, [rad]; 0 for an ideal encoder.
-
-    Attributes:
-        pose: x, y, ψ since the start, in the axes of the start, [m] and [rad].
     """
 
     def __init__(self, link: LinkMap, tick: float = TICK) -> None:
         self.link, self.tick = link, tick
-        self.pose = np.zeros(3)
+        self.pose = np.zeros(3)  #: x, y, ψ since the start, in the axes of the start, [m] and [rad]
         self._counted = np.zeros(4)
 
     def start(self, pose: Array, angles: Array) -> None:

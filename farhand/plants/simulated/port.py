@@ -70,11 +70,6 @@ class SimulatedPlant(Plant):
         name: the robot's name there.
         imperfections: its errors.
         rng: source of the sensor noise.
-
-    Attributes:
-        encoder_scale: each joint's encoder step over that of the imperfections, [-].
-        gripper: at its tool, or None.
-        zero: offset of its encoders, one per coordinate, or None.
     """
 
     accepts: frozenset[type[Command]] = frozenset({JointTorque, Brake})
@@ -90,9 +85,10 @@ class SimulatedPlant(Plant):
         self.name, self.world, self.port = name, world, world.ports[name]
         self.imperfections: Imperfections = imperfections or Imperfections()
         self.actuated = robot.actuated
+        #: each joint's encoder step over that of the imperfections, [-]
         self.encoder_scale: Array | float = 1.0
-        self.gripper: GripperDrive | None = None
-        self.zero: Array | None = None
+        self.gripper: GripperDrive | None = None  #: at its tool, or None
+        self.zero: Array | None = None  #: offset of its encoders, one per coordinate, or None
         self.period_ns = world.step_ns
         self._model = robot.compile()
         self._plain = self._model.nq == self._model.nv

@@ -156,21 +156,16 @@ def zero(kind: str) -> object:
 
 
 class Exchange:
-    """All output and input fields of the controller by name, and who may set what.
-
-    Attributes:
-        values: every field's value; inputs that are also outputs have one value.
-        listeners: called with the value when a client sets that input.
-        writes: how often each input was set.
-        asked: outputs that some client has requested.
-    """
+    """All output and input fields of the controller by name, and who may set what."""
 
     def __init__(self) -> None:
         known = {**inputs(), **outputs()}
+        #: every field's value; inputs that are also outputs have one value
         self.values: dict[str, object] = {name: zero(kind) for name, kind in known.items()}
+        #: called with the value when a client sets that input
         self.listeners: dict[str, Callable[[object], None]] = {}
-        self.writes: dict[str, int] = {}
-        self.asked: set[str] = set()
+        self.writes: dict[str, int] = {}  #: how often each input was set
+        self.asked: set[str] = set()  #: outputs that some client has requested
         self._owners: dict[str, object] = {}
 
     def types_of_outputs(self, names: Iterable[str]) -> list[str]:

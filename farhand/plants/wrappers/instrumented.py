@@ -53,9 +53,6 @@ class InstrumentedPlant(WrappedPlant):
         sensor: what measures it.
         conditioner: from counts to a wrench.
         arm: a separate model of the plant, for the rotation of the tool.
-
-    Attributes:
-        counts: the sensor's last raw reading, [-].
     """
 
     def __init__(
@@ -63,7 +60,7 @@ class InstrumentedPlant(WrappedPlant):
     ) -> None:
         super().__init__(plant)
         self.sensor, self.conditioner, self._arm = sensor, conditioner, arm
-        self.counts = np.zeros(6)
+        self.counts = np.zeros(6)  #: the sensor's last raw reading, [-]
         self._sample = Sample(arm.nq, arm.nv)
         self._wrench: Array | None = None
         self._sensor_ns = round(1e9 / sensor.profile.rate)

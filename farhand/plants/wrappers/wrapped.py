@@ -117,14 +117,11 @@ class MirroredPlant(WrappedPlant):
     """An external plant whose state is copied to a robot of the world, so that pictures show it.
 
     The energy account of the world does not include what moves the plant, so it stays open.
-
-    Attributes:
-        plant: the external plant.
     """
 
     def __init__(self, plant: Plant, world: World) -> None:
         super().__init__(plant)
-        self.plant = plant
+        self.plant = plant  #: the external plant
         self._port = world.ports[plant.name]
         world.externally_driven = True
 

@@ -58,11 +58,6 @@ class Job:
         grip: its gripper.
         gravity: downward acceleration, [m/s²].
         report: receives events.
-
-    Attributes:
-        machine: its states.
-        parameters: what a user may set.
-        loaded: how much of its share it carries, [N].
     """
 
     def __init__(self, arm: TeamArm, grip: Holding | None, gravity: float, report: Report) -> None:
@@ -72,15 +67,16 @@ class Job:
         self.report = report
         self.orders = Orders()
         self.pace = Pace()
+        #: what a user may set
         self.parameters: dict[str, Any] = {"orders": self.orders, "pace": self.pace}
-        self.loaded = 0.0
+        self.loaded = 0.0  #: how much of its share it carries, [N]
         self._dt = arm.station.period_ns * 1e-9
         self._sum = np.zeros(6)
         self._count = 0
         self._now_ns = 0
         self._stopped = False
         self.prepare()
-        self.machine = self.make()
+        self.machine = self.make()  #: its states
         self.machine.report = report
 
     def prepare(self) -> None:
