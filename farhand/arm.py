@@ -60,7 +60,9 @@ class Arm:
         self.twist = np.zeros(6)
         # attribute reads cost 0.3 µs each; these views stay valid for the life of `data`
         data = self.data
-        self.M, self.gravity, self.bias = data.M, data.g, data.nle
+        self.M: Array = data.M
+        self.gravity: Array = data.g
+        self.bias: Array = data.nle
         placement = data.oMf[self._frame]
         self.position, self.rotation = placement.translation, placement.rotation
         self.J = np.zeros((6, self.nv), order="F")
@@ -111,22 +113,25 @@ class Arm:
     @property
     def drift(self) -> Array:
         """J̇ v: the tool's acceleration while the joints do not accelerate, [m/s²], [rad/s²]."""
-        return pin.getFrameClassicalAcceleration(
-            self.model, self.data, self._frame, _WORLD_ALIGNED
-        ).vector
+        model, data, frame = self.model, self.data, self._frame
+        drift: Array = pin.getFrameClassicalAcceleration(model, data, frame, _WORLD_ALIGNED).vector
+        return drift
 
     @property
     def coriolis(self) -> Array:
         """Coriolis and centrifugal torque c(q, v), [N·m]."""
-        return self.bias - self.gravity
+        torque: Array = self.bias - self.gravity
+        return torque
 
     def integrate(self, q: Array, step: Array) -> Array:
         """The configuration that lies ``step`` (velocity × time) from ``q``."""
-        return pin.integrate(self.model, q, step)
+        reached: Array = pin.integrate(self.model, q, step)
+        return reached
 
     def difference(self, q_from: Array, q_to: Array) -> Array:
         """The step between two configurations: ``integrate(q_from, step) = q_to``."""
-        return pin.difference(self.model, q_from, q_to)
+        step: Array = pin.difference(self.model, q_from, q_to)
+        return step
 
     def kinetic_energy(self) -> float:
         """½ vᵀ M v, rotor inertia included, [J]."""

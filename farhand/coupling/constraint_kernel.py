@@ -35,7 +35,7 @@ def _forward(L: Array, x: Array, n: int) -> None:
 
 
 @njit(cache=True)
-def _add_arm(arm, sign, gamma, rhs):
+def _add_arm(arm: tuple[Array, ...], sign: float, gamma: Array, rhs: Array) -> None:
     """Add one arm's Γ_i to ``gamma`` and sign × A_i to ``rhs``.
 
     With B = L Lᵀ and Y = L⁻¹ Jᵀ, Γ_i = Yᵀ Y and J B⁻¹ b = Yᵀ (L⁻¹ b): only forward substitutions
@@ -69,7 +69,16 @@ def _add_arm(arm, sign, gamma, rhs):
 
 
 @njit(cache=True)
-def constraint_force(arm_a, arm_b, error, rate, proportional, derivative, damping, u):
+def constraint_force(
+    arm_a: tuple[Array, ...],
+    arm_b: tuple[Array, ...],
+    error: Array,
+    rate: Array,
+    proportional: Array,
+    derivative: Array,
+    damping: float,
+    u: Array,
+) -> None:
     """Write the multiplier u = Γ (Γ² + ρ² I)⁻¹ (A_2 − A_1 + K_d rate + K_p error).
 
     Args:

@@ -118,7 +118,7 @@ class FourChannel(Coupling):
 
     def _wrench(self, which: int, measured: Array | None, dt: float) -> Array:
         """The measured wrench of one side; while there is none, the last one, fading."""
-        kept = self._wrenches[which]
+        kept: Array = self._wrenches[which]
         if measured is not None:
             kept[:], self._known[which] = measured, True
         else:
@@ -132,13 +132,15 @@ class FourChannel(Coupling):
         to the angle.
         """
         if few and self.damping > 0.0:
-            return placing_inverse(gamma, self.damping) @ acceleration
+            wrench: Array = placing_inverse(gamma, self.damping) @ acceleration
+            return wrench
         if self.damping == 0.0:
             return np.linalg.solve(gamma, acceleration)
         gamma.dot(gamma, self._squared.T)
         self._squared += self._rho
         _, solved, _ = dposv(self._squared, acceleration)
-        return gamma.dot(solved)
+        wrench = gamma.dot(solved)
+        return wrench
 
 
 class FourChannelSensorless(FourChannel):

@@ -87,12 +87,16 @@ class VirtualConstraints(Coupling):
         wrench_a = a.wrench if self.leader_wrench else None
         wrench_b = b.wrench if self.follower_wrench else None
         if self._compiled is not None and self.damping > 0.0 and self.mapping.plain:
-            gains = (self.proportional, self.derivative, self.damping)
-            arms = (
+            self._compiled(
                 _flat(a.arm, wrench_a, a.external_torque),
                 _flat(b.arm, wrench_b, b.external_torque),
+                self.error,
+                self.rate,
+                self.proportional,
+                self.derivative,
+                self.damping,
+                self.multiplier,
             )
-            self._compiled(*arms, self.error, self.rate, *gains, self.multiplier)
         else:
             self._evaluate(a, b, wrench_a, wrench_b)
         self.mapping.back(self.multiplier, self._felt)

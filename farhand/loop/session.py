@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from farhand.errors import BadValue, FarhandError, UnknownName
-from farhand.loop.bridges.direct import Bridge
+from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.clock import Clock, VirtualClock
 from farhand.loop.commands import DONE, Commands, Logged, Outcome, Request
 from farhand.loop.station import Station

@@ -275,6 +275,6 @@ def driven_axes(arm: Arm, actuated: Array) -> Array:
         arm.update(arm.integrate(q, rng.uniform(-0.5, 0.5, arm.nv)), np.zeros(arm.nv))
         moved = np.maximum(moved, np.abs(arm.J))
     arm.update(q, v)
-    return (moved[:, actuated].max(axis=1, initial=0.0) > 1e-9) & (
-        moved[:, ~actuated].max(axis=1) < 1e-9
-    )
+    driven: Array = moved[:, actuated].max(axis=1, initial=0.0) > 1e-9
+    driven &= moved[:, ~actuated].max(axis=1) < 1e-9
+    return driven

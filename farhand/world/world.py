@@ -65,7 +65,8 @@ class Port:
         brake: Array,
     ) -> None:
         rows, v_slice = place.rows, place.v
-        self.q, self.v = data.qpos[place.q], data.qvel[v_slice]
+        self.q: Array = data.qpos[place.q]
+        self.v: Array = data.qvel[v_slice]
         self.nv = len(self.v)
         self.torque, self.pushed = shared.ledger.torque[v_slice], shared.ledger.push[v_slice]
         self.wrench, self._jacobian = shared.wrench[rows], shared.ledger.J[rows]

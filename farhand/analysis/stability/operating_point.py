@@ -21,7 +21,7 @@ from farhand.arm import Arm
 from farhand.coupling import Coupling, Side
 from farhand.errors import BadValue, Mismatch, UnknownName
 from farhand.link.network import EmulatedLink
-from farhand.loop.bridges.direct import Bridge
+from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.session import Session
 from farhand.loop.station import Station
 from farhand.mapping.pen import PenMapping

@@ -158,4 +158,6 @@ class HandlePlant(Plant):
             return np.zeros(6)
         self._arm.update(self._q, np.zeros(6))
         singular = abs(float(np.cos(self._q[4]))) < 0.2
-        return damped_inverse(self._arm.J, SINGULAR_DAMPING if singular else 1e-9) @ twist
+        inverse = damped_inverse(self._arm.J, SINGULAR_DAMPING if singular else 1e-9)
+        velocity: Array = inverse @ twist
+        return velocity

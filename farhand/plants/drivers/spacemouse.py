@@ -114,7 +114,8 @@ def _open() -> Hid:
         reason = f"{error}; see docs/input-devices.md for the udev rule"
         raise FileError(f"cannot open the SpaceMouse: {reason}") from None
     device.set_nonblocking(1)
-    return device
+    opened: Hid = device
+    return opened
 
 
 def is_spacemouse(info: dict[str, Any]) -> bool:

@@ -131,17 +131,20 @@ class Servos:
         error = self.reference - shaft
         beyond = error - np.clip(error, -loop.dead_zone, loop.dead_zone)
         limit = self.torque_limit * loop.share
-        return np.clip(loop.kp * COUNT * beyond - loop.kd * rate, -limit, limit)
+        wanted: Array = loop.kp * COUNT * beyond - loop.kd * rate
+        return wanted.clip(-limit, limit)
 
     def error(self, shaft: Array) -> Array:
         """Error of the potentiometers at true positions, [counts]."""
         x = (np.asarray(shaft, dtype=float) - CENTRE) / (HIGHEST - CENTRE)
         first, second = self._shape
-        return self.loop.pot_error * (first * np.sin(np.pi * x) + second * np.sin(2.0 * np.pi * x))
+        bent: Array = first * np.sin(np.pi * x) + second * np.sin(2.0 * np.pi * x)
+        return self.loop.pot_error * bent
 
     def read(self, shaft: Array) -> Array:
         """Readings of the potentiometers at true positions, whole [counts]."""
-        return np.rint(shaft + self.error(shaft))
+        reading: Array = np.rint(shaft + self.error(shaft))
+        return reading
 
 
 def _unit(rng: np.random.Generator) -> tuple[float, float]:

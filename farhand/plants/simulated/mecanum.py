@@ -64,19 +64,23 @@ class LinkMap:
 
     def twist(self, wheels: Array) -> Array:
         """(v_x, v_y, ψ̇) of the base for wheel speeds [rad/s]; the last axis is the wheels'."""
-        return wheels @ self.B.T
+        twist: Array = wheels @ self.B.T
+        return twist
 
     def speeds(self, twist: Array) -> Array:
         """Wheel speeds for a twist of the base, [rad/s]."""
-        return twist @ self.A.T
+        speeds: Array = twist @ self.A.T
+        return speeds
 
     def torques(self, wrench: Array) -> Array:
         """Wheel torques that make a wrench (F_x, F_y, M_z) on the base, [N·m]."""
-        return wrench @ self.B
+        torques: Array = wrench @ self.B
+        return torques
 
     def wrench(self, torques: Array) -> Array:
         """Wrench on the base that wheel torques make, [N] and [N·m]."""
-        return torques @ self.A
+        wrench: Array = torques @ self.A
+        return wrench
 
 
 class Odometry:
@@ -252,7 +256,7 @@ def turned(angle: float) -> Array:
 def along_chord(moved: Array, heading: float) -> Array:
     """Displacement (x, y, ψ) in world axes as one in base axes, for a constant twist."""
     half = 0.5 * moved[2]
-    own = turned(half - heading) @ moved
+    own: Array = turned(half - heading) @ moved
     chord = math.sin(half) / half if abs(half) > 1e-9 else 1.0
     own[:2] /= chord
     return own

@@ -87,7 +87,8 @@ class OneJoint:
     def measured_velocity(self) -> Array:
         """The drive's estimate: the last difference of measured positions, with noise, [rad/s]."""
         noise = self._noise(self.faults.velocity_noise)
-        return (self.measured_position - self._seen) / self.dt + noise
+        slope: Array = (self.measured_position - self._seen) / self.dt
+        return slope + noise
 
     @property
     def measured_torque(self) -> Array:

@@ -214,7 +214,8 @@ class SimulatedPlant(Plant):
     def _difference(self, before: Array, after: Array, dt: float) -> Array:
         """Velocity that leads from one configuration to another in ``dt`` [s]."""
         if self._plain:
-            return (after - before) / dt
+            velocity: Array = (after - before) / dt
+            return velocity
         qpos = [q_from_pinocchio(self._model, q) for q in (before, after)]
         velocity = np.zeros(self._model.nv)
         mujoco.mj_differentiatePos(self._model, velocity, dt, *qpos)

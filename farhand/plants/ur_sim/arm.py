@@ -218,7 +218,9 @@ class ServoedArm:
             return believed.gravity
         lever = believed.rotation @ self.payload_cog
         up = np.array([0.0, 0.0, 9.81 * self.payload])
-        return believed.gravity + believed.J.T @ np.concatenate([up, np.cross(lever, up)])
+        payload = believed.J.T @ np.concatenate([up, np.cross(lever, up)])
+        torque: Array = believed.gravity + payload
+        return torque
 
     def pose(self, q: Array) -> tuple[Array, Array]:
         """Position [m] and rotation matrix of the TCP in the base at joints ``q`` [rad]."""

@@ -16,8 +16,9 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.plants.ur_sim import motions
-from farhand.plants.ur_sim.arm import CYCLE, Array, ServoedArm, pose_of, pose_times, pose_vector
+from farhand.plants.ur_sim.arm import CYCLE, ServoedArm, pose_of, pose_times, pose_vector
 from farhand.plants.ur_sim.motions import Motion
+from farhand.spatial import Array
 
 if TYPE_CHECKING:
     from farhand.plants.ur_sim.controller import UrController

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from farhand.arm import Arm
 from farhand.errors import BadValue
-from farhand.plants.ur_sim.arm import CYCLE, Array, ServoedArm, pose_vector
+from farhand.plants.ur_sim.arm import CYCLE, ServoedArm, pose_vector
 from farhand.plants.ur_sim.control_script import ControlScript
 from farhand.plants.ur_sim.rtde import Exchange
 from farhand.plants.ur_sim.script_text import TextProgram
+from farhand.spatial import Array
 
 VERSION = (5, 26, 0, 0)
 """Of the simulated controller software, the first with friction scales for direct torque."""
@@ -201,7 +203,8 @@ class UrController:
 
     def input_int(self, index: int) -> int:
         """Value of an input register."""
-        return int(self.exchange.values[self._ints[index]])  # type: ignore[call-overload]
+        value: Any = self.exchange.values[self._ints[index]]
+        return int(value)
 
     def input_float(self, index: int) -> float:
         """Value of an input register; BadValue if it is not a number."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from farhand.errors import BadValue
-from farhand.plants.ur_sim.arm import CYCLE, Array, ServoedArm, pose_of
-from farhand.spatial import damped_inverse, rotation_from_vector, rotation_vector
+from farhand.plants.ur_sim.arm import CYCLE, ServoedArm, pose_of
+from farhand.spatial import Array, damped_inverse, rotation_from_vector, rotation_vector
 
 Motion = Iterator[None]
 
@@ -108,7 +108,7 @@ def inverse(
 ) -> Array:
     """Joints [rad] near ``near`` for a pose of the TCP in the base; BadValue if there are none."""
     near_m, near_rad = POSE_TOLERANCE
-    q = np.array(near, dtype=float)
+    q: Array = np.array(near, dtype=float)
     for _ in range(most):
         p, R = arm.pose(q)
         error = np.concatenate([position - p, rotation_vector(rotation @ R.T)])

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from farhand.errors import LinkError
 from farhand.robots.description import load_toml
@@ -330,7 +330,7 @@ class RtdeClient:
         return b""
 
 
-def _read(form: str, payload: bytes) -> tuple:
+def _read(form: str, payload: bytes) -> tuple[Any, ...]:
     if len(payload) != struct.calcsize(form):
         expected = struct.calcsize(form)
         raise LinkError(f"a payload of {len(payload)} bytes, expected {expected}")

@@ -14,8 +14,9 @@ import numpy as np
 
 from farhand.errors import BadValue
 from farhand.plants.ur_sim import motions
-from farhand.plants.ur_sim.arm import CYCLE, Array, pose_of
+from farhand.plants.ur_sim.arm import CYCLE, pose_of
 from farhand.plants.ur_sim.motions import Motion
+from farhand.spatial import Array
 
 if TYPE_CHECKING:
     from farhand.plants.ur_sim.controller import UrController

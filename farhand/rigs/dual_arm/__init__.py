@@ -20,7 +20,7 @@ from farhand.coupling import Admittance, Coupling, law_named
 from farhand.errors import BadValue
 from farhand.learning.demonstration import Teaching
 from farhand.link.packet import model_hash
-from farhand.loop.bridges.direct import Bridge
+from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.clock import WallClock
 from farhand.loop.session import Session
 from farhand.loop.station import Station

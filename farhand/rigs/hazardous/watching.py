@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from farhand.loop.bridges.direct import Bridge
+from farhand.loop.bridges.bridge import Bridge
 from farhand.loop.bridges.linked import LinkedBridge
 from farhand.loop.bridges.remote import RemoteBridge
 from farhand.loop.telemetry import Telemetry
