@@ -82,8 +82,8 @@ def compare(
     """The metrics of every case, computed on all cores, in the order of the cases.
 
     Returns:
-        Rows ``{rig, law, layer, delay, settings: {path: value}, metrics: {name: {value, unit}},
-        impedance: {...}}``; a law that the rig refuses has ``refused`` instead of metrics.
+        Rows with ``rig``, ``law``, ``layer``, ``delay``, ``settings`` by path, ``metrics`` by name
+        (value and unit) and ``impedance``. A law that the rig refuses has ``refused`` instead.
     """
     workers = workers or os.cpu_count() or 1
     rows: list[dict[str, Any]] = []
