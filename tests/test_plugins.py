@@ -12,7 +12,7 @@ import pytest
 from farhand import plugins
 from farhand.coupling import LAWS, PositionPosition, every_law, law_named
 from farhand.errors import BadValue, UnknownName
-from farhand.link.layers import LayerPort, every_layer, layer_named, make_layer
+from farhand.link.layers import LAYERS, LayerPort, every_layer, layer_named, make_layer
 
 LAYER = '''
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def test_a_law_and_a_layer_of_an_installed_package_are_found_by_name(bring, monk
     assert law_named("none").name == "none"
     assert set(every_law()) == {"position-position", "none"}
     assert layer_named("theirs").name == "tank"
-    assert set(every_layer()) == {"tdpa", "tank", "waves", "theirs"}
+    assert set(every_layer()) == {*LAYERS, "theirs"}
     with pytest.raises(UnknownName, match="theirs"):
         layer_named("their")
 

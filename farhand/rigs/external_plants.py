@@ -47,7 +47,12 @@ def check(plant: str, options: Options, devices: bool = True, arms: bool = True)
     if plant == SIMULATED:
         return
     if plant_class(plant) is None or not (devices if is_device(plant) else arms):
-        known = ", ".join([SIMULATED, *_names(devices, arms)])
+        allowed = list(_names(devices, arms))
+        name = plant.partition(":")[0]
+        usage = next((one for one in allowed if one.partition(":")[0] == name), None)
+        if usage is not None:
+            raise BadValue(f"{plant!r} is not how to name this plant: write {usage}")
+        known = ", ".join([SIMULATED, *allowed])
         raise BadValue(f"{plant!r} cannot be a plant here; there are: {known}")
     if options.clock is None or options.clock.name != "wall":
         raise Mismatch(f"{plant} runs in wall time: omit --headless, or add --clock wall")

@@ -119,7 +119,6 @@ def test_the_start_up_sequence_is_the_pens_own(device):
     ("rig", "path", "plant"),
     [
         ("dual-arm", "rig.leader_plant", "joystick"),
-        ("dual-arm", "rig.leader_plant", "ur:"),
         ("dual-arm", "rig.follower_plant", "gamepad"),
         ("youbot", "rig.leader_plant", "ur:127.0.0.1"),
     ],
@@ -128,6 +127,13 @@ def test_what_cannot_be_in_that_place_is_answered_with_what_can(rig, path, plant
     """In one line."""
     with pytest.raises(BadValue, match="there are: simulated"):
         build_rig(rig, Options(settings=[(path, plant)], clock=Fast()))
+
+
+@pytest.mark.parametrize(("plant", "usage"), [("ur:", "ur:HOST"), ("gamepad:x", "gamepad")])
+def test_an_address_too_much_or_too_little_is_answered_with_the_right_form(plant, usage):
+    """In one line."""
+    with pytest.raises(BadValue, match=f"write {usage}$"):
+        build_rig("dual-arm", Options(settings=[("rig.leader_plant", plant)], clock=Fast()))
 
 
 @pytest.mark.parametrize("plant", ["spacemouse", "gamepad", "ur:127.0.0.1"])
