@@ -14,9 +14,9 @@ env = gymnasium.make("farhand/dual-arm-v0")
 observation, info = env.reset(seed=1)
 total = 0.0
 for _ in range(200):
-    to_goal = observation["goal"] - observation["follower_position_tool_in_world"]
+    to_goal = observation["goal"] - observation["follower.position_tool_in_world"]
     action = np.clip(2.0 * to_goal, env.action_space.low, env.action_space.high)
-    observation, reward, terminated, truncated, info = env.step(action.astype(np.float32))
+    observation, reward, terminated, truncated, info = env.step(action)
     total += float(reward)
     if terminated or truncated:
         break

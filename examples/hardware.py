@@ -19,7 +19,7 @@ parser.add_argument("--seconds", type=float, default=10.0, help="how long to run
 arguments = parser.parse_args()
 
 settings = [("rig.leader_plant", f"ur:{arguments.host}"), ("rig.parameter_set", "ur")]
-options = fh.Options(scenario="rest", settings=settings, clock=WallClock())
+options = fh.Options(scenario="free", settings=settings, clock=WallClock())
 rig = fh.build_rig("dual-arm", options)
 try:
     # The scenario engages at the start; Ctrl-C releases the arm.

@@ -21,4 +21,4 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"first event: {recording.events[0]}")
 
     result = rerun(recording)
-    print(f"repeats to the bit: {result.equal}")
+    print(f"repeats to the bit: {result.exact}")

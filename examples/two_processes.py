@@ -21,6 +21,8 @@ with tempfile.TemporaryDirectory() as folder:
         [*FARHAND, "follower", "dual-arm", "--listen", ADDRESS, "--key", key, *RUN]
     )
     leader = [*FARHAND, "leader", "dual-arm", "--connect", ADDRESS, "--key", key, *RUN]
-    subprocess.run([*leader, "--seconds", "3"], check=True)
-    follower.terminate()
-    follower.wait(30.0)
+    try:
+        subprocess.run([*leader, "--seconds", "3"], check=True)
+    finally:
+        follower.terminate()
+        follower.wait(30.0)

@@ -84,7 +84,7 @@ def test_every_guide_ends_by_checking_what_it_promised():
 
 def run_example(name: str, *arguments: str, cwd: Path) -> str:
     """Output of an example, run as a user would."""
-    command = [sys.executable, str(ROOT / "examples" / name), *arguments]
+    command = [sys.executable, str(ROOT / name), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
@@ -97,13 +97,29 @@ def test_the_example_without_a_rig_feels_the_wall_at_the_hand(tmp_path):
     """Four seconds in, the follower presses on the wall, and the hand holds against the same
     force.
     """
-    lines = run_example("two_arms.py", cwd=tmp_path).splitlines()
+    lines = run_example("examples/two_arms.py", cwd=tmp_path).splitlines()
     assert "energy balance closes to" in lines[-1]
     _, hand, wall, _ = next(
         re.findall(r"-?[\d.]+", line) for line in lines if line.startswith("3.5 s")
     )
     assert float(wall) < -50.0
     assert float(hand) == pytest.approx(-float(wall), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("own_law", r"contact_force_max: 2\d\.\d N"),
+        ("own_plant", r"follower 0\.39\d rad"),
+        ("own_rig", r"20 ms: tools apart by at most 4\.\d+ mm"),
+        ("record_and_load", "repeats to the bit: True"),
+        ("gymnasium_env", "reached the goal: True"),
+        ("two_processes", r"tracking +up to"),
+    ],
+)
+def test_every_other_example_does_what_it_says(name, shown, tmp_path):
+    """hardware.py is run against the simulated controller in tests/plants/drivers."""
+    assert re.search(shown, run_example(f"examples/{name}.py", cwd=tmp_path))
 
 
 def test_the_picture_of_the_readme_can_be_drawn_again(tmp_path, monkeypatch):
@@ -113,7 +129,7 @@ def test_the_picture_of_the_readme_can_be_drawn_again(tmp_path, monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "egl")
     if subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode:
         pytest.skip("this machine has no off-screen OpenGL")
-    run_example("picture_of_demo.py", "demo.png", cwd=tmp_path)
+    run_example("docs/images/picture_of_demo.py", "demo.png", cwd=tmp_path)
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
 
 

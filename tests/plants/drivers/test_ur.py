@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -262,3 +263,16 @@ def test_a_port_that_is_open_but_no_controller_is_one_clear_line(
         with pytest.raises(FileError, match=complaint):
             UrPlant("leader", host, robot)
         thread.join()
+
+
+def test_the_example_runs_against_the_controller(address):
+    """examples/hardware.py as its first lines say, for a second."""
+    example = Path(__file__).parents[3] / "examples" / "hardware.py"
+    done = subprocess.run(
+        [sys.executable, str(example), address, "--seconds", "1"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split(" ticks")[0].split()[-1]) > 100

@@ -1,7 +1,7 @@
 """The picture of the README: the dual-arm rig at its wall, with forces and positions of the run.
 
-Run with ``MUJOCO_GL=egl python examples/picture_of_demo.py docs/images/demo.png``; needs off-screen
-OpenGL.
+Run with ``MUJOCO_GL=egl python docs/images/picture_of_demo.py docs/images/demo.png``.
+Needs off-screen OpenGL.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Run as root on Linux with iproute2::
 
-    python examples/two_namespaces.py --delay 50 --jitter 20 --loss 5 --layer tdpa --out results
+    python docs/results/two_namespaces.py --delay 50 --jitter 20 --loss 5 --layer tdpa --out results
 
 ``tc netem`` makes the network bad where the kernel has it; where it has not, a process in a third
 namespace does: every datagram passes through it and is delayed, lost and reordered by the emulated
