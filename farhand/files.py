@@ -169,15 +169,15 @@ def read_csv(path: Path, columns: Sequence[str], rows: str = "rows") -> Table:
     if not table:
         raise BadValue(f"{path.name} is empty (need the columns {','.join(columns)})")
     header = [name.strip() for name in table[0][1]]
-    told = ",".join(header)[:120]
+    shown = ",".join(header)[:120]
     missing = [name for name in columns if name not in header]
     if missing:
         words = "the columns" if len(missing) > 1 else "the column"
-        marks = [what for mark, what in _MARKS if len(header) == 1 and told.count(mark) > 1]
+        marks = [what for mark, what in _MARKS if len(header) == 1 and shown.count(mark) > 1]
         other = f"; it is separated by {marks[0]}, not commas" if marks else ""
-        raise BadValue(f"{path.name} lacks {words} {','.join(missing)} (header: {told}{other})")
+        raise BadValue(f"{path.name} lacks {words} {','.join(missing)} (header: {shown}{other})")
     if len(set(header)) < len(header):
-        raise BadValue(f"{path.name} names a column twice: {told}")
+        raise BadValue(f"{path.name} names a column twice: {shown}")
     if len(table) == 1:
         raise BadValue(f"{path.name} has a header and no {rows}")
     for line, row in table[1:]:

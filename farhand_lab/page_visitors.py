@@ -72,7 +72,7 @@ class Visitors:
         return list(self._ask("frames"))
 
     def nodes(self) -> frozenset[str]:
-        """What the first of them was told to draw, by name."""
+        """What the first of them has to draw, by name."""
         return frozenset(self._ask("nodes"))
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ class Operator:
     """
 
     def __init__(self, address: str) -> None:
-        #: of the panel by id, as they were told and changed
+        #: of the panel by id, as they were created and changed
         self.items: dict[str, dict[str, Any]] = {}
         self.changes: dict[str, int] = {}  #: how often each was changed from the other side, by id
         url, version = address.replace("http://", "ws://", 1), f"viser-v{viser.__version__}"

@@ -29,7 +29,8 @@ SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
-SHOWN = re.findall(r"^farhand [^#\n]*", README, re.MULTILINE)
+TRY_IT = (ROOT / "docs" / "try-it.md").read_text(encoding="utf-8")
+SHOWN = dict.fromkeys(re.findall(r"^farhand [^#\n]*", README + TRY_IT, re.MULTILINE))
 QUICK = ("--headless", "--parameters", "farhand list")  # the others serve a page, or take minutes
 COMMANDS = [command.strip() for command in SHOWN if any(word in command for word in QUICK)]
 
@@ -177,10 +178,10 @@ def test_the_design_gives_every_part_its_place():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_commands_of_the_readme_do_what_they_are_shown_for(
+def test_the_commands_of_the_first_pages_do_what_they_are_shown_for(
     command, tmp_path, monkeypatch, capsys
 ):
-    """Whoever types what the README shows, sees no error and no trip but the one asked for."""
+    """Whoever types what the README and "Try it" show, sees no error and no trip but the one asked for."""
     monkeypatch.chdir(tmp_path)
     assert main(shlex.split(command)[1:]) == 0
     shown = capsys.readouterr()

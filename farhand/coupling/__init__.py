@@ -65,7 +65,7 @@ def register(law: type[Coupling]) -> type[Coupling]:
     """
     check_class(law)
     known = LAWS.get(law.name, law)
-    # the same, written anew, may be
+    # the same class, defined again, may be
     if (known.__module__, known.__qualname__) != (law.__module__, law.__qualname__):
         raise BadValue(f"law {law.name!r} is already there; give yours another name")
     for declared, words in ((law.needs, set(NEEDS)), (law.properties, set(PROPERTIES))):

@@ -1,7 +1,7 @@
 """The linear algebra of virtual constraints as one compiled function; the law has the plain one.
 
 Importing this module imports numba (about a second, and a few more the first time, when it compiles
-and caches), so only a law that is told to use it does.
+and caches), so only a law that is set to use it does.
 """
 
 from __future__ import annotations

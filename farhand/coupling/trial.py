@@ -18,7 +18,7 @@ UNANSWERED = object()
 """Stands for the answer of a law that has not answered."""
 
 PERIOD = 1e-3
-"""Time between ticks that a law on trial is told, [s]."""
+"""Time between ticks of a law on trial, [s]."""
 
 
 def failure(answer: object, error: Exception) -> str:
