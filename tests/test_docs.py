@@ -181,7 +181,7 @@ def test_the_design_gives_every_part_its_place():
 def test_the_commands_of_the_first_pages_do_what_they_are_shown_for(
     command, tmp_path, monkeypatch, capsys
 ):
-    """Whoever types what the README and "Try it" show, sees no error and no trip but the one asked for."""
+    """Whoever types what these pages show, sees no error and no trip but the one asked for."""
     monkeypatch.chdir(tmp_path)
     assert main(shlex.split(command)[1:]) == 0
     shown = capsys.readouterr()
