@@ -4,8 +4,13 @@ and rigs to run.
 
 from __future__ import annotations
 
-import math
 import os
+
+# Matrices here are small: threads of the linear algebra library only get in each other's way.
+# Read when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 

@@ -45,6 +45,8 @@ def test_a_visitor_sees_drags_presses_and_stops(run, visitor):
     assert eventually(lambda: abs(float(follower.position[0]) - before) > 0.01)
     assert any(entry.request.path == "hand.drag" for entry in session.commands.log)
 
+    # A wall into which the tool reaches once it stands still.
+    assert eventually(lambda: float(np.abs(follower.twist).max()) < 0.002)
     session.commands.post("set", "wall.point", [float(follower.position[0]) - 0.005, 0.0, 0.0])
     assert eventually(lambda: visitor.newtons("follower, contact force") > 2.0)
 

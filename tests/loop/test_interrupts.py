@@ -11,6 +11,14 @@ import pytest
 from farhand.loop.interrupts import ending_workers, ignoring_interrupts
 
 
+@pytest.fixture(autouse=True)
+def handler():
+    """Python's own: a shell starts its background jobs with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_an_ignored_interrupt_does_nothing_and_the_next_one_does():
     """The handler is back afterwards."""
     with ignoring_interrupts():
