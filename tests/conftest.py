@@ -10,6 +10,7 @@ import os
 # Read when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import gc
 import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(f"/tests/{folder}/" in str(item.path) for folder in QUICK):
             item.add_marker("quick")
+
+
+def pytest_collection_finish() -> None:
+    """Keep all that is imported and collected out of later garbage collections."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def unlocked_memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops in the test process do not lock its memory: that of a thousand tests takes seconds."""
+    if "/tests/realtime/" not in str(request.path):
+        monkeypatch.setattr("farhand.realtime.privileges.may_lock", lambda: False)
 
 
 QUIET = [

@@ -30,9 +30,12 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img[^>]+src=\"([^\"]+)\"")
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 TRY_IT = (ROOT / "docs" / "try-it.md").read_text(encoding="utf-8")
-SHOWN = dict.fromkeys(re.findall(r"^farhand [^#\n]*", README + TRY_IT, re.MULTILINE))
+SHOWN = re.findall(r"^farhand [^#\n]*", README + TRY_IT, re.MULTILINE)
 QUICK = ("--headless", "--parameters", "farhand list")  # the others serve a page, or take minutes
-COMMANDS = [command.strip() for command in SHOWN if any(word in command for word in QUICK)]
+# a command on two pages is run once
+COMMANDS = list(
+    dict.fromkeys(command.strip() for command in SHOWN if any(word in command for word in QUICK))
+)
 
 GUIDES = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import expm
-from scipy.signal import lfilter
 
 from farhand.errors import BadValue, OutOfRange
 from farhand.friction.models.model import Array
@@ -62,6 +61,9 @@ class StateVariableFilter:
 
     def filtered(self, position: Array, dt: float) -> Array:
         """Velocity of a recording at a fixed step [s], along the first axis, [rad/s]; from rest."""
+        # scipy.signal takes half a second to import, and no loop needs it
+        from scipy.signal import lfilter
+
         q = np.asarray(position, dtype=float)
         if q.ndim == 0 or len(q) == 0:
             raise BadValue("a recording of positions needs at least one sample")

@@ -76,8 +76,8 @@ class RingWriter:
         first, step = span.offset + LINE, 8 * span.words
         self._bytes = memoryview(file)
         self._marks = self._bytes.cast("q")[span.offset // 8 : span.offset // 8 + 2]
-        self._rows = [slice(first + k * step, first + (k + 1) * step) for k in range(span.capacity)]
-        self._capacity = span.capacity
+        self._first, self._step, self._end = first, step, first + span.capacity * step
+        self._at = first  # where the next record goes
         self._count = 0
         fence = Fence()
         # without the detour: this is the hot path
@@ -90,14 +90,16 @@ class RingWriter:
 
     def push(self, record: memoryview | bytes) -> None:
         """Append ``record``, exactly one row long, over the oldest one."""
-        count = self._count
+        count, at = self._count, self._at
+        end = at + self._step
         self._marks[0] = count + 1
         self._release()
         self._acquire()
-        self._bytes[self._rows[count % self._capacity]] = record
+        self._bytes[at:end] = record
         self._release()
         self._acquire()
         self._marks[1] = self._count = count + 1
+        self._at = end if end < self._end else self._first
 
 
 class RingReader:

@@ -62,17 +62,16 @@ def test_two_arms_at_rest_stay_at_rest(dual_arm, law):
         assert np.abs(q - q[0]).max() < 1e-6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("law", ["position-force", "virtual-constraints"])
 @pytest.mark.parametrize("delay", [0.0, 40.0])
-def test_two_arms_at_rest_stay_at_rest_for_a_minute(dual_arm, law, delay):
-    """60 s, also across a link and from unlike postures."""
+def test_two_arms_at_rest_do_not_drift(dual_arm, law, delay):
+    """Less than 1e-6 rad a minute, also across a link and from unlike postures."""
     run = dual_arm(
         law=law, scenario="rest", delay=delay, settings=[("rig.follower_posture", "q_B")]
-    ).on(60.0)
+    ).on(15.0)
     for name in ("leader", "follower"):
         q = run.signal(name, "q")
-        assert np.abs(q - q[0]).max() < 1e-6
+        assert np.abs(q - q[0]).max() < 1e-6 * 15.0 / 60.0
 
 
 @pytest.mark.parametrize("delay", [0.0, 20.0])
