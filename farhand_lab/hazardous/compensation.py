@@ -253,7 +253,7 @@ def contact_sign() -> Finding:
     sensor = GaugeSensor(load=load("2F-140"), bias=_offset(rng), noise=REST, yaw=YAW)
     tool, worst, signs = calibrated(sensor, rng, POSITION_ERROR), 0.0, True
     for turn in Rotation.random(20, rng=rng).as_matrix():
-        rotations = np.broadcast_to(turn, (250, 3, 3))
+        rotations = np.tile(turn, (250, 1, 1))
         for axis in range(6):
             push = np.zeros(6)
             push[axis % 3] = 10.0 if axis < 3 else -10.0
