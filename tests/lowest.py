@@ -23,12 +23,11 @@ def interpreter(version: str | None) -> str:
     """The Python of that version."""
     if version is None:
         return sys.executable
-    found = shutil.which(f"python{version}")
-    if found is not None:
-        return found
-    # pyenv keeps versions that are not on the path.
-    for path in sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"), reverse=True):
-        return str(path)
+    # pyenv puts a command for each of its versions on the path, also for those that are not active
+    there = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"), reverse=True)
+    for path in [*there, shutil.which(f"python{version}")]:
+        if path is not None:
+            return str(path)
     raise SystemExit(f"Python {version} is not installed; install it, or leave it out")
 
 
