@@ -1,6 +1,7 @@
 """Summarise the last ``farhand reproduce``: counts for each rig, and why some results differ.
 
-    python docs/results/summarise.py    # reads reproduce.json, writes README.md, both in its folder
+    python docs/results/summarise.py          # reads reproduce.json, writes README.md beside it
+    python docs/results/summarise.py --age    # says whether the code has changed since
 
 The documentation site uses the same functions for its pages of results.
 """
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +53,7 @@ class Result:
     verdict: str
     source: str
     note: str
+    commit: str = ""
 
     @property
     def group(self) -> str:
@@ -156,12 +160,39 @@ def corrected_table(results: list[Result]) -> list[str]:
     return lines
 
 
+def commit_of(results: list[Result]) -> str:
+    """The commit whose code gave all of these results; empty if they do not name one."""
+    commits = {result.commit for result in results}
+    return commits.pop() if len(commits) == 1 else ""
+
+
+def age(results: list[Result]) -> str:
+    """How far the code that the results judge has gone on since they were measured, in words."""
+    commit = commit_of(results)
+    if not commit:
+        return "the published results do not name one commit: run 'make reproduce'"
+    what = [f"{commit.rstrip('+')}..HEAD", "--", "farhand", "farhand_lab"]
+    answers = [
+        subprocess.run(["git", "-C", str(HERE), *words, *what], capture_output=True, text=True)
+        for words in (("rev-list", "--count"), ("diff", "--name-only"))
+    ]
+    if any(answer.returncode for answer in answers):
+        return f"the published results are of commit {commit}, which is not in this checkout"
+    commits, files = int(answers[0].stdout), len(answers[1].stdout.split())
+    if not files and not commit.endswith("+"):
+        return f"the published results are of this code (commit {commit})"
+    behind = f"{commits} commits and {files} files behind the code they judge"
+    return f"the published results are of commit {commit}, {behind}: run 'make reproduce'"
+
+
 def summary(results: list[Result]) -> str:
     """The page ``docs/results/README.md``."""
+    commit = commit_of(results)
     lines = [
         "# Results",
         "",
-        "The last run of `farhand reproduce`, in numbers. `python docs/results/summarise.py`",
+        f"`farhand reproduce` of {f'commit `{commit}`' if commit else 'one commit'}, in numbers."
+        " `python docs/results/summarise.py`",
         "writes this page from [reproduce.json](reproduce.json); do not edit it by hand.",
         "`make reproduce` makes both, and a full report with plots in `out/results/index.html`.",
         "",
@@ -186,5 +217,8 @@ def summary(results: list[Result]) -> str:
 
 
 if __name__ == "__main__":
+    if "--age" in sys.argv[1:]:
+        print(age(read()))
+        sys.exit()
     (HERE / "README.md").write_text(summary(read()), encoding="utf-8")
     print(f"wrote {HERE / 'README.md'}")

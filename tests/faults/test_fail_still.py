@@ -138,8 +138,9 @@ def test_the_follower_stops_along_a_bounded_ramp_in_the_stated_time_and_says_why
     if fault.goes_on and name != "leader-restarted":
         assert pair.coupled[0] == 0.0
         wrench = pair.signal("leader", "leader", "wrench_commanded_in_world", AFTER + 0.1)
-        level = np.abs(wrench).max()
-        assert np.abs(np.diff(wrench, axis=0)).max() < 1.6 * DT / RAMP * level + 0.05
+        if pair.rigs["leader"].session.stations[0].guard.trip is None:
+            level = np.abs(wrench).max()
+            assert np.abs(np.diff(wrench, axis=0)).max() < 1.6 * DT / RAMP * level + 0.05
         np.testing.assert_allclose(wrench[-1], 0.0, atol=1e-12)
 
 

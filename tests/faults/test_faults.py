@@ -199,8 +199,7 @@ def test_a_law_that_returns_no_number_trips_and_holds(dual_arm, monkeypatch, del
     for station in ("leader", "follower"):
         wrench = run.signal(station, "wrench_commanded_in_world", 1.1)
         assert np.isfinite(wrench).all()
-        level = np.abs(wrench).max()
-        assert np.abs(np.diff(wrench, axis=0)).max() < 1.6 * DT / RAMP * level + 0.05
+        assert not wrench[-300:].any()
 
 
 @pytest.mark.parametrize("delay", [0.0, 40.0])
