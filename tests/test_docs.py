@@ -4,6 +4,7 @@ what there is.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -213,3 +214,33 @@ def test_the_documents_name_no_private_paths():
     """Nobody else has these folders."""
     for page in PAGES:
         assert not re.search(r"/work/|/tmp/|/root/|/home/", page.read_text(encoding="utf-8")), page
+
+
+def test_the_published_results_say_how_old_they_are(tmp_path, monkeypatch):
+    """By the files of the product that changed since their commit; a page alone does not count."""
+
+    def git(*words: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        command = ["git", "-C", str(tmp_path), *who, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(path: str) -> str:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(path)
+        git("add", "-A")
+        git("commit", "-q", "-m", path)
+        return git("rev-parse", "--short=12", "HEAD")
+
+    monkeypatch.syspath_prepend(ROOT / "docs" / "results")
+    page = importlib.import_module("summarise")
+    monkeypatch.setattr(page, "HERE", tmp_path)
+    git("init", "-q")
+    first = commit("farhand/arm.py")
+    commit("docs/index.md")
+    result = page.Result("D-01", "", 1.0, "", "", "pass", "", "", first)
+    assert "are of this code" in page.age([result])
+    commit("farhand/law.py")
+    assert "1 commits and 1 files behind the code" in page.age([result])
+    gone = page.Result("D-01", "", 1.0, "", "", "pass", "", "", "ffffffffffff")
+    assert "not in this checkout" in page.age([gone])
+    assert "do not name one commit" in page.age([result, gone])

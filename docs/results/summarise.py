@@ -191,7 +191,7 @@ def summary(results: list[Result]) -> str:
     lines = [
         "# Results",
         "",
-        f"`farhand reproduce` of {f'commit `{commit}`' if commit else 'one commit'}, in numbers."
+        f"`farhand reproduce` of {f'commit `{commit}`' if commit else 'an unknown commit'}, in numbers."
         " `python docs/results/summarise.py`",
         "writes this page from [reproduce.json](reproduce.json); do not edit it by hand.",
         "`make reproduce` makes both, and a full report with plots in `out/results/index.html`.",
