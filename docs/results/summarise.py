@@ -188,11 +188,11 @@ def age(results: list[Result]) -> str:
 def summary(results: list[Result]) -> str:
     """The page ``docs/results/README.md``."""
     commit = commit_of(results)
+    of = f"commit `{commit}`" if commit else "an unknown commit"
     lines = [
         "# Results",
         "",
-        f"`farhand reproduce` of {f'commit `{commit}`' if commit else 'an unknown commit'}, in numbers."
-        " `python docs/results/summarise.py`",
+        f"`farhand reproduce` of {of}, in numbers. `python docs/results/summarise.py`",
         "writes this page from [reproduce.json](reproduce.json); do not edit it by hand.",
         "`make reproduce` makes both, and a full report with plots in `out/results/index.html`.",
         "",
